@@ -1,0 +1,84 @@
+/* Bounded byte buffers. Never grows past the maximum given at creation. */
+#include "common/buffer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUFFER_FIRST_CAPACITY = 512 };
+
+struct buffer buffer_make(size_t maximum) {
+    return (struct buffer){.maximum = maximum};
+}
+
+void buffer_free(struct buffer *buffer) {
+    free(buffer->data);
+    *buffer = buffer_make(buffer->maximum);
+}
+
+unsigned char *buffer_reserve(struct buffer *buffer, size_t extra) {
+    if (extra > buffer->maximum || buffer->length > buffer->maximum - extra) {
+        buffer->failed = true;
+        return NULL;
+    }
+    size_t needed = buffer->length + extra;
+    if (needed > buffer->capacity || !buffer->data) {
+        size_t capacity = buffer->capacity ? buffer->capacity : BUFFER_FIRST_CAPACITY;
+        while (capacity < needed)
+            capacity += capacity / 2;
+        if (capacity > buffer->maximum && buffer->maximum > 0)
+            capacity = buffer->maximum;
+        unsigned char *data = realloc(buffer->data, capacity);
+        if (!data) {
+            buffer->failed = true;
+            return NULL;
+        }
+        buffer->data = data;
+        buffer->capacity = capacity;
+    }
+    return buffer->data + buffer->length;
+}
+
+bool buffer_append(struct buffer *buffer, const void *bytes, size_t size) {
+    unsigned char *end = buffer_reserve(buffer, size);
+    if (!end)
+        return false;
+    if (size)
+        memcpy(end, bytes, size);
+    buffer->length += size;
+    return true;
+}
+
+bool buffer_append_text(struct buffer *buffer, const char *text) {
+    return buffer_append(buffer, text, strlen(text));
+}
+
+bool buffer_append_format(struct buffer *buffer, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    va_list again;
+    va_copy(again, arguments);
+    int size = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    bool done = false;
+    unsigned char *end = size < 0 ? NULL : buffer_reserve(buffer, (size_t)size + 1);
+    if (end) {
+        vsnprintf((char *)end, (size_t)size + 1, format, again);
+        buffer->length += (size_t)size;
+        done = true;
+    }
+    va_end(again);
+    return done;
+}
+
+void buffer_consume(struct buffer *buffer, size_t size) {
+    buffer->length -= size;
+    if (buffer->length)
+        memmove(buffer->data, buffer->data + size, buffer->length);
+}
+
+void buffer_shrink(struct buffer *buffer, size_t keep) {
+    if (buffer->length == 0 && buffer->capacity > keep)
+        buffer_free(buffer);
+}

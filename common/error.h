@@ -1,0 +1,33 @@
+/* The one error type that crosses a module border: a code (an errno value, or 0 for a failure
+ * that has none) and a sentence for a person. */
+#ifndef ECLAVE_COMMON_ERROR_H
+#define ECLAVE_COMMON_ERROR_H
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+struct error {
+    int code;
+    char text[240];
+};
+
+/* Sets *error (which may be NULL) from errno value CODE and a format, as "what: strerror". Returns
+ * false, so that a caller can write `return error_set(error, errno, "open %s", name);`. */
+__attribute__((format(printf, 3, 4))) static inline bool error_set(struct error *error, int code,
+                                                                   const char *format, ...) {
+    if (!error)
+        return false;
+    error->code = code;
+    va_list arguments;
+    va_start(arguments, format);
+    int used = vsnprintf(error->text, sizeof error->text, format, arguments);
+    va_end(arguments);
+    if (code && used >= 0 && (size_t)used < sizeof error->text)
+        snprintf(error->text + used, sizeof error->text - (size_t)used, ": %s", strerror(code));
+    return false;
+}
+
+#endif

@@ -1,0 +1,63 @@
+/* Frames: what travels on a channel between the supervisor and one other process (DESIGN.md).
+ * A frame is a fixed header and a payload of at most FRAME_PAYLOAD_MAX bytes; both ends are on
+ * one machine, so the header is in native byte order. Nobody else touches bytes on a channel.
+ * A reader treats each frame as hostile. */
+#ifndef ECLAVE_COMMON_FRAME_H
+#define ECLAVE_COMMON_FRAME_H
+
+#include "common/error.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum frame_type {
+    /* supervisor -> zygote */
+    FRAME_CONFIGURE = 1, /* payload: struct worker_configuration; first frame, once */
+    FRAME_SPAWN,         /* descriptors: channel, stdout, stderr of the new worker */
+    /* zygote -> supervisor */
+    FRAME_BOOTED, /* ECL is up; spawns may follow */
+    /* zygote or worker -> supervisor */
+    FRAME_FAILED, /* payload: one sentence; the sender ends itself, or the spawn came to nothing */
+    /* supervisor -> worker */
+    FRAME_EVALUATE, /* payload: evaluate_message */
+    /* worker -> supervisor */
+    FRAME_READY,  /* confined; credentials prove the pid; descriptor: the seccomp listener */
+    FRAME_RESULT, /* payload: result_message */
+    FRAME_TYPE_END
+};
+
+enum {
+    FRAME_PAYLOAD_MAX = 64 << 20, /* bytes; above any request.max_bytes */
+    FRAME_DESCRIPTORS_MAX = 3
+};
+
+struct frame_header {
+    uint16_t type;
+    uint16_t flags;  /* zero; kept for later use, refused when not zero */
+    uint32_t call;   /* which call this belongs to; 0 outside calls */
+    uint32_t length; /* payload bytes */
+};
+
+/* What the zygote and each worker need to know; fixed for the life of the zygote. */
+struct worker_configuration {
+    uint64_t memory_bytes;    /* heap limit at which Lisp signals STORAGE-EXHAUSTED */
+    uint64_t value_max_chars; /* characters kept of one printed value */
+    uint32_t user;            /* uid and gid to take when started as root; 0: keep */
+    uint32_t allow_degraded;  /* 1: work without the seccomp listener */
+};
+
+/* Blocking ends, for the zygote and the worker. */
+
+/* Sends one frame with COUNT descriptors (which stay the caller's). False with *error on failure.
+ */
+bool frame_send(int channel, const struct frame_header *header, const void *payload,
+                const int *descriptors, size_t count, struct error *error);
+
+/* Receives one frame: the payload into *payload (malloc, the caller's, NULL when empty), the
+ * descriptors into DESCRIPTORS (close-on-exec, the caller's) and their number into *count.
+ * Returns 1, 0 at the end of the channel between frames, -1 with *error. */
+int frame_receive(int channel, struct frame_header *header, unsigned char **payload,
+                  int descriptors[FRAME_DESCRIPTORS_MAX], size_t *count, struct error *error);
+
+#endif

@@ -1,0 +1,127 @@
+/* Payloads: encode beside decode. A decoder takes a payload whole or not at all. */
+#include "common/message.h"
+#include "common/utf8.h"
+
+#include <string.h>
+
+struct section_header {
+    uint32_t tag;
+    uint32_t length;
+};
+
+bool message_put(struct buffer *payload, enum section_tag tag, const void *bytes, size_t length) {
+    struct section_header header = {.tag = (uint32_t)tag, .length = (uint32_t)length};
+    if (length > UINT32_MAX || !buffer_reserve(payload, sizeof header + length))
+        return false;
+    return buffer_append(payload, &header, sizeof header) && buffer_append(payload, bytes, length);
+}
+
+int message_get(const unsigned char *payload, size_t length, size_t *offset, uint32_t *tag,
+                struct span *bytes) {
+    if (*offset == length)
+        return 0;
+    struct section_header header;
+    if (length - *offset < sizeof header)
+        return -1;
+    memcpy(&header, payload + *offset, sizeof header);
+    if (header.length > length - *offset - sizeof header)
+        return -1;
+    *tag = header.tag;
+    *bytes = (struct span){payload + *offset + sizeof header, header.length};
+    *offset += sizeof header + header.length;
+    return 1;
+}
+
+static bool put_span(struct buffer *payload, enum section_tag tag, struct span span) {
+    return message_put(payload, tag, span.bytes, span.length);
+}
+
+static bool put_spans(struct buffer *payload, enum section_tag tag, const struct span *spans,
+                      size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!put_span(payload, tag, spans[i]))
+            return false;
+    return true;
+}
+
+/* Stores SPAN in a section that may come once. */
+static bool take_once(struct span *slot, struct span span) {
+    if (slot->bytes)
+        return false;
+    *slot = span;
+    return true;
+}
+
+/* Stores SPAN as the next of at most MAXIMUM. */
+static bool take_next(struct span *spans, size_t *count, size_t maximum, struct span span) {
+    if (*count == maximum)
+        return false;
+    spans[(*count)++] = span;
+    return true;
+}
+
+bool evaluate_message_encode(struct buffer *payload, const struct evaluate_message *message) {
+    return (!message->package.bytes || put_span(payload, SECTION_PACKAGE, message->package)) &&
+           put_span(payload, SECTION_CODE, message->code);
+}
+
+bool evaluate_message_decode(const unsigned char *payload, size_t length,
+                             struct evaluate_message *message) {
+    *message = (struct evaluate_message){0};
+    size_t offset = 0;
+    uint32_t tag;
+    struct span span;
+    int more;
+    while ((more = message_get(payload, length, &offset, &tag, &span)) > 0) {
+        bool taken = tag == SECTION_CODE      ? take_once(&message->code, span)
+                     : tag == SECTION_PACKAGE ? take_once(&message->package, span)
+                                              : false;
+        if (!taken || !utf8_is_valid(span.bytes, span.length))
+            return false;
+    }
+    return more == 0 && message->code.bytes;
+}
+
+bool result_message_encode(struct buffer *payload, const struct result_message *message) {
+    return put_span(payload, SECTION_PACKAGE, message->package) &&
+           (!message->condition.bytes ||
+            (put_span(payload, SECTION_CONDITION, message->condition) &&
+             put_span(payload, SECTION_MESSAGE, message->text))) &&
+           put_spans(payload, SECTION_VALUE, message->values, message->value_count) &&
+           put_spans(payload, SECTION_FRAME, message->frames, message->frame_count) &&
+           put_spans(payload, SECTION_WARNING, message->warnings, message->warning_count);
+}
+
+static bool take_result_section(struct result_message *message, uint32_t tag, struct span span) {
+    switch (tag) {
+    case SECTION_PACKAGE:
+        return take_once(&message->package, span);
+    case SECTION_CONDITION:
+        return span.length && take_once(&message->condition, span);
+    case SECTION_MESSAGE:
+        return span.length && take_once(&message->text, span);
+    case SECTION_VALUE:
+        return take_next(message->values, &message->value_count, RESULT_VALUES_MAX, span);
+    case SECTION_FRAME:
+        return take_next(message->frames, &message->frame_count, RESULT_FRAMES_MAX, span);
+    case SECTION_WARNING:
+        return take_next(message->warnings, &message->warning_count, RESULT_WARNINGS_MAX, span);
+    default:
+        return false;
+    }
+}
+
+bool result_message_decode(const unsigned char *payload, size_t length,
+                           struct result_message *message) {
+    *message = (struct result_message){0};
+    size_t offset = 0;
+    uint32_t tag;
+    struct span span;
+    int more;
+    while ((more = message_get(payload, length, &offset, &tag, &span)) > 0)
+        if (!utf8_is_valid(span.bytes, span.length) || !take_result_section(message, tag, span))
+            return false;
+    bool failed = message->condition.bytes != NULL;
+    return more == 0 && message->package.bytes && failed == (message->text.bytes != NULL) &&
+           !(failed && message->value_count) && !(!failed && message->frame_count);
+}

@@ -1,0 +1,43 @@
+/* What one evaluation came to: the outcome, set once by the supervisor, and what goes with it. */
+#ifndef ECLAVE_SUPERVISOR_EVALUATION_H
+#define ECLAVE_SUPERVISOR_EVALUATION_H
+
+#include "common/buffer.h"
+#include "common/message.h"
+#include "supervisor/log.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+enum outcome {
+#define OUTCOME(name, ...) OUTCOME_##name,
+#include "supervisor/outcome.def"
+#undef OUTCOME
+    OUTCOME_COUNT
+};
+
+struct outcome_facts {
+    const char *word;
+    const char *type; /* NULL: the condition's own */
+    int exit_code;    /* -1: from the process */
+    enum log_level level;
+    bool loses_state;
+};
+
+extern const struct outcome_facts outcome_table[OUTCOME_COUNT];
+
+struct evaluation {
+    enum outcome outcome;
+    int exit_code;                /* CONTRACT.md section 6 */
+    char cause[200];              /* one sentence; empty for a value or a condition */
+    struct result_message result; /* with OUTCOME_VALUE and OUTCOME_CONDITION; not owned */
+    struct span output;           /* captured standard output, any bytes; not owned */
+    struct span error_output;     /* captured error output */
+    const char *limit_stream;     /* with OUTCOME_OUTPUT: "stdout" or "stderr" */
+    int64_t limit_bytes;
+    int64_t timeout_ms; /* the call's limit */
+    int64_t elapsed_ms;
+    bool state_lost;
+    const char *session; /* its name */
+};
+
+#endif

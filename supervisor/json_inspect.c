@@ -1,0 +1,351 @@
+/* The strict JSON inspector. Never reads past SIZE, never recurses, never allocates. */
+#include "supervisor/json_inspect.h"
+#include "common/utf8.h"
+
+#include <string.h>
+
+/* What may come next. */
+enum state {
+    WANT_VALUE,
+    WANT_KEY,
+    WANT_KEY_OR_END,
+    WANT_VALUE_OR_END,
+    WANT_COMMA_OR_END,
+    FINISHED
+};
+
+struct inspector {
+    const unsigned char *text;
+    size_t size, at;
+    struct json_limits limits;
+    size_t depth, values;
+    unsigned char in_object[JSON_DEPTH_MAX / 8 + 1]; /* a bit a level: object or array */
+    bool in_params;            /* the top-level member being read is "params" */
+    struct json_token *wanted; /* where the value to come is noted, or NULL */
+    struct json_shape *shape;
+};
+
+static bool is_blank(unsigned char byte) {
+    return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
+}
+
+static bool is_digit(unsigned char byte) {
+    return byte >= '0' && byte <= '9';
+}
+
+static bool is_hex(unsigned char byte) {
+    return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
+}
+
+static bool peek_is(const struct inspector *in, unsigned char byte) {
+    return in->at < in->size && in->text[in->at] == byte;
+}
+
+static size_t skip_digits(struct inspector *in) {
+    size_t start = in->at;
+    while (in->at < in->size && is_digit(in->text[in->at]))
+        in->at++;
+    return in->at - start;
+}
+
+/* A number at the present place; *integer says whether it has neither fraction nor exponent. */
+static bool scan_number(struct inspector *in, bool *integer) {
+    *integer = true;
+    if (peek_is(in, '-'))
+        in->at++;
+    if (peek_is(in, '0'))
+        in->at++;
+    else if (skip_digits(in) == 0)
+        return false;
+    if (peek_is(in, '.')) {
+        *integer = false;
+        in->at++;
+        if (skip_digits(in) == 0)
+            return false;
+    }
+    if (peek_is(in, 'e') || peek_is(in, 'E')) {
+        *integer = false;
+        in->at++;
+        if (peek_is(in, '+') || peek_is(in, '-'))
+            in->at++;
+        if (skip_digits(in) == 0)
+            return false;
+    }
+    return true;
+}
+
+static bool scan_escape(struct inspector *in) {
+    if (in->at >= in->size)
+        return false;
+    unsigned char byte = in->text[in->at++];
+    if (byte != 'u')
+        return byte && strchr("\"\\/bfnrt", byte) != NULL;
+    for (int i = 0; i < 4; i++, in->at++)
+        if (in->at >= in->size || !is_hex(in->text[in->at]))
+            return false;
+    return true;
+}
+
+/* A string whose opening quote is at the present place. */
+static bool scan_string(struct inspector *in) {
+    in->at++;
+    while (in->at < in->size) {
+        unsigned char byte = in->text[in->at];
+        if (byte < 0x20)
+            return false;
+        in->at++;
+        if (byte == '"')
+            return true;
+        if (byte == '\\' && !scan_escape(in))
+            return false;
+    }
+    return false;
+}
+
+static bool scan_literal(struct inspector *in) {
+    static const char *const literals[] = {"true", "false", "null"};
+    for (size_t i = 0; i < sizeof literals / sizeof *literals; i++) {
+        size_t length = strlen(literals[i]);
+        if (in->size - in->at >= length && memcmp(in->text + in->at, literals[i], length) == 0) {
+            in->at += length;
+            return true;
+        }
+    }
+    return false;
+}
+
+static unsigned hex_value(unsigned char byte) {
+    return (unsigned)(is_digit(byte) ? byte - '0' : (byte | 0x20) - 'a' + 10);
+}
+
+/* The code unit at *at inside a scanned string, with escapes taken for what they stand for; moves
+ * *at behind it. */
+static unsigned next_unit(const unsigned char *string, size_t *at) {
+    static const char names[] = "b\bf\fn\nr\rt\t";
+    unsigned unit = string[(*at)++];
+    if (unit != '\\')
+        return unit;
+    unit = string[(*at)++];
+    if (unit == 'u') {
+        unit = 0;
+        for (int i = 0; i < 4; i++)
+            unit = unit * 16 + hex_value(string[(*at)++]);
+        return unit;
+    }
+    for (size_t i = 0; i + 1 < sizeof names; i += 2)
+        if ((unsigned char)names[i] == unit)
+            return (unsigned char)names[i + 1];
+    return unit;
+}
+
+/* Compares two scanned strings, quotes included. Escapes of characters beyond ASCII are compared
+ * as written, which tells apart what some client might call equal and never the reverse. */
+static bool strings_equal(struct span left, struct span right) {
+    size_t at_left = 1, at_right = 1;
+    while (at_left < left.length - 1 && at_right < right.length - 1)
+        if (next_unit(left.bytes, &at_left) != next_unit(right.bytes, &at_right))
+            return false;
+    return at_left == left.length - 1 && at_right == right.length - 1;
+}
+
+static bool key_is(struct span key, const char *quoted_name) {
+    return strings_equal(key,
+                         (struct span){(const unsigned char *)quoted_name, strlen(quoted_name)});
+}
+
+bool json_token_equal(const struct json_token *left, const struct json_token *right) {
+    if (left->kind != right->kind)
+        return false;
+    if (left->kind == JSON_STRING)
+        return strings_equal(left->text, right->text);
+    return left->text.length == right->text.length &&
+           memcmp(left->text.bytes, right->text.bytes, left->text.length) == 0;
+}
+
+static bool level_is_object(const struct inspector *in) {
+    return in->in_object[in->depth / 8] >> in->depth % 8 & 1;
+}
+
+static void enter_level(struct inspector *in, bool object) {
+    in->depth++;
+    unsigned char bit = (unsigned char)(1U << in->depth % 8);
+    if (object)
+        in->in_object[in->depth / 8] |= bit;
+    else
+        in->in_object[in->depth / 8] &= (unsigned char)~bit;
+}
+
+/* Notes the value that began at START, if it is one that the caller wants. */
+static void note_value(struct inspector *in, size_t start, enum json_kind kind, bool integer) {
+    if (in->wanted)
+        *in->wanted = (struct json_token){
+            .text = {in->text + start, in->at - start}, .kind = kind, .is_integer = integer};
+    in->wanted = NULL;
+}
+
+static enum json_kind kind_of(unsigned char first) {
+    switch (first) {
+    case '{':
+        return JSON_OBJECT;
+    case '[':
+        return JSON_ARRAY;
+    case '"':
+        return JSON_STRING;
+    case 't':
+    case 'f':
+    case 'n':
+        return JSON_LITERAL;
+    default:
+        return JSON_NUMBER;
+    }
+}
+
+/* One value, or the opening of one, at the present place. */
+static enum json_fault scan_value(struct inspector *in, enum state *state) {
+    enum json_kind kind = kind_of(in->text[in->at]);
+    size_t start = in->at;
+    bool integer = false, scanned = true;
+    if (in->limits.values && ++in->values > in->limits.values)
+        return JSON_TOO_MANY;
+    if (in->depth == 0)
+        in->shape->kind = kind;
+    switch (kind) {
+    case JSON_OBJECT:
+    case JSON_ARRAY:
+        if (in->depth >= in->limits.depth)
+            return JSON_TOO_DEEP;
+        in->at++;
+        note_value(in, start, kind, false);
+        enter_level(in, kind == JSON_OBJECT);
+        *state = kind == JSON_OBJECT ? WANT_KEY_OR_END : WANT_VALUE_OR_END;
+        return JSON_FINE;
+    case JSON_STRING:
+        scanned = scan_string(in);
+        break;
+    case JSON_NUMBER:
+        scanned = scan_number(in, &integer);
+        break;
+    case JSON_LITERAL:
+        scanned = scan_literal(in);
+        break;
+    }
+    if (!scanned)
+        return JSON_NOT_JSON;
+    note_value(in, start, kind, integer);
+    *state = in->depth ? WANT_COMMA_OR_END : FINISHED;
+    return JSON_FINE;
+}
+
+static void skip_blanks(struct inspector *in) {
+    while (in->at < in->size && is_blank(in->text[in->at]))
+        in->at++;
+}
+
+static enum json_fault scan_key(struct inspector *in, enum state *state) {
+    size_t start = in->at;
+    if (!peek_is(in, '"') || !scan_string(in))
+        return JSON_NOT_JSON;
+    const struct span key = {in->text + start, in->at - start};
+    if (in->depth == 1) {
+        in->in_params = key_is(key, "\"params\"");
+        in->wanted = key_is(key, "\"id\"") ? &in->shape->id : NULL;
+        if (in->in_params) /* repeated: the last one counts, and all of it */
+            in->shape->request_id = (struct json_token){0};
+    } else if (in->depth == 2 && in->in_params) {
+        in->wanted = key_is(key, "\"requestId\"") ? &in->shape->request_id : NULL;
+    }
+    skip_blanks(in);
+    if (!peek_is(in, ':'))
+        return JSON_NOT_JSON;
+    in->at++;
+    *state = WANT_VALUE;
+    return JSON_FINE;
+}
+
+static void leave_level(struct inspector *in, enum state *state) {
+    in->at++;
+    in->depth--;
+    *state = in->depth ? WANT_COMMA_OR_END : FINISHED;
+}
+
+static enum json_fault scan_step(struct inspector *in, enum state *state) {
+    unsigned char byte = in->text[in->at];
+    bool closes = byte == '}' || byte == ']';
+    bool fits = in->depth && (byte == '}') == level_is_object(in);
+    switch (*state) {
+    case WANT_KEY_OR_END:
+    case WANT_VALUE_OR_END:
+        if (closes && fits) {
+            leave_level(in, state);
+            return JSON_FINE;
+        }
+        return *state == WANT_KEY_OR_END ? scan_key(in, state) : scan_value(in, state);
+    case WANT_KEY:
+        return scan_key(in, state);
+    case WANT_VALUE:
+        return scan_value(in, state);
+    case WANT_COMMA_OR_END:
+        if (closes && fits) {
+            leave_level(in, state);
+            return JSON_FINE;
+        }
+        if (byte != ',')
+            return JSON_NOT_JSON;
+        in->at++;
+        *state = level_is_object(in) ? WANT_KEY : WANT_VALUE;
+        return JSON_FINE;
+    case FINISHED:
+        break;
+    }
+    return JSON_NOT_JSON;
+}
+
+enum json_fault json_inspect(const unsigned char *text, size_t size, struct json_limits limits,
+                             struct json_shape *shape) {
+    *shape = (struct json_shape){0};
+    size_t valid = utf8_valid_prefix(text, size);
+    if (valid < size) {
+        shape->fault_at = valid;
+        return JSON_NOT_UTF8;
+    }
+    struct inspector in = {.text = text, .size = size, .limits = limits, .shape = shape};
+    if (in.limits.depth > JSON_DEPTH_MAX)
+        in.limits.depth = JSON_DEPTH_MAX;
+    enum state state = WANT_VALUE;
+    enum json_fault fault = JSON_FINE;
+    for (skip_blanks(&in); in.at < size && fault == JSON_FINE; skip_blanks(&in))
+        fault = scan_step(&in, &state);
+    shape->fault_at = in.at;
+    if (fault == JSON_FINE && state != FINISHED)
+        fault = JSON_NOT_JSON;
+    return fault;
+}
+
+bool json_next_element(struct span text, size_t *offset, struct span *element) {
+    static const struct json_limits none = {.depth = JSON_DEPTH_MAX};
+    struct inspector in = {.text = text.bytes, .size = text.length, .at = *offset, .limits = none};
+    if (in.at == 0) {
+        skip_blanks(&in);
+        in.at++; /* the opening bracket */
+    }
+    while (in.at < in.size && (is_blank(in.text[in.at]) || in.text[in.at] == ','))
+        in.at++;
+    if (in.at >= in.size || in.text[in.at] == ']')
+        return false;
+    size_t start = in.at, depth = 0;
+    while (in.at < in.size) {
+        unsigned char byte = in.text[in.at];
+        if (depth == 0 && (byte == ',' || byte == ']'))
+            break;
+        if (byte == '"') {
+            scan_string(&in);
+            continue;
+        }
+        depth += byte == '{' || byte == '[';
+        depth -= byte == '}' || byte == ']';
+        in.at++;
+    }
+    *element = (struct span){text.bytes + start, in.at - start};
+    *offset = in.at;
+    return true;
+}

@@ -1,0 +1,15 @@
+/* JSON text straight into a buffer, so that a ten-megabyte answer is copied once. Whatever bytes
+ * go in, what comes out is well-formed UTF-8 on one line. Failures stay in buffer->failed. */
+#ifndef ECLAVE_SUPERVISOR_JSON_WRITE_H
+#define ECLAVE_SUPERVISOR_JSON_WRITE_H
+
+#include "common/buffer.h"
+
+/* BYTES as a JSON string with its quotes; ill-formed UTF-8 is replaced by U+FFFD. */
+void json_write_bytes(struct buffer *out, const void *bytes, size_t size);
+void json_write_string(struct buffer *out, const char *text);
+
+/* "NAME":  (the caller writes the value and the commas) */
+void json_write_name(struct buffer *out, const char *name);
+
+#endif

@@ -1,0 +1,418 @@
+/* Zygote and spare worker. Never hands out a worker that has not said that it is confined. */
+#include "supervisor/pool.h"
+#include "common/cleanup.h"
+#include "common/descriptor.h"
+#include "supervisor/clock.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    CONTROL_FD = 3,        /* where the zygote finds its channel */
+    BOOT_LIMIT_MS = 20000, /* from exec to FRAME_BOOTED, and from a spawn to its worker */
+    CLOSE_LIMIT_MS = 2000,
+    FAILURES_MAX = 3, /* in a row, before those who wait are told */
+    NOBODY = 65534
+};
+
+static void fill_pool(struct pool *pool);
+
+static void note_failure(struct pool *pool, const char *reason) {
+    const struct log_event event = {.level = LOG_ERROR_LEVEL, .name = "no-worker"};
+    pool->failures++;
+    snprintf(pool->last_failure, sizeof pool->last_failure, "%s", reason);
+    log_write(pool->log, &event, "%s", reason);
+}
+
+/* Tells everybody who waits that there is no worker to be had; the next request tries again. */
+static void fail_waiters(struct pool *pool) {
+    struct pool_waiter *waiter = pool->waiters;
+    pool->waiters = NULL;
+    while (waiter) {
+        struct pool_waiter *next = waiter->next;
+        waiter->waiting = false;
+        waiter->served(waiter->context, NULL, pool->last_failure);
+        waiter = next;
+    }
+}
+
+/* After a failure: again, as long as it is not hopeless. */
+static void retry_or_fail(struct pool *pool) {
+    if (pool->closing)
+        return;
+    if (pool->failures >= FAILURES_MAX) {
+        fail_waiters(pool);
+        pool->failures = 0;
+    } else {
+        fill_pool(pool);
+    }
+}
+
+/* --- the spare worker --- */
+
+static void spare_ready(void *context, struct worker_process *worker) {
+    struct pool *pool = context;
+    (void)worker;
+    pool->failures = 0;
+    loop_timer_stop(pool->loop, &pool->boot_timer);
+    struct pool_waiter *waiter = pool->waiters;
+    if (!waiter)
+        return;
+    pool->waiters = waiter->next;
+    waiter->waiting = false;
+    pool->spare = NULL;
+    waiter->served(waiter->context, worker, NULL);
+    fill_pool(pool);
+}
+
+static void spare_malformed(void *context, struct worker_process *worker, const char *what) {
+    struct pool *pool = context;
+    loop_timer_stop(pool->loop, &pool->boot_timer);
+    if (pool->spare == worker)
+        pool->spare = NULL;
+    note_failure(pool, what);
+    retry_or_fail(pool);
+}
+
+static void spare_ended(void *context, struct worker_process *worker, int status) {
+    struct pool *pool = context;
+    (void)status;
+    bool was_spare = pool->spare == worker;
+    if (was_spare)
+        pool->spare = NULL;
+    pool_discard(pool, worker);
+    if (was_spare && !pool->closing)
+        fill_pool(pool);
+}
+
+static void spare_violation(void *context, struct worker_process *worker, const char *call_name) {
+    char what[120];
+    snprintf(what, sizeof what, "a worker was stopped at %s before its first call", call_name);
+    spare_malformed(context, worker, what);
+}
+
+static void spare_no_result(void *context, struct worker_process *worker,
+                            const unsigned char *payload, size_t size) {
+    (void)context, (void)worker, (void)payload, (void)size;
+}
+
+static void spare_no_flood(void *context, struct worker_process *worker,
+                           const struct captured_stream *stream) {
+    (void)context, (void)worker, (void)stream;
+}
+
+static const struct worker_events spare_events = {.ready = spare_ready,
+                                                  .result = spare_no_result,
+                                                  .malformed = spare_malformed,
+                                                  .violation = spare_violation,
+                                                  .flooded = spare_no_flood,
+                                                  .ended = spare_ended};
+
+static void on_boot_limit(void *context) {
+    struct pool *pool = context;
+    note_failure(pool, "the worker process does not answer");
+    if (pool->zygote_pid > 1)
+        kill(pool->zygote_pid, SIGKILL); /* its death does the rest */
+}
+
+static void spawn_spare(struct pool *pool) {
+    struct error error;
+    struct worker_ends ends;
+    struct worker_process *worker =
+        worker_create(pool->loop, pool->log, pool->settings, &spare_events, pool, &ends, &error);
+    if (!worker) {
+        note_failure(pool, error.text);
+        fail_waiters(pool);
+        return;
+    }
+    const int descriptors[] = {ends.channel, ends.output, ends.error_output};
+    const struct frame_header header = {.type = FRAME_SPAWN};
+    bool sent = frame_send(pool->zygote_channel, &header, NULL, descriptors, 3, &error);
+    close(ends.channel);
+    close(ends.output);
+    close(ends.error_output);
+    if (!sent) {
+        worker_destroy(worker); /* the zygote is dying; its death starts another */
+        return;
+    }
+    worker->next = pool->workers;
+    pool->workers = worker;
+    pool->spare = worker;
+    loop_timer_start(pool->loop, &pool->boot_timer, BOOT_LIMIT_MS, on_boot_limit, pool);
+}
+
+/* --- the zygote --- */
+
+static void close_zygote(struct pool *pool) {
+    loop_timer_stop(pool->loop, &pool->boot_timer);
+    loop_watch_remove(pool->loop, &pool->zygote_watch);
+    loop_watch_remove(pool->loop, &pool->zygote_stderr_watch);
+    if (pool->zygote_channel >= 0)
+        close(pool->zygote_channel);
+    if (pool->zygote_stderr >= 0)
+        close(pool->zygote_stderr);
+    pool->zygote_channel = pool->zygote_stderr = -1;
+    pool->zygote = ZYGOTE_ABSENT;
+}
+
+static void on_zygote_frame(void *context, uint32_t events) {
+    (void)events;
+    struct pool *pool = context;
+    struct frame_header header;
+    cleanup_free unsigned char *payload = NULL;
+    int descriptors[FRAME_DESCRIPTORS_MAX];
+    size_t count;
+    struct error error;
+    if (frame_receive(pool->zygote_channel, &header, &payload, descriptors, &count, &error) <= 0) {
+        loop_watch_remove(pool->loop, &pool->zygote_watch); /* its death is reaped in a moment */
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        close(descriptors[i]);
+    if (header.type == FRAME_BOOTED && pool->zygote == ZYGOTE_BOOTING) {
+        pool->zygote = ZYGOTE_UP;
+        loop_timer_stop(pool->loop, &pool->boot_timer);
+        fill_pool(pool);
+    } else if (header.type == FRAME_FAILED) {
+        char reason[160];
+        snprintf(reason, sizeof reason, "%.*s", (int)header.length,
+                 payload ? (const char *)payload : "");
+        note_failure(pool, reason);
+    }
+}
+
+/* What the zygote says on its error output, before it can say it in a frame: a missing library. */
+static void on_zygote_stderr(void *context, uint32_t events) {
+    (void)events;
+    struct pool *pool = context;
+    char text[256];
+    ssize_t got = read(pool->zygote_stderr, text, sizeof text - 1);
+    if (got <= 0) {
+        loop_watch_remove(pool->loop, &pool->zygote_stderr_watch);
+        return;
+    }
+    text[got] = 0;
+    const struct log_event event = {.level = LOG_WARNING_LEVEL, .name = "zygote"};
+    log_write(pool->log, &event, "%s", text);
+}
+
+/* In the child: known descriptors, an environment that never held anything, no inherited signal
+ * state, a session of its own so that a terminal's Ctrl-C is for the supervisor alone. */
+__attribute__((noreturn)) static void exec_zygote(const char *path, int control, int errors) {
+    static char marker_setting[] = "GC_MARKERS=1";
+    static char name[] = "eclave-worker";
+    char *const environment[] = {marker_setting, NULL};
+    char *const arguments[] = {name, NULL};
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    setsid();
+    int null = open("/dev/null", O_RDWR);
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
+        dup2(errors, STDERR_FILENO) < 0 || dup2(control, CONTROL_FD) < 0 ||
+        close_range(CONTROL_FD + 1, ~0U, 0) != 0)
+        _exit(127);
+    execve(path, arguments, environment);
+    dprintf(STDERR_FILENO, "the worker program cannot be started: %s", strerror(errno));
+    _exit(127);
+}
+
+static bool send_configuration(const struct pool *pool, struct error *error) {
+    const struct settings *settings = pool->settings;
+    const struct worker_configuration configuration = {
+        .memory_bytes = (uint64_t)settings->session_memory_mb << 20,
+        .value_max_chars = (uint64_t)settings->value_max_chars,
+        .user = geteuid() == 0 ? NOBODY : 0,
+        .allow_degraded = (uint32_t)settings->degraded};
+    const struct frame_header header = {.type = FRAME_CONFIGURE, .length = sizeof configuration};
+    return frame_send(pool->zygote_channel, &header, &configuration, NULL, 0, error);
+}
+
+static bool start_zygote(struct pool *pool, struct error *error) {
+    int pair[2], errors[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+        return error_set(error, errno, "a channel");
+    pool->zygote_channel = pair[0];
+    cleanup_fd int theirs = pair[1];
+    if (pipe2(errors, O_CLOEXEC) != 0)
+        return error_set(error, errno, "a pipe");
+    pool->zygote_stderr = errors[0];
+    cleanup_fd int their_errors = errors[1];
+    /* Above the numbers that the child fills by dup2, which must not overwrite a source. */
+    theirs = descriptor_move_above(theirs, CONTROL_FD + 1);
+    their_errors = descriptor_move_above(their_errors, CONTROL_FD + 1);
+    pid_t pid = fork();
+    if (pid < 0)
+        return error_set(error, errno, "fork");
+    if (pid == 0)
+        exec_zygote(pool->worker_path, theirs, their_errors);
+    pool->zygote_pid = pid;
+    pool->zygote = ZYGOTE_BOOTING;
+    loop_timer_start(pool->loop, &pool->boot_timer, BOOT_LIMIT_MS, on_boot_limit, pool);
+    return loop_watch_add(pool->loop, &pool->zygote_watch, pool->zygote_channel, EPOLLIN,
+                          on_zygote_frame, pool, error) &&
+           loop_watch_add(pool->loop, &pool->zygote_stderr_watch, pool->zygote_stderr, EPOLLIN,
+                          on_zygote_stderr, pool, error) &&
+           send_configuration(pool, error);
+}
+
+static void zygote_died(struct pool *pool, int status) {
+    /* What it said last may still be in its pipe and on its channel. */
+    if (pool->zygote_stderr_watch.active)
+        on_zygote_stderr(pool, 0);
+    close_zygote(pool);
+    pool->zygote_pid = 0;
+    if (pool->closing)
+        return;
+    char reason[120];
+    if (WIFSIGNALED(status))
+        snprintf(reason, sizeof reason, "the zygote was ended by signal %d", WTERMSIG(status));
+    else
+        snprintf(reason, sizeof reason, "the zygote ended with status %d", WEXITSTATUS(status));
+    if (pool->spare && pool->spare->state == WORKER_STARTING)
+        pool->spare = NULL; /* it will end by the end of its channel */
+    note_failure(pool, reason);
+    retry_or_fail(pool);
+}
+
+/* One step towards a ready spare. */
+static void fill_pool(struct pool *pool) {
+    struct error error;
+    if (pool->closing || pool->spare || pool->zygote == ZYGOTE_BOOTING)
+        return;
+    if (pool->without_spare && !pool->waiters)
+        return;
+    if (pool->zygote == ZYGOTE_UP) {
+        spawn_spare(pool);
+    } else if (pool->zygote_pid == 0 && !start_zygote(pool, &error)) {
+        close_zygote(pool);
+        note_failure(pool, error.text);
+        if (pool->zygote_pid == 0)
+            fail_waiters(pool);
+    }
+}
+
+/* --- the public face --- */
+
+/* The worker stands beside this program (a build directory) or in libexec (installed). */
+static bool find_worker(struct pool *pool, struct error *error) {
+    char self[2048];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length > 0) {
+        self[length] = 0;
+        char *slash = strrchr(self, '/');
+        if (slash)
+            *slash = 0;
+        snprintf(pool->worker_path, sizeof pool->worker_path, "%s/eclave-worker", self);
+        if (access(pool->worker_path, X_OK) == 0)
+            return true;
+    }
+    snprintf(pool->worker_path, sizeof pool->worker_path, "%s/eclave-worker", ECLAVE_LIBEXEC);
+    if (access(pool->worker_path, X_OK) == 0)
+        return true;
+    return error_set(error, 0,
+                     "the worker program eclave-worker is neither beside eclave nor in "
+                     "its libexec directory");
+}
+
+bool pool_open(struct pool *pool, struct loop *loop, struct log *log,
+               const struct settings *settings, struct error *error) {
+    *pool = (struct pool){
+        .loop = loop, .log = log, .settings = settings, .zygote_channel = -1, .zygote_stderr = -1};
+    return find_worker(pool, error);
+}
+
+void pool_start(struct pool *pool) {
+    fill_pool(pool);
+}
+
+void pool_take(struct pool *pool, struct pool_waiter *waiter) {
+    struct worker_process *spare = pool->spare;
+    if (spare && spare->state == WORKER_READY) {
+        pool->spare = NULL;
+        waiter->served(waiter->context, spare, NULL);
+        fill_pool(pool);
+        return;
+    }
+    struct pool_waiter **end = &pool->waiters;
+    while (*end)
+        end = &(*end)->next;
+    waiter->waiting = true;
+    waiter->next = NULL;
+    *end = waiter;
+    fill_pool(pool);
+}
+
+void pool_withdraw(struct pool *pool, struct pool_waiter *waiter) {
+    for (struct pool_waiter **link = &pool->waiters; *link; link = &(*link)->next)
+        if (*link == waiter) {
+            *link = waiter->next;
+            waiter->waiting = false;
+            return;
+        }
+}
+
+void pool_discard(struct pool *pool, struct worker_process *worker) {
+    for (struct worker_process **link = &pool->workers; *link; link = &(*link)->next)
+        if (*link == worker) {
+            *link = worker->next;
+            break;
+        }
+    worker_destroy(worker);
+}
+
+static struct worker_process *worker_of_pid(const struct pool *pool, pid_t pid) {
+    struct worker_process *worker = pool->workers;
+    while (worker && worker->pid != pid)
+        worker = worker->next;
+    return worker;
+}
+
+void pool_reap(struct pool *pool) {
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        struct worker_process *worker = worker_of_pid(pool, pid);
+        if (worker)
+            worker_reaped(worker, status);
+        else if (pid == pool->zygote_pid)
+            zygote_died(pool, status);
+    }
+}
+
+void pool_close(struct pool *pool) {
+    pool->closing = true;
+    close_zygote(pool);
+    for (struct worker_process *worker = pool->workers; worker; worker = worker->next) {
+        worker_kill(worker);
+        shutdown(worker->channel, SHUT_RDWR); /* ends one whose pid was never proven */
+    }
+    if (pool->zygote_pid > 1)
+        kill(pool->zygote_pid, SIGKILL);
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD); /* blocked all along, for the signalfd */
+    int64_t deadline_ns = clock_now_ns() + (int64_t)CLOSE_LIMIT_MS * CLOCK_NS_PER_MS;
+    for (;;) {
+        pid_t pid = waitpid(-1, NULL, WNOHANG);
+        int64_t left_ns = deadline_ns - clock_now_ns();
+        if (pid < 0 || left_ns <= 0)
+            break; /* none left, or the death signal must do it */
+        const struct timespec left = {.tv_sec = left_ns / 1000000000,
+                                      .tv_nsec = left_ns % 1000000000};
+        if (pid == 0)
+            sigtimedwait(&child, NULL, &left);
+    }
+    while (pool->workers) {
+        struct worker_process *worker = pool->workers;
+        pool->workers = worker->next;
+        worker_destroy(worker);
+    }
+}

@@ -1,0 +1,63 @@
+/* Where workers come from: the zygote process, which booted Lisp once, and one confined worker
+ * kept ready, so that a new session or a respawn costs no boot. The pool reaps every child. */
+#ifndef ECLAVE_SUPERVISOR_POOL_H
+#define ECLAVE_SUPERVISOR_POOL_H
+
+#include "supervisor/log.h"
+#include "supervisor/loop.h"
+#include "supervisor/settings.h"
+#include "supervisor/worker_process.h"
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum zygote_state { ZYGOTE_ABSENT, ZYGOTE_BOOTING, ZYGOTE_UP };
+
+struct pool_waiter {
+    /* WORKER is READY and the waiter's to own (worker_set_owner), or NULL when none can be had;
+     * REASON then says why. */
+    void (*served)(void *context, struct worker_process *worker, const char *reason);
+    void *context;
+    bool waiting;
+    struct pool_waiter *next;
+};
+
+struct pool {
+    struct loop *loop;
+    struct log *log;
+    const struct settings *settings;
+    char worker_path[4096];
+    enum zygote_state zygote;
+    pid_t zygote_pid;
+    int zygote_channel, zygote_stderr;
+    struct loop_watch zygote_watch, zygote_stderr_watch;
+    struct loop_timer boot_timer;
+    struct worker_process *workers; /* all that are not destroyed */
+    struct worker_process *spare;   /* STARTING or READY */
+    struct pool_waiter *waiters;
+    size_t failures; /* in a row; a worker that becomes ready clears them */
+    char last_failure[240];
+    bool without_spare; /* for one evaluation only: start no worker that nobody waits for */
+    bool closing;
+};
+
+/* Finds the worker executable. False with *error when there is none. */
+bool pool_open(struct pool *pool, struct loop *loop, struct log *log,
+               const struct settings *settings, struct error *error);
+/* Kills and reaps all that is left, waiting a moment for it. */
+void pool_close(struct pool *pool);
+
+/* Boots the zygote and then keeps a worker ready. Cheap when that is so already. */
+void pool_start(struct pool *pool);
+
+/* Asks for a worker; `served` is called once, perhaps before this returns. */
+void pool_take(struct pool *pool, struct pool_waiter *waiter);
+/* Withdraws a request that was not served yet. */
+void pool_withdraw(struct pool *pool, struct pool_waiter *waiter);
+
+/* Frees a worker that has `ended`. */
+void pool_discard(struct pool *pool, struct worker_process *worker);
+
+/* Reaps whatever has died. For SIGCHLD. */
+void pool_reap(struct pool *pool);
+
+#endif

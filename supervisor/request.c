@@ -1,0 +1,177 @@
+/* Answers. Never answers a request twice, and never one that asked for silence. */
+#include "supervisor/request.h"
+#include "common/cleanup.h"
+#include "supervisor/json_write.h"
+#include "supervisor/server.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ERROR_ROOM_BYTES = 8192 };
+
+static const struct json_token null_id = {.text = {(const unsigned char *)"null", 4},
+                                          .kind = JSON_LITERAL};
+
+struct request *request_keep(struct server *server, const struct request *request) {
+    struct request *kept = malloc(sizeof *kept);
+    unsigned char *id = malloc(request->id.text.length);
+    if (!kept || !id) {
+        free(kept);
+        free(id);
+        return NULL;
+    }
+    memcpy(id, request->id.text.bytes, request->id.text.length);
+    *kept = *request;
+    kept->id.text.bytes = id;
+    kept->next = server->requests.in_flight;
+    server->requests.in_flight = kept;
+    return kept;
+}
+
+struct request *request_find(const struct requests *requests, const struct json_token *id) {
+    struct request *request = requests->in_flight;
+    while (request && !json_token_equal(&request->id, id))
+        request = request->next;
+    return request;
+}
+
+/* Frees the request when it is one that was kept. */
+static void release(struct request *request) {
+    for (struct request **link = &request->server->requests.in_flight; *link; link = &(*link)->next)
+        if (*link == request) {
+            *link = request->next;
+            free((void *)(uintptr_t)request->id.text.bytes);
+            free(request);
+            return;
+        }
+}
+
+/* --- batches --- */
+
+struct batch *batch_open(struct server *server) {
+    struct batch *batch = calloc(1, sizeof *batch);
+    if (!batch)
+        return NULL;
+    batch->open = true;
+    batch->responses = buffer_make((size_t)server->settings->response_max_bytes + ERROR_ROOM_BYTES);
+    buffer_append_text(&batch->responses, "[");
+    return batch;
+}
+
+static void batch_finish(struct server *server, struct batch *batch) {
+    if (batch->open || batch->pending)
+        return;
+    if (batch->count) {
+        struct buffer *line = output_line_begin(&server->output);
+        buffer_append(line, batch->responses.data, batch->responses.length);
+        buffer_append_text(line, "]");
+        line->failed |= batch->responses.failed; /* then it is answered as over-long */
+        output_line_end(&server->output, null_id.text);
+    }
+    buffer_free(&batch->responses);
+    free(batch);
+}
+
+void batch_close(struct server *server, struct batch *batch) {
+    batch->open = false;
+    batch_finish(server, batch);
+}
+
+/* Adds one response. What no longer fits into the array's line is answered with the error of an
+ * over-long response. */
+static void batch_add(struct server *server, struct batch *batch, const struct buffer *element,
+                      struct span id) {
+    size_t limit = (size_t)server->settings->response_max_bytes;
+    bool fits = batch->responses.length + element->length + ERROR_ROOM_BYTES / 8 <= limit;
+    if (batch->count++)
+        buffer_append_text(&batch->responses, ",");
+    output_check(&server->output, &batch->responses, (struct span){element->data, element->length},
+                 element->failed || !fits, id);
+}
+
+/* --- answers --- */
+
+static struct buffer *begin(struct request *request) {
+    struct server *server = request->server;
+    request->answered = true;
+    if (request->batch) {
+        request->element = buffer_make((size_t)server->settings->response_max_bytes);
+        request->out = &request->element;
+    } else {
+        request->out = output_line_begin(&server->output);
+    }
+    buffer_append_text(request->out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    buffer_append(request->out, request->id.text.bytes, request->id.text.length);
+    return request->out;
+}
+
+struct buffer *request_result(struct request *request) {
+    struct buffer *out = begin(request);
+    buffer_append_text(out, ",\"result\":");
+    request->closing = "}";
+    return out;
+}
+
+static struct buffer *begin_error(struct request *request, enum rpc_code code,
+                                  const char *message) {
+    struct buffer *out = begin(request);
+    buffer_append_format(out, ",\"error\":{\"code\":%d,\"message\":", (int)code);
+    json_write_string(out, message);
+    request->closing = "}}";
+    return out;
+}
+
+struct buffer *request_error_data(struct request *request, enum rpc_code code,
+                                  const char *message) {
+    struct buffer *out = begin_error(request, code, message);
+    buffer_append_text(out, ",\"data\":");
+    return out;
+}
+
+void request_end(struct request *request) {
+    struct server *server = request->server;
+    struct batch *batch = request->batch;
+    buffer_append_text(request->out, request->closing);
+    if (batch) {
+        batch_add(server, batch, &request->element, request->id.text);
+        buffer_free(&request->element);
+        batch->pending--;
+    } else {
+        output_line_end(&server->output, request->id.text);
+    }
+    release(request);
+    if (batch)
+        batch_finish(server, batch);
+}
+
+void request_error(struct request *request, enum rpc_code code, const char *message) {
+    begin_error(request, code, message);
+    request_end(request);
+}
+
+void request_acknowledge(struct request *request) {
+    buffer_append_text(request_result(request), "{}");
+    request_end(request);
+}
+
+void request_drop(struct request *request) {
+    struct server *server = request->server;
+    struct batch *batch = request->batch;
+    release(request);
+    if (batch) {
+        batch->pending--;
+        batch_finish(server, batch);
+    }
+}
+
+void respond_without_id(struct server *server, struct batch *batch, enum rpc_code code,
+                        const char *message, const char *reason) {
+    struct request request = {.id = null_id, .batch = batch, .server = server};
+    if (batch)
+        batch->pending++;
+    struct buffer *out = request_error_data(&request, code, message);
+    buffer_append_text(out, "{\"reason\":");
+    json_write_string(out, reason);
+    buffer_append_text(out, "}");
+    request_end(&request);
+}

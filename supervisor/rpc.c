@@ -1,0 +1,213 @@
+/* From bytes to a handler. Never lets a request go without an answer, never answers what is not a
+ * request. */
+#include "supervisor/rpc.h"
+#include "supervisor/json_inspect.h"
+#include "supervisor/json_write.h"
+#include "supervisor/request.h"
+#include "supervisor/server.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void put_json(struct json_object **object) {
+    json_object_put(*object);
+}
+#define cleanup_json __attribute__((cleanup(put_json)))
+
+/* Parses text that json_inspect found fine. */
+static struct json_object *parse(const unsigned char *bytes, size_t size) {
+    struct json_tokener *tokener = json_tokener_new_ex(JSON_DEPTH_MAX + 1);
+    if (!tokener)
+        return NULL;
+    struct json_object *root = json_tokener_parse_ex(tokener, (const char *)bytes, (int)size);
+    json_tokener_free(tokener);
+    return root;
+}
+
+/* The member as a string without a zero byte inside, or NULL. */
+static const char *plain_string(struct json_object *object, const char *name) {
+    struct json_object *member;
+    if (!json_object_object_get_ex(object, name, &member) ||
+        !json_object_is_type(member, json_type_string))
+        return NULL;
+    const char *text = json_object_get_string(member);
+    return strlen(text) == (size_t)json_object_get_string_len(member) ? text : NULL;
+}
+
+static bool has_member(struct json_object *object, const char *name) {
+    return json_object_object_get_ex(object, name, NULL);
+}
+
+/* Steps 9 to 13 for a request whose envelope is right. */
+static void dispatch(struct server *server, struct request *request, const char *name,
+                     struct json_object *params) {
+    const struct method *method = method_find(name);
+    if (!method) {
+        struct buffer *out = request_error_data(request, RPC_METHOD_NOT_FOUND, "Method not found.");
+        buffer_append_text(out, "{\"method\":");
+        json_write_string(out, name);
+        buffer_append_text(out, "}");
+        request_end(request);
+    } else if (server->shutting_down && !method->after_shutdown) {
+        request_error(request, RPC_SHUTTING_DOWN, "Server shutting down.");
+    } else if (!server->revision && !method->before_initialize) {
+        request_error(request, RPC_NOT_INITIALIZED, "Server not initialized.");
+    } else if (server->minimal && !method->in_minimal_mode) {
+        request_error(request, RPC_METHOD_NOT_FOUND, "Method not available in minimal mode.");
+    } else if (params && !json_object_is_type(params, json_type_object)) {
+        request_error(request, RPC_INVALID_PARAMS, "params must be an object.");
+    } else {
+        method->handle(server, request, params);
+    }
+}
+
+/* What keeps ROOT from being a request or notification, or NULL. */
+static const char *envelope_problem(struct json_object *root, const struct json_token *id) {
+    const char *version = plain_string(root, "jsonrpc");
+    if (!version || strcmp(version, "2.0") != 0)
+        return "jsonrpc must be \"2.0\"";
+    if (!plain_string(root, "method"))
+        return "method must be a string";
+    if (has_member(root, "result") || has_member(root, "error"))
+        return "a message is either a request or a response";
+    if (id->text.bytes && id->kind != JSON_STRING && !id->is_integer)
+        return "id must be a string or an integer";
+    return NULL;
+}
+
+static void refuse_envelope(struct server *server, struct batch *batch, const struct json_token *id,
+                            const char *reason) {
+    static const char message[] = "Invalid Request";
+    if (!id->text.bytes || (id->kind != JSON_STRING && id->kind != JSON_NUMBER)) {
+        respond_without_id(server, batch, RPC_INVALID_REQUEST, message, reason);
+        return;
+    }
+    struct request request = {.id = *id, .batch = batch, .server = server};
+    if (batch)
+        batch->pending++;
+    struct buffer *out = request_error_data(&request, RPC_INVALID_REQUEST, message);
+    buffer_append_text(out, "{\"reason\":");
+    json_write_string(out, reason);
+    buffer_append_text(out, "}");
+    request_end(&request);
+}
+
+/* Steps 5 to 8 for an object. */
+static void handle_object(struct server *server, struct batch *batch, struct json_object *root,
+                          const struct json_shape *shape) {
+    if (!has_member(root, "method") && (has_member(root, "result") || has_member(root, "error")))
+        return; /* a response; this server has asked nothing */
+    const char *problem = envelope_problem(root, &shape->id);
+    if (problem) {
+        refuse_envelope(server, batch, &shape->id, problem);
+        return;
+    }
+    const char *name = plain_string(root, "method");
+    struct json_object *params;
+    if (!json_object_object_get_ex(root, "params", &params))
+        params = NULL;
+    if (!shape->id.text.bytes) {
+        const struct notification *notification = notification_find(name);
+        if (notification && (!params || json_object_is_type(params, json_type_object)))
+            notification->handle(server, params, shape);
+        return;
+    }
+    if (request_find(&server->requests, &shape->id)) {
+        refuse_envelope(server, batch, &shape->id, "a request with this id is in flight");
+        return;
+    }
+    if (batch && strcmp(name, "initialize") == 0) {
+        refuse_envelope(server, batch, &shape->id, "initialize must not be part of a batch");
+        return;
+    }
+    struct request request = {.id = shape->id, .batch = batch, .server = server};
+    if (batch)
+        batch->pending++;
+    dispatch(server, &request, name, params);
+}
+
+static struct json_limits input_limits(const struct server *server) {
+    return (struct json_limits){.depth = (size_t)server->settings->json_max_depth,
+                                .values = (size_t)server->settings->json_max_values};
+}
+
+static bool batches_allowed(const struct server *server) {
+    return server->settings->batches || (server->revision && server->revision->batches);
+}
+
+/* One element of a batch; the whole was inspected already. */
+static void handle_element(struct server *server, struct batch *batch, struct span element) {
+    struct json_shape shape;
+    json_inspect(element.bytes, element.length, input_limits(server), &shape);
+    cleanup_json struct json_object *root = parse(element.bytes, element.length);
+    if (shape.kind == JSON_OBJECT && root)
+        handle_object(server, batch, root, &shape);
+    else
+        respond_without_id(server, batch, RPC_INVALID_REQUEST, "Invalid Request",
+                           "an element of a batch must be an object");
+}
+
+static void handle_array(struct server *server, struct span text) {
+    size_t offset = 0;
+    struct span element;
+    if (!batches_allowed(server)) {
+        respond_without_id(server, NULL, RPC_INVALID_REQUEST, "Invalid Request",
+                           "batches are not part of this revision");
+        return;
+    }
+    struct batch *batch = batch_open(server);
+    if (!batch) {
+        respond_without_id(server, NULL, RPC_INTERNAL_ERROR, "Out of memory.", "batch");
+        return;
+    }
+    bool empty = true;
+    while (json_next_element(text, &offset, &element)) {
+        empty = false;
+        handle_element(server, batch, element);
+    }
+    batch_close(server, batch);
+    if (empty)
+        respond_without_id(server, NULL, RPC_INVALID_REQUEST, "Invalid Request",
+                           "a batch must not be empty");
+}
+
+static void refuse_text(struct server *server, enum json_fault fault, size_t at) {
+    static const char *const names[] = {[JSON_FINE] = "",
+                                        [JSON_NOT_UTF8] = "not well-formed UTF-8",
+                                        [JSON_NOT_JSON] = "not JSON",
+                                        [JSON_TOO_DEEP] = "nested deeper than json.max_depth",
+                                        [JSON_TOO_MANY] = "more values than json.max_values"};
+    char reason[80];
+    snprintf(reason, sizeof reason, "%s, at byte %zu", names[fault], at);
+    respond_without_id(server, NULL, RPC_PARSE_ERROR, "Parse error", reason);
+}
+
+void rpc_handle_line(struct server *server, const unsigned char *bytes, size_t size) {
+    struct json_shape shape;
+    enum json_fault fault = json_inspect(bytes, size, input_limits(server), &shape);
+    if (fault != JSON_FINE) {
+        refuse_text(server, fault, shape.fault_at);
+        return;
+    }
+    if (shape.kind == JSON_ARRAY) {
+        handle_array(server, (struct span){bytes, size});
+        return;
+    }
+    if (shape.kind != JSON_OBJECT) {
+        respond_without_id(server, NULL, RPC_INVALID_REQUEST, "Invalid Request",
+                           "a message must be an object");
+        return;
+    }
+    cleanup_json struct json_object *root = parse(bytes, size);
+    if (root)
+        handle_object(server, NULL, root, &shape);
+    else
+        respond_without_id(server, NULL, RPC_PARSE_ERROR, "Parse error", "out of memory");
+}
+
+void rpc_handle_too_long(struct server *server) {
+    char reason[80];
+    snprintf(reason, sizeof reason, "a line over request.max_bytes (%lld)",
+             (long long)server->settings->request_max_bytes);
+    respond_without_id(server, NULL, RPC_PARSE_ERROR, "Parse error", reason);
+}

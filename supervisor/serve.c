@@ -1,0 +1,267 @@
+/* The life of a server: opening, the loop, and the end in all its forms. Never leaves a process
+ * behind and never ends with a request unanswered that it accepted. */
+#include "common/cleanup.h"
+#include "policy/policy.h"
+#include "supervisor/json_write.h"
+#include "supervisor/rpc.h"
+#include "supervisor/server.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+enum {
+    HIGH_WATER_BYTES = 1 << 20, /* of unread answers: above it nothing is read and nothing begun */
+    EXIT_WAIT_MS = 5000,        /* for `exit` after `shutdown`, once nothing runs any more */
+    CLIENT_LINES_PER_SECOND = 2,
+    CLIENT_LINES_AT_ONCE = 100,
+    STATUS_CORRUPT = 2
+};
+
+/* --- the end --- */
+
+static void finish_now(void *context) {
+    struct server *server = context;
+    loop_stop(&server->loop);
+}
+
+/* Everything is answered; what is queued still has to reach the reader, as long as it reads. */
+static void finish(struct server *server) {
+    if (server->finishing)
+        return;
+    server->finishing = true;
+    input_stop(&server->input);
+    if (server->exit_request) {
+        request_acknowledge(server->exit_request);
+        server->exit_request = NULL;
+    }
+    output_flush(&server->output);
+    if (output_backlog(&server->output) == 0)
+        loop_stop(&server->loop);
+    else
+        loop_timer_start(&server->loop, &server->grace,
+                         server->settings->shutdown_grace_s * CLOCK_MS_PER_S, finish_now, server);
+}
+
+static void on_exit_wait(void *context) {
+    finish(context);
+}
+
+static void on_grace_over(void *context) {
+    struct server *server = context;
+    sessions_cancel_all(&server->sessions, "The server is shutting down.");
+    if (!server->draining)
+        loop_timer_start(&server->loop, &server->grace, EXIT_WAIT_MS, on_exit_wait, server);
+}
+
+void server_begin_shutdown(struct server *server) {
+    if (server->shutting_down)
+        return;
+    server->shutting_down = true;
+    loop_timer_start(&server->loop, &server->grace,
+                     server->settings->shutdown_grace_s * CLOCK_MS_PER_S, on_grace_over, server);
+}
+
+void server_call_done(struct server *server) {
+    if (server->draining && server->sessions.active == 0)
+        finish(server);
+}
+
+void server_drain(struct server *server) {
+    if (server->draining)
+        return;
+    server->draining = true;
+    input_stop(&server->input);
+    if (server->sessions.active == 0)
+        finish(server);
+    else if (!server->shutting_down)
+        loop_timer_start(&server->loop, &server->grace,
+                         server->settings->shutdown_grace_s * CLOCK_MS_PER_S, on_grace_over,
+                         server);
+}
+
+/* --- what the loop calls --- */
+
+static void on_line(void *context, const unsigned char *bytes, size_t size) {
+    rpc_handle_line(context, bytes, size);
+}
+
+static void on_too_long(void *context) {
+    rpc_handle_too_long(context);
+}
+
+static void on_input_end(void *context) {
+    server_drain(context);
+}
+
+static void on_signal(void *context, uint32_t events) {
+    (void)events;
+    struct server *server = context;
+    struct signalfd_siginfo info;
+    while (read(server->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo == SIGCHLD)
+            pool_reap(&server->pool);
+        else
+            server_drain(server);
+    }
+}
+
+static void on_resume(void *context) {
+    struct server *server = context;
+    input_pause(&server->input, false);
+    sessions_hold(&server->sessions, false);
+}
+
+/* The backlog changed or the output ended. */
+static void on_output_change(void *context) {
+    struct server *server = context;
+    if (server->output.end != OUTPUT_OPEN) {
+        server->exit_status = server->output.end == OUTPUT_CORRUPT ? STATUS_CORRUPT : 0;
+        loop_stop(&server->loop);
+    } else if (output_backlog(&server->output) > HIGH_WATER_BYTES) {
+        input_pause(&server->input, true);
+        sessions_hold(&server->sessions, true);
+    } else if (server->input.paused && !server->resume.active) {
+        loop_timer_start(&server->loop, &server->resume, 0, on_resume, server);
+    }
+    if (server->finishing && output_backlog(&server->output) == 0)
+        loop_stop(&server->loop);
+    else if (server->finishing) /* it still reads: it has its grace anew */
+        loop_timer_start(&server->loop, &server->grace,
+                         server->settings->shutdown_grace_s * CLOCK_MS_PER_S, finish_now, server);
+}
+
+static void before_wait(void *context) {
+    struct server *server = context;
+    output_flush(&server->output);
+}
+
+/* Events for the client, as notifications/message. */
+static void on_log(void *context, const struct log_event *event, const char *cause) {
+    struct server *server = context;
+    if (!server->revision || event->level < server->client_log_level || server->finishing ||
+        !rate_take(&server->client_log_rate))
+        return;
+    struct buffer *out = output_line_begin(&server->output);
+    buffer_append_format(out,
+                         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{"
+                         "\"level\":\"%s\",\"logger\":\"eclave\",\"data\":{\"event\":",
+                         log_level_name(event->level));
+    json_write_string(out, event->name);
+    if (event->session) {
+        buffer_append_text(out, ",\"session\":");
+        json_write_string(out, event->session);
+    }
+    if (event->call)
+        buffer_append_format(out, ",\"call\":%u", event->call);
+    buffer_append_text(out, ",\"cause\":");
+    json_write_string(out, cause);
+    buffer_append_text(out, "}}}");
+    output_line_end(&server->output, (struct span){0});
+}
+
+/* --- opening --- */
+
+static bool open_signals(struct server *server, struct error *error) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL); /* may have been inherited ignored, and then nothing is reaped */
+    if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
+        return error_set(error, errno, "sigprocmask");
+    server->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (server->signal_fd < 0)
+        return error_set(error, errno, "signalfd");
+    return loop_watch_add(&server->loop, &server->signal_watch, server->signal_fd, EPOLLIN,
+                          on_signal, server, error);
+}
+
+/* May code be evaluated here at all? If not, the server lives on without. */
+static void choose_mode(struct server *server) {
+    struct error why;
+    if (server->settings->minimal) {
+        server->minimal = true;
+        snprintf(server->minimal_reason, sizeof server->minimal_reason,
+                 "the setting minimal asks for it.");
+    } else if (!policy_probe(server->settings->degraded, &why)) {
+        server->minimal = true;
+        snprintf(server->minimal_reason, sizeof server->minimal_reason,
+                 "a worker cannot be confined here: %.180s.", why.text);
+    }
+    if (server->minimal) {
+        const struct log_event event = {.level = LOG_WARNING_LEVEL, .name = "minimal-mode"};
+        log_write(&server->log, &event, "%s", server->minimal_reason);
+    }
+}
+
+static bool server_open(struct server *server, struct error *error) {
+    const struct settings *settings = server->settings;
+    const struct input_handler handler = {
+        .line = on_line, .too_long = on_too_long, .end = on_input_end, .context = server};
+    if (!loop_open(&server->loop, error))
+        return false;
+    server->loop.before_wait = before_wait;
+    server->loop.before_wait_context = server;
+    log_open(&server->log, (enum log_level)settings->log_level, settings->log_format == 1);
+    server->log.hook = on_log;
+    server->log.hook_context = server;
+    if (!open_signals(server, error) ||
+        !pool_open(&server->pool, &server->loop, &server->log, settings, error) ||
+        !output_open(&server->output, &server->loop, &server->log, settings, on_output_change,
+                     server, error) ||
+        !input_open(&server->input, &server->loop, (size_t)settings->request_max_bytes, &handler,
+                    error) ||
+        !stdio_detach(error))
+        return false;
+    sessions_open(&server->sessions, &server->loop, &server->log, settings, &server->pool);
+    choose_mode(server);
+    return true;
+}
+
+static void free_requests(struct server *server) {
+    while (server->requests.in_flight)
+        request_drop(server->requests.in_flight);
+}
+
+static void server_close(struct server *server) {
+    pool_close(&server->pool);
+    output_flush(&server->output);
+    free_requests(server);
+    input_close(&server->input);
+    output_close(&server->output);
+    sessions_close(&server->sessions);
+    loop_watch_remove(&server->loop, &server->signal_watch);
+    if (server->signal_fd >= 0)
+        close(server->signal_fd);
+    log_close(&server->log);
+    loop_close(&server->loop);
+}
+
+int server_run(const struct settings *settings) {
+    struct server server = {
+        .settings = settings,
+        .signal_fd = -1,
+        .client_log_level = LOG_ERROR_LEVEL,
+        .client_log_rate = rate_make(CLIENT_LINES_PER_SECOND, CLIENT_LINES_AT_ONCE),
+        .faults_left = settings->fault == FAULT_NONE ? 0 : settings->fault_count};
+    struct error error;
+    if (!stdio_fill(&error) || !server_open(&server, &error)) {
+        fprintf(stderr, "eclave: %s\n", error.text);
+        return 2;
+    }
+#ifndef __SANITIZE_ADDRESS__ /* its leak check traces the process at exit */
+    prctl(PR_SET_DUMPABLE, 0);
+#endif
+    if (!loop_run(&server.loop, &error)) {
+        fprintf(stderr, "eclave: %s\n", error.text);
+        server.exit_status = 70;
+    }
+    server_close(&server);
+    return server.exit_status;
+}

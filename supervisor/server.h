@@ -1,0 +1,66 @@
+/* The MCP server: what one connection is made of, handed down to everything that serves it. */
+#ifndef ECLAVE_SUPERVISOR_SERVER_H
+#define ECLAVE_SUPERVISOR_SERVER_H
+
+#include "supervisor/input.h"
+#include "supervisor/log.h"
+#include "supervisor/loop.h"
+#include "supervisor/output.h"
+#include "supervisor/pool.h"
+#include "supervisor/rate.h"
+#include "supervisor/request.h"
+#include "supervisor/session.h"
+#include "supervisor/settings.h"
+#include <stdbool.h>
+
+/* What differs between the revisions that begin with `initialize` (research: projection table). */
+struct revision {
+    const char *date;
+    bool batches;      /* arrays of messages */
+    bool annotations;  /* of tools */
+    bool titles;       /* of tools and of the server */
+    bool descriptions; /* of the server */
+};
+
+struct server {
+    const struct settings *settings;
+    struct loop loop;
+    struct log log;
+    struct input input;
+    struct output output;
+    struct pool pool;
+    struct sessions sessions;
+    struct requests requests;
+    struct loop_watch signal_watch;
+    int signal_fd;
+
+    /* The legacy conversation. */
+    const struct revision *revision; /* NULL before `initialize` */
+    enum log_level client_log_level; /* least level sent as notifications/message */
+    struct rate client_log_rate;
+    bool client_closes_on_late_reply; /* a client that ends the connection on -32001 */
+
+    /* The end. */
+    bool shutting_down;           /* `shutdown` was served: new work is refused */
+    bool draining;                /* no more input; running calls have their grace */
+    bool finishing;               /* nothing runs any more; what is queued is being written */
+    struct request *exit_request; /* `exit` with an id: answered last */
+    struct loop_timer grace, resume;
+    int exit_status;
+
+    bool minimal;
+    char minimal_reason[240]; /* with minimal */
+    int64_t faults_left;      /* answers to ping still to be spoiled; for tests */
+};
+
+/* Runs the server on stdin and stdout until its end; returns the exit status. */
+int server_run(const struct settings *settings);
+
+/* No more input; the server ends when what runs is done, or when its grace is over. */
+void server_drain(struct server *server);
+/* `shutdown`: the grace of the running calls begins. */
+void server_begin_shutdown(struct server *server);
+/* Called when a call is done: ends the server when it was the last one waited for. */
+void server_call_done(struct server *server);
+
+#endif

@@ -1,0 +1,42 @@
+/* What the operator may set: flags, environment, policy file, in that order of strength. */
+#ifndef ECLAVE_SUPERVISOR_SETTINGS_H
+#define ECLAVE_SUPERVISOR_SETTINGS_H
+
+#include "common/error.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Units are those of settings.def; a choice is the index of its value, a switch 0 or 1. */
+struct settings {
+#define NUMBER(field, ...)        int64_t field;
+#define CHOICE(field, ...)        int64_t field;
+#define SWITCH(field, ...)        int64_t field;
+#define HIDDEN(field, ...)        int64_t field;
+#define HIDDEN_NUMBER(field, ...) int64_t field;
+#include "supervisor/settings.def"
+#undef NUMBER
+#undef CHOICE
+#undef SWITCH
+#undef HIDDEN
+#undef HIDDEN_NUMBER
+};
+
+enum cancel_reply { CANCEL_REPLY_AUTO, CANCEL_REPLY_ERROR, CANCEL_REPLY_SILENT };
+enum fault { FAULT_NONE, FAULT_NEWLINE, FAULT_UTF8, FAULT_JSON, FAULT_OVERSIZE, FAULT_EMPTY };
+
+/* Fills *settings with the defaults. */
+void settings_default(struct settings *settings);
+
+/* Reads the policy file that the arguments or the environment name, then the environment, then
+ * the flags in ARGUMENTS[1..COUNT-1]. What is not a setting is moved to the front of ARGUMENTS and
+ * *left says how many there are (a lone "--" ends the flags). False with a one-line *error that
+ * names the setting and the allowed range. */
+bool settings_read(struct settings *settings, int count, char **arguments, int *left,
+                   struct error *error);
+
+/* Writes one line a setting, for --help. */
+void settings_help(FILE *out);
+
+#endif

@@ -1,0 +1,25 @@
+/* The texts of CONTRACT.md section 5: what a person or a model reads of an evaluation. */
+#ifndef ECLAVE_SUPERVISOR_TEXT_H
+#define ECLAVE_SUPERVISOR_TEXT_H
+
+#include "common/buffer.h"
+#include "supervisor/evaluation.h"
+
+struct text_limits {
+    size_t shown_chars;     /* of each captured stream */
+    size_t value_max_chars; /* of one value; the worker keeps to it, this makes sure */
+};
+
+/* Appends the text of a success or a failure, as the outcome has it. */
+void text_append_evaluation(struct buffer *out, const struct evaluation *evaluation,
+                            const struct text_limits *limits);
+
+/* Appends captured bytes: repaired to well-formed UTF-8, and when they are more than SHOWN_CHARS
+ * characters, their head and tail with one line between that says how many were left out. */
+void text_append_captured(struct buffer *out, struct span captured, size_t shown_chars);
+
+/* Appends the text of a tool error that no worker was asked about: marker line with TYPE, message,
+ * and a backtrace section without frames. */
+void text_append_error(struct buffer *out, const char *type, const char *message);
+
+#endif

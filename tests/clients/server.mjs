@@ -1,0 +1,149 @@
+// Starts the server under test with the official SDK's client and its own stdio transport, and
+// keeps what passed over the wire. It never repairs or skips anything that the server wrote: each
+// line has to be one JSON-RPC message.
+import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js";
+
+export const eclave = process.env.ECLAVE;
+assert.ok(eclave, "ECLAVE names the server's executable");
+
+// The SDK starts servers with a short list of variables; a sanitized server needs its options too.
+const sanitizerOptions = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => /^(A|L|UB)SAN_OPTIONS$/.test(name)),
+);
+
+// The messages in TEXT, a server's whole standard output.
+export function parseOutput(text) {
+  assert.ok(text === "" || text.endsWith("\n"), "the last line is complete");
+  return text
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => JSONRPCMessageSchema.parse(JSON.parse(line)));
+}
+
+// The SDK's transport, which also keeps the server's raw output and how it ended.
+class RecordingTransport extends StdioClientTransport {
+  chunks = [];
+  stderrText = "";
+  sent = [];
+
+  async start() {
+    await super.start();
+    const child = this._process;
+    this.server = child.pid;
+    child.stdout.on("data", (chunk) => this.chunks.push(chunk));
+    child.stderr.setEncoding("utf8");
+    child.stderr.on("data", (chunk) => (this.stderrText += chunk));
+    this.ended = new Promise((resolve) =>
+      child.once("close", (status, signal) => resolve({ status, signal })),
+    );
+  }
+
+  // All that the server has written.
+  get output() {
+    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(this.chunks));
+  }
+
+  async send(message) {
+    this.sent.push(message);
+    return super.send(message);
+  }
+
+  setProtocolVersion(version) {
+    this.protocolVersion = version;
+  }
+}
+
+// One connection: `client` is the SDK's, `transport` as above, `errors` what the client complained
+// of outside any call.
+export class Connection {
+  errors = [];
+
+  static async open(...options) {
+    const connection = new Connection();
+    connection.transport = new RecordingTransport({
+      command: eclave,
+      args: options,
+      env: sanitizerOptions,
+      stderr: "pipe",
+    });
+    connection.client = new Client({ name: "eclave-tests", version: "1.0.0" });
+    connection.client.onerror = (error) => connection.errors.push(error);
+    await connection.client.connect(connection.transport);
+    return connection;
+  }
+
+  evaluate(code, more = {}, options = undefined) {
+    return this.client.callTool(
+      { name: "evaluate-lisp", arguments: { code, ...more } },
+      undefined,
+      options,
+    );
+  }
+
+  // The text of an evaluation that is expected to return.
+  async value(code, more = {}) {
+    const result = await this.evaluate(code, more);
+    assert.ok(!result.isError, textOf(result));
+    return textOf(result);
+  }
+
+  // Closes as a host does and checks what must hold for every connection.
+  async close() {
+    const family = descendants(this.transport.server);
+    await this.client.close();
+    assert.deepEqual(
+      await this.transport.ended,
+      { status: 0, signal: null },
+      this.transport.stderrText,
+    );
+    assert.deepEqual(family.filter(isAlive), [], "no process outlives the server");
+    parseOutput(this.transport.output);
+  }
+}
+
+export function textOf(result) {
+  assert.equal(result.content.length, 1);
+  assert.equal(result.content[0].type, "text");
+  return result.content[0].text;
+}
+
+// Every process as "pid/start time", which names it for good, with its parent's pid.
+function processes() {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((pid) => {
+      const fields = statOf(pid);
+      return fields ? [{ pid: Number(pid), parent: Number(fields[1]), key: `${pid}/${fields[19]}` }] : [];
+    });
+}
+
+// The fields of /proc/PID/stat behind the command's name; the first is the state.
+function statOf(pid) {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, "latin1");
+    return text.slice(text.lastIndexOf(")") + 2).split(" ");
+  } catch {
+    return null;
+  }
+}
+
+// The server SERVER and everything below it.
+function descendants(server) {
+  const all = processes();
+  const found = new Set([server]);
+  for (let before = 0; before !== found.size; ) {
+    before = found.size;
+    for (const { pid, parent } of all) if (found.has(parent)) found.add(pid);
+  }
+  return all.filter(({ pid }) => found.has(pid)).map(({ key }) => key);
+}
+
+function isAlive(key) {
+  const [pid, start] = key.split("/");
+  const fields = statOf(pid);
+  return fields !== null && fields[19] === start;
+}

@@ -1,0 +1,74 @@
+/* A strict JSON reader for the tests, written from RFC 8259 and shared with no part of the product.
+ * It judges text and finds members in it without changing a byte, so that ids can be compared to
+ * the digit. It must never accept what a strict client would refuse. */
+#ifndef ECLAVE_TESTS_SUPPORT_JSON_H
+#define ECLAVE_TESTS_SUPPORT_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A piece of somebody else's text; not terminated. */
+struct text {
+    const char *bytes;
+    size_t length;
+};
+
+struct text text_of(const char *string);
+bool text_is(struct text text, const char *string);
+
+/* True when TEXT is well-formed UTF-8 (RFC 3629). */
+bool json_utf8_valid(struct text text);
+
+/* Why TEXT is not exactly one JSON value in UTF-8 whose containers nest at most DEPTH deep (a
+ * scalar nests 0, `[]` nests 1), or NULL when it is. */
+const char *json_fault(struct text text, size_t depth);
+
+/* Everything below wants text that json_fault has passed. */
+
+enum value_kind {
+    VALUE_NULL,
+    VALUE_BOOLEAN,
+    VALUE_NUMBER,
+    VALUE_STRING,
+    VALUE_ARRAY,
+    VALUE_OBJECT
+};
+
+enum value_kind json_kind(struct text value);
+
+/* A number written without fraction and exponent. */
+bool json_is_integer(struct text value);
+
+/* Number of members of OBJECT called NAME, the last of them in *value. */
+size_t json_members_named(struct text object, const char *name, struct text *value);
+bool json_member(struct text object, const char *name, struct text *value);
+
+/* The value at the end of a path of member names, which ends with NULL; false when there is none.
+ */
+bool json_at(struct text object, struct text *value, ...);
+
+/* True when a member name occurs twice in OBJECT itself (not further down). */
+bool json_has_twins(struct text object);
+
+/* Calls for each member or element in order; NAME is the raw string with quotes, empty in an
+ * array. WHOLE covers name, colon and value. Stops when VISIT returns false. */
+typedef bool json_visit(struct text whole, struct text name, struct text value, void *context);
+void json_walk(struct text container, json_visit *visit, void *context);
+size_t json_count(struct text container);
+bool json_element(struct text array, size_t index, struct text *value);
+
+/* The decoded string, malloc'd and terminated, its length (it may hold NUL) into *length, which may
+ * be NULL. A lone surrogate escape becomes U+FFFD. */
+char *json_decode(struct text string, size_t *length);
+
+/* True when STRING, decoded, contains an escape of a surrogate without its partner. */
+bool json_has_lone_surrogate(struct text value);
+
+/* The value of a string or a number is the same and of the same type: digits for numbers,
+ * characters for strings. */
+bool json_same_id(struct text one, struct text other);
+
+/* BYTES as a JSON string with its quotes, malloc'd. Bytes from 0x80 on are passed through. */
+char *json_quote(const char *bytes, size_t length);
+
+#endif

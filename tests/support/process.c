@@ -1,0 +1,91 @@
+/* See process.h. Reads /proc and nothing else. */
+#include "tests/support/process.h"
+#include <ctype.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What one line of /proc/PID/stat tells; its second field may hold blanks and parentheses. */
+struct stat_line {
+    char state;
+    pid_t parent;
+    unsigned long user_ticks, system_ticks;
+};
+
+static bool read_stat(pid_t pid, struct stat_line *line) {
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    size_t length = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[length] = '\0';
+    const char *rest = strrchr(text, ')');
+    return rest && sscanf(rest + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+                          &line->state, &line->parent, &line->user_ticks, &line->system_ticks) == 4;
+}
+
+static size_t children_of(pid_t parent, pid_t *pids, size_t maximum) {
+    size_t count = 0;
+    DIR *directory = opendir("/proc");
+    if (!directory)
+        return 0;
+    for (const struct dirent *entry; count < maximum && (entry = readdir(directory)) != NULL;) {
+        struct stat_line line;
+        if (!isdigit((unsigned char)entry->d_name[0]))
+            continue;
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (read_stat(pid, &line) && line.parent == parent && line.state != 'Z' &&
+            line.state != 'X')
+            pids[count++] = pid;
+    }
+    closedir(directory);
+    return count;
+}
+
+size_t process_descendants(pid_t root, pid_t *pids, size_t maximum) {
+    size_t count = children_of(root, pids, maximum);
+    for (size_t done = 0; done < count; done++)
+        count += children_of(pids[done], pids + count, maximum - count);
+    return count;
+}
+
+long process_status(pid_t pid, const char *field) {
+    char path[64], line[256];
+    long value = -1;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return -1;
+    size_t length = strlen(field);
+    while (value < 0 && fgets(line, sizeof line, file))
+        if (strncmp(line, field, length) == 0 && line[length] == ':')
+            value = strtol(line + length + 1, NULL, 10);
+    fclose(file);
+    return value;
+}
+
+long process_ticks(pid_t pid) {
+    struct stat_line line;
+    return read_stat(pid, &line) ? (long)(line.user_ticks + line.system_ticks) : -1;
+}
+
+int process_descriptors(pid_t pid) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    DIR *directory = opendir(path);
+    if (!directory)
+        return -1;
+    int count = 0;
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;)
+        count += entry->d_name[0] != '.';
+    closedir(directory);
+    return count;
+}
+
+bool process_is_zombie(pid_t pid) {
+    struct stat_line line;
+    return read_stat(pid, &line) && line.state == 'Z';
+}

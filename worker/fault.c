@@ -1,0 +1,109 @@
+/* What the signals do. A handler either ends the guarded Lisp function by an unwinding, which is
+ * how ECL itself treats a fault, or writes the output and lets the process die; it never returns
+ * to the faulting instruction. */
+#include "worker/fault.h"
+#include "worker/guard.h"
+#include "worker/lisp.h"
+#include "worker/output.h"
+
+#include <ecl/ecl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <unistd.h>
+
+enum {
+    HANDLER_STACK_BYTES = 64 * 1024,
+    STACK_SLACK_BYTES = 1024 * 1024 /* how far below its end a big frame may reach */
+};
+
+static unsigned char handler_stack[HANDLER_STACK_BYTES];
+static sigset_t lisp_mask; /* the signals blocked while Lisp runs: none of ours */
+static size_t stack_bytes;
+
+/* What ECL's stacks allow before any overflow. */
+static struct {
+    cl_index c_stack_bytes;
+    char *c_stack_limit;
+    char *c_stack_barrier;
+} limits;
+
+static bool is_stack_overflow(const void *address) {
+    uintptr_t end = (uintptr_t)ecl_process_env()->cs_org;
+    uintptr_t at = (uintptr_t)address;
+    return at < end && end - at < stack_bytes + STACK_SLACK_BYTES;
+}
+
+/* Ends the process by the signal that is being handled: it is blocked now, and a fault on a blocked
+ * signal is one that the kernel does not hand out but kills by. */
+static void die_of_fault(void) {
+    output_last_words();
+    volatile int *volatile nowhere = NULL;
+    *nowhere = 0; // NOLINT(clang-analyzer-core.NullDereference)
+    _exit(128 + SIGSEGV);
+}
+
+static void on_fault(int number, siginfo_t *info, void *context) {
+    (void)number;
+    (void)context;
+    bool sent = info->si_code <= 0;
+    /* While the collector or the allocator works, interrupts are off: leaving them half way would
+     * corrupt the heap or keep its lock. */
+    if (sent || ecl_process_env()->disable_interrupts || !guard_may_end())
+        die_of_fault();
+    enum guard_end end = is_stack_overflow(info->si_addr) ? GUARD_OVERFLOW : GUARD_VIOLATION;
+    sigprocmask(SIG_SETMASK, &lisp_mask, NULL);
+    guard_end_now(end);
+}
+
+/* Its disposition is the default again when this runs, so the second one kills. */
+static void on_abort(int number) {
+    output_last_words();
+    raise(number);
+}
+
+static void on_last_words(int number) {
+    (void)number;
+    output_last_words();
+    _exit(0);
+}
+
+static bool install(int number, struct sigaction *action, struct error *error) {
+    sigfillset(&action->sa_mask);
+    sigdelset(&action->sa_mask, SIGABRT);
+    action->sa_flags |= SA_ONSTACK;
+    return sigaction(number, action, NULL) == 0 ||
+           error_set(error, errno, "a handler for signal %d", number);
+}
+
+bool fault_install(size_t size, struct error *error) {
+    const cl_env_ptr env = ecl_process_env();
+    stack_bytes = size;
+    limits.c_stack_bytes = env->cs_size;
+    limits.c_stack_limit = env->cs_limit;
+    limits.c_stack_barrier = env->cs_barrier;
+    sigemptyset(&lisp_mask);
+    stack_t stack = {.ss_sp = handler_stack, .ss_size = sizeof handler_stack};
+    if (sigaltstack(&stack, NULL) != 0)
+        return error_set(error, errno, "a stack for signal handlers");
+    struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+    struct sigaction aborted = {.sa_handler = on_abort, .sa_flags = SA_RESETHAND | SA_NODEFER};
+    struct sigaction last_words = {.sa_handler = on_last_words};
+    return install(SIGSEGV, &fault, error) && install(SIGBUS, &fault, error) &&
+           install(SIGABRT, &aborted, error) && install(OUTPUT_LAST_WORDS, &last_words, error) &&
+           sigprocmask(SIG_SETMASK, &lisp_mask, NULL) == 0;
+}
+
+/* ECL keeps two safety areas behind each limit: one for the handlers of an overflow, one for those
+ * of an overflow in them. */
+static size_t margin(int option) {
+    return 2 * (size_t)ecl_get_option(option);
+}
+
+void fault_reset_stacks(void) {
+    const cl_env_ptr env = ecl_process_env();
+    env->cs_size = limits.c_stack_bytes;
+    env->cs_limit = limits.c_stack_limit;
+    env->cs_barrier = limits.c_stack_barrier;
+    env->bds_limit = env->bds_org + env->bds_size - margin(ECL_OPT_BIND_STACK_SAFETY_AREA);
+    env->frs_limit = env->frs_org + env->frs_size - margin(ECL_OPT_FRAME_STACK_SAFETY_AREA);
+}

@@ -1,0 +1,94 @@
+/* Guarded calls into Lisp. The tags are objects that nobody else has, so no THROW of user code
+ * meets them; the emergency exits of ECL are pointed at the innermost one. */
+#include "worker/guard.h"
+#include "worker/lisp.h"
+
+#include <stddef.h>
+
+struct guard {
+    cl_index frame; /* of ECL's frame stack, counted from its bottom */
+    cl_index base;  /* of the invocation history */
+    struct guard_stop *stop;
+    enum guard_end end;
+};
+
+/* One for each level; Lisp calls back without an argument, so they are found here. */
+static struct guard guards[GUARD_DEPTH_MAX];
+static size_t depth;
+static cl_object tags[GUARD_DEPTH_MAX];
+
+void guard_initialize(void) {
+    for (size_t i = 0; i < GUARD_DEPTH_MAX; i++)
+        tags[i] = ecl_list1(ECL_NIL);
+}
+
+/* The guard that runs; NULL when none does. A throw of user code may have gone past an inner one,
+ * which then has no frame any more. */
+static struct guard *innermost(void) {
+    while (depth && !frs_sch(tags[depth - 1]))
+        depth--;
+    return depth ? &guards[depth - 1] : NULL;
+}
+
+size_t guard_depth(void) {
+    innermost();
+    return depth;
+}
+
+enum guard_end guard_run(void (*function)(void *), void *argument, struct guard_stop *stop) {
+    const cl_env_ptr env = ecl_process_env();
+    innermost();
+    if (depth == GUARD_DEPTH_MAX)
+        return GUARD_OVERFLOW;
+    cl_object tag = tags[depth];
+    struct guard *guard = &guards[depth++];
+    guard->stop = stop;
+    guard->end = GUARD_OVERFLOW; /* ECL's emergency exits say nothing, and mean this */
+    guard->base = env->ihs_top->index;
+    ecl_bds_bind(env, lisp.quit_tag, tag);
+    ECL_CATCH_BEGIN(env, tag) {
+        guard->frame = (cl_index)(env->frs_top - env->frs_org);
+        function(argument);
+        guard->end = GUARD_RETURNED;
+    }
+    ECL_CATCH_END;
+    ecl_bds_unwind1(env);
+    depth = (size_t)(guard - guards);
+    return guard->end;
+}
+
+/* Is the frame of GUARD already what an unwinding under way is going to? Then cleanup forms are
+ * running, and a condition in one of them must not take the place of the one that began it. */
+static bool is_unwinding_to(const struct guard *guard) {
+    const cl_env_ptr env = ecl_process_env();
+    return guard->end != GUARD_OVERFLOW && env->nlj_fr == env->frs_org + guard->frame;
+}
+
+/* Notes why GUARD ends, and unwinds to it. */
+static void end_guard(struct guard *guard, enum guard_end end, cl_object condition) {
+    if (!is_unwinding_to(guard)) {
+        guard->end = end;
+        if (guard->stop) {
+            guard->stop->condition = condition;
+            backtrace_take(&guard->stop->backtrace, guard->base);
+        }
+    }
+    cl_throw(tags[guard - guards]);
+}
+
+bool guard_may_end(void) {
+    return innermost() != NULL;
+}
+
+void guard_end_now(enum guard_end end) {
+    end_guard(innermost(), end, NULL);
+    __builtin_unreachable();
+}
+
+cl_object guard_stop_hook(cl_object condition, cl_object hook) {
+    (void)hook;
+    struct guard *guard = innermost();
+    if (guard)
+        end_guard(guard, GUARD_CONDITION, condition);
+    return ECL_NIL;
+}

@@ -1,0 +1,181 @@
+/* Sink streams: an ordinary ECL output stream with its dispatch table replaced. Never calls back
+ * into Lisp, so that a character can be written from anywhere. */
+#include "worker/sink.h"
+#include "common/utf8.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    CHARACTER_BYTES_MAX = 4,
+    TAB_WIDTH = 8
+};
+
+/* The stream's "buffer for FILE", which a stream that never uses its FILE has no other use for. */
+static struct sink *sink_of(cl_object stream) {
+    return (struct sink *)(void *)stream->stream.buffer;
+}
+
+void sink_put(struct sink *sink, ecl_character code) {
+    if (sink->room == 0) {
+        sink->dropped++;
+        return;
+    }
+    if (sink->capacity - sink->length < CHARACTER_BYTES_MAX &&
+        !sink->make_place(sink, CHARACTER_BYTES_MAX)) {
+        sink->dropped++;
+        return;
+    }
+    if (code < 0x80)
+        sink->bytes[sink->length++] = (unsigned char)code;
+    else
+        sink->length += utf8_encode((uint32_t)code, sink->bytes + sink->length);
+    if (sink->room != SIZE_MAX)
+        sink->room--;
+}
+
+static cl_index column_after(cl_index column, ecl_character code) {
+    if (code == '\n')
+        return 0;
+    if (code == '\t')
+        return (column / TAB_WIDTH + 1) * TAB_WIDTH;
+    return column + 1;
+}
+
+static ecl_character write_character(cl_object stream, ecl_character code) {
+    stream->stream.column = column_after(stream->stream.column, code);
+    sink_put(sink_of(stream), code);
+    return code;
+}
+
+static bool put_byte(struct sink *sink, unsigned char byte) {
+    if (sink->length == sink->capacity && !sink->make_place(sink, 1))
+        return false;
+    sink->bytes[sink->length++] = byte;
+    return true;
+}
+
+/* Bytes written by WRITE-BYTE, or encoded by ECL after user code changed the external format. They
+ * go out as they are where the reader repairs them; a text that must be UTF-8 takes them as codes.
+ */
+static cl_index write_bytes(cl_object stream, unsigned char *bytes, cl_index count) {
+    struct sink *sink = sink_of(stream);
+    for (cl_index i = 0; i < count; i++) {
+        if (!sink->takes_bytes)
+            sink_put(sink, bytes[i]);
+        else if (!put_byte(sink, bytes[i]))
+            sink->dropped++;
+    }
+    return count;
+}
+
+/* Copies the ASCII characters at the start of BYTES. Returns how many. */
+static cl_index write_ascii(struct sink *sink, const unsigned char *bytes, cl_index count) {
+    if (count > sink->room)
+        count = sink->room;
+    cl_index done = 0;
+    while (done < count && bytes[done] < 0x80) {
+        if (sink->length == sink->capacity && !sink->make_place(sink, CHARACTER_BYTES_MAX))
+            break;
+        cl_index part = sink->capacity - sink->length;
+        if (part > count - done)
+            part = count - done;
+        cl_index ascii = 0;
+        while (ascii < part && bytes[done + ascii] < 0x80)
+            ascii++;
+        memcpy(sink->bytes + sink->length, bytes + done, ascii);
+        sink->length += ascii;
+        done += ascii;
+        if (ascii < part)
+            break;
+    }
+    if (sink->room != SIZE_MAX)
+        sink->room -= done;
+    return done;
+}
+
+static cl_index column_after_bytes(cl_index column, const unsigned char *bytes, cl_index count) {
+    const unsigned char *line = memrchr(bytes, '\n', count);
+    if (line) {
+        count -= (cl_index)(line + 1 - bytes);
+        bytes = line + 1;
+        column = 0;
+    }
+    if (!memchr(bytes, '\t', count))
+        return column + count;
+    for (cl_index i = 0; i < count; i++)
+        column = column_after(column, bytes[i]);
+    return column;
+}
+
+/* WRITE-STRING and WRITE-SEQUENCE. A vector of anything but characters takes ECL's general way. */
+static cl_index write_vector(cl_object stream, cl_object data, cl_index start, cl_index end) {
+    struct sink *sink = sink_of(stream);
+    if (ecl_t_of(data) == t_base_string) {
+        const unsigned char *bytes = data->base_string.self;
+        cl_index copied = write_ascii(sink, bytes + start, end - start);
+        stream->stream.column = column_after_bytes(stream->stream.column, bytes + start, copied);
+        for (cl_index i = start + copied; i < end; i++)
+            write_character(stream, bytes[i]);
+        return end;
+    }
+    if (ecl_t_of(data) == t_string) {
+        for (cl_index i = start; i < end; i++)
+            write_character(stream, data->string.self[i]);
+        return end;
+    }
+    for (cl_index i = start; i < end; i++) {
+        cl_object element = ecl_aref1(data, i);
+        if (ECL_CHARACTERP(element))
+            write_character(stream, (ecl_character)ECL_CHAR_CODE(element));
+        else
+            stream->stream.ops->write_byte(element, stream);
+    }
+    return end;
+}
+
+static void flush(cl_object stream) {
+    struct sink *sink = sink_of(stream);
+    if (sink->flush)
+        sink->flush(sink);
+}
+
+static void clear(cl_object stream) {
+    (void)stream; /* what was written counts as shown */
+}
+
+/* User code may close what it likes; the next call still needs the stream. */
+static cl_object keep_open(cl_object stream) {
+    flush(stream);
+    return ECL_T;
+}
+
+static cl_object no_position(cl_object stream) {
+    (void)stream;
+    return ECL_NIL;
+}
+
+static cl_object no_seek(cl_object stream, cl_object position) {
+    (void)stream;
+    (void)position;
+    return ECL_NIL;
+}
+
+cl_object sink_stream_make(struct sink *sink, const char *name) {
+    cl_object stream = ecl_make_stream_from_FILE(
+        ecl_make_constant_base_string(name, -1), stderr, ecl_smm_output, 8,
+        ECL_STREAM_DEFAULT_FORMAT | ECL_STREAM_C_STREAM, ecl_make_keyword("UTF-8"));
+    struct ecl_file_ops *operations = stream->stream.ops; /* this stream's own copy */
+    operations->write_char = write_character;
+    operations->write_byte8 = write_bytes;
+    operations->write_vector = write_vector;
+    operations->force_output = flush;
+    operations->finish_output = flush;
+    operations->clear_output = clear;
+    operations->get_position = no_position;
+    operations->set_position = no_seek;
+    operations->length = no_position;
+    operations->close = keep_open;
+    stream->stream.buffer = (char *)sink;
+    return stream;
+}

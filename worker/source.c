@@ -1,0 +1,256 @@
+/* A lexical scan of Lisp source. Never trusts the text to be balanced, short or sane. */
+#include "worker/source.h"
+#include "common/utf8.h"
+
+#include <string.h>
+
+/* An open list, and how many prefixes (quotes and dispatching macros) stood before it: each is one
+ * more level for the reader. */
+struct level {
+    size_t offset;
+    size_t prefixes;
+};
+
+struct scanner {
+    struct span source;
+    size_t at;
+    size_t prefixes; /* before the datum that comes next */
+    size_t prefix_at;
+    size_t depth; /* lists and prefixes together */
+    size_t lists;
+    struct source_scan result;
+};
+
+static struct level levels[SOURCE_DEPTH_MAX];
+
+static bool more(const struct scanner *scanner) {
+    return scanner->at < scanner->source.length;
+}
+
+static unsigned char byte_at(const struct scanner *scanner, size_t ahead) {
+    size_t at = scanner->at + ahead;
+    return at < scanner->source.length ? scanner->source.bytes[at] : 0;
+}
+
+static bool is_blank(unsigned char byte) {
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
+static bool ends_token(unsigned char byte) {
+    return is_blank(byte) || memchr("()\"';`,", byte, 7);
+}
+
+static void cut_off(struct scanner *scanner, enum source_open open, size_t at) {
+    scanner->result.open = open;
+    scanner->result.at = at;
+}
+
+/* A datum that the prefixes before it were waiting for. */
+static void datum(struct scanner *scanner) {
+    scanner->depth -= scanner->prefixes;
+    scanner->prefixes = 0;
+}
+
+/* Skips past the next CLOSER that no backslash escapes, having stood on the opener. */
+static void skip_quoted(struct scanner *scanner, unsigned char closer, enum source_open open) {
+    size_t start = scanner->at++;
+    while (more(scanner)) {
+        unsigned char byte = byte_at(scanner, 0);
+        scanner->at += byte == '\\' ? 2 : 1;
+        if (byte == closer)
+            return;
+    }
+    scanner->at = scanner->source.length;
+    cut_off(scanner, open, start);
+}
+
+static void skip_line(struct scanner *scanner) {
+    const unsigned char *rest = scanner->source.bytes + scanner->at;
+    const unsigned char *end = memchr(rest, '\n', scanner->source.length - scanner->at);
+    scanner->at = end ? (size_t)(end + 1 - scanner->source.bytes) : scanner->source.length;
+}
+
+/* A #|...|#, which may hold others. */
+static void skip_comment(struct scanner *scanner) {
+    size_t start = scanner->at;
+    size_t nested = 0;
+    while (more(scanner)) {
+        unsigned char byte = byte_at(scanner, 0);
+        unsigned char next = byte_at(scanner, 1);
+        if (byte == '#' && next == '|') {
+            nested++;
+            scanner->at += 2;
+        } else if (byte == '|' && next == '#') {
+            scanner->at += 2;
+            if (--nested == 0)
+                return;
+        } else {
+            scanner->at++;
+        }
+    }
+    cut_off(scanner, SOURCE_COMMENT, start);
+}
+
+/* A symbol or a number, with its escapes. */
+static void skip_token(struct scanner *scanner) {
+    datum(scanner);
+    while (more(scanner) && scanner->result.open == SOURCE_NOTHING) {
+        unsigned char byte = byte_at(scanner, 0);
+        if (byte == '|') {
+            skip_quoted(scanner, '|', SOURCE_SYMBOL);
+        } else if (byte == '\\') {
+            scanner->at += 2;
+        } else if (ends_token(byte)) {
+            return;
+        } else {
+            scanner->at++;
+        }
+    }
+    if (scanner->at > scanner->source.length)
+        scanner->at = scanner->source.length;
+}
+
+static void prefix(struct scanner *scanner, size_t bytes) {
+    if (scanner->prefixes++ == 0)
+        scanner->prefix_at = scanner->at;
+    scanner->depth++;
+    scanner->at += bytes;
+}
+
+static void open_list(struct scanner *scanner) {
+    scanner->depth++;
+    if (scanner->lists < SOURCE_DEPTH_MAX)
+        levels[scanner->lists] = (struct level){scanner->at, scanner->prefixes};
+    scanner->lists++;
+    scanner->prefixes = 0;
+    scanner->at++;
+}
+
+static void close_list(struct scanner *scanner) {
+    datum(scanner);
+    scanner->at++;
+    if (scanner->lists == 0)
+        return; /* the reader will say so */
+    scanner->lists--;
+    scanner->depth -= 1 + levels[scanner->lists].prefixes;
+}
+
+/* What a # begins at the start of a token. */
+static void dispatch(struct scanner *scanner) {
+    size_t digits = 1;
+    while (byte_at(scanner, digits) >= '0' && byte_at(scanner, digits) <= '9')
+        digits++;
+    unsigned char kind = byte_at(scanner, digits);
+    if (kind == '|') {
+        skip_comment(scanner);
+    } else if (kind == '\\') {
+        scanner->at += digits + 2; /* whatever the character is, it opens nothing */
+        skip_token(scanner);
+    } else if (kind == '(' || kind == '"') {
+        scanner->at += digits;
+    } else {
+        prefix(scanner, digits + 1);
+    }
+}
+
+/* Takes the one thing that begins at the present byte. */
+static void step(struct scanner *scanner) {
+    unsigned char byte = byte_at(scanner, 0);
+    switch (byte) {
+    case '(':
+        open_list(scanner);
+        return;
+    case ')':
+        close_list(scanner);
+        return;
+    case '\'':
+    case '`':
+        prefix(scanner, 1);
+        return;
+    case ',':
+        prefix(scanner, byte_at(scanner, 1) == '@' || byte_at(scanner, 1) == '.' ? 2 : 1);
+        return;
+    case '#':
+        dispatch(scanner);
+        return;
+    case ';':
+        skip_line(scanner);
+        return;
+    case '"':
+        datum(scanner);
+        skip_quoted(scanner, '"', SOURCE_STRING);
+        return;
+    default:
+        if (is_blank(byte)) {
+            scanner->at++;
+            return;
+        }
+        skip_token(scanner);
+    }
+}
+
+struct source_scan source_scan(struct span source, size_t start) {
+    struct scanner scanner = {.source = source, .at = start};
+    while (more(&scanner) && scanner.result.open == SOURCE_NOTHING) {
+        size_t at = scanner.at;
+        step(&scanner);
+        if (scanner.depth > SOURCE_DEPTH_MAX) {
+            scanner.result.too_deep = true;
+            scanner.result.at = at;
+            return scanner.result;
+        }
+    }
+    scanner.result.lists = scanner.lists;
+    if (scanner.lists) {
+        scanner.result.first_list = levels[0].offset;
+        if (scanner.result.open == SOURCE_NOTHING)
+            cut_off(&scanner, SOURCE_LIST, levels[scanner.lists - 1].offset);
+    } else if (scanner.prefixes && scanner.result.open == SOURCE_NOTHING) {
+        cut_off(&scanner, SOURCE_DATUM, scanner.prefix_at);
+    }
+    return scanner.result;
+}
+
+struct source_place source_place(struct span source, size_t offset) {
+    struct source_place place = {.line = 1};
+    const unsigned char *line = source.bytes;
+    const unsigned char *end = source.bytes + offset;
+    for (const unsigned char *next;
+         line < end && (next = memchr(line, '\n', (size_t)(end - line))) != NULL; line = next + 1)
+        place.line++;
+    place.column = 1 + utf8_count(line, (size_t)(end - line));
+    return place;
+}
+
+static bool is_ascii(struct span text) {
+    for (size_t i = 0; i < text.length; i++)
+        if (text.bytes[i] >= 0x80)
+            return false;
+    return true;
+}
+
+/* The code point of the well-formed sequence of LENGTH bytes at BYTES. */
+static ecl_character decode(const unsigned char *bytes, size_t length) {
+    static const unsigned char lead_mask[5] = {0, 0x7F, 0x1F, 0x0F, 0x07};
+    ecl_character code = bytes[0] & lead_mask[length];
+    for (size_t i = 1; i < length; i++)
+        code = code << 6 | (bytes[i] & 0x3F);
+    return code;
+}
+
+cl_object source_string(struct span source) {
+    if (is_ascii(source)) {
+        cl_object string = ecl_alloc_simple_base_string(source.length);
+        memcpy(string->base_string.self, source.bytes, source.length);
+        return string;
+    }
+    cl_object string =
+        ecl_alloc_simple_extended_string(utf8_count(source.bytes, source.length));
+    size_t at = 0;
+    for (cl_index i = 0; at < source.length; i++) {
+        size_t length = utf8_sequence_length(source.bytes + at, source.length - at);
+        string->string.self[i] = decode(source.bytes + at, length);
+        at += length;
+    }
+    return string;
+}
