@@ -21,6 +21,9 @@ enum frame_type {
     FRAME_FAILED, /* payload: one sentence; the sender ends itself, or the spawn came to nothing */
     /* supervisor -> worker */
     FRAME_EVALUATE, /* payload: evaluate_message */
+    FRAME_FORK,     /* descriptors: the channel of the fork, and, for another session, its stdout
+                       and stderr. The child sends FRAME_READY on that channel and waits there; the
+                       parent goes on waiting, or sends FRAME_FAILED when there is no child */
     /* worker -> supervisor */
     FRAME_READY,  /* confined; credentials prove the pid; descriptor: the seccomp listener */
     FRAME_RESULT, /* payload: result_message */

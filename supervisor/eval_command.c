@@ -107,8 +107,8 @@ static bool open_run(struct eval_run *run, struct error *error) {
 }
 
 static void close_run(struct eval_run *run) {
-    pool_close(&run->pool);
     sessions_close(&run->sessions);
+    pool_close(&run->pool);
     loop_watch_remove(&run->loop, &run->signal_watch);
     close(run->signal_fd);
     log_close(&run->log);
@@ -141,7 +141,7 @@ int command_eval(const struct settings *settings, int count, char **arguments) {
     sessions_open(&run.sessions, &run.loop, &run.log, settings, &run.pool);
     run.sessions.one_shot = true;
     run.pool.without_spare = true;
-    struct session *session = sessions_find(&run.sessions, "main", true);
+    struct session *session = sessions_own(&run.sessions, "main");
     static const unsigned char nothing[1];
     const struct call_request request = {.code = {code.data ? code.data : nothing, code.length},
                                          .timeout_ms = settings->call_timeout_s * 1000,

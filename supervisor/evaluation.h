@@ -20,7 +20,7 @@ struct outcome_facts {
     const char *type; /* NULL: the condition's own */
     int exit_code;    /* -1: from the process */
     enum log_level level;
-    bool loses_state;
+    bool ends_process;
 };
 
 extern const struct outcome_facts outcome_table[OUTCOME_COUNT];
@@ -36,7 +36,7 @@ struct evaluation {
     int64_t limit_bytes;
     int64_t timeout_ms; /* the call's limit */
     int64_t elapsed_ms;
-    bool state_lost;
+    bool state_lost; /* the session could not be put back to where it was before the call */
     const char *session; /* its name */
 };
 

@@ -37,7 +37,7 @@ static void fail_waiters(struct pool *pool) {
     while (waiter) {
         struct pool_waiter *next = waiter->next;
         waiter->waiting = false;
-        waiter->served(waiter->context, NULL, pool->last_failure);
+        waiter->served(waiter->context, NULL, NULL, pool->last_failure);
         waiter = next;
     }
 }
@@ -56,9 +56,33 @@ static void retry_or_fail(struct pool *pool) {
 
 /* --- the spare worker --- */
 
+/* The spare is somebody else's from now on, or nobody's. */
+static struct outlet *release_spare(struct pool *pool) {
+    struct outlet *outlet = pool->spare_outlet;
+    pool->spare = NULL;
+    pool->spare_outlet = NULL;
+    return outlet;
+}
+
+static void drop_spare(struct pool *pool) {
+    struct outlet *outlet = release_spare(pool);
+    if (outlet)
+        outlet_close(outlet);
+}
+
+static void serve(struct pool *pool, struct pool_waiter *waiter) {
+    struct worker_process *worker = pool->spare;
+    struct outlet *outlet = release_spare(pool);
+    waiter->served(waiter->context, worker, outlet, NULL);
+    fill_pool(pool);
+}
+
 static void spare_ready(void *context, struct worker_process *worker) {
     struct pool *pool = context;
-    (void)worker;
+    if (pool->spare != worker) {
+        worker_kill(worker); /* given up meanwhile */
+        return;
+    }
     pool->failures = 0;
     loop_timer_stop(pool->loop, &pool->boot_timer);
     struct pool_waiter *waiter = pool->waiters;
@@ -66,16 +90,14 @@ static void spare_ready(void *context, struct worker_process *worker) {
         return;
     pool->waiters = waiter->next;
     waiter->waiting = false;
-    pool->spare = NULL;
-    waiter->served(waiter->context, worker, NULL);
-    fill_pool(pool);
+    serve(pool, waiter);
 }
 
 static void spare_malformed(void *context, struct worker_process *worker, const char *what) {
     struct pool *pool = context;
     loop_timer_stop(pool->loop, &pool->boot_timer);
     if (pool->spare == worker)
-        pool->spare = NULL;
+        drop_spare(pool);
     note_failure(pool, what);
     retry_or_fail(pool);
 }
@@ -85,8 +107,8 @@ static void spare_ended(void *context, struct worker_process *worker, int status
     (void)status;
     bool was_spare = pool->spare == worker;
     if (was_spare)
-        pool->spare = NULL;
-    pool_discard(pool, worker);
+        drop_spare(pool);
+    worker_destroy(worker);
     if (was_spare && !pool->closing)
         fill_pool(pool);
 }
@@ -102,16 +124,15 @@ static void spare_no_result(void *context, struct worker_process *worker,
     (void)context, (void)worker, (void)payload, (void)size;
 }
 
-static void spare_no_flood(void *context, struct worker_process *worker,
-                           const struct captured_stream *stream) {
-    (void)context, (void)worker, (void)stream;
+static void spare_no_fork(void *context, struct worker_process *worker, const char *what) {
+    (void)context, (void)worker, (void)what;
 }
 
 static const struct worker_events spare_events = {.ready = spare_ready,
                                                   .result = spare_no_result,
+                                                  .fork_failed = spare_no_fork,
                                                   .malformed = spare_malformed,
                                                   .violation = spare_violation,
-                                                  .flooded = spare_no_flood,
                                                   .ended = spare_ended};
 
 static void on_boot_limit(void *context) {
@@ -121,29 +142,42 @@ static void on_boot_limit(void *context) {
         kill(pool->zygote_pid, SIGKILL); /* its death does the rest */
 }
 
+/* Asks the zygote for a worker with these ends. */
+static bool request_spawn(struct pool *pool, int channel, const int outputs[2],
+                          struct error *error) {
+    const int descriptors[] = {channel, outputs[0], outputs[1]};
+    const struct frame_header header = {.type = FRAME_SPAWN};
+    return frame_send(pool->zygote_channel, &header, NULL, descriptors, 3, error);
+}
+
 static void spawn_spare(struct pool *pool) {
     struct error error;
-    struct worker_ends ends;
-    struct worker_process *worker =
-        worker_create(pool->loop, pool->log, pool->settings, &spare_events, pool, &ends, &error);
-    if (!worker) {
+    int channel, outputs[2];
+    pool->spare_outlet = outlet_open(pool->loop, pool->settings, outputs, &error);
+    if (pool->spare_outlet) {
+        pool->spare = worker_create(&pool->workers, &spare_events, pool, &channel, &error);
+        if (pool->spare) {
+            /* When this fails the zygote is dying, and its death starts another. */
+            bool sent = request_spawn(pool, channel, outputs, &error);
+            close(channel);
+            if (!sent)
+                worker_destroy(pool->spare);
+            if (!sent)
+                pool->spare = NULL;
+        } else {
+            note_failure(pool, error.text);
+        }
+        close(outputs[0]);
+        close(outputs[1]);
+    } else {
         note_failure(pool, error.text);
-        fail_waiters(pool);
+    }
+    if (!pool->spare) {
+        drop_spare(pool);
+        if (pool->zygote_watch.active && pool->failures)
+            fail_waiters(pool);
         return;
     }
-    const int descriptors[] = {ends.channel, ends.output, ends.error_output};
-    const struct frame_header header = {.type = FRAME_SPAWN};
-    bool sent = frame_send(pool->zygote_channel, &header, NULL, descriptors, 3, &error);
-    close(ends.channel);
-    close(ends.output);
-    close(ends.error_output);
-    if (!sent) {
-        worker_destroy(worker); /* the zygote is dying; its death starts another */
-        return;
-    }
-    worker->next = pool->workers;
-    pool->workers = worker;
-    pool->spare = worker;
     loop_timer_start(pool->loop, &pool->boot_timer, BOOT_LIMIT_MS, on_boot_limit, pool);
 }
 
@@ -253,7 +287,7 @@ static bool start_zygote(struct pool *pool, struct error *error) {
         return error_set(error, errno, "fork");
     if (pid == 0)
         exec_zygote(pool->worker_path, theirs, their_errors);
-    pool->zygote_pid = pid;
+    pool->zygote_pid = pool->workers.zygote = pid;
     pool->zygote = ZYGOTE_BOOTING;
     loop_timer_start(pool->loop, &pool->boot_timer, BOOT_LIMIT_MS, on_boot_limit, pool);
     return loop_watch_add(pool->loop, &pool->zygote_watch, pool->zygote_channel, EPOLLIN,
@@ -268,7 +302,7 @@ static void zygote_died(struct pool *pool, int status) {
     if (pool->zygote_stderr_watch.active)
         on_zygote_stderr(pool, 0);
     close_zygote(pool);
-    pool->zygote_pid = 0;
+    pool->zygote_pid = pool->workers.zygote = 0;
     if (pool->closing)
         return;
     char reason[120];
@@ -277,7 +311,7 @@ static void zygote_died(struct pool *pool, int status) {
     else
         snprintf(reason, sizeof reason, "the zygote ended with status %d", WEXITSTATUS(status));
     if (pool->spare && pool->spare->state == WORKER_STARTING)
-        pool->spare = NULL; /* it will end by the end of its channel */
+        drop_spare(pool); /* it will end by the end of its channel */
     note_failure(pool, reason);
     retry_or_fail(pool);
 }
@@ -334,11 +368,8 @@ void pool_start(struct pool *pool) {
 }
 
 void pool_take(struct pool *pool, struct pool_waiter *waiter) {
-    struct worker_process *spare = pool->spare;
-    if (spare && spare->state == WORKER_READY) {
-        pool->spare = NULL;
-        waiter->served(waiter->context, spare, NULL);
-        fill_pool(pool);
+    if (pool->spare && pool->spare->state == WORKER_READY) {
+        serve(pool, waiter);
         return;
     }
     struct pool_waiter **end = &pool->waiters;
@@ -359,27 +390,11 @@ void pool_withdraw(struct pool *pool, struct pool_waiter *waiter) {
         }
 }
 
-void pool_discard(struct pool *pool, struct worker_process *worker) {
-    for (struct worker_process **link = &pool->workers; *link; link = &(*link)->next)
-        if (*link == worker) {
-            *link = worker->next;
-            break;
-        }
-    worker_destroy(worker);
-}
-
-static struct worker_process *worker_of_pid(const struct pool *pool, pid_t pid) {
-    struct worker_process *worker = pool->workers;
-    while (worker && worker->pid != pid)
-        worker = worker->next;
-    return worker;
-}
-
 void pool_reap(struct pool *pool) {
     int status;
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        struct worker_process *worker = worker_of_pid(pool, pid);
+        struct worker_process *worker = workers_find(&pool->workers, pid);
         if (worker)
             worker_reaped(worker, status);
         else if (pid == pool->zygote_pid)
@@ -390,7 +405,7 @@ void pool_reap(struct pool *pool) {
 void pool_close(struct pool *pool) {
     pool->closing = true;
     close_zygote(pool);
-    for (struct worker_process *worker = pool->workers; worker; worker = worker->next) {
+    for (struct worker_process *worker = pool->workers.first; worker; worker = worker->next) {
         worker_kill(worker);
         shutdown(worker->channel, SHUT_RDWR); /* ends one whose pid was never proven */
     }
@@ -410,9 +425,7 @@ void pool_close(struct pool *pool) {
         if (pid == 0)
             sigtimedwait(&child, NULL, &left);
     }
-    while (pool->workers) {
-        struct worker_process *worker = pool->workers;
-        pool->workers = worker->next;
-        worker_destroy(worker);
-    }
+    while (pool->workers.first)
+        worker_destroy(pool->workers.first);
+    drop_spare(pool);
 }

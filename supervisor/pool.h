@@ -5,6 +5,7 @@
 
 #include "supervisor/log.h"
 #include "supervisor/loop.h"
+#include "supervisor/outlet.h"
 #include "supervisor/settings.h"
 #include "supervisor/worker_process.h"
 #include <stdbool.h>
@@ -13,9 +14,10 @@
 enum zygote_state { ZYGOTE_ABSENT, ZYGOTE_BOOTING, ZYGOTE_UP };
 
 struct pool_waiter {
-    /* WORKER is READY and the waiter's to own (worker_set_owner), or NULL when none can be had;
-     * REASON then says why. */
-    void (*served)(void *context, struct worker_process *worker, const char *reason);
+    /* WORKER is READY and with its OUTLET the waiter's to own (worker_set_owner), or NULL when none
+     * can be had; REASON then says why. */
+    void (*served)(void *context, struct worker_process *worker, struct outlet *outlet,
+                   const char *reason);
     void *context;
     bool waiting;
     struct pool_waiter *next;
@@ -31,8 +33,9 @@ struct pool {
     int zygote_channel, zygote_stderr;
     struct loop_watch zygote_watch, zygote_stderr_watch;
     struct loop_timer boot_timer;
-    struct worker_process *workers; /* all that are not destroyed */
-    struct worker_process *spare;   /* STARTING or READY */
+    struct workers workers;       /* all that are not destroyed */
+    struct worker_process *spare; /* STARTING or READY */
+    struct outlet *spare_outlet;  /* with spare */
     struct pool_waiter *waiters;
     size_t failures; /* in a row; a worker that becomes ready clears them */
     char last_failure[240];
@@ -53,9 +56,6 @@ void pool_start(struct pool *pool);
 void pool_take(struct pool *pool, struct pool_waiter *waiter);
 /* Withdraws a request that was not served yet. */
 void pool_withdraw(struct pool *pool, struct pool_waiter *waiter);
-
-/* Frees a worker that has `ended`. */
-void pool_discard(struct pool *pool, struct worker_process *worker);
 
 /* Reaps whatever has died. For SIGCHLD. */
 void pool_reap(struct pool *pool);

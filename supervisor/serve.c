@@ -230,12 +230,12 @@ static void free_requests(struct server *server) {
 }
 
 static void server_close(struct server *server) {
+    sessions_close(&server->sessions);
     pool_close(&server->pool);
     output_flush(&server->output);
     free_requests(server);
     input_close(&server->input);
     output_close(&server->output);
-    sessions_close(&server->sessions);
     loop_watch_remove(&server->loop, &server->signal_watch);
     if (server->signal_fd >= 0)
         close(server->signal_fd);

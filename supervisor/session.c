@@ -1,147 +1,34 @@
-/* Sessions, queues and the verdict on each call. A verdict is set once and never changed. */
-#include "supervisor/session.h"
+/* Sessions: their queues, and the one step that each takes when something has changed. Never
+ * starts a call while the state before it is not safe, where it can be made so. */
 #include "common/cleanup.h"
 #include "supervisor/clock.h"
+#include "supervisor/session_state.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
+#include <sys/random.h>
+#include <unistd.h>
 
-enum { MEMORY_CHECK_MS = 50, SESSION_NAME_MAX = 64 };
+enum { MEMORY_CHECK_MS = 50, NAME_RANDOM_BYTES = 16 };
 
-struct call {
-    struct session *session;
-    struct call *next; /* in the queue */
-    uint32_t number;
-    struct buffer payload; /* of the FRAME_EVALUATE */
-    int64_t timeout_ms, started_ns;
-    call_done done;
-    void *context;
-    bool decided;
-    enum outcome outcome; /* when decided */
-    char cause[200];
-    const char *limit_stream;
-    size_t limit_bytes;
-    struct loop_timer later; /* finishes a call that was cancelled before it ran */
-};
-
-struct session {
-    struct sessions *all;
-    struct session *next;
-    char name[SESSION_NAME_MAX];
-    struct worker_process *worker; /* NULL until the first call, and after a loss */
-    struct pool_waiter waiter;
-    struct call *running; /* waiting for the worker, or on it */
-    struct call *queue;
-    size_t queued, queued_bytes;
-    struct loop_timer time_limit, memory_check;
-    char loss[160]; /* the worker died between calls; told with the next answer */
-};
-
-static void start_next(struct session *session);
-
-__attribute__((format(printf, 3, 4))) static void decide(struct call *call, enum outcome outcome,
-                                                         const char *format, ...) {
-    if (call->decided)
-        return;
-    call->decided = true;
-    call->outcome = outcome;
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(call->cause, sizeof call->cause, format, arguments);
-    va_end(arguments);
-}
-
-/* --- the end of a call --- */
-
-static void append_cause(struct evaluation *evaluation, const char *sentence) {
-    size_t used = strlen(evaluation->cause);
-    snprintf(evaluation->cause + used, sizeof evaluation->cause - used, " %s", sentence);
-}
-
-static void log_outcome(const struct session *session, const struct call *call,
-                        const struct evaluation *evaluation) {
-    const struct outcome_facts *facts = &outcome_table[call->outcome];
-    const struct log_event event = {
-        .level = facts->level, .name = facts->word, .session = session->name, .call = call->number};
-    log_write(session->all->log, &event, "%s", evaluation->cause);
-}
-
-/* Adds the loss of an idle worker to the warnings that the answer shows. */
-static void tell_loss(struct session *session, struct result_message *result) {
-    if (!session->loss[0] || result->warning_count == RESULT_WARNINGS_MAX)
-        return;
-    memmove(result->warnings + 1, result->warnings,
-            result->warning_count * sizeof *result->warnings);
-    result->warnings[0] =
-        (struct span){(const unsigned char *)session->loss, strlen(session->loss)};
-    result->warning_count++;
-}
-
-static int exit_code_of(enum outcome outcome, int status) {
-    if (outcome_table[outcome].exit_code >= 0)
-        return outcome_table[outcome].exit_code;
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-static struct span captured(const struct captured_stream *stream) {
-    size_t length = stream->bytes.length < stream->limit ? stream->bytes.length : stream->limit;
-    return (struct span){stream->bytes.data, length};
-}
-
-/* Tells the caller how its call ended and frees the call. RESULT is NULL when the worker gave
- * none. */
-static void conclude(struct session *session, struct call *call, struct result_message *result,
-                     int status) {
-    const struct outcome_facts *facts = &outcome_table[call->outcome];
-    struct evaluation evaluation = {.outcome = call->outcome,
-                                    .exit_code = exit_code_of(call->outcome, status),
-                                    .limit_stream = call->limit_stream,
-                                    .limit_bytes = (int64_t)call->limit_bytes,
-                                    .timeout_ms = call->timeout_ms,
-                                    .session = session->name};
-    memcpy(evaluation.cause, call->cause, sizeof evaluation.cause);
-    if (result)
-        evaluation.result = *result;
-    if (call->started_ns) {
-        evaluation.elapsed_ms = clock_elapsed_ms(call->started_ns);
-        evaluation.state_lost = facts->loses_state;
-        evaluation.output = captured(&session->worker->output);
-        evaluation.error_output = captured(&session->worker->error_output);
-    }
-    if (evaluation.state_lost && !session->all->one_shot)
-        append_cause(&evaluation, "The state of the session is lost; it starts afresh.");
-    tell_loss(session, &evaluation.result);
-    log_outcome(session, call, &evaluation);
-    session->all->active--;
-    call->done(call->context, &evaluation);
-    session->loss[0] = 0;
-    loop_timer_stop(session->all->loop, &call->later);
-    buffer_free(&call->payload);
-    free(call);
-}
+static void step(struct session *session);
 
 /* --- the running call --- */
 
-static struct call *running_call(struct session *session) {
+static struct call *take_running(struct session *session) {
+    struct call *call = session->running;
     loop_timer_stop(session->all->loop, &session->time_limit);
     loop_timer_stop(session->all->loop, &session->memory_check);
-    return session->running;
-}
-
-static void finish_running(struct session *session, struct result_message *result, int status) {
-    struct call *call = running_call(session);
     session->running = NULL;
-    conclude(session, call, result, status);
+    return call;
 }
 
 static void on_time_limit(void *context) {
     struct session *session = context;
-    decide(session->running, OUTCOME_TIMEOUT, "No answer within %g seconds.",
-           (double)session->running->timeout_ms / CLOCK_MS_PER_S);
-    worker_stop(session->worker);
+    call_decide(session->running, OUTCOME_TIMEOUT, "No answer within %g seconds.",
+                (double)session->running->timeout_ms / CLOCK_MS_PER_S);
+    worker_stop(session->head);
 }
 
 /* The heap limit inside the worker comes first; this is for memory that Lisp does not manage, and
@@ -154,158 +41,393 @@ static size_t memory_kill_bytes(const struct settings *settings) {
 static void on_memory_check(void *context) {
     struct session *session = context;
     struct sessions *all = session->all;
-    if (worker_resident_bytes(session->worker) > memory_kill_bytes(all->settings)) {
-        decide(session->running, OUTCOME_MEMORY,
-               "The worker used more memory than session.memory_mb (%lld MiB) allows.",
-               (long long)all->settings->session_memory_mb);
-        worker_kill(session->worker);
+    if (worker_resident_bytes(session->head) > memory_kill_bytes(all->settings)) {
+        call_decide(session->running, OUTCOME_MEMORY,
+                    "The worker used more memory than session.memory_mb (%lld MiB) allows.",
+                    (long long)all->settings->session_memory_mb);
+        worker_kill(session->head);
         return;
     }
     loop_timer_start(all->loop, &session->memory_check, MEMORY_CHECK_MS, on_memory_check, session);
 }
 
-static void begin(struct session *session) {
+static void on_flooded(void *context, const struct captured_stream *stream) {
+    struct session *session = context;
+    struct call *call = session->running;
+    if (!call || call->decided)
+        return;
+    call->limit_stream = stream->name;
+    call->limit_bytes = stream->limit;
+    call_decide(call, OUTCOME_OUTPUT, "The code wrote more than %zu bytes to %s.", stream->limit,
+                stream->name);
+    worker_kill(session->head);
+}
+
+static void begin_evaluation(struct session *session) {
     struct sessions *all = session->all;
     struct call *call = session->running;
     call->started_ns = clock_now_ns();
     loop_timer_start(all->loop, &session->time_limit, call->timeout_ms, on_time_limit, session);
     loop_timer_start(all->loop, &session->memory_check, MEMORY_CHECK_MS, on_memory_check, session);
-    worker_evaluate(session->worker, call->number, &call->payload);
+    outlet_begin(session->outlet, on_flooded, session);
+    worker_evaluate(session->head, call->number, &call->payload);
     buffer_free(&call->payload);
 }
 
-static void worker_result(void *context, struct worker_process *worker,
-                          const unsigned char *payload, size_t size) {
+static void on_step(void *context) {
+    step(context);
+}
+
+/* The next step once what this round produced is on its way to the client. */
+static void step_later(struct session *session) {
+    if (!session->step.active)
+        loop_timer_start(session->all->loop, &session->step, 0, on_step, session);
+}
+
+/* --- what workers say --- */
+
+static void on_result(void *context, struct worker_process *worker, const unsigned char *payload,
+                      size_t size) {
     struct session *session = context;
     struct result_message result;
+    outlet_drain(session->outlet);
+    if (session->running->decided)
+        return; /* the drained output was over its limit */
     if (!result_message_decode(payload, size, &result)) {
-        decide(session->running, OUTCOME_MALFORMED, "The answer of the worker is not well-formed.");
+        call_decide(session->running, OUTCOME_MALFORMED,
+                    "The answer of the worker is not well-formed.");
         worker_kill(worker);
         return;
     }
-    decide(session->running, result.condition.bytes ? OUTCOME_CONDITION : OUTCOME_VALUE, "%s", "");
-    finish_running(session, &result, 0);
-    worker_forget_output(worker);
-    start_next(session);
+    struct call *call = take_running(session);
+    call_decide(call, result.condition.bytes ? OUTCOME_CONDITION : OUTCOME_VALUE, "%s", "");
+    session->number++;
+    session->unprotected = false;
+    call_conclude(call, &result, session->outlet, 0, false);
+    outlet_end(session->outlet);
+    step_later(session);
 }
 
-static void worker_malformed(void *context, struct worker_process *worker, const char *what) {
-    (void)worker;
-    struct session *session = context;
-    if (session->running)
-        decide(session->running, OUTCOME_MALFORMED, "The answer of the worker cannot be read: %s.",
-               what);
+static void note_loss(struct session *session, const char *what) {
+    const struct log_event event = {
+        .level = LOG_WARNING_LEVEL, .name = "worker-lost", .session = session->name};
+    log_write(session->all->log, &event, "%s", what);
+    snprintf(session->loss, sizeof session->loss, "SESSION-LOST: %s", what);
 }
 
-static void worker_violation(void *context, struct worker_process *worker, const char *call_name) {
-    (void)worker;
-    struct session *session = context;
-    if (session->running)
-        decide(session->running, OUTCOME_VIOLATION, "The code made the forbidden system call %s.",
-               call_name);
-}
-
-static void worker_flooded(void *context, struct worker_process *worker,
-                           const struct captured_stream *stream) {
-    (void)worker;
-    struct session *session = context;
-    session->running->limit_stream = stream->name;
-    session->running->limit_bytes = stream->limit;
-    decide(session->running, OUTCOME_OUTPUT, "The code wrote more than %zu bytes to %s.",
-           stream->limit, stream->name);
-}
-
-/* What the way a worker ended says, when nothing was decided before. */
-static void decide_by_status(struct call *call, const struct worker_process *worker, int status) {
-    if (WIFEXITED(status) && worker->header_have)
-        decide(call, OUTCOME_MALFORMED, "The worker ended in the middle of a frame.");
-    else if (WIFEXITED(status))
-        decide(call, OUTCOME_EXIT, "The code ended its process with status %d.",
-               WEXITSTATUS(status));
-    else if (WTERMSIG(status) == SIGSYS)
-        decide(call, OUTCOME_VIOLATION, "The code made a forbidden system call.");
-    else if (WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGINT)
-        decide(call, OUTCOME_CANCELLED, "The worker was ended from outside by SIG%s.",
-               sigabbrev_np(WTERMSIG(status)));
-    else
-        decide(call, OUTCOME_CRASH, "The worker was ended by signal %d (SIG%s).", WTERMSIG(status),
-               sigabbrev_np(WTERMSIG(status)));
-}
-
-static void worker_ended(void *context, struct worker_process *worker, int status) {
-    struct session *session = context;
+static void head_ended(struct session *session, bool inside_frame, int status) {
     struct call *call = session->running;
+    if (session->taking)
+        history_failed(session, "the worker ended");
     if (call && call->started_ns) {
-        decide_by_status(session->running, worker, status);
-        finish_running(session, NULL, status);
-    } else {
-        const struct log_event event = {
-            .level = LOG_WARNING_LEVEL, .name = "worker-lost", .session = session->name};
-        log_write(session->all->log, &event, "it ended between calls");
-        snprintf(session->loss, sizeof session->loss,
-                 "SESSION-LOST: the worker ended between calls; the state of the session is lost, "
-                 "it started afresh");
-    }
-    session->worker = NULL;
-    pool_discard(session->all->pool, worker);
-    if (session->running && !session->running->decided)
-        pool_take(session->all->pool, &session->waiter);
-    start_next(session);
-}
-
-static void worker_ready(void *context, struct worker_process *worker) {
-    (void)context, (void)worker; /* a session only ever owns workers that are ready already */
-}
-
-static const struct worker_events session_events = {.ready = worker_ready,
-                                                    .result = worker_result,
-                                                    .malformed = worker_malformed,
-                                                    .violation = worker_violation,
-                                                    .flooded = worker_flooded,
-                                                    .ended = worker_ended};
-
-static void served(void *context, struct worker_process *worker, const char *reason) {
-    struct session *session = context;
-    if (worker) {
-        session->worker = worker;
-        worker_set_owner(worker, &session_events, session);
-        begin(session);
+        outlet_drain(session->outlet);
+        call_decide_by_status(call, inside_frame, status);
+        take_running(session);
+        struct outlet *outlet = session->outlet;
+        session->outlet = NULL; /* kept open until the call is told */
+        bool restored = history_restore(session);
+        call_conclude(call, NULL, outlet, status, !restored);
+        outlet_end(outlet);
+        if (session->head)
+            session->outlet = outlet;
+        else
+            outlet_close(outlet);
         return;
     }
-    decide(session->running, OUTCOME_NO_WORKER, "No worker can be started: %s.", reason);
-    finish_running(session, NULL, 0);
-    start_next(session);
+    uint64_t number = session->number;
+    if (!history_restore(session))
+        note_loss(session, session->number || !session->began_fresh
+                               ? "the worker ended between calls; the effects of the last calls "
+                                 "are lost"
+                               : "the worker ended between calls; the state of the session is "
+                                 "lost, it started afresh");
+    else if (number)
+        step_later(session);
+}
+
+static void on_ended(void *context, struct worker_process *worker, int status) {
+    struct session *session = context;
+    bool inside_frame = worker->header_have > 0;
+    bool was_head = worker == session->head;
+    if (was_head)
+        head_ended(session, inside_frame, status);
+    else
+        history_lost(session, worker);
+    worker_destroy(worker);
+    step_later(session);
+}
+
+static void on_ready(void *context, struct worker_process *worker) {
+    struct session *session = context;
+    if (session->taking && worker == session->taking->worker)
+        history_taken(session);
+    step(session);
+}
+
+static void finish_copy(struct session *session, bool done, const char *what);
+
+static void on_fork_failed(void *context, struct worker_process *worker, const char *what) {
+    (void)worker;
+    struct session *session = context;
+    if (session->taking)
+        history_failed(session, what);
+    else if (session->copy)
+        finish_copy(session, false, what);
+    step_later(session);
+}
+
+static void on_malformed(void *context, struct worker_process *worker, const char *what) {
+    struct session *session = context;
+    if (worker == session->head && session->running && session->running->started_ns) {
+        call_decide(session->running, OUTCOME_MALFORMED,
+                    "The answer of the worker cannot be read: %s.", what);
+        return;
+    }
+    const struct log_event event = {
+        .level = LOG_ERROR_LEVEL, .name = "malformed", .session = session->name};
+    log_write(session->all->log, &event, "%s", what);
+}
+
+static void on_violation(void *context, struct worker_process *worker, const char *call_name) {
+    struct session *session = context;
+    if (worker == session->head && session->running && session->running->started_ns)
+        call_decide(session->running, OUTCOME_VIOLATION,
+                    "The code made the forbidden system call %s.", call_name);
+}
+
+const struct worker_events session_events = {.ready = on_ready,
+                                             .result = on_result,
+                                             .fork_failed = on_fork_failed,
+                                             .malformed = on_malformed,
+                                             .violation = on_violation,
+                                             .ended = on_ended};
+
+static void on_served(void *context, struct worker_process *worker, struct outlet *outlet,
+                      const char *reason) {
+    struct session *session = context;
+    if (worker) {
+        session->head = worker;
+        session->outlet = outlet;
+        worker_set_owner(worker, &session_events, session);
+        begin_evaluation(session);
+        return;
+    }
+    struct call *call = take_running(session);
+    call_decide(call, OUTCOME_NO_WORKER, "No worker can be started: %s.", reason);
+    call_conclude(call, NULL, NULL, 0, false);
+    step_later(session);
+}
+
+/* --- the kinds of calls --- */
+
+static void conclude_done(struct call *call) {
+    call_conclude(call, NULL, NULL, 0, false);
+}
+
+static void run_evaluate(struct session *session) {
+    if (session->head)
+        begin_evaluation(session);
+    else
+        pool_take(session->all->pool, &session->waiter);
+}
+
+static void run_rollback(struct session *session) {
+    struct call *call = take_running(session);
+    size_t length = history_length(session);
+    if ((uint64_t)call->steps > length) {
+        call_decide(call, OUTCOME_REFUSED,
+                    "Session %s can be rolled back by at most %zu calls now (session.history %lld).",
+                    session->name, length, (long long)session->all->settings->session_history);
+    } else {
+        history_return(session, session->number - (uint64_t)call->steps);
+        call_decide(call, OUTCOME_VALUE,
+                    "Session %s is as it was before its last %lld calls; state number %llu.",
+                    session->name, (long long)call->steps, (unsigned long long)session->number);
+    }
+    conclude_done(call);
+}
+
+static void run_reset(struct session *session) {
+    struct call *call = take_running(session);
+    history_clear(session);
+    call_decide(call, OUTCOME_VALUE, "Session %s is reset: a fresh world.", session->name);
+    conclude_done(call);
+}
+
+static void unlink_session(struct session *session) {
+    struct session **link = &session->all->first;
+    while (*link != session)
+        link = &(*link)->next;
+    *link = session->next;
+    session->all->count--;
+}
+
+static void drop_calls(struct call *call) {
+    while (call) {
+        struct call *next = call->next;
+        buffer_free(&call->payload);
+        free(call);
+        call = next;
+    }
+}
+
+/* Frees a session. Calls that it still has, at the end of the server, are told nothing. */
+static void destroy(struct session *session) {
+    history_clear(session);
+    if (session->running)
+        drop_calls(take_running(session));
+    drop_calls(session->queue);
+    drop_calls(session->cancelled);
+    pool_withdraw(session->all->pool, &session->waiter);
+    loop_timer_stop(session->all->loop, &session->step);
+    unlink_session(session);
+    free(session);
+}
+
+static struct call *take_queued(struct session *session) {
+    struct call *call = session->queue;
+    session->queue = call->next;
+    session->queued--;
+    session->queued_bytes -= call->size;
+    return call;
+}
+
+/* Tells those whose calls were cancelled before they ran. */
+static void tell_cancelled(struct session *session) {
+    while (session->cancelled) {
+        struct call *call = session->cancelled;
+        session->cancelled = call->next;
+        conclude_done(call);
+    }
+}
+
+static void run_close(struct session *session) {
+    struct call *call = take_running(session);
+    call_decide(call, OUTCOME_VALUE, "Session %s is closed.", session->name);
+    conclude_done(call);
+    tell_cancelled(session);
+    while (session->queue) {
+        struct call *late = take_queued(session);
+        call_decide(late, OUTCOME_REFUSED, "Session %s was closed before this call.",
+                    session->name);
+        conclude_done(late);
+    }
+    destroy(session);
+}
+
+static void finish_copy(struct session *session, bool done, const char *what) {
+    struct call *call = take_running(session);
+    struct session *copy = session->copy;
+    session->copy = NULL;
+    if (done) {
+        call_decide(call, OUTCOME_VALUE, "%s", copy->name);
+        conclude_done(call);
+        step_later(copy);
+        return;
+    }
+    if (copy)
+        destroy(copy);
+    call_decide(call, OUTCOME_REFUSED, "Session %s cannot be copied: %s.", session->name, what);
+    conclude_done(call);
+}
+
+/* Forks HOLDER into the new session. */
+static bool fork_copy(struct session *copy, struct worker_process *holder, struct error *error) {
+    int outputs[2];
+    copy->outlet = outlet_open(copy->all->loop, copy->all->settings, outputs, error);
+    if (!copy->outlet)
+        return false;
+    copy->head = worker_fork(holder, &session_events, copy, outputs, error);
+    close(outputs[0]);
+    close(outputs[1]);
+    return copy->head != NULL;
+}
+
+static void run_copy(struct session *session) {
+    struct call *call = session->running;
+    struct error error = {.text = "there are session.max sessions, and none is idle"};
+    uint64_t number = call->at < 0 ? session->number : (uint64_t)call->at;
+    bool fresh = number == 0 && session->began_fresh;
+    struct worker_process *holder = history_holder(session, number);
+    if (!holder && !fresh) {
+        error_set(&error, 0, "state number %llu is not kept", (unsigned long long)number);
+        finish_copy(session, false, error.text);
+        return;
+    }
+    if (holder && !worker_can_fork(holder)) {
+        finish_copy(session, false, "this kernel gives no seccomp notifications");
+        return;
+    }
+    session->copy = sessions_make(session->all);
+    if (!session->copy) {
+        finish_copy(session, false, error.text);
+    } else if (!holder || fresh) {
+        finish_copy(session, true, NULL);
+    } else {
+        session->copy->began_fresh = false;
+        if (!fork_copy(session->copy, holder, &error))
+            finish_copy(session, false, error.text);
+    }
+}
+
+static void (*const runners[])(struct session *session) = {[CALL_EVALUATE] = run_evaluate,
+                                                           [CALL_ROLLBACK] = run_rollback,
+                                                           [CALL_RESET] = run_reset,
+                                                           [CALL_CLOSE] = run_close,
+                                                           [CALL_COPY] = run_copy};
+
+/* Is every process of the session waiting for frames? */
+static bool is_quiet(const struct session *session) {
+    if (session->taking || (session->head && session->head->state != WORKER_READY))
+        return false;
+    for (const struct checkpoint *state = session->newest; state; state = state->older)
+        if (state->worker->state != WORKER_READY)
+            return false;
+    return true;
+}
+
+static void step(struct session *session) {
+    loop_timer_stop(session->all->loop, &session->step);
+    tell_cancelled(session);
+    if (session->copy && session->copy->head && session->copy->head->state != WORKER_STARTING) {
+        finish_copy(session, true, NULL);
+        step_later(session);
+        return;
+    }
+    if (session->running || !is_quiet(session))
+        return;
+    if (history_is_due(session)) {
+        history_take(session);
+        if (session->taking)
+            return;
+    }
+    if (!session->queue || session->all->held)
+        return;
+    session->running = take_queued(session);
+    session->running->next = NULL;
+    enum call_kind kind = session->running->kind;
+    runners[kind](session);
+    if (kind != CALL_CLOSE && kind != CALL_EVALUATE)
+        step_later(session);
 }
 
 /* --- the queue --- */
 
-static void start_next(struct session *session) {
-    struct call *call = session->queue;
-    if (session->running || !call || session->all->held)
-        return;
-    session->queue = call->next;
-    session->queued--;
-    session->queued_bytes -= call->payload.length;
-    session->running = call;
-    if (!session->worker)
-        pool_take(session->all->pool, &session->waiter);
-    else if (session->worker->state == WORKER_READY)
-        begin(session);
-    /* else the worker is ending: worker_ended takes another for this call */
+static bool encode(struct call *call, const struct call_request *request) {
+    const struct evaluate_message message = {.code = request->code, .package = request->package};
+    call->payload = buffer_make(FRAME_PAYLOAD_MAX);
+    return request->kind != CALL_EVALUATE || evaluate_message_encode(&call->payload, &message);
 }
 
 struct call *session_submit(struct session *session, const struct call_request *request) {
     struct sessions *all = session->all;
-    size_t size = request->code.length;
     if (session->queued >= (size_t)all->settings->session_queue ||
-        size > SESSION_QUEUE_BYTES_MAX - session->queued_bytes)
+        request->code.length > SESSION_QUEUE_BYTES_MAX - session->queued_bytes)
         return NULL;
     struct call *call = calloc(1, sizeof *call);
     if (!call)
         return NULL;
-    const struct evaluate_message message = {.code = request->code, .package = request->package};
-    call->payload = buffer_make(FRAME_PAYLOAD_MAX);
-    if (!evaluate_message_encode(&call->payload, &message)) {
+    if (!encode(call, request)) {
         buffer_free(&call->payload);
         free(call);
         return NULL;
@@ -313,8 +435,12 @@ struct call *session_submit(struct session *session, const struct call_request *
     if (++all->last_call == 0)
         all->last_call = 1;
     call->session = session;
+    call->kind = request->kind;
     call->number = all->last_call;
+    call->size = call->payload.length;
     call->timeout_ms = request->timeout_ms;
+    call->steps = request->steps;
+    call->at = request->at;
     call->done = request->done;
     call->context = request->context;
     struct call **end = &session->queue;
@@ -322,18 +448,14 @@ struct call *session_submit(struct session *session, const struct call_request *
         end = &(*end)->next;
     *end = call;
     session->queued++;
-    session->queued_bytes += call->payload.length;
+    session->queued_bytes += call->size;
+    session->used_ns = clock_now_ns();
     all->active++;
     return call;
 }
 
-static void on_cancelled_early(void *context) {
-    struct call *call = context;
-    struct session *session = call->session;
-    if (session->running == call)
-        session->running = NULL;
-    conclude(session, call, NULL, 0);
-    start_next(session);
+void session_run(struct session *session) {
+    step(session);
 }
 
 /* Takes the call out of the queue. False when it is not there. */
@@ -343,7 +465,7 @@ static bool unqueue(struct call *call) {
         if (*link == call) {
             *link = call->next;
             session->queued--;
-            session->queued_bytes -= call->payload.length;
+            session->queued_bytes -= call->size;
             return true;
         }
     return false;
@@ -353,14 +475,21 @@ void call_cancel(struct call *call, const char *cause) {
     struct session *session = call->session;
     if (call->decided)
         return;
-    decide(call, OUTCOME_CANCELLED, "%s", cause);
     if (call->started_ns) {
-        worker_kill(session->worker);
+        call_decide(call, OUTCOME_CANCELLED, "%s", cause);
+        worker_kill(session->head);
         return;
     }
-    if (!unqueue(call))
+    if (call == session->running && !session->waiter.waiting)
+        return; /* a copy is being made: it is done in a moment and cannot be called back */
+    call_decide(call, OUTCOME_CANCELLED, "%s", cause);
+    if (!unqueue(call)) {
         pool_withdraw(session->all->pool, &session->waiter);
-    loop_timer_start(session->all->loop, &call->later, 0, on_cancelled_early, call);
+        take_running(session);
+    }
+    call->next = session->cancelled;
+    session->cancelled = call;
+    step_later(session);
 }
 
 /* --- all of them --- */
@@ -371,38 +500,108 @@ void sessions_open(struct sessions *sessions, struct loop *loop, struct log *log
 }
 
 void sessions_close(struct sessions *sessions) {
-    while (sessions->first) {
-        struct session *session = sessions->first;
-        sessions->first = session->next;
-        free(session);
-    }
+    while (sessions->first)
+        destroy(sessions->first);
 }
 
-struct session *sessions_find(struct sessions *sessions, const char *name, bool make) {
+struct session *sessions_find(const struct sessions *sessions, struct span name) {
     struct session *session = sessions->first;
-    while (session && strcmp(session->name, name) != 0)
+    while (session && (strlen(session->name) != name.length ||
+                       memcmp(session->name, name.bytes, name.length) != 0))
         session = session->next;
-    if (session || !make || strlen(name) >= SESSION_NAME_MAX)
-        return session;
-    session = calloc(1, sizeof *session);
-    if (!session)
-        return NULL;
-    session->all = sessions;
-    session->waiter = (struct pool_waiter){.served = served, .context = session};
-    snprintf(session->name, sizeof session->name, "%s", name);
-    session->next = sessions->first;
-    sessions->first = session;
     return session;
 }
 
-void session_run(struct session *session) {
-    start_next(session);
+static struct session *add_session(struct sessions *sessions, const char *name) {
+    struct session *session = calloc(1, sizeof *session);
+    if (!session)
+        return NULL;
+    session->all = sessions;
+    session->began_fresh = true;
+    session->born_ns = session->used_ns = clock_now_ns();
+    session->waiter = (struct pool_waiter){.served = on_served, .context = session};
+    snprintf(session->name, sizeof session->name, "%s", name);
+    struct session **end = &sessions->first;
+    while (*end)
+        end = &(*end)->next;
+    *end = session;
+    sessions->count++;
+    return session;
+}
+
+struct session *sessions_own(struct sessions *sessions, const char *name) {
+    struct session *session =
+        sessions_find(sessions, (struct span){(const unsigned char *)name, strlen(name)});
+    if (!session)
+        session = add_session(sessions, name);
+    if (session)
+        session->own = true;
+    return session;
+}
+
+static bool is_idle(const struct session *session) {
+    return !session->running && !session->queue && !session->cancelled;
+}
+
+/* Makes room for one more. False when every session is busy. */
+static bool make_room(struct sessions *sessions) {
+    struct session *oldest = NULL;
+    if (sessions->count < (size_t)sessions->settings->session_max)
+        return true;
+    for (struct session *session = sessions->first; session; session = session->next)
+        if (is_idle(session) && !session->own && (!oldest || session->used_ns < oldest->used_ns))
+            oldest = session;
+    if (!oldest)
+        return false;
+    const struct log_event event = {
+        .level = LOG_NOTICE_LEVEL, .name = "session-closed", .session = oldest->name};
+    log_write(sessions->log, &event, "it was the least recently used, and there are session.max");
+    destroy(oldest);
+    return true;
+}
+
+struct session *sessions_make(struct sessions *sessions) {
+    unsigned char random[NAME_RANDOM_BYTES];
+    char name[2 * NAME_RANDOM_BYTES + 3] = "s-";
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random || !make_room(sessions))
+        return NULL;
+    for (size_t i = 0; i < sizeof random; i++)
+        snprintf(name + 2 + 2 * i, 3, "%02x", random[i]);
+    return add_session(sessions, name);
+}
+
+struct session *sessions_next(const struct sessions *sessions, const struct session *after) {
+    return after ? after->next : sessions->first;
+}
+
+const char *session_name(const struct session *session) {
+    return session->name;
+}
+
+struct session_facts session_facts(const struct session *session) {
+    struct session_facts facts = {.name = session->name,
+                                  .age_s = clock_elapsed_ms(session->born_ns) / CLOCK_MS_PER_S,
+                                  .idle_s = clock_elapsed_ms(session->used_ns) / CLOCK_MS_PER_S,
+                                  .number = session->number,
+                                  .history = history_length(session),
+                                  .memory_is_proportional = true,
+                                  .busy = !is_idle(session)};
+    bool exact;
+    if (session->head) {
+        facts.memory_bytes = worker_proportional_bytes(session->head, &exact);
+        facts.memory_is_proportional &= exact;
+    }
+    for (const struct checkpoint *state = session->newest; state; state = state->older) {
+        facts.memory_bytes += worker_proportional_bytes(state->worker, &exact);
+        facts.memory_is_proportional &= exact;
+    }
+    return facts;
 }
 
 void sessions_hold(struct sessions *sessions, bool held) {
     sessions->held = held;
-    for (struct session *session = sessions->first; session; session = session->next)
-        start_next(session);
+    for (struct session *session = sessions->first; session && !held; session = session->next)
+        step_later(session);
 }
 
 void sessions_cancel_all(struct sessions *sessions, const char *cause) {

@@ -1,6 +1,10 @@
-/* Sessions and their calls. A session is one Lisp world held by one worker; its calls run in
+/* Sessions and their calls. A session is one Lisp world, held by its head process and by parked
+ * forks of it, the checkpoints: one for the state after each of the last calls. Its calls run in
  * order, sessions run side by side. Here the outcome of each call is decided, once, from what the
- * kernel and the worker show; how it is worded for a client is not known here. */
+ * kernel and the worker show; how it is worded for a client is not known here.
+ *
+ * The state after call number N of a session has the number N; number 0 is what it began with. A
+ * call that ends its process changes nothing: the newest checkpoint takes the place of the head. */
 #ifndef ECLAVE_SUPERVISOR_SESSION_H
 #define ECLAVE_SUPERVISOR_SESSION_H
 
@@ -14,12 +18,25 @@ struct session;
 
 typedef void (*call_done)(void *context, const struct evaluation *evaluation);
 
-/* What to evaluate. The spans are copied. */
+enum call_kind {
+    CALL_EVALUATE,
+    CALL_ROLLBACK, /* back to the state before the last `steps` calls */
+    CALL_RESET,    /* back to a fresh world */
+    CALL_CLOSE,    /* the session ends; calls queued behind are refused */
+    CALL_COPY      /* a new session that begins with the state number `at` of this one */
+};
+
+/* What to do. The spans are copied. */
 struct call_request {
-    struct span code;
-    struct span package; /* bytes NULL: the session's own */
-    int64_t timeout_ms;
-    call_done done; /* called exactly once for each submitted call, never within session_submit */
+    enum call_kind kind;
+    struct span code;    /* CALL_EVALUATE */
+    struct span package; /* CALL_EVALUATE; bytes NULL: the session's own */
+    int64_t timeout_ms;  /* CALL_EVALUATE */
+    int64_t steps;       /* CALL_ROLLBACK; at least 1 */
+    int64_t at;          /* CALL_COPY; -1: the present state */
+    /* Called exactly once for each submitted call, never within session_submit. Of the kinds other
+     * than CALL_EVALUATE the outcome is VALUE or REFUSED, and `cause` the sentence to show. */
+    call_done done;
     void *context;
 };
 
@@ -28,38 +45,58 @@ struct sessions {
     struct log *log;
     const struct settings *settings;
     struct pool *pool;
-    struct session *first;
+    struct session *first; /* oldest first */
+    size_t count;
     size_t active;      /* calls submitted and not yet done */
     uint32_t last_call; /* number of the newest call */
     bool held;          /* no new evaluation starts: the client does not read its answers */
-    bool one_shot;      /* no word about state: nothing outlives the call */
+    bool one_shot;      /* no checkpoints and no word about state: nothing outlives the call */
+};
+
+/* What list-sessions shows. */
+struct session_facts {
+    const char *name;
+    int64_t age_s, idle_s;
+    uint64_t number;       /* of the present state: calls kept */
+    size_t history;        /* how many calls can be rolled back */
+    size_t memory_bytes;   /* of all its processes together, shared pages counted in proportion */
+    bool memory_is_proportional; /* false: the kernel told only resident sizes */
+    bool busy;
 };
 
 void sessions_open(struct sessions *sessions, struct loop *loop, struct log *log,
                    const struct settings *settings, struct pool *pool);
-/* Forgets every session. All calls must be done. */
+/* Forgets every session; calls that are not done are told nothing. */
 void sessions_close(struct sessions *sessions);
 
-/* The session of that name, made when MAKE; NULL otherwise, or with no memory. */
-struct session *sessions_find(struct sessions *sessions, const char *name, bool make);
+/* The session of that name, or NULL. */
+struct session *sessions_find(const struct sessions *sessions, struct span name);
+/* The session called NAME, which is made when there is none and is never closed to make room. NULL
+ * with no memory. */
+struct session *sessions_own(struct sessions *sessions, const char *name);
+/* A new session with a name nobody can guess. When there are session.max already the least
+ * recently used idle one is closed; NULL when none is idle, or with no memory. */
+struct session *sessions_make(struct sessions *sessions);
 
-/* While held, queued calls wait. */
+struct session *sessions_next(const struct sessions *sessions, const struct session *after);
+struct session_facts session_facts(const struct session *session);
+const char *session_name(const struct session *session);
+
+/* While held, no evaluation starts. */
 void sessions_hold(struct sessions *sessions, bool held);
-
 /* Ends every call as cancelled for CAUSE. */
 void sessions_cancel_all(struct sessions *sessions, const char *cause);
 
 /* Queues a call; session_run starts it when its turn has come. NULL when the session's queue is
- * full (session.queue calls, or as many bytes of code as SESSION_QUEUE_BYTES_MAX) or there is no
- * memory; `done` is not called then. */
+ * full (session.queue calls, or SESSION_QUEUE_BYTES_MAX of code) or there is no memory; `done` is
+ * not called then. */
 struct call *session_submit(struct session *session, const struct call_request *request);
-
-/* Starts the next queued call unless one is running. `done` may be called before this returns. */
+/* Starts what can be started. `done` may be called before this returns. */
 void session_run(struct session *session);
 
 /* Ends the call as cancelled, queued or running, for CAUSE. `done` comes in its own time. */
 void call_cancel(struct call *call, const char *cause);
 
-enum { SESSION_QUEUE_BYTES_MAX = 64 << 20 };
+enum { SESSION_QUEUE_BYTES_MAX = 64 << 20, SESSION_NAME_MAX = 64 };
 
 #endif

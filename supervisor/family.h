@@ -1,0 +1,17 @@
+/* The seccomp listener of a worker and its forks: every refused call and every fork is seen here,
+ * and answered from the policy's table. */
+#ifndef ECLAVE_SUPERVISOR_FAMILY_H
+#define ECLAVE_SUPERVISOR_FAMILY_H
+
+#include "supervisor/worker_process.h"
+
+/* A family of one member without a listener. NULL with no memory. */
+struct family *family_create(struct workers *workers);
+/* Takes the listener, which is the family's from now on. False when it has one or cannot. */
+bool family_listen(struct family *family, int listener);
+/* One member more; returns FAMILY. */
+struct family *family_join(struct family *family);
+/* One member less; the last one closes the listener. */
+void family_leave(struct family *family);
+
+#endif

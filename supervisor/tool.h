@@ -1,0 +1,63 @@
+/* What the tools have in common: their arguments as data, and the forms of their answers. */
+#ifndef ECLAVE_SUPERVISOR_TOOL_H
+#define ECLAVE_SUPERVISOR_TOOL_H
+
+#include "common/buffer.h"
+#include "supervisor/evaluation.h"
+#include "supervisor/request.h"
+#include "supervisor/session.h"
+#include "supervisor/settings.h"
+#include <json-c/json.h>
+#include <stdbool.h>
+
+/* The connection's own session. */
+#define OWN_SESSION "main"
+
+/* One argument of a tool; the schema and the checks are made from this. */
+struct tool_argument {
+    const char *name;
+    const char *type; /* JSON Schema: "string", "number", "integer" */
+    const char *description;
+    bool required;
+    double minimum;           /* numbers; exclusive for "number" */
+    size_t maximum_setting;   /* numbers: offset in struct settings of the maximum, 0: none */
+};
+
+struct tool {
+    const char *name, *title, *description;
+    const struct tool_argument *arguments;
+    size_t argument_count;
+    bool destructive, idempotent, read_only;
+    /* ARGUMENTS is an object without members that the tool does not have, or NULL. */
+    void (*call)(struct server *server, struct request *request, struct json_object *arguments);
+};
+
+extern const struct tool tool_evaluate_lisp, tool_open_session, tool_rollback_session,
+    tool_close_session, tool_list_sessions, tool_reset_session;
+
+/* A tool error about the arguments: no worker is asked. */
+void tool_refuse(struct request *request, const char *type, const char *message);
+/* -32602 for the argument NAME. */
+void tool_invalid_params(struct request *request, const char *name, const char *message);
+
+/* A string argument into *span; an absent one leaves it alone. False when it is there and is none. */
+bool tool_string(struct json_object *arguments, const char *name, struct span *span);
+/* A whole number likewise, within MINIMUM and MAXIMUM. */
+bool tool_integer(struct json_object *arguments, const char *name, int64_t minimum,
+                  int64_t maximum, int64_t *number);
+
+/* The session that the argument NAME names, the connection's own without it. NULL when there is
+ * none: the request has been answered then. */
+struct session *tool_session(struct server *server, struct request *request,
+                             struct json_object *arguments, const char *name);
+
+/* Keeps the request and submits the call; DONE answers the request, which is its context. */
+void tool_submit(struct server *server, struct request *request, struct session *session,
+                 const struct call_request *wanted, call_done done);
+/* The DONE that answers as CONTRACT.md section 6 has it. */
+void tool_answer(void *context, const struct evaluation *evaluation);
+
+/* Appends {"content":[{"type":"text","text":TEXT}] without the closing brace. */
+void tool_append_text(struct buffer *out, const void *text, size_t size);
+
+#endif
