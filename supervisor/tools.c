@@ -3,6 +3,7 @@
 #include "supervisor/tools.h"
 #include "supervisor/json_write.h"
 #include "supervisor/request.h"
+#include "supervisor/rpc.h"
 #include "supervisor/server.h"
 #include "supervisor/text.h"
 
@@ -342,7 +343,8 @@ void tools_call(struct server *server, struct request *request, struct json_obje
         request_end(request);
         return;
     }
-    const struct tool *tool = tool_find(json_object_get_string(name));
+    const char *plain_name = rpc_plain_string(name);
+    const struct tool *tool = plain_name ? tool_find(plain_name) : NULL;
     if (!tool) {
         char message[160];
         snprintf(message, sizeof message, "Unknown tool: %.100s", json_object_get_string(name));
