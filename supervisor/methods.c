@@ -57,9 +57,9 @@ static bool is_date(const char *text) {
 static const struct revision *negotiate(struct json_object *version) {
     if (!version)
         return &revisions[0];
-    if (!json_object_is_type(version, json_type_string))
+    const char *wanted = rpc_plain_string(version);
+    if (!wanted)
         return NULL;
-    const char *wanted = json_object_get_string(version);
     for (size_t i = 0; i < REVISION_COUNT; i++)
         if (strcmp(revisions[i].date, wanted) == 0)
             return &revisions[i];
@@ -166,9 +166,8 @@ static void handle_set_level(struct server *server, struct request *request,
     struct json_object *level = NULL;
     if (params)
         json_object_object_get_ex(params, "level", &level);
-    int wanted = json_object_is_type(level, json_type_string)
-                     ? log_level_of(json_object_get_string(level))
-                     : -1;
+    const char *name = rpc_plain_string(level);
+    int wanted = name ? log_level_of(name) : -1;
     if (wanted < 0) {
         struct buffer *out = request_error_data(request, RPC_INVALID_PARAMS, "Invalid log level.");
         buffer_append_text(out, "{\"supported\":[");

@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ERROR_ROOM_BYTES = 8192 };
+enum {
+    ERROR_ROOM_BYTES = 8192,
+    ERROR_BYTES = 160 /* the error in the place of a response that does not fit, with a short id */
+};
 
 static const struct json_token null_id = {.text = {(const unsigned char *)"null", 4},
                                           .kind = JSON_LITERAL};
@@ -78,11 +81,15 @@ void batch_close(struct server *server, struct batch *batch) {
 }
 
 /* Adds one response. What no longer fits into the array's line is answered with the error of an
- * over-long response. */
+ * over-long response; for those to come there is room left for as much. */
 static void batch_add(struct server *server, struct batch *batch, const struct buffer *element,
                       struct span id) {
     size_t limit = (size_t)server->settings->response_max_bytes;
-    bool fits = batch->responses.length + element->length + ERROR_ROOM_BYTES / 8 <= limit;
+    if (batch->to_come)
+        batch->to_come--;
+    size_t reserved = (batch->to_come + 1) * ERROR_BYTES;
+    bool fits = element->length <= ERROR_BYTES ||
+                batch->responses.length + element->length + reserved <= limit;
     if (batch->count++)
         buffer_append_text(&batch->responses, ",");
     output_check(&server->output, &batch->responses, (struct span){element->data, element->length},

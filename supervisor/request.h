@@ -31,6 +31,7 @@ struct batch {
     struct buffer responses; /* "[" and what is there so far */
     size_t count;            /* responses in it */
     size_t pending;          /* requests of it not yet answered */
+    size_t to_come;          /* elements, at most, whose responses are still to come */
     bool open;               /* elements are still being read */
 };
 

@@ -24,14 +24,17 @@ static struct json_object *parse(const unsigned char *bytes, size_t size) {
     return root;
 }
 
-/* The member as a string without a zero byte inside, or NULL. */
-static const char *plain_string(struct json_object *object, const char *name) {
-    struct json_object *member;
-    if (!json_object_object_get_ex(object, name, &member) ||
-        !json_object_is_type(member, json_type_string))
+const char *rpc_plain_string(struct json_object *value) {
+    if (!json_object_is_type(value, json_type_string))
         return NULL;
-    const char *text = json_object_get_string(member);
-    return strlen(text) == (size_t)json_object_get_string_len(member) ? text : NULL;
+    const char *text = json_object_get_string(value);
+    return strlen(text) == (size_t)json_object_get_string_len(value) ? text : NULL;
+}
+
+static const char *plain_member(struct json_object *object, const char *name) {
+    struct json_object *member = NULL;
+    json_object_object_get_ex(object, name, &member);
+    return rpc_plain_string(member);
 }
 
 static bool has_member(struct json_object *object, const char *name) {
@@ -63,10 +66,10 @@ static void dispatch(struct server *server, struct request *request, const char 
 
 /* What keeps ROOT from being a request or notification, or NULL. */
 static const char *envelope_problem(struct json_object *root, const struct json_token *id) {
-    const char *version = plain_string(root, "jsonrpc");
+    const char *version = plain_member(root, "jsonrpc");
     if (!version || strcmp(version, "2.0") != 0)
         return "jsonrpc must be \"2.0\"";
-    if (!plain_string(root, "method"))
+    if (!plain_member(root, "method"))
         return "method must be a string";
     if (has_member(root, "result") || has_member(root, "error"))
         return "a message is either a request or a response";
@@ -102,7 +105,7 @@ static void handle_object(struct server *server, struct batch *batch, struct jso
         refuse_envelope(server, batch, &shape->id, problem);
         return;
     }
-    const char *name = plain_string(root, "method");
+    const char *name = plain_member(root, "method");
     struct json_object *params;
     if (!json_object_object_get_ex(root, "params", &params))
         params = NULL;
@@ -160,11 +163,11 @@ static void handle_array(struct server *server, struct span text) {
         respond_without_id(server, NULL, RPC_INTERNAL_ERROR, "Out of memory.", "batch");
         return;
     }
-    bool empty = true;
-    while (json_next_element(text, &offset, &element)) {
-        empty = false;
+    while (json_next_element(text, &offset, &element))
+        batch->to_come++;
+    bool empty = batch->to_come == 0;
+    for (offset = 0; json_next_element(text, &offset, &element);)
         handle_element(server, batch, element);
-    }
     batch_close(server, batch);
     if (empty)
         respond_without_id(server, NULL, RPC_INVALID_REQUEST, "Invalid Request",

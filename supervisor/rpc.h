@@ -32,6 +32,9 @@ struct notification {
 const struct method *method_find(const char *name);
 const struct notification *notification_find(const char *name);
 
+/* VALUE as a string without a zero byte inside, or NULL. VALUE may be NULL; the text is its. */
+const char *rpc_plain_string(struct json_object *value);
+
 /* Handles one line, already trimmed and not empty. */
 void rpc_handle_line(struct server *server, const unsigned char *bytes, size_t size);
 /* Answers a line over request.max_bytes. */

@@ -2,6 +2,7 @@
 #include "supervisor/tools.h"
 #include "supervisor/json_write.h"
 #include "supervisor/request.h"
+#include "supervisor/rpc.h"
 #include "supervisor/server.h"
 #include "supervisor/tool.h"
 
@@ -160,7 +161,8 @@ void tools_call(struct server *server, struct request *request, struct json_obje
         tool_invalid_params(request, "name", "The tool's name must be a string.");
         return;
     }
-    const struct tool *tool = find(json_object_get_string(name));
+    const char *plain_name = rpc_plain_string(name);
+    const struct tool *tool = plain_name ? find(plain_name) : NULL;
     if (!tool) {
         unknown_tool(request, name);
         return;

@@ -3,32 +3,69 @@
 #include "worker/backtrace.h"
 #include "worker/lisp.h"
 
-#include <stddef.h>
+static struct {
+    struct backtrace_trap trap;
+    struct interpreter_call call;
+} trapped; /* the last, until a backtrace takes it */
 
-/* ECL's record of a built-in function that complains of its arguments: its name, or the function.
- * The error machinery itself leaves functions too, so a name is what counts. */
-static cl_object builtin_name(cl_object function) {
-    return function && ECL_SYMBOLP(function) && !Null(function) ? function : NULL;
+void backtrace_note_trap(void) {
+    const cl_env_ptr env = ecl_process_env();
+    trapped.trap = (struct backtrace_trap){.code = env->ihs_top->function};
+    trapped.call = (struct interpreter_call){0};
+    /* A call whose arguments are on the stack does not note its function, and the reverse. */
+    if (interpreter_is_calling(env->ihs_top))
+        interpreter_last_call(env->ihs_top, &trapped.call);
+    else
+        trapped.trap.function = env->function;
 }
 
-static bool is_user_code(cl_object function) {
-    return function && ecl_t_of(function) == t_bytecodes &&
-           function->bytecodes.name != lisp.bytecodes; /* a top-level form has no call */
+/* ECL's record of a built-in function that complains of its arguments is its name; the error
+ * machinery leaves functions. */
+static cl_object builtin_name(cl_object function) {
+    return function && function != ECL_NIL && ECL_SYMBOLP(function) ? function : NULL;
+}
+
+static bool is_interpreted(const struct ecl_ihs_frame *record) {
+    return record->function && ecl_t_of(record->function) == t_bytecodes;
+}
+
+static bool is_user_function(const struct ecl_ihs_frame *record) {
+    return record->function->bytecodes.name != lisp.bytecodes; /* of a top-level form */
+}
+
+/* From the point of the error out to the innermost interpreted code. */
+static const struct ecl_ihs_frame *take_error(struct backtrace *backtrace, cl_index base) {
+    const struct ecl_ihs_frame *inner = NULL;
+    const struct ecl_ihs_frame *record = ecl_process_env()->ihs_top;
+    for (; record && record->index > base && !is_interpreted(record); record = record->next) {
+        if (!backtrace->builtin)
+            backtrace->builtin = builtin_name(record->function);
+        inner = record;
+    }
+    if (!record || record->index <= base)
+        return NULL;
+    backtrace->trap = trapped.trap;
+    if (trapped.trap.code) {
+        backtrace->last_call = trapped.call;
+    } else {
+        interpreter_last_call(record, &backtrace->last_call);
+        backtrace->last_call_failed = inner && interpreter_signalled(record, inner);
+    }
+    return record;
 }
 
 void backtrace_take(struct backtrace *backtrace, cl_index base) {
-    backtrace->builtin = NULL;
-    backtrace->count = 0;
-    bool innermost = true;
-    for (const struct ecl_ihs_frame *record = ecl_process_env()->ihs_top;
-         record && record->index > base && backtrace->count < RESULT_FRAMES_MAX;
+    *backtrace = (struct backtrace){0};
+    const struct ecl_ihs_frame *record = take_error(backtrace, base);
+    trapped.trap.code = NULL;
+    for (; record && record->index > base && backtrace->count < RESULT_FRAMES_MAX;
          record = record->next) {
-        if (innermost && !backtrace->builtin)
-            backtrace->builtin = builtin_name(record->function);
-        if (record->function && ecl_t_of(record->function) == t_bytecodes)
-            innermost = false;
-        if (is_user_code(record->function))
-            backtrace->frames[backtrace->count++] =
-                (struct backtrace_frame){record->function, record->lex_env};
+        if (!is_interpreted(record) || !is_user_function(record))
+            continue;
+        struct backtrace_frame *frame = &backtrace->frames[backtrace->count++];
+        frame->function = record->function;
+        frame->environment = record->lex_env;
+        if (record->next && interpreter_called(record->next, record))
+            interpreter_last_call(record->next, &frame->call);
     }
 }

@@ -4,21 +4,37 @@
 #define ECLAVE_WORKER_BACKTRACE_H
 
 #include "common/message.h"
+#include "worker/interpreter.h"
 
 #include <ecl/ecl.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 struct backtrace_frame {
-    cl_object function;    /* bytecodes */
-    cl_object environment; /* its local variables, innermost first */
+    cl_object function;           /* bytecodes */
+    cl_object environment;        /* its local variables, innermost first; may be out of date */
+    struct interpreter_call call; /* its arguments, when known exactly */
+};
+
+/* What was being computed when the processor trapped. */
+struct backtrace_trap {
+    cl_object code;     /* bytecodes that called it; NULL: there was no trap */
+    cl_object function; /* NULL: not known */
 };
 
 struct backtrace {
     cl_object builtin; /* name of the built-in function that failed, when ECL says; else NULL */
+    struct backtrace_trap trap;
+    struct interpreter_call last_call; /* of the innermost code; perhaps not the one that failed */
+    bool last_call_failed;             /* certainly the one that failed */
     size_t count;
     struct backtrace_frame frames[RESULT_FRAMES_MAX]; /* innermost first */
 };
 
 /* Takes the frames above invocation number BASE, that is, those of what runs now. */
 void backtrace_take(struct backtrace *backtrace, cl_index base);
+
+/* Notes a floating-point trap for the condition that ECL makes of it; callable from its handler. */
+void backtrace_note_trap(void);
 
 #endif

@@ -79,8 +79,30 @@ static void write_type(void *argument, cl_object stream) {
     cl_funcall(3, lisp.call.write_type, argument, stream);
 }
 
+static cl_object or_nil(cl_object object) {
+    return object ? object : ECL_NIL;
+}
+
+/* The arguments of a call; T when they are not known. */
+static cl_object list_arguments(const struct interpreter_call *call) {
+    if (!call->known)
+        return ECL_T;
+    cl_object list = ECL_NIL;
+    for (size_t i = call->count; i > 0; i--)
+        list = ecl_cons(call->arguments[i - 1], list);
+    return list;
+}
+
+/* What is known of where the condition came from, as the list that conditions.lisp describes. */
+static cl_object origin(void) {
+    const struct backtrace *backtrace = &evaluation.stop.backtrace;
+    return cl_list(5, or_nil(backtrace->builtin), list_arguments(&backtrace->last_call),
+                   backtrace->last_call_failed ? ECL_T : ECL_NIL, or_nil(backtrace->trap.code),
+                   or_nil(backtrace->trap.function));
+}
+
 static void write_message(void *argument, cl_object stream) {
-    cl_funcall(3, lisp.call.write_message, argument, stream);
+    cl_funcall(4, lisp.call.write_message, argument, origin(), stream);
 }
 
 static void write_fallback(void *argument, cl_object stream) {
@@ -88,13 +110,15 @@ static void write_fallback(void *argument, cl_object stream) {
 }
 
 static void write_failing_call(void *argument, cl_object stream) {
-    cl_object builtin = evaluation.stop.backtrace.builtin;
-    cl_funcall(4, lisp.call.write_failing_call, argument, builtin ? builtin : ECL_NIL, stream);
+    cl_funcall(4, lisp.call.write_failing_call, argument, origin(), stream);
 }
 
 static void write_frame(void *argument, cl_object stream) {
     const struct backtrace_frame *frame = argument;
-    cl_funcall(4, lisp.call.write_frame, frame->function, frame->environment, stream);
+    bool innermost = frame == evaluation.stop.backtrace.frames;
+    cl_object condition = evaluation.stop.condition;
+    cl_funcall(6, lisp.call.write_frame, frame->function, frame->environment,
+               list_arguments(&frame->call), innermost ? or_nil(condition) : ECL_NIL, stream);
 }
 
 static void write_warning(void *argument, cl_object stream) {
@@ -226,9 +250,9 @@ static void explain(enum guard_end end) {
             answer_add(answer, &answer->condition, "CONDITION");
         explain_condition(condition);
     } else if (end == GUARD_VIOLATION) {
-        fail("EXT:SEGMENTATION-VIOLATION", "The code touched memory that is not there.");
+        fail("SEGMENTATION-VIOLATION", "The code touched memory that is not there.");
     } else {
-        fail("EXT:STACK-OVERFLOW", "The control stack is exhausted: the recursion is too deep.");
+        fail("STACK-OVERFLOW", "The control stack is exhausted: the recursion is too deep.");
     }
     explain_backtrace(condition);
 }

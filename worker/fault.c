@@ -2,6 +2,7 @@
  * how ECL itself treats a fault, or writes the output and lets the process die; it never returns
  * to the faulting instruction. */
 #include "worker/fault.h"
+#include "worker/backtrace.h"
 #include "worker/guard.h"
 #include "worker/lisp.h"
 #include "worker/output.h"
@@ -17,6 +18,7 @@ enum {
 };
 
 static unsigned char handler_stack[HANDLER_STACK_BYTES];
+static struct sigaction ecl_trap; /* ECL's handler of SIGFPE */
 static sigset_t lisp_mask; /* the signals blocked while Lisp runs: none of ours */
 static size_t stack_bytes;
 
@@ -31,6 +33,12 @@ static bool is_stack_overflow(const void *address) {
     uintptr_t end = (uintptr_t)ecl_process_env()->cs_org;
     uintptr_t at = (uintptr_t)address;
     return at < end && end - at < stack_bytes + STACK_SLACK_BYTES;
+}
+
+/* A floating-point trap becomes a condition of ECL's, which does not know what was computed. */
+static void on_trap(int number, siginfo_t *info, void *context) {
+    backtrace_note_trap();
+    ecl_trap.sa_sigaction(number, info, context);
 }
 
 /* Ends the process by the signal that is being handled: it is blocked now, and a fault on a blocked
@@ -85,11 +93,15 @@ bool fault_install(size_t size, struct error *error) {
     stack_t stack = {.ss_sp = handler_stack, .ss_size = sizeof handler_stack};
     if (sigaltstack(&stack, NULL) != 0)
         return error_set(error, errno, "a stack for signal handlers");
+    if (sigaction(SIGFPE, NULL, &ecl_trap) != 0 || !(ecl_trap.sa_flags & SA_SIGINFO))
+        return error_set(error, errno, "ECL's handler of floating-point traps");
+    struct sigaction trap = ecl_trap;
+    trap.sa_sigaction = on_trap;
     struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
-    struct sigaction aborted = {.sa_handler = on_abort, .sa_flags = SA_RESETHAND | SA_NODEFER};
+    struct sigaction aborted = {.sa_handler = on_abort, .sa_flags = (int)SA_RESETHAND | SA_NODEFER};
     struct sigaction last_words = {.sa_handler = on_last_words};
     return install(SIGSEGV, &fault, error) && install(SIGBUS, &fault, error) &&
-           install(SIGABRT, &aborted, error) && install(OUTPUT_LAST_WORDS, &last_words, error) &&
+           sigaction(SIGFPE, &trap, NULL) == 0 && install(SIGABRT, &aborted, error) && install(OUTPUT_LAST_WORDS, &last_words, error) &&
            sigprocmask(SIG_SETMASK, &lisp_mask, NULL) == 0;
 }
 

@@ -11,6 +11,7 @@
  *   SIGSEGV, SIGBUS  an overflowing C stack and a wild access of user code become conditions; where
  *                    the collector or the allocator is at work, or another process sent it, the
  *                    process writes out its output and dies of the signal
+ *   SIGFPE           notes what was computed and goes on to ECL's handler
  *   SIGABRT          writes out the output and dies of the signal (GMP and ECL abort)
  *   SIGUSR1          writes out the output and ends with status 0 (see output.h)
  * STACK_BYTES is the size of the C stack. ECL is booted. False with *error. */

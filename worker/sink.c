@@ -140,8 +140,10 @@ static void flush(cl_object stream) {
         sink->flush(sink);
 }
 
-static void clear(cl_object stream) {
-    (void)stream; /* what was written counts as shown */
+/* FORCE-OUTPUT, which ECL calls after each PRINT: nobody waits at the other end. CLEAR-OUTPUT: what
+ * was written counts as shown. */
+static void do_nothing(cl_object stream) {
+    (void)stream;
 }
 
 /* User code may close what it likes; the next call still needs the stream. */
@@ -169,9 +171,9 @@ cl_object sink_stream_make(struct sink *sink, const char *name) {
     operations->write_char = write_character;
     operations->write_byte8 = write_bytes;
     operations->write_vector = write_vector;
-    operations->force_output = flush;
+    operations->force_output = do_nothing;
     operations->finish_output = flush;
-    operations->clear_output = clear;
+    operations->clear_output = do_nothing;
     operations->get_position = no_position;
     operations->set_position = no_seek;
     operations->length = no_position;

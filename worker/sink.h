@@ -20,7 +20,7 @@ struct sink {
      * when there is none: the bytes are lost. */
     bool (*make_place)(struct sink *sink, size_t size);
 
-    /* FORCE-OUTPUT and FINISH-OUTPUT; may be NULL. */
+    /* FINISH-OUTPUT; may be NULL. */
     void (*flush)(struct sink *sink);
 };
 

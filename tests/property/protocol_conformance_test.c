@@ -92,7 +92,7 @@ Test(protocol_conformance, messages_arrive_in_pieces_of_any_size) {
     struct client *client = client_start_ready(NULL, NULL);
     size_t trials = random_trials(100, 500);
     for (size_t trial = 0; trial < trials; trial++) {
-        char line[128], id[16];
+        char line[160], id[32];
         snprintf(id, sizeof id, "%zu", trial);
         int length = snprintf(
             line, sizeof line,

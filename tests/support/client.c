@@ -161,6 +161,10 @@ static struct wires make_wires(const struct client_options *options) {
 }
 
 static void set_environment(const char *const *environment) {
+    static const char *const of_the_tests[] = {"ECLAVE_SEED", "ECLAVE_THOROUGH",
+                                               "ECLAVE_WATCHDOG_S"};
+    for (size_t i = 0; i < sizeof of_the_tests / sizeof of_the_tests[0]; i++)
+        unsetenv(of_the_tests[i]); /* they are no settings of the server */
     for (; environment && *environment; environment++) {
         if (strchr(*environment, '='))
             putenv((char *)*environment);
@@ -714,6 +718,9 @@ void client_free(struct client *client) {
     }
     for (size_t i = 0; i < count; i++)
         kill(pids[i], SIGKILL);
+    for (size_t i = 0; i < count; i++) /* parents first: what they leave is then this process's */
+        while (waitpid(pids[i], NULL, 0) < 0 && errno == EINTR)
+            ;
     unlink_client(client);
     if (client->in >= 0 && client->in != client->out)
         close(client->in);

@@ -375,8 +375,9 @@ static size_t put_character(uint32_t code, char *out) {
         out[0] = (char)code;
         return 1;
     }
+    static const unsigned leads[] = {0, 0xc0, 0xe0, 0xf0};
     size_t more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-    out[0] = (char)((0xf00U >> more & 0xf0U) | code >> (6 * more));
+    out[0] = (char)(leads[more] | code >> (6 * more));
     for (size_t index = 1; index <= more; index++)
         out[index] = (char)(0x80 | (code >> (6 * (more - index)) & 0x3fU));
     return more + 1;

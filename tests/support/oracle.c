@@ -18,7 +18,7 @@ enum {
 };
 
 struct oracle oracle_make(void) {
-    return (struct oracle){.line_max = 16 << 20, .depth_max = 128};
+    return (struct oracle){.line_max = 16 << 20, .depth_max = 128, .queue_max = 64};
 }
 
 void oracle_free(struct oracle *oracle) {
@@ -71,6 +71,29 @@ static void add_error(struct oracle *oracle, int code, const struct incoming *in
 static void add_result(struct oracle *oracle, enum answer_shape shape,
                        const struct incoming *incoming) {
     add(oracle, (struct answer){.kind = ANSWER_RESULT, .shape = shape}, incoming);
+}
+
+/* How many calls may be waiting or running when the next line is read. */
+static size_t calls_due(const struct oracle *oracle) {
+    size_t calls = 0;
+    for (size_t i = oracle->first_due; i < oracle->count; i++)
+        calls += !oracle->answers[i].given && oracle->answers[i].kind == ANSWER_RESULT &&
+                 oracle->answers[i].shape == SHAPE_CALL;
+    return calls;
+}
+
+static void add_call(struct oracle *oracle, const struct incoming *incoming) {
+    add(oracle,
+        (struct answer){.kind = ANSWER_RESULT,
+                        .shape = SHAPE_CALL,
+                        .may_overflow = calls_due(oracle) >= oracle->queue_max},
+        incoming);
+}
+
+/* Calls in flight have the grace time to finish; how many do is the machine's business. */
+static void cancel_calls(struct oracle *oracle) {
+    for (size_t i = oracle->first_due; i < oracle->count; i++)
+        oracle->answers[i].may_be_cancelled = true;
 }
 
 static void add_open(struct oracle *oracle, const struct incoming *incoming) {
@@ -195,7 +218,10 @@ static void on_evaluate(struct oracle *oracle, struct text arguments,
     } else {
         bad = bad || has_timeout;
     }
-    add_result(oracle, bad ? SHAPE_TOOL_ERROR : SHAPE_CALL, incoming);
+    if (bad)
+        add_result(oracle, SHAPE_TOOL_ERROR, incoming);
+    else
+        add_call(oracle, incoming);
 }
 
 static void on_tools_call(struct oracle *oracle, const struct incoming *incoming) {
@@ -215,6 +241,7 @@ static void on_tools_call(struct oracle *oracle, const struct incoming *incoming
 }
 
 static void on_shutdown(struct oracle *oracle, const struct incoming *incoming) {
+    cancel_calls(oracle);
     add_result(oracle, SHAPE_EMPTY, incoming);
     oracle->phase = PHASE_SHUTDOWN;
 }
@@ -348,16 +375,27 @@ static void on_object(struct oracle *oracle, struct text object, size_t batch) {
         return;
     }
     bool has_method = json_member(object, "method", &method);
-    if (!has_method &&
-        (json_member(object, "result", &value) || json_member(object, "error", &value)))
+    bool has_outcome =
+        json_member(object, "result", &value) || json_member(object, "error", &value);
+    if (has_outcome && !has_method)
         return;
+    if (has_outcome) { /* neither a clear request nor a response */
+        add_open(oracle, &incoming);
+        oracle->confused = oracle->confused || may_change_phase(object);
+        return;
+    }
     if (!json_member(object, "jsonrpc", &version) || !decodes_to(version, "2.0") || !has_method ||
         json_kind(method) != VALUE_STRING || (incoming.has_id && !integer)) {
         add_error(oracle, INVALID_REQUEST, &incoming);
         return;
     }
-    if (!incoming.has_id)
+    if (!incoming.has_id) {
+        /* A request method sent as a notification is not run; whether `exit` is one is left open.
+         */
+        oracle->confused =
+            oracle->confused || (oracle->phase == PHASE_SHUTDOWN && decodes_to(method, "exit"));
         return;
+    }
     incoming.has_params =
         json_member(object, "params", &incoming.params) && json_kind(incoming.params) != VALUE_NULL;
     size_t length;

@@ -27,10 +27,12 @@ struct answer {
     int code;
     enum answer_shape shape;
     const char *revision;
-    char *id;     /* JSON text; malloc'd, the list's */
-    char *method; /* with -32601: what `data` must name, decoded; NULL when it need not */
-    size_t batch; /* number of the batch it comes in; 0: a line of its own */
-    bool given;   /* the referee has seen it */
+    char *id;              /* JSON text; malloc'd, the list's */
+    char *method;          /* with -32601: what `data` must name, decoded; NULL when it need not */
+    bool may_overflow;     /* so many calls may be waiting that session.queue is full */
+    bool may_be_cancelled; /* the session ended while the call may have been running */
+    size_t batch;          /* number of the batch it comes in; 0: a line of its own */
+    bool given;            /* the referee has seen it */
 };
 
 /* Where the conversation stands. */
@@ -43,6 +45,7 @@ struct oracle {
     bool confused;   /* the contract does not say in which phase we are; all is open from here on */
     size_t line_max; /* request.max_bytes */
     size_t depth_max; /* json.max_depth */
+    size_t queue_max; /* session.queue */
     size_t batch_count;
     struct answer *answers;
     size_t count, capacity;

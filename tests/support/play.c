@@ -54,12 +54,14 @@ static void send_script(const struct play *play, const struct script *script, st
         client_send_line(client, barrier);
     }
     settle(client, oracle);
+    played->open += oracle->confused;
 }
 
 static struct played play_with(const struct play *play, const struct script *script,
                                unsigned watchdog_s) {
     struct played played = {0};
-    struct client_options options = {.arguments = play->arguments,
+    struct client_options options = {.program = play->program,
+                                     .arguments = play->arguments,
                                      .batches = play->batches,
                                      .collect = true,
                                      .watchdog_s = watchdog_s};

@@ -8,6 +8,7 @@
 #include "tests/support/script.h"
 
 struct play {
+    const char *program;          /* NULL: the server under test */
     const char *const *arguments; /* of the server; ends with NULL; NULL: none */
     bool batches, minimal;        /* what these arguments mean to the oracle */
     bool in_turn;                 /* waits for the answers to each line before the next is sent */

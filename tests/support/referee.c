@@ -121,8 +121,19 @@ static const char *data_fault(const struct answer *answer, struct text error) {
     return NULL;
 }
 
+/* The two errors that a call may end in through no fault of its own. */
+static bool is_excused(const struct answer *answer, const struct wire_message *message) {
+    struct text name;
+    if (answer->shape != SHAPE_CALL || message->kind != WIRE_ERROR)
+        return false;
+    if (message->code == -32603 && answer->may_overflow)
+        return json_at(message->body, &name, "data", "name", NULL) &&
+               text_is(name, "\"session.queue\"");
+    return message->code == -32001 && answer->may_be_cancelled;
+}
+
 static const char *answer_fault(const struct answer *answer, const struct wire_message *message) {
-    if (answer->kind == ANSWER_OPEN)
+    if (answer->kind == ANSWER_OPEN || is_excused(answer, message))
         return NULL;
     if (answer->kind == ANSWER_RESULT)
         return message->kind == WIRE_RESULT ? result_fault(answer, message->body)

@@ -168,6 +168,20 @@ static void find_edits(struct edits *edits, struct text value) {
     free(children.value);
 }
 
+/* Blanks between the tokens of JSON. */
+static void find_blanks(struct edits *edits, struct text line) {
+    bool inside = false; /* a string */
+    for (size_t i = 0; i < line.length; i++) {
+        char byte = line.bytes[i];
+        if (inside && byte == '\\')
+            i++;
+        else if (byte == '"')
+            inside = !inside;
+        else if (!inside && (byte == ' ' || byte == '\t' || byte == '\r'))
+            add_edit(edits, (struct text){line.bytes + i, 1}, 0, "");
+    }
+}
+
 /* Text that is not JSON only gets shorter, by ever smaller pieces. */
 static void find_cuts(struct edits *edits, struct text line) {
     for (size_t size = (line.length + 1) / 2; size > 0; size /= 2)
@@ -185,10 +199,12 @@ static bool simplify_line(struct search *search, size_t index) {
     struct text line = search->script->lines[index];
     bool json = is_json(line), taken = false;
     struct edits edits = {.line = line.bytes};
-    if (json)
+    if (json) {
         find_edits(&edits, line);
-    else
+        find_blanks(&edits, line);
+    } else {
         find_cuts(&edits, line);
+    }
     for (size_t i = 0; i < edits.count && !taken; i++) {
         struct script candidate = with_edit(search->script, index, edits.list[i]);
         if (json && !is_json(candidate.lines[index]))

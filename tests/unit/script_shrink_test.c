@@ -46,7 +46,7 @@ Test(shrink, keeps_only_the_lines_and_members_that_matter) {
     size_t asked = script_shrink(&script, fails_with_both, &wanted, 10000);
     cr_assert_eq(asked, wanted.asked);
     cr_assert_eq(script.count, 2);
-    expect_line(&script, 0, "{\"params\": {\"a\":[{\"bad\":1}]}}");
+    expect_line(&script, 0, "{\"params\":{\"a\":[{\"bad\":1}]}}");
     expect_line(&script, 1, "worse");
     script_free(&script);
 }

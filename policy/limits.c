@@ -1,0 +1,40 @@
+/* Lowers the resource limits to those of limits.def. Never raises one. */
+#include "policy/layers.h"
+
+#include <sys/resource.h>
+
+struct limit {
+    const char *name;
+    int resource;
+    rlim_t value;
+};
+
+static const struct limit table[] = {
+#define LIMIT(what, most, reason) {#what, RLIMIT_##what, most},
+#include "policy/limits.def"
+};
+
+static rlim_t lesser(rlim_t one, rlim_t other) {
+    return one < other ? one : other;
+}
+
+static bool lower(const struct limit *limit, struct error *error) {
+    struct rlimit now, wanted;
+    if (getrlimit((__rlimit_resource_t)limit->resource, &now))
+        return error_set(error, errno, "reading limit %s", limit->name);
+    wanted.rlim_cur = lesser(now.rlim_cur, limit->value);
+    wanted.rlim_max = lesser(now.rlim_max, limit->value);
+    if (setrlimit((__rlimit_resource_t)limit->resource, &wanted) ||
+        getrlimit((__rlimit_resource_t)limit->resource, &now))
+        return error_set(error, errno, "setting limit %s", limit->name);
+    return (now.rlim_cur == wanted.rlim_cur && now.rlim_max == wanted.rlim_max) ||
+           error_set(error, 0, "limit %s did not hold", limit->name);
+}
+
+bool policy_enter_limits(const struct policy_entry *entry, struct error *error) {
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (!lower(&table[i], error))
+            return false;
+    const struct limit memory = {"AS", RLIMIT_AS, (rlim_t)entry->limits->address_space_bytes};
+    return memory.value == 0 || lower(&memory, error);
+}

@@ -1,0 +1,207 @@
+/* notifications/cancelled: what it ends, what it answers, and what it leaves alone. */
+#include "tests/support/client.h"
+#include "tests/support/lines.h"
+#include <stdio.h>
+
+static struct client *start_with(const char *reply) {
+    const char *arguments[] = {"--cancel-reply", reply, NULL};
+    return client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+}
+
+static void expect_works(struct client *client) {
+    cr_assert_str_eq(client_evaluate(client, "(+ 1 2)").text, "=> 3");
+}
+
+Test(cancellation, ends_a_running_call_at_once_and_is_answered_once) {
+    struct client *client = client_start_ready(NULL, NULL);
+    client_evaluate_send(client, "3", ENDLESS);
+    client_busy_worker(client);
+    client_send_line(client, CANCEL("3"));
+    struct evaluation evaluation = client_evaluate_await(client, "3");
+    cr_assert_eq(evaluation.error_code, -32001);
+    expect_contains(evaluation.text, "cancelled");
+    cr_assert_eq(
+        client_integer(client, evaluation.line, "error", "data", "_meta", "exitCode", NULL), 130);
+    cr_assert_str_eq(client_string(client, evaluation.line, "error", "data", "session", NULL),
+                     "main");
+    client_expect_silence(client);
+    expect_works(client);
+    client_finish(client);
+}
+
+Test(cancellation, matches_ids_by_type_and_value) {
+    struct client *client = client_start_ready(NULL, NULL);
+    client_evaluate_send(client, "7", ENDLESS);
+    client_evaluate_send(client, "\"s1\"", ENDLESS);
+    client_send_line(client, CANCEL("\"7\""));
+    client_send_line(client, CANCEL("7.0"));
+    client_send_line(client, CANCEL("\"s\""));
+    client_send_line(client, CANCEL("\"S1\""));
+    client_expect_silence(client);
+    client_send_line(client, CANCEL("\"s1\""));
+    cr_assert_eq(client_evaluate_await(client, "\"s1\"").error_code, -32001);
+    client_send_line(client, CANCEL("7"));
+    cr_assert_eq(client_evaluate_await(client, "7").error_code, -32001);
+    client_finish(client);
+}
+
+Test(cancellation, of_nothing_in_particular_is_ignored) {
+    static const char *const lines[] = {
+        CANCEL("8"),
+        CANCEL("\"8\""),
+        CANCEL("null"),
+        CANCEL("{}"),
+        CANCEL("[7]"),
+        CANCEL("true"),
+        CANCEL("\"\""),
+        NOTIFICATION("notifications/cancelled"),
+        NOTIFICATION_WITH("notifications/cancelled", "null"),
+        NOTIFICATION_WITH("notifications/cancelled", "{}"),
+        NOTIFICATION_WITH("notifications/cancelled", "[]"),
+        NOTIFICATION_WITH("notifications/cancelled", "7"),
+        NOTIFICATION_WITH("notifications/cancelled", "{\"requestid\":7}"),
+        NOTIFICATION_WITH("notifications/cancelled", "{\"x\":{\"requestId\":7}}"),
+        NOTIFICATION_WITH("notifications/cancelled", "[{\"requestId\":7}]"),
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"requestId\":7}",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":7},"
+        "\"params\":{}}",
+    };
+    struct client *client = client_start_ready(NULL, NULL);
+    client_evaluate_send(client, "7", "(progn (sleep 0.3) 42)");
+    for (size_t i = 0; i < COUNT_OF(lines); i++)
+        client_send_line(client, lines[i]);
+    cr_assert_str_eq(client_evaluate_await(client, "7").text, "=> 42");
+    client_expect_silence(client);
+    client_finish(client);
+}
+
+Test(cancellation, before_initialize_is_ignored) {
+    struct client *client = client_start(NULL);
+    client_send_line(client, CANCEL("1"));
+    client_expect_silence(client);
+    client_finish(client);
+}
+
+Test(cancellation, of_a_finished_call_is_ignored) {
+    struct client *client = client_start_ready(NULL, NULL);
+    client_evaluate_send(client, "1", "(defvar *kept* 5)");
+    client_evaluate_await(client, "1");
+    client_send_line(client, CANCEL("1"));
+    cr_assert_str_eq(client_evaluate(client, "*kept*").text, "=> 5");
+    client_expect_silence(client);
+    client_finish(client);
+}
+
+Test(cancellation, a_second_time_is_ignored) {
+    struct client *client = client_start_ready(NULL, NULL);
+    client_evaluate_send(client, "1", ENDLESS);
+    client_busy_worker(client);
+    client_send_line(client, CANCEL("1") "\n" CANCEL("1") "\n" CANCEL("1"));
+    cr_assert_eq(client_evaluate_await(client, "1").error_code, -32001);
+    client_expect_silence(client);
+    expect_works(client);
+    client_finish(client);
+}
+
+Test(cancellation, of_a_queued_call_leaves_the_others_alone) {
+    struct client *client = client_start_ready(NULL, NULL);
+    client_evaluate_send(client, "1", "(progn (sleep 0.3) (defvar *x* 1))");
+    client_evaluate_send(client, "2", "(setq *x* 2)");
+    client_evaluate_send(client, "3", "*x*");
+    client_send_line(client, CANCEL("2"));
+    cr_assert_eq(client_evaluate_await(client, "2").error_code, -32001);
+    cr_assert_str_eq(client_evaluate_await(client, "1").text, "=> *X*");
+    cr_assert_str_eq(client_evaluate_await(client, "3").text, "=> 1");
+    client_finish(client);
+}
+
+Test(cancellation, of_a_call_whose_worker_is_still_booting_works) {
+    struct client *client = client_start(NULL);
+    client_send_line(client, INITIALIZE("1", "\"2025-11-25\"") "\n" EVALUATE(
+                                 "2", ENDLESS) "\n" CANCEL("2") "\n" EVALUATE("3", "5"));
+    client_await(client, "1", NULL);
+    cr_assert_eq(client_evaluate_await(client, "2").error_code, -32001);
+    cr_assert_str_eq(client_evaluate_await(client, "3").text, "=> 5");
+    client_finish(client);
+}
+
+Test(cancellation, is_silent_where_the_operator_says_so) {
+    struct client *client = start_with("silent");
+    client_evaluate_send(client, "1", ENDLESS);
+    client_evaluate_send(client, "2", ENDLESS);
+    client_send_line(client, CANCEL("2"));
+    client_send_line(client, CANCEL("1"));
+    expect_works(client);
+    client_expect_silence(client);
+    client_expect_result(client, PING("1"), "1"); /* the id is free again */
+    client_finish(client);
+}
+
+static void initialize_as(struct client *client, const char *name) {
+    client_send_format(client,
+                       REQUEST_WITH("\"init\"", "initialize",
+                                    "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},"
+                                    "\"clientInfo\":{\"name\":\"%s\",\"version\":\"2.1\"}}"),
+                       name);
+    client_await(client, "\"init\"", NULL);
+}
+
+Test(cancellation, is_silent_for_the_client_that_closes_the_pipe_on_an_answer) {
+    struct client *client = client_start(NULL);
+    initialize_as(client, "claude-code");
+    client_evaluate_send(client, "1", ENDLESS);
+    client_send_line(client, CANCEL("1"));
+    expect_works(client);
+    client_expect_silence(client);
+    client_finish(client);
+}
+
+Test(cancellation, is_answered_for_that_client_too_where_the_operator_says_so) {
+    const char *arguments[] = {"--cancel-reply=error", NULL};
+    struct client *client = client_start(&(struct client_options){.arguments = arguments});
+    initialize_as(client, "claude-code");
+    client_evaluate_send(client, "1", ENDLESS);
+    client_send_line(client, CANCEL("1"));
+    cr_assert_eq(client_evaluate_await(client, "1").error_code, -32001);
+    client_finish(client);
+}
+
+Test(cancellation, is_answered_for_clients_with_other_names) {
+    struct client *client = client_start(NULL);
+    initialize_as(client, "claude-code-proxy");
+    client_evaluate_send(client, "1", ENDLESS);
+    client_send_line(client, CANCEL("1"));
+    cr_assert_eq(client_evaluate_await(client, "1").error_code, -32001);
+    client_finish(client);
+}
+
+Test(cancellation, says_that_the_state_is_lost_only_when_it_is) {
+    struct client *client = client_start_ready(NULL, NULL);
+    client_evaluate(client, "(defvar *x* 1)");
+    client_evaluate_send(client, "1", "(progn (sleep 0.2) 1)");
+    client_evaluate_send(client, "\"queued\"", "2");
+    client_send_line(client, CANCEL("\"queued\""));
+    expect_lacks(client_evaluate_await(client, "\"queued\"").text, "lost");
+    client_evaluate_await(client, "1");
+    cr_assert_str_eq(client_evaluate(client, "*x*").text, "=> 1");
+    client_evaluate_send(client, "2", ENDLESS);
+    client_busy_worker(client);
+    client_send_line(client, CANCEL("2"));
+    expect_contains(client_evaluate_await(client, "2").text, "lost");
+    cr_assert(client_evaluate(client, "*x*").is_error);
+    client_finish(client);
+}
+
+Test(cancellation, of_fifty_calls_in_a_row_leaves_a_server_that_works) {
+    struct client *client = client_start_ready(NULL, NULL);
+    for (int i = 0; i < 50; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "%d", i);
+        client_evaluate_send(client, id, ENDLESS);
+        client_send_format(client, CANCEL("%d"), i);
+        cr_assert_eq(client_evaluate_await(client, id).error_code, -32001);
+    }
+    expect_works(client);
+    client_expect_silence(client);
+    client_finish(client);
+}

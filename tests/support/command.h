@@ -1,0 +1,31 @@
+/* Runs one program from its start to its end, for everything that is not a conversation: commands
+ * of a shell, start-up mistakes. Its streams are files in memory. Fails the test when the program
+ * does not end by itself. */
+#ifndef ECLAVE_TESTS_SUPPORT_COMMAND_H
+#define ECLAVE_TESTS_SUPPORT_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct command {
+    const char *const *arguments;   /* the program's path first; ends with NULL */
+    const char *input;              /* standard input; NULL: empty */
+    size_t input_length;            /* 0: that of the string */
+    const char *const *environment; /* "NAME=value" sets; ends with NULL; may be NULL */
+    bool unprivileged;              /* as user nobody; only root may ask for it */
+};
+
+struct command_result {
+    int status;   /* exit status, or 128 + signal */
+    char *output; /* what it wrote; terminated; malloc'd */
+    size_t output_length;
+    char *error; /* the same of standard error */
+};
+
+struct command_result command_run(const struct command *command);
+void command_result_free(struct command_result *result);
+
+/* command_run of the program under test with ARGUMENTS (without its name). */
+struct command_result command_eclave(const char *const *arguments, const char *input);
+
+#endif

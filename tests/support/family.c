@@ -1,0 +1,130 @@
+/* See family.h. Reads /proc and signals nobody. */
+#include "tests/support/family.h"
+#include "tests/support/process.h"
+#include <ctype.h>
+#include <dirent.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FAMILY_MAX = 64, TICK_MS = 10, WATCHDOG_TICKS = 60 * 1000 / TICK_MS };
+
+static void wait_ms(long milliseconds) {
+    const struct timespec pause = {.tv_sec = milliseconds / 1000,
+                                   .tv_nsec = milliseconds % 1000 * 1000000};
+    nanosleep(&pause, NULL);
+}
+
+/* The processes under the server, the unconfined ones first. */
+struct family {
+    pid_t zygotes[FAMILY_MAX], workers[FAMILY_MAX];
+    size_t zygote_count, worker_count;
+};
+
+static struct family look(struct client *client) {
+    struct family family = {.zygote_count = 0};
+    pid_t pids[FAMILY_MAX];
+    size_t count = client_descendants(client, pids, FAMILY_MAX);
+    /* This process itself may stand under a filter that the server's family inherited. */
+    long own_filters = process_status(getpid(), "Seccomp_filters");
+    for (size_t i = 0; i < count; i++) {
+        long filters = process_status(pids[i], "Seccomp_filters");
+        if (filters > own_filters)
+            family.workers[family.worker_count++] = pids[i];
+        else if (filters == own_filters)
+            family.zygotes[family.zygote_count++] = pids[i];
+    }
+    return family;
+}
+
+static struct family settled(struct client *client, size_t workers) {
+    struct family family = {.zygote_count = 0};
+    for (int ticks = 0; ticks < WATCHDOG_TICKS; ticks++) {
+        client_stderr(client); /* moves bytes meanwhile */
+        family = look(client);
+        if (family.zygote_count == 1 && family.worker_count == workers)
+            return family;
+        wait_ms(TICK_MS);
+    }
+    client_fail(client, "waited in vain for a zygote and %zu workers; there are %zu and %zu",
+                workers, family.zygote_count, family.worker_count);
+    return family;
+}
+
+pid_t family_zygote(struct client *client, size_t workers) {
+    return settled(client, workers).zygotes[0];
+}
+
+size_t family_workers(struct client *client, size_t workers, pid_t *pids, size_t maximum) {
+    struct family family = settled(client, workers);
+    for (size_t i = 0; i < family.worker_count && i < maximum; i++)
+        pids[i] = family.workers[i];
+    return family.worker_count;
+}
+
+static size_t zombies(struct client *client) {
+    size_t count = 0;
+    DIR *directory = opendir("/proc");
+    if (!directory)
+        return 0;
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        if (!isdigit((unsigned char)entry->d_name[0]))
+            continue;
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        count += process_status(pid, "PPid") == client_pid(client) && process_is_zombie(pid);
+    }
+    closedir(directory);
+    return count;
+}
+
+size_t family_zombies(struct client *client) {
+    return zombies(client);
+}
+
+/* Waits until GONE says so. */
+static void await(struct client *client, bool (*gone)(struct client *client, pid_t pid), pid_t pid,
+                  const char *what) {
+    for (int ticks = 0; ticks < WATCHDOG_TICKS; ticks++) {
+        client_stderr(client);
+        if (gone(client, pid))
+            return;
+        wait_ms(TICK_MS);
+    }
+    client_fail(client, "waited in vain until %s", what);
+}
+
+static bool is_gone(struct client *client, pid_t pid) {
+    return process_status(pid, "PPid") != client_pid(client);
+}
+
+static bool has_no_zombies(struct client *client, pid_t pid) {
+    (void)pid;
+    return zombies(client) == 0;
+}
+
+static bool has_nobody(struct client *client, pid_t pid) {
+    (void)pid;
+    pid_t left;
+    return client_ended(client) && client_descendants(client, &left, 1) == 0;
+}
+
+void family_await_gone(struct client *client, pid_t pid) {
+    await(client, is_gone, pid, "a killed process was waited for");
+}
+
+void family_await_no_zombies(struct client *client) {
+    await(client, has_no_zombies, 0, "all children that died were waited for");
+}
+
+void family_await_nobody(struct client *client) {
+    await(client, has_nobody, 0, "everything that the server had started was gone");
+}
+
+void family_expect_idle(struct client *client) {
+    enum { LOOK_MS = 500, TICKS_MAX = 20 };
+    long before = process_ticks(client_pid(client));
+    wait_ms(LOOK_MS);
+    long used = process_ticks(client_pid(client)) - before;
+    if (used > TICKS_MAX)
+        client_fail(client, "the server spins: %ld clock ticks while nothing happened", used);
+}

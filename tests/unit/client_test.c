@@ -1,0 +1,194 @@
+/* tests/support/client: the harness must fail when the server is wrong. Each test plays a small
+ * shell script in the server's place and looks at what the client says about it. */
+#include "tests/support/client.h"
+#include "tests/support/play.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct client *start_script(const char *script) {
+    const char *arguments[] = {"-c", script, NULL};
+    return client_start(&(struct client_options){
+        .program = "/bin/sh", .arguments = arguments, .collect = true, .watchdog_s = 2});
+}
+
+static void expect_complaint(struct client *client, const char *words) {
+    cr_assert_not_null(client_failure(client), "no complaint about: %s", words);
+    cr_assert_not_null(strstr(client_failure(client), words), "%s", client_failure(client));
+    client_free(client);
+}
+
+#define GOOD "echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}';"
+
+Test(client, is_content_with_a_server_that_answers_and_ends) {
+    struct client *client = start_script("read line; " GOOD);
+    client_expect_result(client, "{}", "1");
+    client_end(client);
+    cr_assert_null(client_failure(client), "%s", client_failure(client));
+    client_free(client);
+}
+
+Test(client, complains_of_lines_that_are_no_messages) {
+    static const char *const scripts[] = {
+        "echo banner",
+        "echo",
+        "echo '{\"jsonrpc\":\"2.0\",\"id\":1}'",
+        "printf '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\\r\\n'",
+        "printf '\\377\\n'",
+        "echo '[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}]'",
+    };
+    for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
+        struct client *client = start_script(scripts[i]);
+        client_read_line_or_end(client, NULL);
+        expect_complaint(client, "no JSON-RPC message");
+    }
+}
+
+Test(client, complains_of_a_last_line_without_newline) {
+    struct client *client = start_script("printf '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}'");
+    client_wait(client);
+    expect_complaint(client, "no newline");
+}
+
+Test(client, complains_of_silence) {
+    struct client *client = start_script("cat >&2");
+    client_send_line(client, "{}");
+    cr_assert_null(client_await(client, "1", NULL));
+    expect_complaint(client, "in vain");
+}
+
+Test(client, complains_of_a_closed_stdout) {
+    struct client *client = start_script("exec >&-; cat >&2");
+    cr_assert_null(client_await(client, "1", NULL));
+    expect_complaint(client, "closed its stdout");
+}
+
+Test(client, complains_of_an_answer_to_another_id) {
+    struct client *client =
+        start_script("echo '{\"jsonrpc\":\"2.0\",\"id\":\"1\",\"result\":{}}'; cat");
+    cr_assert_null(client_await(client, "1", NULL));
+    expect_complaint(client, "in vain");
+}
+
+Test(client, complains_of_a_second_answer) {
+    struct client *client = start_script(GOOD GOOD);
+    client_await(client, "1", NULL);
+    client_end(client);
+    expect_complaint(client, "nobody asked");
+}
+
+Test(client, complains_of_an_exit_status) {
+    struct client *client = start_script("exit 3");
+    cr_assert_eq(client_wait(client), 3);
+    client_end(client);
+    expect_complaint(client, "status 3");
+}
+
+Test(client, complains_of_a_server_that_stays) {
+    struct client *client = start_script("exec sleep 1000");
+    client_end(client);
+    expect_complaint(client, "in vain");
+}
+
+Test(client, complains_of_processes_left_behind) {
+    struct client *client = start_script("sleep 1000 >/dev/null 2>&1 & exit 0");
+    client_end(client);
+    expect_complaint(client, "descendants");
+}
+
+Test(client, kills_what_was_left_behind) {
+    struct client *client = start_script("sleep 1000 >/dev/null 2>&1 & echo $! >&2; exit 0");
+    client_wait(client);
+    client_await_stderr(client, "\n");
+    pid_t left = (pid_t)strtol(client_stderr(client), NULL, 10);
+    cr_assert_gt(left, 1);
+    cr_assert_eq(kill(left, 0), 0);
+    client_free(client);
+    cr_assert_eq(kill(left, 0), -1);
+    cr_assert_eq(errno, ESRCH);
+}
+
+Test(client, tells_death_by_signal) {
+    struct client *client = start_script("kill -SEGV $$");
+    cr_assert_eq(client_wait(client), 128 + SIGSEGV);
+    client_free(client);
+}
+
+Test(client, collects_stderr_and_passes_arguments_and_environment) {
+    const char *arguments[] = {"-c", "echo \"$0 $1 $A ${B-unset}\" >&2", "zero", "one", NULL};
+    const char *environment[] = {"A=a value", "B", NULL};
+    setenv("B", "inherited", 1);
+    struct client *client = client_start(&(struct client_options){
+        .program = "/bin/sh", .arguments = arguments, .environment = environment});
+    client_await_stderr(client, "zero one a value unset\n");
+    client_finish(client);
+}
+
+/* Megabytes in both directions at once: whoever blocks in a write hangs here. */
+Test(client, never_deadlocks) {
+    enum { LINES = 40000 };
+    static const char line[] =
+        "{\"jsonrpc\":\"2.0\",\"method\":\"echo\",\"params\":{\"x\":\"0123456789"
+        "012345678901234567890123456789012345678901234567890123456789\"}}";
+    static const bool sockets[] = {false, true};
+    for (size_t i = 0; i < 2; i++) {
+        struct client *client =
+            client_start(&(struct client_options){.program = "/bin/cat", .socket = sockets[i]});
+        for (int count = 0; count < LINES; count++)
+            client_send_line(client, line);
+        client_close_stdin(client);
+        size_t received = 0;
+        for (const char *got; (got = client_read_line_or_end(client, NULL)) != NULL; received++)
+            cr_assert_str_eq(got, line);
+        cr_assert_eq(received, LINES);
+        client_finish(client);
+    }
+}
+
+Test(client, a_full_stderr_blocks_its_writer) {
+    const char *arguments[] = {"-c", "echo lost >&2; " GOOD, NULL};
+    struct client *client = client_start(&(struct client_options){.program = "/bin/sh",
+                                                                  .arguments = arguments,
+                                                                  .stderr_full = true,
+                                                                  .collect = true,
+                                                                  .watchdog_s = 1});
+    cr_assert_null(client_await(client, "1", NULL));
+    expect_complaint(client, "in vain");
+}
+
+/* The referee behind it: a server that answers everything alike is found out, and the script is
+ * shrunk to the one line that shows it. */
+static bool play_fails(const struct script *script, void *context) {
+    const struct play *play = context;
+    struct played played = play_once(play, script);
+    bool failed = played.fault != NULL;
+    free(played.fault);
+    return failed;
+}
+
+Test(client, the_referee_finds_a_wrong_answer_and_the_shrinker_the_line) {
+    /* Answers each line with a ping's result, which is wrong for tools/list alone. */
+    const char *arguments[] = {
+        "-c",
+        "while read -r line; do id=${line#*\\\"id\\\":}; id=${id%%[,\\}]*};"
+        "printf '{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{}}\\n' \"$id\"; done",
+        NULL};
+    struct script script = {0};
+    for (int i = 0; i < 5; i++)
+        script_add_line(&script, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}");
+    struct play play = {.program = "/bin/sh", .arguments = arguments};
+    cr_assert_not(play_fails(&script, &play));
+    script_add_line(&script,
+                    "{\"jsonrpc\":\"2.0\",\"id\":71,\"method\":\"nothing\",\"params\":{}}");
+    script_add_line(&script, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}");
+    cr_assert(play_fails(&script, &play));
+    script_shrink(&script, play_fails, &play, 200);
+    cr_assert_eq(script.count, 1);
+    cr_assert_null(strstr(script.lines[0].bytes, "ping"), "%s", script.lines[0].bytes);
+    cr_assert_null(strstr(script.lines[0].bytes, "params"), "%s", script.lines[0].bytes);
+    script_free(&script);
+}

@@ -1,0 +1,343 @@
+/* common/message: a payload is taken whole or not at all, whatever it holds. */
+#include "common/message.h"
+#include "common/utf8.h"
+#include "tests/support/random.h"
+#include <criterion/criterion.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAYLOAD_MAX = 1 << 16 };
+
+static struct span span_of(const char *text) {
+    return (struct span){(const unsigned char *)text, strlen(text)};
+}
+
+static bool span_is(struct span span, const char *text) {
+    return span.bytes && span.length == strlen(text) && memcmp(span.bytes, text, span.length) == 0;
+}
+
+/* A payload written section by section, each as "tag:text"; "-" ends it. */
+struct section {
+    uint32_t tag;
+    const char *text;
+};
+
+static struct buffer payload_of(const struct section *sections, size_t count) {
+    struct buffer payload = buffer_make(PAYLOAD_MAX);
+    for (size_t i = 0; i < count; i++)
+        cr_assert(message_put(&payload, (enum section_tag)sections[i].tag, sections[i].text,
+                              strlen(sections[i].text)));
+    return payload;
+}
+
+static bool decodes_result(const struct buffer *payload) {
+    struct result_message message;
+    return result_message_decode(payload->data, payload->length, &message);
+}
+
+static bool decodes_evaluate(const struct buffer *payload) {
+    struct evaluate_message message;
+    return evaluate_message_decode(payload->data, payload->length, &message);
+}
+
+Test(message, sections_come_out_as_they_went_in) {
+    cleanup_buffer struct buffer payload = buffer_make(PAYLOAD_MAX);
+    cr_assert(message_put(&payload, SECTION_CODE, "(+ 1 2)", 7));
+    cr_assert(message_put(&payload, SECTION_VALUE, "", 0));
+    cr_assert(message_put(&payload, SECTION_FRAME, "\0x", 2));
+    size_t offset = 0;
+    uint32_t tag;
+    struct span bytes;
+    cr_assert_eq(message_get(payload.data, payload.length, &offset, &tag, &bytes), 1);
+    cr_assert_eq(tag, SECTION_CODE);
+    cr_assert(span_is(bytes, "(+ 1 2)"));
+    cr_assert_eq(message_get(payload.data, payload.length, &offset, &tag, &bytes), 1);
+    cr_assert_eq(tag, SECTION_VALUE);
+    cr_assert_eq(bytes.length, 0);
+    cr_assert_eq(message_get(payload.data, payload.length, &offset, &tag, &bytes), 1);
+    cr_assert_eq(bytes.length, 2);
+    cr_assert_eq(message_get(payload.data, payload.length, &offset, &tag, &bytes), 0);
+    cr_assert_eq(offset, payload.length);
+}
+
+Test(message, a_torn_section_is_seen_at_every_byte) {
+    cleanup_buffer struct buffer payload = buffer_make(PAYLOAD_MAX);
+    message_put(&payload, SECTION_CODE, "abcdef", 6);
+    for (size_t length = 1; length < payload.length; length++) {
+        size_t offset = 0;
+        uint32_t tag;
+        struct span bytes;
+        cr_assert_eq(message_get(payload.data, length, &offset, &tag, &bytes), -1, "%zu", length);
+    }
+}
+
+Test(message, a_length_beyond_the_payload_is_torn) {
+    static const uint32_t lengths[] = {1, 9, INT32_MAX, UINT32_MAX, UINT32_MAX - 7, UINT32_MAX - 8};
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        uint32_t payload[] = {SECTION_CODE, lengths[i]};
+        size_t offset = 0;
+        uint32_t tag;
+        struct span bytes;
+        cr_assert_eq(
+            message_get((const unsigned char *)payload, sizeof payload, &offset, &tag, &bytes), -1);
+    }
+}
+
+Test(message, what_does_not_fit_is_not_put) {
+    cleanup_buffer struct buffer payload = buffer_make(20);
+    cr_assert(message_put(&payload, SECTION_CODE, "ab", 2));
+    cr_assert_not(message_put(&payload, SECTION_CODE, "abc", 3));
+    cr_assert_eq(payload.length, 10);
+    cr_assert(message_put(&payload, SECTION_CODE, "ab", 2));
+}
+
+/* evaluate */
+
+Test(message, an_evaluate_message_is_decoded_as_it_was_encoded) {
+    cleanup_buffer struct buffer payload = buffer_make(PAYLOAD_MAX);
+    struct evaluate_message sent = {.code = span_of("(list 1)"), .package = span_of("CL-USER")};
+    cr_assert(evaluate_message_encode(&payload, &sent));
+    struct evaluate_message got;
+    cr_assert(evaluate_message_decode(payload.data, payload.length, &got));
+    cr_assert(span_is(got.code, "(list 1)"));
+    cr_assert(span_is(got.package, "CL-USER"));
+}
+
+Test(message, the_package_may_be_left_out_and_the_code_empty) {
+    cleanup_buffer struct buffer payload = buffer_make(PAYLOAD_MAX);
+    struct evaluate_message sent = {.code = span_of("")}, got;
+    cr_assert(evaluate_message_encode(&payload, &sent));
+    cr_assert(evaluate_message_decode(payload.data, payload.length, &got));
+    cr_assert(span_is(got.code, ""));
+    cr_assert_null(got.package.bytes);
+}
+
+Test(message, wrong_evaluate_messages_are_refused) {
+    static const struct {
+        struct section sections[3];
+        size_t count;
+        const char *what;
+    } cases[] = {
+        {{{0, ""}}, 0, "nothing"},
+        {{{SECTION_PACKAGE, "P"}}, 1, "no code"},
+        {{{SECTION_CODE, "1"}, {SECTION_CODE, "2"}}, 2, "two codes"},
+        {{{SECTION_CODE, ""}, {SECTION_CODE, "2"}}, 2, "two codes, the first empty"},
+        {{{SECTION_PACKAGE, "A"}, {SECTION_PACKAGE, "B"}, {SECTION_CODE, "1"}}, 3, "two packages"},
+        {{{SECTION_CODE, "1"}, {SECTION_VALUE, "1"}}, 2, "a section of a result"},
+        {{{SECTION_CODE, "1"}, {0, "x"}}, 2, "tag 0"},
+        {{{SECTION_CODE, "1"}, {SECTION_TAG_END, "x"}}, 2, "an unknown tag"},
+        {{{SECTION_CODE, "1"}, {UINT32_MAX, "x"}}, 2, "the largest tag"},
+        {{{SECTION_CODE, "\xff"}}, 1, "code that is not UTF-8"},
+        {{{SECTION_CODE, "1"}, {SECTION_PACKAGE, "\xc3"}}, 2, "a package that is not UTF-8"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cleanup_buffer struct buffer payload = payload_of(cases[i].sections, cases[i].count);
+        cr_expect_not(decodes_evaluate(&payload), "%s", cases[i].what);
+    }
+}
+
+/* result */
+
+Test(message, a_result_is_decoded_as_it_was_encoded) {
+    cleanup_buffer struct buffer payload = buffer_make(PAYLOAD_MAX);
+    struct result_message sent = {
+        .package = span_of("CL-USER"), .value_count = 2, .warning_count = 1};
+    sent.values[0] = span_of("1");
+    sent.values[1] = span_of("");
+    sent.warnings[0] = span_of("WARNING: w");
+    cr_assert(result_message_encode(&payload, &sent));
+    struct result_message got;
+    cr_assert(result_message_decode(payload.data, payload.length, &got));
+    cr_assert_null(got.condition.bytes);
+    cr_assert_eq(got.value_count, 2);
+    cr_assert(span_is(got.values[0], "1") && span_is(got.values[1], ""));
+    cr_assert(got.warning_count == 1 && span_is(got.warnings[0], "WARNING: w"));
+    cr_assert_eq(got.frame_count, 0);
+    cr_assert(span_is(got.package, "CL-USER"));
+}
+
+Test(message, a_condition_is_decoded_as_it_was_encoded) {
+    cleanup_buffer struct buffer payload = buffer_make(PAYLOAD_MAX);
+    struct result_message sent = {.package = span_of("P"),
+                                  .condition = span_of("TYPE-ERROR"),
+                                  .text = span_of("The value"),
+                                  .frame_count = RESULT_FRAMES_MAX,
+                                  .warning_count = RESULT_WARNINGS_MAX};
+    for (size_t i = 0; i < RESULT_FRAMES_MAX; i++)
+        sent.frames[i] = span_of("(F)");
+    for (size_t i = 0; i < RESULT_WARNINGS_MAX; i++)
+        sent.warnings[i] = span_of("W: w");
+    cr_assert(result_message_encode(&payload, &sent));
+    struct result_message got;
+    cr_assert(result_message_decode(payload.data, payload.length, &got));
+    cr_assert(span_is(got.condition, "TYPE-ERROR") && span_is(got.text, "The value"));
+    cr_assert_eq(got.frame_count, RESULT_FRAMES_MAX);
+    cr_assert_eq(got.warning_count, RESULT_WARNINGS_MAX);
+}
+
+Test(message, no_value_at_all_is_a_result) {
+    const struct section sections[] = {{SECTION_PACKAGE, "P"}};
+    cleanup_buffer struct buffer payload = payload_of(sections, 1);
+    cr_assert(decodes_result(&payload));
+}
+
+Test(message, wrong_results_are_refused) {
+    static const struct {
+        struct section sections[5];
+        size_t count;
+        const char *what;
+    } cases[] = {
+        {{{0, ""}}, 0, "nothing"},
+        {{{SECTION_VALUE, "1"}}, 1, "no package"},
+        {{{SECTION_PACKAGE, "P"}, {SECTION_PACKAGE, "P"}}, 2, "two packages"},
+        {{{SECTION_PACKAGE, "P"}, {SECTION_CODE, "1"}}, 2, "a section of an evaluation"},
+        {{{SECTION_PACKAGE, "P"}, {SECTION_CONDITION, "E"}}, 2, "a condition without a message"},
+        {{{SECTION_PACKAGE, "P"}, {SECTION_MESSAGE, "m"}}, 2, "a message without a condition"},
+        {{{SECTION_PACKAGE, "P"}, {SECTION_CONDITION, ""}, {SECTION_MESSAGE, "m"}},
+         3,
+         "a condition without a type"},
+        {{{SECTION_PACKAGE, "P"}, {SECTION_CONDITION, "E"}, {SECTION_MESSAGE, ""}},
+         3,
+         "an empty message"},
+        {{{SECTION_PACKAGE, "P"},
+          {SECTION_CONDITION, "E"},
+          {SECTION_MESSAGE, "m"},
+          {SECTION_VALUE, "1"}},
+         4,
+         "a condition and a value"},
+        {{{SECTION_PACKAGE, "P"},
+          {SECTION_VALUE, "1"},
+          {SECTION_CONDITION, "E"},
+          {SECTION_MESSAGE, "m"}},
+         4,
+         "a value and a condition"},
+        {{{SECTION_PACKAGE, "P"},
+          {SECTION_CONDITION, "E"},
+          {SECTION_CONDITION, "F"},
+          {SECTION_MESSAGE, "m"}},
+         4,
+         "two conditions"},
+        {{{SECTION_PACKAGE, "P"},
+          {SECTION_CONDITION, "E"},
+          {SECTION_MESSAGE, "m"},
+          {SECTION_MESSAGE, "m"}},
+         4,
+         "two messages"},
+        {{{SECTION_PACKAGE, "P"}, {SECTION_FRAME, "(F)"}}, 2, "a frame without a condition"},
+        {{{SECTION_PACKAGE, "P"}, {SECTION_TAG_END, ""}}, 2, "an unknown tag"},
+        {{{SECTION_PACKAGE, "P"}, {0, ""}}, 2, "tag 0"},
+        {{{SECTION_PACKAGE, "\xed\xa0\x80"}}, 1, "a package that is not UTF-8"},
+        {{{SECTION_PACKAGE, "P"}, {SECTION_VALUE, "\xc0\x80"}}, 2, "a value that is not UTF-8"},
+        {{{SECTION_PACKAGE, "P"}, {SECTION_WARNING, "\xe2\x82"}}, 2, "a warning cut off"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cleanup_buffer struct buffer payload = payload_of(cases[i].sections, cases[i].count);
+        cr_expect_not(decodes_result(&payload), "%s", cases[i].what);
+    }
+}
+
+/* The limits on how many there may be, met and passed by one. */
+Test(message, too_many_of_one_kind_are_refused) {
+    static const struct {
+        enum section_tag tag;
+        size_t maximum;
+        bool condition;
+    } kinds[] = {{SECTION_VALUE, RESULT_VALUES_MAX, false},
+                 {SECTION_FRAME, RESULT_FRAMES_MAX, true},
+                 {SECTION_WARNING, RESULT_WARNINGS_MAX, false}};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        cleanup_buffer struct buffer payload = buffer_make(PAYLOAD_MAX);
+        message_put(&payload, SECTION_PACKAGE, "P", 1);
+        if (kinds[i].condition) {
+            message_put(&payload, SECTION_CONDITION, "E", 1);
+            message_put(&payload, SECTION_MESSAGE, "m", 1);
+        }
+        for (size_t count = 0; count < kinds[i].maximum; count++)
+            message_put(&payload, kinds[i].tag, "x", 1);
+        cr_assert(decodes_result(&payload), "kind %zu", i);
+        message_put(&payload, kinds[i].tag, "x", 1);
+        cr_assert_not(decodes_result(&payload), "kind %zu", i);
+    }
+}
+
+/* Fuzzing: mutated good payloads and plain noise. What is accepted must be sound: every span inside
+ * the payload, UTF-8, within the counts. */
+
+static void expect_inside(struct span span, const struct buffer *payload) {
+    cr_assert_geq(span.bytes, payload->data);
+    cr_assert_leq(span.bytes + span.length, payload->data + payload->length);
+    cr_assert(utf8_is_valid(span.bytes, span.length));
+}
+
+static void expect_all_inside(const struct span *spans, size_t count, size_t maximum,
+                              const struct buffer *payload) {
+    cr_assert_leq(count, maximum);
+    for (size_t i = 0; i < count; i++)
+        expect_inside(spans[i], payload);
+}
+
+static void expect_sound(const struct buffer *payload) {
+    struct result_message result;
+    if (result_message_decode(payload->data, payload->length, &result)) {
+        expect_inside(result.package, payload);
+        cr_assert_eq(result.condition.bytes != NULL, result.text.bytes != NULL);
+        if (result.condition.bytes) {
+            expect_inside(result.condition, payload);
+            expect_inside(result.text, payload);
+            cr_assert_eq(result.value_count, 0);
+            cr_assert_gt(result.text.length, 0);
+        }
+        expect_all_inside(result.values, result.value_count, RESULT_VALUES_MAX, payload);
+        expect_all_inside(result.frames, result.frame_count, RESULT_FRAMES_MAX, payload);
+        expect_all_inside(result.warnings, result.warning_count, RESULT_WARNINGS_MAX, payload);
+    }
+    struct evaluate_message evaluate;
+    if (evaluate_message_decode(payload->data, payload->length, &evaluate)) {
+        expect_inside(evaluate.code, payload);
+        if (evaluate.package.bytes)
+            expect_inside(evaluate.package, payload);
+    }
+}
+
+static void put_random_sections(struct random *random, struct buffer *payload) {
+    static const char *const texts[] = {"",           "x",     "CL-USER", "\xc3\xa9",
+                                        "TYPE-ERROR", "(F 1)", "\xff",    "W: w"};
+    for (size_t count = random_below(random, 8); count > 0; count--) {
+        const char *text = random_pick(random, texts);
+        message_put(payload, (enum section_tag)random_below(random, SECTION_TAG_END + 2), text,
+                    strlen(text));
+    }
+}
+
+static void mutate(struct random *random, struct buffer *payload) {
+    for (size_t count = random_below(random, 4); count > 0 && payload->length; count--) {
+        size_t at = random_below(random, payload->length);
+        if (random_percent(random, 30))
+            payload->length = at;
+        else
+            payload->data[at] = (unsigned char)random_below(random, 256);
+    }
+}
+
+Test(message, mutated_payloads_are_sound_or_refused) {
+    struct random random = random_for("mutated_payloads");
+    size_t accepted = 0;
+    for (size_t trial = 0; trial < random_trials(20000, 500000); trial++) {
+        cleanup_buffer struct buffer payload = buffer_make(PAYLOAD_MAX);
+        put_random_sections(&random, &payload);
+        mutate(&random, &payload);
+        /* An exact copy, so that a read past the end is a fault the sanitizer sees. */
+        struct buffer exact = {.data = malloc(payload.length + 1), .length = payload.length};
+        cr_assert_not_null(exact.data);
+        if (payload.length)
+            memcpy(exact.data, payload.data, payload.length);
+        exact.data = realloc(exact.data, payload.length ? payload.length : 1);
+        struct result_message result;
+        accepted += result_message_decode(exact.data, exact.length, &result);
+        expect_sound(&exact);
+        free(exact.data);
+    }
+    cr_assert_gt(accepted, 0, "the generator makes no good payload any more");
+}

@@ -1,0 +1,245 @@
+/* A process after policy_enter and policy_seal, seen from outside through /proc and by the way it
+ * ends. What it can no longer do is the matter of tests/escape. */
+#include "common/cleanup.h"
+#include "tests/support/confined.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/filter.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { NOBODY = 65534, LIFE_MS = 3000 };
+
+/* Replaces each run of blanks by one space and drops the last. */
+static void squeeze(char *text) {
+    char *end = text;
+    for (const char *at = text; *at; at++) {
+        bool blank = *at == ' ' || *at == '\t' || *at == '\n';
+        if (!blank)
+            *end++ = *at;
+        else if (end > text && end[-1] != ' ')
+            *end++ = ' ';
+    }
+    if (end > text && end[-1] == ' ')
+        end--;
+    *end = '\0';
+}
+
+/* Expects LINE in /proc/PROCESS/FILE, blanks aside. */
+static void expect_line(pid_t process, const char *file, const char *line) {
+    char path[64], text[256];
+    snprintf(path, sizeof path, "/proc/%d/%s", process, file);
+    FILE *stream = fopen(path, "re");
+    cr_assert_not_null(stream);
+    bool found = false;
+    while (!found && fgets(text, sizeof text, stream)) {
+        squeeze(text);
+        found = strcmp(text, line) == 0;
+    }
+    fclose(stream);
+    cr_expect(found, "%s has no line \"%s\"", path, line);
+}
+
+static void expect_confined(pid_t process) {
+    expect_line(process, "status", "NoNewPrivs: 1");
+    expect_line(process, "status", "Seccomp: 2");
+    expect_line(process, "status", "CapInh: 0000000000000000");
+    expect_line(process, "status", "CapPrm: 0000000000000000");
+    expect_line(process, "status", "CapEff: 0000000000000000");
+    expect_line(process, "status", "CapAmb: 0000000000000000");
+    expect_line(process, "limits", "Max core file size 0 0 bytes");
+    expect_line(process, "limits", "Max file size 0 0 bytes");
+    expect_line(process, "limits", "Max open files 16 16 files");
+    expect_line(process, "limits", "Max processes 0 0 processes");
+    expect_line(process, "limits", "Max locked memory 0 0 bytes");
+    expect_line(process, "limits", "Max msgqueue size 0 0 bytes");
+    cr_expect_eq(getsid(process), process, "it is in no session of its own");
+}
+
+static void expect_nobody(pid_t process) {
+    expect_confined(process);
+    expect_line(process, "status", "CapBnd: 0000000000000000");
+    expect_line(process, "status", "Uid: 65534 65534 65534 65534");
+    expect_line(process, "status", "Gid: 65534 65534 65534 65534");
+    expect_line(process, "status", "Groups:");
+}
+
+static void expect_little_memory(pid_t process) {
+    expect_line(process, "limits", "Max address space 1073741824 1073741824 bytes");
+}
+
+static int return_seven(void *context) {
+    (void)context;
+    return 7;
+}
+
+static int call_abort(void *context) {
+    (void)context;
+    /* Through a pointer: before a call that cannot return a sanitizer makes calls of its own. */
+    void (*volatile end)(void) = abort;
+    end();
+    return 0;
+}
+
+static int touch_nothing(void *context) {
+    (void)context;
+    raise(SIGSEGV);
+    return 0;
+}
+
+static int map_two_gibibytes(void *context) {
+    (void)context;
+    void *memory =
+        mmap(NULL, 2UL << 30, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? errno : 0;
+}
+
+static struct confined_end run(const struct confinement *confinement, confined_body *body) {
+    struct confined_end end = confined_run(confinement, body, NULL);
+    cr_assert(end.ran, "%s", end.error.text);
+    cr_assert_not(end.overdue);
+    return end;
+}
+
+static void check_ends(bool degraded) {
+    const struct confinement confinement = {.degraded = degraded, .observe = expect_confined};
+    struct confined_end end = run(&confinement, return_seven);
+    cr_expect(WIFEXITED(end.status) && WEXITSTATUS(end.status) == 7, "%x", end.status);
+    end = run(&confinement, call_abort);
+    cr_expect(WIFSIGNALED(end.status) && WTERMSIG(end.status) == SIGABRT, "%x", end.status);
+    cr_expect_not(end.killed, "abort looks like %s", end.killer.name);
+}
+
+Test(enter, confines_and_leaves_the_ways_to_end) {
+    check_ends(false);
+}
+
+Test(enter, confines_and_leaves_the_ways_to_end_when_degraded) {
+    check_ends(true);
+}
+
+Test(enter, reports_a_killing_call_by_its_name) {
+    const struct confinement confinement = {0};
+    struct confined_end end = run(&confinement, touch_nothing);
+    cr_assert(end.killed);
+    cr_expect_str_eq(end.killer.name, "tgkill", "a signal other than SIGABRT is no part of abort");
+    cr_expect(WIFSIGNALED(end.status) && WTERMSIG(end.status) == SIGKILL);
+}
+
+Test(enter, ends_a_killing_call_by_a_signal_when_degraded) {
+    const struct confinement confinement = {.degraded = true};
+    struct confined_end end = run(&confinement, touch_nothing);
+    cr_expect(WIFSIGNALED(end.status) && WTERMSIG(end.status) == SIGSYS, "%x", end.status);
+}
+
+Test(enter, takes_another_user_when_root) {
+    if (geteuid() != 0)
+        cr_skip_test("only root can become somebody else");
+    const gid_t groups[] = {1, 2, 3};
+    cr_assert_eq(setgroups(3, groups), 0);
+    const struct confinement confinement = {.limits = {.user = NOBODY}, .observe = expect_nobody};
+    run(&confinement, return_seven);
+}
+
+Test(enter, keeps_an_ordinary_user) {
+    if (geteuid() == 0)
+        cr_assert(setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
+                  setresuid(NOBODY, NOBODY, NOBODY) == 0);
+    /* The change of user made this process undumpable, and its /proc root's. */
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    const struct confinement confinement = {.limits = {.user = 1}, .observe = expect_confined};
+    run(&confinement, return_seven);
+}
+
+Test(enter, limits_the_address_space) {
+#if defined(__SANITIZE_ADDRESS__)
+    cr_skip_test("the sanitizer has terabytes reserved");
+#endif
+    struct confined_end end = run(NULL, map_two_gibibytes);
+    cr_assert_eq(WEXITSTATUS(end.status), 0, "it cannot have them unconfined either");
+    const struct confinement confinement = {.limits = {.address_space_bytes = 1U << 30},
+                                            .observe = expect_little_memory};
+    end = run(&confinement, map_two_gibibytes);
+    cr_expect_eq(WEXITSTATUS(end.status), ENOMEM);
+}
+
+/* Makes call NUMBER fail with CODE from now on, as a container would. */
+static void forbid(unsigned number, unsigned code) {
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | code),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const struct sock_fprog program = {.len = sizeof steps / sizeof *steps, .filter = steps};
+    cr_assert_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    cr_assert_eq(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program), 0);
+}
+
+/* One call that each layer needs, and a word of the sentence that tells of it. */
+static const struct {
+    unsigned number;
+    const char *word;
+} needed[] = {{SYS_capset, "capabilities"},
+              {SYS_prlimit64, "limit"},
+              {SYS_setsid, "session"},
+              {SYS_chdir, "directory"},
+              {SYS_prctl, ""}};
+
+Test(enter, fails_when_any_layer_fails) {
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            const struct confinement confinement = {0};
+            forbid(needed[i].number, EPERM);
+            struct confined_end end = confined_run(&confinement, return_seven, NULL);
+            _exit(!end.ran && end.error.text[0] && strstr(end.error.text, needed[i].word) ? 0 : 1);
+        }
+        int status;
+        cr_assert_eq(waitpid(child, &status, 0), child);
+        cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "call %u", needed[i].number);
+    }
+}
+
+/* The grandchild: confined, and tells so through PIPE, which it holds as long as it lives. */
+static _Noreturn void live_long(int pipe) {
+    struct error error;
+    const struct policy_limits limits = {0};
+    const struct timespec life = {.tv_sec = 2 * LIFE_MS / 1000};
+    int listener;
+    struct policy_program *program = policy_program_build(true, &error);
+    if (program && policy_enter(program, &limits, &listener, &error) &&
+        policy_seal(program, &error) && write(pipe, "", 1) == 1)
+        nanosleep(&life, NULL);
+    _exit(1);
+}
+
+Test(enter, dies_with_its_parent) {
+    int ends[2], between[2];
+    cr_assert(pipe2(ends, O_CLOEXEC) == 0 && pipe2(between, O_CLOEXEC) == 0);
+    pid_t parent = fork();
+    if (parent == 0) {
+        if (fork() == 0)
+            live_long(ends[1]);
+        char go;
+        _exit(read(between[0], &go, 1) == 1 ? 0 : 1);
+    }
+    close(ends[1]);
+    char byte;
+    cr_assert_eq(read(ends[0], &byte, 1), 1, "the grandchild was not confined");
+    struct pollfd life = {.fd = ends[0], .events = POLLIN};
+    cr_expect_eq(poll(&life, 1, 100), 0, "it died before its parent");
+    cr_assert_eq(write(between[1], "", 1), 1);
+    cr_expect_eq(poll(&life, 1, LIFE_MS), 1, "it outlived its parent");
+    waitpid(parent, NULL, 0);
+}

@@ -1,0 +1,326 @@
+/* The programs that the kernel gets, asked about every call by a machine of our own: each verdict
+ * is the table's, no bit of an argument slips through, and no other architecture has a way in. */
+#include "policy/program.h"
+#include "policy/table.h"
+#include "tests/support/bpf_evaluator.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <linux/audit.h>
+#include <seccomp.h>
+#include <stdint.h>
+
+enum {
+    SELF_PID = 4242,
+    NUMBERS = 1024, /* of calls: more than any kernel has */
+    ARGUMENTS = 6,
+    RANDOM_CALLS = 200000
+};
+
+static const uint32_t foreign[] = {AUDIT_ARCH_I386,
+                                   AUDIT_ARCH_ARM,
+                                   AUDIT_ARCH_MIPS64,
+                                   AUDIT_ARCH_PPC64LE,
+                                   AUDIT_ARCH_RISCV64,
+                                   AUDIT_ARCH_S390X,
+#if defined(__aarch64__)
+                                   AUDIT_ARCH_X86_64,
+#else
+                                   AUDIT_ARCH_AARCH64,
+#endif
+                                   0,
+                                   UINT32_MAX};
+
+/* Argument values worth a try at every place, besides all single bits. */
+static const uint64_t words[] = {0,
+                                 1,
+                                 2,
+                                 3,
+                                 4,
+                                 5,
+                                 6,
+                                 8,
+                                 9,
+                                 SELF_PID,
+                                 0x22,
+                                 0x32,
+                                 0x80,
+                                 0x81,
+                                 0x89,
+                                 0x109,
+                                 0x189,
+                                 UINT32_MAX,
+                                 UINT64_MAX,
+                                 (uint64_t)INT64_MAX + 1,
+                                 1ULL << 32,
+                                 1ULL << 63,
+                                 0x5401,
+                                 0x100005412,
+                                 (1ULL << 32) | 0x22,
+                                 POLICY_SELF_MARK};
+
+static struct policy_program *program;
+static struct sock_fprog calls;
+
+static void setup(bool degraded) {
+    struct error error = {0};
+    program = policy_program_build(degraded, &error);
+    cr_assert_not_null(program, "%s", error.text);
+    calls = policy_program_calls_for(program, SELF_PID);
+    cr_assert_not_null(calls.filter);
+}
+
+static void setup_with_listener(void) {
+    setup(false);
+}
+
+static void setup_degraded(void) {
+    setup(true);
+}
+
+static void teardown(void) {
+    free(calls.filter);
+    policy_program_free(program);
+}
+
+static struct seccomp_data native_call(int number) {
+    return (struct seccomp_data){.nr = number, .arch = seccomp_arch_native()};
+}
+
+static uint32_t verdict_of(const struct sock_fprog *filter, const struct seccomp_data *call) {
+    uint32_t action = 0;
+    cr_assert(bpf_evaluate(filter, call, &action), "an ill-made program at call %d", call->nr);
+    return action;
+}
+
+/* The row of the table that CALL meets, or NULL: the test's own reading of it. */
+static const struct policy_row *row_for(const struct seccomp_data *call) {
+    size_t count;
+    const struct policy_row *rows = policy_rows(&count);
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].number == call->nr && policy_row_fits(&rows[i], call, SELF_PID))
+            return &rows[i];
+    return NULL;
+}
+
+/* What the kernel is to do about CALL before the seal. */
+static uint32_t wanted(const struct seccomp_data *call) {
+    const struct policy_row *row = row_for(call);
+    if (row && (row->verdict == POLICY_ALLOW || row->setup))
+        return SECCOMP_RET_ALLOW;
+    if (!program->degraded)
+        return SECCOMP_RET_USER_NOTIF;
+    if (row && row->verdict == POLICY_REFUSE)
+        return SECCOMP_RET_ERRNO | (uint32_t)row->error;
+    return SECCOMP_RET_KILL_PROCESS;
+}
+
+static void check(const struct seccomp_data *call) {
+    uint32_t got = verdict_of(&calls, call);
+    cr_assert_eq(got, wanted(call), "%s (%d) with %llx %llx %llx %llx: %x instead of %x",
+                 policy_call_name(call->nr), call->nr, call->args[0], call->args[1], call->args[2],
+                 call->args[3], got, wanted(call));
+}
+
+/* Arguments that fit ROW, with the optional bits left out. */
+static struct seccomp_data fitting_call(const struct policy_row *row) {
+    struct seccomp_data call = native_call(row->number);
+    for (size_t i = 0; i < POLICY_TERMS_MAX && row->terms[i].kind != TERM_NONE; i++)
+        call.args[row->terms[i].argument] =
+            row->terms[i].kind == TERM_SELF ? SELF_PID : row->terms[i].value;
+    return call;
+}
+
+static void check_every_number(void) {
+    for (int number = 0; number < NUMBERS; number++) {
+        struct seccomp_data call = native_call(number);
+        check(&call);
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+            for (size_t j = 0; j < ARGUMENTS; j++)
+                call.args[j] = words[i];
+            check(&call);
+        }
+    }
+}
+
+static void check_argument_rules(void) {
+    size_t count, rules = 0;
+    const struct policy_row *rows = policy_rows(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].number < 0 || !policy_row_has_terms(&rows[i]))
+            continue;
+        rules++;
+        const struct seccomp_data fitting = fitting_call(&rows[i]);
+        cr_assert_eq(verdict_of(&calls, &fitting), SECCOMP_RET_ALLOW, "%s", rows[i].name);
+        for (unsigned j = 0; j < ARGUMENTS; j++) {
+            for (unsigned bit = 0; bit < 64; bit++) {
+                struct seccomp_data call = fitting;
+                call.args[j] ^= 1ULL << bit;
+                check(&call);
+            }
+            for (size_t k = 0; k < sizeof words / sizeof *words; k++) {
+                struct seccomp_data call = fitting;
+                call.args[j] = words[k];
+                check(&call);
+            }
+        }
+    }
+    cr_assert_geq(rules, 12);
+}
+
+/* The high half of an argument with a rule has no meaning to the kernel and so must be zero. */
+static void check_high_halves(void) {
+    size_t count;
+    const struct policy_row *rows = policy_rows(&count);
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; rows[i].number >= 0 && j < POLICY_TERMS_MAX; j++) {
+            if (rows[i].terms[j].kind == TERM_NONE)
+                break;
+            for (unsigned bit = 32; bit < 64; bit++) {
+                struct seccomp_data call = fitting_call(&rows[i]);
+                call.args[rows[i].terms[j].argument] |= 1ULL << bit;
+                cr_assert_neq(verdict_of(&calls, &call), SECCOMP_RET_ALLOW, "%s, bit %u",
+                              rows[i].name, bit);
+            }
+        }
+    }
+}
+
+static uint64_t next_random(uint64_t *state) {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static void check_random_calls(void) {
+    uint64_t state = 0x9e3779b97f4a7c15;
+    size_t count;
+    const struct policy_row *rows = policy_rows(&count);
+    for (size_t i = 0; i < RANDOM_CALLS; i++) {
+        const struct policy_row *row = &rows[next_random(&state) % count];
+        if (row->number < 0)
+            continue;
+        struct seccomp_data call = fitting_call(row);
+        for (size_t changes = next_random(&state) % 4; changes > 0; changes--)
+            call.args[next_random(&state) % ARGUMENTS] =
+                next_random(&state) % 2
+                    ? words[next_random(&state) % (sizeof words / sizeof *words)]
+                    : next_random(&state) >> (next_random(&state) % 64);
+        check(&call);
+    }
+}
+
+static void check_foreign_architectures(const struct sock_fprog *filter) {
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+        for (int number = -1; number < NUMBERS; number++) {
+            struct seccomp_data call = {.nr = number, .arch = foreign[i]};
+            cr_assert_eq(verdict_of(filter, &call), SECCOMP_RET_KILL_PROCESS, "%x: %d", foreign[i],
+                         number);
+        }
+}
+
+static void check_strange_numbers(void) {
+    static const uint32_t strange[] = {1024,       4096,       65535,      0x3fffffff, 0x7fffffff,
+                                       0x80000000, 0x80000027, 0xc0000000, 0xfffffffe, UINT32_MAX};
+    for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) {
+        struct seccomp_data call = native_call((int)strange[i]);
+        uint32_t got = verdict_of(&calls, &call);
+        cr_assert(got == SECCOMP_RET_KILL_PROCESS ||
+                      (!program->degraded && got == SECCOMP_RET_USER_NOTIF),
+                  "%x: %x", strange[i], got);
+    }
+#if defined(__x86_64__)
+    for (uint32_t number = 0; number < NUMBERS; number++) {
+        struct seccomp_data call = native_call((int)(number | 0x40000000));
+        cr_assert_eq(verdict_of(&calls, &call), SECCOMP_RET_KILL_PROCESS, "x32 call %u", number);
+    }
+#endif
+}
+
+/* Both stacked, as they are when the first foreign byte arrives. */
+static void check_sealed(const struct seccomp_data *call) {
+    uint32_t got = bpf_stricter(verdict_of(&calls, call), verdict_of(&program->seal, call));
+    const struct policy_row *row = row_for(call);
+    if (row && row->setup)
+        cr_assert_eq(got, SECCOMP_RET_ERRNO | EPERM, "%s", row->name);
+    else
+        cr_assert_eq(got, wanted(call), "%s (%d)", policy_call_name(call->nr), call->nr);
+}
+
+static void check_seal(void) {
+    check_foreign_architectures(&program->seal);
+    for (int number = 0; number < NUMBERS; number++) {
+        struct seccomp_data call = native_call(number);
+        check_sealed(&call);
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+            for (size_t j = 0; j < ARGUMENTS; j++)
+                call.args[j] = words[i];
+            check_sealed(&call);
+        }
+    }
+    size_t count;
+    const struct policy_row *rows = policy_rows(&count);
+    for (size_t i = 0; i < count; i++) {
+        struct seccomp_data call = fitting_call(&rows[i]);
+        if (rows[i].number >= 0)
+            check_sealed(&call);
+    }
+}
+
+/* The supervisor is asked about what the filter does not allow: it must say the same. A process
+ * that it does not know is nobody's self. */
+static void check_judge(void) {
+    uint64_t state = 0x2545f4914f6cdd1d;
+    for (size_t i = 0; i < RANDOM_CALLS; i++) {
+        struct seccomp_data call = native_call((int)(next_random(&state) % NUMBERS));
+        for (size_t j = 0; j < ARGUMENTS; j++)
+            call.args[j] = words[next_random(&state) % (sizeof words / sizeof *words)];
+        struct policy_answer answer = policy_judge(&call);
+        uint32_t action =
+            bpf_stricter(verdict_of(&calls, &call), verdict_of(&program->seal, &call));
+        switch (action & SECCOMP_RET_ACTION_FULL) {
+        case SECCOMP_RET_ALLOW:
+            cr_assert(answer.verdict == POLICY_ALLOW || call.args[0] == SELF_PID, "%s",
+                      answer.name);
+            break;
+        case SECCOMP_RET_ERRNO:
+            cr_assert_eq(answer.verdict, POLICY_REFUSE, "%s", answer.name);
+            cr_assert_eq((uint32_t)answer.error, action & SECCOMP_RET_DATA, "%s", answer.name);
+            break;
+        case SECCOMP_RET_KILL_PROCESS:
+            cr_assert_eq(answer.verdict, POLICY_KILL, "%s", answer.name);
+            break;
+        default:
+            cr_assert_eq(action, SECCOMP_RET_USER_NOTIF);
+            cr_assert_neq(answer.verdict, POLICY_ALLOW, "%s", answer.name);
+        }
+    }
+}
+
+/* Each check once for the filter with a listener, once for the degraded one. */
+#define BOTH(name, body)                                                                           \
+    Test(filter, name##_with_listener, .init = setup_with_listener, .fini = teardown) {            \
+        body;                                                                                      \
+    }                                                                                              \
+    Test(filter, name##_degraded, .init = setup_degraded, .fini = teardown) {                      \
+        body;                                                                                      \
+    }
+
+BOTH(gives_every_number_what_the_table_says, check_every_number())
+BOTH(holds_arguments_to_the_last_bit, check_argument_rules())
+BOTH(allows_no_high_half_of_an_argument, check_high_halves())
+BOTH(agrees_with_the_table_on_random_calls, check_random_calls())
+BOTH(kills_every_foreign_architecture, check_foreign_architectures(&calls))
+BOTH(allows_no_strange_number, check_strange_numbers())
+BOTH(is_narrowed_by_the_seal_alone, check_seal())
+BOTH(agrees_with_the_judge, check_judge())
+
+Test(filter, names_its_own_process_and_no_other, .init = setup_with_listener, .fini = teardown) {
+    for (size_t i = 0; i < calls.len; i++)
+        cr_assert_neq(calls.filter[i].k, POLICY_SELF_MARK);
+}
+
+Test(filter, is_small_enough_to_load_quickly, .init = setup_with_listener, .fini = teardown) {
+    cr_assert_lt(program->calls.len + program->seal.len, 256);
+}

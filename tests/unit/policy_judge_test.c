@@ -1,0 +1,187 @@
+/* The table itself: which calls run is written down here a second time, so that no slip of a line
+ * in syscalls.def widens the wall unseen; every call has a name, a verdict and a reason. */
+#include "policy/table.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <linux/audit.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+/* The calls with an ALLOW row of any kind, in the order of the alphabet. */
+static const char *const allowed[] = {
+    "brk",          "clock_getres", "clock_gettime",   "clock_nanosleep",
+    "close",        "exit",         "exit_group",      "futex",
+    "getcwd",       "getegid",      "geteuid",         "getgid",
+    "getpid",       "getppid",      "getrandom",       "getrusage",
+    "gettid",       "gettimeofday", "getuid",          "madvise",
+    "mmap",         "mprotect",     "mremap",          "munmap",
+    "nanosleep",    "prctl",        "prlimit64",       "pselect6",
+    "read",         "recvmsg",      "restart_syscall", "rt_sigprocmask",
+    "rt_sigreturn", "sched_yield",  "select",          "tgkill",
+    "time",         "write",        "writev"};
+
+/* Of those, the ones that depend on their arguments. */
+static const char *const ruled[] = {"futex",  "madvise", "mmap",      "mprotect",
+                                    "mremap", "prctl",   "prlimit64", "tgkill"};
+
+/* What is allowed for setting up only, wholly or in part. */
+static const char *const setup[] = {"prctl", "seccomp", "sendmsg"};
+
+static bool is_among(const char *name, const char *const *names, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+#define AMONG(name, list) is_among(name, list, sizeof(list) / sizeof *(list))
+
+static struct policy_answer judge(int number, uint64_t first, uint64_t second, uint64_t third,
+                                  uint64_t fourth) {
+    struct seccomp_data call = {
+        .nr = number, .arch = seccomp_arch_native(), .args = {first, second, third, fourth}};
+    return policy_judge(&call);
+}
+
+Test(table, allows_exactly_what_is_listed_here) {
+    size_t count;
+    const struct policy_row *rows = policy_rows(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].verdict == POLICY_ALLOW) {
+            cr_assert(AMONG(rows[i].name, allowed), "%s", rows[i].name);
+            cr_assert_eq(AMONG(rows[i].name, ruled), policy_row_has_terms(&rows[i]), "%s",
+                         rows[i].name);
+        }
+        if (rows[i].setup)
+            cr_assert(AMONG(rows[i].name, setup), "%s", rows[i].name);
+    }
+}
+
+Test(table, has_a_reason_and_a_lawful_form_in_every_row) {
+    size_t count;
+    const struct policy_row *rows = policy_rows(&count);
+    for (size_t i = 0; i < count; i++) {
+        const struct policy_row *row = &rows[i];
+        size_t length = strlen(row->reason);
+        cr_assert(length > 4 && length < 100 && !strchr(row->reason, '\n'), "%s", row->name);
+        cr_assert_eq(row->verdict == POLICY_REFUSE, row->error != 0, "%s", row->name);
+        cr_assert(!policy_row_has_terms(row) || row->verdict == POLICY_ALLOW || row->setup, "%s",
+                  row->name);
+        cr_assert_eq(row->setup, row->setup && row->error == EPERM, "%s", row->name);
+        for (size_t j = i + 1; j < count; j++)
+            if (strcmp(row->name, rows[j].name) == 0)
+                cr_assert(policy_row_has_terms(row) && policy_row_has_terms(&rows[j]),
+                          "%s has two rows and one is for any arguments", row->name);
+            else
+                cr_assert(row->number < 0 || row->number != rows[j].number, "%s is %s", row->name,
+                          rows[j].name);
+    }
+}
+
+Test(table, names_every_call_that_the_filter_library_knows) {
+    size_t known = 0;
+    for (int number = 0; number < 1024; number++) {
+        char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number);
+        if (name) {
+            known++;
+            cr_assert_str_eq(policy_call_name(number), name);
+        }
+        free(name);
+    }
+    cr_assert_gt(known, 280);
+}
+
+Test(table, does_not_name_what_is_no_call) {
+    static const int numbers[] = {-1, -100, 512, 1023, INT32_MAX, INT32_MIN, 0x40000000};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        cr_assert_str_eq(policy_call_name(numbers[i]), "unknown");
+}
+
+Test(judge, kills_what_only_an_attack_uses_and_names_it) {
+    static const int attacks[] = {SYS_execve,
+                                  SYS_execveat,
+                                  SYS_ptrace,
+                                  SYS_kill,
+                                  SYS_tkill,
+                                  SYS_rt_sigqueueinfo,
+                                  SYS_pidfd_send_signal,
+                                  SYS_pidfd_getfd,
+                                  SYS_process_vm_readv,
+                                  SYS_process_vm_writev,
+                                  SYS_bpf,
+                                  SYS_io_uring_setup,
+                                  SYS_keyctl,
+                                  SYS_add_key,
+                                  SYS_request_key,
+                                  SYS_userfaultfd,
+                                  SYS_perf_event_open,
+                                  SYS_mount,
+                                  SYS_unshare,
+                                  SYS_setns,
+                                  SYS_kcmp,
+                                  SYS_setuid,
+                                  SYS_setresuid,
+                                  SYS_personality,
+                                  SYS_memfd_create,
+                                  SYS_connect,
+                                  SYS_sendto};
+    for (size_t i = 0; i < sizeof attacks / sizeof *attacks; i++) {
+        struct policy_answer answer = judge(attacks[i], 0, 0, 0, 0);
+        cr_assert_eq(answer.verdict, POLICY_KILL, "%s", answer.name);
+        cr_assert_eq(answer.error, 0);
+        cr_assert_str_eq(answer.name, policy_call_name(attacks[i]));
+        cr_assert_str_neq(answer.name, "unknown");
+    }
+}
+
+Test(judge, refuses_what_ordinary_lisp_touches) {
+    static const struct {
+        int number;
+        int error;
+    } accidents[] = {{SYS_openat, EACCES},      {SYS_newfstatat, EACCES}, {SYS_readlinkat, EACCES},
+                     {SYS_mkdirat, EACCES},     {SYS_unlinkat, EACCES},   {SYS_lseek, ESPIPE},
+                     {SYS_ioctl, ENOTTY},       {SYS_dup, EPERM},         {SYS_pipe2, EPERM},
+                     {SYS_socket, EACCES},      {SYS_clone, EAGAIN},      {SYS_clone3, ENOSYS},
+                     {SYS_rt_sigaction, EPERM}, {SYS_wait4, ECHILD},      {SYS_uname, EPERM}};
+    for (size_t i = 0; i < sizeof accidents / sizeof *accidents; i++) {
+        struct policy_answer answer = judge(accidents[i].number, 1, 2, 3, 4);
+        cr_assert_eq(answer.verdict, POLICY_REFUSE, "%s", answer.name);
+        cr_assert_eq(answer.error, accidents[i].error, "%s", answer.name);
+    }
+}
+
+Test(judge, looks_at_arguments) {
+    cr_expect_eq(judge(SYS_mmap, 0, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS).verdict,
+                 POLICY_ALLOW);
+    cr_expect_eq(judge(SYS_mmap, 0, 4096, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS).verdict,
+                 POLICY_KILL);
+    cr_expect_eq(judge(SYS_mmap, 0, 4096, PROT_READ, MAP_SHARED | MAP_ANONYMOUS).verdict,
+                 POLICY_KILL);
+    cr_expect_eq(judge(SYS_mmap, 0, 4096, PROT_READ, MAP_PRIVATE).verdict, POLICY_KILL);
+    cr_expect_eq(judge(SYS_prlimit64, 0, 3, 0, 0).verdict, POLICY_ALLOW);
+    cr_expect_eq(judge(SYS_prlimit64, 1, 3, 0, 0).verdict, POLICY_KILL);
+    cr_expect_eq(judge(SYS_prlimit64, 0, 3, 4096, 0).verdict, POLICY_KILL);
+    cr_expect_eq(judge(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0).verdict, POLICY_ALLOW);
+    cr_expect_eq(judge(SYS_prctl, PR_SET_PDEATHSIG, 0, 0, 0).verdict, POLICY_KILL);
+    cr_expect_eq(judge(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0).verdict, POLICY_KILL);
+    cr_expect_eq(judge(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0).error, EPERM);
+}
+
+Test(judge, takes_no_signal_for_a_process_it_does_not_know) {
+    cr_expect_eq(judge(SYS_tgkill, 0, 0, SIGABRT, 0).verdict, POLICY_KILL);
+    cr_expect_eq(judge(SYS_tgkill, 1, 1, SIGABRT, 0).verdict, POLICY_KILL);
+}
+
+Test(judge, kills_what_it_does_not_know) {
+    cr_expect_eq(judge(9999, 0, 0, 0, 0).verdict, POLICY_KILL);
+    cr_expect_eq(judge(-1, 0, 0, 0, 0).verdict, POLICY_KILL);
+    cr_expect_str_eq(judge(9999, 0, 0, 0, 0).name, "unknown");
+    struct seccomp_data call = {.nr = SYS_read, .arch = AUDIT_ARCH_I386};
+    cr_expect_eq(policy_judge(&call).verdict, POLICY_KILL);
+    cr_expect_str_eq(policy_judge(&call).name, "unknown");
+}

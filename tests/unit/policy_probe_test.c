@@ -1,0 +1,126 @@
+/* The probe tells the truth about this machine, and about worse ones: each is made here by an outer
+ * filter, as containers have them. */
+#include "policy/policy.h"
+
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <linux/filter.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Puts an outer filter on this process: call NUMBER gets ACTION, all others are allowed. */
+static int outer_filter(unsigned number, uint32_t action, unsigned long flags) {
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), BPF_STMT(BPF_RET | BPF_K, action),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const struct sock_fprog program = {.len = sizeof steps / sizeof *steps, .filter = steps};
+    cr_assert_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+}
+
+static size_t descriptors(void) {
+    size_t count = 0;
+    DIR *directory = opendir("/proc/self/fd");
+    cr_assert_not_null(directory);
+    while (readdir(directory))
+        count++;
+    closedir(directory);
+    return count;
+}
+
+static void expect_refusal(bool degraded, const char *word) {
+    struct error error = {0};
+    cr_expect_not(policy_probe(degraded, &error));
+    cr_expect(strstr(error.text, word), "\"%s\" does not say \"%s\"", error.text, word);
+}
+
+static void expect_success(bool degraded) {
+    struct error error = {0};
+    cr_expect(policy_probe(degraded, &error), "%s", error.text);
+}
+
+Test(probe, succeeds_and_leaves_nothing_behind) {
+    size_t before = descriptors();
+    for (int i = 0; i < 5; i++) {
+        expect_success(false);
+        expect_success(true);
+    }
+    cr_expect_eq(descriptors(), before);
+    cr_expect_eq(waitpid(-1, NULL, 0), -1, "a child is left");
+    cr_expect_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 0, "the caller was confined");
+    cr_expect_eq(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), 1, "the caller was confined");
+}
+
+Test(probe, succeeds_when_nobody_waits_for_children) {
+    signal(SIGCHLD, SIG_IGN);
+    expect_success(false);
+    expect_success(true);
+}
+
+Test(probe, may_be_asked_without_wanting_the_reason) {
+    cr_expect(policy_probe(false, NULL));
+    outer_filter(SYS_seccomp, SECCOMP_RET_ERRNO | EPERM, 0);
+    cr_expect_not(policy_probe(false, NULL));
+}
+
+Test(probe, tells_that_seccomp_is_forbidden) {
+    outer_filter(SYS_seccomp, SECCOMP_RET_ERRNO | EPERM, 0);
+    expect_refusal(false, "seccomp is refused here");
+    expect_refusal(true, "Operation not permitted");
+}
+
+Test(probe, tells_that_seccomp_is_unknown) {
+    outer_filter(SYS_seccomp, SECCOMP_RET_ERRNO | ENOSYS, 0);
+    expect_refusal(false, "seccomp is refused here");
+    expect_refusal(true, "not implemented");
+}
+
+Test(probe, tells_that_seccomp_is_access_controlled) {
+    outer_filter(SYS_seccomp, SECCOMP_RET_ERRNO | EACCES, 0);
+    expect_refusal(true, "Permission denied");
+}
+
+Test(probe, tells_that_seccomp_is_deadly) {
+    outer_filter(SYS_seccomp, SECCOMP_RET_KILL_PROCESS, 0);
+    expect_refusal(false, "killed by signal 31");
+    expect_refusal(true, "killed by signal 31");
+}
+
+Test(probe, tells_that_a_needed_call_is_forbidden) {
+    outer_filter(SYS_setsid, SECCOMP_RET_ERRNO | EACCES, 0);
+    expect_refusal(false, "session");
+}
+
+Test(probe, tells_that_another_holds_the_listener) {
+    /* Under a manager that listens itself, as some container runtimes do. */
+    cr_assert_geq(outer_filter(SYS_uname, SECCOMP_RET_ALLOW, SECCOMP_FILTER_FLAG_NEW_LISTENER), 0);
+    expect_refusal(false, "notifications");
+    expect_success(true);
+}
+
+Test(probe, tells_that_there_can_be_no_child) {
+    /* In a child of its own, for a leak check at the end of this process would need a child too. */
+    pid_t child = fork();
+    if (child == 0) {
+        struct error error = {0};
+        outer_filter(SYS_clone, SECCOMP_RET_ERRNO | EAGAIN, 0);
+        _exit(!policy_probe(false, &error) && strstr(error.text, "child") ? 0 : 1);
+    }
+    int status;
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_expect_eq(status, 0);
+}
+
+Test(probe, takes_only_the_refusal_of_its_own_filter) {
+    /* Nothing can be opened here anyway, and that error says nothing about our filter. Degraded,
+     * ours was installed last and is the one that speaks. */
+    outer_filter(SYS_openat, SECCOMP_RET_ERRNO | ENOENT, 0);
+    expect_refusal(false, "another error");
+    expect_success(true);
+}

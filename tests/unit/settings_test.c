@@ -1,0 +1,210 @@
+/* supervisor/settings: the flag beats the environment beats the file; whatever is wrong is named.
+ */
+#include "supervisor/settings.h"
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ARGUMENTS_MAX = 12 };
+
+/* Reads settings from the given arguments (behind the program's name; ends with NULL). */
+static bool read_settings(struct settings *settings, struct error *error, int *left,
+                          char *arguments[ARGUMENTS_MAX]) {
+    int count = 1;
+    arguments[0] = (char *)"eclave";
+    while (arguments[count])
+        count++;
+    settings_default(settings);
+    return settings_read(settings, count, arguments, left, error);
+}
+
+#define READ(settings, error, left, ...)                                                           \
+    read_settings(settings, error, left, (char *[ARGUMENTS_MAX]){NULL, __VA_ARGS__})
+
+static void expect_refused(const char *flag, const char *value, const char *word) {
+    struct settings settings;
+    struct error error = {0};
+    int left;
+    cr_expect_not(READ(&settings, &error, &left, (char *)flag, (char *)value), "%s %s", flag,
+                  value);
+    cr_expect_not_null(strstr(error.text, word), "%s %s: %s", flag, value, error.text);
+    cr_expect_null(strchr(error.text, '\n'), "%s", error.text);
+}
+
+Test(settings, the_defaults_are_those_of_the_contract) {
+    struct settings settings;
+    settings_default(&settings);
+    cr_expect_eq(settings.call_timeout_s, 30);
+    cr_expect_eq(settings.call_timeout_max_s, 600);
+    cr_expect_eq(settings.session_memory_mb, 512);
+    cr_expect_eq(settings.session_max, 16);
+    cr_expect_eq(settings.session_history, 8);
+    cr_expect_eq(settings.session_queue, 64);
+    cr_expect_eq(settings.output_max_bytes, 10485760);
+    cr_expect_eq(settings.stderr_max_bytes, 10485760);
+    cr_expect_eq(settings.output_shown_chars, 100000);
+    cr_expect_eq(settings.value_max_chars, 50000);
+    cr_expect_eq(settings.request_max_bytes, 16777216);
+    cr_expect_eq(settings.json_max_depth, 128);
+    cr_expect_eq(settings.response_max_bytes, 10485760);
+    cr_expect_eq(settings.registry_max_bytes, 104857600);
+    cr_expect_eq(settings.resource_max_bytes, 10485760);
+    cr_expect_eq(settings.corruption_threshold, 3);
+    cr_expect_eq(settings.corruption_window_s, 60);
+    cr_expect_eq(settings.shutdown_grace_s, 5);
+    cr_expect_eq(settings.minimal, 0);
+    cr_expect_eq(settings.batches, 0);
+}
+
+Test(settings, a_flag_takes_its_value_in_both_spellings) {
+    struct settings settings;
+    struct error error;
+    int left;
+    cr_assert(READ(&settings, &error, &left, (char *)"--call-timeout-s", (char *)"7"));
+    cr_assert_eq(settings.call_timeout_s, 7);
+    cr_assert(READ(&settings, &error, &left, (char *)"--call-timeout-s=8", (char *)"--batches"));
+    cr_assert_eq(settings.call_timeout_s, 8);
+    cr_assert_eq(settings.batches, 1);
+}
+
+Test(settings, what_is_no_setting_is_handed_back_in_order) {
+    struct settings settings;
+    struct error error;
+    int left;
+    char *arguments[ARGUMENTS_MAX] = {NULL,         (char *)"eval", (char *)"--session-max",
+                                      (char *)"3",  (char *)"file", (char *)"--",
+                                      (char *)"--x"};
+    cr_assert(read_settings(&settings, &error, &left, arguments), "%s", error.text);
+    cr_assert_eq(settings.session_max, 3);
+    cr_assert_eq(left, 3);
+}
+
+Test(settings, the_flag_beats_the_environment_beats_the_file) {
+    char path[] = "/tmp/eclave-settings-XXXXXX";
+    int fd = mkstemp(path);
+    cr_assert_geq(fd, 0);
+    static const char file[] = "{\"session.max\":2,\"session.queue\":20,\"call.timeout_s\":11}";
+    cr_assert_eq(write(fd, file, sizeof file - 1), (ssize_t)sizeof file - 1);
+    close(fd);
+    setenv("ECLAVE_SESSION_QUEUE", "30", 1);
+    setenv("ECLAVE_CALL_TIMEOUT_S", "12", 1);
+    struct settings settings;
+    struct error error;
+    int left;
+    bool read = READ(&settings, &error, &left, (char *)"--call-timeout-s", (char *)"13",
+                     (char *)"--policy", path);
+    unlink(path);
+    cr_assert(read, "%s", error.text);
+    cr_assert_eq(settings.session_max, 2);
+    cr_assert_eq(settings.session_queue, 30);
+    cr_assert_eq(settings.call_timeout_s, 13);
+}
+
+Test(settings, the_names_of_the_guideline_are_aliases) {
+    static const struct {
+        const char *name, *value;
+    } aliases[] = {
+        {"MCPBASH_CORRUPTION_THRESHOLD", "5"},    {"MCPBASH_CORRUPTION_WINDOW", "6"},
+        {"MCPBASH_REGISTRY_MAX_BYTES", "7000"},   {"MCPBASH_MAX_RESOURCE_BYTES", "8000"},
+        {"MCPBASH_MAX_TOOL_OUTPUT_SIZE", "9000"}, {"MCPBASH_MAX_TOOL_STDERR_SIZE", "9001"},
+        {"MCPBASH_FORCE_MINIMAL", "true"},
+    };
+    for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++)
+        setenv(aliases[i].name, aliases[i].value, 1);
+    struct settings settings;
+    struct error error;
+    int left;
+    cr_assert(READ(&settings, &error, &left, NULL), "%s", error.text);
+    cr_expect_eq(settings.corruption_threshold, 5);
+    cr_expect_eq(settings.corruption_window_s, 6);
+    cr_expect_eq(settings.registry_max_bytes, 7000);
+    cr_expect_eq(settings.resource_max_bytes, 8000);
+    cr_expect_eq(settings.output_max_bytes, 9000);
+    cr_expect_eq(settings.stderr_max_bytes, 9001);
+    cr_expect_eq(settings.minimal, 1);
+}
+
+Test(settings, wrong_values_are_refused_and_named) {
+    static const char *const wrong[] = {"0",    "-1", "abc", "",    "1.5", "99999999999999999999",
+                                        "1025", " 5", "5 ",  "0x5", "+5"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        expect_refused("--session-max", wrong[i], "session");
+    expect_refused("--session-max", "9999", "1024"); /* the allowed range is told */
+    expect_refused("--log-level", "loud", "debug");
+    expect_refused("--cancel-reply", "ERROR", "auto");
+    expect_refused("--no-such-flag", "1", "no-such-flag");
+    expect_refused("--session-max", NULL, "session");
+}
+
+Test(settings, both_ends_of_a_range_are_allowed) {
+    struct settings settings;
+    struct error error;
+    int left;
+    cr_assert(READ(&settings, &error, &left, (char *)"--session-max", (char *)"1"));
+    cr_assert(READ(&settings, &error, &left, (char *)"--session-max", (char *)"1024"));
+    cr_assert_eq(settings.session_max, 1024);
+}
+
+static void expect_variable_refused(const char *name, const char *value) {
+    struct settings settings;
+    struct error error = {0};
+    int left;
+    setenv(name, value, 1);
+    cr_expect_not(READ(&settings, &error, &left, NULL), "%s=%s", name, value);
+    cr_expect_not_null(strstr(error.text, name), "%s=%s: %s", name, value, error.text);
+    unsetenv(name);
+}
+
+Test(settings, wrong_variables_are_refused_and_named) {
+    expect_variable_refused("ECLAVE_SESSION_MAX", "many");
+    expect_variable_refused("ECLAVE_CALL_TIMEOUT_S", "0");
+    expect_variable_refused("ECLAVE_LOG_FORMAT", "xml");
+    expect_variable_refused("MCPBASH_CORRUPTION_THRESHOLD", "-3");
+}
+
+static void expect_file_refused(const char *text, const char *word) {
+    char path[] = "/tmp/eclave-settings-XXXXXX";
+    int fd = mkstemp(path), left;
+    cr_assert_geq(fd, 0);
+    cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+    struct settings settings;
+    struct error error = {0};
+    bool read = READ(&settings, &error, &left, (char *)"--policy", path);
+    unlink(path);
+    cr_expect_not(read, "%s", text);
+    cr_expect_not_null(strstr(error.text, word), "%s: %s", text, error.text);
+}
+
+Test(settings, wrong_files_are_refused) {
+    expect_file_refused("", "policy file");
+    expect_file_refused("[]", "policy file");
+    expect_file_refused("{\"session.max\":", "policy file");
+    expect_file_refused("{\"session.max\":2} x", "policy file");
+    expect_file_refused("{\"session.max\":2,}", "policy file");
+    expect_file_refused("{\"session.max\":0}", "session.max");
+    expect_file_refused("{\"session.max\":1.5}", "session.max");
+    expect_file_refused("{\"session.max\":null}", "session.max");
+    expect_file_refused("{\"session.max\":[1]}", "session.max");
+    expect_file_refused("{\"no.such\":1}", "no.such");
+    struct settings settings;
+    struct error error = {0};
+    int left;
+    cr_expect_not(
+        READ(&settings, &error, &left, (char *)"--policy", (char *)"/no/such/eclave/file"));
+    cr_expect_not_null(strstr(error.text, "policy"), "%s", error.text);
+}
+
+Test(settings, the_help_names_every_flag_on_one_line_each) {
+    char *text;
+    size_t length;
+    FILE *file = open_memstream(&text, &length);
+    settings_help(file);
+    fclose(file);
+    cr_expect_not_null(strstr(text, "--call-timeout-s"));
+    cr_expect_not_null(strstr(text, "--minimal"));
+    cr_expect_null(strstr(text, "inject-fault"), "a setting for tests is none of the user's");
+    free(text);
+}

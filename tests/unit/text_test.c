@@ -1,0 +1,191 @@
+/* supervisor/text: the texts of CONTRACT.md section 5, byte for byte, and what is cut from them. */
+#include "common/utf8.h"
+#include "supervisor/text.h"
+#include "tests/support/failure_text.h"
+#include "tests/support/random.h"
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct text_limits limits = {.shown_chars = 1000, .value_max_chars = 100};
+
+static struct span span_of(const char *text) {
+    return (struct span){(const unsigned char *)text, strlen(text)};
+}
+
+static void expect_text(const struct evaluation *evaluation, const char *expected) {
+    cleanup_buffer struct buffer out = buffer_make(1 << 20);
+    text_append_evaluation(&out, evaluation, &limits);
+    cr_assert_not(out.failed);
+    cr_expect(out.length == strlen(expected) && memcmp(out.data, expected, out.length) == 0,
+              "wanted:\n%s\ngot:\n%.*s", expected, (int)out.length, (const char *)out.data);
+}
+
+Test(text, a_value_is_one_line) {
+    struct evaluation evaluation = {.outcome = OUTCOME_VALUE};
+    evaluation.result.values[0] = span_of("3");
+    evaluation.result.value_count = 1;
+    expect_text(&evaluation, "=> 3");
+    evaluation.result.values[1] = span_of("NIL");
+    evaluation.result.value_count = 2;
+    expect_text(&evaluation, "=> 3\n=> NIL");
+    evaluation.result.value_count = 0;
+    expect_text(&evaluation, "");
+}
+
+Test(text, sections_come_before_the_values_in_order) {
+    struct evaluation evaluation = {.outcome = OUTCOME_VALUE};
+    evaluation.result.values[0] = span_of("42");
+    evaluation.result.value_count = 1;
+    evaluation.output = span_of("out");
+    expect_text(&evaluation, "[stdout]\nout\n=> 42");
+    evaluation.error_output = span_of("err");
+    expect_text(&evaluation, "[stdout]\nout\n[stderr]\nerr\n=> 42");
+    evaluation.result.warnings[0] = span_of("WARNING: w");
+    evaluation.result.warning_count = 1;
+    expect_text(&evaluation, "[stdout]\nout\n[stderr]\nerr\n[warnings]\nWARNING: w\n\n=> 42");
+    evaluation.output = evaluation.error_output = (struct span){0};
+    expect_text(&evaluation, "[warnings]\nWARNING: w\n\n=> 42");
+}
+
+Test(text, a_condition_has_its_marker_message_and_backtrace) {
+    struct evaluation evaluation = {.outcome = OUTCOME_CONDITION};
+    evaluation.result.condition = span_of("TYPE-ERROR");
+    evaluation.result.text = span_of("The value 1 is not of type LIST.");
+    expect_text(&evaluation, "[ERROR] TYPE-ERROR\nThe value 1 is not of type LIST.\n\n"
+                             "[Backtrace]\n(no frames)");
+    evaluation.result.frames[0] = span_of("(CAR 1)");
+    evaluation.result.frames[1] = span_of("(F)");
+    evaluation.result.frame_count = 2;
+    evaluation.output = span_of("out");
+    evaluation.result.warnings[0] = span_of("STYLE-WARNING: s");
+    evaluation.result.warning_count = 1;
+    cleanup_buffer struct buffer out = buffer_make(1 << 20);
+    text_append_evaluation(&out, &evaluation, &limits);
+    buffer_append(&out, "", 1);
+    struct failure_text parts;
+    const char *fault = failure_text_fault((const char *)out.data, &parts);
+    cr_assert_null(fault, "%s", fault);
+    cr_assert_str_eq(parts.type, "TYPE-ERROR");
+    cr_assert_str_eq(parts.message, "The value 1 is not of type LIST.");
+    cr_assert_eq(parts.frames, 2);
+    cr_assert_str_eq((const char *)out.data,
+                     "[ERROR] TYPE-ERROR\nThe value 1 is not of type LIST.\n\n[Backtrace]\n"
+                     "0: (CAR 1)\n1: (F)\n\n[stdout]\nout\n[warnings]\nSTYLE-WARNING: s");
+}
+
+/* Every outcome that has a type of its own gives a text of the same form. */
+Test(text, every_failing_outcome_follows_the_format) {
+    for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++) {
+        if (!outcome_table[outcome].type)
+            continue;
+        struct evaluation evaluation = {.outcome = (enum outcome)outcome,
+                                        .output = span_of("before")};
+        snprintf(evaluation.cause, sizeof evaluation.cause, "It ended.");
+        cleanup_buffer struct buffer out = buffer_make(1 << 20);
+        text_append_evaluation(&out, &evaluation, &limits);
+        buffer_append(&out, "", 1);
+        struct failure_text parts;
+        const char *fault = failure_text_fault((const char *)out.data, &parts);
+        cr_assert_null(fault, "%s", fault);
+        cr_assert_str_eq(parts.type, outcome_table[outcome].type);
+        cr_assert_str_eq(parts.message, "It ended.");
+    }
+}
+
+Test(text, an_argument_error_follows_the_format) {
+    cleanup_buffer struct buffer out = buffer_make(1000);
+    text_append_error(&out, "TYPE-ERROR", "The argument timeout must be a number.");
+    buffer_append(&out, "", 1);
+    struct failure_text parts;
+    cr_assert_null(failure_text_fault((const char *)out.data, &parts));
+    cr_assert_str_eq(parts.type, "TYPE-ERROR");
+    cr_assert_eq(parts.frames, 0);
+}
+
+/* Cutting captured output. */
+
+/* COUNT characters, each of WIDTH bytes. */
+static char *characters(size_t count, size_t width) {
+    static const char *const letters[] = {"", "a", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x90\x8d"};
+    char *text = malloc(count * width + 1);
+    cr_assert_not_null(text);
+    for (size_t i = 0; i < count; i++)
+        memcpy(text + i * width, letters[width], width);
+    text[count * width] = '\0';
+    return text;
+}
+
+Test(text, output_up_to_the_limit_is_shown_whole) {
+    for (size_t width = 1; width <= 4; width++) {
+        char *text = characters(50, width);
+        cleanup_buffer struct buffer out = buffer_make(10000);
+        text_append_captured(&out, span_of(text), 50);
+        cr_assert_eq(out.length, 50 * width);
+        cr_assert_eq(memcmp(out.data, text, out.length), 0);
+        free(text);
+    }
+}
+
+Test(text, beyond_the_limit_head_and_tail_are_kept_and_the_number_left_out_is_exact) {
+    for (size_t width = 1; width <= 4; width++)
+        for (size_t count = 51; count <= 200; count += 37) {
+            char *text = characters(count, width), number[24];
+            cleanup_buffer struct buffer out = buffer_make(10000);
+            text_append_captured(&out, span_of(text), 50);
+            cr_assert(utf8_is_valid(out.data, out.length));
+            buffer_append(&out, "", 1);
+            const char *line = strchr((const char *)out.data, '\n');
+            cr_assert_not_null(line);
+            cr_assert_eq((size_t)(line - (const char *)out.data), 25 * width);
+            snprintf(number, sizeof number, " %zu ", count - 50);
+            cr_assert_not_null(strstr(line, number), "%s in %s", number, line);
+            const char *tail = strchr(line + 1, '\n');
+            cr_assert_not_null(tail);
+            cr_assert_eq(strlen(tail + 1), 25 * width);
+            free(text);
+        }
+}
+
+Test(text, captured_bytes_are_repaired_and_never_cut_inside_a_character) {
+    struct random random = random_for("captured_bytes");
+    for (size_t trial = 0; trial < random_trials(2000, 50000); trial++) {
+        unsigned char bytes[120];
+        size_t size = random_below(&random, sizeof bytes), shown = 1 + random_below(&random, 40);
+        for (size_t i = 0; i < size; i++)
+            bytes[i] = random_percent(&random, 60) ? (unsigned char)random_below(&random, 256)
+                                                   : (unsigned char)"a\xc3\xa9\xf0\x9f"[i % 5];
+        cleanup_buffer struct buffer out = buffer_make(10000);
+        text_append_captured(&out, (struct span){bytes, size}, shown);
+        cr_assert_not(out.failed);
+        cr_assert(utf8_is_valid(out.data, out.length));
+        cr_assert_leq(utf8_count(out.data, out.length), shown + 60);
+    }
+}
+
+Test(text, a_value_over_its_limit_is_cut_with_a_visible_count) {
+    struct evaluation evaluation = {.outcome = OUTCOME_VALUE};
+    char *text = characters(1000, 3);
+    evaluation.result.values[0] = span_of(text);
+    evaluation.result.value_count = 1;
+    cleanup_buffer struct buffer out = buffer_make(10000);
+    text_append_evaluation(&out, &evaluation, &limits);
+    cr_assert(utf8_is_valid(out.data, out.length));
+    buffer_append(&out, "", 1);
+    cr_assert_not_null(strstr((const char *)out.data, "900"), "%s", out.data);
+    free(text);
+}
+
+Test(text, no_room_is_remembered) {
+    struct evaluation evaluation = {.outcome = OUTCOME_CONDITION, .output = span_of("output")};
+    evaluation.result.condition = span_of("TYPE-ERROR");
+    evaluation.result.text = span_of("message");
+    cleanup_buffer struct buffer whole = buffer_make(10000);
+    text_append_evaluation(&whole, &evaluation, &limits);
+    for (size_t room = 0; room < whole.length; room++) {
+        cleanup_buffer struct buffer out = buffer_make(room);
+        text_append_evaluation(&out, &evaluation, &limits);
+        cr_assert(out.failed, "room %zu", room);
+    }
+}

@@ -1,0 +1,292 @@
+/* See driver.h. Blocks where a supervisor must not. */
+#include "tests/worker/driver.h"
+#include "common/cleanup.h"
+#include "policy/policy.h"
+
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    CAPTURE_MAX = 64 << 20,
+    LAST_WORDS_MS = 200
+};
+
+static double now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+struct worker_configuration driver_configuration(void) {
+    return (struct worker_configuration){.memory_bytes = 512U << 20,
+                                         .value_max_chars = 50000,
+                                         .user = geteuid() == 0 ? 65534 : 0};
+}
+
+/* The child side of driver_start: descriptors as the supervisor arranges them, no environment. */
+static void become_zygote(const char *program, int control) {
+    int null = open("/dev/null", O_RDWR);
+    if (dup2(control, 3) < 0 || dup2(null, 0) < 0 || dup2(2, 1) < 0)
+        _exit(126);
+    if (control == 3)
+        fcntl(3, F_SETFD, 0);
+    close_range(4, ~0U, 0);
+    char *arguments[] = {(char *)program, NULL};
+    static char markers[] = "GC_MARKERS=1";
+    char *environment[] = {markers, NULL};
+    execve(program, arguments, environment);
+    _exit(127);
+}
+
+static bool expect_booted(int control, struct error *error) {
+    struct frame_header header;
+    unsigned char *payload;
+    int descriptors[FRAME_DESCRIPTORS_MAX];
+    size_t count;
+    int got = frame_receive(control, &header, &payload, descriptors, &count, error);
+    if (got == 0)
+        error_set(error, 0, "the zygote ended while booting");
+    if (got == 1 && header.type != FRAME_BOOTED) {
+        error_set(error, 0, "%.*s", (int)header.length, payload ? (char *)payload : "");
+        got = 0;
+    }
+    if (got == 1 || header.length)
+        free(payload);
+    return got == 1;
+}
+
+bool driver_start(struct zygote_end *zygote, const char *program,
+                  const struct worker_configuration *configuration, struct error *error) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return error_set(error, errno, "a control socket");
+    zygote->pid = fork();
+    if (zygote->pid == 0)
+        become_zygote(program, ends[1]);
+    close(ends[1]);
+    zygote->control = ends[0];
+    struct frame_header header = {.type = FRAME_CONFIGURE, .length = sizeof *configuration};
+    return frame_send(zygote->control, &header, configuration, NULL, 0, error) &&
+           expect_booted(zygote->control, error);
+}
+
+static int reap(pid_t pid, struct rusage *used) {
+    int status = 0;
+    if (pid > 1)
+        wait4(pid, &status, 0, used);
+    return status;
+}
+
+int driver_stop(struct zygote_end *zygote) {
+    close(zygote->control);
+    return reap(zygote->pid, NULL);
+}
+
+/* Receives FRAME_READY with its credentials and its descriptor. */
+static bool expect_ready(struct worker_end *worker, struct error *error) {
+    struct frame_header header;
+    struct iovec part = {&header, sizeof header};
+    _Alignas(struct cmsghdr) char control[256];
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control,
+                             .msg_controllen = sizeof control};
+    ssize_t got = recvmsg(worker->channel, &message, MSG_CMSG_CLOEXEC | MSG_WAITALL);
+    if (got != sizeof header)
+        return error_set(error, 0, "the worker ended before it was ready");
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
+        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+            memcpy(&worker->listener, CMSG_DATA(c), sizeof(int));
+        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS) {
+            struct ucred who;
+            memcpy(&who, CMSG_DATA(c), sizeof who);
+            worker->pid = who.pid;
+        }
+    }
+    if (header.type == FRAME_READY)
+        return true;
+    char text[200] = "";
+    got = recv(worker->channel, text, sizeof text - 1, 0);
+    return error_set(error, 0, "%s", text);
+}
+
+bool driver_spawn(struct zygote_end *zygote, struct worker_end *worker, struct error *error) {
+    *worker = (struct worker_end){.pid = 0, .channel = -1, .listener = -1};
+    int channel[2], output[2], errors[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, channel) != 0 ||
+        pipe2(output, O_CLOEXEC) != 0 || pipe2(errors, O_CLOEXEC) != 0)
+        return error_set(error, errno, "descriptors of a worker");
+    int on = 1;
+    setsockopt(channel[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+    int given[3] = {channel[1], output[1], errors[1]};
+    struct frame_header header = {.type = FRAME_SPAWN};
+    bool sent = frame_send(zygote->control, &header, NULL, given, 3, error);
+    for (size_t i = 0; i < 3; i++)
+        close(given[i]);
+    worker->channel = channel[0];
+    worker->output = output[0];
+    worker->error = errors[0];
+    fcntl(worker->output, F_SETFL, O_NONBLOCK);
+    fcntl(worker->error, F_SETFL, O_NONBLOCK);
+    return sent && expect_ready(worker, error);
+}
+
+static void drain(int fd, struct buffer *buffer) {
+    for (;;) {
+        unsigned char *room = buffer_reserve(buffer, 65536);
+        ssize_t got = room ? read(fd, room, 65536) : 0;
+        if (got <= 0)
+            return;
+        buffer->length += (size_t)got;
+    }
+}
+
+/* Answers one notified call. True when it was one that kills; *end says so. */
+static bool judge(const struct worker_end *worker, struct call_end *end) {
+    union {
+        struct seccomp_notif request;
+        unsigned char room[256];
+    } notified = {.room = {0}};
+    union {
+        struct seccomp_notif_resp response;
+        unsigned char room[256];
+    } reply = {.room = {0}};
+    if (ioctl(worker->listener, SECCOMP_IOCTL_NOTIF_RECV, &notified.request) != 0)
+        return false;
+    struct policy_answer answer = policy_judge(&notified.request.data);
+    if (answer.verdict == POLICY_KILL) {
+        end->kind = END_VIOLATION;
+        snprintf(end->text, sizeof end->text, "%s", answer.name);
+        kill(worker->pid, SIGKILL);
+        return true;
+    }
+    if (getenv("WORKER_TEST_TRACE"))
+        fprintf(stderr, "refused: %s\n", answer.name);
+    reply.response.id = notified.request.id;
+    reply.response.error = -answer.error;
+    ioctl(worker->listener, SECCOMP_IOCTL_NOTIF_SEND, &reply.response);
+    return false;
+}
+
+/* Takes the frame that is there. False at the end of the channel. */
+static bool take_frame(const struct worker_end *worker, struct call_end *end) {
+    struct frame_header header;
+    unsigned char *payload;
+    int descriptors[FRAME_DESCRIPTORS_MAX];
+    size_t count;
+    struct error error = {0};
+    int got = frame_receive(worker->channel, &header, &payload, descriptors, &count, &error);
+    if (got <= 0)
+        return false;
+    if (header.type == FRAME_FAILED) {
+        end->kind = END_FAILED;
+        snprintf(end->text, sizeof end->text, "%.*s", (int)header.length, (char *)payload);
+    } else {
+        end->kind = header.type == FRAME_RESULT && header.call == worker->calls &&
+                            result_message_decode(payload, header.length, &end->result)
+                        ? END_RESULT
+                        : END_MALFORMED;
+    }
+    end->payload = payload;
+    return true;
+}
+
+static void finish(struct worker_end *worker, struct call_end *end, bool ended) {
+    if (ended && worker->pid > 1) {
+        int status = reap(worker->pid, &end->used);
+        worker->pid = 0;
+        if (end->kind == END_EXIT && WIFSIGNALED(status)) {
+            end->kind = END_SIGNAL;
+            end->number = WTERMSIG(status);
+        } else if (end->kind == END_EXIT) {
+            end->number = WEXITSTATUS(status);
+        }
+    }
+    drain(worker->output, &end->output);
+    drain(worker->error, &end->error);
+}
+
+/* Tells the worker that its time is over. */
+static void time_out(struct worker_end *worker, struct call_end *end) {
+    end->kind = END_TIMEOUT;
+    kill(worker->pid, SIGUSR1);
+    struct pollfd hangup = {.fd = worker->channel, .events = POLLIN};
+    double stop = now_ms() + LAST_WORDS_MS;
+    while (now_ms() < stop && poll(&hangup, 1, 1) == 0) {
+        drain(worker->output, &end->output);
+        drain(worker->error, &end->error);
+    }
+    kill(worker->pid, SIGKILL);
+}
+
+void driver_call(struct worker_end *worker, const char *code, size_t length, const char *package,
+                 int timeout_ms, struct call_end *end) {
+    *end = (struct call_end){.kind = END_EXIT,
+                             .output = buffer_make(CAPTURE_MAX),
+                             .error = buffer_make(CAPTURE_MAX)};
+    struct buffer payload = buffer_make(FRAME_PAYLOAD_MAX);
+    struct evaluate_message message = {.code = {(const unsigned char *)code, length}};
+    if (package)
+        message.package = (struct span){(const unsigned char *)package, strlen(package)};
+    evaluate_message_encode(&payload, &message);
+    struct frame_header header = {
+        .type = FRAME_EVALUATE, .call = ++worker->calls, .length = (uint32_t)payload.length};
+    double start = now_ms();
+    struct error error = {0};
+    bool ended = !frame_send(worker->channel, &header, payload.data, NULL, 0, &error);
+    buffer_free(&payload);
+    bool over = ended;
+    while (!over) {
+        struct pollfd polled[] = {{.fd = worker->channel, .events = POLLIN},
+                                  {.fd = worker->output, .events = POLLIN},
+                                  {.fd = worker->error, .events = POLLIN},
+                                  {.fd = worker->listener, .events = POLLIN}};
+        int left = timeout_ms - (int)(now_ms() - start);
+        if (poll(polled, 4, left > 0 ? left : 0) == 0) {
+            time_out(worker, end);
+            ended = true;
+            break;
+        }
+        if (polled[1].revents)
+            drain(worker->output, &end->output);
+        if (polled[2].revents)
+            drain(worker->error, &end->error);
+        if (polled[3].revents & POLLIN)
+            over = ended = judge(worker, end);
+        if (!over && polled[0].revents) {
+            ended = !take_frame(worker, end);
+            over = true;
+        }
+    }
+    end->ms = now_ms() - start;
+    finish(worker, end, ended);
+}
+
+int driver_close(struct worker_end *worker) {
+    if (worker->channel >= 0)
+        close(worker->channel);
+    int status = reap(worker->pid, NULL);
+    close(worker->output);
+    close(worker->error);
+    if (worker->listener >= 0)
+        close(worker->listener);
+    *worker = (struct worker_end){.channel = -1, .listener = -1};
+    return status;
+}
+
+void call_end_free(struct call_end *end) {
+    free(end->payload);
+    buffer_free(&end->output);
+    buffer_free(&end->error);
+    *end = (struct call_end){0};
+}

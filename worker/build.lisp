@@ -1,0 +1,29 @@
+;;;; Compiles the runtime into a static library. Run by the build as
+;;;;   ecl --norc --load build.lisp --eval '(build OUTPUT-DIRECTORY SOURCE...)'
+;;;; Never writes outside OUTPUT-DIRECTORY.
+
+(require :cmp)
+
+(defun object-name (source directory)
+  (merge-pathnames (make-pathname :name (pathname-name source) :type "o") directory))
+
+(defun compile-source (source directory)
+  (multiple-value-bind (object warnings failed)
+      (compile-file source :output-file (object-name source directory) :system-p t)
+    (declare (ignore warnings))
+    (when (or failed (null object))
+      (format *error-output* "~a does not compile~%" source)
+      (ext:quit 1))
+    (load source) ; for its macros and package
+    object))
+
+(defun build (directory &rest sources)
+  (setf c::*suppress-compiler-messages* 'c::compiler-note
+        *compile-verbose* nil)
+  (proclaim '(optimize (speed 1) (safety 1) (debug 0)))
+  (let ((objects (loop for source in sources
+                       collect (compile-source source directory))))
+    (c:build-static-library (merge-pathnames "libeclave-lisp.a" directory)
+                            :lisp-files objects
+                            :init-name "eclave_lisp_init")
+    (ext:quit 0)))

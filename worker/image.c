@@ -1,0 +1,188 @@
+/* Boots ECL inside this process. Nothing here runs foreign code; after image_boot the process has
+ * one thread, no signal trap but those of fault.c, and the environment it was started with. */
+#include "worker/image.h"
+#include "worker/answer.h"
+#include "worker/evaluate.h"
+#include "worker/fault.h"
+#include "worker/guard.h"
+#include "worker/help.h"
+#include "worker/interpreter.h"
+#include "worker/lisp.h"
+#include "worker/output.h"
+
+#include <dirent.h>
+#include <ecl/ecl.h>
+#include <gc/gc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <time.h>
+
+/* The runtime's entry, made from lisp/ when the program is built. */
+void eclave_lisp_init(cl_object block);
+
+enum {
+    STACK_BYTES = 16 << 20,       /* of the C stack; ECL's own default is what the shell has set */
+    HEAP_SAFETY_BYTES = 4 << 20,  /* more heap for the handlers of an exhaustion */
+    UNMAP_PASSES = 3              /* the collector gives memory back only after a few */
+};
+
+/* ECL offers to grow the stack when the hard limit allows it, by a system call that a worker does
+ * not have: so the hard limit is the limit. */
+static bool limit_stack(struct error *error) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0)
+        return error_set(error, errno, "the limit of the stack");
+    if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > STACK_BYTES)
+        limit.rlim_max = STACK_BYTES;
+    limit.rlim_cur = limit.rlim_max;
+    return setrlimit(RLIMIT_STACK, &limit) == 0 ||
+           error_set(error, errno, "limiting the stack to %ju bytes", (uintmax_t)limit.rlim_max);
+}
+
+static size_t stack_bytes(void) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_STACK, &limit) == 0 ? (size_t)limit.rlim_cur : STACK_BYTES;
+}
+
+/* The time zone, so that local times need no file later: with TZ unset the C library looks the file
+ * up again at each call. */
+static void keep_time_zone(void) {
+    setenv("TZ", "/etc/localtime", 1);
+    tzset();
+}
+
+/* The bounds of this program's static data, from the linker. ECL has the collector look at none of
+ * it, and some of ours holds Lisp objects. */
+extern char data_start[], end[];
+
+static void boot_ecl(const struct worker_configuration *configuration) {
+    static char name[] = "eclave-worker";
+    static char *arguments[] = {name, NULL};
+    ecl_set_option(ECL_OPT_SIGNAL_HANDLING_THREAD, 0);
+    ecl_set_option(ECL_OPT_TRAP_SIGINT, 0);
+    ecl_set_option(ECL_OPT_TRAP_SIGPIPE, 0);
+    ecl_set_option(ECL_OPT_C_STACK_SIZE, (cl_fixnum)stack_bytes());
+    ecl_set_option(ECL_OPT_HEAP_SIZE, (cl_fixnum)configuration->memory_bytes);
+    ecl_set_option(ECL_OPT_HEAP_SAFETY_AREA, HEAP_SAFETY_BYTES);
+    cl_boot(1, arguments);
+    GC_add_roots(data_start, end);
+}
+
+static void load_runtime(void *argument) {
+    (void)argument;
+    ecl_init_module(NULL, eclave_lisp_init);
+}
+
+static void define_functions(void) {
+    ecl_def_c_function(lisp.stop, (cl_objectfn_fixed)guard_stop_hook, 2);
+    ecl_def_c_function(lisp.keep_warning, (cl_objectfn_fixed)evaluate_keep_warning, 1);
+    ecl_def_c_function(lisp.help_text, (cl_objectfn_fixed)help_text, 1);
+}
+
+static void install_runtime(void *argument) {
+    (void)argument;
+    cl_funcall(1, lisp.call.install);
+}
+
+static void make_package(void) {
+    ecl_make_package(ecl_make_constant_base_string("ECLAVE", -1), ECL_NIL,
+                     ecl_list1(cl_core.lisp_package), ECL_NIL);
+}
+
+static bool set_up_runtime(struct error *error) {
+    const cl_env_ptr env = ecl_process_env();
+    make_package();
+    lisp_find_symbols();
+    guard_initialize();
+    define_functions();
+    ECL_SETQ(env, lisp.debugger_hook, cl_fdefinition(lisp.stop));
+    if (guard_run(load_runtime, NULL, NULL) != GUARD_RETURNED)
+        return error_set(error, 0, "the Lisp runtime cannot be loaded");
+    ECL_SETQ(env, lisp.package, cl_core.user_package); /* IN-PACKAGE in a module stays */
+    if (!lisp_find_functions(error))
+        return false;
+    interpreter_learn();
+    output_open();
+    answer_initialize();
+    evaluate_initialize();
+    help_open();
+    ECL_SETQ(env, lisp.standard_output, output_standard());
+    ECL_SETQ(env, lisp.standard_error, output_error());
+    return guard_run(install_runtime, NULL, NULL) == GUARD_RETURNED ||
+           error_set(error, 0, "the Lisp runtime cannot be set up");
+}
+
+/* Evaluations of our own that touch what nearly every session touches, so that a worker finds it
+ * done: dispatch caches of printing and of conditions above all. */
+static void warm_up(const struct worker_configuration *configuration) {
+    static const char *const codes[] = {
+        "(list 1 2.5 \"text\" #\\a 'symbol (vector 1 2))",
+        "(progn (format t \"~a ~s~%\" 1 '(a b)) (warn \"~a\" 1) (values 1 2))",
+        "(defun eclave-warm-up (x) (car x)) (eclave-warm-up 42)",
+        "(/ 1 0)",
+        "(eclave-no-function)",
+        "(error \"~a\" 1)",
+    };
+    struct answer answer = {0};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        struct evaluate_message message = {
+            .code = {(const unsigned char *)codes[i], strlen(codes[i])}};
+        evaluate(&message, configuration->value_max_chars, &answer);
+    }
+    static const char clean[] = "(fmakunbound 'eclave-warm-up) (unintern 'eclave-warm-up)"
+                                "(unintern 'eclave-no-function) (unintern 'a) (unintern 'b)"
+                                "(unintern 'symbol) (unintern 'x)";
+    struct evaluate_message message = {.code = {(const unsigned char *)clean, sizeof clean - 1}};
+    evaluate(&message, configuration->value_max_chars, &answer);
+    buffer_free(&answer.arena);
+    evaluate_forget();
+    output_discard();
+}
+
+/* Threads of this process; 0 when that cannot be told. */
+static size_t count_threads(void) {
+    DIR *tasks = opendir("/proc/self/task");
+    if (!tasks)
+        return 0;
+    size_t count = 0;
+    for (const struct dirent *entry; (entry = readdir(tasks)) != NULL;)
+        count += entry->d_name[0] != '.';
+    closedir(tasks);
+    return count;
+}
+
+bool image_boot(const struct worker_configuration *configuration, struct error *error) {
+    if (!limit_stack(error))
+        return false;
+    keep_time_zone();
+    atexit(output_flush); /* before ECL's own, which runs the exit hooks of user code, so after it */
+    boot_ecl(configuration);
+    if (!fault_install(stack_bytes(), error) || !set_up_runtime(error))
+        return false;
+    warm_up(configuration);
+    size_t threads = count_threads();
+    if (threads != 1)
+        return error_set(error, 0, "the image has %zu threads and cannot be forked safely", threads);
+    return true;
+}
+
+void image_become_worker(void) {
+    uint32_t seed = 0;
+    if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
+        seed = (uint32_t)time(NULL);
+    srandom(seed); /* what ECL falls back to where there is no /dev/urandom */
+    ECL_SETQ(ecl_process_env(), lisp.random_state,
+             ecl_make_random_state(ecl_make_fixnum((cl_fixnum)seed)));
+}
+
+void image_recover(const struct worker_configuration *configuration) {
+    fault_reset_stacks();
+    if (cl_core.max_heap_size == configuration->memory_bytes)
+        return;
+    for (size_t i = 0; i < UNMAP_PASSES; i++)
+        GC_gcollect_and_unmap();
+    cl_core.max_heap_size = configuration->memory_bytes;
+    GC_set_max_heap_size((GC_word)configuration->memory_bytes);
+}

@@ -1,0 +1,20 @@
+/* The Lisp image: ECL booted in this process with our runtime in it, ready to be forked. */
+#ifndef ECLAVE_WORKER_IMAGE_H
+#define ECLAVE_WORKER_IMAGE_H
+
+#include "common/error.h"
+#include "common/frame.h"
+
+#include <stdbool.h>
+
+/* Boots, once in a process. On success exactly one thread exists. False with *error. */
+bool image_boot(const struct worker_configuration *configuration, struct error *error);
+
+/* What a fork of the image needs before its first evaluation: its own random numbers. */
+void image_become_worker(void);
+
+/* After an evaluation: puts back the limits of heap and stacks that it used up or moved, and gives
+ * memory back when the heap was exhausted. */
+void image_recover(const struct worker_configuration *configuration);
+
+#endif

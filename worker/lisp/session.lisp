@@ -1,0 +1,122 @@
+;;;; What every call finds in order, whatever the calls before it did to the global variables.
+;;;; A setting that works is the user's and stays; one that would break the reader, the printer or
+;;;; the streams goes back to the standard.
+
+(in-package "ECLAVE")
+
+(defvar *stdin* nil)
+(defvar *terminal* nil)
+(defvar *query* nil)
+(defvar *debug* nil)
+(defvar *warning-handlers* nil)
+
+(defun radix-p (object)
+  (typep object '(integer 2 36)))
+
+(defun limit-p (object)
+  (or (null object) (typep object '(integer 0))))
+
+(defun live-package-p (object)
+  (and (packagep object) (package-name object)))
+
+(defun float-format-p (object)
+  (member object '(single-float double-float short-float long-float)))
+
+(defun print-case-p (object)
+  (member object '(:upcase :downcase :capitalize)))
+
+(defun callable-p (object)
+  (or (functionp object)
+      (and object (symbolp object) (fboundp object))))
+
+;;; Each row: variable, what its value must satisfy, what it becomes otherwise.
+(defmacro settle-variables (&rest rows)
+  `(progn
+     ,@(loop for (variable test standard) in rows
+             collect `(unless (and (boundp ',variable) (,test ,variable))
+                        (setf ,variable ,standard)))))
+
+(defun settle-printer ()
+  (settle-variables
+   (*package* live-package-p (find-package "COMMON-LISP-USER"))
+   (*print-base* radix-p 10)
+   (*print-case* print-case-p :upcase)
+   (*print-length* limit-p nil)
+   (*print-level* limit-p nil)
+   (*print-lines* limit-p nil)
+   (*print-miser-width* limit-p nil)
+   (*print-right-margin* limit-p nil)
+   (*print-pprint-dispatch* si::pprint-dispatch-table-p (copy-pprint-dispatch nil))
+   (*readtable* readtablep (copy-readtable nil))
+   (*read-default-float-format* float-format-p 'single-float)))
+
+(defun settle-streams ()
+  (unless (open-stream-p *stdin*)
+    (setf *stdin* (make-concatenated-stream)))
+  (unless (and (open-stream-p *terminal*) (open-stream-p *query*) (open-stream-p *debug*))
+    (make-terminals))
+  (setf *standard-input* *stdin*
+        *standard-output* *stdout*
+        *error-output* *stderr*
+        *trace-output* *stderr*
+        *terminal-io* *terminal*
+        *query-io* *query*
+        *debug-io* *debug*))
+
+(defun make-terminals ()
+  (setf *terminal* (make-two-way-stream *stdin* *stdout*)
+        *query* (make-two-way-stream *stdin* *stdout*)
+        *debug* (make-two-way-stream *stdin* *stderr*)))
+
+(defun settle ()
+  "Called by C before each evaluation."
+  (setf si::*handler-clusters* *warning-handlers*
+        si::*restart-clusters* nil
+        ext:*invoke-debugger-hook* #'stop
+        *break-on-signals* nil
+        *read-suppress* nil)
+  (settle-variables
+   (*read-base* radix-p 10)
+   (*random-state* random-state-p (make-random-state t))
+   (*gensym-counter* (lambda (value) (typep value '(integer 0))) 1)
+   (*macroexpand-hook* callable-p #'funcall)
+   (*features* listp nil)
+   (*default-pathname-defaults* pathnamep (pathname "/")))
+  (settle-printer)
+  (settle-streams))
+
+(defun note-warning (warning)
+  "Every warning that user code does not handle: kept for the answer and muffled."
+  (let ((restart (find-restart 'muffle-warning warning)))
+    (when restart ; else it was only signalled
+      (let ((si::*handler-clusters* *warning-handlers*)) ; for warnings of a printing method
+        (keep-warning warning))
+      (invoke-restart restart))))
+
+(defun resolve-package (name)
+  "The package of a call's `package` argument."
+  (or (find-package name)
+      (find-package (string-upcase name))
+      (error 'unknown-package :package name)))
+
+(defun install ()
+  "Called by C once, in the zygote."
+  (ext:install-bytecodes-compiler)
+  (setf (fdefinition 'si::default-debugger) (lambda (condition) (stop condition nil))
+        (fdefinition 'si::search-help-file) #'search-help
+        *warning-handlers* (list (list (cons 'warning #'note-warning)))
+        *stdin* (make-concatenated-stream))
+  (make-terminals)
+  (settle))
+
+(defun search-help (name file)
+  "In the place of ECL's own, which opens the file."
+  (declare (ignore file))
+  (let* ((key (with-standard-io-syntax
+                (let ((si::*print-package* (find-package "COMMON-LISP")))
+                  (write-to-string name :pretty nil :readably nil :escape t))))
+         (text (help-text (coerce key 'base-string))))
+    (when text
+      (with-standard-io-syntax
+        (let ((*package* (find-package "COMMON-LISP")))
+          (read-from-string text))))))
