@@ -20,7 +20,7 @@ static struct policy_answer killing(const char *name, const char *reason) {
     return (struct policy_answer){.verdict = POLICY_KILL, .name = name, .reason = reason};
 }
 
-struct policy_answer policy_judge(const struct seccomp_data *call) {
+struct policy_answer policy_judge(const struct seccomp_data *call, pid_t pid) {
     if (call->arch != seccomp_arch_native())
         return killing(unknown, "a call of another architecture");
     if (!row_of(call->nr))
@@ -28,7 +28,7 @@ struct policy_answer policy_judge(const struct seccomp_data *call) {
     size_t count;
     const struct policy_row *rows = policy_rows(&count);
     for (size_t i = 0; i < count; i++)
-        if (rows[i].number == call->nr && policy_row_fits(&rows[i], call, 0))
+        if (rows[i].number == call->nr && policy_row_fits(&rows[i], call, pid))
             return (struct policy_answer){.verdict = rows[i].verdict,
                                           .error = rows[i].error,
                                           .name = rows[i].name,

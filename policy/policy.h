@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* What one system call gets. The order is that of severity. */
 enum policy_verdict {
@@ -53,8 +54,10 @@ bool policy_enter(const struct policy_program *program, const struct policy_limi
                   int *listener, struct error *error);
 bool policy_seal(const struct policy_program *program, struct error *error);
 
-/* The supervisor's decision on one notified call, from the same table the filter was made of. */
-struct policy_answer policy_judge(const struct seccomp_data *call);
+/* The supervisor's decision on one call notified for process PID (as the kernel names it, 0: not
+ * known), from the same table the filter was made of. ALLOW comes for what only a look at PID can
+ * tell: a fork that signals itself by its own number. */
+struct policy_answer policy_judge(const struct seccomp_data *call, pid_t pid);
 
 /* The name of a system call of this architecture, "unknown" when there is none. */
 const char *policy_call_name(int number);

@@ -95,7 +95,7 @@ static void answer(int listener) {
     struct seccomp_notif notification = {0};
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &notification))
         return;
-    struct policy_answer judged = policy_judge(&notification.data);
+    struct policy_answer judged = policy_judge(&notification.data, 0);
     struct seccomp_notif_resp response = {
         .id = notification.id, .val = -1, .error = -(judged.error ? judged.error : EPERM)};
     ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response);

@@ -48,7 +48,8 @@ static void tell_loss(struct session *session, struct evaluation *evaluation) {
         return;
     memmove(result->warnings + 1, result->warnings,
             result->warning_count * sizeof *result->warnings);
-    result->warnings[0] = (struct span){(const unsigned char *)session->loss, strlen(session->loss)};
+    result->warnings[0] =
+        (struct span){(const unsigned char *)session->loss, strlen(session->loss)};
     result->warning_count++;
 }
 
@@ -81,9 +82,9 @@ static void describe(const struct call *call, struct evaluation *evaluation,
     const struct session *session = call->session;
     if (!outcome_table[call->outcome].ends_process || session->all->one_shot)
         return;
-    append_cause(evaluation,
-                 !state_lost     ? "The session is as it was before the call."
-                 : session->head ? "The session is back at an earlier state; the effects of the "
+    append_cause(evaluation, !state_lost ? "The session is as it was before the call."
+                             : session->head
+                                 ? "The session is back at an earlier state; the effects of the "
                                    "calls since are lost."
                                  : "The state of the session is lost; it starts afresh.");
 }

@@ -36,7 +36,7 @@ struct evaluation {
     int64_t limit_bytes;
     int64_t timeout_ms; /* the call's limit */
     int64_t elapsed_ms;
-    bool state_lost; /* the session could not be put back to where it was before the call */
+    bool state_lost;     /* the session could not be put back to where it was before the call */
     const char *session; /* its name */
 };
 

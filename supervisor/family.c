@@ -105,22 +105,22 @@ static void on_notified(void *context, uint32_t events) {
     const struct seccomp_notif *request = &notified.request;
     pid_t pid = (pid_t)request->pid;
     struct worker_process *worker = workers_find(family->workers, pid);
-    if (is_expected_clone(worker, &request->data)) {
+    struct policy_answer verdict = policy_judge(&request->data, pid);
+    bool clone = is_expected_clone(worker, &request->data);
+    if (clone)
         worker->clone_expected = false;
+    if (clone || verdict.verdict == POLICY_ALLOW)
+        /* Lawful only for calls whose arguments are all in registers. */
         answer(family, request->id, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE);
-        return;
-    }
-    struct policy_answer verdict = policy_judge(&request->data);
-    if (verdict.verdict == POLICY_KILL || (worker && worker->refusals >= REFUSALS_MAX))
+    else if (verdict.verdict == POLICY_KILL || (worker && worker->refusals >= REFUSALS_MAX))
         violation(family, worker, pid, verdict.name);
     else
         refuse(family, worker, request->id, &verdict);
 }
 
 bool family_listen(struct family *family, int listener) {
-    if (family->listener >= 0 ||
-        !loop_watch_add(family->workers->loop, &family->watch, listener, EPOLLIN, on_notified,
-                        family, NULL))
+    if (family->listener >= 0 || !loop_watch_add(family->workers->loop, &family->watch, listener,
+                                                 EPOLLIN, on_notified, family, NULL))
         return false;
     family->listener = listener;
     return true;

@@ -358,8 +358,12 @@ static bool find_worker(struct pool *pool, struct error *error) {
 
 bool pool_open(struct pool *pool, struct loop *loop, struct log *log,
                const struct settings *settings, struct error *error) {
-    *pool = (struct pool){
-        .loop = loop, .log = log, .settings = settings, .zygote_channel = -1, .zygote_stderr = -1};
+    *pool = (struct pool){.loop = loop,
+                          .log = log,
+                          .settings = settings,
+                          .workers = {.loop = loop, .log = log},
+                          .zygote_channel = -1,
+                          .zygote_stderr = -1};
     return find_worker(pool, error);
 }
 

@@ -235,9 +235,10 @@ static void run_rollback(struct session *session) {
     struct call *call = take_running(session);
     size_t length = history_length(session);
     if ((uint64_t)call->steps > length) {
-        call_decide(call, OUTCOME_REFUSED,
-                    "Session %s can be rolled back by at most %zu calls now (session.history %lld).",
-                    session->name, length, (long long)session->all->settings->session_history);
+        call_decide(
+            call, OUTCOME_REFUSED,
+            "Session %s can be rolled back by at most %zu calls now (session.history %lld).",
+            session->name, length, (long long)session->all->settings->session_history);
     } else {
         history_return(session, session->number - (uint64_t)call->steps);
         call_decide(call, OUTCOME_VALUE,

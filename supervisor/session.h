@@ -57,9 +57,9 @@ struct sessions {
 struct session_facts {
     const char *name;
     int64_t age_s, idle_s;
-    uint64_t number;       /* of the present state: calls kept */
-    size_t history;        /* how many calls can be rolled back */
-    size_t memory_bytes;   /* of all its processes together, shared pages counted in proportion */
+    uint64_t number;     /* of the present state: calls kept */
+    size_t history;      /* how many calls can be rolled back */
+    size_t memory_bytes; /* of all its processes together, shared pages counted in proportion */
     bool memory_is_proportional; /* false: the kernel told only resident sizes */
     bool busy;
 };

@@ -41,8 +41,8 @@ bool tool_string(struct json_object *arguments, const char *name, struct span *s
     return true;
 }
 
-bool tool_integer(struct json_object *arguments, const char *name, int64_t minimum,
-                  int64_t maximum, int64_t *number) {
+bool tool_integer(struct json_object *arguments, const char *name, int64_t minimum, int64_t maximum,
+                  int64_t *number) {
     struct json_object *value;
     if (!json_object_object_get_ex(arguments, name, &value))
         return true;
@@ -98,8 +98,8 @@ static void append_meta(struct buffer *out, const struct evaluation *evaluation,
         buffer_append_text(out, ",\"stderr\":");
         append_captured(out, evaluation->error_output, shown_chars);
     }
-    buffer_append_format(out, ",\"elapsedMs\":%lld,\"session\":",
-                         (long long)evaluation->elapsed_ms);
+    buffer_append_format(out,
+                         ",\"elapsedMs\":%lld,\"session\":", (long long)evaluation->elapsed_ms);
     json_write_string(out, evaluation->session);
     buffer_append_text(out, "}");
 }

@@ -19,8 +19,8 @@ struct tool_argument {
     const char *type; /* JSON Schema: "string", "number", "integer" */
     const char *description;
     bool required;
-    double minimum;           /* numbers; exclusive for "number" */
-    size_t maximum_setting;   /* numbers: offset in struct settings of the maximum, 0: none */
+    double minimum;         /* numbers; exclusive for "number" */
+    size_t maximum_setting; /* numbers: offset in struct settings of the maximum, 0: none */
 };
 
 struct tool {
@@ -40,11 +40,12 @@ void tool_refuse(struct request *request, const char *type, const char *message)
 /* -32602 for the argument NAME. */
 void tool_invalid_params(struct request *request, const char *name, const char *message);
 
-/* A string argument into *span; an absent one leaves it alone. False when it is there and is none. */
+/* A string argument into *span; an absent one leaves it alone. False when it is there and is none.
+ */
 bool tool_string(struct json_object *arguments, const char *name, struct span *span);
 /* A whole number likewise, within MINIMUM and MAXIMUM. */
-bool tool_integer(struct json_object *arguments, const char *name, int64_t minimum,
-                  int64_t maximum, int64_t *number);
+bool tool_integer(struct json_object *arguments, const char *name, int64_t minimum, int64_t maximum,
+                  int64_t *number);
 
 /* The session that the argument NAME names, the connection's own without it. NULL when there is
  * none: the request has been answered then. */

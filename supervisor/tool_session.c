@@ -7,8 +7,10 @@
 #include <string.h>
 
 #define SESSION_ARGUMENT                                                                           \
-    {.name = "session", .type = "string",                                                          \
-     .description = "The session; without it the connection's own."}
+    {                                                                                              \
+        .name = "session", .type = "string",                                                       \
+        .description = "The session; without it the connection's own."                             \
+    }
 
 static const struct tool_argument session_only[] = {SESSION_ARGUMENT};
 

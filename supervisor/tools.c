@@ -10,8 +10,8 @@
 #include <string.h>
 
 static const struct tool *const tools[] = {
-    &tool_close_session,   &tool_evaluate_lisp,    &tool_list_sessions,
-    &tool_open_session,    &tool_reset_session,    &tool_rollback_session,
+    &tool_close_session, &tool_evaluate_lisp, &tool_list_sessions,
+    &tool_open_session,  &tool_reset_session, &tool_rollback_session,
 };
 
 enum { TOOL_COUNT = sizeof tools / sizeof *tools };
@@ -61,13 +61,12 @@ static void append_description(struct buffer *out, const struct tool *tool,
     cleanup_buffer struct buffer text = buffer_make(4096);
     buffer_append_text(&text, tool->description);
     if (tool == &tool_evaluate_lisp)
-        buffer_append_format(&text,
-                             " Limits: %lld s a call unless `timeout` says otherwise (at most %lld "
-                             "s), %lld MiB of memory, %lld bytes of output.",
-                             (long long)settings->call_timeout_s,
-                             (long long)settings->call_timeout_max_s,
-                             (long long)settings->session_memory_mb,
-                             (long long)settings->output_max_bytes);
+        buffer_append_format(
+            &text,
+            " Limits: %lld s a call unless `timeout` says otherwise (at most %lld "
+            "s), %lld MiB of memory, %lld bytes of output.",
+            (long long)settings->call_timeout_s, (long long)settings->call_timeout_max_s,
+            (long long)settings->session_memory_mb, (long long)settings->output_max_bytes);
     json_write_bytes(out, text.data, text.length);
 }
 

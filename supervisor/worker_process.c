@@ -258,8 +258,8 @@ static bool take_ancillary(struct worker_process *worker, struct msghdr *message
 /* As recv, and proves the sender. Room for one descriptor: the kernel drops the others. */
 static ssize_t receive(struct worker_process *worker, void *bytes, size_t size, bool *proven) {
     struct iovec part = {.iov_base = bytes, .iov_len = size};
-    _Alignas(struct cmsghdr) char
-        control[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
+    _Alignas(
+        struct cmsghdr) char control[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
     struct msghdr message = {.msg_iov = &part,
                              .msg_iovlen = 1,
                              .msg_control = control,
@@ -356,8 +356,7 @@ struct worker_process *worker_fork(struct worker_process *parent,
         return NULL;
     if (outputs)
         memcpy(descriptors + 1, outputs, 2 * sizeof *outputs);
-    bool sent =
-        frame_send(parent->channel, &header, NULL, descriptors, outputs ? 3 : 1, error);
+    bool sent = frame_send(parent->channel, &header, NULL, descriptors, outputs ? 3 : 1, error);
     close(descriptors[0]);
     if (!sent) {
         worker_destroy(child);

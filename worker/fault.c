@@ -19,7 +19,7 @@ enum {
 
 static unsigned char handler_stack[HANDLER_STACK_BYTES];
 static struct sigaction ecl_trap; /* ECL's handler of SIGFPE */
-static sigset_t lisp_mask; /* the signals blocked while Lisp runs: none of ours */
+static sigset_t lisp_mask;        /* the signals blocked while Lisp runs: none of ours */
 static size_t stack_bytes;
 
 /* What ECL's stacks allow before any overflow. */
@@ -101,7 +101,8 @@ bool fault_install(size_t size, struct error *error) {
     struct sigaction aborted = {.sa_handler = on_abort, .sa_flags = (int)SA_RESETHAND | SA_NODEFER};
     struct sigaction last_words = {.sa_handler = on_last_words};
     return install(SIGSEGV, &fault, error) && install(SIGBUS, &fault, error) &&
-           sigaction(SIGFPE, &trap, NULL) == 0 && install(SIGABRT, &aborted, error) && install(OUTPUT_LAST_WORDS, &last_words, error) &&
+           sigaction(SIGFPE, &trap, NULL) == 0 && install(SIGABRT, &aborted, error) &&
+           install(OUTPUT_LAST_WORDS, &last_words, error) &&
            sigprocmask(SIG_SETMASK, &lisp_mask, NULL) == 0;
 }
 

@@ -14,11 +14,7 @@
 
 /* The layout of a cdb: 256 pairs (where a hash table is, how many slots it has), the records (key
  * length, value length, key, value), the tables of pairs (hash, where the record is). */
-enum {
-    PAIR_BYTES = 8,
-    TABLES = 256,
-    HASH_START = 5381
-};
+enum { PAIR_BYTES = 8, TABLES = 256, HASH_START = 5381 };
 
 static struct span file;
 
@@ -98,8 +94,7 @@ static struct span look_up(struct span key) {
 cl_object help_text(cl_object key) {
     if (ecl_t_of(key) != t_base_string)
         return ECL_NIL;
-    struct span value =
-        look_up((struct span){key->base_string.self, key->base_string.fillp});
+    struct span value = look_up((struct span){key->base_string.self, key->base_string.fillp});
     if (!value.bytes || !utf8_is_valid(value.bytes, value.length))
         return ECL_NIL;
     return source_string(value);

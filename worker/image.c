@@ -15,6 +15,7 @@
 #include <gc/gc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -23,9 +24,11 @@
 void eclave_lisp_init(cl_object block);
 
 enum {
-    STACK_BYTES = 16 << 20,       /* of the C stack; ECL's own default is what the shell has set */
-    HEAP_SAFETY_BYTES = 4 << 20,  /* more heap for the handlers of an exhaustion */
-    UNMAP_PASSES = 3              /* the collector gives memory back only after a few */
+    STACK_BYTES = 16 << 20,      /* of the C stack; ECL's own default is what the shell has set */
+    HEAP_SAFETY_BYTES = 4 << 20, /* more heap for the handlers of an exhaustion */
+    UNMAP_PASSES = 3,            /* the collector gives memory back only after a few */
+    SETTLE_BYTES = 16 << 20,     /* of growth since the last time, before settling pays */
+    SETTLE_PATIENCE_MAX = 64     /* forks between two looks at a large heap */
 };
 
 /* ECL offers to grow the stack when the hard limit allows it, by a system call that a worker does
@@ -153,18 +156,33 @@ static size_t count_threads(void) {
     return count;
 }
 
+/* The last settling: what the mapped heap was then and at boot, and when to look again. */
+static struct {
+    size_t bytes, at_boot;
+    unsigned forks, patience;
+} settled;
+
+/* Without what was given back to the kernel. */
+static size_t mapped_heap(void) {
+    return GC_get_heap_size();
+}
+
 bool image_boot(const struct worker_configuration *configuration, struct error *error) {
     if (!limit_stack(error))
         return false;
     keep_time_zone();
-    atexit(output_flush); /* before ECL's own, which runs the exit hooks of user code, so after it */
+    atexit(
+        output_flush); /* before ECL's own, which runs the exit hooks of user code, so after it */
     boot_ecl(configuration);
     if (!fault_install(stack_bytes(), error) || !set_up_runtime(error))
         return false;
     warm_up(configuration);
     size_t threads = count_threads();
     if (threads != 1)
-        return error_set(error, 0, "the image has %zu threads and cannot be forked safely", threads);
+        return error_set(error, 0, "the image has %zu threads and cannot be forked safely",
+                         threads);
+    settled.bytes = settled.at_boot = mapped_heap();
+    settled.patience = 1;
     return true;
 }
 
@@ -177,6 +195,12 @@ void image_become_worker(void) {
              ecl_make_random_state(ecl_make_fixnum((cl_fixnum)seed)));
 }
 
+/* The collector counts what it has given back against its limit, and cannot always join the pieces
+ * for something large. */
+static void limit_heap(uint64_t bytes) {
+    GC_set_max_heap_size((GC_word)(bytes + GC_get_unmapped_bytes()));
+}
+
 void image_recover(const struct worker_configuration *configuration) {
     fault_reset_stacks();
     if (cl_core.max_heap_size == configuration->memory_bytes)
@@ -184,5 +208,42 @@ void image_recover(const struct worker_configuration *configuration) {
     for (size_t i = 0; i < UNMAP_PASSES; i++)
         GC_gcollect_and_unmap();
     cl_core.max_heap_size = configuration->memory_bytes;
-    GC_set_max_heap_size((GC_word)configuration->memory_bytes);
+    limit_heap(configuration->memory_bytes);
+}
+
+/* The part of the stack below this frame that some deep recursion has touched. */
+static void give_back_stack(void) {
+    enum { KEPT_BYTES = 128 << 10, PAGE_BYTES = 4096 };
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0) - KEPT_BYTES;
+    uintptr_t bottom = (uintptr_t)ecl_process_env()->cs_org - stack_bytes() + KEPT_BYTES;
+    here &= ~(uintptr_t)(PAGE_BYTES - 1);
+    bottom &= ~(uintptr_t)(PAGE_BYTES - 1);
+    if (bottom < here)
+        madvise((void *)bottom, here - bottom, MADV_DONTNEED); /* the rest of it is not mapped */
+}
+
+/* Settling pays when the heap has grown. A large heap that has not may have been dropped since,
+ * which only a collection can tell: that is tried again after one call, two, four and so on. */
+static bool settling_pays(void) {
+    size_t mapped = mapped_heap();
+    if (mapped > settled.bytes + settled.bytes / 4 + SETTLE_BYTES)
+        return true;
+    return mapped > settled.at_boot + SETTLE_BYTES && ++settled.forks >= settled.patience;
+}
+
+void image_settle(void) {
+    give_back_stack();
+    if (!settling_pays())
+        return;
+    size_t before = mapped_heap();
+    for (size_t i = 0; i < UNMAP_PASSES; i++)
+        GC_gcollect_and_unmap();
+    settled.bytes = mapped_heap();
+    settled.forks = 0;
+    bool paid = settled.bytes < before - before / 4;
+    if (paid)
+        settled.patience = 1;
+    else if (settled.patience < SETTLE_PATIENCE_MAX)
+        settled.patience *= 2;
+    limit_heap((uint64_t)cl_core.max_heap_size);
 }

@@ -17,4 +17,8 @@ void image_become_worker(void);
  * memory back when the heap was exhausted. */
 void image_recover(const struct worker_configuration *configuration);
 
+/* Before a fork: gives back to the kernel what a large evaluation has left, when there is enough of
+ * it to pay. A fork costs its page tables, and what it touches later is copied. */
+void image_settle(void);
+
 #endif

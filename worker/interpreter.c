@@ -27,7 +27,8 @@ static const struct ecl_stack_frame *call_of(const struct ecl_ihs_frame *record)
 static bool is_plausible(const struct ecl_stack_frame *call) {
     const cl_env_ptr env = ecl_process_env();
     return call->t == t_frame && call->env == env && call->base >= env->stack &&
-           call->base <= env->stack_limit && call->size <= (cl_index)(env->stack_limit - call->base);
+           call->base <= env->stack_limit &&
+           call->size <= (cl_index)(env->stack_limit - call->base);
 }
 
 void interpreter_last_call(const struct ecl_ihs_frame *record, struct interpreter_call *call) {

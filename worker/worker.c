@@ -10,16 +10,22 @@
 #include "worker/output.h"
 
 #include <ecl/ecl.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
     CHANNEL = 3,
     EXIT_FAILED = 70,
-    /* Address space beyond the heap's own limit: the program, its stack, the collector's tables, a
-     * heap that grows while the exhaustion of the last one is handled. Lisp's limit comes first. */
+    /* Address space: the program, its stack, the collector's tables, and the heap several times
+     * over, because what is given back stays reserved. Lisp's limit on memory in use comes first,
+     * the supervisor's look at the resident size second. */
     ADDRESS_SPACE_MARGIN = 512 << 20,
+    ADDRESS_SPACE_HEAPS = 4,
     REPLY_KEPT_BYTES = 1 << 20
 };
 
@@ -49,9 +55,10 @@ static bool take_descriptors(const struct worker_descriptors *descriptors) {
 
 static void confine(const struct worker_configuration *configuration,
                     const struct policy_program *program) {
-    struct policy_limits limits = {
-        .address_space_bytes = configuration->memory_bytes + ADDRESS_SPACE_MARGIN,
-        .user = configuration->user};
+    struct policy_limits limits = {.address_space_bytes =
+                                       ADDRESS_SPACE_HEAPS * configuration->memory_bytes +
+                                       ADDRESS_SPACE_MARGIN,
+                                   .user = configuration->user};
     struct error error = {0};
     int listener = -1;
     if (!policy_enter(program, &limits, &listener, &error))
@@ -65,8 +72,18 @@ static void confine(const struct worker_configuration *configuration,
         fail(error.text);
 }
 
+/* A frame as it came, with the descriptors that came with it, which stay the caller's. */
+struct received {
+    struct frame_header header;
+    unsigned char *payload;
+    int descriptors[FRAME_DESCRIPTORS_MAX];
+    size_t count;
+};
+
 /* What each frame does; only these may come. */
-static void on_evaluate(const struct frame_header *header, const unsigned char *payload) {
+static void on_evaluate(const struct received *frame) {
+    const struct frame_header *header = &frame->header;
+    const unsigned char *payload = frame->payload;
     struct evaluate_message message;
     if (!evaluate_message_decode(payload, header->length, &message))
         fail("a malformed evaluate frame");
@@ -76,9 +93,8 @@ static void on_evaluate(const struct frame_header *header, const unsigned char *
     worker.reply.failed = false;
     if (!answer_encode(&worker.answer, &worker.reply))
         fail("no memory for an answer");
-    struct frame_header reply = {.type = FRAME_RESULT,
-                                 .call = header->call,
-                                 .length = (uint32_t)worker.reply.length};
+    struct frame_header reply = {
+        .type = FRAME_RESULT, .call = header->call, .length = (uint32_t)worker.reply.length};
     if (!frame_send(CHANNEL, &reply, worker.reply.data, NULL, 0, NULL))
         _exit(EXIT_FAILED);
     worker.reply.length = 0;
@@ -87,17 +103,47 @@ static void on_evaluate(const struct frame_header *header, const unsigned char *
     image_recover(worker.configuration);
 }
 
+/* In the fork: its own channel, and for another session its own outputs, in the usual places. The
+ * death signal is not inherited. */
+static void begin_as_fork(const struct received *frame) {
+    bool taken =
+        prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && dup2(frame->descriptors[0], CHANNEL) >= 0 &&
+        (frame->count < FRAME_DESCRIPTORS_MAX || (dup2(frame->descriptors[1], STDOUT_FILENO) >= 0 &&
+                                                  dup2(frame->descriptors[2], STDERR_FILENO) >= 0));
+    struct frame_header ready = {.type = FRAME_READY};
+    if (!taken || !frame_send(CHANNEL, &ready, NULL, NULL, 0, NULL))
+        _exit(EXIT_FAILED);
+}
+
+/* A copy of this world: a checkpoint, or the beginning of another session. The supervisor is its
+ * parent, and lets this one clone through the filter. */
+static void on_fork(const struct received *frame) {
+    if (frame->count != 1 && frame->count != FRAME_DESCRIPTORS_MAX)
+        fail("a malformed fork frame");
+    image_settle();
+    long pid = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+    if (pid == 0) {
+        begin_as_fork(frame);
+    } else if (pid < 0) {
+        static const char text[] = "the kernel refused the fork";
+        struct frame_header failed = {.type = FRAME_FAILED, .length = sizeof text - 1};
+        if (!frame_send(CHANNEL, &failed, text, NULL, 0, NULL))
+            _exit(EXIT_FAILED);
+    }
+}
+
 static const struct {
     enum frame_type type;
-    void (*handle)(const struct frame_header *header, const unsigned char *payload);
+    void (*handle)(const struct received *frame);
 } frames[] = {
     {FRAME_EVALUATE, on_evaluate},
+    {FRAME_FORK, on_fork},
 };
 
-static void handle(const struct frame_header *header, const unsigned char *payload) {
+static void handle(const struct received *frame) {
     for (size_t i = 0; i < sizeof frames / sizeof *frames; i++)
-        if (frames[i].type == header->type) {
-            frames[i].handle(header, payload);
+        if (frames[i].type == frame->header.type) {
+            frames[i].handle(frame);
             return;
         }
     fail("a frame that a worker does not take");
@@ -107,15 +153,15 @@ static void serve(void) __attribute__((noreturn));
 
 static void serve(void) {
     for (;;) {
-        struct frame_header header;
-        unsigned char *payload;
-        int descriptors[FRAME_DESCRIPTORS_MAX];
-        size_t count;
-        int got = frame_receive(CHANNEL, &header, &payload, descriptors, &count, NULL);
+        struct received frame;
+        int got = frame_receive(CHANNEL, &frame.header, &frame.payload, frame.descriptors,
+                                &frame.count, NULL);
         if (got <= 0)
             _exit(got == 0 ? 0 : EXIT_FAILED);
-        handle(&header, payload);
-        free(payload);
+        handle(&frame);
+        for (size_t i = 0; i < frame.count; i++)
+            close(frame.descriptors[i]);
+        free(frame.payload);
     }
 }
 

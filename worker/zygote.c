@@ -77,8 +77,8 @@ static bool serve_one(const struct zygote *zygote) {
     if (frame_receive(zygote->control, &header, &payload, descriptors, &count, NULL) <= 0)
         return false;
     free(payload);
-    bool good = header.type == FRAME_SPAWN && count == FRAME_DESCRIPTORS_MAX &&
-                spawn(zygote, descriptors);
+    bool good =
+        header.type == FRAME_SPAWN && count == FRAME_DESCRIPTORS_MAX && spawn(zygote, descriptors);
     for (size_t i = 0; i < count; i++)
         close(descriptors[i]);
     return good;

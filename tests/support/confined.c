@@ -100,7 +100,7 @@ static void judge(pid_t child, int listener, struct confined_end *end) {
     struct seccomp_notif notification = {0};
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &notification))
         return;
-    struct policy_answer answer = policy_judge(&notification.data);
+    struct policy_answer answer = policy_judge(&notification.data, (pid_t)notification.pid);
     struct seccomp_notif_resp response = {.id = notification.id, .val = -1, .error = -answer.error};
     if (answer.verdict != POLICY_REFUSE) {
         end->killed = true;

@@ -276,7 +276,7 @@ static void check_judge(void) {
         struct seccomp_data call = native_call((int)(next_random(&state) % NUMBERS));
         for (size_t j = 0; j < ARGUMENTS; j++)
             call.args[j] = words[next_random(&state) % (sizeof words / sizeof *words)];
-        struct policy_answer answer = policy_judge(&call);
+        struct policy_answer answer = policy_judge(&call, 0);
         uint32_t action =
             bpf_stricter(verdict_of(&calls, &call), verdict_of(&program->seal, &call));
         switch (action & SECCOMP_RET_ACTION_FULL) {

@@ -45,7 +45,7 @@ static struct policy_answer judge(int number, uint64_t first, uint64_t second, u
                                   uint64_t fourth) {
     struct seccomp_data call = {
         .nr = number, .arch = seccomp_arch_native(), .args = {first, second, third, fourth}};
-    return policy_judge(&call);
+    return policy_judge(&call, 0);
 }
 
 Test(table, allows_exactly_what_is_listed_here) {
@@ -182,6 +182,6 @@ Test(judge, kills_what_it_does_not_know) {
     cr_expect_eq(judge(-1, 0, 0, 0, 0).verdict, POLICY_KILL);
     cr_expect_str_eq(judge(9999, 0, 0, 0, 0).name, "unknown");
     struct seccomp_data call = {.nr = SYS_read, .arch = AUDIT_ARCH_I386};
-    cr_expect_eq(policy_judge(&call).verdict, POLICY_KILL);
-    cr_expect_str_eq(policy_judge(&call).name, "unknown");
+    cr_expect_eq(policy_judge(&call, 0).verdict, POLICY_KILL);
+    cr_expect_str_eq(policy_judge(&call, 0).name, "unknown");
 }
