@@ -613,10 +613,10 @@ static enum generate_kind choose_kind(struct random *random, unsigned kinds) {
     enum { WEIGHTS = sizeof weights / sizeof weights[0] };
     size_t total = 0;
     for (size_t i = 0; i < WEIGHTS; i++)
-        total += kinds & weights[i].kind ? weights[i].weight : 0;
+        total += (kinds & weights[i].kind) ? weights[i].weight : 0;
     size_t choice = random_below(random, total);
     for (size_t i = 0; i < WEIGHTS; i++) {
-        size_t weight = kinds & weights[i].kind ? weights[i].weight : 0;
+        size_t weight = (kinds & weights[i].kind) ? weights[i].weight : 0;
         if (choice < weight)
             return weights[i].kind;
         choice -= weight;
