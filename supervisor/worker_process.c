@@ -125,11 +125,12 @@ static bool open_stream(struct worker_process *worker, struct captured_stream *s
     if (pipe2(ends, O_CLOEXEC) != 0)
         return error_set(error, errno, "a pipe for %s", name);
     *write_end = ends[1];
-    *stream = (struct captured_stream){.worker = worker,
-                                       .name = name,
-                                       .fd = ends[0],
-                                       .limit = (size_t)limit,
-                                       .bytes = buffer_make((size_t)limit + 2 * READ_BYTES)};
+    *stream =
+        (struct captured_stream){.worker = worker,
+                                 .name = name,
+                                 .fd = ends[0],
+                                 .limit = (size_t)limit,
+                                 .bytes = buffer_make((size_t)limit + (size_t)2 * READ_BYTES)};
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
     return loop_watch_add(worker->loop, &stream->watch, ends[0], EPOLLIN, on_stream, stream, error);
 }

@@ -90,8 +90,8 @@ static void end_capture(struct capture *capture) {
     capture->sink.capacity = capture->buffer.capacity;
 }
 
-static bool keep_captured(struct answer *answer, struct answer_text *text,
-                          struct capture *capture, int style) {
+static bool keep_captured(struct answer *answer, struct answer_text *text, struct capture *capture,
+                          int style) {
     unsigned char *bytes = capture->sink.bytes;
     size_t length = capture->sink.length;
     if (style & ANSWER_TIDY)

@@ -35,27 +35,25 @@ static bool is_user_function(const struct ecl_ihs_frame *record) {
 
 /* From the point of the error out to the innermost interpreted code. */
 static const struct ecl_ihs_frame *take_error(struct backtrace *backtrace, cl_index base) {
-    const struct ecl_ihs_frame *inner = NULL;
     const struct ecl_ihs_frame *record = ecl_process_env()->ihs_top;
-    for (; record && record->index > base && !is_interpreted(record); record = record->next) {
+    for (; record && record->index > base && !is_interpreted(record); record = record->next)
         if (!backtrace->builtin)
             backtrace->builtin = builtin_name(record->function);
-        inner = record;
-    }
     if (!record || record->index <= base)
         return NULL;
+    backtrace->code = record;
     backtrace->trap = trapped.trap;
     if (trapped.trap.code) {
         backtrace->last_call = trapped.call;
     } else {
         interpreter_last_call(record, &backtrace->last_call);
-        backtrace->last_call_failed = inner && interpreter_signalled(record, inner);
+        backtrace->last_call_failed = interpreter_found_nothing(record, backtrace->debugger);
     }
     return record;
 }
 
-void backtrace_take(struct backtrace *backtrace, cl_index base) {
-    *backtrace = (struct backtrace){0};
+void backtrace_take(struct backtrace *backtrace, cl_index base, const void *debugger) {
+    *backtrace = (struct backtrace){.debugger = debugger};
     const struct ecl_ihs_frame *record = take_error(backtrace, base);
     trapped.trap.code = NULL;
     for (; record && record->index > base && backtrace->count < RESULT_FRAMES_MAX;

@@ -46,6 +46,13 @@ static void settle_package(void *argument) {
             cl_funcall(2, lisp.call.resolve_package, source_string(evaluation.message->package));
 }
 
+/* Without a package or a readtable not even the end of the source can be read. */
+static void settle_reader(cl_env_ptr env) {
+    if (ecl_t_of(ECL_SYM_VAL(env, lisp.readtable)) != t_readtable ||
+        ecl_t_of(ECL_SYM_VAL(env, lisp.package)) != t_package)
+        cl_funcall(1, lisp.call.settle);
+}
+
 static void run_forms(void *argument) {
     (void)argument;
     const cl_env_ptr env = ecl_process_env();
@@ -59,9 +66,11 @@ static void run_forms(void *argument) {
         if (form == end_of_source)
             return;
         evaluation.values[0] = si_eval_with_env(1, form);
-        evaluation.value_count = env->nvalues < RESULT_VALUES_MAX ? env->nvalues : RESULT_VALUES_MAX;
+        evaluation.value_count =
+            env->nvalues < RESULT_VALUES_MAX ? env->nvalues : RESULT_VALUES_MAX;
         for (size_t i = 1; i < evaluation.value_count; i++)
             evaluation.values[i] = env->values[i];
+        settle_reader(env);
     }
 }
 
@@ -87,8 +96,9 @@ static cl_object or_nil(cl_object object) {
 static cl_object list_arguments(const struct interpreter_call *call) {
     if (!call->known)
         return ECL_T;
-    cl_object list = ECL_NIL;
-    for (size_t i = call->count; i > 0; i--)
+    cl_object list = call->count > INTERPRETER_ARGUMENTS_MAX ? ecl_list1(lisp.unknown) : ECL_NIL;
+    size_t kept = call->count < INTERPRETER_ARGUMENTS_MAX ? call->count : INTERPRETER_ARGUMENTS_MAX;
+    for (size_t i = kept; i > 0; i--)
         list = ecl_cons(call->arguments[i - 1], list);
     return list;
 }
@@ -137,7 +147,8 @@ static void print_values(uint64_t value_max_chars) {
     for (size_t i = 0; i < evaluation.value_count; i++) {
         struct answer_text *text = &answer->values[i];
         cl_object *value = &evaluation.values[i];
-        if (!answer_write(answer, text, (size_t)value_max_chars, ANSWER_PLAIN, write_value, value) &&
+        if (!answer_write(answer, text, (size_t)value_max_chars, ANSWER_PLAIN, write_value,
+                          value) &&
             !answer_write(answer, text, ANSWER_TYPE_CHARS, ANSWER_TIDY, write_unprintable, value))
             answer_add(answer, text, "#<unprintable object>");
     }
@@ -164,10 +175,11 @@ static struct source_place place_of(size_t offset) {
 
 /* Says what the end of the source has cut off. */
 static void explain_end_of_source(void) {
-    static const char *const what[] = {
-        [SOURCE_LIST] = "the list",       [SOURCE_STRING] = "the string",
-        [SOURCE_SYMBOL] = "the symbol",   [SOURCE_COMMENT] = "the comment",
-        [SOURCE_DATUM] = "what is quoted"};
+    static const char *const what[] = {[SOURCE_LIST] = "the list",
+                                       [SOURCE_STRING] = "the string",
+                                       [SOURCE_SYMBOL] = "the symbol",
+                                       [SOURCE_COMMENT] = "the comment",
+                                       [SOURCE_DATUM] = "what is quoted"};
     struct answer *answer = evaluation.answer;
     struct span code = evaluation.message->code;
     size_t start = utf8_offset(code.bytes, code.length, (size_t)evaluation.form_start);
@@ -195,8 +207,7 @@ struct position_query {
 
 static void ask_position(void *argument) {
     struct position_query *query = argument;
-    query->answer =
-        cl_funcall(3, lisp.call.error_position, query->condition, evaluation.stream);
+    query->answer = cl_funcall(3, lisp.call.error_position, query->condition, evaluation.stream);
 }
 
 static void explain_condition(cl_object condition) {
@@ -226,7 +237,8 @@ static void add_frame(void (*write)(void *, cl_object), void *argument) {
     if (answer->frame_count == RESULT_FRAMES_MAX)
         return;
     struct answer_text *text = &answer->frames[answer->frame_count];
-    if (answer_write(answer, text, ANSWER_FRAME_CHARS, ANSWER_TIDY | ANSWER_LINE, write, argument) &&
+    if (answer_write(answer, text, ANSWER_FRAME_CHARS, ANSWER_TIDY | ANSWER_LINE, write,
+                     argument) &&
         text->length)
         answer->frame_count++;
 }

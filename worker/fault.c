@@ -19,7 +19,7 @@ enum {
 
 static unsigned char handler_stack[HANDLER_STACK_BYTES];
 static struct sigaction ecl_trap; /* ECL's handler of SIGFPE */
-static sigset_t lisp_mask; /* the signals blocked while Lisp runs: none of ours */
+static sigset_t lisp_mask;        /* the signals blocked while Lisp runs: none of ours */
 static size_t stack_bytes;
 
 /* What ECL's stacks allow before any overflow. */
@@ -46,6 +46,7 @@ static void on_trap(int number, siginfo_t *info, void *context) {
 static void die_of_fault(void) {
     output_last_words();
     volatile int *volatile nowhere = NULL;
+    // cppcheck-suppress nullPointer
     *nowhere = 0; // NOLINT(clang-analyzer-core.NullDereference)
     _exit(128 + SIGSEGV);
 }
@@ -75,6 +76,15 @@ static void on_last_words(int number) {
     _exit(0);
 }
 
+bool fault_start_clean(struct error *error) {
+    for (int number = 1; number <= SIGRTMAX; number++)
+        signal(number, number == SIGPIPE ? SIG_IGN : SIG_DFL); /* fails for those nobody can set */
+    sigset_t none;
+    sigemptyset(&none);
+    return sigprocmask(SIG_SETMASK, &none, NULL) == 0 ||
+           error_set(error, errno, "unblocking signals");
+}
+
 static bool install(int number, struct sigaction *action, struct error *error) {
     sigfillset(&action->sa_mask);
     sigdelset(&action->sa_mask, SIGABRT);
@@ -101,7 +111,8 @@ bool fault_install(size_t size, struct error *error) {
     struct sigaction aborted = {.sa_handler = on_abort, .sa_flags = (int)SA_RESETHAND | SA_NODEFER};
     struct sigaction last_words = {.sa_handler = on_last_words};
     return install(SIGSEGV, &fault, error) && install(SIGBUS, &fault, error) &&
-           sigaction(SIGFPE, &trap, NULL) == 0 && install(SIGABRT, &aborted, error) && install(OUTPUT_LAST_WORDS, &last_words, error) &&
+           sigaction(SIGFPE, &trap, NULL) == 0 && install(SIGABRT, &aborted, error) &&
+           install(OUTPUT_LAST_WORDS, &last_words, error) &&
            sigprocmask(SIG_SETMASK, &lisp_mask, NULL) == 0;
 }
 

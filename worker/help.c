@@ -14,11 +14,7 @@
 
 /* The layout of a cdb: 256 pairs (where a hash table is, how many slots it has), the records (key
  * length, value length, key, value), the tables of pairs (hash, where the record is). */
-enum {
-    PAIR_BYTES = 8,
-    TABLES = 256,
-    HASH_START = 5381
-};
+enum { PAIR_BYTES = 8, TABLES = 256, HASH_START = 5381 };
 
 static struct span file;
 
@@ -40,7 +36,7 @@ void help_open(void) {
         return;
     cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat status;
-    if (fd < 0 || fstat(fd, &status) != 0 || status.st_size < TABLES * PAIR_BYTES)
+    if (fd < 0 || fstat(fd, &status) != 0 || status.st_size < (off_t)TABLES * PAIR_BYTES)
         return;
     void *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (bytes != MAP_FAILED)
@@ -78,7 +74,7 @@ static struct span look_up(struct span key) {
     if (!file.length)
         return (struct span){0};
     uint32_t wanted = hash(key);
-    size_t table = (wanted % TABLES) * PAIR_BYTES;
+    size_t table = (size_t)(wanted % TABLES) * PAIR_BYTES;
     size_t start = word(table);
     size_t slots = word(table + sizeof(uint32_t));
     for (size_t i = 0; i < slots; i++) {
@@ -98,8 +94,7 @@ static struct span look_up(struct span key) {
 cl_object help_text(cl_object key) {
     if (ecl_t_of(key) != t_base_string)
         return ECL_NIL;
-    struct span value =
-        look_up((struct span){key->base_string.self, key->base_string.fillp});
+    struct span value = look_up((struct span){key->base_string.self, key->base_string.fillp});
     if (!value.bytes || !utf8_is_valid(value.bytes, value.length))
         return ECL_NIL;
     return source_string(value);

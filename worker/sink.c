@@ -6,10 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    CHARACTER_BYTES_MAX = 4,
-    TAB_WIDTH = 8
-};
+enum { CHARACTER_BYTES_MAX = 4, TAB_WIDTH = 8 };
 
 /* The stream's "buffer for FILE", which a stream that never uses its FILE has no other use for. */
 static struct sink *sink_of(cl_object stream) {

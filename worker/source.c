@@ -244,8 +244,7 @@ cl_object source_string(struct span source) {
         memcpy(string->base_string.self, source.bytes, source.length);
         return string;
     }
-    cl_object string =
-        ecl_alloc_simple_extended_string(utf8_count(source.bytes, source.length));
+    cl_object string = ecl_alloc_simple_extended_string(utf8_count(source.bytes, source.length));
     size_t at = 0;
     for (cl_index i = 0; at < source.length; i++) {
         size_t length = utf8_sequence_length(source.bytes + at, source.length - at);

@@ -49,9 +49,9 @@ static bool take_descriptors(const struct worker_descriptors *descriptors) {
 
 static void confine(const struct worker_configuration *configuration,
                     const struct policy_program *program) {
-    struct policy_limits limits = {
-        .address_space_bytes = configuration->memory_bytes + ADDRESS_SPACE_MARGIN,
-        .user = configuration->user};
+    struct policy_limits limits = {.address_space_bytes =
+                                       configuration->memory_bytes + ADDRESS_SPACE_MARGIN,
+                                   .user = configuration->user};
     struct error error = {0};
     int listener = -1;
     if (!policy_enter(program, &limits, &listener, &error))
@@ -76,9 +76,8 @@ static void on_evaluate(const struct frame_header *header, const unsigned char *
     worker.reply.failed = false;
     if (!answer_encode(&worker.answer, &worker.reply))
         fail("no memory for an answer");
-    struct frame_header reply = {.type = FRAME_RESULT,
-                                 .call = header->call,
-                                 .length = (uint32_t)worker.reply.length};
+    struct frame_header reply = {
+        .type = FRAME_RESULT, .call = header->call, .length = (uint32_t)worker.reply.length};
     if (!frame_send(CHANNEL, &reply, worker.reply.data, NULL, 0, NULL))
         _exit(EXIT_FAILED);
     worker.reply.length = 0;

@@ -77,8 +77,8 @@ static bool serve_one(const struct zygote *zygote) {
     if (frame_receive(zygote->control, &header, &payload, descriptors, &count, NULL) <= 0)
         return false;
     free(payload);
-    bool good = header.type == FRAME_SPAWN && count == FRAME_DESCRIPTORS_MAX &&
-                spawn(zygote, descriptors);
+    bool good =
+        header.type == FRAME_SPAWN && count == FRAME_DESCRIPTORS_MAX && spawn(zygote, descriptors);
     for (size_t i = 0; i < count; i++)
         close(descriptors[i]);
     return good;
@@ -87,6 +87,8 @@ static bool serve_one(const struct zygote *zygote) {
 int zygote_run(int control) {
     struct zygote zygote = {.control = control};
     struct error error = {0};
+    setsid(); /* an interrupt at the terminal is for the supervisor; a session leader has none left
+               */
     if (!boot(&zygote, &error)) {
         report(&zygote, FRAME_FAILED, error.text);
         return EXIT_FAILED;
