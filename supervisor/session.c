@@ -35,6 +35,7 @@ struct session {
     struct pool_waiter waiter;
     struct call *running; /* waiting for the worker, or on it */
     struct call *queue;
+    struct call *cancelled; /* before they ran; each is done in a moment */
     size_t queued, queued_bytes;
     struct loop_timer time_limit, memory_check;
     char loss[160]; /* the worker died between calls; told with the next answer */
@@ -91,6 +92,12 @@ static struct span captured(const struct captured_stream *stream) {
     return (struct span){stream->bytes.data, length};
 }
 
+static void free_call(struct session *session, struct call *call) {
+    loop_timer_stop(session->all->loop, &call->later);
+    buffer_free(&call->payload);
+    free(call);
+}
+
 /* Tells the caller how its call ended and frees the call. RESULT is NULL when the worker gave
  * none. */
 static void conclude(struct session *session, struct call *call, struct result_message *result,
@@ -118,9 +125,7 @@ static void conclude(struct session *session, struct call *call, struct result_m
     session->all->active--;
     call->done(call->context, &evaluation);
     session->loss[0] = 0;
-    loop_timer_stop(session->all->loop, &call->later);
-    buffer_free(&call->payload);
-    free(call);
+    free_call(session, call);
 }
 
 /* --- the running call --- */
@@ -327,26 +332,23 @@ struct call *session_submit(struct session *session, const struct call_request *
     return call;
 }
 
-static void on_cancelled_early(void *context) {
-    struct call *call = context;
-    struct session *session = call->session;
-    if (session->running == call)
-        session->running = NULL;
-    conclude(session, call, NULL, 0);
-    start_next(session);
-}
-
-/* Takes the call out of the queue. False when it is not there. */
-static bool unqueue(struct call *call) {
-    struct session *session = call->session;
-    for (struct call **link = &session->queue; *link; link = &(*link)->next)
+/* Takes the call out of a list. False when it is not there. */
+static bool unlink_call(struct call **list, const struct call *call) {
+    for (struct call **link = list; *link; link = &(*link)->next)
         if (*link == call) {
             *link = call->next;
-            session->queued--;
-            session->queued_bytes -= call->payload.length;
             return true;
         }
     return false;
+}
+
+static void on_cancelled_early(void *context) {
+    struct call *call = context;
+    struct session *session = call->session;
+    if (!unlink_call(&session->cancelled, call))
+        session->running = NULL;
+    conclude(session, call, NULL, 0);
+    start_next(session);
 }
 
 void call_cancel(struct call *call, const char *cause) {
@@ -358,8 +360,14 @@ void call_cancel(struct call *call, const char *cause) {
         worker_kill(session->worker);
         return;
     }
-    if (!unqueue(call))
+    if (unlink_call(&session->queue, call)) {
+        session->queued--;
+        session->queued_bytes -= call->payload.length;
+        call->next = session->cancelled;
+        session->cancelled = call;
+    } else {
         pool_withdraw(session->all->pool, &session->waiter);
+    }
     loop_timer_start(session->all->loop, &call->later, 0, on_cancelled_early, call);
 }
 
@@ -370,10 +378,22 @@ void sessions_open(struct sessions *sessions, struct loop *loop, struct log *log
     *sessions = (struct sessions){.loop = loop, .log = log, .settings = settings, .pool = pool};
 }
 
+static void free_calls(struct session *session, struct call *call) {
+    while (call) {
+        struct call *next = call->next;
+        free_call(session, call);
+        call = next;
+    }
+}
+
 void sessions_close(struct sessions *sessions) {
     while (sessions->first) {
         struct session *session = sessions->first;
         sessions->first = session->next;
+        if (session->running)
+            free_call(session, session->running);
+        free_calls(session, session->queue);
+        free_calls(session, session->cancelled);
         free(session);
     }
 }

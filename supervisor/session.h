@@ -37,7 +37,7 @@ struct sessions {
 
 void sessions_open(struct sessions *sessions, struct loop *loop, struct log *log,
                    const struct settings *settings, struct pool *pool);
-/* Forgets every session. All calls must be done. */
+/* Forgets every session, and calls that are not done: an output that is gone takes no answer. */
 void sessions_close(struct sessions *sessions);
 
 /* The session of that name, made when MAKE; NULL otherwise, or with no memory. */

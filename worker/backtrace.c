@@ -3,15 +3,14 @@
 #include "worker/backtrace.h"
 #include "worker/lisp.h"
 
-static struct {
+static struct trapped {
     struct backtrace_trap trap;
     struct interpreter_call call;
 } trapped; /* the last, until a backtrace takes it */
 
 void backtrace_note_trap(void) {
     const cl_env_ptr env = ecl_process_env();
-    trapped.trap = (struct backtrace_trap){.code = env->ihs_top->function};
-    trapped.call = (struct interpreter_call){0};
+    trapped = (struct trapped){.trap.code = env->ihs_top->function};
     /* A call whose arguments are on the stack does not note its function, and the reverse. */
     if (interpreter_is_calling(env->ihs_top))
         interpreter_last_call(env->ihs_top, &trapped.call);
@@ -55,7 +54,7 @@ static const struct ecl_ihs_frame *take_error(struct backtrace *backtrace, cl_in
 void backtrace_take(struct backtrace *backtrace, cl_index base, const void *debugger) {
     *backtrace = (struct backtrace){.debugger = debugger};
     const struct ecl_ihs_frame *record = take_error(backtrace, base);
-    trapped.trap.code = NULL;
+    trapped = (struct trapped){0};
     for (; record && record->index > base && backtrace->count < RESULT_FRAMES_MAX;
          record = record->next) {
         if (!is_interpreted(record) || !is_user_function(record))

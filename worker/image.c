@@ -167,8 +167,8 @@ bool image_boot(const struct worker_configuration *configuration, struct error *
     if (!fault_start_clean(error) || !limit_stack(error))
         return false;
     keep_time_zone();
-    atexit(
-        output_flush); /* before ECL's own, which runs the exit hooks of user code, so after it */
+    /* Registered before ECL's own, so it runs after it: exit hooks of user code may print. */
+    atexit(output_flush);
     boot_ecl(configuration);
     if (!fault_install(stack_bytes(), error) || !set_up_runtime(error))
         return false;

@@ -13,14 +13,6 @@ static struct client *start_spoiled(const char *fault, const char *count) {
     return client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
 }
 
-static void expect_corrupt_end(struct client *client) {
-    while (client_read_line_or_end(client, NULL))
-        ;
-    cr_assert_eq(client_wait(client), 2);
-    family_await_nobody(client);
-    client_free(client);
-}
-
 Test(corruption, a_spoiled_answer_is_replaced_by_an_error_with_its_id) {
     for (size_t i = 0; i < COUNT_OF(faults); i++) {
         struct client *client = start_spoiled(faults[i], "1");
@@ -49,7 +41,7 @@ Test(corruption, at_the_threshold_the_server_ends_with_status_2) {
         client_expect_error(client, PING("2"), -32603, "2");
         client_send_line(client, PING("3"));
         client_await_stderr(client, "exiting after 3 incidents within 60 s");
-        expect_corrupt_end(client);
+        family_expect_end(client, 2);
     }
 }
 
@@ -59,7 +51,7 @@ Test(corruption, the_threshold_can_be_set) {
     struct client *client = client_start_ready(
         &(struct client_options){.arguments = arguments, .environment = environment}, NULL);
     client_send_line(client, PING("1"));
-    expect_corrupt_end(client);
+    family_expect_end(client, 2);
 }
 
 Test(corruption, incidents_outside_the_window_do_not_count) {
@@ -82,7 +74,7 @@ Test(corruption, what_runs_is_ended_with_the_server) {
     struct client *client = start_spoiled("json", "3");
     client_evaluate_send(client, "1", ENDLESS);
     client_send_line(client, PING("2") "\n" PING("3") "\n" PING("4"));
-    expect_corrupt_end(client);
+    family_expect_end(client, 2);
 }
 
 /* The server under a shell that has redirected its stdout. */
@@ -95,24 +87,19 @@ Test(corruption, a_full_disk_ends_the_server_with_status_2) {
     struct client *client = start_redirected("exec \"$1\" >/dev/full");
     client_send_line(client, INITIALIZE("1", "\"2025-11-25\""));
     client_await_stderr(client, "No space left on device");
-    cr_assert_eq(client_wait(client), 2);
-    family_await_nobody(client);
-    client_free(client);
+    family_expect_end(client, 2);
 }
 
 Test(corruption, a_full_disk_at_the_end_of_input_ends_the_server_too) {
     struct client *client = start_redirected("exec \"$1\" --shutdown-grace-s 60 >/dev/full");
     client_send_line(client, INITIALIZE("1", "\"2025-11-25\"") "\n" EVALUATE("2", "1"));
     client_close_stdin(client);
-    cr_assert_eq(client_wait(client), 2);
-    family_await_nobody(client);
-    client_free(client);
+    family_expect_end(client, 2);
 }
 
 Test(corruption, a_full_disk_matters_only_once_there_is_something_to_write) {
     struct client *client = start_redirected("exec \"$1\" >/dev/full");
     client_send_line(client, NOTIFICATION("ping"));
     client_close_stdin(client);
-    cr_assert_eq(client_wait(client), 0);
-    client_free(client);
+    family_expect_end(client, 0);
 }

@@ -63,8 +63,7 @@ Test(descriptors, code_reads_the_end_of_its_input_and_never_the_next_message) {
 Test(descriptors, the_null_device_as_stdin_is_the_end_of_input) {
     struct client *client = client_start(&(struct client_options){.stdin_null = true});
     cr_assert_null(client_read_line_or_end(client, NULL));
-    cr_assert_eq(client_wait(client), 0);
-    client_free(client);
+    family_expect_end(client, 0);
 }
 
 Test(descriptors, a_socket_pair_serves_as_stdin_and_stdout) {
@@ -118,10 +117,7 @@ Test(descriptors, standard_streams_that_are_closed_do_no_harm) {
     };
     for (size_t i = 0; i < COUNT_OF(scripts); i++) {
         struct client *client = start_under_shell(scripts[i], false);
-        while (client_read_line_or_end(client, NULL))
-            ;
-        cr_assert_eq(client_wait(client), 0, "status of: %s", scripts[i]);
-        client_free(client);
+        family_expect_end(client, 0);
     }
 }
 
@@ -130,8 +126,7 @@ Test(descriptors, a_closed_stdout_swallows_the_answers) {
     client_send_line(client, INITIALIZE("1", "\"2025-11-25\"") "\n" PING("2"));
     client_close_stdin(client);
     cr_assert_null(client_read_line_or_end(client, NULL));
-    cr_assert_eq(client_wait(client), 0);
-    client_free(client);
+    family_expect_end(client, 0);
 }
 
 Test(descriptors, a_closed_stderr_takes_nothing_from_the_conversation) {
@@ -170,9 +165,7 @@ Test(descriptors, a_reader_that_closes_stdout_ends_the_server_at_the_next_answer
     client_busy_worker(client);
     client_close_stdout(client);
     client_send_line(client, PING("2"));
-    cr_assert_eq(client_wait(client), 0);
-    family_await_nobody(client);
-    client_free(client);
+    family_expect_end(client, 0);
 }
 
 Test(descriptors, a_reader_that_closes_stdout_in_the_middle_of_an_answer_ends_the_server) {
@@ -183,9 +176,7 @@ Test(descriptors, a_reader_that_closes_stdout_in_the_middle_of_an_answer_ends_th
     client_evaluate_send(client, "2", ENDLESS);
     client_busy_worker(client);
     client_close_stdout(client);
-    cr_assert_eq(client_wait(client), 0);
-    family_await_nobody(client);
-    client_free(client);
+    family_expect_end(client, 0);
 }
 
 Test(descriptors, a_server_whose_reader_is_slow_does_not_spin) {

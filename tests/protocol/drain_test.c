@@ -13,9 +13,7 @@ static struct client *start_with_grace(const char *seconds) {
 
 static void expect_end(struct client *client) {
     cr_assert_null(client_read_line_or_end(client, NULL));
-    cr_assert_eq(client_wait(client), 0);
-    family_await_nobody(client);
-    client_free(client);
+    family_expect_end(client, 0);
 }
 
 static void end_of_input(struct client *client) {
@@ -176,8 +174,7 @@ Test(drain, a_reader_that_never_comes_does_not_hold_the_server) {
     client_close_stdin(client);
     family_await_nobody(client);
     client_close_stdout(client);
-    cr_assert_eq(client_wait(client), 0);
-    client_free(client);
+    family_expect_end(client, 0);
 }
 
 Test(drain, an_ending_client_takes_everything_with_it_however_it_dies) {
@@ -185,7 +182,5 @@ Test(drain, an_ending_client_takes_everything_with_it_however_it_dies) {
     client_evaluate_send(client, "1", ENDLESS);
     client_busy_worker(client);
     client_kill(client, SIGKILL);
-    cr_assert_eq(client_wait(client), 128 + SIGKILL);
-    family_await_nobody(client);
-    client_free(client);
+    family_expect_end(client, 128 + SIGKILL);
 }

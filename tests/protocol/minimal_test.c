@@ -46,8 +46,7 @@ static void expect_minimal(struct client *client, const char *reason) {
     client_expect_result(client, REQUEST("8", "shutdown"), "8");
     client_expect_error(client, PING("9"), -32003, "9");
     client_expect_result(client, REQUEST("10", "exit"), "10");
-    cr_assert_eq(client_wait(client), 0);
-    client_free(client);
+    family_expect_end(client, 0);
 }
 
 Test(minimal, is_what_the_flag_asks_for) {

@@ -288,6 +288,95 @@ Test(worker, takes_source_that_nests_deeply) {
     driver_stop(&zygote);
 }
 
+/* A piece of text that is nearly Lisp; the same for the same seed. */
+static void make_garbage(unsigned seed, char *code, size_t size) {
+    static const char *const tokens[] = {"(",
+                                         ")",
+                                         "'",
+                                         "`",
+                                         ",",
+                                         ",@",
+                                         "#'",
+                                         "#(",
+                                         "#.",
+                                         "#:",
+                                         "#+",
+                                         "#|",
+                                         "|#",
+                                         "|",
+                                         "\"",
+                                         "\\",
+                                         ";",
+                                         "\n",
+                                         "1",
+                                         "-0.5",
+                                         "nil",
+                                         "t",
+                                         "x",
+                                         ":k",
+                                         "car",
+                                         "list",
+                                         "defun",
+                                         "lambda",
+                                         "let",
+                                         "error",
+                                         "warn",
+                                         "print",
+                                         "block",
+                                         "return",
+                                         "handler-case",
+                                         "loop for",
+                                         "quote",
+                                         "(list 1",
+                                         "(error",
+                                         "#1=",
+                                         "#1#",
+                                         "#\\",
+                                         "\303\251",
+                                         "throw",
+                                         "catch",
+                                         "progn",
+                                         "setq",
+                                         "*package*",
+                                         "(car",
+                                         "values",
+                                         "(format t",
+                                         "~a",
+                                         "unwind-protect",
+                                         "*",
+                                         "funcall",
+                                         "apply"};
+    size_t used = 0;
+    for (unsigned state = seed * 2654435761U + 1; used + 20 < size;
+         state = state * 1664525U + 1013904223U) {
+        const char *token = tokens[(state >> 16) % (sizeof tokens / sizeof *tokens)];
+        used += (size_t)snprintf(code + used, size - used, "%s%s", token, state >> 30 ? " " : "");
+        if ((state >> 8) % 24 == 0)
+            break;
+    }
+}
+
+Test(worker, answers_garbage, .timeout = 240) {
+    struct zygote_end zygote = start_zygote();
+    struct worker_end worker = spawn(&zygote);
+    for (unsigned seed = 0; seed < 3000; seed++) {
+        char code[400] = "";
+        make_garbage(seed, code, sizeof code);
+        struct call_end end;
+        driver_call(&worker, code, strlen(code), NULL, 2000, &end);
+        bool endless = end.kind == END_TIMEOUT;
+        cr_assert(end.kind == END_RESULT || endless, "end %d %d of seed %u: %s", end.kind,
+                  end.number, seed, code);
+        call_end_free(&end);
+        if (endless) {
+            driver_close(&worker);
+            worker = spawn(&zygote);
+        }
+    }
+    driver_close(&worker);
+    driver_stop(&zygote);
+}
+
 Test(worker, has_random_numbers_of_its_own) {
     struct zygote_end zygote = start_zygote();
     char first[64] = "";

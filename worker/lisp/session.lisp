@@ -100,8 +100,8 @@
       (error 'unknown-package :package name)))
 
 (defun handle-stack-overflow (continue datum arguments)
-  "In the place of ECL's own, which moves the stack that is being unwound (and then jumps to where it
-was), and offers to enlarge it."
+  "In the place of ECL's own, which offers to enlarge the stack, and moves it while it is unwound: a
+jump then goes to where it was."
   (declare (ignore continue))
   (unwind-protect (si::universal-error-handler nil datum arguments)
     (reset-stacks)))
