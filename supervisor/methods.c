@@ -195,8 +195,7 @@ static void handle_exit(struct server *server, struct request *request,
         request_error(request, RPC_EXIT_BEFORE_SHUTDOWN, "Shutdown not requested.");
         return;
     }
-    server->exit_request = request_keep(server, request);
-    sessions_cancel_all(&server->sessions, "The server is exiting.");
+    server->exit_request = request_keep(server, request); /* answered last */
     server_drain(server);
 }
 
@@ -262,10 +261,8 @@ static void handle_cancelled(struct server *server, struct json_object *params,
 static void handle_exit_notification(struct server *server, struct json_object *params,
                                      const struct json_shape *shape) {
     (void)params, (void)shape;
-    if (!server->shutting_down)
-        return;
-    sessions_cancel_all(&server->sessions, "The server is exiting.");
-    server_drain(server);
+    if (server->shutting_down)
+        server_drain(server);
 }
 
 static const struct notification notifications[] = {

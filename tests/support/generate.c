@@ -100,7 +100,8 @@ static void put_id(struct generator *generator, struct buffer *out) {
     }
 }
 
-static const char *const odd_ids[] = {"0", "-0", "\"\"", "\"0\"", "1", "\"1\""};
+/* Ids that put_id never makes. */
+static const char *const odd_ids[] = {"0", "-0", "\"\"", "\"0\""};
 
 static const char *const not_ids[] = {
     "null",  "true", "false", "1.5", "1e3",    "1.0",       "-0.0",
