@@ -99,12 +99,16 @@ static void judge(pid_t child, int listener, struct confined_end *end) {
         return;
     struct policy_answer answer = policy_judge(&notification.data, (pid_t)notification.pid);
     struct seccomp_notif_resp response = {.id = notification.id, .val = -1, .error = -answer.error};
-    if (answer.verdict != POLICY_REFUSE) {
+    if (answer.verdict == POLICY_ALLOW) {
+        response.error = 0;
+        response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+    }
+    if (answer.verdict == POLICY_KILL) {
         end->killed = true;
         end->killer = answer;
         kill(child, SIGKILL);
     } else if (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response) == 0) {
-        end->refused++;
+        end->refused += answer.verdict == POLICY_REFUSE;
     }
 }
 

@@ -170,6 +170,8 @@ static bool judge(const struct worker_end *worker, struct call_end *end) {
         fprintf(stderr, "refused: %s\n", answer.name);
     reply.response.id = notified.request.id;
     reply.response.error = -answer.error;
+    if (answer.verdict == POLICY_ALLOW)
+        reply.response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
     ioctl(worker->listener, SECCOMP_IOCTL_NOTIF_SEND, &reply.response);
     return false;
 }
