@@ -1,11 +1,12 @@
 /* Much at a time: ten thousand lines that are no requests, and one answer of ten megabytes. */
 #include "tests/bench/bench.h"
+#include "tests/bench/footprint.h"
 #include "tests/bench/server.h"
-#include "tests/support/process.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINES = 10000, ANSWER_BYTES = 10000000, KIB_PER_MIB = 1024 };
+enum { LINES = 10000, ANSWER_BYTES = 10000000 };
 
 /* What no server may take for a request; each has one answer. */
 static const char *const invalid_lines[] = {
@@ -56,7 +57,7 @@ static double exchange_invalid(struct server *server, const struct buffer *inval
         if (!line || !strstr(line, "\"error\":{"))
             return peer_fail(&server->peer, "no error, but %.200s", line ? line : "nothing"), -1;
     }
-    return server_ping(server) < 0 ? -1 : ms; /* so there was not one line more */
+    return server_ping(server) < 0 ? -1 : ms; /* it still serves */
 }
 
 static void measure_lines(struct bench *bench, struct bulk *bulk) {
@@ -84,7 +85,7 @@ static void add_answer(struct server *server, double ms, struct samples *times,
     if (server->peer.failed)
         return;
     samples_add(times, ms);
-    samples_add(peaks, (double)process_status(server->peer.pid, "VmHWM") / KIB_PER_MIB);
+    samples_add(peaks, footprint_resident_peak_mib(server->peer.pid));
 }
 
 static void measure_answer(struct bench *bench, struct bulk *bulk) {

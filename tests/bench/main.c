@@ -16,9 +16,8 @@ static const struct section {
     const char *name;
     void (*run)(struct bench *bench);
 } sections[] = {
-    {"memory", section_memory},         {"start", section_start},
-    {"round-trip", section_round_trip}, {"recovery", section_recovery},
-    {"bulk", section_bulk},             {"sessions", section_sessions},
+    {"memory", section_memory},     {"start", section_start}, {"round-trip", section_round_trip},
+    {"recovery", section_recovery}, {"bulk", section_bulk},   {"sessions", section_sessions},
 };
 
 enum { ROUNDS = 5, SECTION_COUNT = sizeof sections / sizeof *sections };

@@ -144,8 +144,8 @@ bool peer_send(struct peer *peer, const void *bytes, size_t size) {
 
 /* The first newline that was not taken, or NULL. */
 static unsigned char *find_newline(struct peer *peer) {
-    unsigned char *found = memchr(peer->received.data + peer->searched, '\n',
-                                  peer->received.length - peer->searched);
+    unsigned char *found =
+        memchr(peer->received.data + peer->searched, '\n', peer->received.length - peer->searched);
     peer->searched = found ? (size_t)(found - peer->received.data) : peer->received.length;
     return found;
 }

@@ -3,6 +3,7 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/image_client.h"
 #include "tests/bench/server.h"
+#include <stdio.h>
 
 enum { BOOTS = 3, FORKS = 50, FAILURES = 10, GAP_MS = 10, LIMIT_MS = 50 };
 
@@ -72,11 +73,10 @@ static void report_recoveries(struct bench *bench, const struct recoveries *all)
                                        .baselines = {{ECL_BOOT_NAME, boot, 1.0 / 20}}});
     }
     const struct samples *timed_out = &all->answered[TIME_OUT];
-    report_figure(&bench->report,
-                  &(struct figure){"time-out: its error, beyond the limit of 50 ms", UNIT_MS,
-                                   samples_median(timed_out) - LIMIT_MS,
-                                   .low = timed_out->low - LIMIT_MS,
-                                   .high = timed_out->high - LIMIT_MS});
+    report_figure(&bench->report, &(struct figure){"time-out: its error, beyond the limit of 50 ms",
+                                                   UNIT_MS, samples_median(timed_out) - LIMIT_MS,
+                                                   .low = timed_out->low - LIMIT_MS,
+                                                   .high = timed_out->high - LIMIT_MS});
 }
 
 void section_recovery(struct bench *bench) {

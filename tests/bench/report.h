@@ -44,8 +44,8 @@ void report_figure(struct report *report, const struct figure *figure);
 __attribute__((format(printf, 2, 3))) void report_note(struct report *report, const char *format,
                                                        ...);
 /* The same for something that went wrong, which makes the report incomplete; on stderr at once. */
-__attribute__((format(printf, 2, 3))) void report_problem(struct report *report,
-                                                          const char *format, ...);
+__attribute__((format(printf, 2, 3))) void report_problem(struct report *report, const char *format,
+                                                          ...);
 
 /* Writes the whole report to stdout under INTRODUCTION, a Markdown paragraph. */
 void report_print(const struct report *report, const char *introduction);

@@ -3,6 +3,7 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/pair.h"
 #include "tests/bench/server.h"
+#include <stdio.h>
 
 enum { BACK_TO_BACK, IDLE, PACE_COUNT };
 
@@ -63,8 +64,8 @@ static void report_percentile(struct bench *bench, struct round_trips *all, size
         [ECLAVE] = {[BACK_TO_BACK] = 1, [IDLE] = 0.3},
         [ECLAVE_BARE] = {[BACK_TO_BACK] = 0.15},
     };
-    static const char *const names[] = {[ECLAVE] = "`(+ 1 2)`",
-                                        [ECLAVE_BARE] = "the same without checkpoints"};
+    static const char *const names[] = {
+        [ECLAVE] = "`(+ 1 2)`", [ECLAVE_BARE] = "the same without checkpoints"};
     for (size_t party = ECLAVE; party <= ECLAVE_BARE; party++) {
         const struct samples *own = &all->samples[party][pace];
         const bool median = percent <= 50;
@@ -77,10 +78,10 @@ static void report_percentile(struct bench *bench, struct round_trips *all, size
             .low = median ? own->low : 0,
             .high = median ? own->high : 0,
             .at_most = median ? at_most_ms[party][pace] : 0,
-            .baselines = {{"the reference server's echo",
-                           samples_percentile(&all->samples[REFERENCE][pace], percent), 0},
-                          {"a bare socket pair",
-                           samples_percentile(&all->samples[PAIR][pace], percent), 0}}};
+            .baselines = {
+                {"the reference server's echo",
+                 samples_percentile(&all->samples[REFERENCE][pace], percent), 0},
+                {"a bare socket pair", samples_percentile(&all->samples[PAIR][pace], percent), 0}}};
         report_figure(&bench->report, &figure);
     }
 }

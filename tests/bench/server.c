@@ -70,8 +70,9 @@ static double exchange(struct server *server, const char *line, size_t length,
 static double request(struct server *server, const char *method, const char *parameters,
                       const char *expected) {
     char *line = NULL;
-    int length = asprintf(&line, "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"%s\",\"params\":%s}\n",
-                          ++server->last_id, method, parameters);
+    int length =
+        asprintf(&line, "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"%s\",\"params\":%s}\n",
+                 ++server->last_id, method, parameters);
     if (length < 0)
         abort();
     double ms = exchange(server, line, (size_t)length, expected);

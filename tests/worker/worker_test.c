@@ -288,68 +288,23 @@ Test(worker, takes_source_that_nests_deeply) {
     driver_stop(&zygote);
 }
 
+// clang-format off
+static const char *const garbage_tokens[] = {
+    "(", ")", "'", "`", ",", ",@", "#'", "#(", "#.", "#:", "#+", "#|", "|#", "|", "\"", "\\", ";",
+    "\n", "1", "-0.5", "nil", "t", "x", ":k", "car", "list", "defun", "lambda", "let", "error",
+    "warn", "print", "block", "return", "handler-case", "loop for", "quote", "(list 1", "(error",
+    "#1=", "#1#", "#\\", "\303\251", "throw", "catch", "progn", "setq", "*package*", "(car",
+    "values", "(format t", "~a", "unwind-protect", "*", "funcall", "apply",
+};
+// clang-format on
+
 /* A piece of text that is nearly Lisp; the same for the same seed. */
 static void make_garbage(unsigned seed, char *code, size_t size) {
-    static const char *const tokens[] = {"(",
-                                         ")",
-                                         "'",
-                                         "`",
-                                         ",",
-                                         ",@",
-                                         "#'",
-                                         "#(",
-                                         "#.",
-                                         "#:",
-                                         "#+",
-                                         "#|",
-                                         "|#",
-                                         "|",
-                                         "\"",
-                                         "\\",
-                                         ";",
-                                         "\n",
-                                         "1",
-                                         "-0.5",
-                                         "nil",
-                                         "t",
-                                         "x",
-                                         ":k",
-                                         "car",
-                                         "list",
-                                         "defun",
-                                         "lambda",
-                                         "let",
-                                         "error",
-                                         "warn",
-                                         "print",
-                                         "block",
-                                         "return",
-                                         "handler-case",
-                                         "loop for",
-                                         "quote",
-                                         "(list 1",
-                                         "(error",
-                                         "#1=",
-                                         "#1#",
-                                         "#\\",
-                                         "\303\251",
-                                         "throw",
-                                         "catch",
-                                         "progn",
-                                         "setq",
-                                         "*package*",
-                                         "(car",
-                                         "values",
-                                         "(format t",
-                                         "~a",
-                                         "unwind-protect",
-                                         "*",
-                                         "funcall",
-                                         "apply"};
     size_t used = 0;
     for (unsigned state = seed * 2654435761U + 1; used + 20 < size;
          state = state * 1664525U + 1013904223U) {
-        const char *token = tokens[(state >> 16) % (sizeof tokens / sizeof *tokens)];
+        const char *token =
+            garbage_tokens[(state >> 16) % (sizeof garbage_tokens / sizeof *garbage_tokens)];
         used += (size_t)snprintf(code + used, size - used, "%s%s", token, state >> 30 ? " " : "");
         if ((state >> 8) % 24 == 0)
             break;
