@@ -411,10 +411,7 @@ void pool_reap(struct pool *pool) {
 void pool_close(struct pool *pool) {
     pool->closing = true;
     close_zygote(pool);
-    for (struct worker_process *worker = pool->workers.first; worker; worker = worker->next) {
-        worker_kill(worker);
-        shutdown(worker->channel, SHUT_RDWR); /* ends one whose pid was never proven */
-    }
+    workers_kill_all(&pool->workers);
     if (pool->zygote_pid > 1)
         kill(pool->zygote_pid, SIGKILL);
     sigset_t child;

@@ -100,7 +100,7 @@ static void judge(pid_t child, int listener, struct confined_end *end) {
     struct policy_answer answer = policy_judge(&notification.data, (pid_t)notification.pid);
     struct seccomp_notif_resp response = {.id = notification.id, .val = -1, .error = -answer.error};
     if (answer.verdict == POLICY_ALLOW) {
-        response.error = 0;
+        response.val = response.error = 0;
         response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
     }
     if (answer.verdict == POLICY_KILL) {

@@ -145,7 +145,7 @@ static void check_argument_rules(void) {
             continue;
         rules++;
         const struct seccomp_data fitting = fitting_call(&rows[i]);
-        cr_assert_eq(verdict_of(&calls, &fitting), SECCOMP_RET_ALLOW, "%s", rows[i].name);
+        cr_assert_eq(verdict_of(&calls, &fitting), wanted(&fitting), "%s", rows[i].name);
         for (unsigned j = 0; j < ARGUMENTS; j++) {
             for (unsigned bit = 0; bit < 64; bit++) {
                 struct seccomp_data call = fitting;
