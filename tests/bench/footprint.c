@@ -39,9 +39,9 @@ double footprint_mib(pid_t root) {
     return kib_to_mib(total);
 }
 
-unsigned footprint_processes(pid_t root) {
+int footprint_processes(pid_t root) {
     pid_t pids[PROCESSES_MAX];
-    return 1 + (unsigned)process_descendants(root, pids, PROCESSES_MAX);
+    return 1 + (int)process_descendants(root, pids, PROCESSES_MAX);
 }
 
 double footprint_resident_mib(pid_t pid) {

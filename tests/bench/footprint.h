@@ -10,7 +10,7 @@
 double footprint_mib(pid_t root);
 
 /* How many processes ROOT and everything below it are. */
-unsigned footprint_processes(pid_t root);
+int footprint_processes(pid_t root);
 
 /* Resident memory of PID alone, in MiB; -1 when there is no such process. */
 double footprint_resident_mib(pid_t pid);

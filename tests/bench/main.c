@@ -111,7 +111,9 @@ int main(int count, char **arguments) {
     signal(SIGPIPE, SIG_IGN);
     double load_before = load();
     if (!bench.reference)
-        report_note(&bench.report, "The reference server was left out.");
+        report_note(&bench.report,
+                    "The reference server was left out: it takes node, npm and the way to "
+                    "its package.");
     run_sections(&bench, arguments + optind);
     print_report(&bench, load_before);
     bool incomplete = bench.report.incomplete;

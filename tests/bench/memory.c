@@ -9,7 +9,7 @@
 enum {
     SETTLE_MS = 300,  /* until the spare worker and the checkpoint are there */
     CALL_GAP_MS = 20, /* until a call's checkpoint is there */
-    CHECKPOINTS = 8,  /* parked between the two looks; the default history keeps them */
+    CHECKPOINTS = 6,  /* parked between the two looks; the default history keeps them all */
     SESSIONS = 40,    /* opened between the two looks */
     MIB_PER_GIB = 1024
 };
@@ -59,16 +59,16 @@ static void measure_checkpoints(struct server *server, struct memory *memory) {
     define_something(server, "main", 0);
     sleep_ms(SETTLE_MS);
     double before = footprint_mib(server->peer.pid), listed_before = listed_mib(server);
-    unsigned processes = footprint_processes(server->peer.pid);
+    int processes = footprint_processes(server->peer.pid);
     for (unsigned i = 1; i <= CHECKPOINTS; i++) {
         define_something(server, "main", i);
         sleep_ms(CALL_GAP_MS);
     }
     sleep_ms(SETTLE_MS);
     double after = footprint_mib(server->peer.pid), listed_after = listed_mib(server);
-    unsigned more = footprint_processes(server->peer.pid) - processes;
+    int more = footprint_processes(server->peer.pid) - processes;
     if (more != CHECKPOINTS && !server->peer.failed)
-        peer_fail(&server->peer, "%d calls more are %u processes more", CHECKPOINTS, more);
+        peer_fail(&server->peer, "%d calls more are %d processes more", CHECKPOINTS, more);
     if (server->peer.failed)
         return;
     if (before >= 0 && after >= 0)
@@ -128,7 +128,7 @@ static void report_memory(struct bench *bench, const struct memory *memory) {
     report_figure(report, &(struct figure){"the supervisor, resident", UNIT_MIB,
                                            MEDIAN_OF(&memory->supervisor), .at_most = 4,
                                            .baselines = {{"the reference server", reference, 0}}});
-    snprintf(name, sizeof name, "everything together, %.0f processes, proportional share",
+    snprintf(name, sizeof name, "everything together, proportional share of %.0f processes",
              samples_median(&memory->processes));
     report_figure(report,
                   &(struct figure){name, UNIT_MIB, MEDIAN_OF(&memory->together), .at_most = 24,
@@ -147,8 +147,7 @@ static void report_memory(struct bench *bench, const struct memory *memory) {
 
 void section_memory(struct bench *bench) {
     struct memory memory = {0};
-    const unsigned rounds = bench->rounds < 3 ? bench->rounds : 3; /* memory does not wander */
-    for (unsigned round = 0; round < rounds; round++)
+    for (unsigned round = 0; round < bench->rounds; round++)
         run_round(bench, &memory);
     if (memory.together.count == 0 && memory.supervisor.count)
         report_note(&bench->report, "Proportional shares need root to be read.");

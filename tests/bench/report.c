@@ -3,8 +3,9 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
-enum { REPORT_MAX_BYTES = 1 << 20, RATIO_TEXT_MAX = 32, VALUE_TEXT_MAX = 32 };
+enum { REPORT_MAX_BYTES = 1 << 20 };
 
 /* Ratios below this one read better as a fraction. */
 static const double fraction_below = 0.2;
@@ -23,25 +24,24 @@ void report_heading(struct report *report, const char *text) {
     buffer_append_format(&report->rows, "| **%s** | | | | |\n", text);
 }
 
-static void format_ms(double value, char text[VALUE_TEXT_MAX]) {
-    int decimals = value >= 100 ? 0 : value >= 10 ? 1 : value >= 1 ? 2 : 3;
-    snprintf(text, VALUE_TEXT_MAX, "%.*f ms", decimals, value);
+/* How many decimals of VALUE mean something. */
+static int decimals_of(enum unit unit, double value) {
+    if (unit == UNIT_COUNT)
+        return 0;
+    if (unit == UNIT_MIB)
+        return value < 1 ? 2 : 1;
+    return value >= 100 ? 0 : value >= 10 ? 1 : value >= 1 ? 2 : 3;
 }
 
-static void format_mib(double value, char text[VALUE_TEXT_MAX]) {
-    snprintf(text, VALUE_TEXT_MAX, value < 1 ? "%.2f MiB" : "%.1f MiB", value);
-}
+static const char *const suffixes[] = {[UNIT_MS] = " ms", [UNIT_MIB] = " MiB", [UNIT_COUNT] = ""};
 
-static void format_count(double value, char text[VALUE_TEXT_MAX]) {
-    snprintf(text, VALUE_TEXT_MAX, "%.0f", value);
+static void append_number(struct buffer *out, enum unit unit, double value) {
+    buffer_append_format(out, "%.*f", decimals_of(unit, value), value);
 }
 
 static void append_value(struct buffer *out, enum unit unit, double value) {
-    static void (*const formats[])(double, char[VALUE_TEXT_MAX]) = {
-        [UNIT_MS] = format_ms, [UNIT_MIB] = format_mib, [UNIT_COUNT] = format_count};
-    char text[VALUE_TEXT_MAX];
-    formats[unit](value, text);
-    buffer_append_text(out, text);
+    append_number(out, unit, value);
+    buffer_append_text(out, suffixes[unit]);
 }
 
 static void append_measured(struct buffer *out, const struct figure *figure) {
@@ -53,9 +53,9 @@ static void append_measured(struct buffer *out, const struct figure *figure) {
     if (figure->low <= 0 && figure->high <= 0)
         return;
     buffer_append_text(out, " (");
-    append_value(out, figure->unit, figure->low);
-    buffer_append_text(out, " – ");
-    append_value(out, figure->unit, figure->high);
+    append_number(out, figure->unit, figure->low);
+    buffer_append_text(out, "–");
+    append_number(out, figure->unit, figure->high);
     buffer_append_text(out, ")");
 }
 
@@ -92,32 +92,31 @@ struct expectations {
     size_t count, unknown, missed;
 };
 
-static void expect(struct expectations *all, const char *sign, bool known, bool met) {
-    buffer_append_format(&all->text, "%s%s ", all->count ? "; " : "", sign);
+static void expect(struct expectations *all, bool known, bool met) {
+    if (all->count)
+        buffer_append_text(&all->text, "; ");
     all->count++;
     all->unknown += !known;
     all->missed += known && !met;
 }
 
-static void collect_expectations(struct expectations *all, const struct figure *figure) {
-    bool known = !isnan(figure->value);
-    if (figure->at_most > 0) {
-        expect(all, "≤", known, figure->value <= figure->at_most);
-        append_value(&all->text, figure->unit, figure->at_most);
-    }
-    if (figure->at_least > 0) {
-        expect(all, "≥", known, figure->value >= figure->at_least);
-        append_value(&all->text, figure->unit, figure->at_least);
-    }
-    for (size_t i = 0; i < BASELINES_MAX; i++) {
-        const struct baseline *baseline = &figure->baselines[i];
-        if (!baseline->name || baseline->at_most <= 0)
-            continue;
-        known = is_comparable(figure, baseline);
-        expect(all, "≤", known, known && figure->value / baseline->value <= baseline->at_most);
-        append_ratio(&all->text, baseline->at_most);
-        buffer_append_text(&all->text, baseline->name);
-    }
+static void expect_of_value(struct expectations *all, const struct figure *figure) {
+    if (figure->at_most <= 0)
+        return;
+    expect(all, !isnan(figure->value), figure->value <= figure->at_most);
+    buffer_append_format(&all->text, "≤ %g%s", figure->at_most, suffixes[figure->unit]);
+}
+
+static void expect_of_ratio(struct expectations *all, const struct figure *figure,
+                            const struct baseline *baseline) {
+    if (!baseline->name || baseline->at_most <= 0)
+        return;
+    bool known = is_comparable(figure, baseline);
+    expect(all, known, known && figure->value / baseline->value <= baseline->at_most);
+    if (baseline->at_most < fraction_below)
+        buffer_append_format(&all->text, "≤ 1/%g of %s", 1 / baseline->at_most, baseline->name);
+    else
+        buffer_append_format(&all->text, "≤ %g × %s", baseline->at_most, baseline->name);
 }
 
 static const char *verdict(const struct expectations *all) {
@@ -131,7 +130,9 @@ static const char *verdict(const struct expectations *all) {
 void report_figure(struct report *report, const struct figure *figure) {
     struct buffer *out = &report->rows;
     struct expectations all = {.text = buffer_make(REPORT_MAX_BYTES)};
-    collect_expectations(&all, figure);
+    expect_of_value(&all, figure);
+    for (size_t i = 0; i < BASELINES_MAX; i++)
+        expect_of_ratio(&all, figure, &figure->baselines[i]);
     buffer_append_format(out, "| %s | ", figure->name);
     append_measured(out, figure);
     buffer_append_text(out, " | ");
@@ -144,9 +145,12 @@ void report_figure(struct report *report, const struct figure *figure) {
 
 static void append_note(struct report *report, const char *format, va_list arguments) {
     char text[1024];
-    vsnprintf(text, sizeof text, format, arguments);
+    int length = vsnprintf(text, sizeof text, format, arguments);
     fprintf(stderr, "bench: %s\n", text);
-    buffer_append_format(&report->notes, "- %s\n", text);
+    /* What goes wrong in every round is told once. */
+    if (length > 0 && (!report->notes.data ||
+                       !memmem(report->notes.data, report->notes.length, text, strlen(text))))
+        buffer_append_format(&report->notes, "- %s\n", text);
 }
 
 void report_note(struct report *report, const char *format, ...) {

@@ -22,8 +22,8 @@ struct figure {
     const char *name;
     enum unit unit;
     double value;
-    double low, high;         /* of the medians of the rounds; both 0: not shown */
-    double at_most, at_least; /* what was expected of the value; 0: nothing was */
+    double low, high; /* of the medians of the rounds; both 0: not shown */
+    double at_most;   /* what was expected of the value; 0: nothing was */
     struct baseline baselines[BASELINES_MAX];
 };
 

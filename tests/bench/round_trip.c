@@ -65,7 +65,7 @@ static void report_percentile(struct bench *bench, struct round_trips *all, size
         [ECLAVE_BARE] = {[BACK_TO_BACK] = 0.15},
     };
     static const char *const names[] = {
-        [ECLAVE] = "`(+ 1 2)`", [ECLAVE_BARE] = "the same without checkpoints"};
+        [ECLAVE] = "`(+ 1 2)`", [ECLAVE_BARE] = "without checkpoints"};
     for (size_t party = ECLAVE; party <= ECLAVE_BARE; party++) {
         const struct samples *own = &all->samples[party][pace];
         const bool median = percent <= 50;

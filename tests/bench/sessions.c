@@ -76,6 +76,12 @@ static void report_copies(struct bench *bench, const struct copies *all) {
         report_figure(&bench->report,
                       &(struct figure){name, UNIT_MS, MEDIAN_OF(&all->used[size]),
                                        .baselines = {{"a bare fork of as much", forked, 0}}});
+        snprintf(name, sizeof name, "%u MiB live: the slowest of %zu such", sizes_mib[size],
+                 all->used[size].count);
+        report_figure(&bench->report,
+                      &(struct figure){.name = name,
+                                       .unit = UNIT_MS,
+                                       .value = samples_percentile(&all->used[size], 100)});
     }
 }
 

@@ -59,14 +59,13 @@ static void report_starts(struct bench *bench, const struct starts *starts) {
     report_heading(&bench->report, "Start");
     report_figure(
         &bench->report,
-        &(struct figure){"from spawning it to the answer to `initialize`", UNIT_MS,
+        &(struct figure){"spawn to the answer to `initialize`", UNIT_MS,
                          MEDIAN_OF(&starts->initialize), .at_most = 5,
                          .baselines = {{"the reference server's",
                                         samples_median(&starts->reference_initialize), 0}}});
     report_figure(
         &bench->report,
-        &(struct figure){"from spawning it to the first value", UNIT_MS,
-                         MEDIAN_OF(&starts->first_value),
+        &(struct figure){"spawn to the first value", UNIT_MS, MEDIAN_OF(&starts->first_value),
                          .baselines = {{ECL_BOOT_NAME, samples_median(&starts->boot), 1.2},
                                        {"the reference server's first answer",
                                         samples_median(&starts->reference_first_value), 0}}});

@@ -141,7 +141,7 @@ Test(startup, a_mistake_in_the_policy_file_is_named) {
         {"{\"log-level\":\"loud\"}", "log-level"},
         {"{\"minimal\":2}", "minimal"},
     };
-    char path[200];
+    char path[200] = "";
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         write_file(path, sizeof path, "policy.json", rows[i][0]);
         const char *arguments[] = {"--policy", path, NULL};
@@ -191,7 +191,7 @@ Test(startup, a_missing_worker_program_is_a_mistake) {
 }
 
 Test(startup, a_worker_program_that_cannot_work_is_an_answer_not_an_end) {
-    char path[200], script[900];
+    char path[200] = "", script[1600];
     write_file(path, sizeof path, "eclave", "");
     snprintf(script, sizeof script,
              "cp %s %s && chmod 755 %s && printf '#!/bin/false\\n' >%s-worker && "

@@ -45,7 +45,6 @@ static void note(struct client *client, const char *arrow, const void *bytes, si
         buffer_consume(transcript, CLIENT_TRANSCRIPT_MAX / 2);
     buffer_append_text(transcript, arrow);
     buffer_append(transcript, bytes, shown);
-    // cppcheck-suppress knownConditionTrueFalse ; it takes the ?: above for its first branch
     if (shown < length)
         buffer_append_format(transcript, " [%zu bytes more]", length - shown);
     buffer_append_text(transcript, "\n");
