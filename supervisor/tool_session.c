@@ -39,6 +39,14 @@ static void answer_opened(struct request *request, const char *name) {
     request_end(request);
 }
 
+static void refuse_full(struct request *request) {
+    struct buffer *out = request_error_data(
+        request, RPC_INTERNAL_ERROR, "Too many sessions are open, and none of them is idle.");
+    buffer_append_format(out, "{\"limit\":%lld,\"name\":\"session.max\"}",
+                         (long long)request->server->settings->session_max);
+    request_end(request);
+}
+
 /* The call that copied a session is done: its cause is the name of the copy. */
 static void copied(void *context, const struct evaluation *evaluation) {
     struct request *request = context;
@@ -49,6 +57,8 @@ static void copied(void *context, const struct evaluation *evaluation) {
         answer_opened(request, evaluation->cause);
     else if (evaluation->outcome == OUTCOME_CANCELLED)
         request_error(request, RPC_CANCELLED, "Tool cancelled.");
+    else if (evaluation->outcome == OUTCOME_FULL)
+        refuse_full(request);
     else
         tool_refuse(request, "SESSION-ERROR", evaluation->cause);
     server_call_done(server);
@@ -56,15 +66,10 @@ static void copied(void *context, const struct evaluation *evaluation) {
 
 static void open_fresh(struct server *server, struct request *request) {
     struct session *session = sessions_make(&server->sessions);
-    if (session) {
+    if (session)
         answer_opened(request, session_name(session));
-        return;
-    }
-    struct buffer *out = request_error_data(
-        request, RPC_INTERNAL_ERROR, "Too many sessions are open, and none of them is idle.");
-    buffer_append_format(out, "{\"limit\":%lld,\"name\":\"session.max\"}",
-                         (long long)server->settings->session_max);
-    request_end(request);
+    else
+        refuse_full(request);
 }
 
 static void open_session(struct server *server, struct request *request,

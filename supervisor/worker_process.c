@@ -430,7 +430,7 @@ void worker_evaluate(struct worker_process *worker, uint32_t call, const struct 
     const struct frame_header header = {
         .type = FRAME_EVALUATE, .call = call, .length = (uint32_t)payload->length};
     worker->call = call;
-    worker->refusals = 0;
+    worker->notified = 0;
     worker->state = WORKER_BUSY;
     buffer_append(&worker->outgoing, &header, sizeof header);
     buffer_append(&worker->outgoing, payload->data, payload->length);

@@ -70,7 +70,7 @@ struct worker_process {
     struct worker_process *child;  /* while FORKING */
     bool is_fork;                  /* came from another worker, not from the zygote */
     bool clone_expected;           /* FORKING, and the one clone has not been made yet */
-    size_t refusals;               /* refused system calls since the call began */
+    size_t notified;               /* system calls that the listener saw since the call began */
     unsigned stray_looks;          /* how often the look for its strays was put off */
     const struct worker_events *events;
     void *context;
