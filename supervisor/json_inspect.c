@@ -169,6 +169,16 @@ static bool has_lone_surrogate(struct span string) {
     return false;
 }
 
+/* json-c ends a name at a zero byte, and would take one name for another. */
+static bool holds_zero(struct span string) {
+    if (!memchr(string.bytes, '\\', string.length))
+        return false;
+    for (size_t at = 1; at < string.length - 1;)
+        if (next_character(string, &at) == 0)
+            return true;
+    return false;
+}
+
 static bool key_is(struct span key, const char *quoted_name) {
     return strings_equal(key,
                          (struct span){(const unsigned char *)quoted_name, strlen(quoted_name)});
@@ -271,6 +281,8 @@ static enum json_fault scan_key(struct inspector *in, enum state *state) {
     if (!peek_is(in, '"') || !scan_string(in))
         return JSON_NOT_JSON;
     const struct span key = {in->text + start, in->at - start};
+    if (holds_zero(key))
+        return JSON_ZERO_IN_NAME;
     if (in->depth == 1) {
         in->in_params = key_is(key, "\"params\"");
         in->wanted = key_is(key, "\"id\"") ? &in->shape->id : NULL;

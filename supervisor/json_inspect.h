@@ -1,7 +1,8 @@
 /* A strict look at JSON text before any library sees it and before any text of ours leaves: the
  * grammar of RFC 8259, UTF-8, a depth limit, a limit on the number of values. It allocates
  * nothing and does not recurse. json-c alone lets NaN, single quotes, raw control characters and
- * overlong UTF-8 pass, and rounds big integers: the `id` is therefore taken from the text here. */
+ * overlong UTF-8 pass, and rounds big integers: the `id` is therefore taken from the text here. It
+ * cuts a member's name at U+0000, so such a name is refused. */
 #ifndef ECLAVE_SUPERVISOR_JSON_INSPECT_H
 #define ECLAVE_SUPERVISOR_JSON_INSPECT_H
 
@@ -13,7 +14,14 @@ enum { JSON_DEPTH_MAX = 512 };
 
 enum json_kind { JSON_OBJECT, JSON_ARRAY, JSON_STRING, JSON_NUMBER, JSON_LITERAL };
 
-enum json_fault { JSON_FINE, JSON_NOT_UTF8, JSON_NOT_JSON, JSON_TOO_DEEP, JSON_TOO_MANY };
+enum json_fault {
+    JSON_FINE,
+    JSON_NOT_UTF8,
+    JSON_NOT_JSON,
+    JSON_TOO_DEEP,
+    JSON_TOO_MANY,
+    JSON_ZERO_IN_NAME /* JSON, but no library in C can tell its members apart */
+};
 
 struct json_limits {
     size_t depth;  /* at most JSON_DEPTH_MAX */

@@ -182,7 +182,8 @@ static void refuse_text(struct server *server, enum json_fault fault, size_t at)
                                         [JSON_NOT_UTF8] = "not well-formed UTF-8",
                                         [JSON_NOT_JSON] = "not JSON",
                                         [JSON_TOO_DEEP] = "nested deeper than json.max_depth",
-                                        [JSON_TOO_MANY] = "more values than json.max_values"};
+                                        [JSON_TOO_MANY] = "more values than json.max_values",
+                                        [JSON_ZERO_IN_NAME] = "a name with a zero byte in it"};
     char reason[80];
     snprintf(reason, sizeof reason, "%s, at byte %zu", names[fault], at);
     respond_without_id(server, NULL, RPC_PARSE_ERROR, "Parse error", reason);

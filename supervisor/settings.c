@@ -263,8 +263,8 @@ static bool read_flag(struct settings *settings, int count, char **arguments, in
     return is_policy || set_value(settings, setting, where, value, error);
 }
 
-bool settings_read(struct settings *settings, int count, char **arguments, int *left,
-                   struct error *error) {
+static bool read_all(struct settings *settings, int count, char **arguments, int *left,
+                     struct error *error) {
     settings_default(settings);
     const char *path = policy_path(count, arguments);
     if (path && !read_policy_file(settings, path, error))
@@ -289,6 +289,17 @@ bool settings_read(struct settings *settings, int count, char **arguments, int *
             error, 0, "call.timeout_s (%lld) must not exceed call.timeout_max_s (%lld)",
             (long long)settings->call_timeout_s, (long long)settings->call_timeout_max_s);
     return true;
+}
+
+bool settings_read(struct settings *settings, int count, char **arguments, int *left,
+                   struct error *error) {
+    if (read_all(settings, count, arguments, left, error))
+        return true;
+    /* What was given may be quoted in it, and a terminal must not obey that. */
+    for (char *byte = error->text; *byte; byte++)
+        if (iscntrl((unsigned char)*byte))
+            *byte = '?';
+    return false;
 }
 
 void settings_help(FILE *out) {

@@ -24,9 +24,10 @@ enum {
 };
 
 static void read_channel(struct worker_process *worker);
+static void abandon_fork(struct worker_process *parent, const char *what);
 
 static void signal_worker(const struct worker_process *worker, int number) {
-    if (worker->pid > 1)
+    if (worker->pid > 1 && !worker->reaped)
         kill(worker->pid, number);
 }
 
@@ -56,24 +57,26 @@ void workers_kill_all(const struct workers *workers) {
 /* Is another fork of the same family about to announce itself? It looks like a stray until then. */
 static bool awaits_relative(const struct worker_process *worker) {
     const struct worker_process *other = worker->workers->first;
-    while (other && (other == worker || other->family != worker->family ||
-                     other->state != WORKER_STARTING))
+    while (other &&
+           (other == worker || other->family != worker->family || other->state != WORKER_STARTING))
         other = other->next;
     return other != NULL;
 }
 
 /* A fork whose pid was never proven: what a hostile worker made of the one clone it was granted
- * cannot be recognised among the reaped. One that meant well has ended by the end of its channel. */
+ * cannot be recognised among the reaped. One that meant well has ended by the end of its channel.
+ */
 static void on_forgotten(void *context) {
     struct worker_process *worker = context;
-    if (worker->is_fork && awaits_relative(worker) &&
-        worker->stray_looks++ < STRAYS_RETRIES_MAX) {
+    if (worker->is_fork && awaits_relative(worker) && worker->stray_looks++ < STRAYS_RETRIES_MAX) {
         loop_timer_start(worker->workers->loop, &worker->timer, STRAYS_RETRY_MS, on_forgotten,
                          worker);
         return;
     }
     if (worker->is_fork && worker->family->leader > 1)
         kill_strays(worker->workers, worker->family->leader);
+    if (worker->parent)
+        abandon_fork(worker->parent, "the fork was given up");
     worker->events->ended(worker->context, worker, 0);
 }
 
@@ -102,6 +105,15 @@ void worker_stop(struct worker_process *worker) {
     loop_timer_start(worker->workers->loop, &worker->timer, STOP_GRACE_MS, on_kill_timer, worker);
 }
 
+/* The fork under way is over, one way or the other. A parent that is ending keeps its own timer. */
+static void end_forking(struct worker_process *parent) {
+    if (parent->state != WORKER_FORKING)
+        return;
+    parent->state = WORKER_READY;
+    if (parent->channel_watch.active) /* else it is the timer of who closed its channel */
+        loop_timer_stop(parent->workers->loop, &parent->timer);
+}
+
 /* The fork under way has come to nothing; both sides forget each other. */
 static void abandon_fork(struct worker_process *parent, const char *what) {
     struct worker_process *child = parent->child;
@@ -112,9 +124,7 @@ static void abandon_fork(struct worker_process *parent, const char *what) {
     child->parent = NULL;
     if (child->state == WORKER_STARTING)
         worker_kill(child);
-    loop_timer_stop(parent->workers->loop, &parent->timer);
-    if (parent->state == WORKER_FORKING)
-        parent->state = WORKER_READY;
+    end_forking(parent);
     parent->events->fork_failed(parent->context, parent, what);
 }
 
@@ -194,10 +204,7 @@ static void take_ready(struct worker_process *worker) {
     if (parent) {
         worker->parent = parent->child = NULL;
         parent->clone_expected = false;
-        if (parent->channel_watch.active) /* else it is the timer of who closed its channel */
-            loop_timer_stop(parent->workers->loop, &parent->timer);
-        if (parent->state == WORKER_FORKING)
-            parent->state = WORKER_READY;
+        end_forking(parent);
     }
     worker->events->ready(worker->context, worker);
     if (parent)
@@ -277,6 +284,18 @@ static bool header_done(struct worker_process *worker) {
     return true;
 }
 
+/* Takes the listener, of which there is one in a first worker's READY; closes everything else. */
+static void take_descriptors(struct worker_process *worker, struct cmsghdr *item) {
+    size_t count = (item->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; i++) {
+        int fd;
+        memcpy(&fd, CMSG_DATA(item) + i * sizeof fd, sizeof fd);
+        if (worker->state != WORKER_STARTING || worker->parent ||
+            !family_listen(worker->family, fd))
+            close(fd);
+    }
+}
+
 /* Takes what came beside the bytes: the sender's pid, which the kernel vouches for, and in a first
  * worker's READY the listener. False when the sender is another process than before: a parent that
  * answers for its fork. */
@@ -290,17 +309,14 @@ static bool take_ancillary(struct worker_process *worker, struct msghdr *message
             memcpy(&sender, CMSG_DATA(item), sizeof sender);
             proven = worker->pid ? worker->pid == sender.pid : prove_pid(worker, sender.pid);
         } else if (item->cmsg_type == SCM_RIGHTS) {
-            int fd;
-            memcpy(&fd, CMSG_DATA(item), sizeof fd);
-            if (worker->state != WORKER_STARTING || worker->parent ||
-                !family_listen(worker->family, fd))
-                close(fd);
+            take_descriptors(worker, item);
         }
     }
     return proven;
 }
 
-/* As recv, and proves the sender. Room for one descriptor: the kernel drops the others. */
+/* As recv, and proves the sender. Room for one descriptor, which alignment makes two; the kernel
+ * drops the others. */
 static ssize_t receive(struct worker_process *worker, void *bytes, size_t size, bool *proven) {
     struct iovec part = {.iov_base = bytes, .iov_len = size};
     _Alignas(
@@ -337,8 +353,11 @@ static void read_channel(struct worker_process *worker) {
             worker->header_have += (size_t)got;
         else
             worker->payload_have += (size_t)got;
-        if (in_header && worker->header_have == sizeof worker->header && !header_done(worker))
+        if (in_header && worker->header_have == sizeof worker->header && !header_done(worker)) {
+            /* Nothing that it says counts any more, and there is no payload to read into. */
+            loop_watch_remove(worker->workers->loop, &worker->channel_watch);
             return;
+        }
         if (worker->header_have == sizeof worker->header &&
             worker->payload_have == worker->header.length) {
             frame_done(worker);
@@ -478,9 +497,10 @@ struct worker_process *workers_find(const struct workers *workers, pid_t pid) {
 }
 
 void worker_reaped(struct worker_process *worker, int status) {
-    worker->pid = 0;
+    worker->reaped = true;
     if (worker->state == WORKER_BUSY && worker->channel_watch.active)
         read_channel(worker); /* a result that was sent before the end still counts */
+    worker->pid = 0;
     struct worker_process *parent = worker->parent;
     loop_timer_stop(worker->workers->loop, &worker->timer);
     worker->state = WORKER_ENDING;

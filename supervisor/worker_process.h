@@ -56,6 +56,7 @@ struct worker_process {
     struct workers *workers;
     enum worker_state state;
     pid_t pid;     /* 0 until proven by the kernel */
+    bool reaped;   /* the pid may be another's by now: never signalled again */
     uint32_t call; /* number of the running call */
     int channel;
     struct loop_watch channel_watch;

@@ -453,6 +453,22 @@ bool json_has_lone_surrogate(struct text value) {
     return lone;
 }
 
+static bool visit_zero(struct text whole, struct text name, struct text value, void *context) {
+    (void)whole;
+    bool *zero = context;
+    size_t length;
+    char *decoded = json_decode(name, &length);
+    *zero = *zero || memchr(decoded, 0, length) || json_has_zero_name(value);
+    free(decoded);
+    return !*zero;
+}
+
+bool json_has_zero_name(struct text value) {
+    bool zero = false;
+    json_walk(value, visit_zero, &zero);
+    return zero;
+}
+
 bool json_same_id(struct text one, struct text other) {
     one = without_blanks(one);
     other = without_blanks(other);

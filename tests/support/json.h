@@ -61,6 +61,9 @@ bool json_element(struct text array, size_t index, struct text *value);
  * be NULL. A lone surrogate escape becomes U+FFFD. */
 char *json_decode(struct text string, size_t *length);
 
+/* True when a member name in VALUE, at any depth, decodes to something with a zero byte in it. */
+bool json_has_zero_name(struct text value);
+
 /* True when STRING, decoded, contains an escape of a surrogate without its partner. */
 bool json_has_lone_surrogate(struct text value);
 

@@ -57,8 +57,10 @@ static void add(struct oracle *oracle, struct answer answer, const struct incomi
         if (!oracle->answers)
             abort();
     }
-    if (oracle->confused)
+    if (oracle->confused) {
+        free(answer.method);
         answer = (struct answer){.kind = ANSWER_OPEN};
+    }
     answer.id = copy_text(incoming->id);
     answer.batch = incoming->batch;
     oracle->answers[oracle->count++] = answer;
@@ -198,6 +200,23 @@ static bool is_later_tool(struct text name) {
     return false;
 }
 
+static bool visit_argument(struct text whole, struct text name, struct text value, void *context) {
+    (void)whole, (void)value;
+    static const char *const known[] = {"code", "package", "timeout", "session"};
+    bool *unknown = context, found = false;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        found = found || decodes_to(name, known[i]);
+    *unknown = !found;
+    return found;
+}
+
+/* Has evaluate-lisp no such argument? */
+static bool has_unknown_argument(struct text arguments) {
+    bool unknown = false;
+    json_walk(arguments, visit_argument, &unknown);
+    return unknown;
+}
+
 /* The optional arguments of evaluate-lisp, for code that is fine. */
 static void on_evaluate(struct oracle *oracle, struct text arguments,
                         const struct incoming *incoming) {
@@ -211,7 +230,8 @@ static void on_evaluate(struct oracle *oracle, struct text arguments,
         add_open(oracle, incoming);
         return;
     }
-    bool bad = (has_package && json_kind(package) != VALUE_STRING) || has_session;
+    bool bad = (has_package && json_kind(package) != VALUE_STRING) || has_session ||
+               has_unknown_argument(arguments);
     if (has_timeout && json_kind(timeout) == VALUE_NUMBER) {
         double seconds = strtod(timeout.bytes, NULL);
         bad = bad || !(seconds > 0 && seconds <= 600);
@@ -302,6 +322,11 @@ static bool may_be_in_flight(const struct oracle *oracle, struct text id) {
     return false;
 }
 
+static bool changes_phase(const char *method) {
+    return strcmp(method, "initialize") == 0 || strcmp(method, "shutdown") == 0 ||
+           strcmp(method, "exit") == 0;
+}
+
 static bool params_are_fine(const struct incoming *incoming) {
     return !incoming->has_params || json_kind(incoming->params) == VALUE_OBJECT;
 }
@@ -311,6 +336,7 @@ static void on_request(struct oracle *oracle, const struct incoming *incoming) {
     if (may_be_in_flight(oracle, incoming->id) || claims_modern_era(incoming) ||
         is_modern_method(incoming->method)) {
         add_open(oracle, incoming);
+        oracle->confused = oracle->confused || changes_phase(incoming->method);
         return;
     }
     const struct method *method = find_method(incoming->method);
@@ -323,7 +349,9 @@ static void on_request(struct oracle *oracle, const struct incoming *incoming) {
     }
     bool initialize = strcmp(method->name, "initialize") == 0;
     bool exit_early = strcmp(method->name, "exit") == 0 && oracle->phase != PHASE_SHUTDOWN;
-    if (oracle->phase == PHASE_FRESH && !method->before_initialize)
+    if (oracle->phase == PHASE_SHUTDOWN && initialize && incoming->batch)
+        add_open(oracle, incoming); /* two reasons to refuse; the order is not laid down */
+    else if (oracle->phase == PHASE_FRESH && !method->before_initialize)
         add_error(oracle, NOT_INITIALIZED, incoming);
     else if (oracle->phase == PHASE_SHUTDOWN && !method->after_shutdown)
         add_error(oracle, SHUTTING_DOWN, incoming);
@@ -331,7 +359,7 @@ static void on_request(struct oracle *oracle, const struct incoming *incoming) {
         add_error(oracle, METHOD_NOT_FOUND, incoming);
     else if ((exit_early || (initialize && oracle->phase == PHASE_READY)) &&
              !params_are_fine(incoming))
-        add_open(oracle, incoming); /* two reasons to refuse; the order is not laid down */
+        add_open(oracle, incoming); /* likewise */
     else if (exit_early)
         add_error(oracle, EXIT_TOO_EARLY, incoming);
     else if (initialize && (oracle->phase == PHASE_READY || incoming->batch))
@@ -400,7 +428,9 @@ static void on_object(struct oracle *oracle, struct text object, size_t batch) {
         json_member(object, "params", &incoming.params) && json_kind(incoming.params) != VALUE_NULL;
     size_t length;
     incoming.method = json_decode(method, &length);
-    if (strlen(incoming.method) != length)
+    if (strlen(incoming.method) != length && may_be_in_flight(oracle, incoming.id))
+        add_open(oracle, &incoming);
+    else if (strlen(incoming.method) != length)
         add_error(oracle, METHOD_NOT_FOUND, &incoming); /* a NUL in it: no method of ours */
     else
         on_request(oracle, &incoming);
@@ -438,7 +468,7 @@ static void on_line(struct oracle *oracle, struct text line) {
     line = trimmed(line);
     if (line.length == 0)
         return;
-    if (json_fault(line, oracle->depth_max))
+    if (json_fault(line, oracle->depth_max) || json_has_zero_name(line))
         add_error(oracle, PARSE_ERROR, &nobody);
     else if (json_kind(line) == VALUE_OBJECT)
         on_object(oracle, line, 0);

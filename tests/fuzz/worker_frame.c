@@ -1,0 +1,548 @@
+/* Fuzz target: what a worker sends. The input is a script: which worker does what next, with
+ * which bytes, while the supervisor asks it to evaluate and to fork, stops it and reaps it. All
+ * frames go through real socket pairs; pids, signals and time are the script's. A result that is
+ * accepted goes on through the decoder and into the text that a client would see. */
+#include "common/message.h"
+#include "common/utf8.h"
+#include "supervisor/text.h"
+#include "supervisor/worker_process.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum { SLOTS = 4, FIRST_PID = 100, STEPS_MAX = 200, NS_PER_MS = 1000000 };
+
+/* One worker: the supervisor's view, and our end of its channel. */
+struct slot {
+    struct worker_process *worker; /* NULL: free */
+    int peer;                      /* -1: closed */
+    pid_t pid;                     /* whom the messages come from */
+    bool reaped, killed;
+    bool evaluating; /* asked, and neither answered nor ended */
+    size_t readies;
+};
+
+static struct script {
+    struct fuzz_input input;
+    struct loop loop;
+    struct log log;
+    struct workers workers;
+    struct slot slots[SLOTS];
+    struct slot *now; /* whose turn it is */
+    pid_t next_pid, spoof;
+    unsigned rounds;
+    uint32_t calls;
+    size_t results;
+} script;
+
+static struct slot *slot_of(const struct worker_process *worker) {
+    struct slot *slot = script.slots;
+    while (slot < script.slots + SLOTS && slot->worker != worker)
+        slot++;
+    FUZZ_CHECK(slot < script.slots + SLOTS, "an event of nobody");
+    return slot;
+}
+
+/* --- what the supervisor is told --- */
+
+static bool same_span(struct span one, struct span other) {
+    return one.length == other.length && memcmp(one.bytes, other.bytes, one.length) == 0;
+}
+
+static bool same_spans(const struct span *one, size_t one_count, const struct span *other,
+                       size_t other_count) {
+    for (size_t i = 0; i < one_count && i < other_count; i++)
+        if (!same_span(one[i], other[i]))
+            return false;
+    return one_count == other_count;
+}
+
+static bool same_results(const struct result_message *one, const struct result_message *other) {
+    if (!one->condition.bytes != !other->condition.bytes)
+        return false;
+    if (one->condition.bytes &&
+        (!same_span(one->condition, other->condition) || !same_span(one->text, other->text)))
+        return false;
+    return same_span(one->package, other->package) &&
+           same_spans(one->values, one->value_count, other->values, other->value_count) &&
+           same_spans(one->frames, one->frame_count, other->frames, other->frame_count) &&
+           same_spans(one->warnings, one->warning_count, other->warnings, other->warning_count);
+}
+
+/* What was accepted says the same when it is encoded again, in as many bytes: nothing was
+ * overlooked. The order of sections is free to the sender, so a second encoding is the measure. */
+static void check_encoding(const struct result_message *result, size_t size) {
+    cleanup_buffer struct buffer first = buffer_make(FRAME_PAYLOAD_MAX);
+    cleanup_buffer struct buffer second = buffer_make(FRAME_PAYLOAD_MAX);
+    struct result_message again;
+    FUZZ_CHECK(result_message_encode(&first, result), "it cannot be encoded");
+    FUZZ_CHECK(first.length == size, "%zu bytes were %zu", first.length, size);
+    FUZZ_CHECK(result_message_decode(first.data, first.length, &again), "no way back");
+    FUZZ_CHECK(same_results(result, &again), "another result");
+    FUZZ_CHECK(result_message_encode(&second, &again) && second.length == first.length &&
+                   memcmp(first.data, second.data, first.length) == 0,
+               "another encoding");
+}
+
+/* Repair leaves good text alone, and mends the rest in one pass. */
+static void check_repair(struct span bytes) {
+    cleanup_buffer struct buffer once = buffer_make(FRAME_PAYLOAD_MAX);
+    cleanup_buffer struct buffer twice = buffer_make(FRAME_PAYLOAD_MAX);
+    FUZZ_CHECK(utf8_append_repaired(&once, bytes.bytes, bytes.length), "no room");
+    FUZZ_CHECK(utf8_is_valid(once.data, once.length), "not mended");
+    FUZZ_CHECK(utf8_append_repaired(&twice, once.data, once.length) &&
+                   twice.length == once.length &&
+                   (once.length == 0 || memcmp(once.data, twice.data, once.length) == 0),
+               "mended twice");
+    if (utf8_is_valid(bytes.bytes, bytes.length))
+        FUZZ_CHECK(once.length == bytes.length, "good text was changed");
+    size_t count = utf8_count(once.data, once.length);
+    FUZZ_CHECK(utf8_offset(once.data, once.length, count) == once.length, "miscounted");
+}
+
+static void check_text(const struct result_message *result) {
+    static const char *const sentences[] = {"", "The code ended."};
+    struct text_limits limits = {.shown_chars = 100u + fuzz_byte(&script.input),
+                                 .value_max_chars = 16u + fuzz_byte(&script.input)};
+    struct evaluation evaluation = {.session = "main"};
+    unsigned choice = fuzz_byte(&script.input);
+    evaluation.outcome = result->condition.bytes ? OUTCOME_CONDITION : OUTCOME_VALUE;
+    if (choice >= 128)
+        evaluation.outcome = choice % OUTCOME_COUNT;
+    else
+        evaluation.result = *result;
+    snprintf(evaluation.cause, sizeof evaluation.cause, "%s", sentences[choice >= 128]);
+    size_t length = (size_t)fuzz_byte(&script.input) * 2;
+    evaluation.output.bytes = fuzz_bytes(&script.input, length, &evaluation.output.length);
+    evaluation.error_output = evaluation.output;
+    evaluation.error_output.length /= 2;
+    check_repair(evaluation.output);
+    cleanup_buffer struct buffer text = buffer_make(FRAME_PAYLOAD_MAX);
+    text_append_evaluation(&text, &evaluation, &limits);
+    FUZZ_CHECK(!text.failed, "no room for the text");
+    FUZZ_CHECK(text.length == 0 || utf8_is_valid(text.data, text.length), "not UTF-8");
+    bool marked = text.length >= 8 && memcmp(text.data, "[ERROR] ", 8) == 0;
+    FUZZ_CHECK(marked == (evaluation.outcome != OUTCOME_VALUE), "the marker line");
+}
+
+static void on_ready(void *context, struct worker_process *worker) {
+    (void)context;
+    struct slot *slot = slot_of(worker);
+    /* A parent hears of the end of its fork even when it has closed its channel meanwhile. */
+    FUZZ_CHECK(worker->state == WORKER_READY || slot->readies, "ready in state %d",
+               (int)worker->state);
+    FUZZ_CHECK(worker->pid == slot->pid, "a pid that was not proven");
+    slot->readies++;
+}
+
+static void on_result(void *context, struct worker_process *worker, const unsigned char *payload,
+                      size_t size) {
+    (void)context;
+    struct slot *slot = slot_of(worker);
+    struct result_message result;
+    FUZZ_CHECK(slot->evaluating, "a result that nobody asked for");
+    slot->evaluating = false;
+    script.results++;
+    if (!result_message_decode(payload, size, &result))
+        return;
+    check_encoding(&result, size);
+    check_text(&result);
+}
+
+static void check_sentence(const char *what) {
+    FUZZ_CHECK(*what || what, "no reason");
+    for (const char *byte = what; *byte; byte++)
+        FUZZ_CHECK(*byte >= ' ' && *byte <= '~', "an odd byte in: %s", what);
+}
+
+static void on_fork_failed(void *context, struct worker_process *worker, const char *what) {
+    (void)context;
+    FUZZ_CHECK(slot_of(worker) && worker->state != WORKER_FORKING, "it forks still");
+    check_sentence(what);
+}
+
+static void on_malformed(void *context, struct worker_process *worker, const char *what) {
+    (void)context;
+    FUZZ_CHECK(slot_of(worker) && worker->state == WORKER_ENDING, "it lives on");
+    check_sentence(what);
+}
+
+static void on_violation(void *context, struct worker_process *worker, const char *call_name) {
+    (void)context, (void)worker;
+    FUZZ_CHECK(false, "a violation without a system call: %s", call_name);
+}
+
+static void on_ended(void *context, struct worker_process *worker, int status) {
+    (void)context, (void)status;
+    struct slot *slot = slot_of(worker);
+    if (slot->peer >= 0)
+        close(slot->peer);
+    *slot = (struct slot){.peer = -1};
+    worker_destroy(worker);
+}
+
+static const struct worker_events events = {.ready = on_ready,
+                                            .result = on_result,
+                                            .fork_failed = on_fork_failed,
+                                            .malformed = on_malformed,
+                                            .violation = on_violation,
+                                            .ended = on_ended};
+
+/* --- the edges --- */
+
+static struct slot *slot_of_pid(pid_t pid) {
+    struct slot *slot = script.slots;
+    while (slot < script.slots + SLOTS && !(slot->worker && slot->pid == pid))
+        slot++;
+    return slot < script.slots + SLOTS ? slot : NULL;
+}
+
+static void on_kill(pid_t pid, int number) {
+    struct slot *slot = slot_of_pid(pid);
+    FUZZ_CHECK(pid >= FIRST_PID && slot && !slot->reaped, "it signals %d", (int)pid);
+    FUZZ_CHECK(slot->worker->pid == pid, "it signals %d, which was not proven", (int)pid);
+    slot->killed |= number == SIGKILL;
+}
+
+static bool is_child(pid_t pid) {
+    const struct slot *slot = slot_of_pid(pid);
+    return slot && !slot->reaped;
+}
+
+static pid_t sender(int channel) {
+    const struct slot *slot = script.slots;
+    while (slot < script.slots + SLOTS && !(slot->worker && slot->worker->channel == channel))
+        slot++;
+    FUZZ_CHECK(slot < script.slots + SLOTS, "it reads from a stranger");
+    return script.spoof ? script.spoof : slot->pid;
+}
+
+/* --- what the script can do --- */
+
+static void stop_after_rounds(void *context) {
+    (void)context;
+    if (script.rounds-- == 0)
+        loop_stop(&script.loop);
+}
+
+static void run_loop(unsigned rounds) {
+    script.rounds = rounds;
+    script.loop.stopped = false;
+    FUZZ_CHECK(loop_run(&script.loop, NULL), "the loop failed");
+}
+
+static void give_slot(struct slot *slot, struct worker_process *worker, int peer) {
+    *slot = (struct slot){.worker = worker, .peer = peer, .pid = script.next_pid++};
+}
+
+static struct slot *free_slot(void) {
+    for (struct slot *slot = script.slots; slot < script.slots + SLOTS; slot++)
+        if (!slot->worker)
+            return slot;
+    return NULL;
+}
+
+static void start(void) {
+    struct slot *slot = free_slot();
+    int channel;
+    if (!slot)
+        return;
+    struct worker_process *worker = worker_create(&script.workers, &events, NULL, &channel, NULL);
+    FUZZ_CHECK(worker, "no worker");
+    give_slot(slot, worker, channel);
+    script.now = slot;
+}
+
+/* Reads the FORK frame, whose descriptor is the child's channel. */
+static int take_channel(int parent) {
+    struct frame_header header;
+    unsigned char *payload;
+    int descriptors[FRAME_DESCRIPTORS_MAX];
+    size_t count;
+    /* Frames of evaluations may be before it. */
+    while (frame_receive(parent, &header, &payload, descriptors, &count, NULL) > 0) {
+        free(payload);
+        for (size_t i = 1; i < count; i++)
+            close(descriptors[i]);
+        if (header.type == FRAME_FORK)
+            return descriptors[0];
+    }
+    return -1;
+}
+
+static void ask_fork(void) {
+    struct slot *parent = script.now, *slot = free_slot();
+    if (!slot || parent->worker->state != WORKER_READY || !worker_can_fork(parent->worker))
+        return;
+    const int outputs[] = {eventfd(0, EFD_CLOEXEC), eventfd(0, EFD_CLOEXEC)};
+    struct worker_process *child = worker_fork(parent->worker, &events, NULL,
+                                               fuzz_byte(&script.input) % 2 ? outputs : NULL, NULL);
+    close(outputs[0]);
+    close(outputs[1]);
+    if (!child)
+        return;
+    give_slot(slot, child, -1);
+    slot->peer = take_channel(parent->peer);
+    FUZZ_CHECK(slot->peer >= 0, "no channel for the fork");
+}
+
+static void read_all(void) {
+    static unsigned char bytes[65536];
+    while (script.now->peer >= 0 && recv(script.now->peer, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
+        run_loop(1);
+}
+
+/* Code that fits into a channel, or that does not. */
+static void ask_evaluate(void) {
+    static unsigned char code[1 << 20];
+    struct slot *slot = script.now;
+    unsigned choice = fuzz_byte(&script.input);
+    const struct buffer payload = {.data = code, .length = choice % 16 == 15 ? sizeof code : 8};
+    if (slot->worker->state != WORKER_READY)
+        return;
+    worker_evaluate(slot->worker, ++script.calls, &payload);
+    slot->evaluating = true;
+    if (choice % 8)
+        read_all();
+}
+
+/* Sends BYTES with COUNT descriptors in pieces of PIECE bytes, the supervisor reading between. */
+static void send_pieces(const void *bytes, size_t size, size_t piece, size_t count) {
+    struct slot *slot = script.now;
+    int descriptors[3];
+    for (size_t i = 0; i < count; i++)
+        descriptors[i] = eventfd(0, EFD_CLOEXEC);
+    for (size_t at = 0; at < size && slot->peer >= 0; at += piece) {
+        struct iovec part = {.iov_base = (char *)(uintptr_t)bytes + at,
+                             .iov_len = size - at < piece ? size - at : piece};
+        _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof descriptors)] = {0};
+        struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+        if (count && at == 0) {
+            message.msg_control = control;
+            message.msg_controllen = CMSG_SPACE(count * sizeof *descriptors);
+            struct cmsghdr *item = CMSG_FIRSTHDR(&message);
+            *item = (struct cmsghdr){.cmsg_len = CMSG_LEN(count * sizeof *descriptors),
+                                     .cmsg_level = SOL_SOCKET,
+                                     .cmsg_type = SCM_RIGHTS};
+            memcpy(CMSG_DATA(item), descriptors, count * sizeof *descriptors);
+        }
+        if (sendmsg(slot->peer, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+            break;
+        run_loop(1);
+    }
+    for (size_t i = 0; i < count; i++)
+        close(descriptors[i]);
+    if (slot->worker)
+        run_loop(2);
+}
+
+static size_t piece_size(void) {
+    size_t size = fuzz_byte(&script.input);
+    return size ? size : SIZE_MAX / 2;
+}
+
+static void send_raw(void) {
+    size_t taken, piece = piece_size();
+    const uint8_t *bytes = fuzz_bytes(&script.input, fuzz_byte(&script.input), &taken);
+    send_pieces(bytes, taken, piece, 0);
+}
+
+/* A frame whose parts the script chooses one by one, PAYLOAD its contents. */
+static void send_frame(const void *payload, size_t size, bool lawful) {
+    unsigned odd = lawful ? 0 : fuzz_byte(&script.input);
+    struct frame_header header = {.type = lawful ? FRAME_RESULT
+                                                 : fuzz_byte(&script.input) % (FRAME_TYPE_END + 1),
+                                  .call = script.now->worker->call,
+                                  .length = (uint32_t)size};
+    if (header.type != FRAME_RESULT)
+        header.call = 0;
+    if (odd & 1)
+        header.flags = fuzz_byte(&script.input);
+    if (odd & 2)
+        header.call += fuzz_byte(&script.input);
+    if (odd & 4)
+        header.length = (uint32_t)fuzz_byte(&script.input) << fuzz_byte(&script.input) % 32;
+    cleanup_buffer struct buffer whole = buffer_make(FRAME_PAYLOAD_MAX);
+    buffer_append(&whole, &header, sizeof header);
+    buffer_append(&whole, payload, size);
+    send_pieces(whole.data, whole.length, piece_size(), odd >> 3 & 3);
+}
+
+static void send_bytes(void) {
+    size_t taken;
+    const uint8_t *bytes = fuzz_bytes(&script.input, fuzz_byte(&script.input), &taken);
+    send_frame(bytes, taken, false);
+}
+
+static void send_result(void) {
+    cleanup_buffer struct buffer payload = buffer_make(FRAME_PAYLOAD_MAX);
+    for (unsigned sections = fuzz_byte(&script.input) % 32; sections; sections--) {
+        size_t taken;
+        unsigned tag = fuzz_byte(&script.input) % (SECTION_TAG_END + 1);
+        const uint8_t *bytes = fuzz_bytes(&script.input, fuzz_byte(&script.input), &taken);
+        message_put(&payload, tag, bytes, taken);
+    }
+    send_frame(payload.data, payload.length, true);
+}
+
+static void send_ready(void) {
+    static const struct frame_header header = {.type = FRAME_READY};
+    send_pieces(&header, sizeof header, SIZE_MAX / 2, fuzz_byte(&script.input) % 4);
+}
+
+static void close_peer(void) {
+    if (script.now->peer >= 0)
+        close(script.now->peer);
+    script.now->peer = -1;
+    run_loop(2);
+}
+
+static void reap(void) {
+    static const int statuses[] = {0, 1 << 8, SIGKILL, SIGSYS, SIGSEGV, 255 << 8};
+    struct slot *slot = script.now;
+    if (slot->worker->pid == 0 || slot->reaped)
+        return; /* nobody would know that it was this one */
+    slot->reaped = true;
+    worker_reaped(slot->worker, statuses[fuzz_byte(&script.input) % 6]);
+}
+
+/* A worker that answers and is gone before anybody has looked: its answer counts. */
+static void answer_and_die(void) {
+    struct slot *slot = script.now;
+    struct worker_process *worker = slot->worker;
+    cleanup_buffer struct buffer frame = buffer_make(64);
+    const struct frame_header header = {
+        .type = FRAME_RESULT, .call = worker->call, .length = 2 * sizeof(uint32_t) + 1};
+    size_t before = script.results;
+    if (worker->state != WORKER_BUSY || slot->peer < 0 || script.spoof)
+        return;
+    run_loop(2);
+    if (worker->state != WORKER_BUSY || !worker->channel_watch.active || worker->header_have ||
+        worker->outgoing.length)
+        return;
+    buffer_append(&frame, &header, sizeof header);
+    message_put(&frame, SECTION_PACKAGE, "P", 1);
+    FUZZ_CHECK(send(slot->peer, frame.data, frame.length, MSG_DONTWAIT) == (ssize_t)frame.length,
+               "no room");
+    slot->reaped = true;
+    worker_reaped(worker, 0);
+    FUZZ_CHECK(script.results == before + 1, "its answer was lost");
+}
+
+static void pass_time(void) {
+    enum { LONG_MS = 60 }; /* time enough for the kill of who was asked to end */
+    static const int delays_ms[] = {0, 10, LONG_MS, 1100, 11000};
+    int delay_ms = delays_ms[fuzz_byte(&script.input) % 5];
+    fuzz_edges.now_ns += delay_ms * INT64_C(1000000);
+    read_all();
+    run_loop(2);
+    for (const struct slot *slot = script.slots; slot < script.slots + SLOTS; slot++)
+        FUZZ_CHECK(delay_ms < LONG_MS || !slot->worker || slot->worker->state != WORKER_ENDING ||
+                       slot->killed || slot->worker->pid == 0,
+                   "nobody ends %d", (int)slot->pid);
+}
+
+static void end_worker(void) {
+    if (script.now->worker->state == WORKER_ENDING)
+        return;
+    if (fuzz_byte(&script.input) % 2)
+        worker_stop(script.now->worker);
+    else
+        worker_kill(script.now->worker);
+}
+
+static void take_turn(void) {
+    struct slot *slot = &script.slots[fuzz_byte(&script.input) % SLOTS];
+    if (slot->worker)
+        script.now = slot;
+}
+
+/* Who speaks from now on: itself, another worker that is known, the init process, no child. */
+static void spoof(void) {
+    unsigned choice = fuzz_byte(&script.input);
+    const struct worker_process *other = script.slots[choice / 4 % SLOTS].worker;
+    const pid_t pids[] = {0, other ? other->pid : 0, 1, 30000};
+    script.spoof = pids[choice % 4];
+}
+
+static void (*const steps[])(void) = {start,       take_turn,  send_ready,     ask_evaluate,
+                                      send_result, send_bytes, send_raw,       ask_fork,
+                                      close_peer,  reap,       pass_time,      end_worker,
+                                      spoof,       send_ready, answer_and_die, ask_evaluate};
+
+/* --- what must hold between the steps --- */
+
+static void check_states(void) {
+    for (const struct slot *slot = script.slots; slot < script.slots + SLOTS; slot++) {
+        const struct worker_process *worker = slot->worker;
+        if (!worker)
+            continue;
+        FUZZ_CHECK(worker->state <= WORKER_ENDING, "state %d", (int)worker->state);
+        FUZZ_CHECK(worker->state != WORKER_FORKING || worker->child, "it forks nobody");
+        FUZZ_CHECK(!worker->child || worker->child->parent == worker, "a child of another");
+        FUZZ_CHECK(!worker->parent || worker->parent->child == worker, "a parent of another");
+        FUZZ_CHECK(!worker->clone_expected || worker->child, "a clone without a child");
+        FUZZ_CHECK(worker->state == WORKER_STARTING || worker->state == WORKER_ENDING ||
+                       worker->pid == slot->pid,
+                   "in state %d with pid %d", (int)worker->state, (int)worker->pid);
+        FUZZ_CHECK(worker->state != WORKER_BUSY || slot->evaluating, "busy with nothing");
+        FUZZ_CHECK(worker->header_have < sizeof worker->header ||
+                       worker->payload_have < worker->header.length ||
+                       worker->state == WORKER_ENDING,
+                   "a whole frame was left lying");
+    }
+}
+
+/* Ends whoever is left, as the pool does. */
+static void end_all(void) {
+    script.spoof = 0;
+    for (struct slot *slot = script.slots; slot < script.slots + SLOTS; slot++) {
+        if (!slot->worker)
+            continue;
+        script.now = slot;
+        if (slot->worker->state != WORKER_ENDING)
+            worker_kill(slot->worker);
+        if (slot->worker && slot->worker->pid && !slot->reaped) {
+            slot->reaped = true;
+            worker_reaped(slot->worker, SIGKILL);
+        }
+    }
+    for (int i = 0; i < 300 && script.workers.first; i++) {
+        fuzz_edges.now_ns += 20000 * INT64_C(1000000);
+        run_loop(1);
+        for (struct slot *slot = script.slots; slot < script.slots + SLOTS; slot++)
+            if (slot->worker && slot->worker->pid && !slot->reaped) {
+                slot->reaped = true;
+                worker_reaped(slot->worker, SIGKILL);
+            }
+    }
+    FUZZ_CHECK(!script.workers.first, "a worker never ends");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    int open_before = fuzz_open_descriptors();
+    fuzz_edges =
+        (struct fuzz_edges){.now_ns = 1, .killed = on_kill, .is_child = is_child, .sender = sender};
+    script = (struct script){.input = {data, size}, .next_pid = FIRST_PID, .log = {.out.fd = -1}};
+    for (size_t i = 0; i < SLOTS; i++)
+        script.slots[i].peer = -1;
+    FUZZ_CHECK(loop_open(&script.loop, NULL), "no loop");
+    script.loop.before_wait = stop_after_rounds;
+    script.workers = (struct workers){.loop = &script.loop, .log = &script.log};
+    start();
+    for (unsigned done = 0; script.input.left && done < STEPS_MAX; done++) {
+        if (!script.now->worker)
+            take_turn();
+        unsigned step = fuzz_byte(&script.input) % (sizeof steps / sizeof *steps);
+        if (!script.now->worker)
+            step = 0;
+        steps[step]();
+        check_states();
+    }
+    end_all();
+    loop_close(&script.loop);
+    FUZZ_CHECK(fuzz_open_descriptors() == open_before, "a descriptor was left open");
+    return 0;
+}
