@@ -7,12 +7,18 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FAMILY_MAX = 64, TICK_MS = 10, WATCHDOG_TICKS = 60 * 1000 / TICK_MS };
+enum { FAMILY_MAX = 64, TICK_MS = 10, WATCHDOG_S = 60 };
 
 static void wait_ms(long milliseconds) {
     const struct timespec pause = {.tv_sec = milliseconds / 1000,
                                    .tv_nsec = milliseconds % 1000 * 1000000};
     nanosleep(&pause, NULL);
+}
+
+static time_t now_s(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
 }
 
 /* The processes under the server, the unconfined ones first. */
@@ -39,7 +45,7 @@ static struct family look(struct client *client) {
 
 static struct family settled(struct client *client, size_t workers) {
     struct family family = {.zygote_count = 0};
-    for (int ticks = 0; ticks < WATCHDOG_TICKS; ticks++) {
+    for (time_t end = now_s() + WATCHDOG_S; now_s() < end;) {
         client_stderr(client); /* moves bytes meanwhile */
         family = look(client);
         if (family.zygote_count == 1 && family.worker_count == workers)
@@ -53,6 +59,11 @@ static struct family settled(struct client *client, size_t workers) {
 
 pid_t family_zygote(struct client *client, size_t workers) {
     return settled(client, workers).zygotes[0];
+}
+
+pid_t family_zygote_now(struct client *client) {
+    struct family family = look(client);
+    return family.zygote_count ? family.zygotes[0] : 0;
 }
 
 size_t family_workers(struct client *client, size_t workers, pid_t *pids, size_t maximum) {
@@ -84,7 +95,7 @@ size_t family_zombies(struct client *client) {
 /* Waits until GONE says so. */
 static void await(struct client *client, bool (*gone)(struct client *client, pid_t pid), pid_t pid,
                   const char *what) {
-    for (int ticks = 0; ticks < WATCHDOG_TICKS; ticks++) {
+    for (time_t end = now_s() + WATCHDOG_S; now_s() < end;) {
         client_stderr(client);
         if (gone(client, pid))
             return;
