@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,12 +44,24 @@ static struct family look(struct client *client) {
     return family;
 }
 
+static bool same_family(const struct family *one, const struct family *other) {
+    return one->zygote_count == other->zygote_count && one->worker_count == other->worker_count &&
+           memcmp(one->zygotes, other->zygotes, one->zygote_count * sizeof(pid_t)) == 0 &&
+           memcmp(one->workers, other->workers, one->worker_count * sizeof(pid_t)) == 0;
+}
+
+/* The state must last over several looks: the right number of processes may also be there for a
+ * moment while some come and others go. */
 static struct family settled(struct client *client, size_t workers) {
+    enum { LOOKS = 6 };
     struct family family = {.zygote_count = 0};
+    int same = 0;
     for (time_t end = now_s() + WATCHDOG_S; now_s() < end;) {
         client_stderr(client); /* moves bytes meanwhile */
-        family = look(client);
-        if (family.zygote_count == 1 && family.worker_count == workers)
+        struct family now = look(client);
+        same = same_family(&now, &family) ? same + 1 : 0;
+        family = now;
+        if (same >= LOOKS && family.zygote_count == 1 && family.worker_count == workers)
             return family;
         wait_ms(TICK_MS);
     }
