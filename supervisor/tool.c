@@ -55,9 +55,9 @@ bool tool_integer(struct json_object *arguments, const char *name, int64_t minim
 struct session *tool_session(struct server *server, struct request *request,
                              struct json_object *arguments, const char *name) {
     struct span wanted = {0};
-    char message[160];
     struct session *session = NULL;
     if (!tool_string(arguments, name, &wanted)) {
+        char message[160];
         snprintf(message, sizeof message, "The argument %s must be a string.", name);
         tool_refuse(request, "TYPE-ERROR", message);
         return NULL;

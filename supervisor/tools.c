@@ -14,6 +14,7 @@ static const struct tool *const tools[] = {
     &tool_open_session,  &tool_reset_session, &tool_rollback_session,
 };
 
+// NOLINTNEXTLINE(bugprone-sizeof-expression): the elements are pointers on purpose
 enum { TOOL_COUNT = sizeof tools / sizeof *tools };
 
 static int64_t setting_at(const struct settings *settings, size_t offset) {
@@ -124,6 +125,7 @@ static bool refuse_unknown(struct request *request, const struct tool *tool,
     json_object_object_foreach(arguments, name, value) {
         (void)value;
         size_t i = 0;
+        // NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): a member has a name
         while (i < tool->argument_count && strcmp(tool->arguments[i].name, name) != 0)
             i++;
         if (i < tool->argument_count)

@@ -37,6 +37,7 @@ static void kill_strays(const struct workers *workers, pid_t leader) {
     snprintf(path, sizeof path, "/proc/self/task/%d/children", gettid());
     FILE *children = fopen(path, "re");
     int pid;
+    // NOLINTNEXTLINE(cert-err34-c): the kernel's own numbers fit
     while (children && fscanf(children, "%d", &pid) == 1)
         if (pid > 1 && pid != workers->zygote && !workers_find(workers, pid) &&
             (leader == 0 || getsid(pid) == leader))
@@ -56,18 +57,18 @@ void workers_kill_all(const struct workers *workers) {
 /* Is another fork of the same family about to announce itself? It looks like a stray until then. */
 static bool awaits_relative(const struct worker_process *worker) {
     const struct worker_process *other = worker->workers->first;
-    while (other && (other == worker || other->family != worker->family ||
-                     other->state != WORKER_STARTING))
+    while (other &&
+           (other == worker || other->family != worker->family || other->state != WORKER_STARTING))
         other = other->next;
     return other != NULL;
 }
 
 /* A fork whose pid was never proven: what a hostile worker made of the one clone it was granted
- * cannot be recognised among the reaped. One that meant well has ended by the end of its channel. */
+ * cannot be recognised among the reaped. One that meant well has ended by the end of its channel.
+ */
 static void on_forgotten(void *context) {
     struct worker_process *worker = context;
-    if (worker->is_fork && awaits_relative(worker) &&
-        worker->stray_looks++ < STRAYS_RETRIES_MAX) {
+    if (worker->is_fork && awaits_relative(worker) && worker->stray_looks++ < STRAYS_RETRIES_MAX) {
         loop_timer_start(worker->workers->loop, &worker->timer, STRAYS_RETRY_MS, on_forgotten,
                          worker);
         return;
