@@ -34,7 +34,6 @@ struct stage {
 /* Awaiting. */
 
 static void await_one(struct stage *stage, const struct expectation *expected) {
-    { FILE *f = fopen("/tmp/m/exp.txt", "ae"); fprintf(f, "%s\n", expected->whole ? "VALUE" : expected->text); fclose(f); }
     struct evaluation got = client_evaluate_await(stage->client, expected->id);
     if (!got.line)
         return;
@@ -325,10 +324,14 @@ static void take_opened(struct stage *stage, size_t slot, struct evaluation open
         client_fail(stage->client, "line %zu: no session: %.500s", stage->line, opened.line);
         return;
     }
-    { FILE *f = fopen("/tmp/m/exp.txt", "ae"); fprintf(f, "OPENED %d kept %zu\n", session->fresh, session->kept); fclose(f); }
     const char *name =
         client_string(stage->client, opened.line, "result", "_meta", "session", NULL);
     snprintf(session->name, sizeof session->name, "%s", name ? name : "");
+    struct model_session *former = model_find(&stage->model, stage->slots[slot]);
+    if (former) { /* nobody can name it from now on */
+        client_session_close(stage->client, former->name);
+        model_close(&stage->model, former);
+    }
     snprintf(stage->slots[slot], sizeof stage->slots[slot], "%s", session->name);
 }
 
@@ -492,7 +495,7 @@ char *session_play(const struct script *script) {
     if (script->count == 0 || !read_order(script->lines[0], &first) ||
         strcmp(first.word, "server") != 0)
         return NULL;
-    struct stage stage = {.model = {.maximum = 1 + number(&first, 0, SESSION_PLAY_SLOTS),
+    struct stage stage = {.model = {.maximum = 1 + number(&first, 0, SESSION_PLAY_SLOTS + 1),
                                     .history = number(&first, 1, MODEL_HISTORY_MAX)}};
     char maximum[24], history[24];
     snprintf(maximum, sizeof maximum, "%zu", stage.model.maximum);
@@ -543,9 +546,9 @@ static const struct {
     const char *word;
     size_t numbers;
 } lines[] = {
-    {27, "set", 5},      {20, "add", 5},  {6, "half", 5},  {17, "fail", 5},
-    {10, "rollback", 3}, {2, "reset", 2}, {2, "close", 2}, {5, "open", 1},
-    {6, "copy", 3},      {2, "list", 0},  {2, "kill", 1},  {1, "count", 0},
+    {30, "set", 5},      {20, "add", 5},  {6, "half", 5},  {17, "fail", 5},
+    {10, "rollback", 3}, {1, "reset", 2}, {1, "close", 2}, {2, "open", 1},
+    {7, "copy", 3},      {2, "list", 0},  {3, "kill", 1},  {1, "count", 0},
 };
 
 static void add_random_line(struct random *random, struct script *script) {
@@ -558,10 +561,10 @@ static void add_random_line(struct random *random, struct script *script) {
     if (lines[i].numbers > 1) /* its last number is whether to wait for the answer */
         numbers[lines[i].numbers - 1] = random_percent(random, 50);
     if (strcmp(lines[i].word, "rollback") == 0)
-        numbers[1] = random_between(random, 0, 2);
+        numbers[1] = random_percent(random, 90) ? random_between(random, 0, 1) : numbers[1];
     if (strcmp(lines[i].word, "copy") == 0)
-        numbers[2] = random_between(random, 0, 3);
-    numbers[0] = random_percent(random, 40) ? 0 : random_between(random, 0, 3);
+        numbers[2] = random_percent(random, 90) ? random_between(random, 0, 2) : numbers[2];
+    numbers[0] = random_percent(random, 30) ? 0 : random_between(random, 0, SESSION_PLAY_SLOTS - 1);
     char text[100] = "";
     for (size_t j = 0; j < lines[i].numbers; j++) {
         size_t length = strlen(text);
@@ -572,9 +575,11 @@ static void add_random_line(struct random *random, struct script *script) {
 
 struct script session_play_make(struct random *random, size_t steps) {
     struct script script = {0};
-    add_line(&script, "[\"server\",%ld,%ld]", random_between(random, 0, 4),
-             random_between(random, 0, 4));
-    for (size_t i = 0; i < steps; i++)
+    long maximum = random_percent(random, 10) ? 0 : random_between(random, 2, SESSION_PLAY_SLOTS);
+    add_line(&script, "[\"server\",%ld,%ld]", maximum, random_between(random, 0, 4));
+    for (int slot = 0; slot < SESSION_PLAY_SLOTS - 1; slot++)
+        add_line(&script, "[\"open\",%d]", slot);
+    for (size_t i = script.count; i <= steps; i++)
         add_random_line(random, &script);
     return script;
 }

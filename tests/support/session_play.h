@@ -3,7 +3,7 @@
  * means something, so that a script stays one while it is shrunk. A line that means nothing is
  * passed over.
  *
- *   ["server", maximum, history]           the first line; both at least 0
+ *   ["server", more, history]              the first line; so many sessions beyond one
  *   ["set", slot, kind, key, value, wait]  in the session of that slot
  *   ["add", slot, kind, key, value, wait]  a condition when it is not set
  *   ["half", slot, kind, key, value, wait] sets, then signals a condition
