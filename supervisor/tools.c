@@ -1,6 +1,7 @@
 /* The table of tools, how it is listed, and which tool a call is for. */
 #include "supervisor/tools.h"
 #include "supervisor/json_write.h"
+#include "supervisor/modern.h"
 #include "supervisor/request.h"
 #include "supervisor/rpc.h"
 #include "supervisor/server.h"
@@ -74,27 +75,60 @@ static const char *boolean(bool value) {
     return value ? "true" : "false";
 }
 
-void tools_append_list(struct buffer *out, const struct server *server) {
-    buffer_append_text(out, "[");
-    for (size_t i = 0; i < TOOL_COUNT; i++) {
-        const struct tool *tool = tools[i];
-        buffer_append_format(out, "%s{\"name\":\"%s\"", i ? "," : "", tool->name);
-        if (server->revision->titles)
-            buffer_append_format(out, ",\"title\":\"%s\"", tool->title);
-        buffer_append_text(out, ",\"description\":");
-        append_description(out, tool, server->settings);
-        buffer_append_text(out, ",\"inputSchema\":");
-        append_schema(out, tool, server->settings);
-        if (server->revision->annotations)
-            buffer_append_format(out,
-                                 ",\"annotations\":{\"title\":\"%s\",\"readOnlyHint\":%s,"
-                                 "\"destructiveHint\":%s,\"idempotentHint\":%s,"
-                                 "\"openWorldHint\":false}",
-                                 tool->title, boolean(tool->read_only), boolean(tool->destructive),
-                                 boolean(tool->idempotent));
-        buffer_append_text(out, "}");
+static void append_tool(struct buffer *out, const struct tool *tool,
+                        const struct revision *revision, const struct settings *settings) {
+    buffer_append_format(out, "{\"name\":\"%s\"", tool->name);
+    if (revision->titles)
+        buffer_append_format(out, ",\"title\":\"%s\"", tool->title);
+    buffer_append_text(out, ",\"description\":");
+    append_description(out, tool, settings);
+    buffer_append_text(out, ",\"inputSchema\":");
+    append_schema(out, tool, settings);
+    if (revision->annotations)
+        buffer_append_format(out,
+                             ",\"annotations\":{\"title\":\"%s\",\"readOnlyHint\":%s,"
+                             "\"destructiveHint\":%s,\"idempotentHint\":%s,"
+                             "\"openWorldHint\":false}",
+                             tool->title, boolean(tool->read_only), boolean(tool->destructive),
+                             boolean(tool->idempotent));
+    buffer_append_text(out, "}");
+}
+
+/* The index of the first tool behind the one that the cursor names, or TOOL_COUNT + 1. */
+static size_t index_after(const struct server *server, struct json_object *cursor) {
+    const char *text = rpc_plain_string(cursor);
+    const char *last = text ? cursor_open(&server->cursors, text) : NULL;
+    for (size_t i = 0; last && i < TOOL_COUNT; i++)
+        if (strcmp(tools[i]->name, last) == 0)
+            return i + 1;
+    return TOOL_COUNT + 1;
+}
+
+void tools_list(struct server *server, struct request *request, struct json_object *params) {
+    const struct revision *revision = request->modern ? revision_modern : server->revision;
+    struct json_object *cursor = NULL;
+    size_t start = 0, size = (size_t)server->settings->list_page_size;
+    if (params && json_object_object_get_ex(params, "cursor", &cursor))
+        start = index_after(server, cursor);
+    if (start > TOOL_COUNT) {
+        tool_invalid_params(request, "cursor", "Invalid cursor.");
+        return;
     }
-    buffer_append_text(out, "]");
+    size_t end = TOOL_COUNT - start > size ? start + size : TOOL_COUNT;
+    struct buffer *out = request_result(request);
+    request_member(request, "tools");
+    for (size_t i = start; i < end; i++) {
+        buffer_append_text(out, i == start ? "[" : ",");
+        append_tool(out, tools[i], revision, server->settings);
+    }
+    buffer_append_text(out, start == end ? "[]" : "]");
+    if (end < TOOL_COUNT) {
+        request_member(request, "nextCursor");
+        json_write_string(out, cursor_make(&server->cursors, tools[end - 1]->name));
+    }
+    modern_append_caching(request);
+    request_end(request);
+    server_warm_up(server);
 }
 
 static const struct tool *find(const char *name) {
