@@ -143,16 +143,17 @@ static void handle_exit(struct server *server, struct request *request,
 }
 
 static const struct method methods[] = {
-    /* name, legacy, modern, before initialize, after shutdown, in minimal mode, handler */
-    {"exit", true, false, true, true, true, handle_exit},
-    {"initialize", true, false, true, false, true, handle_initialize},
-    {"logging/setLevel", true, false, false, false, true, handle_set_level},
-    {"ping", true, false, true, false, true, handle_ping},
-    {"server/discover", false, true, true, false, true, modern_discover},
-    {"shutdown", true, false, true, true, true, handle_shutdown},
-    {"subscriptions/listen", false, true, true, false, true, modern_listen},
-    {"tools/call", true, true, false, false, false, tools_call},
-    {"tools/list", true, true, false, false, false, tools_list},
+    /* name, legacy, modern, before initialize, after shutdown, in minimal mode, in a batch, handler
+     */
+    {"exit", true, false, true, true, true, true, handle_exit},
+    {"initialize", true, false, true, false, true, false, handle_initialize},
+    {"logging/setLevel", true, false, false, false, true, true, handle_set_level},
+    {"ping", true, false, true, false, true, true, handle_ping},
+    {"server/discover", false, true, true, false, true, true, modern_discover},
+    {"shutdown", true, false, true, true, true, true, handle_shutdown},
+    {"subscriptions/listen", false, true, true, false, true, false, modern_listen},
+    {"tools/call", true, true, false, false, false, true, tools_call},
+    {"tools/list", true, true, false, false, false, true, tools_list},
 };
 
 const struct method *method_find(const char *name) {

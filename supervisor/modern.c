@@ -1,5 +1,6 @@
 /* The modern era. Never takes anything from an earlier request. */
 #include "supervisor/modern.h"
+#include "common/utf8.h"
 #include "supervisor/json_write.h"
 #include "supervisor/log.h"
 #include "supervisor/request.h"
@@ -16,7 +17,7 @@
 #define KEY_LOG_LEVEL    PREFIX "logLevel"
 #define KEY_SUBSCRIPTION PREFIX "subscriptionId"
 
-enum { SUBSCRIPTIONS_MAX = 16, CACHE_MS = 3600000 };
+enum { SUBSCRIPTIONS_MAX = 16, CACHE_MS = 3600000, ECHO_CHARS = 100 };
 
 static struct json_object *member(struct json_object *object, const char *name) {
     struct json_object *value = NULL;
@@ -52,7 +53,8 @@ static void refuse_version(struct request *request, const char *requested) {
     buffer_append_text(out, "{\"supported\":");
     revision_append_dates(out, !legacy, true);
     buffer_append_text(out, ",\"requested\":");
-    json_write_bytes(out, requested, strnlen(requested, 100));
+    json_write_bytes(out, requested,
+                     utf8_offset((const unsigned char *)requested, strlen(requested), ECHO_CHARS));
     buffer_append_text(out, "}");
     request_end(request);
 }

@@ -141,8 +141,9 @@ static void handle_object(struct server *server, struct batch *batch, struct jso
         refuse_envelope(server, batch, &shape->id, "a request with this id is in flight");
         return;
     }
-    if (batch && strcmp(name, "initialize") == 0) {
-        refuse_envelope(server, batch, &shape->id, "initialize must not be part of a batch");
+    const struct method *method = method_find(name);
+    if (batch && method && !method->in_batch) {
+        refuse_envelope(server, batch, &shape->id, "this method must not be part of a batch");
         return;
     }
     struct request request = {.id = shape->id, .batch = batch, .server = server, .log_level = -1};

@@ -18,6 +18,7 @@ struct method {
     bool before_initialize; /* legacy: served although `initialize` is still to come */
     bool after_shutdown;    /* served although `shutdown` has been */
     bool in_minimal_mode;
+    bool in_batch; /* may be part of one */
     void (*handle)(struct server *server, struct request *request, struct json_object *params);
 };
 

@@ -259,6 +259,15 @@ static void on_heartbeat(void *context) {
     output_line_end(&server->output, (struct span){0});
 }
 
+/* Two calls under one token would take turns with their numbers, and the second would go on when
+ * the client has put the token away: the first alone has it. */
+static bool token_is_free(const struct server *server, const struct json_token *token) {
+    for (const struct request *other = server->requests.in_flight; other; other = other->next)
+        if (other->heartbeat.active && json_token_equal(&other->progress_token, token))
+            return false;
+    return true;
+}
+
 void tool_submit(struct server *server, struct request *request, struct session *session,
                  const struct call_request *wanted, call_done done) {
     struct request *kept = request_keep(server, request);
@@ -271,7 +280,7 @@ void tool_submit(struct server *server, struct request *request, struct session 
     with_context.context = kept;
     kept->call = session_submit(session, &with_context);
     if (kept->call) {
-        if (kept->progress_token.text.bytes)
+        if (kept->progress_token.text.bytes && token_is_free(server, &kept->progress_token))
             loop_timer_start(&server->loop, &kept->heartbeat, HEARTBEAT_MS, on_heartbeat, kept);
         server_warm_up(server);
         session_run(session);

@@ -1,5 +1,6 @@
 /* The table of tools, how it is listed, and which tool a call is for. */
 #include "supervisor/tools.h"
+#include "common/utf8.h"
 #include "supervisor/json_write.h"
 #include "supervisor/modern.h"
 #include "supervisor/request.h"
@@ -15,7 +16,7 @@ static const struct tool *const tools[] = {
     &tool_open_session,  &tool_reset_session, &tool_rollback_session,
 };
 
-enum { TOOL_COUNT = sizeof tools / sizeof *tools };
+enum { TOOL_COUNT = sizeof tools / sizeof *tools, ECHO_CHARS = 60 };
 
 static int64_t setting_at(const struct settings *settings, size_t offset) {
     int64_t value;
@@ -152,6 +153,11 @@ static const char *bad_required(const struct tool *tool, struct json_object *arg
     return NULL;
 }
 
+/* How many bytes of a client's word a message repeats; "%.*s" takes an int. */
+static int echo_bytes(const char *text) {
+    return (int)utf8_offset((const unsigned char *)text, strlen(text), ECHO_CHARS);
+}
+
 /* Refuses an argument that the tool does not have, with the names of those it has. */
 static bool refuse_unknown(struct request *request, const struct tool *tool,
                            struct json_object *arguments) {
@@ -163,7 +169,8 @@ static bool refuse_unknown(struct request *request, const struct tool *tool,
         if (i < tool->argument_count)
             continue;
         cleanup_buffer struct buffer message = buffer_make(1024);
-        buffer_append_format(&message, "%s has no argument %.60s; it takes", tool->name, name);
+        buffer_append_format(&message, "%s has no argument %.*s; it takes", tool->name,
+                             echo_bytes(name), name);
         for (i = 0; i < tool->argument_count; i++)
             buffer_append_format(&message, "%s %s", i ? "," : "", tool->arguments[i].name);
         buffer_append_text(&message, tool->argument_count ? "." : " none.");
@@ -175,11 +182,12 @@ static bool refuse_unknown(struct request *request, const struct tool *tool,
 }
 
 static void unknown_tool(struct request *request, struct json_object *name) {
-    char message[160];
-    snprintf(message, sizeof message, "Unknown tool: %.100s", json_object_get_string(name));
+    char message[4 * ECHO_CHARS + 20];
+    const char *text = json_object_get_string(name);
+    snprintf(message, sizeof message, "Unknown tool: %.*s", echo_bytes(text), text);
     struct buffer *out = request_error_data(request, RPC_INVALID_PARAMS, message);
     buffer_append_text(out, "{\"name\":");
-    json_write_bytes(out, json_object_get_string(name), (size_t)json_object_get_string_len(name));
+    json_write_bytes(out, text, (size_t)json_object_get_string_len(name));
     buffer_append_text(out, "}");
     request_end(request);
 }

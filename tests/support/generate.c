@@ -100,7 +100,8 @@ static void put_id(struct generator *generator, struct buffer *out) {
     }
 }
 
-static const char *const odd_ids[] = {"0", "-0", "\"\"", "\"0\"", "1", "\"1\""};
+/* Ids that put_id never makes. */
+static const char *const odd_ids[] = {"0", "-0", "\"\"", "\"0\""};
 
 static const char *const not_ids[] = {
     "null",  "true", "false", "1.5", "1e3",    "1.0",       "-0.0",
@@ -613,10 +614,10 @@ static enum generate_kind choose_kind(struct random *random, unsigned kinds) {
     enum { WEIGHTS = sizeof weights / sizeof weights[0] };
     size_t total = 0;
     for (size_t i = 0; i < WEIGHTS; i++)
-        total += kinds & weights[i].kind ? weights[i].weight : 0;
+        total += (kinds & weights[i].kind) ? weights[i].weight : 0;
     size_t choice = random_below(random, total);
     for (size_t i = 0; i < WEIGHTS; i++) {
-        size_t weight = kinds & weights[i].kind ? weights[i].weight : 0;
+        size_t weight = (kinds & weights[i].kind) ? weights[i].weight : 0;
         if (choice < weight)
             return weights[i].kind;
         choice -= weight;

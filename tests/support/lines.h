@@ -28,6 +28,26 @@
                  "\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}")
 
 #define ENDLESS "(loop)"
+/* Lisp that calls C: (c NAME RETURNS TYPES ARGUMENT...). For code that acts below Lisp. */
+#define FOREIGN                                                                                    \
+    "(defun c (name returns types &rest arguments) (si::call-cfun (si::find-foreign-symbol name "  \
+    ":default :pointer-void 0) returns types arguments)) "
+/* Ends the process by SIGSEGV: with all signals blocked the fault has no handler. */
+#define CRASH                                                                                      \
+    FOREIGN "(let ((set (c \"malloc\" :pointer-void '(:unsigned-long) 128)))"                      \
+            " (c \"memset\" :pointer-void '(:pointer-void :int :unsigned-long) set 255 128)"       \
+            " (c \"sigprocmask\" :int '(:int :pointer-void :unsigned-long) 0 set 0)"               \
+            " (ffi:deref-pointer (ffi:make-pointer 0 :int) :int))"
+/* Makes a system call that ends the worker. */
+#define VIOLATION FOREIGN "(c \"kill\" :int '(:int :int) 1 0)"
+/* Takes memory that Lisp does not manage until somebody stops it. */
+#define MEMORY_HOG                                                                                 \
+    FOREIGN                                                                                        \
+        "(loop (c \"memset\" :pointer-void '(:pointer-void :int :unsigned-long) (c \"malloc\" "    \
+        ":pointer-void '(:unsigned-long) 10000000) 1 10000000))"
+/* Writes to the worker's own channel what is no frame. */
+#define FORGERY                                                                                    \
+    FOREIGN "(c \"write\" :long '(:int :cstring :unsigned-long) 3 \"garbage garbage garbage\" 23)"
 
 #define expect_contains(text, part)                                                                \
     cr_assert(strstr((text), (part)), "\"%s\" is not in: %s", (part), (text))

@@ -15,8 +15,7 @@ static void receive(struct client *client, struct oracle *oracle, const char *li
 
 /* Reads until nothing is due any more. */
 static void settle(struct client *client, struct oracle *oracle) {
-    const struct answer *due;
-    while (!client_failure(client) && (due = oracle_first_due(oracle)) != NULL) {
+    while (!client_failure(client) && oracle_first_due(oracle)) {
         size_t length;
         const char *line = client_read_line(client, &length);
         if (line)

@@ -106,7 +106,9 @@ static void simplify_value(struct edits *edits, struct text value) {
             add_edit(edits, value, 0, "\"\"");
         if (value.length > 3) {
             add_edit(edits, value, value.length / 2, "\"");
+            add_edit(edits, (struct text){value.bytes + 1, value.length / 2 - 1}, 0, "");
             add_edit(edits, value, value.length - 2, "\"");
+            add_edit(edits, (struct text){value.bytes + 1, 1}, 0, "");
         }
         break;
     case VALUE_NUMBER:

@@ -1,0 +1,62 @@
+/* The parts of the client that its own files share; no test includes this. client_start.c starts
+ * and ends the server, client.c moves bytes, client_lines.c hands lines out, client_process.c looks
+ * at processes, client_calls.c knows MCP and uses client.h alone. */
+#ifndef ECLAVE_TESTS_SUPPORT_CLIENT_PARTS_H
+#define ECLAVE_TESTS_SUPPORT_CLIENT_PARTS_H
+
+#include "common/buffer.h"
+#include "tests/support/client.h"
+#include "tests/support/wire.h"
+#include <stdint.h>
+
+enum {
+    CLIENT_TRANSCRIPT_MAX = 32 << 10, /* bytes of what was said that a failure shows */
+    CLIENT_DESCENDANTS_MAX = 512
+};
+
+struct line {
+    char *bytes;
+    size_t length;
+    bool unread;
+    bool batch;
+    struct wire_message message; /* when not a batch */
+};
+
+struct client {
+    struct client *next; /* of client_first */
+    pid_t pid;
+    int process; /* pidfd */
+    bool reaped;
+    int status; /* as client_wait returns it */
+    int in, out, error;
+    bool socket, batches, collect, paused, close_in;
+    uint64_t watchdog_ms;
+    struct buffer to_server, from_server, from_error, transcript;
+    size_t scanned; /* bytes of from_server without a newline */
+    struct line *lines;
+    size_t line_count, line_capacity, first_unread;
+    char **kept;
+    size_t kept_count;
+    char *failure;
+};
+
+/* The servers that this process has running are a list, so that what one leaves behind is told from
+ * another's children: the first, the rest over `next`. */
+struct client *client_first(void);
+
+/* Moves whatever can be moved within TIMEOUT_MS, in all directions. */
+void client_pump(struct client *client, int timeout_ms);
+
+/* Pumps until DONE says so. False after a failure; the watchdog makes one that names WHAT. */
+bool client_wait_until(struct client *client, bool (*done)(struct client *client, void *context),
+                       void *context, const char *what);
+
+/* Takes the exit status if the server has ended. */
+void client_reap(struct client *client);
+
+/* Closes stdin now, whatever was still to be sent. */
+void client_end_stdin(struct client *client);
+
+bool line_is_response(const struct line *line);
+
+#endif
