@@ -17,25 +17,31 @@ void buffer_free(struct buffer *buffer) {
     *buffer = buffer_make(buffer->maximum);
 }
 
+/* One byte more than the maximum may be allocated, for the zero that vsnprintf writes. */
+static bool grow(struct buffer *buffer, size_t needed) {
+    if (needed <= buffer->capacity && buffer->data)
+        return true;
+    size_t capacity = buffer->capacity ? buffer->capacity : BUFFER_FIRST_CAPACITY;
+    while (capacity < needed)
+        capacity += capacity / 2;
+    if (capacity > buffer->maximum)
+        capacity = buffer->maximum + 1;
+    unsigned char *data = realloc(buffer->data, capacity);
+    if (!data)
+        return false;
+    buffer->data = data;
+    buffer->capacity = capacity;
+    return true;
+}
+
+static bool fits(const struct buffer *buffer, size_t extra) {
+    return extra <= buffer->maximum && buffer->length <= buffer->maximum - extra;
+}
+
 unsigned char *buffer_reserve(struct buffer *buffer, size_t extra) {
-    if (extra > buffer->maximum || buffer->length > buffer->maximum - extra) {
+    if (!fits(buffer, extra) || !grow(buffer, buffer->length + extra)) {
         buffer->failed = true;
         return NULL;
-    }
-    size_t needed = buffer->length + extra;
-    if (needed > buffer->capacity || !buffer->data) {
-        size_t capacity = buffer->capacity ? buffer->capacity : BUFFER_FIRST_CAPACITY;
-        while (capacity < needed)
-            capacity += capacity / 2;
-        if (capacity > buffer->maximum && buffer->maximum > 0)
-            capacity = buffer->maximum;
-        unsigned char *data = realloc(buffer->data, capacity);
-        if (!data) {
-            buffer->failed = true;
-            return NULL;
-        }
-        buffer->data = data;
-        buffer->capacity = capacity;
     }
     return buffer->data + buffer->length;
 }
@@ -61,13 +67,13 @@ bool buffer_append_format(struct buffer *buffer, const char *format, ...) {
     va_copy(again, arguments);
     int size = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
-    bool done = false;
-    unsigned char *end = size < 0 ? NULL : buffer_reserve(buffer, (size_t)size + 1);
-    if (end) {
-        vsnprintf((char *)end, (size_t)size + 1, format, again);
+    bool done =
+        size >= 0 && fits(buffer, (size_t)size) && grow(buffer, buffer->length + (size_t)size + 1);
+    if (done) {
+        vsnprintf((char *)buffer->data + buffer->length, (size_t)size + 1, format, again);
         buffer->length += (size_t)size;
-        done = true;
     }
+    buffer->failed |= !done;
     va_end(again);
     return done;
 }

@@ -83,6 +83,7 @@ static bool take_descriptors(struct msghdr *message, int descriptors[FRAME_DESCR
 }
 
 /* Reads SIZE bytes. Returns how many came before the end of the channel, or -1 with *error. */
+// NOLINTNEXTLINE(readability-non-const-parameter): recvmsg writes to bytes
 static ssize_t receive_bytes(int channel, unsigned char *bytes, size_t size,
                              int descriptors[FRAME_DESCRIPTORS_MAX], size_t *count,
                              struct error *error) {

@@ -76,6 +76,17 @@ size_t utf8_offset(const unsigned char *bytes, size_t size, size_t count) {
     return size;
 }
 
+uint32_t utf8_decode(const unsigned char *bytes) {
+    if (bytes[0] < 0x80)
+        return bytes[0];
+    if (bytes[0] < 0xE0)
+        return (bytes[0] & 0x1FU) << 6 | (bytes[1] & 0x3FU);
+    if (bytes[0] < 0xF0)
+        return (bytes[0] & 0x0FU) << 12 | (bytes[1] & 0x3FU) << 6 | (bytes[2] & 0x3FU);
+    return (bytes[0] & 0x07U) << 18 | (bytes[1] & 0x3FU) << 12 | (bytes[2] & 0x3FU) << 6 |
+           (bytes[3] & 0x3FU);
+}
+
 size_t utf8_encode(uint32_t code, unsigned char *out) {
     if (code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF))
         code = 0xFFFD;

@@ -15,6 +15,9 @@ bool utf8_is_valid(const unsigned char *bytes, size_t size);
 /* Length in bytes (1 to 4) of the well-formed sequence at the start of BYTES, or 0. */
 size_t utf8_sequence_length(const unsigned char *bytes, size_t size);
 
+/* The code point of the well-formed sequence at the start of BYTES. */
+uint32_t utf8_decode(const unsigned char *bytes);
+
 /* Characters (code points) in well-formed text. */
 size_t utf8_count(const unsigned char *bytes, size_t size);
 

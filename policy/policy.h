@@ -36,27 +36,39 @@ struct policy_limits {
 /* The filter programs, built once in the zygote so that a worker only loads them. */
 struct policy_program;
 
-/* Can this process's children be confined here? Forks a child that really loads the filter (with
- * the notification listener unless DEGRADED) and reads back what it has. False with the reason. */
+/* Can this process's children be confined here? Forks a child that confines itself as a worker does
+ * (with the notification listener unless DEGRADED), reads back what it has and sees that a refused
+ * call fails. Leaves no child and no descriptor. False with the reason. */
 bool policy_probe(bool degraded, struct error *error);
 
-/* DEGRADED builds the filter for a kernel without notifications: unlisted and killing calls raise
- * SIGSYS, which ends the process. NULL with *error on failure. Free with policy_program_free. */
+/* DEGRADED builds the filter for a kernel without notifications, or for life under an outer filter
+ * that has taken the one listener there can be: refused calls fail in the kernel, unlisted and
+ * killing calls end the process by SIGSYS, and nobody learns which call it was. NULL with *error on
+ * failure. Free with policy_program_free. */
 struct policy_program *policy_program_build(bool degraded, struct error *error);
 void policy_program_free(struct policy_program *program);
 
-/* Confines the calling process, in the one order that works, and for good: new session, death
- * signal, another uid when root, resource limits, no dumping, no new privileges, then seccomp. On
- * return *listener is the notification descriptor (-1 when degraded), which the caller hands to
- * the supervisor with sendmsg; then it calls policy_seal, which takes sendmsg and seccomp away.
- * Reads back no_new_privs and the seccomp mode. False with *error: the caller must end itself. */
+/* Confines the calling process, in the one order that works, and for good: no capabilities, another
+ * uid when root, resource limits, a new session, the root directory, the death signal, no dumping,
+ * no new privileges, then seccomp; enter.c says why in this order. Reads each back. What the
+ * process needs of signal handlers and closed descriptors must be so before; it may hold 16
+ * descriptors.
+ *
+ * On return *listener is the notification descriptor (-1 when degraded), which the caller hands to
+ * the supervisor with sendmsg and closes; then it calls policy_seal, which takes sendmsg and
+ * seccomp away. No foreign byte may be read before that. False with *error: the caller must end
+ * itself.
+ *
+ * A fork of a confined process has another pid than its filter knows, so its abort is a notified
+ * tgkill, which the supervisor can tell from an attack by the pid that the notification names. */
 bool policy_enter(const struct policy_program *program, const struct policy_limits *limits,
                   int *listener, struct error *error);
 bool policy_seal(const struct policy_program *program, struct error *error);
 
-/* The supervisor's decision on one call notified for process PID (as the kernel names it, 0: not
- * known), from the same table the filter was made of. ALLOW comes for what only a look at PID can
- * tell: a fork that signals itself by its own number. */
+/* What the table, the same that the filter was made of, says about one call notified for process PID
+ * (as the kernel names it; 0: not known). ALLOW comes for what only a look at PID can tell: a process
+ * that signals itself. A supervisor that expects a fork looks for its clone before it asks here,
+ * where every clone is refused. */
 struct policy_answer policy_judge(const struct seccomp_data *call, pid_t pid);
 
 /* The name of a system call of this architecture, "unknown" when there is none. */

@@ -142,9 +142,11 @@ static struct report serve(int socket) {
 /* Ends and reaps the child. One that is on its way out already keeps its own status. */
 static int end_child(pid_t child) {
     int status = 0;
+    pid_t reaped;
     kill(child, SIGKILL);
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        continue;
+    do
+        reaped = waitpid(child, &status, 0);
+    while (reaped < 0 && errno == EINTR);
     return status;
 }
 

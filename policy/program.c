@@ -20,14 +20,20 @@ typedef uint32_t row_action(const struct policy_row *row);
 
 enum { NO_ACTION = 0 };
 
-static uint32_t action_with_listener(const struct policy_row *row) {
+static uint32_t allowed(const struct policy_row *row) {
     return row->verdict == POLICY_ALLOW || row->setup ? SCMP_ACT_ALLOW : NO_ACTION;
 }
 
+/* A filter is inherited by forks, whose process id it does not know: who has a listener asks it. */
+static uint32_t action_with_listener(const struct policy_row *row) {
+    return policy_row_names_self(row) ? NO_ACTION : allowed(row);
+}
+
+/* Without a listener there are no forks, and the process id stands in the filter. */
 static uint32_t action_degraded(const struct policy_row *row) {
     if (row->verdict == POLICY_REFUSE && !row->setup)
         return SCMP_ACT_ERRNO((uint16_t)row->error);
-    return action_with_listener(row);
+    return allowed(row);
 }
 
 static uint32_t action_of_seal(const struct policy_row *row) {
@@ -107,11 +113,12 @@ static bool is_mark(const struct sock_filter *instruction) {
     return instruction->code == (BPF_JMP | BPF_JEQ | BPF_K) && instruction->k == POLICY_SELF_MARK;
 }
 
-/* One mark for each SELF in the table: libseccomp compiled them as foreseen. */
-static bool marks_are_right(const struct sock_fprog *program, struct error *error) {
+/* One mark for each SELF in the table when degraded, else none: libseccomp compiled them as
+ * foreseen. */
+static bool marks_are_right(const struct sock_fprog *program, bool degraded, struct error *error) {
     size_t count, wanted = 0, found = 0;
     const struct policy_row *rows = policy_rows(&count);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; degraded && i < count; i++)
         for (size_t j = 0; j < POLICY_TERMS_MAX; j++)
             wanted += rows[i].number >= 0 && rows[i].terms[j].kind == TERM_SELF;
     for (size_t i = 0; i < program->len; i++)
@@ -135,7 +142,7 @@ struct policy_program *policy_program_build(bool degraded, struct error *error) 
     program->degraded = degraded;
     bool built = degraded ? build(&program->calls, SCMP_ACT_KILL_PROCESS, action_degraded, error)
                           : build(&program->calls, SCMP_ACT_NOTIFY, action_with_listener, error);
-    if (built && marks_are_right(&program->calls, error) &&
+    if (built && marks_are_right(&program->calls, degraded, error) &&
         build(&program->seal, SCMP_ACT_ALLOW, action_of_seal, error))
         return program;
     policy_program_free(program);

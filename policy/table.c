@@ -55,6 +55,13 @@ bool policy_row_has_terms(const struct policy_row *row) {
     return row->terms[0].kind != TERM_NONE;
 }
 
+bool policy_row_names_self(const struct policy_row *row) {
+    for (size_t i = 0; i < POLICY_TERMS_MAX; i++)
+        if (row->terms[i].kind == TERM_SELF)
+            return true;
+    return false;
+}
+
 static bool term_holds(const struct policy_term *term, const struct seccomp_data *call,
                        pid_t self) {
     uint64_t argument = call->args[term->argument];

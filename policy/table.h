@@ -41,6 +41,9 @@ const struct policy_row *policy_rows(size_t *count);
 /* Whether the row depends on arguments. */
 bool policy_row_has_terms(const struct policy_row *row);
 
+/* Whether the row asks which process makes the call. */
+bool policy_row_names_self(const struct policy_row *row);
+
 /* Whether every term of ROW holds for CALL, made by the process SELF. SELF is 0 when the process is
  * not known; no TERM_SELF holds then. Does not compare the call's number. */
 bool policy_row_fits(const struct policy_row *row, const struct seccomp_data *call, pid_t self);

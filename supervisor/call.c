@@ -41,16 +41,35 @@ static void append_cause(struct evaluation *evaluation, const char *sentence) {
     snprintf(evaluation->cause + used, sizeof evaluation->cause - used, " %s", sentence);
 }
 
-/* Adds what was lost between calls to the warnings that the answer shows. */
-static void tell_loss(struct session *session, struct evaluation *evaluation) {
+/* Is the answer a text with room for warnings? The others are one sentence. */
+static bool shows_warnings(const struct call *call) {
+    switch (call->outcome) {
+    case OUTCOME_VALUE:
+        return call->kind == CALL_EVALUATE;
+    case OUTCOME_TIMEOUT:
+    case OUTCOME_CANCELLED:
+    case OUTCOME_OUTPUT:
+    case OUTCOME_NO_WORKER:
+    case OUTCOME_FULL:
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* Adds what was lost between calls to the warnings that the answer shows. Returns whether it is
+ * told. */
+static bool tell_loss(const struct call *call, struct evaluation *evaluation) {
+    const struct session *session = call->session;
     struct result_message *result = &evaluation->result;
-    if (!session->loss[0] || result->warning_count == RESULT_WARNINGS_MAX)
-        return;
+    if (!session->loss[0] || !shows_warnings(call) || result->warning_count == RESULT_WARNINGS_MAX)
+        return false;
     memmove(result->warnings + 1, result->warnings,
             result->warning_count * sizeof *result->warnings);
     result->warnings[0] =
         (struct span){(const unsigned char *)session->loss, strlen(session->loss)};
     result->warning_count++;
+    return true;
 }
 
 static int exit_code_of(enum outcome outcome, int status) {
@@ -99,12 +118,13 @@ void call_conclude(struct call *call, struct result_message *result, const struc
                                     .timeout_ms = call->timeout_ms,
                                     .session = session->name};
     describe(call, &evaluation, result, outlet, state_lost);
-    tell_loss(session, &evaluation);
+    bool told = tell_loss(call, &evaluation);
     log_outcome(call, &evaluation);
     session->used_ns = clock_now_ns();
     session->all->active--;
     call->done(call->context, &evaluation);
-    session->loss[0] = 0;
+    if (told)
+        session->loss[0] = 0;
     buffer_free(&call->payload);
     free(call);
 }

@@ -67,7 +67,8 @@ static void done(void *context, const struct evaluation *evaluation) {
     if (text.length)
         buffer_append_text(&text, "\n");
     run->status = evaluation->exit_code;
-    if (fwrite(text.data, 1, text.length, stdout) != text.length || fflush(stdout) != 0) {
+    bool written = text.length == 0 || fwrite(text.data, 1, text.length, stdout) == text.length;
+    if (!written || fflush(stdout) != 0) {
         fprintf(stderr, "eclave: writing the result: %s\n", strerror(errno));
         run->status = STATUS_INTERNAL;
     }

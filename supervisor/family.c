@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 enum {
-    REFUSALS_LOGGED = 5,  /* of one call */
-    REFUSALS_MAX = 10000, /* of one call; more is an attack on the supervisor's time */
+    NOTIFIED_LOGGED = 5,  /* of one call */
+    NOTIFIED_MAX = 10000, /* of one call; more is an attack on the supervisor's time */
     STRUCT_ROOM = 256     /* the kernel's structures may have grown */
 };
 
@@ -66,10 +66,10 @@ static bool is_expected_clone(struct worker_process *worker, const struct seccom
     return true;
 }
 
-static void refuse(struct family *family, struct worker_process *worker, uint64_t id,
+static void refuse(struct family *family, const struct worker_process *worker, uint64_t id,
                    const struct policy_answer *verdict) {
     answer(family, id, verdict->error, 0);
-    if (worker && ++worker->refusals <= REFUSALS_LOGGED) {
+    if (worker->notified <= NOTIFIED_LOGGED) {
         const struct log_event event = {
             .level = LOG_INFO_LEVEL, .name = "refused", .call = worker->call};
         log_write(family->workers->log, &event, "%s", verdict->name);
@@ -79,7 +79,8 @@ static void refuse(struct family *family, struct worker_process *worker, uint64_
 static void violation(struct family *family, struct worker_process *worker, pid_t pid,
                       const char *name) {
     if (!worker) {
-        /* A child of a fork that has not announced itself: the kernel names it, nobody owns it. */
+        /* A fork that has not announced itself: nobody owns it, and one that means well makes no
+         * such call before. Ours until it is reaped, so the pid cannot be another's by now. */
         const struct log_event event = {.level = LOG_WARNING_LEVEL, .name = "violation"};
         log_write(family->workers->log, &event, "%s in a process that no session knows", name);
         if (pid > 1)
@@ -107,12 +108,13 @@ static void on_notified(void *context, uint32_t events) {
     struct worker_process *worker = workers_find(family->workers, pid);
     struct policy_answer verdict = policy_judge(&request->data, pid);
     bool clone = is_expected_clone(worker, &request->data);
+    bool flood = worker && worker->notified++ >= NOTIFIED_MAX;
     if (clone)
         worker->clone_expected = false;
-    if (clone || verdict.verdict == POLICY_ALLOW)
+    if (clone || (verdict.verdict == POLICY_ALLOW && !flood))
         /* Lawful only for calls whose arguments are all in registers. */
         answer(family, request->id, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE);
-    else if (verdict.verdict == POLICY_KILL || (worker && worker->refusals >= REFUSALS_MAX))
+    else if (!worker || verdict.verdict == POLICY_KILL || flood)
         violation(family, worker, pid, verdict.name);
     else
         refuse(family, worker, request->id, &verdict);

@@ -102,12 +102,15 @@ void history_failed(struct session *session, const char *what) {
 
 size_t history_length(const struct session *session) {
     uint64_t oldest = session->number;
-    for (const struct checkpoint *state = session->newest; state; state = state->older)
+    for (const struct checkpoint *state = session->newest; state; state = state->older) {
+        if (state->number + 1 < oldest)
+            break; /* the one between was lost, or has been retired before a rollback */
         oldest = state->number;
-    uint64_t limit = (uint64_t)session->all->settings->session_history;
-    if (session->began_fresh && session->number <= limit)
+    }
+    if (oldest == 1 && session->began_fresh)
         oldest = 0;
     uint64_t length = session->number - oldest;
+    uint64_t limit = (uint64_t)session->all->settings->session_history;
     return (size_t)(length < limit ? length : limit);
 }
 
@@ -181,4 +184,5 @@ void history_clear(struct session *session) {
     session->number = 0;
     session->unprotected = false;
     session->began_fresh = true;
+    session->loss[0] = 0;
 }

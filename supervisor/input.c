@@ -103,7 +103,7 @@ static void on_readable(void *context, uint32_t events) {
 bool input_open(struct input *input, struct loop *loop, size_t line_max,
                 const struct input_handler *handler, struct error *error) {
     *input = (struct input){.loop = loop,
-                            .pending = buffer_make(line_max + 2 * READ_BYTES),
+                            .pending = buffer_make(line_max + (size_t)2 * READ_BYTES),
                             .line_max = line_max,
                             .handler = *handler};
     return stream_open(&input->stream, STDIN_FILENO, false, error) &&

@@ -119,34 +119,55 @@ static unsigned hex_value(unsigned char byte) {
     return (unsigned)(is_digit(byte) ? byte - '0' : (byte | 0x20) - 'a' + 10);
 }
 
-/* The code unit at *at inside a scanned string, with escapes taken for what they stand for; moves
- * *at behind it. */
-static unsigned next_unit(const unsigned char *string, size_t *at) {
-    static const char names[] = "b\bf\fn\nr\rt\t";
-    unsigned unit = string[(*at)++];
-    if (unit != '\\')
-        return unit;
-    unit = string[(*at)++];
-    if (unit == 'u') {
-        unit = 0;
-        for (int i = 0; i < 4; i++)
-            unit = unit * 16 + hex_value(string[(*at)++]);
-        return unit;
-    }
-    for (size_t i = 0; i + 1 < sizeof names; i += 2)
-        if ((unsigned char)names[i] == unit)
-            return (unsigned char)names[i + 1];
+static unsigned four_hex(const unsigned char *digits) {
+    unsigned unit = 0;
+    for (int i = 0; i < 4; i++)
+        unit = unit * 16 + hex_value(digits[i]);
     return unit;
 }
 
-/* Compares two scanned strings, quotes included. Escapes of characters beyond ASCII are compared
- * as written, which tells apart what some client might call equal and never the reverse. */
+/* The character at *at inside a scanned string (quotes included, SIZE bytes), with escapes taken
+ * for what they stand for; moves *at behind it. Half a surrogate pair stands for itself. */
+static uint32_t next_character(struct span string, size_t *at) {
+    static const char names[] = "b\bf\fn\nr\rt\t";
+    const unsigned char *bytes = string.bytes + *at;
+    if (bytes[0] != '\\') {
+        *at += utf8_sequence_length(bytes, string.length - *at);
+        return utf8_decode(bytes);
+    }
+    if (bytes[1] == 'u') {
+        uint32_t unit = four_hex(bytes + 2);
+        *at += 6;
+        bool high = unit >= 0xD800 && unit <= 0xDBFF;
+        uint32_t low = high && bytes[6] == '\\' && bytes[7] == 'u' ? four_hex(bytes + 8) : 0;
+        if (low < 0xDC00 || low > 0xDFFF)
+            return unit;
+        *at += 6;
+        return 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
+    }
+    *at += 2;
+    for (size_t i = 0; i + 1 < sizeof names; i += 2)
+        if ((unsigned char)names[i] == bytes[1])
+            return (unsigned char)names[i + 1];
+    return bytes[1];
+}
+
+/* Compares two scanned strings, quotes included, character by character. */
 static bool strings_equal(struct span left, struct span right) {
     size_t at_left = 1, at_right = 1;
     while (at_left < left.length - 1 && at_right < right.length - 1)
-        if (next_unit(left.bytes, &at_left) != next_unit(right.bytes, &at_right))
+        if (next_character(left, &at_left) != next_character(right, &at_right))
             return false;
     return at_left == left.length - 1 && at_right == right.length - 1;
+}
+
+static bool has_lone_surrogate(struct span string) {
+    for (size_t at = 1; at < string.length - 1;) {
+        uint32_t code = next_character(string, &at);
+        if (code >= 0xD800 && code <= 0xDFFF)
+            return true;
+    }
+    return false;
 }
 
 static bool key_is(struct span key, const char *quoted_name) {
@@ -178,9 +199,13 @@ static void enter_level(struct inspector *in, bool object) {
 
 /* Notes the value that began at START, if it is one that the caller wants. */
 static void note_value(struct inspector *in, size_t start, enum json_kind kind, bool integer) {
+    const struct span text = {in->text + start, in->at - start};
     if (in->wanted)
-        *in->wanted = (struct json_token){
-            .text = {in->text + start, in->at - start}, .kind = kind, .is_integer = integer};
+        *in->wanted = (struct json_token){.text = text,
+                                          .kind = kind,
+                                          .is_integer = integer,
+                                          .has_lone_surrogate =
+                                              kind == JSON_STRING && has_lone_surrogate(text)};
     in->wanted = NULL;
 }
 

@@ -25,6 +25,7 @@ struct json_token {
     struct span text; /* bytes NULL when there is no such member */
     enum json_kind kind;
     bool is_integer; /* a number of digits with an optional minus: no fraction, no exponent */
+    bool has_lone_surrogate; /* a string with an escape of half a character: not to be echoed */
 };
 
 struct json_shape {

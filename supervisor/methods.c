@@ -137,8 +137,7 @@ static void handle_exit(struct server *server, struct request *request,
         request_error(request, RPC_EXIT_BEFORE_SHUTDOWN, "Shutdown not requested.");
         return;
     }
-    server->exit_request = request_keep(server, request);
-    sessions_cancel_all(&server->sessions, "The server is exiting.");
+    server->exit_request = request_keep(server, request); /* answered last */
     server_drain(server);
 }
 
@@ -192,10 +191,8 @@ static void handle_cancelled(struct server *server, const struct json_shape *sha
 
 static void handle_exit_notification(struct server *server, const struct json_shape *shape) {
     (void)shape;
-    if (!server->shutting_down)
-        return;
-    sessions_cancel_all(&server->sessions, "The server is exiting.");
-    server_drain(server);
+    if (server->shutting_down)
+        server_drain(server);
 }
 
 static const struct notification notifications[] = {

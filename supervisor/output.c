@@ -190,7 +190,8 @@ void output_flush(struct output *output) {
     struct buffer *queue = &output->queue;
     bool blocked = output->retry.active;
     size_t before = output_backlog(output);
-    while (output->end == OUTPUT_OPEN && !blocked && output->sent < queue->length) {
+    /* What was queued before corruption ended the output was checked, and still goes out. */
+    while (output->end != OUTPUT_PEER_GONE && !blocked && output->sent < queue->length) {
         ssize_t written =
             stream_write(&output->stream, queue->data + output->sent, queue->length - output->sent);
         if (written > 0) {

@@ -248,7 +248,9 @@ __attribute__((noreturn)) static void exec_zygote(const char *path, int control,
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
     setsid();
-    int null = open("/dev/null", O_RDWR);
+    if (chdir("/") != 0) /* its name would tell about the host */
+        _exit(127);
+    int null = open("/dev/null", O_RDWR); // NOLINT(android-cloexec-open): becomes 0
     if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
         dup2(errors, STDERR_FILENO) < 0 || dup2(control, CONTROL_FD) < 0 ||
         close_range(CONTROL_FD + 1, ~0U, 0) != 0)
@@ -409,10 +411,7 @@ void pool_reap(struct pool *pool) {
 void pool_close(struct pool *pool) {
     pool->closing = true;
     close_zygote(pool);
-    for (struct worker_process *worker = pool->workers.first; worker; worker = worker->next) {
-        worker_kill(worker);
-        shutdown(worker->channel, SHUT_RDWR); /* ends one whose pid was never proven */
-    }
+    workers_kill_all(&pool->workers);
     if (pool->zygote_pid > 1)
         kill(pool->zygote_pid, SIGKILL);
     sigset_t child;

@@ -32,10 +32,10 @@ const char *rpc_plain_string(struct json_object *value) {
     return strlen(text) == (size_t)json_object_get_string_len(value) ? text : NULL;
 }
 
-static const char *plain_member(struct json_object *object, const char *name) {
+static struct json_object *member_of(struct json_object *object, const char *name) {
     struct json_object *member = NULL;
     json_object_object_get_ex(object, name, &member);
-    return rpc_plain_string(member);
+    return member;
 }
 
 static bool has_member(struct json_object *object, const char *name) {
@@ -88,22 +88,25 @@ static void dispatch(struct server *server, struct request *request, const char 
 
 /* What keeps ROOT from being a request or notification, or NULL. */
 static const char *envelope_problem(struct json_object *root, const struct json_token *id) {
-    const char *version = plain_member(root, "jsonrpc");
+    const char *version = rpc_plain_string(member_of(root, "jsonrpc"));
     if (!version || strcmp(version, "2.0") != 0)
         return "jsonrpc must be \"2.0\"";
-    if (!plain_member(root, "method"))
+    if (!json_object_is_type(member_of(root, "method"), json_type_string))
         return "method must be a string";
     if (has_member(root, "result") || has_member(root, "error"))
         return "a message is either a request or a response";
     if (id->text.bytes && id->kind != JSON_STRING && !id->is_integer)
         return "id must be a string or an integer";
+    if (id->has_lone_surrogate)
+        return "id must be well-formed Unicode";
     return NULL;
 }
 
 static void refuse_envelope(struct server *server, struct batch *batch, const struct json_token *id,
                             const char *reason) {
     static const char message[] = "Invalid Request";
-    if (!id->text.bytes || (id->kind != JSON_STRING && id->kind != JSON_NUMBER)) {
+    if (!id->text.bytes || id->has_lone_surrogate ||
+        (id->kind != JSON_STRING && id->kind != JSON_NUMBER)) {
         respond_without_id(server, batch, RPC_INVALID_REQUEST, message, reason);
         return;
     }
@@ -127,10 +130,10 @@ static void handle_object(struct server *server, struct batch *batch, struct jso
         refuse_envelope(server, batch, &shape->id, problem);
         return;
     }
-    const char *name = plain_member(root, "method");
-    struct json_object *params;
-    if (!json_object_object_get_ex(root, "params", &params))
-        params = NULL;
+    /* A name with a zero byte inside is a string, and no method's. */
+    const char *plain_name = rpc_plain_string(member_of(root, "method"));
+    const char *name = plain_name ? plain_name : "";
+    struct json_object *params = member_of(root, "params");
     if (!shape->id.text.bytes) {
         const struct notification *notification = notification_find(name);
         if (notification && (!params || json_object_is_type(params, json_type_object)))

@@ -164,7 +164,7 @@ static void on_ready(void *context, struct worker_process *worker) {
     step(session);
 }
 
-static void finish_copy(struct session *session, bool done, const char *what);
+static void finish_copy(struct session *session, enum outcome outcome, const char *what);
 
 static void on_fork_failed(void *context, struct worker_process *worker, const char *what) {
     (void)worker;
@@ -172,7 +172,7 @@ static void on_fork_failed(void *context, struct worker_process *worker, const c
     if (session->taking)
         history_failed(session, what);
     else if (session->copy)
-        finish_copy(session, false, what);
+        finish_copy(session, OUTCOME_REFUSED, what);
     step_later(session);
 }
 
@@ -190,9 +190,14 @@ static void on_malformed(void *context, struct worker_process *worker, const cha
 
 static void on_violation(void *context, struct worker_process *worker, const char *call_name) {
     struct session *session = context;
-    if (worker == session->head && session->running && session->running->started_ns)
+    if (worker == session->head && session->running && session->running->started_ns) {
         call_decide(session->running, OUTCOME_VIOLATION,
                     "The code made the forbidden system call %s.", call_name);
+        return;
+    }
+    const struct log_event event = {
+        .level = LOG_WARNING_LEVEL, .name = "violation", .session = session->name};
+    log_write(session->all->log, &event, "%s between calls", call_name);
 }
 
 const struct worker_events session_events = {.ready = on_ready,
@@ -235,10 +240,12 @@ static void run_rollback(struct session *session) {
     struct call *call = take_running(session);
     size_t length = history_length(session);
     if ((uint64_t)call->steps > length) {
+        bool keeps = !session->head || worker_can_fork(session->head);
         call_decide(
             call, OUTCOME_REFUSED,
-            "Session %s can be rolled back by at most %zu calls now (session.history %lld).",
-            session->name, length, (long long)session->all->settings->session_history);
+            "Session %s can be rolled back by at most %zu calls now (session.history %lld%s).",
+            session->name, length, (long long)session->all->settings->session_history,
+            keeps ? "" : "; this kernel gives no seccomp notifications");
     } else {
         history_return(session, session->number - (uint64_t)call->steps);
         call_decide(call, OUTCOME_VALUE,
@@ -317,19 +324,21 @@ static void run_close(struct session *session) {
     destroy(session);
 }
 
-static void finish_copy(struct session *session, bool done, const char *what) {
+/* WHAT says why not, for an OUTCOME that is not VALUE. */
+static void finish_copy(struct session *session, enum outcome outcome, const char *what) {
     struct call *call = take_running(session);
     struct session *copy = session->copy;
     session->copy = NULL;
-    if (done) {
-        call_decide(call, OUTCOME_VALUE, "%s", copy->name);
+    if (outcome == OUTCOME_VALUE) {
+        copy->nascent = false;
+        call_decide(call, outcome, "%s", copy->name);
         conclude_done(call);
         step_later(copy);
         return;
     }
     if (copy)
         destroy(copy);
-    call_decide(call, OUTCOME_REFUSED, "Session %s cannot be copied: %s.", session->name, what);
+    call_decide(call, outcome, "Session %s cannot be copied: %s.", session->name, what);
     conclude_done(call);
 }
 
@@ -347,28 +356,29 @@ static bool fork_copy(struct session *copy, struct worker_process *holder, struc
 
 static void run_copy(struct session *session) {
     struct call *call = session->running;
-    struct error error = {.text = "there are session.max sessions, and none is idle"};
+    struct error error;
     uint64_t number = call->at < 0 ? session->number : (uint64_t)call->at;
     bool fresh = number == 0 && session->began_fresh;
     struct worker_process *holder = history_holder(session, number);
     if (!holder && !fresh) {
         error_set(&error, 0, "state number %llu is not kept", (unsigned long long)number);
-        finish_copy(session, false, error.text);
+        finish_copy(session, OUTCOME_REFUSED, error.text);
         return;
     }
     if (holder && !worker_can_fork(holder)) {
-        finish_copy(session, false, "this kernel gives no seccomp notifications");
+        finish_copy(session, OUTCOME_REFUSED, "this kernel gives no seccomp notifications");
         return;
     }
     session->copy = sessions_make(session->all);
     if (!session->copy) {
-        finish_copy(session, false, error.text);
+        finish_copy(session, OUTCOME_FULL, "there are session.max sessions, and none is idle");
     } else if (!holder || fresh) {
-        finish_copy(session, true, NULL);
+        finish_copy(session, OUTCOME_VALUE, NULL);
     } else {
+        session->copy->nascent = true;
         session->copy->began_fresh = false;
         if (!fork_copy(session->copy, holder, &error))
-            finish_copy(session, false, error.text);
+            finish_copy(session, OUTCOME_REFUSED, error.text);
     }
 }
 
@@ -392,7 +402,7 @@ static void step(struct session *session) {
     loop_timer_stop(session->all->loop, &session->step);
     tell_cancelled(session);
     if (session->copy && session->copy->head && session->copy->head->state != WORKER_STARTING) {
-        finish_copy(session, true, NULL);
+        finish_copy(session, OUTCOME_VALUE, NULL);
         step_later(session);
         return;
     }
@@ -525,7 +535,7 @@ struct session *sessions_find(const struct sessions *sessions, struct span name)
     while (session && (strlen(session->name) != name.length ||
                        memcmp(session->name, name.bytes, name.length) != 0))
         session = session->next;
-    return session;
+    return session && !session->nascent ? session : NULL;
 }
 
 static struct session *add_session(struct sessions *sessions, const char *name) {
@@ -545,25 +555,13 @@ static struct session *add_session(struct sessions *sessions, const char *name) 
     return session;
 }
 
-struct session *sessions_own(struct sessions *sessions, const char *name) {
-    struct session *session =
-        sessions_find(sessions, (struct span){(const unsigned char *)name, strlen(name)});
-    if (!session)
-        session = add_session(sessions, name);
-    if (session)
-        session->own = true;
-    return session;
-}
-
 static bool is_idle(const struct session *session) {
-    return !session->running && !session->queue && !session->cancelled;
+    return !session->running && !session->queue && !session->cancelled && !session->nascent;
 }
 
-/* Makes room for one more. False when every session is busy. */
-static bool make_room(struct sessions *sessions) {
+/* Closes the least recently used session that may go. False when every one is busy. */
+static bool close_oldest(struct sessions *sessions) {
     struct session *oldest = NULL;
-    if (sessions->count < (size_t)sessions->settings->session_max)
-        return true;
     for (struct session *session = sessions->first; session; session = session->next)
         if (is_idle(session) && !session->own && (!oldest || session->used_ns < oldest->used_ns))
             oldest = session;
@@ -574,6 +572,26 @@ static bool make_room(struct sessions *sessions) {
     log_write(sessions->log, &event, "it was the least recently used, and there are session.max");
     destroy(oldest);
     return true;
+}
+
+/* Makes room for one more. False when it cannot. */
+static bool make_room(struct sessions *sessions) {
+    while (sessions->count >= (size_t)sessions->settings->session_max)
+        if (!close_oldest(sessions))
+            return false;
+    return true;
+}
+
+struct session *sessions_own(struct sessions *sessions, const char *name) {
+    struct session *session =
+        sessions_find(sessions, (struct span){(const unsigned char *)name, strlen(name)});
+    if (!session) {
+        make_room(sessions); /* where every other is busy, there is one more for a while */
+        session = add_session(sessions, name);
+    }
+    if (session)
+        session->own = true;
+    return session;
 }
 
 struct session *sessions_make(struct sessions *sessions) {
@@ -587,7 +605,10 @@ struct session *sessions_make(struct sessions *sessions) {
 }
 
 struct session *sessions_next(const struct sessions *sessions, const struct session *after) {
-    return after ? after->next : sessions->first;
+    struct session *next = after ? after->next : sessions->first;
+    while (next && next->nascent)
+        next = next->next;
+    return next;
 }
 
 const char *session_name(const struct session *session) {

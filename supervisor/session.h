@@ -35,7 +35,8 @@ struct call_request {
     int64_t steps;       /* CALL_ROLLBACK; at least 1 */
     int64_t at;          /* CALL_COPY; -1: the present state */
     /* Called exactly once for each submitted call, never within session_submit. Of the kinds other
-     * than CALL_EVALUATE the outcome is VALUE or REFUSED, and `cause` the sentence to show. */
+     * than CALL_EVALUATE the outcome is VALUE, REFUSED or (of a copy) FULL, and `cause` the
+     * sentence to show. */
     call_done done;
     void *context;
 };

@@ -34,7 +34,8 @@ struct session {
     struct session *next;
     char name[SESSION_NAME_MAX];
     int64_t born_ns, used_ns;
-    bool own; /* the connection's: never closed to make room */
+    bool own;     /* the connection's: never closed to make room */
+    bool nascent; /* a copy under way: nobody knows it yet, and it must not go away */
 
     struct worker_process *head; /* NULL: the world is fresh, or there is none yet */
     struct outlet *outlet;       /* with head */

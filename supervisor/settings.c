@@ -2,6 +2,7 @@
  * name or a value out of range is an error. */
 #include "supervisor/settings.h"
 #include "common/cleanup.h"
+#include "supervisor/json_inspect.h"
 
 #include <ctype.h>
 #include <json-c/json.h>
@@ -88,7 +89,7 @@ static int64_t *setting_slot(struct settings *settings, const struct setting *se
 /* The flag spelling of a name: dots and underscores become dashes. */
 static void flag_name(const char *name, char flag[NAME_MAX_BYTES]) {
     size_t i = 0;
-    for (; name[i] && i < NAME_MAX_BYTES - 1; i++)
+    for (; i < NAME_MAX_BYTES - 1 && name[i]; i++)
         flag[i] = name[i] == '.' || name[i] == '_' ? '-' : name[i];
     flag[i] = 0;
 }
@@ -217,7 +218,11 @@ static bool read_policy_file(struct settings *settings, const char *path, struct
     if (size > FILE_MAX_BYTES)
         return error_set(error, EFBIG, "policy file %.100s", path);
     text[size] = 0;
-    __attribute__((cleanup(put_object))) struct json_object *root = json_tokener_parse(text);
+    static const struct json_limits limits = {.depth = 8};
+    struct json_shape shape;
+    bool strict = json_inspect((const unsigned char *)text, size, limits, &shape) == JSON_FINE;
+    __attribute__((cleanup(put_object))) struct json_object *root =
+        strict ? json_tokener_parse(text) : NULL;
     if (!json_object_is_type(root, json_type_object))
         return error_set(error, 0, "policy file %.100s is not a JSON object", path);
     json_object_object_foreach(root, key, value) {

@@ -62,7 +62,7 @@ ssize_t stream_write(const struct stream *stream, const void *bytes, size_t size
 bool stdio_fill(struct error *error) {
     int fd;
     do
-        fd = open("/dev/null", O_RDWR);
+        fd = open("/dev/null", O_RDWR); // NOLINT(android-cloexec-open): children inherit these
     while (fd >= 0 && fd <= STDERR_FILENO);
     if (fd < 0)
         return error_set(error, errno, "opening the null device");

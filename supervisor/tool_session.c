@@ -47,6 +47,8 @@ static void copied(void *context, const struct evaluation *evaluation) {
         answer_opened(request, evaluation->cause);
     else if (evaluation->outcome == OUTCOME_CANCELLED)
         request_error(request, RPC_CANCELLED, "Tool cancelled.");
+    else if (evaluation->outcome == OUTCOME_FULL)
+        tool_no_room(request);
     else
         tool_refuse(request, "SESSION-ERROR", evaluation->cause);
     server_call_done(server);
@@ -54,11 +56,10 @@ static void copied(void *context, const struct evaluation *evaluation) {
 
 static void open_fresh(struct server *server, struct request *request) {
     struct session *session = sessions_make(&server->sessions);
-    if (session) {
+    if (session)
         answer_opened(request, session_name(session));
-        return;
-    }
-    tool_no_room(request);
+    else
+        tool_no_room(request);
 }
 
 static void open_session(struct server *server, struct request *request,

@@ -18,7 +18,9 @@ enum {
     RESULT_MAX_BYTES = 32 << 20, /* far above what a worker that keeps to its limits sends */
     STOP_GRACE_MS = 50,          /* from the request to write out to the kill */
     CLOSED_GRACE_MS = 1000,      /* from the end of the channel to the kill */
-    FORK_LIMIT_MS = 10000        /* a fork collects garbage first when there was much of it */
+    FORK_LIMIT_MS = 10000,       /* a fork collects garbage first when there was much of it */
+    STRAYS_RETRY_MS = 10,        /* between two looks for strays while a relative is being born */
+    STRAYS_RETRIES_MAX = 100
 };
 
 static void read_channel(struct worker_process *worker);
@@ -28,26 +30,58 @@ static void signal_worker(const struct worker_process *worker, int number) {
         kill(worker->pid, number);
 }
 
-/* Kills every child of this process that no table knows: what a hostile worker made of the one
- * clone it was granted. A spare that is just starting may be hit too; the pool makes another. */
-static void kill_strays(const struct workers *workers) {
+/* Kills every child of this process that no table knows and whose session id, which no worker can
+ * change, is LEADER; any when LEADER is 0. */
+static void kill_strays(const struct workers *workers, pid_t leader) {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/task/%d/children", gettid());
     FILE *children = fopen(path, "re");
     int pid;
     while (children && fscanf(children, "%d", &pid) == 1)
-        if (pid > 1 && pid != workers->zygote && !workers_find(workers, pid))
+        if (pid > 1 && pid != workers->zygote && !workers_find(workers, pid) &&
+            (leader == 0 || getsid(pid) == leader))
             kill(pid, SIGKILL);
     if (children)
         fclose(children);
 }
 
-/* A worker whose pid was never proven cannot be recognised among the reaped. */
+void workers_kill_all(const struct workers *workers) {
+    for (const struct worker_process *worker = workers->first; worker; worker = worker->next) {
+        signal_worker(worker, SIGKILL);
+        shutdown(worker->channel, SHUT_RDWR); /* ends one whose pid was never proven */
+    }
+    kill_strays(workers, 0);
+}
+
+/* Is another fork of the same family about to announce itself? It looks like a stray until then. */
+static bool awaits_relative(const struct worker_process *worker) {
+    const struct worker_process *other = worker->workers->first;
+    while (other && (other == worker || other->family != worker->family ||
+                     other->state != WORKER_STARTING))
+        other = other->next;
+    return other != NULL;
+}
+
+/* A fork whose pid was never proven: what a hostile worker made of the one clone it was granted
+ * cannot be recognised among the reaped. One that meant well has ended by the end of its channel. */
 static void on_forgotten(void *context) {
     struct worker_process *worker = context;
-    if (worker->is_fork)
-        kill_strays(worker->workers);
+    if (worker->is_fork && awaits_relative(worker) &&
+        worker->stray_looks++ < STRAYS_RETRIES_MAX) {
+        loop_timer_start(worker->workers->loop, &worker->timer, STRAYS_RETRY_MS, on_forgotten,
+                         worker);
+        return;
+    }
+    if (worker->is_fork && worker->family->leader > 1)
+        kill_strays(worker->workers, worker->family->leader);
     worker->events->ended(worker->context, worker, 0);
+}
+
+/* Ends a worker that cannot be signalled: its end of the channel tells it. */
+static void forget(struct worker_process *worker) {
+    loop_watch_remove(worker->workers->loop, &worker->channel_watch);
+    shutdown(worker->channel, SHUT_RDWR);
+    loop_timer_start(worker->workers->loop, &worker->timer, 0, on_forgotten, worker);
 }
 
 void worker_kill(struct worker_process *worker) {
@@ -55,7 +89,7 @@ void worker_kill(struct worker_process *worker) {
     worker->state = WORKER_ENDING;
     signal_worker(worker, SIGKILL);
     if (!proven)
-        loop_timer_start(worker->workers->loop, &worker->timer, 0, on_forgotten, worker);
+        forget(worker);
 }
 
 static void on_kill_timer(void *context) {
@@ -144,6 +178,8 @@ static bool prove_pid(struct worker_process *worker, pid_t pid) {
         waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
         return false;
     worker->pid = pid;
+    if (!worker->is_fork)
+        worker->family->leader = pid;
     return true;
 }
 
@@ -158,8 +194,10 @@ static void take_ready(struct worker_process *worker) {
     if (parent) {
         worker->parent = parent->child = NULL;
         parent->clone_expected = false;
-        loop_timer_stop(parent->workers->loop, &parent->timer);
-        parent->state = WORKER_READY;
+        if (parent->channel_watch.active) /* else it is the timer of who closed its channel */
+            loop_timer_stop(parent->workers->loop, &parent->timer);
+        if (parent->state == WORKER_FORKING)
+            parent->state = WORKER_READY;
     }
     worker->events->ready(worker->context, worker);
     if (parent)
@@ -170,6 +208,9 @@ static void take_failed(struct worker_process *worker) {
     char what[160];
     snprintf(what, sizeof what, "%.*s", (int)worker->header.length,
              worker->payload ? (const char *)worker->payload : "");
+    for (char *byte = what; *byte; byte++)
+        if (*byte < ' ' || *byte > '~') /* from a worker it may be anything */
+            *byte = '?';
     if (worker->state == WORKER_FORKING)
         abandon_fork(worker, what);
     else
@@ -177,6 +218,10 @@ static void take_failed(struct worker_process *worker) {
 }
 
 static void take_result(struct worker_process *worker) {
+    if (worker->outgoing.length) {
+        malformed(worker, "it answered a call that it had not read");
+        return;
+    }
     worker->state = WORKER_READY;
     worker->events->result(worker->context, worker, worker->payload, worker->header.length);
 }
@@ -327,7 +372,9 @@ struct worker_process *worker_create(struct workers *workers, const struct worke
     }
     worker->channel = pair[0];
     *their_channel = pair[1];
+    /* Its own end never blocks: a worker need not read. Theirs does. */
     if (setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) == 0 &&
+        fcntl(pair[0], F_SETFL, O_NONBLOCK) == 0 &&
         loop_watch_add(workers->loop, &worker->channel_watch, pair[0], EPOLLIN, on_channel, worker,
                        error))
         return worker;
@@ -383,7 +430,7 @@ void worker_evaluate(struct worker_process *worker, uint32_t call, const struct 
     const struct frame_header header = {
         .type = FRAME_EVALUATE, .call = call, .length = (uint32_t)payload->length};
     worker->call = call;
-    worker->refusals = 0;
+    worker->notified = 0;
     worker->state = WORKER_BUSY;
     buffer_append(&worker->outgoing, &header, sizeof header);
     buffer_append(&worker->outgoing, payload->data, payload->length);

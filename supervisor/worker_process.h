@@ -48,6 +48,7 @@ struct family {
     struct workers *workers;
     struct loop_watch watch;
     int listener; /* -1 when degraded */
+    pid_t leader; /* of the first member; the session id of all of them; 0 until proven */
     size_t members;
 };
 
@@ -69,7 +70,8 @@ struct worker_process {
     struct worker_process *child;  /* while FORKING */
     bool is_fork;                  /* came from another worker, not from the zygote */
     bool clone_expected;           /* FORKING, and the one clone has not been made yet */
-    size_t refusals;               /* refused system calls since the call began */
+    size_t notified;               /* system calls that the listener saw since the call began */
+    unsigned stray_looks;          /* how often the look for its strays was put off */
     const struct worker_events *events;
     void *context;
     struct worker_process *next;
@@ -118,6 +120,8 @@ size_t worker_proportional_bytes(const struct worker_process *worker, bool *exac
 
 /* Finds by pid; NULL. */
 struct worker_process *workers_find(const struct workers *workers, pid_t pid);
+/* Kills every worker, known or not. The caller reaps. */
+void workers_kill_all(const struct workers *workers);
 /* Called by who reaps: that worker has ended. */
 void worker_reaped(struct worker_process *worker, int status);
 

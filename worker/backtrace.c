@@ -3,15 +3,14 @@
 #include "worker/backtrace.h"
 #include "worker/lisp.h"
 
-static struct {
+static struct trapped {
     struct backtrace_trap trap;
     struct interpreter_call call;
 } trapped; /* the last, until a backtrace takes it */
 
 void backtrace_note_trap(void) {
     const cl_env_ptr env = ecl_process_env();
-    trapped.trap = (struct backtrace_trap){.code = env->ihs_top->function};
-    trapped.call = (struct interpreter_call){0};
+    trapped = (struct trapped){.trap.code = env->ihs_top->function};
     /* A call whose arguments are on the stack does not note its function, and the reverse. */
     if (interpreter_is_calling(env->ihs_top))
         interpreter_last_call(env->ihs_top, &trapped.call);
@@ -35,29 +34,27 @@ static bool is_user_function(const struct ecl_ihs_frame *record) {
 
 /* From the point of the error out to the innermost interpreted code. */
 static const struct ecl_ihs_frame *take_error(struct backtrace *backtrace, cl_index base) {
-    const struct ecl_ihs_frame *inner = NULL;
     const struct ecl_ihs_frame *record = ecl_process_env()->ihs_top;
-    for (; record && record->index > base && !is_interpreted(record); record = record->next) {
+    for (; record && record->index > base && !is_interpreted(record); record = record->next)
         if (!backtrace->builtin)
             backtrace->builtin = builtin_name(record->function);
-        inner = record;
-    }
     if (!record || record->index <= base)
         return NULL;
+    backtrace->code = record;
     backtrace->trap = trapped.trap;
     if (trapped.trap.code) {
         backtrace->last_call = trapped.call;
     } else {
         interpreter_last_call(record, &backtrace->last_call);
-        backtrace->last_call_failed = inner && interpreter_signalled(record, inner);
+        backtrace->last_call_failed = interpreter_found_nothing(record, backtrace->debugger);
     }
     return record;
 }
 
-void backtrace_take(struct backtrace *backtrace, cl_index base) {
-    *backtrace = (struct backtrace){0};
+void backtrace_take(struct backtrace *backtrace, cl_index base, const void *debugger) {
+    *backtrace = (struct backtrace){.debugger = debugger};
     const struct ecl_ihs_frame *record = take_error(backtrace, base);
-    trapped.trap.code = NULL;
+    trapped = (struct trapped){0};
     for (; record && record->index > base && backtrace->count < RESULT_FRAMES_MAX;
          record = record->next) {
         if (!is_interpreted(record) || !is_user_function(record))

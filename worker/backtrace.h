@@ -23,16 +23,20 @@ struct backtrace_trap {
 };
 
 struct backtrace {
-    cl_object builtin; /* name of the built-in function that failed, when ECL says; else NULL */
+    const void *code;     /* record of the innermost interpreted code; NULL: none */
+    const void *debugger; /* where on the C stack the debugger would have been; NULL: nowhere */
+    cl_object builtin;    /* name of the built-in function that failed, when ECL says; else NULL */
     struct backtrace_trap trap;
     struct interpreter_call last_call; /* of the innermost code; perhaps not the one that failed */
-    bool last_call_failed;             /* certainly the one that failed */
+    bool last_call_failed;             /* it found no function: certainly the one that failed */
     size_t count;
     struct backtrace_frame frames[RESULT_FRAMES_MAX]; /* innermost first */
 };
 
-/* Takes the frames above invocation number BASE, that is, those of what runs now. */
-void backtrace_take(struct backtrace *backtrace, cl_index base);
+/* Takes the frames above invocation number BASE, that is, those of what runs now. DEBUGGER is an
+ * address of the caller's frame on the C stack when it stands in the place of the debugger, else
+ * NULL. */
+void backtrace_take(struct backtrace *backtrace, cl_index base, const void *debugger);
 
 /* Notes a floating-point trap for the condition that ECL makes of it; callable from its handler. */
 void backtrace_note_trap(void);

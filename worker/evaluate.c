@@ -46,6 +46,13 @@ static void settle_package(void *argument) {
             cl_funcall(2, lisp.call.resolve_package, source_string(evaluation.message->package));
 }
 
+/* Without a package or a readtable not even the end of the source can be read. */
+static void settle_reader(cl_env_ptr env) {
+    if (ecl_t_of(ECL_SYM_VAL(env, lisp.readtable)) != t_readtable ||
+        ecl_t_of(ECL_SYM_VAL(env, lisp.package)) != t_package)
+        cl_funcall(1, lisp.call.settle);
+}
+
 static void run_forms(void *argument) {
     (void)argument;
     const cl_env_ptr env = ecl_process_env();
@@ -63,6 +70,7 @@ static void run_forms(void *argument) {
             env->nvalues < RESULT_VALUES_MAX ? env->nvalues : RESULT_VALUES_MAX;
         for (size_t i = 1; i < evaluation.value_count; i++)
             evaluation.values[i] = env->values[i];
+        settle_reader(env);
     }
 }
 
@@ -88,8 +96,9 @@ static cl_object or_nil(cl_object object) {
 static cl_object list_arguments(const struct interpreter_call *call) {
     if (!call->known)
         return ECL_T;
-    cl_object list = ECL_NIL;
-    for (size_t i = call->count; i > 0; i--)
+    cl_object list = call->count > INTERPRETER_ARGUMENTS_MAX ? ecl_list1(lisp.unknown) : ECL_NIL;
+    size_t kept = call->count < INTERPRETER_ARGUMENTS_MAX ? call->count : INTERPRETER_ARGUMENTS_MAX;
+    for (size_t i = kept; i > 0; i--)
         list = ecl_cons(call->arguments[i - 1], list);
     return list;
 }

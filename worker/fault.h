@@ -7,6 +7,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The signal state of a new process, whatever the one that started it had: nothing blocked, every
+ * signal at its default but SIGPIPE, which a failed write reports better. ECL is not booted yet: it
+ * keeps the mask that it finds. False with *error. */
+bool fault_start_clean(struct error *error);
+
 /* Installs, on a stack of their own:
  *   SIGSEGV, SIGBUS  an overflowing C stack and a wild access of user code become conditions; where
  *                    the collector or the allocator is at work, or another process sent it, the
@@ -17,7 +22,8 @@
  * STACK_BYTES is the size of the C stack. ECL is booted. False with *error. */
 bool fault_install(size_t stack_bytes, struct error *error);
 
-/* Puts back ECL's limits of its four stacks after an overflow, also of an unhandled one. */
+/* Puts back the limits of ECL's stacks, which an overflow moves to give its handlers room. The
+ * stacks themselves stay where they are. */
 void fault_reset_stacks(void);
 
 #endif

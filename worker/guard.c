@@ -65,12 +65,13 @@ static bool is_unwinding_to(const struct guard *guard) {
 }
 
 /* Notes why GUARD ends, and unwinds to it. */
-static void end_guard(struct guard *guard, enum guard_end end, cl_object condition) {
+static void end_guard(struct guard *guard, enum guard_end end, cl_object condition,
+                      const void *debugger) {
     if (!is_unwinding_to(guard)) {
         guard->end = end;
         if (guard->stop) {
             guard->stop->condition = condition;
-            backtrace_take(&guard->stop->backtrace, guard->base);
+            backtrace_take(&guard->stop->backtrace, guard->base, debugger);
         }
     }
     cl_throw(tags[guard - guards]);
@@ -81,7 +82,7 @@ bool guard_may_end(void) {
 }
 
 void guard_end_now(enum guard_end end) {
-    end_guard(innermost(), end, NULL);
+    end_guard(innermost(), end, NULL, NULL);
     __builtin_unreachable();
 }
 
@@ -89,6 +90,6 @@ cl_object guard_stop_hook(cl_object condition, cl_object hook) {
     (void)hook;
     struct guard *guard = innermost();
     if (guard)
-        end_guard(guard, GUARD_CONDITION, condition);
+        end_guard(guard, GUARD_CONDITION, condition, __builtin_frame_address(0));
     return ECL_NIL;
 }

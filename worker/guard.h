@@ -1,7 +1,8 @@
 /* Runs Lisp so that nothing it does gets past the caller but the end of the process: unhandled
  * conditions, entries into the debugger, throws, ECL's own emergency exits and memory faults all
  * end the guarded function and come back as a value. Handlers of user code run first; ours is the
- * debugger's place, at the point of the signal, so that what user code handles is never seen here. */
+ * debugger's place, at the point of the signal, so that what user code handles is never seen here.
+ */
 #ifndef ECLAVE_WORKER_GUARD_H
 #define ECLAVE_WORKER_GUARD_H
 

@@ -36,7 +36,7 @@ void help_open(void) {
         return;
     cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat status;
-    if (fd < 0 || fstat(fd, &status) != 0 || status.st_size < TABLES * PAIR_BYTES)
+    if (fd < 0 || fstat(fd, &status) != 0 || status.st_size < (off_t)TABLES * PAIR_BYTES)
         return;
     void *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (bytes != MAP_FAILED)
@@ -74,7 +74,7 @@ static struct span look_up(struct span key) {
     if (!file.length)
         return (struct span){0};
     uint32_t wanted = hash(key);
-    size_t table = (wanted % TABLES) * PAIR_BYTES;
+    size_t table = (size_t)(wanted % TABLES) * PAIR_BYTES;
     size_t start = word(table);
     size_t slots = word(table + sizeof(uint32_t));
     for (size_t i = 0; i < slots; i++) {

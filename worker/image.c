@@ -25,6 +25,8 @@ void eclave_lisp_init(cl_object block);
 
 enum {
     STACK_BYTES = 16 << 20,      /* of the C stack; ECL's own default is what the shell has set */
+    FRAME_STACK_SIZE = 16384,    /* CATCH, BLOCK, UNWIND-PROTECT, handlers; ECL: 2048 */
+    BINDING_STACK_SIZE = 65536,  /* bound special variables; ECL: 8192 */
     HEAP_SAFETY_BYTES = 4 << 20, /* more heap for the handlers of an exhaustion */
     UNMAP_PASSES = 3,            /* the collector gives memory back only after a few */
     SETTLE_BYTES = 16 << 20,     /* of growth since the last time, before settling pays */
@@ -67,6 +69,8 @@ static void boot_ecl(const struct worker_configuration *configuration) {
     ecl_set_option(ECL_OPT_TRAP_SIGINT, 0);
     ecl_set_option(ECL_OPT_TRAP_SIGPIPE, 0);
     ecl_set_option(ECL_OPT_C_STACK_SIZE, (cl_fixnum)stack_bytes());
+    ecl_set_option(ECL_OPT_FRAME_STACK_SIZE, FRAME_STACK_SIZE);
+    ecl_set_option(ECL_OPT_BIND_STACK_SIZE, BINDING_STACK_SIZE);
     ecl_set_option(ECL_OPT_HEAP_SIZE, (cl_fixnum)configuration->memory_bytes);
     ecl_set_option(ECL_OPT_HEAP_SAFETY_AREA, HEAP_SAFETY_BYTES);
     cl_boot(1, arguments);
@@ -78,9 +82,15 @@ static void load_runtime(void *argument) {
     ecl_init_module(NULL, eclave_lisp_init);
 }
 
+static cl_object reset_stacks(void) {
+    fault_reset_stacks();
+    return ECL_NIL;
+}
+
 static void define_functions(void) {
     ecl_def_c_function(lisp.stop, (cl_objectfn_fixed)guard_stop_hook, 2);
     ecl_def_c_function(lisp.keep_warning, (cl_objectfn_fixed)evaluate_keep_warning, 1);
+    ecl_def_c_function(lisp.reset_stacks, (cl_objectfn_fixed)reset_stacks, 0);
     ecl_def_c_function(lisp.help_text, (cl_objectfn_fixed)help_text, 1);
 }
 
@@ -168,11 +178,11 @@ static size_t mapped_heap(void) {
 }
 
 bool image_boot(const struct worker_configuration *configuration, struct error *error) {
-    if (!limit_stack(error))
+    if (!fault_start_clean(error) || !limit_stack(error))
         return false;
     keep_time_zone();
-    atexit(
-        output_flush); /* before ECL's own, which runs the exit hooks of user code, so after it */
+    /* Registered before ECL's own, so it runs after it: exit hooks of user code may print. */
+    atexit(output_flush);
     boot_ecl(configuration);
     if (!fault_install(stack_bytes(), error) || !set_up_runtime(error))
         return false;

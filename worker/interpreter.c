@@ -1,16 +1,16 @@
-/* Distances on the C stack: between the record of an invocation and its call under way, between
- * the records of caller and callee, and between a record and that of an error handler. All three
- * are fixed for one build of ECL. Never reads through a pointer that a check has not passed. */
+/* Distances on the C stack: from the record of an invocation to its call under way, to the record
+ * of what it calls, and to the place of the debugger when it calls a function that does not exist.
+ * All three are fixed for one build of ECL. Never reads through a pointer that no check has passed.
+ */
 #include "worker/interpreter.h"
 #include "worker/guard.h"
-#include "worker/lisp.h"
 
 #include <stdint.h>
 
 struct layout {
-    ptrdiff_t call;    /* record above its call */
-    ptrdiff_t callee;  /* record above that of what it calls */
-    ptrdiff_t handler; /* record above that of the handler of an undefined function */
+    ptrdiff_t call;      /* record above its call */
+    ptrdiff_t callee;    /* record above that of what it calls */
+    ptrdiff_t undefined; /* record above guard_stop_hook, for an undefined function */
 };
 
 static struct layout layout; /* zero: not known */
@@ -37,8 +37,8 @@ void interpreter_last_call(const struct ecl_ihs_frame *record, struct interprete
         return;
     const struct ecl_stack_frame *frame = call_of(record);
     call->known = true;
-    call->count = frame->size < INTERPRETER_ARGUMENTS_MAX ? frame->size : INTERPRETER_ARGUMENTS_MAX;
-    for (size_t i = 0; i < call->count; i++)
+    call->count = frame->size;
+    for (size_t i = 0; i < call->count && i < INTERPRETER_ARGUMENTS_MAX; i++)
         call->arguments[i] = frame->base[i];
 }
 
@@ -46,9 +46,8 @@ bool interpreter_called(const struct ecl_ihs_frame *caller, const struct ecl_ihs
     return layout.callee && distance(caller, callee) == layout.callee;
 }
 
-bool interpreter_signalled(const struct ecl_ihs_frame *caller,
-                           const struct ecl_ihs_frame *handler) {
-    return layout.handler && distance(caller, handler) == layout.handler;
+bool interpreter_found_nothing(const struct ecl_ihs_frame *caller, const void *debugger) {
+    return layout.undefined && distance(caller, debugger) == layout.undefined;
 }
 
 bool interpreter_is_calling(const struct ecl_ihs_frame *record) {
@@ -75,29 +74,25 @@ static cl_object probe_call(cl_narg count, ...) {
     ecl_return0(env);
 }
 
-/* In the place of the debugger. */
-static cl_object probe_handler(cl_object condition, cl_object hook) {
-    const struct ecl_ihs_frame *inner = ecl_process_env()->ihs_top;
-    while (inner->next && inner->next->function && ecl_t_of(inner->next->function) != t_bytecodes)
-        inner = inner->next;
-    layout.handler = distance(inner->next, inner);
-    return guard_stop_hook(condition, hook); /* does not return */
-}
-
-static void run_trial(void *argument) {
+static void call_function(void *argument) {
     (void)argument;
-    const cl_env_ptr env = ecl_process_env();
-    cl_object handler = ecl_make_symbol("PROBE-HANDLER", "ECLAVE");
-    ecl_def_c_function_va(ecl_make_symbol("PROBE-CALL", "ECLAVE"), probe_call, 0);
-    ecl_def_c_function(handler, (cl_objectfn_fixed)probe_handler, 2);
+    cl_object probe = ecl_make_symbol("PROBE-CALL", "ECLAVE");
+    ecl_def_c_function_va(probe, probe_call, 0);
     si_eval_with_env(1, c_string_to_object("(flet ((g (a b) (eclave::probe-call) (list a b)))"
                                            " (g 11 22))"));
-    ecl_bds_bind(env, lisp.debugger_hook, cl_fdefinition(handler));
+}
+
+static void call_nothing(void *argument) {
+    (void)argument;
     si_eval_with_env(1, c_string_to_object("(eclave::no-such-function)"));
 }
 
 void interpreter_learn(void) {
-    enum guard_end end = guard_run(run_trial, NULL, NULL);
-    if (end != GUARD_CONDITION || !trial_passed)
+    struct guard_stop stop;
+    if (guard_run(call_function, NULL, NULL) != GUARD_RETURNED || !trial_passed) {
         layout = (struct layout){0};
+        return;
+    }
+    if (guard_run(call_nothing, NULL, &stop) == GUARD_CONDITION && stop.backtrace.code)
+        layout.undefined = distance(stop.backtrace.code, stop.backtrace.debugger);
 }

@@ -14,7 +14,7 @@ enum { INTERPRETER_ARGUMENTS_MAX = 8 };
 /* Arguments of one call. */
 struct interpreter_call {
     bool known;
-    size_t count; /* more than the maximum are left out */
+    size_t count; /* those beyond the maximum are not kept */
     cl_object arguments[INTERPRETER_ARGUMENTS_MAX];
 };
 
@@ -29,9 +29,11 @@ void interpreter_last_call(const struct ecl_ihs_frame *record, struct interprete
  * those of the last call of CALLER. */
 bool interpreter_called(const struct ecl_ihs_frame *caller, const struct ecl_ihs_frame *callee);
 
-/* The same for the record of an error handler: was it the interpreter itself, looking for the
- * function to call, that signalled it? */
-bool interpreter_signalled(const struct ecl_ihs_frame *caller, const struct ecl_ihs_frame *handler);
+/* Was it the interpreted code of CALLER itself that found no function to call, and so came to the
+ * debugger, at address DEBUGGER of the C stack? Then the last call of CALLER is the one that
+ * failed.
+ */
+bool interpreter_found_nothing(const struct ecl_ihs_frame *caller, const void *debugger);
 
 /* Is the last call of RECORD's code the one that is being made now? */
 bool interpreter_is_calling(const struct ecl_ihs_frame *record);

@@ -12,11 +12,7 @@
 /* symbol of C, package, name */
 #define LISP_SYMBOLS(ROW)                                                                          \
     ROW(package, "COMMON-LISP", "*PACKAGE*")                                                       \
-    ROW(storage_exhausted, "EXT", "STORAGE-EXHAUSTED")                                             \
-    ROW(heap_size, "EXT", "HEAP-SIZE")                                                             \
-    ROW(c_stack, "EXT", "C-STACK")                                                                 \
-    ROW(frame_stack, "EXT", "FRAME-STACK")                                                         \
-    ROW(binding_stack, "EXT", "BINDING-STACK")                                                     \
+    ROW(readtable, "COMMON-LISP", "*READTABLE*")                                                   \
     ROW(random_state, "COMMON-LISP", "*RANDOM-STATE*")                                             \
     ROW(bytecodes, "SI", "BYTECODES")                                                              \
     ROW(quit_tag, "SI", "*QUIT-TAG*")                                                              \
@@ -24,7 +20,9 @@
     ROW(debugger_hook, "EXT", "*INVOKE-DEBUGGER-HOOK*")                                            \
     ROW(stop, "ECLAVE", "STOP")                                                                    \
     ROW(keep_warning, "ECLAVE", "KEEP-WARNING")                                                    \
+    ROW(reset_stacks, "ECLAVE", "RESET-STACKS")                                                    \
     ROW(help_text, "ECLAVE", "HELP-TEXT")                                                          \
+    ROW(unknown, "ECLAVE", "%UNKNOWN")                                                             \
     ROW(standard_output, "ECLAVE", "*STDOUT*")                                                     \
     ROW(standard_error, "ECLAVE", "*STDERR*")
 

@@ -12,8 +12,8 @@ struct sink {
     unsigned char *bytes;
     size_t length;
     size_t capacity;
-    size_t room;    /* characters that may still be kept; SIZE_MAX: any number */
-    size_t dropped; /* characters that came when there was no room */
+    size_t room;      /* characters that may still be kept; SIZE_MAX: any number */
+    size_t dropped;   /* characters that came when there was no room */
     bool takes_bytes; /* whoever reads the bytes repairs them: WRITE-BYTE passes */
 
     /* Makes place for at least SIZE more bytes (growing, or emptying the memory elsewhere). False

@@ -87,6 +87,7 @@ static bool serve_one(const struct zygote *zygote) {
 int zygote_run(int control) {
     struct zygote zygote = {.control = control};
     struct error error = {0};
+    setsid(); /* what is typed at the terminal is for the supervisor */
     if (!boot(&zygote, &error)) {
         report(&zygote, FRAME_FAILED, error.text);
         return EXIT_FAILED;

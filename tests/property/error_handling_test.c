@@ -148,8 +148,9 @@ Test(error_handling, the_lifecycle_has_its_codes) {
 /* -32004: a tool that times out. */
 Test(error_handling, a_tool_that_times_out_has_its_code) {
     struct client *client = client_start_ready(NULL, NULL);
-    struct evaluation evaluation = client_evaluate_with(
-        client, "{\"code\":\"(princ \\\"before\\\") (loop)\",\"timeout\":0.2}");
+    expect_working(client); /* the worker is up: what is printed is printed within the second */
+    struct evaluation evaluation =
+        client_evaluate_with(client, "{\"code\":\"(princ \\\"before\\\") (loop)\",\"timeout\":1}");
     cr_assert_eq(evaluation.error_code, -32004, "%s", evaluation.line);
     cr_assert_eq(
         client_integer(client, evaluation.line, "error", "data", "_meta", "exitCode", NULL), 124);

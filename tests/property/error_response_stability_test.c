@@ -56,20 +56,29 @@ static void look_at_server(struct client *client, size_t sent, void *context) {
         soak->early = soak->late;
 }
 
-/* The slack is for buffers that keep what they once grew to; a leak on each of thousands of lines
- * shows far above it. */
+/* The slack is for buffers that keep what they once grew to, and for what a sanitizer keeps; a leak
+ * on each of thousands of lines shows far above it. */
+#ifdef __SANITIZE_ADDRESS__
+enum { SANITIZER_KB = 2048 };
+#else
+enum { SANITIZER_KB = 0 };
+#endif
+
 static void expect_flat(const struct soak *soak, long slack_kb) {
     cr_assert_gt(soak->pauses, WARM_UP_PAUSES);
-    cr_assert_leq(soak->late.memory_kb, soak->early.memory_kb + slack_kb,
+    cr_assert_leq(soak->late.memory_kb, soak->early.memory_kb + slack_kb + SANITIZER_KB,
                   "memory grew from %ld kB to %ld kB", soak->early.memory_kb, soak->late.memory_kb);
-    cr_assert_leq(soak->late.descriptors, soak->early.descriptors, "descriptors grew from %d to %d",
-                  soak->early.descriptors, soak->late.descriptors);
-    cr_assert_leq(soak->late.children, soak->early.children, "processes grew from %zu to %zu",
-                  soak->early.children, soak->late.children);
+    /* The workers come up beside the conversation, perhaps only after the first look. */
+    enum { LATE_DESCRIPTORS = 8, LATE_CHILDREN = 2 };
+    cr_assert_leq(soak->late.descriptors, soak->early.descriptors + LATE_DESCRIPTORS,
+                  "descriptors grew from %d to %d", soak->early.descriptors,
+                  soak->late.descriptors);
+    cr_assert_leq(soak->late.children, soak->early.children + LATE_CHILDREN,
+                  "processes grew from %zu to %zu", soak->early.children, soak->late.children);
 }
 
 /* 10,000 invalid requests in sequence, a valid one among every hundred and one at the end. */
-static void soak(size_t invalid, bool in_turn, const char *name) {
+static void run_soak(size_t invalid, bool in_turn, const char *name) {
     struct generator generator = {random_for(name), 0};
     struct script script = {0};
     struct soak soak = {.pauses = 0};
@@ -92,11 +101,11 @@ static void soak(size_t invalid, bool in_turn, const char *name) {
 }
 
 Test(error_response_stability, ten_thousand_invalid_requests_in_a_stream) {
-    soak(10000, false, "ten_thousand_in_a_stream");
+    run_soak(10000, false, "ten_thousand_in_a_stream");
 }
 
 Test(error_response_stability, ten_thousand_invalid_requests_one_after_another) {
-    soak(10000, true, "ten_thousand_one_after_another");
+    run_soak(10000, true, "ten_thousand_one_after_another");
 }
 
 /* The categories that the statement names, with the code of each. */

@@ -4,6 +4,8 @@
 #include "tests/support/generate.h"
 #include "tests/support/play.h"
 #include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
 
 enum { REQUESTS = GENERATE_VALID | GENERATE_REFUSED | GENERATE_EVALUATIONS };
 
@@ -104,4 +106,26 @@ Test(request_response_guarantee, twenty_overlapping_evaluations_get_their_own_an
         cr_assert_str_eq(evaluation.text, expected);
     }
     client_finish(client);
+}
+
+/* Nobody reads the answers, and then nothing more is asked: none may be lost over it. */
+Test(request_response_guarantee, a_slow_reader_gets_every_answer) {
+    enum { REQUESTS_IN_A_PIPE = 1200 };
+    static const bool sockets[] = {false, true};
+    for (size_t i = 0; i < sizeof sockets / sizeof sockets[0]; i++) {
+        struct client *client =
+            client_start_ready(&(struct client_options){.socket = sockets[i]}, NULL);
+        client_pause_reading(client, true);
+        for (int id = 0; id < REQUESTS_IN_A_PIPE; id++)
+            client_send_format(client, "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tools/list\"}",
+                               id);
+        client_close_stdin(client);
+        client_pause_reading(client, false);
+        for (int id = 0; id < REQUESTS_IN_A_PIPE; id++) {
+            char number[16];
+            snprintf(number, sizeof number, "%d", id);
+            cr_assert_not_null(strstr(client_await(client, number, NULL), "evaluate-lisp"));
+        }
+        client_finish(client);
+    }
 }

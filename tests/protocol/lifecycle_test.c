@@ -11,9 +11,7 @@ static struct client *start_with(const char *option, const char *value) {
 /* Wants the end of the process by itself, with status 0 and nothing more on stdout. */
 static void expect_end(struct client *client) {
     cr_assert_null(client_read_line_or_end(client, NULL));
-    cr_assert_eq(client_wait(client), 0);
-    family_await_nobody(client);
-    client_free(client);
+    family_expect_end(client, 0);
 }
 
 Test(lifecycle, before_initialize_known_methods_are_not_initialized) {

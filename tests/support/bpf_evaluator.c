@@ -106,7 +106,7 @@ static int64_t jump(const struct machine *machine, const struct sock_filter *at)
     case BPF_JGE:
         return machine->a >= operand ? at->jt : at->jf;
     case BPF_JSET:
-        return machine->a & operand ? at->jt : at->jf;
+        return (machine->a & operand) ? at->jt : at->jf;
     default:
         return -1;
     }

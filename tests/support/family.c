@@ -120,6 +120,16 @@ void family_await_nobody(struct client *client) {
     await(client, has_nobody, 0, "everything that the server had started was gone");
 }
 
+void family_expect_end(struct client *client, int status) {
+    while (client_read_line_or_end(client, NULL))
+        ;
+    int ended = client_wait(client);
+    if (ended != status)
+        client_fail(client, "the server ended with status %d instead of %d", ended, status);
+    family_await_nobody(client);
+    client_free(client);
+}
+
 void family_expect_idle(struct client *client) {
     enum { LOOK_MS = 500, TICKS_MAX = 20 };
     long before = process_ticks(client_pid(client));

@@ -24,6 +24,10 @@ void family_await_no_zombies(struct client *client);
 /* Waits until nothing is left that the ended server had started. */
 void family_await_nobody(struct client *client);
 
+/* The end of a server by itself: reads what it still writes, wants exit STATUS and nothing left
+ * running, and frees the client. */
+void family_expect_end(struct client *client, int status);
+
 /* Asserts that the server used no processor time to speak of while ROUNDS of waiting passed. */
 void family_expect_idle(struct client *client);
 

@@ -43,8 +43,8 @@
 /* Takes memory that Lisp does not manage until somebody stops it. */
 #define MEMORY_HOG                                                                                 \
     FOREIGN                                                                                        \
-        "(loop (c \"memset\" :pointer-void '(:pointer-void :int :unsigned-long) (c \"malloc\" "    \
-        ":pointer-void '(:unsigned-long) 10000000) 1 10000000))"
+    "(loop (c \"memset\" :pointer-void '(:pointer-void :int :unsigned-long) (c \"malloc\" "        \
+    ":pointer-void '(:unsigned-long) 10000000) 1 10000000))"
 /* Writes to the worker's own channel what is no frame. */
 #define FORGERY                                                                                    \
     FOREIGN "(c \"write\" :long '(:int :cstring :unsigned-long) 3 \"garbage garbage garbage\" 23)"

@@ -163,9 +163,9 @@ Test(frame, bad_headers_are_refused_before_their_payload_is_awaited) {
 }
 
 Test(frame, every_type_of_the_table_is_accepted) {
-    for (uint16_t type = FRAME_CONFIGURE; type < FRAME_TYPE_END; type++) {
+    for (unsigned type = FRAME_CONFIGURE; type < FRAME_TYPE_END; type++) {
         struct channel channel = open_channel();
-        struct frame_header header = {.type = type};
+        struct frame_header header = {.type = (uint16_t)type};
         send_raw(channel.far, &header, sizeof header, NULL, 0);
         cr_assert_eq(receive(channel.near).outcome, 1);
         close_channel(channel);

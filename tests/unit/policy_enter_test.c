@@ -8,6 +8,7 @@
 #include <grp.h>
 #include <linux/filter.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -61,7 +62,6 @@ static void expect_confined(pid_t process) {
     expect_line(process, "limits", "Max core file size 0 0 bytes");
     expect_line(process, "limits", "Max file size 0 0 bytes");
     expect_line(process, "limits", "Max open files 16 16 files");
-    expect_line(process, "limits", "Max processes 0 0 processes");
     expect_line(process, "limits", "Max locked memory 0 0 bytes");
     expect_line(process, "limits", "Max msgqueue size 0 0 bytes");
     cr_expect_eq(getsid(process), process, "it is in no session of its own");
@@ -209,6 +209,38 @@ Test(enter, fails_when_any_layer_fails) {
         cr_assert_eq(waitpid(child, &status, 0), child);
         cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "call %u", needed[i].number);
     }
+}
+
+/* A thread that was there before: it waits until its process is confined, then tries to open a
+ * directory and ends the process with what came of it. */
+static void *open_directory(void *context) {
+    const int *pipe = context;
+    char go;
+    if (read(*pipe, &go, 1) != 1)
+        return NULL;
+    long outcome = syscall(SYS_openat, AT_FDCWD, "/", O_RDONLY | O_CLOEXEC);
+    syscall(SYS_exit_group, outcome < 0 ? errno : 0);
+    return NULL;
+}
+
+Test(enter, confines_a_thread_that_should_not_be_there) {
+    int ends[2];
+    cr_assert_eq(pipe2(ends, O_CLOEXEC), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        struct error error;
+        pthread_t thread;
+        const struct policy_limits limits = {0};
+        int listener;
+        struct policy_program *program = policy_program_build(true, &error);
+        if (program && pthread_create(&thread, NULL, open_directory, &ends[0]) == 0 &&
+            policy_enter(program, &limits, &listener, &error) && write(ends[1], "", 1) == 1)
+            nanosleep(&(struct timespec){.tv_sec = LIFE_MS / 1000}, NULL);
+        _exit(1);
+    }
+    int status;
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == EACCES, "%x", status);
 }
 
 /* The grandchild: confined, and tells so through PIPE, which it holds as long as it lives. */

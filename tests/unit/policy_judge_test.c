@@ -17,7 +17,7 @@
 static const char *const allowed[] = {
     "brk",          "clock_getres", "clock_gettime",   "clock_nanosleep",
     "close",        "exit",         "exit_group",      "futex",
-    "getcwd",       "getegid",      "geteuid",         "getgid",
+    "dup2",         "dup3",         "getcwd",       "getegid",      "geteuid",         "getgid",
     "getpid",       "getppid",      "getrandom",       "getrusage",
     "gettid",       "gettimeofday", "getuid",          "madvise",
     "mmap",         "mprotect",     "mremap",          "munmap",
@@ -27,7 +27,7 @@ static const char *const allowed[] = {
     "time",         "write",        "writev"};
 
 /* Of those, the ones that depend on their arguments. */
-static const char *const ruled[] = {"futex",  "madvise", "mmap",      "mprotect",
+static const char *const ruled[] = {"dup2", "dup3", "futex",  "madvise", "mmap",      "mprotect",
                                     "mremap", "prctl",   "prlimit64", "tgkill"};
 
 /* What is allowed for setting up only, wholly or in part. */

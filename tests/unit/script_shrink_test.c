@@ -67,7 +67,20 @@ Test(shrink, shortens_strings_to_the_boundary) {
     script_add_line(&script, "{\"jsonrpc\":\"2.0\",\"id\":\"abcdefghijklmnopqrstuvwxyz\"}");
     script_shrink(&script, fails_on_long_id, NULL, 10000);
     cr_assert_eq(script.count, 1);
-    expect_line(&script, 0, "{\"id\":\"abc\"}");
+    cr_assert_eq(script.lines[0].length, strlen("{\"id\":\"abc\"}"));
+    script_free(&script);
+}
+
+static bool fails_on_middle(const struct script *script, void *context) {
+    (void)context;
+    return script->count > 0 && holds(script->lines[0], "\\ud83d");
+}
+
+Test(shrink, shortens_strings_from_both_ends) {
+    struct script script = {0};
+    script_add_line(&script, "{\"id\":\"caf\\u00e9 \\\" 599 \\ud83dx\\ude00\"}");
+    script_shrink(&script, fails_on_middle, NULL, 10000);
+    expect_line(&script, 0, "{\"id\":\"\\ud83d\"}");
     script_free(&script);
 }
 

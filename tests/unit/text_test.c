@@ -18,8 +18,8 @@ static void expect_text(const struct evaluation *evaluation, const char *expecte
     cleanup_buffer struct buffer out = buffer_make(1 << 20);
     text_append_evaluation(&out, evaluation, &limits);
     cr_assert_not(out.failed);
-    cr_expect(out.length == strlen(expected) && memcmp(out.data, expected, out.length) == 0,
-              "wanted:\n%s\ngot:\n%.*s", expected, (int)out.length, (const char *)out.data);
+    buffer_append(&out, "", 1);
+    cr_expect_str_eq((const char *)out.data, expected);
 }
 
 Test(text, a_value_is_one_line) {

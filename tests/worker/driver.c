@@ -16,10 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum {
-    CAPTURE_MAX = 64 << 20,
-    LAST_WORDS_MS = 200
-};
+enum { CAPTURE_MAX = 64 << 20, LAST_WORDS_MS = 200 };
 
 static double now_ms(void) {
     struct timespec now;
@@ -28,9 +25,8 @@ static double now_ms(void) {
 }
 
 struct worker_configuration driver_configuration(void) {
-    return (struct worker_configuration){.memory_bytes = 512U << 20,
-                                         .value_max_chars = 50000,
-                                         .user = geteuid() == 0 ? 65534 : 0};
+    return (struct worker_configuration){
+        .memory_bytes = 512U << 20, .value_max_chars = 50000, .user = geteuid() == 0 ? 65534 : 0};
 }
 
 /* The child side of driver_start: descriptors as the supervisor arranges them, no environment. */
@@ -116,7 +112,7 @@ static bool expect_ready(struct worker_end *worker, struct error *error) {
     if (header.type == FRAME_READY)
         return true;
     char text[200] = "";
-    got = recv(worker->channel, text, sizeof text - 1, 0);
+    recv(worker->channel, text, sizeof text - 1, 0);
     return error_set(error, 0, "%s", text);
 }
 
@@ -174,6 +170,8 @@ static bool judge(const struct worker_end *worker, struct call_end *end) {
         fprintf(stderr, "refused: %s\n", answer.name);
     reply.response.id = notified.request.id;
     reply.response.error = -answer.error;
+    if (answer.verdict == POLICY_ALLOW)
+        reply.response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
     ioctl(worker->listener, SECCOMP_IOCTL_NOTIF_SEND, &reply.response);
     return false;
 }
@@ -231,9 +229,8 @@ static void time_out(struct worker_end *worker, struct call_end *end) {
 
 void driver_call(struct worker_end *worker, const char *code, size_t length, const char *package,
                  int timeout_ms, struct call_end *end) {
-    *end = (struct call_end){.kind = END_EXIT,
-                             .output = buffer_make(CAPTURE_MAX),
-                             .error = buffer_make(CAPTURE_MAX)};
+    *end = (struct call_end){
+        .kind = END_EXIT, .output = buffer_make(CAPTURE_MAX), .error = buffer_make(CAPTURE_MAX)};
     struct buffer payload = buffer_make(FRAME_PAYLOAD_MAX);
     struct evaluate_message message = {.code = {(const unsigned char *)code, length}};
     if (package)

@@ -87,9 +87,10 @@ extension that the manual names."
   (write-string "." stream))
 
 (defun expected-type (condition builtin)
-  "ECL has CAR and CDR expect a cons."
+  "ECL has CAR and CDR expect a cons, and a type of its own for proper lists."
   (let ((type (type-error-expected-type condition)))
-    (if (and (eq type 'cons) (member builtin '(car cdr)))
+    (if (or (eq type 'si::proper-list)
+            (and (eq type 'cons) (member builtin '(car cdr))))
         'list
         type)))
 

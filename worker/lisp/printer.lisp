@@ -5,14 +5,20 @@
 (defun write-value (object stream)
   "A value of the evaluation. The limits are ours, the rest is as the user has it."
   (settle-printer)
-  (let ((*print-escape* t)
-        (*print-readably* nil)
-        (*print-length* 100)
-        (*print-level* 10)
-        (*print-lines* nil)
-        (*print-circle* t)
-        (*print-pretty* t))
+  (let* ((structured (structured-p object))
+         (*print-escape* t)
+         (*print-readably* nil)
+         (*print-length* 100)
+         (*print-level* 10)
+         (*print-lines* nil)
+         (*print-circle* structured)
+         (*print-pretty* structured))
     (write object :stream stream)))
+
+(defun structured-p (object)
+  "Can it matter for OBJECT whether it is printed prettily, and circles marked? For a large number
+it matters that it is not printed three times."
+  (not (or (numberp object) (characterp object) (stringp object) (symbolp object))))
 
 (defun write-class-name (object stream)
   (let ((*print-escape* nil)

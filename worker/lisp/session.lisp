@@ -99,11 +99,19 @@
       (find-package (string-upcase name))
       (error 'unknown-package :package name)))
 
+(defun handle-stack-overflow (continue datum arguments)
+  "In the place of ECL's own, which offers to enlarge the stack, and moves it while it is unwound: a
+jump then goes to where it was."
+  (declare (ignore continue))
+  (unwind-protect (si::universal-error-handler nil datum arguments)
+    (reset-stacks)))
+
 (defun install ()
   "Called by C once, in the zygote."
   (ext:install-bytecodes-compiler)
   (setf (fdefinition 'si::default-debugger) (lambda (condition) (stop condition nil))
         (fdefinition 'si::search-help-file) #'search-help
+        (fdefinition 'si::stack-error-handler) #'handle-stack-overflow
         *warning-handlers* (list (list (cons 'warning #'note-warning)))
         *stdin* (make-concatenated-stream))
   (make-terminals)

@@ -1,0 +1,128 @@
+/* The escape suite in C: a process confined by policy/ tries what native.def lists, and so does one
+ * that is not confined, so that no probe passes by accident. Runs in a pid namespace of its own;
+ * `native nobody` gives up root first. Exit status 0: nothing got out; 77: no such namespace here.
+ */
+#include "tests/escape/native.h"
+#include "tests/support/confined.h"
+
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { NOBODY = 65534, WATCHDOG_S = 100 };
+
+struct variant {
+    const char *name;
+    struct confinement confinement;
+};
+
+static const struct variant variants[] = {
+    {"with the listener", {.degraded = false}},
+    {"degraded", {.degraded = true}},
+    {"with the listener, as another user", {.degraded = false, .limits = {.user = NOBODY}}},
+    {"degraded, as another user", {.degraded = true, .limits = {.user = NOBODY}}},
+};
+
+static int body(void *context) {
+    const struct probe *probe = context;
+    errno = 0;
+    return probe->attempt() < 0 ? errno : 0;
+}
+
+/* How a process ended, in the words of native.def. */
+static void describe(const struct confined_end *end, char *text, size_t size) {
+    if (!end->ran)
+        snprintf(text, size, "could not be confined: %s", end->error.text);
+    else if (end->overdue)
+        snprintf(text, size, "hung");
+    else if (end->killed)
+        snprintf(text, size, "killed for %s", end->killer.name);
+    else if (WIFSIGNALED(end->status))
+        snprintf(text, size, "died by signal %d", WTERMSIG(end->status));
+    else if (WEXITSTATUS(end->status))
+        snprintf(text, size, "failed with errno %d", WEXITSTATUS(end->status));
+    else
+        snprintf(text, size, "ran");
+}
+
+/* What describe is to say of PROBE; a killing call has no name when nobody is notified. */
+static void describe_wanted(const struct expectation *wanted, bool degraded, char *text,
+                            size_t size) {
+    switch (wanted->kind) {
+    case END_KILLED:
+        if (degraded)
+            snprintf(text, size, "died by signal %d", SIGSYS);
+        else
+            snprintf(text, size, "killed for %s", wanted->call);
+        break;
+    case END_SIGNAL:
+        snprintf(text, size, "died by signal %d", wanted->number);
+        break;
+    case END_ERROR:
+        snprintf(text, size, "failed with errno %d", wanted->number);
+        break;
+    case END_SUCCESS:
+        snprintf(text, size, "ran");
+        break;
+    }
+}
+
+static bool check_confined(const struct probe *probe, const struct variant *variant) {
+    char wanted[160], got[320];
+    struct confined_end end = confined_run(&variant->confinement, body, (void *)probe);
+    describe_wanted(&probe->confined, variant->confinement.degraded, wanted, sizeof wanted);
+    describe(&end, got, sizeof got);
+    if (strcmp(wanted, got) == 0)
+        return true;
+    printf("ESCAPE %s, %s: %s, not: %s\n", probe->name, variant->name, got, wanted);
+    return false;
+}
+
+static bool check_control(const struct probe *probe) {
+    if (probe->control == CONTROL_UNTRIED)
+        return true;
+    char confined[160], got[320];
+    struct confined_end end = confined_run(NULL, body, (void *)probe);
+    describe_wanted(&probe->confined, false, confined, sizeof confined);
+    describe(&end, got, sizeof got);
+    bool good = probe->control == CONTROL_SUCCEEDS ? strcmp(got, "ran") == 0
+                : probe->control == CONTROL_SAME   ? strcmp(got, confined) == 0
+                                                   : strcmp(got, confined) != 0;
+    if (!good)
+        printf("CONTROL %s: unconfined it %s, so the probe proves nothing\n", probe->name, got);
+    return good;
+}
+
+static void become_nobody(void) {
+    if (geteuid() == 0 && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
+                           setresuid(NOBODY, NOBODY, NOBODY))) {
+        perror("nobody");
+        exit(1);
+    }
+    /* The change of user took it away; the controls are to see an ordinary process. */
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+}
+
+int main(int count, char **arguments) {
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    confined_in_own_pid_namespace(WATCHDOG_S);
+    if (count > 1 && strcmp(arguments[1], "nobody") == 0)
+        become_nobody();
+    /* An ordinary user stays the same in all variants. */
+    size_t used = geteuid() == 0 ? sizeof variants / sizeof *variants : 2;
+    size_t probes, runs = 0, failures = 0;
+    const struct probe *table = native_probes(&probes);
+    for (size_t i = 0; i < probes; i++) {
+        failures += !check_control(&table[i]);
+        for (size_t j = 0; j < used; j++, runs++)
+            failures += !check_confined(&table[i], &variants[j]);
+    }
+    printf("%zu probes, %zu confined runs as uid %u, %zu failures\n", probes, runs, geteuid(),
+           failures);
+    return failures ? 1 : 0;
+}

@@ -1,0 +1,105 @@
+/* The output gate: a spoiled line never leaves, its request is answered all the same, and a server
+ * that spoils too many ends. --inject-fault spoils the answers to ping. */
+#include "tests/support/client.h"
+#include "tests/support/family.h"
+#include "tests/support/lines.h"
+#include <stdio.h>
+#include <time.h>
+
+static const char *const faults[] = {"newline", "utf8", "json", "empty", "oversize"};
+
+static struct client *start_spoiled(const char *fault, const char *count) {
+    const char *arguments[] = {"--inject-fault", fault, "--inject-fault-count", count, NULL};
+    return client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+}
+
+Test(corruption, a_spoiled_answer_is_replaced_by_an_error_with_its_id) {
+    for (size_t i = 0; i < COUNT_OF(faults); i++) {
+        struct client *client = start_spoiled(faults[i], "1");
+        client_expect_error(client, PING("\"spoiled\""), -32603, "\"spoiled\"");
+        client_ping(client);
+        client_finish(client);
+    }
+}
+
+Test(corruption, below_the_threshold_the_server_goes_on) {
+    for (size_t i = 0; i < COUNT_OF(faults); i++) {
+        struct client *client = start_spoiled(faults[i], "2");
+        client_expect_error(client, PING("1"), -32603, "1");
+        client_expect_error(client, PING("2"), -32603, "2");
+        client_ping(client);
+        client_finish(client);
+    }
+}
+
+Test(corruption, at_the_threshold_the_server_ends_with_status_2) {
+    for (size_t i = 0; i < COUNT_OF(faults); i++) {
+        if (strcmp(faults[i], "oversize") == 0)
+            continue; /* a limit that holds is no corruption */
+        struct client *client = start_spoiled(faults[i], "3");
+        client_expect_error(client, PING("1"), -32603, "1");
+        client_expect_error(client, PING("2"), -32603, "2");
+        client_send_line(client, PING("3"));
+        client_await_stderr(client, "exiting after 3 incidents within 60 s");
+        family_expect_end(client, 2);
+    }
+}
+
+Test(corruption, the_threshold_can_be_set) {
+    const char *environment[] = {"MCPBASH_CORRUPTION_THRESHOLD=1", NULL};
+    const char *arguments[] = {"--inject-fault", "json", NULL};
+    struct client *client = client_start_ready(
+        &(struct client_options){.arguments = arguments, .environment = environment}, NULL);
+    client_send_line(client, PING("1"));
+    family_expect_end(client, 2);
+}
+
+Test(corruption, incidents_outside_the_window_do_not_count) {
+    const char *arguments[] = {
+        "--inject-fault", "json", "--inject-fault-count", "4", "--corruption-window-s", "1", NULL};
+    struct client *client =
+        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    for (int i = 0; i < 2; i++) {
+        client_expect_error(client, PING("1"), -32603, "1");
+        client_expect_error(client, PING("2"), -32603, "2");
+        /* The window is what has to pass here, so nothing else can be waited for. */
+        const struct timespec window = {.tv_sec = 1, .tv_nsec = 200000000};
+        nanosleep(&window, NULL);
+    }
+    client_ping(client);
+    client_finish(client);
+}
+
+Test(corruption, what_runs_is_ended_with_the_server) {
+    struct client *client = start_spoiled("json", "3");
+    client_evaluate_send(client, "1", ENDLESS);
+    client_send_line(client, PING("2") "\n" PING("3") "\n" PING("4"));
+    family_expect_end(client, 2);
+}
+
+/* The server under a shell that has redirected its stdout. */
+static struct client *start_redirected(const char *script) {
+    const char *arguments[] = {"-c", script, "sh", ECLAVE_BINARY, NULL};
+    return client_start(&(struct client_options){.program = "/bin/sh", .arguments = arguments});
+}
+
+Test(corruption, a_full_disk_ends_the_server_with_status_2) {
+    struct client *client = start_redirected("exec \"$1\" >/dev/full");
+    client_send_line(client, INITIALIZE("1", "\"2025-11-25\""));
+    client_await_stderr(client, "No space left on device");
+    family_expect_end(client, 2);
+}
+
+Test(corruption, a_full_disk_at_the_end_of_input_ends_the_server_too) {
+    struct client *client = start_redirected("exec \"$1\" --shutdown-grace-s 60 >/dev/full");
+    client_send_line(client, INITIALIZE("1", "\"2025-11-25\"") "\n" EVALUATE("2", "1"));
+    client_close_stdin(client);
+    family_expect_end(client, 2);
+}
+
+Test(corruption, a_full_disk_matters_only_once_there_is_something_to_write) {
+    struct client *client = start_redirected("exec \"$1\" >/dev/full");
+    client_send_line(client, NOTIFICATION("ping"));
+    client_close_stdin(client);
+    family_expect_end(client, 0);
+}

@@ -1,0 +1,282 @@
+/* How an evaluation can end: one test for each row of the contract's table, with its text, its exit
+ * code, what it does to the session, and a server that goes on. */
+#include "tests/support/client.h"
+#include "tests/support/lines.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static void expect_works(struct client *client) {
+    cr_assert_str_eq(client_evaluate(client, "(+ 1 2)").text, "=> 3");
+}
+
+/* Evaluates CODE after a definition and wants a tool error TYPE with EXIT_CODE and a message that
+ * holds PART; wants the definition lost, which the text must say. */
+static struct evaluation expect_loss(struct client *client, const char *code, const char *type,
+                                     int exit_code, const char *part) {
+    client_evaluate(client, "(defvar *before* 1)");
+    struct evaluation evaluation = client_evaluate(client, code);
+    char marker[64];
+    int length = snprintf(marker, sizeof marker, "[ERROR] %s\n", type);
+    cr_assert_eq(evaluation.error_code, 0, "%s", evaluation.line);
+    cr_assert(evaluation.is_error);
+    cr_assert_eq(strncmp(evaluation.text, marker, (size_t)length), 0, "%s", evaluation.text);
+    cr_assert_eq(evaluation.exit_code, exit_code, "%s", evaluation.line);
+    expect_contains(evaluation.text, part);
+    expect_contains(evaluation.text, "\n\n[Backtrace]\n");
+    expect_contains(evaluation.text, "The state of the session is lost");
+    cr_assert_str_eq(client_evaluate(client, "(boundp '*before*)").text, "=> NIL");
+    return evaluation;
+}
+
+Test(outcomes, a_value_is_a_result_with_exit_code_0_and_keeps_the_changes) {
+    struct client *client = client_start_ready(NULL, NULL);
+    struct evaluation evaluation = client_evaluate(client, "(defvar *x* 41) (incf *x*)");
+    cr_assert_str_eq(evaluation.text, "=> 42");
+    cr_assert_not(evaluation.is_error);
+    cr_assert_eq(evaluation.exit_code, 0);
+    cr_assert_null(evaluation.stderr_text);
+    cr_assert_str_eq(client_evaluate(client, "*x*").text, "=> 42");
+    client_finish(client);
+}
+
+Test(outcomes, each_value_has_a_line_of_its_own_and_no_value_has_none) {
+    struct client *client = client_start_ready(NULL, NULL);
+    cr_assert_str_eq(client_evaluate(client, "(values 1 2 \"c\")").text, "=> 1\n=> 2\n=> \"c\"");
+    struct evaluation evaluation = client_evaluate(client, "(values)");
+    cr_assert_str_eq(evaluation.text, "");
+    cr_assert_eq(evaluation.exit_code, 0);
+    cr_assert_str_eq(client_evaluate(client, "").text, "");
+    client_finish(client);
+}
+
+Test(outcomes, output_and_warnings_stand_before_the_value) {
+    struct client *client = client_start_ready(NULL, NULL);
+    struct evaluation evaluation = client_evaluate(
+        client, "(princ \"out\") (princ \"err\" *error-output*) (warn \"careful\") 42");
+    cr_assert_str_eq(evaluation.text, "[stdout]\nout\n[stderr]\nerr\n[warnings]\nWARNING: "
+                                      "careful\n\n=> 42");
+    cr_assert_not(evaluation.is_error);
+    cr_assert_str_eq(evaluation.stderr_text, "err");
+    client_finish(client);
+}
+
+Test(outcomes, a_condition_is_a_tool_error_with_exit_code_1_and_keeps_what_came_before) {
+    struct client *client = client_start_ready(NULL, NULL);
+    struct evaluation evaluation = client_evaluate(client, "(defvar *x* 5) (/ *x* 0) (setq *x* 6)");
+    cr_assert(evaluation.is_error);
+    cr_assert_eq(evaluation.exit_code, 1);
+    cr_assert_eq(strncmp(evaluation.text, "[ERROR] DIVISION-BY-ZERO\n", 25), 0, "%s",
+                 evaluation.text);
+    expect_lacks(evaluation.text, "lost");
+    cr_assert_str_eq(client_evaluate(client, "*x*").text, "=> 5");
+    client_finish(client);
+}
+
+Test(outcomes, what_was_written_before_a_condition_is_shown_behind_it) {
+    struct client *client = client_start_ready(NULL, NULL);
+    struct evaluation evaluation = client_evaluate(
+        client, "(progn (princ \"out\") (princ \"warn\" *error-output*) (error \"boom\"))");
+    expect_contains(evaluation.text, "[ERROR] SIMPLE-ERROR\nboom\n\n[Backtrace]\n");
+    expect_contains(evaluation.text, "\n\n[stdout]\nout\n[stderr]\nwarn");
+    cr_assert_str_eq(evaluation.stderr_text, "warn");
+    client_finish(client);
+}
+
+Test(outcomes, a_deep_recursion_is_a_condition_and_not_a_crash) {
+    struct client *client = client_start_ready(NULL, NULL);
+    client_evaluate(client, "(defvar *kept* 5)");
+    struct evaluation evaluation =
+        client_evaluate(client, "(defun deep (n) (1+ (deep (1+ n)))) (deep 0)");
+    cr_assert(evaluation.is_error);
+    cr_assert_eq(evaluation.exit_code, 1, "%s", evaluation.line);
+    cr_assert_str_eq(client_evaluate(client, "*kept*").text, "=> 5");
+    client_finish(client);
+}
+
+Test(outcomes, a_million_parentheses_are_a_condition_and_not_a_crash) {
+    enum { DEPTH = 1000000 };
+    struct client *client = client_start_ready(NULL, NULL);
+    client_evaluate(client, "(defvar *kept* 5)");
+    char *code = malloc(DEPTH + 1);
+    cr_assert_not_null(code);
+    memset(code, '(', DEPTH);
+    code[DEPTH] = '\0';
+    struct evaluation evaluation = client_evaluate(client, code);
+    free(code);
+    cr_assert(evaluation.is_error);
+    cr_assert_eq(evaluation.exit_code, 1, "%s", evaluation.line);
+    cr_assert_str_eq(client_evaluate(client, "*kept*").text, "=> 5");
+    client_finish(client);
+}
+
+Test(outcomes, an_exhausted_heap_is_a_condition_and_the_session_goes_on) {
+    const char *arguments[] = {"--session-memory-mb", "128", NULL};
+    struct client *client =
+        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    client_evaluate(client, "(defvar *kept* 5)");
+    struct evaluation evaluation =
+        client_evaluate(client, "(let ((l '())) (loop (push (make-array 100000) l)))");
+    cr_assert(evaluation.is_error);
+    cr_assert_eq(evaluation.exit_code, 1, "%s", evaluation.line);
+    cr_assert_str_eq(client_evaluate(client, "*kept*").text, "=> 5");
+    client_finish(client);
+}
+
+Test(outcomes, an_exit_of_the_code_is_a_tool_error_with_its_status) {
+    static const int statuses[] = {0, 1, 3, 70, 124, 137, 255};
+    struct client *client = client_start_ready(NULL, NULL);
+    for (size_t i = 0; i < COUNT_OF(statuses); i++) {
+        char code[64], part[64];
+        snprintf(code, sizeof code, "(ext:quit %d)", statuses[i]);
+        snprintf(part, sizeof part, "with status %d", statuses[i]);
+        expect_loss(client, code, "PROCESS-EXIT", statuses[i], part);
+    }
+    client_finish(client);
+}
+
+Test(outcomes, what_was_written_before_an_exit_is_shown) {
+    struct client *client = client_start_ready(NULL, NULL);
+    struct evaluation evaluation = client_evaluate(
+        client, "(progn (princ \"out\") (princ \"err\" *error-output*) (ext:quit 3))");
+    expect_contains(evaluation.text, "\n\n[stdout]\nout\n[stderr]\nerr");
+    cr_assert_str_eq(evaluation.stderr_text, "err");
+    client_finish(client);
+}
+
+Test(outcomes, a_crash_is_a_tool_error_that_names_the_signal) {
+    struct client *client = client_start_ready(NULL, NULL);
+    expect_loss(client, CRASH, "WORKER-CRASH", 139, "SIGSEGV");
+    expect_loss(client, FOREIGN "(c \"abort\" :void '())", "WORKER-CRASH", 134, "SIGABRT");
+    client_finish(client);
+}
+
+Test(outcomes, a_forbidden_system_call_is_a_tool_error_that_names_it) {
+    struct client *client = client_start_ready(NULL, NULL);
+    expect_loss(client, VIOLATION, "SANDBOX-VIOLATION", 159, "system call kill");
+    expect_loss(client, FOREIGN "(c \"ptrace\" :long '(:long :long :long :long) 0 0 0 0)",
+                "SANDBOX-VIOLATION", 159, "system call ptrace");
+    client_finish(client);
+}
+
+Test(outcomes, memory_beyond_the_limit_outside_lisp_is_a_tool_error) {
+    const char *arguments[] = {"--session-memory-mb", "64", NULL};
+    struct client *client =
+        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    expect_loss(client, MEMORY_HOG, "MEMORY-LIMIT", 137, "session.memory_mb");
+    client_finish(client);
+}
+
+Test(outcomes, a_forged_answer_is_a_tool_error_and_an_incident) {
+    struct client *client = client_start_ready(NULL, NULL);
+    expect_loss(client, FORGERY, "MALFORMED-OUTPUT", 70, "worker");
+    const char *event = client_await_notification(client, "notifications/message", NULL);
+    cr_assert_str_eq(client_string(client, event, "params", "level", NULL), "error");
+    cr_assert_str_eq(client_string(client, event, "params", "data", "event", NULL), "malformed");
+    client_finish(client);
+}
+
+Test(outcomes, a_time_out_is_an_error_that_tells_what_was_there) {
+    struct client *client = client_start_ready(NULL, NULL);
+    client_evaluate(client, "(defvar *before* 1)");
+    struct evaluation evaluation = client_evaluate_with(
+        client, "{\"code\":\"(progn (princ \\\"out\\\") (princ \\\"err\\\" *error-output*) "
+                "(loop))\",\"timeout\":0.5}");
+    cr_assert_eq(evaluation.error_code, -32004);
+    const char *line = evaluation.line;
+    expect_contains(line, "\"timeoutSecs\":0.5,");
+    cr_assert_geq(client_integer(client, line, "error", "data", "elapsedMs", NULL), 500);
+    cr_assert_str_eq(client_string(client, line, "error", "data", "stdout", NULL), "out");
+    cr_assert_str_eq(client_string(client, line, "error", "data", "stderr", NULL), "err");
+    cr_assert_str_eq(client_string(client, line, "error", "data", "session", NULL), "main");
+    cr_assert_eq(client_integer(client, line, "error", "data", "_meta", "exitCode", NULL), 124);
+    expect_contains(evaluation.text, "The state of the session is lost");
+    cr_assert_str_eq(client_evaluate(client, "(boundp '*before*)").text, "=> NIL");
+    client_finish(client);
+}
+
+Test(outcomes, a_time_out_ends_code_that_waits_and_code_that_prints_too) {
+    static const char *const codes[] = {
+        "{\"code\":\"(sleep 1000)\",\"timeout\":0.2}",
+        "{\"code\":\"(loop (ignore-errors (error \\\"x\\\")))\",\"timeout\":0.2}",
+        "{\"code\":\"(unwind-protect (loop) (loop))\",\"timeout\":0.2}",
+        "{\"code\":\"(mp:without-interrupts (loop))\",\"timeout\":0.2}",
+        "{\"code\":\"(expt 7 (expt 7 (expt 7 7)))\",\"timeout\":0.2}",
+        "{\"code\":\"(defstruct s) (defmethod print-object ((s s) o) (loop)) (make-s)\","
+        "\"timeout\":0.3}",
+    };
+    struct client *client = client_start_ready(NULL, NULL);
+    for (size_t i = 0; i < COUNT_OF(codes); i++) {
+        struct evaluation evaluation = client_evaluate_with(client, codes[i]);
+        cr_assert(evaluation.error_code == -32004 || evaluation.is_error, "%s", evaluation.line);
+        expect_works(client);
+    }
+    client_finish(client);
+}
+
+Test(outcomes, ill_formed_text_is_repaired_before_it_is_sent) {
+    struct client *client = client_start_ready(NULL, NULL);
+    client_evaluate(client, "(code-char #xD800)");
+    client_evaluate(client, "(string (code-char #xDFFF))");
+    client_evaluate(client, "(write-string (string (code-char #xD800)))");
+    struct evaluation evaluation =
+        client_evaluate(client, FOREIGN "(c \"write\" :long '(:int :cstring :unsigned-long) 2 "
+                                        "(coerce (list (code-char 255) (code-char 254) #\\x) "
+                                        "'base-string) 3)");
+    cr_assert_eq(evaluation.error_code, 0, "%s", evaluation.line);
+    expect_contains(evaluation.text, "\xEF\xBF\xBD\xEF\xBF\xBDx");
+    client_evaluate(client,
+                    "(list (code-char 0) (code-char 127) (code-char #x85) (code-char #x2028)"
+                    " (code-char #x10FFFF))");
+    client_evaluate(client, "(error (string (code-char #xD800)))");
+    expect_works(client);
+    client_finish(client);
+}
+
+Test(outcomes, code_with_a_lone_surrogate_escape_is_evaluated_with_a_replacement_character) {
+    struct client *client = client_start_ready(NULL, NULL);
+    struct evaluation evaluation =
+        client_evaluate_with(client, "{\"code\":\"(char-code (char \\\"\\ud800\\\" 0))\"}");
+    cr_assert_str_eq(evaluation.text, "=> 65533");
+    client_finish(client);
+}
+
+Test(outcomes, code_with_a_zero_byte_is_read_to_its_end) {
+    struct client *client = client_start_ready(NULL, NULL);
+    cr_assert_str_eq(client_evaluate_with(client, "{\"code\":\"(length \\\"a\\u0000b\\\")\"}").text,
+                     "=> 3");
+    client_finish(client);
+}
+
+Test(outcomes, the_package_argument_is_for_one_call_and_in_package_for_the_session) {
+    struct client *client = client_start_ready(NULL, NULL);
+    client_evaluate(client, "(defpackage :elsewhere (:use :cl))");
+    struct evaluation evaluation =
+        client_evaluate_with(client, "{\"code\":\"(package-name *package*)\",\"package\":"
+                                     "\"ELSEWHERE\"}");
+    cr_assert_str_eq(evaluation.text, "=> \"ELSEWHERE\"");
+    cr_assert_str_eq(client_evaluate(client, "(package-name *package*)").text,
+                     "=> \"COMMON-LISP-USER\"");
+    client_evaluate(client, "(in-package :elsewhere)");
+    cr_assert_str_eq(client_evaluate(client, "(package-name *package*)").text, "=> \"ELSEWHERE\"");
+    client_finish(client);
+}
+
+Test(outcomes, an_unknown_package_is_a_tool_error_that_says_package) {
+    struct client *client = client_start_ready(NULL, NULL);
+    struct evaluation evaluation =
+        client_evaluate_with(client, "{\"code\":\"1\",\"package\":\"NO-SUCH\"}");
+    cr_assert(evaluation.is_error);
+    expect_contains(evaluation.text, "[ERROR] PACKAGE");
+    evaluation = client_evaluate(client, "(in-package :no-such)");
+    cr_assert(evaluation.is_error);
+    expect_contains(evaluation.text, "PACKAGE");
+    client_finish(client);
+}
+
+Test(outcomes, the_answer_names_its_session_and_the_time_it_took) {
+    struct client *client = client_start_ready(NULL, NULL);
+    const char *line = client_evaluate(client, "(sleep 0.1)").line;
+    cr_assert_str_eq(client_string(client, line, "result", "_meta", "session", NULL), "main");
+    cr_assert_geq(client_integer(client, line, "result", "_meta", "elapsedMs", NULL), 100);
+    client_finish(client);
+}

@@ -1,0 +1,227 @@
+/* Killed workers, killed zygotes, killed servers: no hang, no zombie, no orphan, no leak. Signals
+ * go only to processes that are the server's descendants just then. */
+#include "tests/support/client.h"
+#include "tests/support/family.h"
+#include "tests/support/lines.h"
+#include "tests/support/process.h"
+#include <signal.h>
+#include <stdio.h>
+
+static void expect_works(struct client *client) {
+    cr_assert_str_eq(client_evaluate(client, "(+ 1 2)").text, "=> 3");
+}
+
+/* Ends the worker of a running call by SIGNAL and returns how the call ended. */
+static struct evaluation kill_running(struct client *client, int signal) {
+    client_evaluate_send(client, "\"killed\"", ENDLESS);
+    pid_t worker = client_busy_worker(client);
+    cr_assert_gt(worker, 1);
+    kill(worker, signal);
+    return client_evaluate_await(client, "\"killed\"");
+}
+
+Test(processes, a_worker_ended_by_sigterm_or_sigint_is_a_cancelled_call) {
+    static const int signals[] = {SIGTERM, SIGINT};
+    const char *arguments[] = {"--cancel-reply", "silent", NULL};
+    struct client *client =
+        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    for (size_t i = 0; i < COUNT_OF(signals); i++) {
+        struct evaluation evaluation = kill_running(client, signals[i]);
+        cr_assert_eq(evaluation.error_code, -32001, "%s", evaluation.line);
+        expect_works(client);
+    }
+    client_finish(client);
+}
+
+Test(processes, a_worker_ended_by_any_other_signal_is_a_crash_that_names_it) {
+    static const struct {
+        int signal, exit_code;
+        const char *name;
+    } rows[] = {{SIGSEGV, 139, "SIGSEGV"}, {SIGKILL, 137, "SIGKILL"}, {SIGABRT, 134, "SIGABRT"},
+                {SIGHUP, 129, "SIGHUP"},   {SIGQUIT, 131, "SIGQUIT"}, {SIGALRM, 142, "SIGALRM"}};
+    struct client *client = client_start_ready(NULL, NULL);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct evaluation evaluation = kill_running(client, rows[i].signal);
+        cr_assert_eq(evaluation.error_code, 0, "%s", evaluation.line);
+        cr_assert(evaluation.is_error);
+        cr_assert_eq(evaluation.exit_code, rows[i].exit_code, "%s", evaluation.line);
+        expect_contains(evaluation.text, "[ERROR] WORKER-CRASH\n");
+        expect_contains(evaluation.text, rows[i].name);
+        expect_contains(evaluation.text, "state of the session is lost");
+        expect_works(client);
+    }
+    client_finish(client);
+}
+
+Test(processes, a_worker_that_is_stopped_runs_into_its_time_limit) {
+    struct client *client = client_start_ready(NULL, NULL);
+    client_send_line(client, CALL("1", "{\"code\":\"(loop)\",\"timeout\":1}"));
+    kill(client_busy_worker(client), SIGSTOP);
+    cr_assert_eq(client_evaluate_await(client, "1").error_code, -32004);
+    expect_works(client);
+    client_finish(client);
+}
+
+Test(processes, a_worker_killed_between_calls_is_told_with_the_next_answer_once) {
+    struct client *client = client_start_ready(NULL, NULL);
+    client_evaluate(client, "(defvar *x* 5)");
+    pid_t workers[8];
+    cr_assert_eq(family_workers(client, 2, workers, 8), 2);
+    for (int i = 0; i < 2; i++)
+        kill(workers[i], SIGKILL);
+    for (int i = 0; i < 2; i++)
+        family_await_gone(client, workers[i]);
+    struct evaluation evaluation = client_evaluate(client, "(boundp '*x*)");
+    cr_assert_not(evaluation.is_error);
+    expect_contains(evaluation.text, "SESSION-LOST: ");
+    expect_contains(evaluation.text, "=> NIL");
+    cr_assert_str_eq(client_evaluate(client, "(+ 1 2)").text, "=> 3");
+    client_finish(client);
+}
+
+Test(processes, a_killed_zygote_is_replaced_and_the_session_goes_on) {
+    struct client *client = client_start_ready(NULL, NULL);
+    client_evaluate(client, "(defvar *x* 5)");
+    pid_t zygote = family_zygote(client, 2);
+    kill(zygote, SIGKILL);
+    family_await_gone(client, zygote);
+    cr_assert_str_eq(client_evaluate(client, "*x*").text, "=> 5");
+    cr_assert_eq(client_evaluate(client, "(ext:quit 3)").exit_code, 3);
+    expect_works(client);
+    client_finish(client);
+}
+
+Test(processes, when_everything_is_killed_the_next_call_works) {
+    struct client *client = client_start_ready(NULL, NULL);
+    for (int round = 0; round < 3; round++) {
+        expect_works(client);
+        pid_t pids[8], zygote = family_zygote(client, 2);
+        size_t count = family_workers(client, 2, pids, 8);
+        kill(zygote, SIGKILL);
+        for (size_t i = 0; i < count; i++)
+            kill(pids[i], SIGKILL);
+        /* The call may still have reached one of the dying; answered it is in any case. */
+        client_evaluate(client, "1");
+        family_await_gone(client, zygote);
+        for (size_t i = 0; i < count; i++)
+            family_await_gone(client, pids[i]);
+    }
+    expect_works(client);
+    client_finish(client);
+}
+
+Test(processes, a_zygote_killed_while_a_call_waits_for_a_worker_does_not_lose_the_call) {
+    struct client *client = client_start_ready(NULL, NULL);
+    for (int round = 0; round < 5; round++) {
+        expect_works(client);
+        pid_t zygote = family_zygote(client, 2);
+        client_evaluate_send(client, "1", "(ext:quit 1)");
+        client_evaluate_send(client, "2", "(ext:quit 2)");
+        client_evaluate_send(client, "3", "(* 6 7)");
+        client_flush(client);
+        kill(zygote, SIGKILL);
+        cr_assert_eq(client_evaluate_await(client, "1").exit_code, 1);
+        cr_assert_eq(client_evaluate_await(client, "2").exit_code, 2);
+        cr_assert_str_eq(client_evaluate_await(client, "3").text, "=> 42");
+    }
+    client_finish(client);
+}
+
+Test(processes, a_killed_server_leaves_nobody_behind) {
+    struct client *client = client_start_ready(NULL, NULL);
+    expect_works(client);
+    family_zygote(client, 2);
+    client_kill(client, SIGKILL);
+    family_expect_end(client, 128 + SIGKILL);
+}
+
+Test(processes, a_server_killed_while_it_boots_leaves_nobody_behind) {
+    for (int i = 0; i < 10; i++) {
+        struct client *client = client_start_ready(NULL, NULL);
+        client_evaluate_send(client, "1", ENDLESS);
+        for (int pings = 0; pings < i * 20; pings++)
+            client_ping(client);
+        client_kill(client, SIGKILL);
+        client_wait(client);
+        family_await_nobody(client);
+        client_free(client);
+    }
+}
+
+Test(processes, an_idle_server_does_not_spin) {
+    struct client *client = client_start_ready(NULL, NULL);
+    expect_works(client);
+    family_zygote(client, 2);
+    family_expect_idle(client);
+    client_evaluate_send(client, "1", ENDLESS);
+    client_busy_worker(client);
+    family_expect_idle(client);
+    client_send_line(client, CANCEL("1"));
+    client_evaluate_await(client, "1");
+    family_zygote(client, 1); /* the spare; the session takes one with its next call */
+    family_expect_idle(client);
+    client_finish(client);
+}
+
+/* One failure of each kind that a client can cause. */
+static void fail_once(struct client *client, int kind) {
+    enum { KINDS = 10 };
+    switch (kind % KINDS) {
+    case 0:
+        cr_assert(client_evaluate(client, "(error \"x\")").is_error);
+        break;
+    case 1:
+        cr_assert_eq(client_evaluate(client, "(ext:quit 9)").exit_code, 9);
+        break;
+    case 2:
+        cr_assert_eq(
+            client_evaluate_with(client, "{\"code\":\"(loop)\",\"timeout\":0.02}").error_code,
+            -32004);
+        break;
+    case 3:
+        cr_assert_eq(client_evaluate(client, "(loop (write-line \"flood\"))").error_code, -32603);
+        break;
+    case 4:
+        cr_assert_eq(kill_running(client, SIGKILL).exit_code, 137);
+        break;
+    case 5:
+        client_evaluate_send(client, "1", ENDLESS);
+        client_send_line(client, CANCEL("1"));
+        cr_assert_eq(client_evaluate_await(client, "1").error_code, -32001);
+        break;
+    case 6:
+        client_expect_error(client, "{", -32700, "null");
+        break;
+    case 7:
+        client_expect_error(client, CALL("1", "{\"code\":5}"), -32602, "1");
+        break;
+    case 8:
+        cr_assert(client_evaluate(client, "(labels ((f () (1+ (f)))) (f))").is_error);
+        break;
+    case 9:
+        cr_assert(client_evaluate(client, "((((").is_error);
+        break;
+    }
+}
+
+Test(processes, two_hundred_failures_leave_no_zombie_and_no_descriptor) {
+    enum { FAILURES = 200, SLACK = 3 };
+    /* A low limit makes a leak fatal even where nobody may look into the server. */
+    const char *arguments[] = {"-c", "ulimit -n 48; exec \"$1\" --output-max-bytes 100000", "sh",
+                               ECLAVE_BINARY, NULL};
+    struct client *client = client_start(
+        &(struct client_options){.program = "/bin/sh", .arguments = arguments, .watchdog_s = 120});
+    client_initialize(client, NULL);
+    expect_works(client);
+    family_zygote(client, 2);
+    int before = process_descriptors(client_pid(client));
+    for (int i = 0; i < FAILURES; i++)
+        fail_once(client, i);
+    expect_works(client);
+    family_zygote(client, 2);
+    int after = process_descriptors(client_pid(client));
+    cr_assert_leq(after, before + SLACK, "%d descriptors have become %d", before, after);
+    family_await_no_zombies(client);
+    cr_assert_eq(family_zombies(client), 0);
+    client_finish(client);
+}

@@ -1,0 +1,312 @@
+;;; What code in a worker can do below Lisp: any system call that the policy lets through, and with
+;;; it any byte on the worker's own channel. It is sent to the server under test and evaluated there.
+;;; *NUMBERS* and *FRAMES*, lists of names and numbers, come before it from hostile.c.
+;;;
+;;; Most functions take the number of the running call, which a worker can find in its memory: with
+;;; it they forge the answer and go on running while the supervisor believes that the call is over.
+
+(in-package :hostile)
+
+(defconstant +channel+ 3)
+(defconstant +header-bytes+ 12)
+(defconstant +parent-is-mine+ #x8000) ; CLONE_PARENT
+(defconstant +death-of-child+ 17)     ; SIGCHLD
+
+(defun foreign (name returns types &rest arguments)
+  (si:call-cfun (si:find-foreign-symbol name :default :pointer-void 0) returns types arguments))
+
+(defun call (name &rest arguments)
+  "A system call; -1 when it fails."
+  (apply #'foreign "syscall" :long (list* :long (mapcar (constantly :long) arguments))
+         (getf *numbers* name) arguments))
+
+(defvar *buffers* '())
+
+(defun buffer (size)
+  "Zeroed memory that stays where it is."
+  (let ((buffer (si:allocate-foreign-data :void size)))
+    (dotimes (i size) (si:foreign-data-set-elt buffer i :unsigned-byte 0))
+    (push buffer *buffers*)
+    buffer))
+
+(defun address (buffer &optional (offset 0))
+  (+ (ffi:pointer-address buffer) offset))
+
+(defun put (buffer offset type value)
+  (si:foreign-data-set-elt buffer offset type value))
+
+(defun fetch (buffer offset type)
+  (si:foreign-data-ref-elt buffer offset type))
+
+;;; Frames
+
+(defun octets (text)
+  (map 'list #'char-code text))
+
+(defun little-endian (number count)
+  (loop for i below count collect (ldb (byte 8 (* 8 i)) number)))
+
+(defun send-octets (fd octets)
+  (let ((buffer (buffer (max 1 (length octets)))))
+    (loop for octet in octets for i from 0 do (put buffer i :unsigned-byte octet))
+    (call :write fd (address buffer) (length octets))))
+
+(defun frame (type &key (flags 0) (call 0) (payload '()) (length (length payload)))
+  (append (little-endian (getf *frames* type type) 2) (little-endian flags 2)
+          (little-endian call 4) (little-endian length 4) payload))
+
+(defun section (tag octets)
+  (append (little-endian tag 4) (little-endian (length octets) 4) octets))
+
+(defun result (number text)
+  "The frame of a lawful answer with one value, which prints as TEXT."
+  (frame :result :call number
+                 :payload (append (section 2 (octets "COMMON-LISP-USER")) (section 3 (octets text)))))
+
+(defun answer (number text &optional (fd +channel+))
+  (send-octets fd (result number text)))
+
+(defun receive (&optional (fd +channel+))
+  "The next frame: its type, its call number, and the first descriptor that came with it."
+  (let ((header (buffer +header-bytes+)) (part (buffer 16)) (control (buffer 64))
+        (message (buffer 56)) (descriptor nil))
+    (put part 0 :uint64-t (address header))
+    (put part 8 :uint64-t +header-bytes+)
+    (put message 16 :uint64-t (address part))
+    (put message 24 :uint64-t 1)
+    (put message 32 :uint64-t (address control))
+    (put message 40 :uint64-t 64)
+    (unless (= (call :recvmsg fd (address message) 0) +header-bytes+) (return-from receive nil))
+    (when (> (fetch message 40 :uint64-t) 16) (setf descriptor (fetch control 16 :int32-t)))
+    (let ((length (fetch header 8 :uint32-t)))
+      (when (plusp length) (call :read fd (address (buffer length)) length)))
+    (values (let ((type (fetch header 0 :uint16-t)))
+              (loop for (name number) on *frames* by #'cddr
+                    when (= number type) return name))
+            (fetch header 4 :uint32-t)
+            descriptor)))
+
+(defun fork-channel ()
+  "Waits until it is asked to fork; returns the channel that is meant for the fork."
+  (multiple-value-bind (type call descriptor) (receive)
+    (declare (ignore call))
+    (and (eq type :fork) descriptor)))
+
+(defun clone ()
+  (call :clone (logior +parent-is-mine+ +death-of-child+) 0 0 0 0))
+
+(defun rest-in-sleep ()
+  (loop (sleep 1000)))
+
+(defun serve-lies (fd lie)
+  "Answers every call on FD with LIE and refuses to fork."
+  (loop (multiple-value-bind (type call) (receive fd)
+          (case type
+            (:evaluate (answer call lie fd))
+            (:fork (send-octets fd (frame :failed :payload (octets "no"))))
+            (t (call :exit_group 0))))))
+
+;;; In the middle of a call
+
+(defun forks-everywhere ()
+  "Every way to a second process or thread; lists those that worked."
+  (loop for (name . attempt)
+          in (list (cons :fork (lambda () (foreign "fork" :int '())))
+                   (cons :vfork (lambda () (call :vfork)))
+                   (cons :raw-fork (lambda () (call :fork)))
+                   (cons :clone #'clone)
+                   (cons :plain-clone (lambda () (call :clone +death-of-child+ 0 0 0 0)))
+                   (cons :thread (lambda () (call :clone #x10f00 0 0 0 0)))
+                   (cons :clone3 (lambda ()
+                                   (let ((arguments (buffer 88)))
+                                     (put arguments 32 :uint64-t +death-of-child+)
+                                     (call :clone3 (address arguments) 88)))))
+        for outcome = (funcall attempt)
+        when (eql outcome 0) do (rest-in-sleep) ; a child that must not be
+        unless (eql outcome -1) collect (list name outcome)))
+
+(defun floods-with-refused-calls (count)
+  (let ((path (buffer 2)))
+    (put path 0 :unsigned-byte 47)
+    (dotimes (i count count) (call :openat -100 (address path) 0))))
+
+(defun passes-a-descriptor ()
+  (let ((part (buffer 16)) (message (buffer 56)) (control (buffer 24)))
+    (put part 0 :uint64-t (address control))
+    (put part 8 :uint64-t 1)
+    (put message 16 :uint64-t (address part))
+    (put message 24 :uint64-t 1)
+    (put message 32 :uint64-t (address control))
+    (put message 40 :uint64-t 24)
+    (put control 0 :uint64-t 20)
+    (put control 8 :uint32-t 1)
+    (put control 12 :uint32-t 1)
+    (put control 16 :uint32-t 1)
+    (call :sendmsg +channel+ (address message) 0)))
+
+(defun kills (pid)
+  (call :kill pid 9))
+
+(defun closes-its-channel ()
+  (call :close +channel+))
+
+(defun blocks-every-signal ()
+  (let ((set (buffer 8)))
+    (dotimes (i 8) (put set i :unsigned-byte 255))
+    (call :rt_sigprocmask 0 (address set) 0 8)))
+
+(defun babbles-at-its-end ()
+  "Ignores the request to end, and fills the channel until it is killed."
+  (blocks-every-signal)
+  (sleep 0.2)
+  (loop (send-octets +channel+ (frame :ready)) (sleep 0.001)))
+
+;;; After a forged answer, when it is asked to fork
+
+(defun never-listens (number)
+  (answer number "forged")
+  (rest-in-sleep))
+
+(defun never-forks (number)
+  (answer number "forged")
+  (fork-channel)
+  (rest-in-sleep))
+
+(defun refuses-to-fork (number)
+  "Refuses; then every later answer is a lie."
+  (answer number "forged")
+  (fork-channel)
+  (send-octets +channel+ (frame :failed :payload (octets "no")))
+  (serve-lies +channel+ "lie"))
+
+(defun refuses-in-bad-text (number)
+  (answer number "forged")
+  (fork-channel)
+  (send-octets +channel+ (frame :failed :payload (loop repeat 1024 collect 255)))
+  (serve-lies +channel+ "lie"))
+
+(defun never-announces (number)
+  (answer number "forged")
+  (fork-channel)
+  (clone)
+  (rest-in-sleep))
+
+(defun refused-calls-before-announcing (number)
+  (answer number "forged")
+  (fork-channel)
+  (if (eql (clone) 0)
+      (loop (call :openat -100 0 0))
+      (rest-in-sleep)))
+
+(defun announces-by-a-wrong-frame (number)
+  (answer number "forged")
+  (let ((channel (fork-channel)))
+    (when (eql (clone) 0)
+      (answer number "wrong" channel))
+    (rest-in-sleep)))
+
+(defun announces-half (number)
+  (answer number "forged")
+  (let ((channel (fork-channel)))
+    (when (eql (clone) 0)
+      (send-octets channel (subseq (frame :ready) 0 5)))
+    (rest-in-sleep)))
+
+(defun announces-failure-in-bad-text (number)
+  (answer number "forged")
+  (let ((channel (fork-channel)))
+    (if (eql (clone) 0)
+        (send-octets channel (frame :failed :payload (loop repeat 1024 collect 255)))
+        (serve-lies +channel+ "lie"))
+    (rest-in-sleep)))
+
+(defun announces-twice (number)
+  (answer number "forged")
+  (let ((channel (fork-channel)))
+    (cond ((eql (clone) 0)
+           (send-octets channel (frame :ready))
+           (send-octets channel (frame :ready))
+           (rest-in-sleep))
+          (t (serve-lies +channel+ "lie")))))
+
+(defun announces-in-its-place (number)
+  "Makes the fork, and answers for it."
+  (answer number "forged")
+  (let ((channel (fork-channel)))
+    (when (eql (clone) 0) (rest-in-sleep))
+    (send-octets channel (frame :ready))
+    (serve-lies +channel+ "lie")))
+
+(defun announces-without-forking (number)
+  (answer number "forged")
+  (send-octets (fork-channel) (frame :ready))
+  (serve-lies +channel+ "lie"))
+
+(defun forks-twice (number)
+  "Tries a second clone, and tells as the answer to the next call what came of both."
+  (answer number "forged")
+  (let* ((channel (fork-channel)) (first (clone)))
+    (cond ((eql first 0)
+           (send-octets channel (frame :ready))
+           (serve-lies channel "lie of the checkpoint"))
+          (t (let ((second (clone)))
+               (when (eql second 0) (rest-in-sleep)) ; must not be
+               (serve-lies +channel+ (format nil "~a and ~d" (if (> first 1) "one" first) second)))))))
+
+(defun both-go-on (number)
+  "The checkpoint and its origin both answer on the channel of the origin."
+  (answer number "forged")
+  (let ((channel (fork-channel)))
+    (when (eql (clone) 0)
+      (send-octets channel (frame :ready))
+      (loop repeat 1000 do (answer number "mine") (sleep 0.01))
+      (rest-in-sleep))
+    (serve-lies +channel+ "lie")))
+
+(defun checkpoint-lies (number)
+  "All in good order, but the checkpoint answers by itself, and so does its origin."
+  (answer number "forged")
+  (let ((channel (fork-channel)))
+    (if (eql (clone) 0)
+        (progn (send-octets channel (frame :ready)) (serve-lies channel "lie of the checkpoint"))
+        (serve-lies +channel+ "lie"))))
+
+(defun steals-from-its-copy (number)
+  "Refuses a checkpoint, makes a copy, and reads what the copy is sent."
+  (answer number "forged")
+  (fork-channel)
+  (send-octets +channel+ (frame :failed :payload (octets "no")))
+  (let ((channel (fork-channel)))
+    (when (eql (clone) 0)
+      (send-octets channel (frame :ready))
+      (rest-in-sleep))
+    (loop (unless (receive channel) (rest-in-sleep)))))
+
+(defun answers-before-it-reads (number)
+  "Refuses a checkpoint. Answers the next call without reading it: the channel stays full."
+  (answer number "forged")
+  (fork-channel)
+  (send-octets +channel+ (frame :failed :payload (octets "no")))
+  (let ((waiting (buffer 128)))
+    (put waiting 0 :unsigned-byte 8) ; the set with descriptor 3 alone
+    (call :select 4 (address waiting) 0 0 0))
+  (answer (1+ number) "unread")
+  (rest-in-sleep))
+
+(defun closes-while-it-forks (number)
+  (answer number "forged")
+  (let ((channel (fork-channel)))
+    (if (eql (clone) 0)
+        (progn (send-octets channel (frame :ready)) (serve-lies channel "lie of the checkpoint"))
+        (closes-its-channel))
+    (rest-in-sleep)))
+
+(defun forbidden-while-it-forks (number)
+  "A forbidden call after the clone and before the announcement."
+  (answer number "forged")
+  (let ((channel (fork-channel)))
+    (cond ((eql (clone) 0)
+           (sleep 0.1)
+           (send-octets channel (frame :ready))
+           (serve-lies channel "lie of the checkpoint"))
+          (t (kills 1)))))

@@ -1,0 +1,189 @@
+/* supervisor/log: one line an event, never more than the rate, never a wait. */
+#include "common/cleanup.h"
+#include "supervisor/log.h"
+#include "tests/support/json.h"
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TEXT_MAX = 1 << 20 };
+
+static char text[TEXT_MAX];
+
+/* A log on a pipe; the reading end is returned, non-blocking. Criterion's own stderr is put back by
+ * close_log. */
+static int saved_stderr = -1;
+
+static int open_log(struct log *log, enum log_level least, bool json) {
+    int ends[2];
+    cr_assert_eq(pipe2(ends, O_CLOEXEC), 0);
+    saved_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10);
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[1]);
+    log_open(log, least, json);
+    dup2(saved_stderr, STDERR_FILENO);
+    close(saved_stderr);
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    return ends[0];
+}
+
+static const char *read_log(int fd) {
+    size_t length = 0;
+    ssize_t got;
+    while (length < sizeof text - 1 &&
+           (got = read(fd, text + length, sizeof text - 1 - length)) > 0)
+        length += (size_t)got;
+    text[length] = '\0';
+    return text;
+}
+
+static size_t count_lines(const char *lines) {
+    size_t count = 0;
+    for (; (lines = strchr(lines, '\n')) != NULL; lines++)
+        count++;
+    return count;
+}
+
+Test(log, levels_have_the_protocols_names_in_their_order) {
+    static const char *const names[] = {"debug", "info",     "notice", "warning",
+                                        "error", "critical", "alert",  "emergency"};
+    for (int level = 0; level < LOG_LEVEL_COUNT; level++) {
+        cr_assert_str_eq(log_level_name((enum log_level)level), names[level]);
+        cr_assert_eq(log_level_of(names[level]), level);
+    }
+    cr_assert_eq(log_level_of("Warning"), LOG_WARNING_LEVEL);
+    cr_assert_eq(log_level_of("WARNING"), LOG_WARNING_LEVEL);
+    cr_assert_eq(log_level_of(""), -1);
+    cr_assert_eq(log_level_of("warn"), -1);
+    cr_assert_eq(log_level_of("warnings"), -1);
+}
+
+Test(log, an_event_is_one_line_with_level_name_session_call_and_cause) {
+    struct log log;
+    cleanup_fd int reader = open_log(&log, LOG_INFO_LEVEL, false);
+    const struct log_event whole = {
+        .level = LOG_WARNING_LEVEL, .name = "crash", .session = "main", .call = 7};
+    const struct log_event bare = {.level = LOG_INFO_LEVEL, .name = "hello"};
+    log_write(&log, &whole, "signal %d", 11);
+    log_write(&log, &bare, "%s", "");
+    cr_assert_str_eq(read_log(reader), "eclave: warning: crash session=main call=7: signal 11\n"
+                                       "eclave: info: hello\n");
+    log_close(&log);
+}
+
+Test(log, an_event_below_the_least_level_is_not_written) {
+    struct log log;
+    cleanup_fd int reader = open_log(&log, LOG_ERROR_LEVEL, false);
+    const struct log_event low = {.level = LOG_WARNING_LEVEL, .name = "low"};
+    const struct log_event high = {.level = LOG_ERROR_LEVEL, .name = "high"};
+    log_write(&log, &low, "x");
+    log_write(&log, &high, "x");
+    cr_assert_str_eq(read_log(reader), "eclave: error: high: x\n");
+    log_close(&log);
+}
+
+Test(log, a_cause_cannot_make_a_second_line) {
+    struct log log;
+    cleanup_fd int reader = open_log(&log, LOG_INFO_LEVEL, false);
+    const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "zygote"};
+    log_write(&log, &event, "%s", "one\ntwo\rthree\x1b[31m\a");
+    cr_assert_str_eq(read_log(reader), "eclave: info: zygote: one two three [31m \n");
+    log_close(&log);
+}
+
+Test(log, a_json_line_is_one_object_whatever_the_cause_holds) {
+    struct log log;
+    cleanup_fd int reader = open_log(&log, LOG_INFO_LEVEL, true);
+    const struct log_event event = {
+        .level = LOG_NOTICE_LEVEL, .name = "exit", .session = "a\"b", .call = 4000000000U};
+    log_write(&log, &event, "%s", "quote \" backslash \\ newline \n bad \xFF end");
+    const char *line = read_log(reader);
+    struct text object = {line, strlen(line) - 1}, value;
+    cr_assert_null(json_fault(object, 5), "%s", line);
+    cr_assert(json_member(object, "level", &value) && text_is(value, "\"notice\""));
+    cr_assert(json_member(object, "event", &value) && text_is(value, "\"exit\""));
+    cr_assert(json_member(object, "session", &value) && text_is(value, "\"a\\\"b\""));
+    cr_assert(json_member(object, "call", &value) && text_is(value, "4000000000"));
+    cr_assert(json_member(object, "cause", &value) &&
+              text_is(value, "\"quote \\\" backslash \\\\ newline   bad \xEF\xBF\xBD end\""));
+    cr_assert(json_member(object, "time", &value) &&
+              value.length == strlen("\"2000-01-01T00:00:00.000Z\""));
+    log_close(&log);
+}
+
+Test(log, a_long_cause_is_cut_and_stays_one_line) {
+    static char cause[5000];
+    memset(cause, 'c', sizeof cause - 1);
+    struct log log;
+    cleanup_fd int reader = open_log(&log, LOG_INFO_LEVEL, false);
+    const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "long"};
+    log_write(&log, &event, "%s", cause);
+    cr_assert_eq(count_lines(read_log(reader)), 1);
+    cr_assert_lt(strlen(text), 1000);
+    log_close(&log);
+}
+
+Test(log, beyond_the_rate_lines_are_dropped_and_counted) {
+    enum { EVENTS = 2000 };
+    struct log log;
+    cleanup_fd int reader = open_log(&log, LOG_INFO_LEVEL, false);
+    const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "burst"};
+    for (int i = 0; i < EVENTS; i++)
+        log_write(&log, &event, "x");
+    size_t written = count_lines(read_log(reader));
+    cr_assert_gt(written, 100);
+    cr_assert_lt(written, EVENTS);
+    cr_assert_gt(log.dropped, 0);
+    log.rate.credit_ns = log.rate.cost_ns; /* as if time had passed */
+    log_write(&log, &event, "y");
+    const char *line = read_log(reader);
+    cr_assert_not_null(strstr(line, "lines dropped)"), "%s", line);
+    cr_assert_eq(log.dropped, 0);
+    log_close(&log);
+}
+
+Test(log, a_full_stderr_loses_lines_and_never_waits) {
+    struct log log;
+    cleanup_fd int reader = open_log(&log, LOG_INFO_LEVEL, false);
+    const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "flood"};
+    for (int i = 0; i < 20000; i++) {
+        log.rate.credit_ns = log.rate.burst_ns;
+        log_write(&log, &event, "0123456789");
+    }
+    cr_assert_gt(log.dropped, 0);
+    const char *lines = read_log(reader);
+    cr_assert_eq(lines[strlen(lines) - 1], '\n', "only whole lines are written");
+    log_close(&log);
+}
+
+static void count_hook(void *context, const struct log_event *event, const char *cause) {
+    size_t *count = context;
+    cr_assert_str_eq(event->name, "hooked");
+    cr_assert_str_eq(cause, "cause 1");
+    ++*count;
+}
+
+Test(log, the_hook_sees_every_event_whatever_the_level_and_the_rate) {
+    struct log log;
+    size_t count = 0;
+    cleanup_fd int reader = open_log(&log, LOG_EMERGENCY_LEVEL, false);
+    log.hook = count_hook;
+    log.hook_context = &count;
+    const struct log_event event = {.level = LOG_DEBUG_LEVEL, .name = "hooked"};
+    for (int i = 0; i < 1000; i++)
+        log_write(&log, &event, "cause %d", 1);
+    cr_assert_eq(count, 1000);
+    cr_assert_str_eq(read_log(reader), "");
+    log_close(&log);
+}
+
+Test(log, one_that_could_not_be_opened_writes_nothing_and_does_no_harm) {
+    struct log log;
+    close(STDERR_FILENO);
+    log_open(&log, LOG_INFO_LEVEL, false);
+    const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "lost"};
+    log_write(&log, &event, "x");
+    log_close(&log);
+}

@@ -1,0 +1,156 @@
+/* supervisor/stdio: private streams that never block, and whoever shares the descriptors is left as
+ * it was. */
+#include "common/cleanup.h"
+#include "common/descriptor.h"
+#include "supervisor/stdio.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_nonblocking(int fd) {
+    return fcntl(fd, F_GETFL) & O_NONBLOCK;
+}
+
+static bool same_file(int one, int other) {
+    struct stat left, right;
+    return fstat(one, &left) == 0 && fstat(other, &right) == 0 && left.st_dev == right.st_dev &&
+           left.st_ino == right.st_ino && left.st_rdev == right.st_rdev;
+}
+
+static bool is_null_device(int fd) {
+    cleanup_fd int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return same_file(fd, null);
+}
+
+Test(stdio, a_pipe_is_read_without_waiting_and_not_made_non_blocking_for_others) {
+    int ends[2];
+    char byte;
+    struct stream stream;
+    cr_assert_eq(pipe(ends), 0);
+    dup2(ends[0], STDIN_FILENO);
+    cr_assert(stream_open(&stream, STDIN_FILENO, false, NULL));
+    cr_assert_geq(stream.fd, 10);
+    cr_assert(fcntl(stream.fd, F_GETFD) & FD_CLOEXEC);
+    cr_assert_not(stream.is_socket);
+    cr_assert_not(is_nonblocking(ends[0]));
+    cr_assert_eq(stream_read(&stream, &byte, 1), -1);
+    cr_assert_eq(errno, EAGAIN);
+    cr_assert(write_all(ends[1], "x", 1));
+    cr_assert_eq(stream_read(&stream, &byte, 1), 1);
+    close(ends[1]);
+    cr_assert_eq(stream_read(&stream, &byte, 1), 0);
+    stream_close(&stream);
+    cr_assert_not(is_nonblocking(ends[0]));
+}
+
+Test(stdio, a_full_pipe_is_written_without_waiting) {
+    static char block[65536];
+    int ends[2];
+    struct stream stream;
+    cr_assert_eq(pipe(ends), 0);
+    dup2(ends[1], STDOUT_FILENO);
+    cr_assert(stream_open(&stream, STDOUT_FILENO, true, NULL));
+    while (stream_write(&stream, block, sizeof block) > 0)
+        ;
+    cr_assert_eq(errno, EAGAIN);
+    cr_assert_not(is_nonblocking(ends[1]));
+    stream_close(&stream);
+}
+
+Test(stdio, a_socket_is_used_without_touching_its_flags) {
+    int pair[2];
+    char byte;
+    struct stream stream;
+    signal(SIGPIPE, SIG_DFL); /* the stream must not raise it */
+    cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    dup2(pair[0], STDIN_FILENO);
+    cr_assert(stream_open(&stream, STDIN_FILENO, false, NULL));
+    cr_assert(stream.is_socket);
+    cr_assert_not(is_nonblocking(pair[0]));
+    cr_assert_eq(stream_read(&stream, &byte, 1), -1);
+    cr_assert_eq(errno, EAGAIN);
+    cr_assert(write_all(pair[1], "x", 1));
+    cr_assert_eq(stream_read(&stream, &byte, 1), 1);
+    cr_assert_eq(stream_write(&stream, "y", 1), 1);
+    close(pair[1]);
+    while (stream_write(&stream, "y", 1) > 0)
+        ;
+    cr_assert(errno == EPIPE || errno == ECONNRESET);
+    stream_close(&stream);
+}
+
+Test(stdio, a_regular_file_keeps_its_offset_and_gets_its_flags_back) {
+    char text[4];
+    struct stream stream;
+    cleanup_fd int file = memfd_create("file", MFD_CLOEXEC);
+    cr_assert(write_all(file, "0123456", 7) && lseek(file, 3, SEEK_SET) == 3);
+    dup2(file, STDIN_FILENO);
+    int flags = fcntl(file, F_GETFL);
+    cr_assert(stream_open(&stream, STDIN_FILENO, false, NULL));
+    cr_assert_eq(stream_read(&stream, text, 4), 4);
+    cr_assert_eq(memcmp(text, "3456", 4), 0);
+    stream_close(&stream);
+    cr_assert_eq(fcntl(file, F_GETFL), flags);
+}
+
+Test(stdio, a_pipe_that_was_non_blocking_stays_so) {
+    int ends[2];
+    struct stream stream;
+    cr_assert_eq(pipe2(ends, O_NONBLOCK), 0);
+    dup2(ends[0], STDIN_FILENO);
+    cr_assert(stream_open(&stream, STDIN_FILENO, false, NULL));
+    stream_close(&stream);
+    cr_assert(is_nonblocking(ends[0]));
+}
+
+Test(stdio, a_closed_descriptor_cannot_be_opened) {
+    struct stream stream;
+    struct error error;
+    close(STDIN_FILENO);
+    cr_assert_not(stream_open(&stream, STDIN_FILENO, false, &error));
+    cr_assert_eq(error.code, EBADF);
+    cr_assert_eq(stream.fd, -1);
+    stream_close(&stream); /* does nothing */
+}
+
+Test(stdio, missing_standard_descriptors_are_filled_with_the_null_device) {
+    struct error error;
+    cr_assert_eq(close_range(STDIN_FILENO, STDOUT_FILENO, 0), 0);
+    cr_assert(stdio_fill(&error));
+    cr_assert(is_null_device(STDIN_FILENO));
+    cr_assert(is_null_device(STDOUT_FILENO));
+    cr_assert_geq(fcntl(STDERR_FILENO, F_GETFD), 0);
+}
+
+Test(stdio, present_standard_descriptors_are_left_alone_when_others_are_filled) {
+    int ends[2];
+    struct error error;
+    cr_assert_eq(pipe(ends), 0);
+    dup2(ends[0], STDIN_FILENO);
+    close(STDOUT_FILENO);
+    cr_assert(stdio_fill(&error));
+    cr_assert(same_file(STDIN_FILENO, ends[0]));
+    cr_assert(is_null_device(STDOUT_FILENO));
+}
+
+Test(stdio, after_detaching_0_is_the_null_device_and_1_is_stderr) {
+    int in[2], out[2], errors[2];
+    struct error error;
+    cr_assert(pipe(in) == 0 && pipe(out) == 0 && pipe(errors) == 0);
+    int saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10);
+    dup2(in[0], STDIN_FILENO);
+    dup2(out[1], STDOUT_FILENO);
+    dup2(errors[1], STDERR_FILENO);
+    bool detached = stdio_detach(&error);
+    bool one_is_two = same_file(STDOUT_FILENO, errors[1]);
+    dup2(saved, STDERR_FILENO);
+    cr_assert(detached);
+    cr_assert(one_is_two);
+    cr_assert(is_null_device(STDIN_FILENO));
+}
