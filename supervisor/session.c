@@ -26,7 +26,7 @@ static struct call *take_running(struct session *session) {
 
 static void on_time_limit(void *context) {
     struct session *session = context;
-    call_decide(session->running, OUTCOME_TIMEOUT, "No answer within %g seconds.",
+    call_decide(session->running, OUTCOME_TIMEOUT, "No answer within %g s.",
                 (double)session->running->timeout_ms / CLOCK_MS_PER_S);
     worker_stop(session->head);
 }

@@ -314,6 +314,19 @@ bool settings_read(struct settings *settings, int count, char **arguments, int *
     return true;
 }
 
+/* What stands behind the flag: nothing for a switch. */
+static const char *value_word(const struct setting *setting) {
+    return setting->kind == SETTING_SWITCH ? "" : setting->kind == SETTING_TEXT ? " NAME" : " X";
+}
+
+/* Unit and default, or the choices and theirs; nothing for a switch. */
+static void print_default(FILE *out, const struct setting *setting) {
+    if (setting->kind == SETTING_NUMBER)
+        fprintf(out, " (%lld %s)", (long long)setting->number, setting->unit);
+    else if (setting->kind == SETTING_CHOICE)
+        fprintf(out, " (%s; %s)", setting->values, setting->preset);
+}
+
 void settings_help(FILE *out) {
     for (size_t i = 0; i < SETTING_COUNT; i++) {
         const struct setting *setting = &table[i];
@@ -321,15 +334,28 @@ void settings_help(FILE *out) {
             continue;
         char flag[NAME_MAX_BYTES], left[2 * NAME_MAX_BYTES + 8];
         flag_name(setting->name, flag);
-        const char *value = setting->kind == SETTING_SWITCH ? ""
-                            : setting->kind == SETTING_TEXT ? " NAME"
-                                                            : " X";
-        snprintf(left, sizeof left, "--%s%s", flag, value);
+        snprintf(left, sizeof left, "--%s%s", flag, value_word(setting));
         fprintf(out, "  %-26s %s", left, setting->help);
+        print_default(out, setting);
+        fputc('\n', out);
+    }
+}
+
+void settings_manual(FILE *out) {
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        const struct setting *setting = &table[i];
+        if (setting->hidden)
+            continue;
+        char flag[NAME_MAX_BYTES];
+        flag_name(setting->name, flag);
+        fputs(".TP\n.B \\-\\-", out);
+        for (const char *byte = flag; *byte; byte++)
+            fprintf(out, "%s%c", *byte == '-' ? "\\" : "", *byte);
+        fprintf(out, "%s\n%s", value_word(setting), setting->help);
+        print_default(out, setting);
         if (setting->kind == SETTING_NUMBER)
-            fprintf(out, " (%lld %s)", (long long)setting->number, setting->unit);
-        else if (setting->kind == SETTING_CHOICE)
-            fprintf(out, " (%s; %s)", setting->values, setting->preset);
+            fprintf(out, "; %lld to %lld", (long long)setting->minimum,
+                    (long long)setting->maximum);
         fputc('\n', out);
     }
 }

@@ -43,5 +43,7 @@ bool settings_read(struct settings *settings, int count, char **arguments, int *
 
 /* Writes one line a setting, for --help. */
 void settings_help(FILE *out);
+/* The same for the manual page, in roff. */
+void settings_manual(FILE *out);
 
 #endif

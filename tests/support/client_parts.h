@@ -32,7 +32,9 @@ struct client {
     bool socket, batches, collect, paused, close_in;
     uint64_t watchdog_ms;
     struct buffer to_server, from_server, from_error, transcript;
-    size_t scanned; /* bytes of from_server without a newline */
+    bool recording;
+    struct buffer sent; /* all of it, with recording */
+    size_t scanned;     /* bytes of from_server without a newline */
     struct line *lines;
     size_t line_count, line_capacity, first_unread;
     char **kept;
@@ -53,6 +55,10 @@ bool client_wait_until(struct client *client, bool (*done)(struct client *client
 
 /* Takes the exit status if the server has ended. */
 void client_reap(struct client *client);
+
+/* client_record.c: what passed over the wire, kept and written to a file. */
+void client_note_sent(struct client *client, const void *bytes, size_t length);
+void client_write_record(const struct client *client);
 
 /* Closes stdin now, whatever was still to be sent. */
 void client_end_stdin(struct client *client);
