@@ -17,7 +17,7 @@ struct cursor {
 
 static void forget_oldest(struct cursors *cursors) {
     struct cursor **link = &cursors->first;
-    while ((*link)->next)
+    while (*link && (*link)->next)
         link = &(*link)->next;
     free(*link);
     *link = NULL;

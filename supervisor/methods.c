@@ -179,11 +179,9 @@ static bool wants_silence(const struct server *server, const struct request *req
 static void handle_cancelled(struct server *server, const struct json_shape *shape) {
     struct request *request =
         shape->request_id.text.bytes ? request_find(&server->requests, &shape->request_id) : NULL;
-    if (!request) {
-        return;
-    } else if (request->listening) {
+    if (request && request->listening) {
         request_drop(request);
-    } else if (request->call) {
+    } else if (request && request->call) {
         request->silent = wants_silence(server, request);
         call_cancel(request->call, "The client cancelled the call.");
     }

@@ -16,7 +16,7 @@ static const struct tool *const tools[] = {
     &tool_open_session,  &tool_reset_session, &tool_rollback_session,
 };
 
-enum { TOOL_COUNT = sizeof tools / sizeof *tools, ECHO_CHARS = 60 };
+enum { TOOL_COUNT = sizeof tools / sizeof(tools[0]), ECHO_CHARS = 60 };
 
 static int64_t setting_at(const struct settings *settings, size_t offset) {
     int64_t value;
@@ -123,7 +123,7 @@ void tools_list(struct server *server, struct request *request, struct json_obje
         append_tool(out, tools[i], revision, server->settings);
     }
     buffer_append_text(out, start == end ? "[]" : "]");
-    if (end < TOOL_COUNT) {
+    if (end > start && end < TOOL_COUNT) {
         request_member(request, "nextCursor");
         json_write_string(out, cursor_make(&server->cursors, tools[end - 1]->name));
     }
@@ -158,20 +158,24 @@ static int echo_bytes(const char *text) {
     return (int)utf8_offset((const unsigned char *)text, strlen(text), ECHO_CHARS);
 }
 
+static bool has_argument(const struct tool *tool, const char *name) {
+    for (size_t i = 0; i < tool->argument_count; i++)
+        if (strcmp(tool->arguments[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 /* Refuses an argument that the tool does not have, with the names of those it has. */
 static bool refuse_unknown(struct request *request, const struct tool *tool,
                            struct json_object *arguments) {
     json_object_object_foreach(arguments, name, value) {
         (void)value;
-        size_t i = 0;
-        while (i < tool->argument_count && strcmp(tool->arguments[i].name, name) != 0)
-            i++;
-        if (i < tool->argument_count)
+        if (!name || has_argument(tool, name))
             continue;
         cleanup_buffer struct buffer message = buffer_make(1024);
         buffer_append_format(&message, "%s has no argument %.*s; it takes", tool->name,
                              echo_bytes(name), name);
-        for (i = 0; i < tool->argument_count; i++)
+        for (size_t i = 0; i < tool->argument_count; i++)
             buffer_append_format(&message, "%s %s", i ? "," : "", tool->arguments[i].name);
         buffer_append_text(&message, tool->argument_count ? "." : " none.");
         buffer_append(&message, "", 1);

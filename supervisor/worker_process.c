@@ -33,16 +33,18 @@ static void signal_worker(const struct worker_process *worker, int number) {
 /* Kills every child of this process that no table knows and whose session id, which no worker can
  * change, is LEADER; any when LEADER is 0. */
 static void kill_strays(const struct workers *workers, pid_t leader) {
-    char path[64];
+    char path[64], word[24];
     snprintf(path, sizeof path, "/proc/self/task/%d/children", gettid());
     FILE *children = fopen(path, "re");
-    int pid;
-    while (children && fscanf(children, "%d", &pid) == 1)
+    if (!children)
+        return;
+    while (fscanf(children, "%23s", word) == 1) {
+        pid_t pid = (pid_t)strtol(word, NULL, 10);
         if (pid > 1 && pid != workers->zygote && !workers_find(workers, pid) &&
             (leader == 0 || getsid(pid) == leader))
             kill(pid, SIGKILL);
-    if (children)
-        fclose(children);
+    }
+    fclose(children);
 }
 
 void workers_kill_all(const struct workers *workers) {
@@ -56,18 +58,18 @@ void workers_kill_all(const struct workers *workers) {
 /* Is another fork of the same family about to announce itself? It looks like a stray until then. */
 static bool awaits_relative(const struct worker_process *worker) {
     const struct worker_process *other = worker->workers->first;
-    while (other && (other == worker || other->family != worker->family ||
-                     other->state != WORKER_STARTING))
+    while (other &&
+           (other == worker || other->family != worker->family || other->state != WORKER_STARTING))
         other = other->next;
     return other != NULL;
 }
 
 /* A fork whose pid was never proven: what a hostile worker made of the one clone it was granted
- * cannot be recognised among the reaped. One that meant well has ended by the end of its channel. */
+ * cannot be recognised among the reaped. One that meant well has ended by the end of its channel.
+ */
 static void on_forgotten(void *context) {
     struct worker_process *worker = context;
-    if (worker->is_fork && awaits_relative(worker) &&
-        worker->stray_looks++ < STRAYS_RETRIES_MAX) {
+    if (worker->is_fork && awaits_relative(worker) && worker->stray_looks++ < STRAYS_RETRIES_MAX) {
         loop_timer_start(worker->workers->loop, &worker->timer, STRAYS_RETRY_MS, on_forgotten,
                          worker);
         return;
