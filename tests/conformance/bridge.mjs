@@ -81,10 +81,13 @@ class Server {
     this.faults = faults;
     this.process = spawn(command, options, { stdio: ["pipe", "pipe", "inherit"] });
     this.process.stdin.on("error", () => {});
-    this.process.on("exit", () => {
-      this.ended = true;
-      for (const { reply } of this.inFlight.values()) reply.fail();
-    });
+    this.end = new Promise((resolve) =>
+      this.process.on("exit", (status, signal) => {
+        this.ended = true;
+        for (const { reply } of this.inFlight.values()) reply.fail();
+        resolve({ status, signal });
+      }),
+    );
     createInterface({ input: this.process.stdout }).on("line", (line) => this.receive(line));
   }
 
@@ -205,14 +208,22 @@ function readBody(request) {
 }
 
 // Serves COMMAND, an array, on a free port. REVISION, if given, is what every handshake asks for,
-// whatever the client wanted. Returns `url`, `faults` (what no server may do) and `close`.
+// whatever the client wanted. Returns `url`, `faults` (what no server may do) and `close`, which
+// resolves to how each server ended.
 export async function startBridge(command, revision = undefined) {
   const faults = [];
+  const servers = [];
   const sessions = new Map();
   let shared;
 
+  function startServer() {
+    const server = new Server(command, faults);
+    servers.push(server);
+    return server;
+  }
+
   function modernServer() {
-    if (!shared || shared.ended) shared = new Server(command, faults);
+    if (!shared || shared.ended) shared = startServer();
     return shared;
   }
 
@@ -242,7 +253,7 @@ export async function startBridge(command, revision = undefined) {
     let headers = {};
     if (message.method === "initialize" && !session) {
       const id = randomUUID();
-      server = new Server(command, faults);
+      server = startServer();
       sessions.set(id, server);
       headers = { "mcp-session-id": id };
       if (revision) message.params.protocolVersion = revision;
@@ -298,18 +309,11 @@ export async function startBridge(command, revision = undefined) {
   return {
     url: `http://127.0.0.1:${http.address().port}/mcp`,
     faults,
-    async close() {
-      const servers = [...sessions.values(), shared].filter((server) => server && !server.ended);
-      const ends = servers.map(
-        ({ process }) =>
-          new Promise((resolve) =>
-            process.once("exit", (status, signal) => resolve({ status, signal })),
-          ),
-      );
+    close() {
       for (const server of servers) server.close();
       http.closeAllConnections();
       http.close();
-      return Promise.all(ends);
+      return Promise.all(servers.map(({ end }) => end));
     },
   };
 }

@@ -43,15 +43,18 @@ function messagesOf(line) {
   return (Array.isArray(value) ? value : [value]).filter(isObject);
 }
 
-// The requests in SENT by id: a map to arrays of { method, modern }.
+// The requests in SENT by id: a map to arrays of { method, modern }, each of them once.
 function requestsIn(sent) {
   const requests = new Map();
   for (const message of sent.flatMap(messagesOf)) {
     if (!("id" in message) || typeof message.method !== "string") continue;
-    const key = JSON.stringify(message.id);
+    const id = JSON.stringify(message.id);
     const meta = message.params?._meta;
     const modern = isObject(meta) && keyVersion in meta;
-    requests.set(key, [...(requests.get(key) ?? []), { method: message.method, modern }]);
+    const { method } = message;
+    const known = requests.get(id) ?? [];
+    if (!known.some((other) => other.method === method && other.modern === modern))
+      requests.set(id, [...known, { method, modern }]);
   }
   return requests;
 }
@@ -107,10 +110,15 @@ function withoutEnvelope({ method, params }) {
   return { method, params };
 }
 
-// The first that is fine for one of CANDIDATES is; else the first fault.
+// Null when one of CANDIDATES finds no fault; else the first fault.
 function anyFault(candidates, check) {
-  const faults = candidates.map(check);
-  return faults.includes(null) ? null : (faults[0] ?? "nobody asked for this");
+  let first = null;
+  for (const candidate of candidates) {
+    const fault = check(candidate);
+    if (!fault) return null;
+    first ??= fault;
+  }
+  return first ?? "nobody asked for this";
 }
 
 // What is wrong with RECEIVED, lines that answer the lines of SENT: an array of strings.
