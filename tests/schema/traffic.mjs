@@ -28,7 +28,7 @@ const errors = {
 
 function parse(line) {
   try {
-    return JSON.parse(line);
+    return JSON.parse(line.replace(/^\uFEFF/, ""));
   } catch {
     return undefined;
   }

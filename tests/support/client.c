@@ -223,7 +223,7 @@ void client_send(struct client *client, const void *bytes, size_t length) {
     note(client, "> ", bytes, length);
     if (client->in < 0)
         return;
-    client_note_sent(client, bytes, length);
+    client_record_sent(client, bytes, length);
     if (!buffer_append(&client->to_server, bytes, length))
         abort();
     client_pump(client, 0);
@@ -234,8 +234,8 @@ void client_send_line(struct client *client, const char *line) {
     note(client, "> ", line, length);
     if (client->in < 0)
         return;
-    client_note_sent(client, line, length);
-    client_note_sent(client, "\n", 1);
+    client_record_sent(client, line, length);
+    client_record_sent(client, "\n", 1);
     if (!buffer_append(&client->to_server, line, length) ||
         !buffer_append(&client->to_server, "\n", 1))
         abort();

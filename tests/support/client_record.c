@@ -1,39 +1,43 @@
-/* Keeps what passed over the wire, for the check of every line against the official schemas, when
- * ECLAVE_RECORD names a directory: one file a server, "> " before each line sent and "< " before
+/* Keeps what passes over the wire, for the check of every line against the official schemas, when
+ * ECLAVE_RECORD names a directory: one file a server, "> " before each line sent, then "< " before
  * each received. It must never change or hold back a byte. */
 #include "tests/support/client_parts.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-void client_note_sent(struct client *client, const void *bytes, size_t length) {
-    if (client->recording && !buffer_append(&client->sent, bytes, length))
-        abort();
+void client_record_open(struct client *client) {
+    static unsigned count;
+    const char *directory = getenv("ECLAVE_RECORD");
+    char name[4096];
+    if (!directory)
+        return;
+    snprintf(name, sizeof name, "%s/%d-%u", directory, (int)getpid(), count++);
+    client->record = fopen(name, "we");
+    if (!client->record)
+        client_fail(client, "cannot record to %s", name);
 }
 
-static void write_sent(FILE *file, const struct buffer *sent) {
-    const char *rest = (const char *)sent->data, *end = rest + sent->length;
-    while (rest < end) {
+void client_record_sent(struct client *client, const void *bytes, size_t length) {
+    const char *rest = bytes, *end = rest + length;
+    while (client->record && rest < end) {
         const char *newline = memchr(rest, '\n', (size_t)(end - rest));
-        size_t length = (size_t)((newline ? newline : end) - rest);
-        fprintf(file, "> %.*s\n", (int)length, rest);
-        rest += length + 1;
+        const char *next = newline ? newline + 1 : end;
+        if (!client->record_in_line)
+            fputs("> ", client->record);
+        fwrite(rest, 1, (size_t)(next - rest), client->record);
+        client->record_in_line = !newline;
+        rest = next;
     }
 }
 
-void client_write_record(const struct client *client) {
-    static unsigned count;
-    char name[4096];
-    if (!client->recording || client->line_count == 0)
+void client_record_close(struct client *client) {
+    if (!client->record)
         return;
-    snprintf(name, sizeof name, "%s/%d-%u", getenv("ECLAVE_RECORD"), (int)getpid(), count++);
-    FILE *file = fopen(name, "w");
-    if (!file)
-        abort();
-    write_sent(file, &client->sent);
+    if (client->record_in_line)
+        fputc('\n', client->record);
     for (size_t i = 0; i < client->line_count; i++)
-        fprintf(file, "< %s\n", client->lines[i].bytes);
-    if (fclose(file) != 0)
-        abort();
+        fprintf(client->record, "< %s\n", client->lines[i].bytes);
+    fclose(client->record);
+    client->record = NULL;
 }

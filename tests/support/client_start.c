@@ -148,10 +148,10 @@ struct client *client_start(const struct client_options *options) {
                               .to_server = buffer_make(BYTES_MAX),
                               .from_server = buffer_make(BYTES_MAX),
                               .from_error = buffer_make(BYTES_MAX),
-                              .recording = !options->program && getenv("ECLAVE_RECORD"),
-                              .sent = buffer_make(BYTES_MAX),
                               .transcript = buffer_make((size_t)4 * CLIENT_TRANSCRIPT_MAX)};
     live_clients = client;
+    if (!options->program)
+        client_record_open(client);
     if (client->in >= 0)
         fcntl(client->in, F_SETFL, O_NONBLOCK);
     fcntl(client->out, F_SETFL, O_NONBLOCK);
@@ -195,7 +195,7 @@ void client_free(struct client *client) {
         while (waitpid(pids[i], NULL, 0) < 0 && errno == EINTR)
             ;
     unlink_client(client);
-    client_write_record(client);
+    client_record_close(client);
     if (client->in >= 0 && client->in != client->out)
         close(client->in);
     if (client->out >= 0)
@@ -215,7 +215,6 @@ void client_free(struct client *client) {
     buffer_free(&client->from_server);
     buffer_free(&client->from_error);
     buffer_free(&client->transcript);
-    buffer_free(&client->sent);
     free(client);
 }
 
