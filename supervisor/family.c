@@ -110,7 +110,7 @@ static void on_notified(void *context, uint32_t events) {
     struct policy_answer verdict = policy_judge(&request->data, pid);
     bool clone = worker && is_expected_clone(worker, &request->data);
     bool flood = worker && worker->notified++ >= NOTIFIED_MAX;
-    if (clone)
+    if (worker && clone)
         worker->clone_expected = false;
     if (clone || (verdict.verdict == POLICY_ALLOW && !flood))
         /* Lawful only for calls whose arguments are all in registers. */

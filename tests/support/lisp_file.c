@@ -43,6 +43,7 @@ static const struct {
     {"read", SYS_read},
     {"write", SYS_write},
     {"close", SYS_close},
+    {"dup2", SYS_dup2},
     {"openat", SYS_openat},
     {"rt_sigprocmask", SYS_rt_sigprocmask},
     {"select", SYS_select},

@@ -62,6 +62,16 @@ void siege_reset(struct siege *siege, const char *session) {
     siege->calls++;
 }
 
+struct evaluation siege_rollback(struct siege *siege, const char *session, long steps) {
+    siege->calls++;
+    return client_session_rollback(siege->client, session, steps);
+}
+
+const char *siege_copy(struct siege *siege, const char *session) {
+    siege->calls++;
+    return client_session_copy(siege->client, session, -1);
+}
+
 void siege_forge(struct siege *siege, const char *session, const char *function) {
     char code[120];
     snprintf(code, sizeof code, "(hostile::%s %%lu)", function);

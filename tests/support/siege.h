@@ -26,9 +26,11 @@ struct evaluation siege_evaluate(struct siege *siege, const char *session, const
 /* The first half of it; ID is JSON text. */
 void siege_send(struct siege *siege, const char *id, const char *session, const char *code,
                 double timeout_s);
-/* client_session_settle, client_session_reset; both count as calls of the server. */
+/* What client_sessions.h has, for what counts as a call of the server. */
 void siege_settle(struct siege *siege, const char *session);
 void siege_reset(struct siege *siege, const char *session);
+struct evaluation siege_rollback(struct siege *siege, const char *session, long steps);
+const char *siege_copy(struct siege *siege, const char *session);
 
 /* Calls (HOSTILE::FUNCTION NUMBER) in SESSION, which forges its answer; wants that to have worked.
  */
