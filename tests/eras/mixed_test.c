@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { DUE_MAX = 24, SHRINK_ATTEMPTS = 100000, SHRINK_SECONDS = 120 };
+enum { DUE_MAX = 24, SHRINK_ATTEMPTS = 100000, SHRINK_SECONDS = 120, SHRINK_WATCHDOG_S = 5 };
 
 static void receive(struct client *client, struct ledger *ledger, const char *line, size_t length) {
     if (!ledger_received(ledger, (struct text){line, length}))
@@ -54,8 +54,9 @@ static void read_to_end(struct client *client, struct ledger *ledger) {
 
 /* Plays SCRIPT to a fresh server. Returns what was wrong, malloc'd, or NULL; what came is counted
  * in *ledger, which the caller frees. */
-static char *play(const struct script *script, struct ledger *ledger) {
-    const struct client_options options = {.collect = true, .batches = true, .watchdog_s = 30};
+static char *play(const struct script *script, unsigned watchdog_s, struct ledger *ledger) {
+    const struct client_options options = {
+        .collect = true, .batches = true, .watchdog_s = watchdog_s};
     struct client *client = client_start(&options);
     for (size_t i = 0; i < script->count && !client_failure(client); i++) {
         const struct text line = script->lines[i];
@@ -95,7 +96,7 @@ static bool fails(const struct script *script, void *context) {
     if (known < script->count || time(NULL) > shrinking->end)
         return false;
     struct ledger ledger = {0};
-    char *fault = play(script, &ledger);
+    char *fault = play(script, SHRINK_WATCHDOG_S, &ledger);
     ledger_free(&ledger);
     free(fault);
     return fault != NULL;
@@ -103,7 +104,7 @@ static bool fails(const struct script *script, void *context) {
 
 static void expect_accounted(const struct script *script) {
     struct ledger ledger = {0};
-    char *fault = play(script, &ledger);
+    char *fault = play(script, 0, &ledger);
     if (fault) {
         struct script small = script_copy(script);
         struct shrinking shrinking = {script, time(NULL) + SHRINK_SECONDS};

@@ -106,10 +106,14 @@ static size_t count_subscriptions(const struct ledger *ledger) {
     return count;
 }
 
-static struct due *find_due(struct ledger *ledger, struct text id) {
-    for (size_t i = 0; i < ledger->due_count; i++)
-        if (json_same_id(text_of(ledger->dues[i].id), id))
-            return &ledger->dues[i];
+/* The request with that id that is in flight until something ends it, or may be. */
+static struct due *find_open(struct ledger *ledger, struct text id) {
+    for (size_t i = 0; i < ledger->due_count; i++) {
+        struct due *due = &ledger->dues[i];
+        bool open = due->runs || (due->shape == LEDGER_SUBSCRIPTION && !due->closing);
+        if (open && json_same_id(text_of(due->id), id))
+            return due;
+    }
     return NULL;
 }
 
@@ -258,9 +262,9 @@ static int envelope_error(struct text version, struct text params) {
 static void on_request(struct ledger *ledger, struct incoming *incoming, struct text name) {
     static const struct text no_params = {"{}", 2};
     const struct method *method = find_method(name);
-    const struct due *open = find_due(ledger, incoming->id);
+    const struct due *open = find_open(ledger, incoming->id);
     struct text version;
-    if (open && (open->endless || (open->shape == LEDGER_SUBSCRIPTION && !open->closing))) {
+    if (open && (open->endless || !open->runs)) {
         add_error(ledger, incoming, INVALID_REQUEST);
         return;
     }
@@ -291,20 +295,19 @@ static void on_request(struct ledger *ledger, struct incoming *incoming, struct 
 /* A cancelled call is answered in a legacy session and not in the modern era. One that may have
  * been done before is answered as it would have been. */
 static void on_cancel(struct ledger *ledger, struct text id) {
-    struct due *due = find_due(ledger, id);
+    struct due *due = find_open(ledger, id);
     if (!due)
         return;
-    if (due->shape == LEDGER_SUBSCRIPTION && due->acknowledged) {
+    due->endless = false;
+    if (!due->runs && due->acknowledged) {
         ledger_strike(ledger, due);
-    } else if (due->shape == LEDGER_SUBSCRIPTION) {
+    } else if (!due->runs) {
         due->closing = true;
-    } else if (due->runs && due->modern) {
+    } else if (due->modern) {
         due->silence = true;
-        due->endless = false;
         ledger->cancelled[0]++;
-    } else if (due->runs) {
+    } else {
         due->codes[2] = CANCELLED;
-        due->endless = false;
     }
 }
 
