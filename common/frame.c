@@ -25,7 +25,6 @@ bool frame_send(int channel, const struct frame_header *header, const void *payl
         rights->cmsg_len = CMSG_LEN(sizeof(int) * count);
         memcpy(CMSG_DATA(rights), descriptors, sizeof(int) * count);
     }
-    ssize_t sent;
     if (count == 0) {
         /* A sealed worker has no sendmsg; writev would do, but a plain write needs one call less
          * in its filter. */
@@ -44,9 +43,7 @@ bool frame_send(int channel, const struct frame_header *header, const void *payl
             return error_set(error, errno, "sending a frame");
         return true;
     }
-    do
-        sent = sendmsg(channel, &message, MSG_NOSIGNAL);
-    while (sent < 0 && errno == EINTR);
+    ssize_t sent = send_message(channel, &message);
     if (sent < 0)
         return error_set(error, errno, "sending a frame");
     /* The descriptors went with the first byte; the rest is ordinary bytes. */

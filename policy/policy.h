@@ -65,10 +65,10 @@ bool policy_enter(const struct policy_program *program, const struct policy_limi
                   int *listener, struct error *error);
 bool policy_seal(const struct policy_program *program, struct error *error);
 
-/* What the table, the same that the filter was made of, says about one call notified for process PID
- * (as the kernel names it; 0: not known). ALLOW comes for what only a look at PID can tell: a process
- * that signals itself. A supervisor that expects a fork looks for its clone before it asks here,
- * where every clone is refused. */
+/* What the table, the same that the filter was made of, says about one call notified for process
+ * PID (as the kernel names it; 0: not known). ALLOW comes for what only a look at PID can tell: a
+ * process that signals itself. A supervisor that expects a fork looks for its clone before it asks
+ * here, where every clone is refused. */
 struct policy_answer policy_judge(const struct seccomp_data *call, pid_t pid);
 
 /* The name of a system call of this architecture, "unknown" when there is none. */

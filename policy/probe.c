@@ -1,6 +1,7 @@
 /* Finds out whether workers can be confined here by confining a child and letting it try a refused
  * call. Never confines the caller, and leaves nothing behind. */
 #include "common/cleanup.h"
+#include "common/descriptor.h"
 #include "policy/policy.h"
 
 #include <fcntl.h>
@@ -42,7 +43,7 @@ static bool send_listener(int listener, struct error *error) {
     rights->cmsg_type = SCM_RIGHTS;
     rights->cmsg_len = CMSG_LEN(sizeof listener);
     memcpy(CMSG_DATA(rights), &listener, sizeof listener);
-    return sendmsg(CHILD_SOCKET, &message, MSG_NOSIGNAL) == (ssize_t)sizeof report ||
+    return send_message(CHILD_SOCKET, &message) == (ssize_t)sizeof report ||
            error_set(error, errno, "handing over the listener");
 }
 

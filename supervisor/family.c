@@ -56,8 +56,9 @@ static void answer(struct family *family, uint64_t id, int error, uint32_t flags
 
 /* The fork that this worker was asked for, with exactly its arguments. All of them are in
  * registers, so nothing can change between this look and the call. */
-static bool is_expected_clone(struct worker_process *worker, const struct seccomp_data *call) {
-    if (!worker || !worker->clone_expected || call->nr != SYS_clone ||
+static bool is_expected_clone(const struct worker_process *worker,
+                              const struct seccomp_data *call) {
+    if (!worker->clone_expected || call->nr != SYS_clone ||
         call->args[0] != (CLONE_PARENT | SIGCHLD))
         return false;
     for (int i = 1; i < 5; i++)
@@ -107,9 +108,9 @@ static void on_notified(void *context, uint32_t events) {
     pid_t pid = (pid_t)request->pid;
     struct worker_process *worker = workers_find(family->workers, pid);
     struct policy_answer verdict = policy_judge(&request->data, pid);
-    bool clone = is_expected_clone(worker, &request->data);
+    bool clone = worker && is_expected_clone(worker, &request->data);
     bool flood = worker && worker->notified++ >= NOTIFIED_MAX;
-    if (clone)
+    if (worker && clone)
         worker->clone_expected = false;
     if (clone || (verdict.verdict == POLICY_ALLOW && !flood))
         /* Lawful only for calls whose arguments are all in registers. */

@@ -21,6 +21,7 @@ struct inspector {
     size_t depth, values;
     unsigned char in_object[JSON_DEPTH_MAX / 8 + 1]; /* a bit a level: object or array */
     bool in_params;            /* the top-level member being read is "params" */
+    bool in_meta;              /* and its member being read is "_meta" */
     struct json_token *wanted; /* where the value to come is noted, or NULL */
     struct json_shape *shape;
 };
@@ -276,6 +277,29 @@ static void skip_blanks(struct inspector *in) {
         in->at++;
 }
 
+/* Is the value of KEY, at this depth, one of those that the caller wants? */
+static void note_wanted(struct inspector *in, struct span key) {
+    struct json_shape *shape = in->shape;
+    in->wanted = NULL;
+    if (in->depth == 1) {
+        in->in_params = key_is(key, "\"params\"");
+        in->in_meta = false;
+        if (key_is(key, "\"id\""))
+            in->wanted = &shape->id;
+        if (in->in_params) /* repeated: the last one counts, and all of it */
+            shape->request_id = shape->progress_token = (struct json_token){0};
+    } else if (in->depth == 2 && in->in_params) {
+        in->in_meta = key_is(key, "\"_meta\"");
+        if (key_is(key, "\"requestId\""))
+            in->wanted = &shape->request_id;
+        if (in->in_meta)
+            shape->progress_token = (struct json_token){0};
+    } else if (in->depth == 3 && in->in_params && in->in_meta) {
+        if (key_is(key, "\"progressToken\""))
+            in->wanted = &shape->progress_token;
+    }
+}
+
 static enum json_fault scan_key(struct inspector *in, enum state *state) {
     size_t start = in->at;
     if (!peek_is(in, '"') || !scan_string(in))
@@ -283,14 +307,7 @@ static enum json_fault scan_key(struct inspector *in, enum state *state) {
     const struct span key = {in->text + start, in->at - start};
     if (holds_zero(key))
         return JSON_ZERO_IN_NAME;
-    if (in->depth == 1) {
-        in->in_params = key_is(key, "\"params\"");
-        in->wanted = key_is(key, "\"id\"") ? &in->shape->id : NULL;
-        if (in->in_params) /* repeated: the last one counts, and all of it */
-            in->shape->request_id = (struct json_token){0};
-    } else if (in->depth == 2 && in->in_params) {
-        in->wanted = key_is(key, "\"requestId\"") ? &in->shape->request_id : NULL;
-    }
+    note_wanted(in, key);
     skip_blanks(in);
     if (!peek_is(in, ':'))
         return JSON_NOT_JSON;

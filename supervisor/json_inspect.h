@@ -38,9 +38,10 @@ struct json_token {
 
 struct json_shape {
     enum json_kind kind;
-    struct json_token id;         /* the top-level member "id" */
-    struct json_token request_id; /* the member "requestId" of the top-level member "params" */
-    size_t fault_at;              /* offset of the first byte that is wrong */
+    struct json_token id;             /* the top-level member "id" */
+    struct json_token request_id;     /* the member "requestId" of the top-level member "params" */
+    struct json_token progress_token; /* of `_meta` of "params" the member "progressToken" */
+    size_t fault_at;                  /* offset of the first byte that is wrong */
 };
 
 /* Inspects TEXT, one JSON value with nothing but blanks around it. *shape is meaningful only with

@@ -33,6 +33,10 @@ int main(int count, char **arguments) {
         print_usage(stdout);
         return 0;
     }
+    if (has_flag(count, arguments, "--manual-options")) {
+        settings_manual(stdout);
+        return 0;
+    }
     if (has_flag(count, arguments, "--version")) {
         puts("eclave " ECLAVE_VERSION);
         return 0;

@@ -57,11 +57,12 @@ static void on_stream(void *context, uint32_t events) {
 static bool open_stream(struct outlet *outlet, struct captured_stream *stream, const char *name,
                         int64_t limit, int *write_end, struct error *error) {
     int ends[2];
-    *stream = (struct captured_stream){.outlet = outlet,
-                                       .name = name,
-                                       .fd = -1,
-                                       .limit = (size_t)limit,
-                                       .bytes = buffer_make((size_t)limit + 2 * READ_BYTES)};
+    *stream =
+        (struct captured_stream){.outlet = outlet,
+                                 .name = name,
+                                 .fd = -1,
+                                 .limit = (size_t)limit,
+                                 .bytes = buffer_make((size_t)limit + (size_t)2 * READ_BYTES)};
     if (pipe2(ends, O_CLOEXEC) != 0)
         return error_set(error, errno, "a pipe for %s", name);
     *write_end = ends[1];

@@ -95,9 +95,10 @@ static void spare_ready(void *context, struct worker_process *worker) {
 
 static void spare_malformed(void *context, struct worker_process *worker, const char *what) {
     struct pool *pool = context;
+    if (pool->spare != worker)
+        return; /* given up already: its zygote died, which has been counted */
     loop_timer_stop(pool->loop, &pool->boot_timer);
-    if (pool->spare == worker)
-        drop_spare(pool);
+    drop_spare(pool);
     note_failure(pool, what);
     retry_or_fail(pool);
 }
@@ -160,10 +161,10 @@ static void spawn_spare(struct pool *pool) {
             /* When this fails the zygote is dying, and its death starts another. */
             bool sent = request_spawn(pool, channel, outputs, &error);
             close(channel);
-            if (!sent)
+            if (!sent) {
                 worker_destroy(pool->spare);
-            if (!sent)
                 pool->spare = NULL;
+            }
         } else {
             note_failure(pool, error.text);
         }

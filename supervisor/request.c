@@ -2,6 +2,7 @@
 #include "supervisor/request.h"
 #include "common/cleanup.h"
 #include "supervisor/json_write.h"
+#include "supervisor/revision.h"
 #include "supervisor/server.h"
 
 #include <stdlib.h>
@@ -15,17 +16,30 @@ enum {
 static const struct json_token null_id = {.text = {(const unsigned char *)"null", 4},
                                           .kind = JSON_LITERAL};
 
+static const unsigned char *copy_token(const struct json_token *token) {
+    unsigned char *copy = token->text.bytes ? malloc(token->text.length) : NULL;
+    if (copy)
+        memcpy(copy, token->text.bytes, token->text.length);
+    return copy;
+}
+
+static void free_token(const unsigned char *bytes) {
+    free((void *)(uintptr_t)bytes);
+}
+
 struct request *request_keep(struct server *server, const struct request *request) {
     struct request *kept = malloc(sizeof *kept);
-    unsigned char *id = malloc(request->id.text.length);
-    if (!kept || !id) {
+    const unsigned char *id = copy_token(&request->id);
+    const unsigned char *token = copy_token(&request->progress_token);
+    if (!kept || !id || (request->progress_token.text.bytes && !token)) {
         free(kept);
-        free(id);
+        free_token(id);
+        free_token(token);
         return NULL;
     }
-    memcpy(id, request->id.text.bytes, request->id.text.length);
     *kept = *request;
     kept->id.text.bytes = id;
+    kept->progress_token.text.bytes = token;
     kept->next = server->requests.in_flight;
     server->requests.in_flight = kept;
     return kept;
@@ -43,7 +57,9 @@ static void release(struct request *request) {
     for (struct request **link = &request->server->requests.in_flight; *link; link = &(*link)->next)
         if (*link == request) {
             *link = request->next;
-            free((void *)(uintptr_t)request->id.text.bytes);
+            loop_timer_stop(&request->server->loop, &request->heartbeat);
+            free_token(request->id.text.bytes);
+            free_token(request->progress_token.text.bytes);
             free(request);
             return;
         }
@@ -112,11 +128,33 @@ static struct buffer *begin(struct request *request) {
     return request->out;
 }
 
+void request_member(struct request *request, const char *name) {
+    if (request->members++)
+        buffer_append_text(request->out, ",");
+    json_write_name(request->out, name);
+}
+
 struct buffer *request_result(struct request *request) {
     struct buffer *out = begin(request);
-    buffer_append_text(out, ",\"result\":");
-    request->closing = "}";
+    buffer_append_text(out, ",\"result\":{");
+    request->part = PART_RESULT;
+    request->members = 0;
+    if (request->modern) {
+        request_member(request, "resultType");
+        buffer_append_text(out, "\"complete\"");
+    }
     return out;
+}
+
+void request_meta(struct request *request) {
+    request_member(request, "_meta");
+    buffer_append_text(request->out, "{");
+    request->part = PART_META;
+    request->members = 0;
+    if (request->modern) {
+        request_member(request, "io.modelcontextprotocol/serverInfo");
+        revision_append_server_info(request->out, revision_modern);
+    }
 }
 
 static struct buffer *begin_error(struct request *request, enum rpc_code code,
@@ -124,7 +162,7 @@ static struct buffer *begin_error(struct request *request, enum rpc_code code,
     struct buffer *out = begin(request);
     buffer_append_format(out, ",\"error\":{\"code\":%d,\"message\":", (int)code);
     json_write_string(out, message);
-    request->closing = "}}";
+    request->part = PART_ERROR;
     return out;
 }
 
@@ -135,10 +173,17 @@ struct buffer *request_error_data(struct request *request, enum rpc_code code,
     return out;
 }
 
+/* Closes what is open: `_meta` in `result`, `result`, or `error`; and the message. */
+static void close_parts(struct request *request) {
+    if (request->part == PART_RESULT && request->modern)
+        request_meta(request);
+    buffer_append_text(request->out, request->part == PART_META ? "}}}" : "}}");
+}
+
 void request_end(struct request *request) {
     struct server *server = request->server;
     struct batch *batch = request->batch;
-    buffer_append_text(request->out, request->closing);
+    close_parts(request);
     if (batch) {
         batch_add(server, batch, &request->element, request->id.text);
         buffer_free(&request->element);
@@ -157,7 +202,7 @@ void request_error(struct request *request, enum rpc_code code, const char *mess
 }
 
 void request_acknowledge(struct request *request) {
-    buffer_append_text(request_result(request), "{}");
+    request_result(request);
     request_end(request);
 }
 

@@ -5,6 +5,7 @@
 
 #include "common/buffer.h"
 #include "supervisor/json_inspect.h"
+#include "supervisor/loop.h"
 #include "supervisor/output.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +24,8 @@ enum rpc_code {
     RPC_NOT_INITIALIZED = -32002,
     RPC_SHUTTING_DOWN = -32003,
     RPC_TIMED_OUT = -32004,
-    RPC_EXIT_BEFORE_SHUTDOWN = -32005
+    RPC_EXIT_BEFORE_SHUTDOWN = -32005,
+    RPC_UNSUPPORTED_VERSION = -32022
 };
 
 /* A batch being answered: its responses leave together, as one array, when the last is there. */
@@ -38,14 +40,21 @@ struct batch {
 struct request {
     struct json_token id; /* raw; its bytes are owned when the request is in flight */
     struct batch *batch;  /* NULL for a message of its own */
+    bool modern;          /* of the stateless era: it carries its own version */
+    int log_level;        /* modern: least level of log events wanted for it, -1: none */
+    struct json_token progress_token; /* raw, owned like id; bytes NULL: no progress wanted */
     bool answered;
-    bool silent; /* cancelled where no answer is wanted */
+    bool silent;      /* cancelled where no answer is wanted */
+    bool listening;   /* an open subscriptions/listen */
+    bool new_session; /* modern: runs in a session made for it */
     struct call *call;
     struct server *server;
+    struct loop_timer heartbeat; /* progress; in flight */
     /* The answer being built. */
     struct buffer *out;
     struct buffer element; /* with batch */
-    const char *closing;
+    enum { PART_NONE, PART_RESULT, PART_META, PART_ERROR } part;
+    size_t members;       /* of the object being written */
     struct request *next; /* in flight */
 };
 
@@ -59,8 +68,13 @@ struct request *request_keep(struct server *server, const struct request *reques
 /* The request in flight with that id, or NULL. */
 struct request *request_find(const struct requests *requests, const struct json_token *id);
 
-/* Begins a successful answer; the caller appends the JSON value of `result`. */
+/* Begins a successful answer. The caller adds the members of `result`, each with request_member and
+ * its JSON value, and `_meta` last, if it has anything for it. */
 struct buffer *request_result(struct request *request);
+/* Begins the next member of what is being written; its value is for the caller to append. */
+void request_member(struct request *request, const char *name);
+/* Begins `_meta`; further members go into it. */
+void request_meta(struct request *request);
 /* Begins an error; with DATA the caller appends the JSON value of `data`. */
 struct buffer *request_error_data(struct request *request, enum rpc_code code, const char *message);
 /* Ends the answer begun; a kept request is freed. */
@@ -68,7 +82,7 @@ void request_end(struct request *request);
 
 /* A whole error answer without data. */
 void request_error(struct request *request, enum rpc_code code, const char *message);
-/* The answer `{}`. */
+/* The answer `{}`, or its equal in the modern era. */
 void request_acknowledge(struct request *request);
 /* Ends a kept request without an answer: cancelled, and silence is asked for. */
 void request_drop(struct request *request);

@@ -3,6 +3,7 @@
 #include "supervisor/rpc.h"
 #include "supervisor/json_inspect.h"
 #include "supervisor/json_write.h"
+#include "supervisor/modern.h"
 #include "supervisor/request.h"
 #include "supervisor/server.h"
 
@@ -41,26 +42,47 @@ static bool has_member(struct json_object *object, const char *name) {
     return json_object_object_get_ex(object, name, NULL);
 }
 
+static void refuse_method(struct request *request, const char *name) {
+    struct buffer *out = request_error_data(request, RPC_METHOD_NOT_FOUND, "Method not found.");
+    buffer_append_text(out, "{\"method\":");
+    json_write_string(out, name);
+    buffer_append_text(out, "}");
+    request_end(request);
+}
+
+/* What both eras have in common from here on. */
+static void run(struct server *server, struct request *request, const struct method *method,
+                struct json_object *params) {
+    if (server->shutting_down && !method->after_shutdown)
+        request_error(request, RPC_SHUTTING_DOWN, "Server shutting down.");
+    else if (!request->modern && !server->revision && !method->before_initialize)
+        request_error(request, RPC_NOT_INITIALIZED, "Server not initialized.");
+    else if (server->minimal && !method->in_minimal_mode)
+        request_error(request, RPC_METHOD_NOT_FOUND, "Method not available in minimal mode.");
+    else if (params && !json_object_is_type(params, json_type_object))
+        request_error(request, RPC_INVALID_PARAMS, "params must be an object.");
+    else
+        method->handle(server, request, params);
+}
+
 /* Steps 9 to 13 for a request whose envelope is right. */
 static void dispatch(struct server *server, struct request *request, const char *name,
                      struct json_object *params) {
     const struct method *method = method_find(name);
-    if (!method) {
-        struct buffer *out = request_error_data(request, RPC_METHOD_NOT_FOUND, "Method not found.");
-        buffer_append_text(out, "{\"method\":");
-        json_write_string(out, name);
-        buffer_append_text(out, "}");
-        request_end(request);
-    } else if (server->shutting_down && !method->after_shutdown) {
-        request_error(request, RPC_SHUTTING_DOWN, "Server shutting down.");
-    } else if (!server->revision && !method->before_initialize) {
-        request_error(request, RPC_NOT_INITIALIZED, "Server not initialized.");
-    } else if (server->minimal && !method->in_minimal_mode) {
-        request_error(request, RPC_METHOD_NOT_FOUND, "Method not available in minimal mode.");
-    } else if (params && !json_object_is_type(params, json_type_object)) {
-        request_error(request, RPC_INVALID_PARAMS, "params must be an object.");
+    request->modern = modern_is_claimed(params);
+    if (request->modern) {
+        if (!modern_check_envelope(request, params))
+            return;
+        if (method && method->modern)
+            run(server, request, method, params);
+        else
+            refuse_method(request, name);
+    } else if (!method) {
+        refuse_method(request, name);
+    } else if (!method->legacy) {
+        modern_refuse_bare(request);
     } else {
-        method->handle(server, request, params);
+        run(server, request, method, params);
     }
 }
 
@@ -115,18 +137,22 @@ static void handle_object(struct server *server, struct batch *batch, struct jso
     if (!shape->id.text.bytes) {
         const struct notification *notification = notification_find(name);
         if (notification && (!params || json_object_is_type(params, json_type_object)))
-            notification->handle(server, params, shape);
+            notification->handle(server, shape);
         return;
     }
     if (request_find(&server->requests, &shape->id)) {
         refuse_envelope(server, batch, &shape->id, "a request with this id is in flight");
         return;
     }
-    if (batch && strcmp(name, "initialize") == 0) {
-        refuse_envelope(server, batch, &shape->id, "initialize must not be part of a batch");
+    const struct method *method = method_find(name);
+    if (batch && method && !method->in_batch) {
+        refuse_envelope(server, batch, &shape->id, "this method must not be part of a batch");
         return;
     }
-    struct request request = {.id = shape->id, .batch = batch, .server = server};
+    struct request request = {.id = shape->id, .batch = batch, .server = server, .log_level = -1};
+    const struct json_token *token = &shape->progress_token;
+    if (token->text.bytes && (token->kind == JSON_STRING || token->is_integer))
+        request.progress_token = *token;
     if (batch)
         batch->pending++;
     dispatch(server, &request, name, params);

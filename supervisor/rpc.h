@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct json_shape;
 struct request;
 struct server;
 
@@ -13,19 +14,18 @@ struct server;
  * handler answers, or keeps the request and answers later. */
 struct method {
     const char *name;
-    bool before_initialize; /* served although `initialize` is still to come */
+    bool legacy, modern;    /* the eras that have it */
+    bool before_initialize; /* legacy: served although `initialize` is still to come */
     bool after_shutdown;    /* served although `shutdown` has been */
     bool in_minimal_mode;
+    bool in_batch; /* may be part of one */
     void (*handle)(struct server *server, struct request *request, struct json_object *params);
 };
-
-struct json_shape;
 
 /* What a notification does. Never answers. */
 struct notification {
     const char *name;
-    void (*handle)(struct server *server, struct json_object *params,
-                   const struct json_shape *shape);
+    void (*handle)(struct server *server, const struct json_shape *shape);
 };
 
 /* NULL when there is no such method. */

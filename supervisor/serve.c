@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "policy/policy.h"
 #include "supervisor/json_write.h"
+#include "supervisor/modern.h"
 #include "supervisor/rpc.h"
 #include "supervisor/server.h"
 
@@ -34,6 +35,7 @@ static void finish(struct server *server) {
         return;
     server->finishing = true;
     input_stop(&server->input);
+    modern_end_subscriptions(server);
     if (server->exit_request) {
         request_acknowledge(server->exit_request);
         server->exit_request = NULL;
@@ -139,11 +141,22 @@ static void before_wait(void *context) {
     output_flush(&server->output);
 }
 
+/* Who hears of the event: the request whose call it belongs to, if that is a modern one, else the
+ * legacy session. */
+static bool client_wants(struct server *server, const struct log_event *event) {
+    const struct request *request = server->requests.in_flight;
+    while (request && !(event->call && request->call && call_number(request->call) == event->call))
+        request = request->next;
+    if (request && request->modern)
+        return request->log_level >= 0 && (int)event->level >= request->log_level &&
+               !request->silent;
+    return server->revision && event->level >= server->client_log_level;
+}
+
 /* Events for the client, as notifications/message. */
 static void on_log(void *context, const struct log_event *event, const char *cause) {
     struct server *server = context;
-    if (!server->revision || event->level < server->client_log_level || server->finishing ||
-        !rate_take(&server->client_log_rate))
+    if (server->finishing || !client_wants(server, event) || !rate_take(&server->client_log_rate))
         return;
     struct buffer *out = output_line_begin(&server->output);
     buffer_append_format(out,
@@ -161,6 +174,11 @@ static void on_log(void *context, const struct log_event *event, const char *cau
     json_write_string(out, cause);
     buffer_append_text(out, "}}}");
     output_line_end(&server->output, (struct span){0});
+}
+
+void server_warm_up(struct server *server) {
+    if (!server->minimal)
+        pool_start(&server->pool);
 }
 
 /* --- opening --- */
@@ -230,6 +248,7 @@ static void free_requests(struct server *server) {
 }
 
 static void server_close(struct server *server) {
+    cursors_free(&server->cursors);
     sessions_close(&server->sessions);
     pool_close(&server->pool);
     output_flush(&server->output);

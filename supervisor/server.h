@@ -2,6 +2,7 @@
 #ifndef ECLAVE_SUPERVISOR_SERVER_H
 #define ECLAVE_SUPERVISOR_SERVER_H
 
+#include "supervisor/cursor.h"
 #include "supervisor/input.h"
 #include "supervisor/log.h"
 #include "supervisor/loop.h"
@@ -9,18 +10,10 @@
 #include "supervisor/pool.h"
 #include "supervisor/rate.h"
 #include "supervisor/request.h"
+#include "supervisor/revision.h"
 #include "supervisor/session.h"
 #include "supervisor/settings.h"
 #include <stdbool.h>
-
-/* What differs between the revisions that begin with `initialize` (research: projection table). */
-struct revision {
-    const char *date;
-    bool batches;      /* arrays of messages */
-    bool annotations;  /* of tools */
-    bool titles;       /* of tools and of the server */
-    bool descriptions; /* of the server */
-};
 
 struct server {
     const struct settings *settings;
@@ -31,6 +24,7 @@ struct server {
     struct pool pool;
     struct sessions sessions;
     struct requests requests;
+    struct cursors cursors;
     struct loop_watch signal_watch;
     int signal_fd;
 
@@ -56,6 +50,8 @@ struct server {
 /* Runs the server on stdin and stdout until its end; returns the exit status. */
 int server_run(const struct settings *settings);
 
+/* This client means to stay: boots the zygote beside the conversation, unless in minimal mode. */
+void server_warm_up(struct server *server);
 /* No more input; the server ends when what runs is done, or when its grace is over. */
 void server_drain(struct server *server);
 /* `shutdown`: the grace of the running calls begins. */

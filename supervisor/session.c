@@ -26,7 +26,7 @@ static struct call *take_running(struct session *session) {
 
 static void on_time_limit(void *context) {
     struct session *session = context;
-    call_decide(session->running, OUTCOME_TIMEOUT, "No answer within %g seconds.",
+    call_decide(session->running, OUTCOME_TIMEOUT, "No answer within %g s.",
                 (double)session->running->timeout_ms / CLOCK_MS_PER_S);
     worker_stop(session->head);
 }
@@ -249,8 +249,9 @@ static void run_rollback(struct session *session) {
     } else {
         history_return(session, session->number - (uint64_t)call->steps);
         call_decide(call, OUTCOME_VALUE,
-                    "Session %s is as it was before its last %lld calls; state number %llu.",
-                    session->name, (long long)call->steps, (unsigned long long)session->number);
+                    "Session %s is as it was before its last %lld call%s; state number %llu.",
+                    session->name, (long long)call->steps, call->steps == 1 ? "" : "s",
+                    (unsigned long long)session->number);
     }
     conclude_done(call);
 }
@@ -467,6 +468,20 @@ struct call *session_submit(struct session *session, const struct call_request *
 
 void session_run(struct session *session) {
     step(session);
+}
+
+uint32_t call_number(const struct call *call) {
+    return call->number;
+}
+
+struct call_progress call_progress(const struct call *call) {
+    struct call_progress progress = {.running = call->started_ns != 0 && !call->decided,
+                                     .timeout_ms = call->timeout_ms};
+    if (progress.running) {
+        progress.elapsed_ms = clock_elapsed_ms(call->started_ns);
+        progress.printed_bytes = call->session->outlet->output.bytes.length;
+    }
+    return progress;
 }
 
 /* Takes the call out of the queue. False when it is not there. */

@@ -95,6 +95,17 @@ struct call *session_submit(struct session *session, const struct call_request *
 /* Starts what can be started. `done` may be called before this returns. */
 void session_run(struct session *session);
 
+/* The number by which log events name the call. */
+uint32_t call_number(const struct call *call);
+
+/* How far a call is. */
+struct call_progress {
+    bool running;
+    int64_t elapsed_ms, timeout_ms;
+    size_t printed_bytes; /* on standard output, as far as it is read */
+};
+struct call_progress call_progress(const struct call *call);
+
 /* Ends the call as cancelled, queued or running, for CAUSE. `done` comes in its own time. */
 void call_cancel(struct call *call, const char *cause);
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum setting_kind { SETTING_NUMBER, SETTING_CHOICE, SETTING_SWITCH };
+enum setting_kind { SETTING_NUMBER, SETTING_CHOICE, SETTING_SWITCH, SETTING_TEXT };
 
 struct setting {
     const char *name;
@@ -64,10 +64,13 @@ static const struct setting table[] = {
      .hidden = true},
 #define SWITCH(field, label, alias_name, text)                                                     \
     {.name = (label), .kind = SETTING_SWITCH, OFFSET(field), .alias = (alias_name), .help = (text)},
+#define TEXT(field, label, placeholder, text)                                                      \
+    {.name = (label), .kind = SETTING_TEXT, OFFSET(field), .unit = (placeholder), .help = (text)},
 #include "supervisor/settings.def"
 #undef NUMBER
 #undef CHOICE
 #undef SWITCH
+#undef TEXT
 #undef HIDDEN
 #undef HIDDEN_NUMBER
 };
@@ -112,10 +115,12 @@ static int64_t choice_index(const char *values, const char *value) {
 }
 
 void settings_default(struct settings *settings) {
+    *settings = (struct settings){0};
     for (size_t i = 0; i < SETTING_COUNT; i++)
-        *setting_slot(settings, &table[i]) = table[i].kind == SETTING_CHOICE
-                                                 ? choice_index(table[i].values, table[i].preset)
-                                                 : table[i].number;
+        if (table[i].kind != SETTING_TEXT)
+            *setting_slot(settings, &table[i]) =
+                table[i].kind == SETTING_CHOICE ? choice_index(table[i].values, table[i].preset)
+                                                : table[i].number;
 }
 
 static bool parse_switch(const char *value, int64_t *out) {
@@ -139,6 +144,18 @@ static bool parse_number(const struct setting *setting, const char *value, int64
     return digits && number >= setting->minimum && number <= setting->maximum;
 }
 
+/* A name that a client could also write: letters, digits, dot, dash, underscore. */
+static bool parse_text(const char *value, char *out) {
+    size_t length = strlen(value);
+    for (size_t i = 0; i < length; i++)
+        if (!isalnum((unsigned char)value[i]) && !strchr(".-_", value[i]))
+            return false;
+    if (length == 0 || length >= SETTING_TEXT_BYTES)
+        return false;
+    memcpy(out, value, length + 1);
+    return true;
+}
+
 /* Sets one setting from text that came from WHERE (a flag, a variable, a member). */
 static bool set_value(struct settings *settings, const struct setting *setting, const char *where,
                       const char *value, struct error *error) {
@@ -157,6 +174,12 @@ static bool set_value(struct settings *settings, const struct setting *setting, 
     case SETTING_SWITCH:
         return parse_switch(value, slot) ||
                error_set(error, 0, "%s must be true or false, not \"%.40s\"", where, value);
+    case SETTING_TEXT:
+        return parse_text(value, (char *)slot) ||
+               error_set(error, 0,
+                         "%s must be 1 to %d letters, digits, dots, dashes or underscores, not "
+                         "\"%.40s\"",
+                         where, SETTING_TEXT_BYTES - 1, value);
     }
     return false;
 }
@@ -302,6 +325,19 @@ bool settings_read(struct settings *settings, int count, char **arguments, int *
     return false;
 }
 
+/* What stands behind the flag: nothing for a switch. */
+static const char *value_word(const struct setting *setting) {
+    return setting->kind == SETTING_SWITCH ? "" : setting->kind == SETTING_TEXT ? " NAME" : " X";
+}
+
+/* Unit and default, or the choices and theirs; nothing for a switch. */
+static void print_default(FILE *out, const struct setting *setting) {
+    if (setting->kind == SETTING_NUMBER)
+        fprintf(out, " (%lld %s)", (long long)setting->number, setting->unit);
+    else if (setting->kind == SETTING_CHOICE)
+        fprintf(out, " (%s; %s)", setting->values, setting->preset);
+}
+
 void settings_help(FILE *out) {
     for (size_t i = 0; i < SETTING_COUNT; i++) {
         const struct setting *setting = &table[i];
@@ -309,12 +345,28 @@ void settings_help(FILE *out) {
             continue;
         char flag[NAME_MAX_BYTES], left[2 * NAME_MAX_BYTES + 8];
         flag_name(setting->name, flag);
-        snprintf(left, sizeof left, "--%s%s", flag, setting->kind == SETTING_SWITCH ? "" : " X");
+        snprintf(left, sizeof left, "--%s%s", flag, value_word(setting));
         fprintf(out, "  %-26s %s", left, setting->help);
+        print_default(out, setting);
+        fputc('\n', out);
+    }
+}
+
+void settings_manual(FILE *out) {
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        const struct setting *setting = &table[i];
+        if (setting->hidden)
+            continue;
+        char flag[NAME_MAX_BYTES];
+        flag_name(setting->name, flag);
+        fputs(".TP\n.B \\-\\-", out);
+        for (const char *byte = flag; *byte; byte++)
+            fprintf(out, "%s%c", *byte == '-' ? "\\" : "", *byte);
+        fprintf(out, "%s\n%s", value_word(setting), setting->help);
+        print_default(out, setting);
         if (setting->kind == SETTING_NUMBER)
-            fprintf(out, " (%lld %s)", (long long)setting->number, setting->unit);
-        else if (setting->kind == SETTING_CHOICE)
-            fprintf(out, " (%s; %s)", setting->values, setting->preset);
+            fprintf(out, "; %lld to %lld", (long long)setting->minimum,
+                    (long long)setting->maximum);
         fputc('\n', out);
     }
 }

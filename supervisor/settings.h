@@ -8,17 +8,22 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Units are those of settings.def; a choice is the index of its value, a switch 0 or 1. */
+enum { SETTING_TEXT_BYTES = 64 };
+
+/* Units are those of settings.def; a choice is the index of its value, a switch 0 or 1, a text
+ * empty when it is not set. */
 struct settings {
 #define NUMBER(field, ...)        int64_t field;
 #define CHOICE(field, ...)        int64_t field;
 #define SWITCH(field, ...)        int64_t field;
+#define TEXT(field, ...)          char field[SETTING_TEXT_BYTES];
 #define HIDDEN(field, ...)        int64_t field;
 #define HIDDEN_NUMBER(field, ...) int64_t field;
 #include "supervisor/settings.def"
 #undef NUMBER
 #undef CHOICE
 #undef SWITCH
+#undef TEXT
 #undef HIDDEN
 #undef HIDDEN_NUMBER
 };
@@ -38,5 +43,7 @@ bool settings_read(struct settings *settings, int count, char **arguments, int *
 
 /* Writes one line a setting, for --help. */
 void settings_help(FILE *out);
+/* The same for the manual page, in roff. */
+void settings_manual(FILE *out);
 
 #endif

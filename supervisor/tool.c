@@ -1,5 +1,6 @@
 /* Checks of arguments and forms of answers. Never evaluates anything itself. */
 #include "supervisor/tool.h"
+#include "supervisor/clock.h"
 #include "supervisor/json_write.h"
 #include "supervisor/server.h"
 #include "supervisor/text.h"
@@ -7,18 +8,25 @@
 #include <stdio.h>
 #include <string.h>
 
-void tool_append_text(struct buffer *out, const void *text, size_t size) {
-    buffer_append_text(out, "{\"content\":[{\"type\":\"text\",\"text\":");
+struct buffer *tool_result(struct request *request, const void *text, size_t size, bool is_error,
+                           int exit_code) {
+    struct buffer *out = request_result(request);
+    request_member(request, "content");
+    buffer_append_text(out, "[{\"type\":\"text\",\"text\":");
     json_write_bytes(out, text, size);
     buffer_append_text(out, "}]");
+    request_member(request, "isError");
+    buffer_append_text(out, is_error ? "true" : "false");
+    request_meta(request);
+    request_member(request, "exitCode");
+    buffer_append_format(out, "%d", exit_code);
+    return out;
 }
 
 void tool_refuse(struct request *request, const char *type, const char *message) {
     cleanup_buffer struct buffer text = buffer_make(8192);
     text_append_error(&text, type, message);
-    struct buffer *out = request_result(request);
-    tool_append_text(out, text.data, text.length);
-    buffer_append_text(out, ",\"isError\":true,\"_meta\":{\"exitCode\":1}}");
+    tool_result(request, text.data, text.length, true, 1);
     request_end(request);
 }
 
@@ -52,31 +60,63 @@ bool tool_integer(struct json_object *arguments, const char *name, int64_t minim
     return *number >= minimum && *number <= maximum;
 }
 
+/* The session of calls that name none, or NULL where each gets one of its own. */
+static const char *implicit_session(const struct server *server, const struct request *request) {
+    if (server->settings->default_session[0])
+        return server->settings->default_session;
+    return request->modern ? NULL : OWN_SESSION;
+}
+
+/* A session for this call alone, to begin with. */
+static struct session *new_session(struct server *server, struct request *request) {
+    struct session *session = sessions_make(&server->sessions);
+    if (session)
+        request->new_session = true;
+    else
+        tool_no_room(request);
+    return session;
+}
+
 struct session *tool_session(struct server *server, struct request *request,
-                             struct json_object *arguments, const char *name) {
+                             struct json_object *arguments, const char *name, bool make) {
     struct span wanted = {0};
     char message[160];
-    struct session *session = NULL;
     if (!tool_string(arguments, name, &wanted)) {
         snprintf(message, sizeof message, "The argument %s must be a string.", name);
         tool_refuse(request, "TYPE-ERROR", message);
         return NULL;
     }
-    bool own = !wanted.bytes || (wanted.length == strlen(OWN_SESSION) &&
-                                 memcmp(wanted.bytes, OWN_SESSION, wanted.length) == 0);
-    if (own) {
-        session = sessions_own(&server->sessions, OWN_SESSION);
+    const char *own = implicit_session(server, request);
+    if (own && (!wanted.bytes ||
+                (wanted.length == strlen(own) && memcmp(wanted.bytes, own, wanted.length) == 0))) {
+        struct session *session = sessions_own(&server->sessions, own);
         if (!session)
             request_error(request, RPC_INTERNAL_ERROR, "Out of memory.");
         return session;
     }
-    session = sessions_find(&server->sessions, wanted);
+    if (!wanted.bytes && make)
+        return new_session(server, request);
+    if (!wanted.bytes) {
+        snprintf(message, sizeof message,
+                 "The argument %s is needed: this revision of MCP has no session of its own.",
+                 name);
+        tool_refuse(request, "TYPE-ERROR", message);
+        return NULL;
+    }
+    struct session *session = sessions_find(&server->sessions, wanted);
     if (!session)
         tool_refuse(request, "UNKNOWN-SESSION",
                     "There is no session of that name: it was closed, or made room for another. "
-                    "open-session makes a new one; without the argument the connection's own is "
-                    "used.");
+                    "open-session makes a new one.");
     return session;
+}
+
+void tool_no_room(struct request *request) {
+    struct buffer *out = request_error_data(
+        request, RPC_INTERNAL_ERROR, "Too many sessions are open, and none of them is idle.");
+    buffer_append_format(out, "{\"limit\":%lld,\"name\":\"session.max\"}",
+                         (long long)request->server->settings->session_max);
+    request_end(request);
 }
 
 static struct text_limits text_limits_of(const struct settings *settings) {
@@ -91,17 +131,14 @@ static void append_captured(struct buffer *out, struct span captured, size_t sho
     out->failed |= text.failed;
 }
 
-static void append_meta(struct buffer *out, const struct evaluation *evaluation,
-                        size_t shown_chars) {
-    buffer_append_format(out, ",\"_meta\":{\"exitCode\":%d", evaluation->exit_code);
-    if (evaluation->error_output.length) {
-        buffer_append_text(out, ",\"stderr\":");
-        append_captured(out, evaluation->error_output, shown_chars);
-    }
-    buffer_append_format(out,
-                         ",\"elapsedMs\":%lld,\"session\":", (long long)evaluation->elapsed_ms);
-    json_write_string(out, evaluation->session);
-    buffer_append_text(out, "}");
+/* Where the code was undefined only because the call ran in a world of its own. */
+static bool wants_hint(const struct request *request, const struct evaluation *evaluation) {
+    static const char *const types[] = {"UNDEFINED-FUNCTION", "UNBOUND-VARIABLE"};
+    const struct span type = evaluation->result.condition;
+    for (size_t i = 0; request->new_session && type.bytes && i < sizeof types / sizeof *types; i++)
+        if (type.length == strlen(types[i]) && memcmp(type.bytes, types[i], type.length) == 0)
+            return true;
+    return false;
 }
 
 static void answer_result(struct request *request, const struct evaluation *evaluation) {
@@ -112,13 +149,23 @@ static void answer_result(struct request *request, const struct evaluation *eval
         buffer_append_text(&text, evaluation->cause); /* of a session tool */
     else
         text_append_evaluation(&text, evaluation, &limits);
-    struct buffer *out = request_result(request);
-    tool_append_text(out, text.data, text.length);
+    if (wants_hint(request, evaluation))
+        buffer_append_text(&text,
+                           "\n\nThis call ran in a new session, where nothing is defined yet. "
+                           "Pass the argument session to go on in an existing one.");
+    if (request->new_session)
+        buffer_append_format(&text, "%s; session %s", text.length ? "\n" : "", evaluation->session);
+    struct buffer *out = tool_result(request, text.data, text.length,
+                                     evaluation->outcome != OUTCOME_VALUE, evaluation->exit_code);
     out->failed |= text.failed;
-    buffer_append_format(out, ",\"isError\":%s",
-                         evaluation->outcome == OUTCOME_VALUE ? "false" : "true");
-    append_meta(out, evaluation, limits.shown_chars);
-    buffer_append_text(out, "}");
+    if (evaluation->error_output.length) {
+        request_member(request, "stderr");
+        append_captured(out, evaluation->error_output, limits.shown_chars);
+    }
+    request_member(request, "elapsedMs");
+    buffer_append_format(out, "%lld", (long long)evaluation->elapsed_ms);
+    request_member(request, "session");
+    json_write_string(out, evaluation->session);
     request_end(request);
 }
 
@@ -186,6 +233,41 @@ void tool_answer(void *context, const struct evaluation *evaluation) {
     server_call_done(server);
 }
 
+enum { HEARTBEAT_MS = 1000 };
+
+/* Tells a client that asked for it how far a running call is. The value is the time since the call
+ * began, so it always grows; there is no further one once the call is done. */
+static void on_heartbeat(void *context) {
+    struct request *request = context;
+    struct server *server = request->server;
+    struct call_progress progress = call_progress(request->call);
+    loop_timer_start(&server->loop, &request->heartbeat, HEARTBEAT_MS, on_heartbeat, request);
+    if (!progress.running || request->silent)
+        return;
+    struct buffer *out = output_line_begin(&server->output);
+    buffer_append_text(out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\","
+                            "\"params\":{\"progressToken\":");
+    buffer_append(out, request->progress_token.text.bytes, request->progress_token.text.length);
+    buffer_append_format(out, ",\"progress\":%.3f,\"total\":%.3f",
+                         (double)progress.elapsed_ms / CLOCK_MS_PER_S,
+                         (double)progress.timeout_ms / CLOCK_MS_PER_S);
+    if (request->modern || server->revision->annotations)
+        buffer_append_format(out, ",\"message\":\"%.0f s of %.0f s, %zu bytes printed\"",
+                             (double)progress.elapsed_ms / CLOCK_MS_PER_S,
+                             (double)progress.timeout_ms / CLOCK_MS_PER_S, progress.printed_bytes);
+    buffer_append_text(out, "}}");
+    output_line_end(&server->output, (struct span){0});
+}
+
+/* Two calls under one token would take turns with their numbers, and the second would go on when
+ * the client has put the token away: the first alone has it. */
+static bool token_is_free(const struct server *server, const struct json_token *token) {
+    for (const struct request *other = server->requests.in_flight; other; other = other->next)
+        if (other->heartbeat.active && json_token_equal(&other->progress_token, token))
+            return false;
+    return true;
+}
+
 void tool_submit(struct server *server, struct request *request, struct session *session,
                  const struct call_request *wanted, call_done done) {
     struct request *kept = request_keep(server, request);
@@ -198,6 +280,9 @@ void tool_submit(struct server *server, struct request *request, struct session 
     with_context.context = kept;
     kept->call = session_submit(session, &with_context);
     if (kept->call) {
+        if (kept->progress_token.text.bytes && token_is_free(server, &kept->progress_token))
+            loop_timer_start(&server->loop, &kept->heartbeat, HEARTBEAT_MS, on_heartbeat, kept);
+        server_warm_up(server);
         session_run(session);
         return;
     }

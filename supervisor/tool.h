@@ -10,7 +10,7 @@
 #include <json-c/json.h>
 #include <stdbool.h>
 
-/* The connection's own session. */
+/* The connection's own session, in the legacy era. */
 #define OWN_SESSION "main"
 
 /* One argument of a tool; the schema and the checks are made from this. */
@@ -47,10 +47,12 @@ bool tool_string(struct json_object *arguments, const char *name, struct span *s
 bool tool_integer(struct json_object *arguments, const char *name, int64_t minimum, int64_t maximum,
                   int64_t *number);
 
-/* The session that the argument NAME names, the connection's own without it. NULL when there is
- * none: the request has been answered then. */
+/* The session that the argument NAME names; without it the connection's own, or where there is none
+ * a new one when MAKE. NULL when there is none: the request has been answered then. */
 struct session *tool_session(struct server *server, struct request *request,
-                             struct json_object *arguments, const char *name);
+                             struct json_object *arguments, const char *name, bool make);
+/* Answers that session.max is reached. */
+void tool_no_room(struct request *request);
 
 /* Keeps the request and submits the call; DONE answers the request, which is its context. */
 void tool_submit(struct server *server, struct request *request, struct session *session,
@@ -58,7 +60,8 @@ void tool_submit(struct server *server, struct request *request, struct session 
 /* The DONE that answers as CONTRACT.md section 6 has it. */
 void tool_answer(void *context, const struct evaluation *evaluation);
 
-/* Appends {"content":[{"type":"text","text":TEXT}] without the closing brace. */
-void tool_append_text(struct buffer *out, const void *text, size_t size);
+/* Begins a result with one text and its exit code; further members go into `_meta`. */
+struct buffer *tool_result(struct request *request, const void *text, size_t size, bool is_error,
+                           int exit_code);
 
 #endif

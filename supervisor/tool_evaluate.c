@@ -54,7 +54,7 @@ static void evaluate(struct server *server, struct request *request,
         tool_refuse(request, "TYPE-ERROR", message);
     } else {
         tool_string(arguments, "code", &wanted.code);
-        struct session *session = tool_session(server, request, arguments, "session");
+        struct session *session = tool_session(server, request, arguments, "session", true);
         if (session)
             tool_submit(server, request, session, &wanted, tool_answer);
     }

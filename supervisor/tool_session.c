@@ -31,19 +31,9 @@ static void answer_opened(struct request *request, const char *name) {
     char text[200];
     snprintf(text, sizeof text,
              "Session %s is open. Pass it as the argument session of evaluate-lisp.", name);
-    struct buffer *out = request_result(request);
-    tool_append_text(out, text, strlen(text));
-    buffer_append_text(out, ",\"isError\":false,\"_meta\":{\"exitCode\":0,\"session\":");
+    struct buffer *out = tool_result(request, text, strlen(text), false, 0);
+    request_member(request, "session");
     json_write_string(out, name);
-    buffer_append_text(out, "}}");
-    request_end(request);
-}
-
-static void refuse_full(struct request *request) {
-    struct buffer *out = request_error_data(
-        request, RPC_INTERNAL_ERROR, "Too many sessions are open, and none of them is idle.");
-    buffer_append_format(out, "{\"limit\":%lld,\"name\":\"session.max\"}",
-                         (long long)request->server->settings->session_max);
     request_end(request);
 }
 
@@ -58,7 +48,7 @@ static void copied(void *context, const struct evaluation *evaluation) {
     else if (evaluation->outcome == OUTCOME_CANCELLED)
         request_error(request, RPC_CANCELLED, "Tool cancelled.");
     else if (evaluation->outcome == OUTCOME_FULL)
-        refuse_full(request);
+        tool_no_room(request);
     else
         tool_refuse(request, "SESSION-ERROR", evaluation->cause);
     server_call_done(server);
@@ -69,7 +59,7 @@ static void open_fresh(struct server *server, struct request *request) {
     if (session)
         answer_opened(request, session_name(session));
     else
-        refuse_full(request);
+        tool_no_room(request);
 }
 
 static void open_session(struct server *server, struct request *request,
@@ -83,7 +73,7 @@ static void open_session(struct server *server, struct request *request,
     } else if (!copies) {
         open_fresh(server, request);
     } else {
-        struct session *source = tool_session(server, request, arguments, "from");
+        struct session *source = tool_session(server, request, arguments, "from", false);
         if (source)
             tool_submit(server, request, source, &wanted, copied);
     }
@@ -118,7 +108,7 @@ static void rollback(struct server *server, struct request *request,
         tool_refuse(request, "TYPE-ERROR", "The argument steps must be a whole number from 1 on.");
         return;
     }
-    struct session *session = tool_session(server, request, arguments, "session");
+    struct session *session = tool_session(server, request, arguments, "session", false);
     if (session)
         tool_submit(server, request, session, &wanted, tool_answer);
 }
@@ -138,7 +128,7 @@ const struct tool tool_rollback_session = {
 
 static void simple(struct server *server, struct request *request, struct json_object *arguments,
                    enum call_kind kind) {
-    struct session *session = tool_session(server, request, arguments, "session");
+    struct session *session = tool_session(server, request, arguments, "session", false);
     const struct call_request wanted = {.kind = kind};
     if (session)
         tool_submit(server, request, session, &wanted, tool_answer);
@@ -194,9 +184,7 @@ static void list(struct server *server, struct request *request, struct json_obj
     }
     if (text.length == 0)
         buffer_append_text(&text, "No session is open yet.");
-    struct buffer *out = request_result(request);
-    tool_append_text(out, text.data, text.length);
-    buffer_append_text(out, ",\"isError\":false,\"_meta\":{\"exitCode\":0}}");
+    tool_result(request, text.data, text.length, false, 0);
     request_end(request);
 }
 

@@ -1,6 +1,8 @@
 /* The table of tools, how it is listed, and which tool a call is for. */
 #include "supervisor/tools.h"
+#include "common/utf8.h"
 #include "supervisor/json_write.h"
+#include "supervisor/modern.h"
 #include "supervisor/request.h"
 #include "supervisor/rpc.h"
 #include "supervisor/server.h"
@@ -14,7 +16,7 @@ static const struct tool *const tools[] = {
     &tool_open_session,  &tool_reset_session, &tool_rollback_session,
 };
 
-enum { TOOL_COUNT = sizeof tools / sizeof *tools };
+enum { TOOL_COUNT = sizeof tools / sizeof(tools[0]), ECHO_CHARS = 60 };
 
 static int64_t setting_at(const struct settings *settings, size_t offset) {
     int64_t value;
@@ -74,27 +76,60 @@ static const char *boolean(bool value) {
     return value ? "true" : "false";
 }
 
-void tools_append_list(struct buffer *out, const struct server *server) {
-    buffer_append_text(out, "[");
-    for (size_t i = 0; i < TOOL_COUNT; i++) {
-        const struct tool *tool = tools[i];
-        buffer_append_format(out, "%s{\"name\":\"%s\"", i ? "," : "", tool->name);
-        if (server->revision->titles)
-            buffer_append_format(out, ",\"title\":\"%s\"", tool->title);
-        buffer_append_text(out, ",\"description\":");
-        append_description(out, tool, server->settings);
-        buffer_append_text(out, ",\"inputSchema\":");
-        append_schema(out, tool, server->settings);
-        if (server->revision->annotations)
-            buffer_append_format(out,
-                                 ",\"annotations\":{\"title\":\"%s\",\"readOnlyHint\":%s,"
-                                 "\"destructiveHint\":%s,\"idempotentHint\":%s,"
-                                 "\"openWorldHint\":false}",
-                                 tool->title, boolean(tool->read_only), boolean(tool->destructive),
-                                 boolean(tool->idempotent));
-        buffer_append_text(out, "}");
+static void append_tool(struct buffer *out, const struct tool *tool,
+                        const struct revision *revision, const struct settings *settings) {
+    buffer_append_format(out, "{\"name\":\"%s\"", tool->name);
+    if (revision->titles)
+        buffer_append_format(out, ",\"title\":\"%s\"", tool->title);
+    buffer_append_text(out, ",\"description\":");
+    append_description(out, tool, settings);
+    buffer_append_text(out, ",\"inputSchema\":");
+    append_schema(out, tool, settings);
+    if (revision->annotations)
+        buffer_append_format(out,
+                             ",\"annotations\":{\"title\":\"%s\",\"readOnlyHint\":%s,"
+                             "\"destructiveHint\":%s,\"idempotentHint\":%s,"
+                             "\"openWorldHint\":false}",
+                             tool->title, boolean(tool->read_only), boolean(tool->destructive),
+                             boolean(tool->idempotent));
+    buffer_append_text(out, "}");
+}
+
+/* The index of the first tool behind the one that the cursor names, or TOOL_COUNT + 1. */
+static size_t index_after(const struct server *server, struct json_object *cursor) {
+    const char *text = rpc_plain_string(cursor);
+    const char *last = text ? cursor_open(&server->cursors, text) : NULL;
+    for (size_t i = 0; last && i < TOOL_COUNT; i++)
+        if (strcmp(tools[i]->name, last) == 0)
+            return i + 1;
+    return TOOL_COUNT + 1;
+}
+
+void tools_list(struct server *server, struct request *request, struct json_object *params) {
+    const struct revision *revision = request->modern ? revision_modern : server->revision;
+    struct json_object *cursor = NULL;
+    size_t start = 0, size = (size_t)server->settings->list_page_size;
+    if (params && json_object_object_get_ex(params, "cursor", &cursor))
+        start = index_after(server, cursor);
+    if (start > TOOL_COUNT) {
+        tool_invalid_params(request, "cursor", "Invalid cursor.");
+        return;
     }
-    buffer_append_text(out, "]");
+    size_t end = TOOL_COUNT - start > size ? start + size : TOOL_COUNT;
+    struct buffer *out = request_result(request);
+    request_member(request, "tools");
+    for (size_t i = start; i < end; i++) {
+        buffer_append_text(out, i == start ? "[" : ",");
+        append_tool(out, tools[i], revision, server->settings);
+    }
+    buffer_append_text(out, start == end ? "[]" : "]");
+    if (end > start && end < TOOL_COUNT) {
+        request_member(request, "nextCursor");
+        json_write_string(out, cursor_make(&server->cursors, tools[end - 1]->name));
+    }
+    modern_append_caching(request);
+    request_end(request);
+    server_warm_up(server);
 }
 
 static const struct tool *find(const char *name) {
@@ -118,19 +153,29 @@ static const char *bad_required(const struct tool *tool, struct json_object *arg
     return NULL;
 }
 
+/* How many bytes of a client's word a message repeats; "%.*s" takes an int. */
+static int echo_bytes(const char *text) {
+    return (int)utf8_offset((const unsigned char *)text, strlen(text), ECHO_CHARS);
+}
+
+static bool has_argument(const struct tool *tool, const char *name) {
+    for (size_t i = 0; i < tool->argument_count; i++)
+        if (strcmp(tool->arguments[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 /* Refuses an argument that the tool does not have, with the names of those it has. */
 static bool refuse_unknown(struct request *request, const struct tool *tool,
                            struct json_object *arguments) {
     json_object_object_foreach(arguments, name, value) {
         (void)value;
-        size_t i = 0;
-        while (i < tool->argument_count && strcmp(tool->arguments[i].name, name) != 0)
-            i++;
-        if (i < tool->argument_count)
+        if (!name || has_argument(tool, name))
             continue;
         cleanup_buffer struct buffer message = buffer_make(1024);
-        buffer_append_format(&message, "%s has no argument %.60s; it takes", tool->name, name);
-        for (i = 0; i < tool->argument_count; i++)
+        buffer_append_format(&message, "%s has no argument %.*s; it takes", tool->name,
+                             echo_bytes(name), name);
+        for (size_t i = 0; i < tool->argument_count; i++)
             buffer_append_format(&message, "%s %s", i ? "," : "", tool->arguments[i].name);
         buffer_append_text(&message, tool->argument_count ? "." : " none.");
         buffer_append(&message, "", 1);
@@ -141,11 +186,12 @@ static bool refuse_unknown(struct request *request, const struct tool *tool,
 }
 
 static void unknown_tool(struct request *request, struct json_object *name) {
-    char message[160];
-    snprintf(message, sizeof message, "Unknown tool: %.100s", json_object_get_string(name));
+    char message[4 * ECHO_CHARS + 20];
+    const char *text = json_object_get_string(name);
+    snprintf(message, sizeof message, "Unknown tool: %.*s", echo_bytes(text), text);
     struct buffer *out = request_error_data(request, RPC_INVALID_PARAMS, message);
     buffer_append_text(out, "{\"name\":");
-    json_write_bytes(out, json_object_get_string(name), (size_t)json_object_get_string_len(name));
+    json_write_bytes(out, text, (size_t)json_object_get_string_len(name));
     buffer_append_text(out, "}");
     request_end(request);
 }

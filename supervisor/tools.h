@@ -8,8 +8,8 @@
 struct request;
 struct server;
 
-/* Appends the JSON array of tools as the session's revision knows them. */
-void tools_append_list(struct buffer *out, const struct server *server);
+/* Serves `tools/list`. */
+void tools_list(struct server *server, struct request *request, struct json_object *params);
 
 /* Serves `tools/call`. */
 void tools_call(struct server *server, struct request *request, struct json_object *params);

@@ -34,16 +34,18 @@ static void signal_worker(const struct worker_process *worker, int number) {
 /* Kills every child of this process that no table knows and whose session id, which no worker can
  * change, is LEADER; any when LEADER is 0. */
 static void kill_strays(const struct workers *workers, pid_t leader) {
-    char path[64];
+    char path[64], word[24];
     snprintf(path, sizeof path, "/proc/self/task/%d/children", gettid());
     FILE *children = fopen(path, "re");
-    int pid;
-    while (children && fscanf(children, "%d", &pid) == 1)
+    if (!children)
+        return;
+    while (fscanf(children, "%23s", word) == 1) {
+        pid_t pid = (pid_t)strtol(word, NULL, 10);
         if (pid > 1 && pid != workers->zygote && !workers_find(workers, pid) &&
             (leader == 0 || getsid(pid) == leader))
             kill(pid, SIGKILL);
-    if (children)
-        fclose(children);
+    }
+    fclose(children);
 }
 
 void workers_kill_all(const struct workers *workers) {

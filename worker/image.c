@@ -30,7 +30,7 @@ enum {
     HEAP_SAFETY_BYTES = 4 << 20, /* more heap for the handlers of an exhaustion */
     UNMAP_PASSES = 3,            /* the collector gives memory back only after a few */
     SETTLE_BYTES = 16 << 20,     /* of growth since the last time, before settling pays */
-    SETTLE_PATIENCE_MAX = 64     /* forks between two looks at a large heap */
+    SETTLE_PATIENCE_MAX = 16     /* forks between two looks at a large heap */
 };
 
 /* ECL offers to grow the stack when the hard limit allows it, by a system call that a worker does
@@ -233,7 +233,7 @@ static void give_back_stack(void) {
 }
 
 /* Settling pays when the heap has grown. A large heap that has not may have been dropped since,
- * which only a collection can tell: that is tried again after one call, two, four and so on. */
+ * which only a collection can tell: that is tried again after 1 call, 2, 4, 8 and 16. */
 static bool settling_pays(void) {
     size_t mapped = mapped_heap();
     if (mapped > settled.bytes + settled.bytes / 4 + SETTLE_BYTES)
@@ -245,13 +245,15 @@ void image_settle(void) {
     give_back_stack();
     if (!settling_pays())
         return;
+    /* One collection tells whether there is anything to give back; only then the passes that do. */
     size_t before = mapped_heap();
-    for (size_t i = 0; i < UNMAP_PASSES; i++)
+    GC_gcollect();
+    bool pays = GC_get_free_bytes() > before / 4;
+    for (size_t i = 0; pays && i < UNMAP_PASSES; i++)
         GC_gcollect_and_unmap();
     settled.bytes = mapped_heap();
     settled.forks = 0;
-    bool paid = settled.bytes < before - before / 4;
-    if (paid)
+    if (pays)
         settled.patience = 1;
     else if (settled.patience < SETTLE_PATIENCE_MAX)
         settled.patience *= 2;

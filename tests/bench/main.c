@@ -3,6 +3,7 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/peer.h"
 #include <getopt.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -72,12 +73,13 @@ static void print_report(struct bench *bench, double load_before) {
     version(bench, name);
     uname(&kernel);
     snprintf(text, sizeof text,
-             "%s on %ld processors, %s %s, load %.2f before and %.2f after. Medians; in brackets "
+             "%s on %ld processors, %s %s, load %.2f before and %.2f after%s. Medians; in brackets "
              "the lowest and the highest median of %u rounds, in each of which every figure and "
              "what it is compared with took their turns. Times differ from machine to machine and "
              "from hour to hour; ratios travel better.",
              name, sysconf(_SC_NPROCESSORS_ONLN), kernel.sysname, kernel.release, load_before,
-             load(), bench->rounds);
+             load(), sched_getscheduler(0) == SCHED_OTHER ? "" : ", scheduled ahead of that load",
+             bench->rounds);
     report_print(&bench->report, text);
 }
 

@@ -7,6 +7,7 @@ import { setTimeout } from "node:timers/promises";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js";
+import { keepLines } from "./records.mjs";
 
 export const eclave = process.env.ECLAVE;
 assert.ok(eclave, "ECLAVE names the server's executable");
@@ -107,7 +108,9 @@ export class Connection {
     const deadline = performance.now() + 1000;
     while (family.some(isAlive) && performance.now() < deadline) await setTimeout(10);
     assert.deepEqual(family.filter(isAlive), [], "no process outlives the server");
-    parseOutput(this.transport.output);
+    const received = parseOutput(this.transport.output);
+    const lines = (messages) => messages.map((message) => JSON.stringify(message));
+    keepLines(lines(this.transport.sent), lines(received));
     return end;
   }
 }

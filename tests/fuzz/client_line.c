@@ -202,9 +202,10 @@ static void check_count(const struct oracle *oracle) {
     size_t answers = 0;
     while (lines.length) {
         const char *newline = memchr(lines.bytes, '\n', lines.length);
-        struct text line = {lines.bytes, newline ? (size_t)(newline - lines.bytes) : 0}, method;
+        FUZZ_CHECK(newline, "half a line: %.*s", (int)lines.length, lines.bytes);
+        struct text line = {lines.bytes, (size_t)(newline - lines.bytes)}, method;
         const char *fault = json_fault(line, 512);
-        FUZZ_CHECK(!fault, "%s: %.*s", fault, (int)lines.length, lines.bytes);
+        FUZZ_CHECK(!fault, "%s: %.*s", fault, (int)line.length, line.bytes);
         if (json_kind(line) == VALUE_ARRAY)
             answers += json_count(line);
         else

@@ -104,8 +104,8 @@ static void check_repair(struct span bytes) {
 
 static void check_text(const struct result_message *result) {
     static const char *const sentences[] = {"", "The code ended."};
-    struct text_limits limits = {.shown_chars = 100u + fuzz_byte(&script.input),
-                                 .value_max_chars = 16u + fuzz_byte(&script.input)};
+    struct text_limits limits = {.shown_chars = 100U + fuzz_byte(&script.input),
+                                 .value_max_chars = 16U + fuzz_byte(&script.input)};
     struct evaluation evaluation = {.session = "main"};
     unsigned choice = fuzz_byte(&script.input);
     evaluation.outcome = result->condition.bytes ? OUTCOME_CONDITION : OUTCOME_VALUE;

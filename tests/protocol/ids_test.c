@@ -56,10 +56,12 @@ Test(ids, come_back_to_the_digit_in_errors_too) {
 
 Test(ids, come_back_to_the_digit_from_evaluations_too) {
     struct client *client = client_start_ready(NULL, NULL);
-    for (size_t i = 0; i < COUNT_OF(good_ids); i++)
+    for (size_t i = 0; i < COUNT_OF(good_ids); i++) {
         client_evaluate_send(client, good_ids[i], "1");
-    for (size_t i = 0; i < COUNT_OF(good_ids); i++)
-        expect_raw_id(good_ids[i], client_evaluate_await(client, good_ids[i]).line);
+        struct evaluation evaluation = client_evaluate_await(client, good_ids[i]);
+        cr_assert_str_eq(evaluation.text, "=> 1");
+        expect_raw_id(good_ids[i], evaluation.line);
+    }
     client_finish(client);
 }
 
@@ -155,7 +157,11 @@ Test(ids, of_different_types_are_different) {
 Test(ids, written_with_other_escapes_are_the_same) {
     struct client *client = client_start_ready(NULL, NULL);
     client_evaluate_send(client, "\"a/b\"", ENDLESS);
+    client_evaluate_send(client, "\"\xF0\x9F\x98\x80\"", ENDLESS);
     client_expect_error(client, PING("\"\\u0061\\/b\""), -32600, "\"\\u0061\\/b\"");
+    client_expect_error(client, PING("\"\\ud83d\\ude00\""), -32600, "\"\\ud83d\\ude00\"");
+    client_send_line(client, CANCEL("\"\\ud83d\\uDE00\""));
+    cr_assert_eq(client_evaluate_await(client, "\"\xF0\x9F\x98\x80\"").error_code, -32001);
     client_send_line(client, CANCEL("\"\\u0061\\/\\u0062\""));
     cr_assert_eq(client_evaluate_await(client, "\"a/b\"").error_code, -32001);
     client_finish(client);

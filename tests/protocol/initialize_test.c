@@ -165,12 +165,7 @@ Test(initialize, nothing_is_sent_before_the_answer) {
  * is that there is no such method. Any other error or silence makes some of them give up. */
 Test(initialize, a_probe_with_an_unknown_method_is_refused_and_does_no_harm) {
     struct client *client = client_start(NULL);
-    client_expect_error(client,
-                        REQUEST_WITH("1", "server/discover",
-                                     "{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":"
-                                     "\"2026-07-28\"}}"),
-                        -32601, "1");
-    client_expect_error(client, REQUEST("2", "foo/bar"), -32601, "2");
+    client_expect_error(client, REQUEST("1", "foo/bar"), -32601, "1");
     client_initialize(client, NULL);
     client_finish(client);
 }

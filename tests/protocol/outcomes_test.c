@@ -9,11 +9,12 @@ static void expect_works(struct client *client) {
     cr_assert_str_eq(client_evaluate(client, "(+ 1 2)").text, "=> 3");
 }
 
-/* Evaluates CODE after a definition and wants a tool error TYPE with EXIT_CODE and a message that
- * holds PART; wants the definition lost, which the text must say. */
-static struct evaluation expect_loss(struct client *client, const char *code, const char *type,
-                                     int exit_code, const char *part) {
-    client_evaluate(client, "(defvar *before* 1)");
+static const char rolled_back[] = "The session is as it was before the call.";
+static const char lost[] = "The state of the session is lost; it starts afresh.";
+
+/* Evaluates CODE and wants a tool error TYPE with EXIT_CODE and a message that holds PART. */
+static struct evaluation expect_end(struct client *client, const char *code, const char *type,
+                                    int exit_code, const char *part) {
     struct evaluation evaluation = client_evaluate(client, code);
     char marker[64];
     int length = snprintf(marker, sizeof marker, "[ERROR] %s\n", type);
@@ -23,9 +24,20 @@ static struct evaluation expect_loss(struct client *client, const char *code, co
     cr_assert_eq(evaluation.exit_code, exit_code, "%s", evaluation.line);
     expect_contains(evaluation.text, part);
     expect_contains(evaluation.text, "\n\n[Backtrace]\n");
-    expect_contains(evaluation.text, "The state of the session is lost");
-    cr_assert_str_eq(client_evaluate(client, "(boundp '*before*)").text, "=> NIL");
     return evaluation;
+}
+
+/* The same behind a definition, which must still be there, and in a call that makes another, which
+ * must not; the text must say so. */
+static void expect_rollback(struct client *client, const char *code, const char *type,
+                            int exit_code, const char *part) {
+    char *whole;
+    client_evaluate(client, "(defvar *before* 1)");
+    cr_assert_geq(asprintf(&whole, "(defvar *during* 1) %s", code), 0);
+    expect_contains(expect_end(client, whole, type, exit_code, part).text, rolled_back);
+    free(whole);
+    cr_assert_str_eq(client_evaluate(client, "(list (boundp '*before*) (boundp '*during*))").text,
+                     "=> (T NIL)");
 }
 
 Test(outcomes, a_value_is_a_result_with_exit_code_0_and_keeps_the_changes) {
@@ -67,7 +79,7 @@ Test(outcomes, a_condition_is_a_tool_error_with_exit_code_1_and_keeps_what_came_
     cr_assert_eq(evaluation.exit_code, 1);
     cr_assert_eq(strncmp(evaluation.text, "[ERROR] DIVISION-BY-ZERO\n", 25), 0, "%s",
                  evaluation.text);
-    expect_lacks(evaluation.text, "lost");
+    expect_lacks(evaluation.text, "The session");
     cr_assert_str_eq(client_evaluate(client, "*x*").text, "=> 5");
     client_finish(client);
 }
@@ -129,7 +141,7 @@ Test(outcomes, an_exit_of_the_code_is_a_tool_error_with_its_status) {
         char code[64], part[64];
         snprintf(code, sizeof code, "(ext:quit %d)", statuses[i]);
         snprintf(part, sizeof part, "with status %d", statuses[i]);
-        expect_loss(client, code, "PROCESS-EXIT", statuses[i], part);
+        expect_rollback(client, code, "PROCESS-EXIT", statuses[i], part);
     }
     client_finish(client);
 }
@@ -145,16 +157,16 @@ Test(outcomes, what_was_written_before_an_exit_is_shown) {
 
 Test(outcomes, a_crash_is_a_tool_error_that_names_the_signal) {
     struct client *client = client_start_ready(NULL, NULL);
-    expect_loss(client, CRASH, "WORKER-CRASH", 139, "SIGSEGV");
-    expect_loss(client, FOREIGN "(c \"abort\" :void '())", "WORKER-CRASH", 134, "SIGABRT");
+    expect_rollback(client, CRASH, "WORKER-CRASH", 139, "SIGSEGV");
+    expect_rollback(client, FOREIGN "(c \"abort\" :void '())", "WORKER-CRASH", 134, "SIGABRT");
     client_finish(client);
 }
 
 Test(outcomes, a_forbidden_system_call_is_a_tool_error_that_names_it) {
     struct client *client = client_start_ready(NULL, NULL);
-    expect_loss(client, VIOLATION, "SANDBOX-VIOLATION", 159, "system call kill");
-    expect_loss(client, FOREIGN "(c \"ptrace\" :long '(:long :long :long :long) 0 0 0 0)",
-                "SANDBOX-VIOLATION", 159, "system call ptrace");
+    expect_rollback(client, VIOLATION, "SANDBOX-VIOLATION", 159, "system call kill");
+    expect_rollback(client, FOREIGN "(c \"ptrace\" :long '(:long :long :long :long) 0 0 0 0)",
+                    "SANDBOX-VIOLATION", 159, "system call ptrace");
     client_finish(client);
 }
 
@@ -162,16 +174,31 @@ Test(outcomes, memory_beyond_the_limit_outside_lisp_is_a_tool_error) {
     const char *arguments[] = {"--session-memory-mb", "64", NULL};
     struct client *client =
         client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
-    expect_loss(client, MEMORY_HOG, "MEMORY-LIMIT", 137, "session.memory_mb");
+    expect_rollback(client, MEMORY_HOG, "MEMORY-LIMIT", 137, "session.memory_mb");
     client_finish(client);
 }
 
 Test(outcomes, a_forged_answer_is_a_tool_error_and_an_incident) {
     struct client *client = client_start_ready(NULL, NULL);
-    expect_loss(client, FORGERY, "MALFORMED-OUTPUT", 70, "worker");
+    expect_rollback(client, FORGERY, "MALFORMED-OUTPUT", 70, "worker");
     const char *event = client_await_notification(client, "notifications/message", NULL);
     cr_assert_str_eq(client_string(client, event, "params", "level", NULL), "error");
     cr_assert_str_eq(client_string(client, event, "params", "data", "event", NULL), "malformed");
+    client_finish(client);
+}
+
+/* Without notifications of the kernel there are no forks of a session to go back to. */
+Test(outcomes, where_the_kernel_gives_no_way_back_the_loss_is_told) {
+    const char *arguments[] = {"--degraded", NULL};
+    struct client *client =
+        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    client_evaluate(client, "(defvar *before* 1)");
+    expect_contains(expect_end(client, "(ext:quit 3)", "PROCESS-EXIT", 3, "status 3").text, lost);
+    cr_assert_str_eq(client_evaluate(client, "(boundp '*before*)").text, "=> NIL");
+    expect_contains(
+        expect_end(client, VIOLATION, "SANDBOX-VIOLATION", 159, "forbidden system call").text,
+        lost);
+    expect_works(client);
     client_finish(client);
 }
 
@@ -189,8 +216,8 @@ Test(outcomes, a_time_out_is_an_error_that_tells_what_was_there) {
     cr_assert_str_eq(client_string(client, line, "error", "data", "stderr", NULL), "err");
     cr_assert_str_eq(client_string(client, line, "error", "data", "session", NULL), "main");
     cr_assert_eq(client_integer(client, line, "error", "data", "_meta", "exitCode", NULL), 124);
-    expect_contains(evaluation.text, "The state of the session is lost");
-    cr_assert_str_eq(client_evaluate(client, "(boundp '*before*)").text, "=> NIL");
+    expect_contains(evaluation.text, rolled_back);
+    cr_assert_str_eq(client_evaluate(client, "*before*").text, "=> 1");
     client_finish(client);
 }
 

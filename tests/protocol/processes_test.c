@@ -1,11 +1,26 @@
 /* Killed workers, killed zygotes, killed servers: no hang, no zombie, no orphan, no leak. Signals
  * go only to processes that are the server's descendants just then. */
 #include "tests/support/client.h"
+#include "tests/support/client_sessions.h"
 #include "tests/support/family.h"
+#include "tests/support/footprint.h"
 #include "tests/support/lines.h"
-#include "tests/support/process.h"
 #include <signal.h>
 #include <stdio.h>
+
+/* The processes of a session that has served a call, where no earlier states are kept: its head and
+ * the checkpoint of the present state; and the spare. */
+enum { WORKERS = 3, PIDS_MAX = 16 };
+
+static void end_process(pid_t pid, int signal) {
+    cr_assert_gt(pid, 1);
+    kill(pid, signal);
+}
+
+static struct client *start(void) {
+    const char *arguments[] = {"--session-history", "0", NULL};
+    return client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+}
 
 static void expect_works(struct client *client) {
     cr_assert_str_eq(client_evaluate(client, "(+ 1 2)").text, "=> 3");
@@ -14,9 +29,7 @@ static void expect_works(struct client *client) {
 /* Ends the worker of a running call by SIGNAL and returns how the call ended. */
 static struct evaluation kill_running(struct client *client, int signal) {
     client_evaluate_send(client, "\"killed\"", ENDLESS);
-    pid_t worker = client_busy_worker(client);
-    cr_assert_gt(worker, 1);
-    kill(worker, signal);
+    end_process(client_busy_worker(client), signal);
     return client_evaluate_await(client, "\"killed\"");
 }
 
@@ -47,7 +60,7 @@ Test(processes, a_worker_ended_by_any_other_signal_is_a_crash_that_names_it) {
         cr_assert_eq(evaluation.exit_code, rows[i].exit_code, "%s", evaluation.line);
         expect_contains(evaluation.text, "[ERROR] WORKER-CRASH\n");
         expect_contains(evaluation.text, rows[i].name);
-        expect_contains(evaluation.text, "state of the session is lost");
+        expect_contains(evaluation.text, "The session is as it was before the call.");
         expect_works(client);
     }
     client_finish(client);
@@ -56,21 +69,31 @@ Test(processes, a_worker_ended_by_any_other_signal_is_a_crash_that_names_it) {
 Test(processes, a_worker_that_is_stopped_runs_into_its_time_limit) {
     struct client *client = client_start_ready(NULL, NULL);
     client_send_line(client, CALL("1", "{\"code\":\"(loop)\",\"timeout\":1}"));
-    kill(client_busy_worker(client), SIGSTOP);
+    end_process(client_busy_worker(client), SIGSTOP);
     cr_assert_eq(client_evaluate_await(client, "1").error_code, -32004);
     expect_works(client);
     client_finish(client);
 }
 
-Test(processes, a_worker_killed_between_calls_is_told_with_the_next_answer_once) {
-    struct client *client = client_start_ready(NULL, NULL);
+/* Kills everything under the server, or everything but the zygote, at one moment in its eyes: while
+ * it stands still, so that it cannot save one process by another. */
+static void kill_all(struct client *client, bool zygote_too) {
+    pid_t pids[PIDS_MAX + 1];
+    size_t count = family_workers(client, WORKERS, pids, PIDS_MAX);
+    if (zygote_too)
+        pids[count++] = family_zygote(client, WORKERS);
+    client_kill(client, SIGSTOP);
+    for (size_t i = 0; i < count; i++)
+        end_process(pids[i], SIGKILL);
+    client_kill(client, SIGCONT);
+    for (size_t i = 0; i < count; i++)
+        family_await_gone(client, pids[i]);
+}
+
+Test(processes, when_all_workers_are_killed_between_calls_the_next_answer_tells_it_once) {
+    struct client *client = start();
     client_evaluate(client, "(defvar *x* 5)");
-    pid_t workers[8];
-    cr_assert_eq(family_workers(client, 2, workers, 8), 2);
-    for (int i = 0; i < 2; i++)
-        kill(workers[i], SIGKILL);
-    for (int i = 0; i < 2; i++)
-        family_await_gone(client, workers[i]);
+    kill_all(client, false);
     struct evaluation evaluation = client_evaluate(client, "(boundp '*x*)");
     cr_assert_not(evaluation.is_error);
     expect_contains(evaluation.text, "SESSION-LOST: ");
@@ -79,65 +102,58 @@ Test(processes, a_worker_killed_between_calls_is_told_with_the_next_answer_once)
     client_finish(client);
 }
 
-Test(processes, a_killed_zygote_is_replaced_and_the_session_goes_on) {
-    struct client *client = client_start_ready(NULL, NULL);
+Test(processes, a_killed_zygote_is_replaced_and_old_and_new_sessions_work) {
+    struct client *client = start();
     client_evaluate(client, "(defvar *x* 5)");
-    pid_t zygote = family_zygote(client, 2);
-    kill(zygote, SIGKILL);
+    pid_t zygote = family_zygote(client, WORKERS);
+    end_process(zygote, SIGKILL);
     family_await_gone(client, zygote);
     cr_assert_str_eq(client_evaluate(client, "*x*").text, "=> 5");
     cr_assert_eq(client_evaluate(client, "(ext:quit 3)").exit_code, 3);
-    expect_works(client);
+    for (int i = 0; i < 3; i++)
+        client_session_expect(client, client_session_open(client), "(+ 1 2)", "=> 3");
+    cr_assert_str_eq(client_evaluate(client, "*x*").text, "=> 5");
     client_finish(client);
 }
 
 Test(processes, when_everything_is_killed_the_next_call_works) {
-    struct client *client = client_start_ready(NULL, NULL);
-    for (int round = 0; round < 3; round++) {
-        expect_works(client);
-        pid_t pids[8], zygote = family_zygote(client, 2);
-        size_t count = family_workers(client, 2, pids, 8);
-        kill(zygote, SIGKILL);
-        for (size_t i = 0; i < count; i++)
-            kill(pids[i], SIGKILL);
-        /* The call may still have reached one of the dying; answered it is in any case. */
-        client_evaluate(client, "1");
-        family_await_gone(client, zygote);
-        for (size_t i = 0; i < count; i++)
-            family_await_gone(client, pids[i]);
-    }
+    struct client *client = start();
     expect_works(client);
+    for (int round = 0; round < 3; round++) {
+        kill_all(client, true);
+        expect_contains(client_evaluate(client, "(+ 1 2)").text, "=> 3");
+        expect_works(client);
+    }
     client_finish(client);
 }
 
-Test(processes, a_zygote_killed_while_a_call_waits_for_a_worker_does_not_lose_the_call) {
-    struct client *client = client_start_ready(NULL, NULL);
+Test(processes, a_zygote_killed_while_it_boots_does_not_lose_the_calls_that_wait_for_it) {
     for (int round = 0; round < 5; round++) {
-        expect_works(client);
-        pid_t zygote = family_zygote(client, 2);
-        client_evaluate_send(client, "1", "(ext:quit 1)");
-        client_evaluate_send(client, "2", "(ext:quit 2)");
-        client_evaluate_send(client, "3", "(* 6 7)");
+        struct client *client = start();
+        for (int i = 1; i <= 3; i++)
+            client_send_format(client, EVALUATE("%d", "(* 6 7)"), i);
         client_flush(client);
-        kill(zygote, SIGKILL);
-        cr_assert_eq(client_evaluate_await(client, "1").exit_code, 1);
-        cr_assert_eq(client_evaluate_await(client, "2").exit_code, 2);
+        pid_t booting = family_zygote_now(client);
+        if (booting)
+            end_process(booting, SIGKILL);
+        cr_assert_str_eq(client_evaluate_await(client, "1").text, "=> 42");
+        cr_assert_str_eq(client_evaluate_await(client, "2").text, "=> 42");
         cr_assert_str_eq(client_evaluate_await(client, "3").text, "=> 42");
+        client_finish(client);
     }
-    client_finish(client);
 }
 
 Test(processes, a_killed_server_leaves_nobody_behind) {
-    struct client *client = client_start_ready(NULL, NULL);
+    struct client *client = start();
     expect_works(client);
-    family_zygote(client, 2);
+    family_zygote(client, WORKERS);
     client_kill(client, SIGKILL);
     family_expect_end(client, 128 + SIGKILL);
 }
 
 Test(processes, a_server_killed_while_it_boots_leaves_nobody_behind) {
     for (int i = 0; i < 10; i++) {
-        struct client *client = client_start_ready(NULL, NULL);
+        struct client *client = start();
         client_evaluate_send(client, "1", ENDLESS);
         for (int pings = 0; pings < i * 20; pings++)
             client_ping(client);
@@ -149,16 +165,16 @@ Test(processes, a_server_killed_while_it_boots_leaves_nobody_behind) {
 }
 
 Test(processes, an_idle_server_does_not_spin) {
-    struct client *client = client_start_ready(NULL, NULL);
+    struct client *client = start();
     expect_works(client);
-    family_zygote(client, 2);
+    family_zygote(client, WORKERS);
     family_expect_idle(client);
     client_evaluate_send(client, "1", ENDLESS);
     client_busy_worker(client);
     family_expect_idle(client);
     client_send_line(client, CANCEL("1"));
     client_evaluate_await(client, "1");
-    family_zygote(client, 1); /* the spare; the session takes one with its next call */
+    family_zygote(client, WORKERS);
     family_expect_idle(client);
     client_finish(client);
 }
@@ -205,23 +221,20 @@ static void fail_once(struct client *client, int kind) {
 }
 
 Test(processes, two_hundred_failures_leave_no_zombie_and_no_descriptor) {
-    enum { FAILURES = 200, SLACK = 3 };
+    enum { FAILURES = 200 };
     /* A low limit makes a leak fatal even where nobody may look into the server. */
-    const char *arguments[] = {"-c", "ulimit -n 48; exec \"$1\" --output-max-bytes 100000", "sh",
-                               ECLAVE_BINARY, NULL};
+    const char *arguments[] = {
+        "-c", "ulimit -n 64; exec \"$1\" --output-max-bytes 100000 --session-history 0", "sh",
+        ECLAVE_BINARY, NULL};
     struct client *client = client_start(
         &(struct client_options){.program = "/bin/sh", .arguments = arguments, .watchdog_s = 120});
     client_initialize(client, NULL);
     expect_works(client);
-    family_zygote(client, 2);
-    int before = process_descriptors(client_pid(client));
+    int before = footprint_descriptors(client, WORKERS);
     for (int i = 0; i < FAILURES; i++)
         fail_once(client, i);
     expect_works(client);
-    family_zygote(client, 2);
-    int after = process_descriptors(client_pid(client));
-    cr_assert_leq(after, before + SLACK, "%d descriptors have become %d", before, after);
-    family_await_no_zombies(client);
+    footprint_expect_descriptors(client, WORKERS, before);
     cr_assert_eq(family_zombies(client), 0);
     client_finish(client);
 }

@@ -170,10 +170,10 @@ Test(startup, the_flag_is_stronger_than_the_environment_and_that_than_the_file) 
     const char *file_only[] = {variable, NULL};
     const char *file_and_environment[] = {variable, "ECLAVE_CALL_TIMEOUT_S=12", NULL};
     const char *flags[] = {"--call-timeout-s", "11", NULL};
-    expect_description(NULL, file_only, "Limits: 13 s per call");
+    expect_description(NULL, file_only, "Limits: 13 s a call");
     expect_description(NULL, file_only, "(at most 130 s)");
-    expect_description(NULL, file_and_environment, "Limits: 12 s per call");
-    expect_description(flags, file_and_environment, "Limits: 11 s per call");
+    expect_description(NULL, file_and_environment, "Limits: 12 s a call");
+    expect_description(flags, file_and_environment, "Limits: 11 s a call");
     remove_file(path);
 }
 

@@ -253,15 +253,24 @@
                (when (eql second 0) (rest-in-sleep)) ; must not be
                (serve-lies +channel+ (format nil "~a and ~d" (if (> first 1) "one" first) second)))))))
 
+(defun speaks-for-its-origin (number)
+  "The fork answers on the channel of its origin, before it announces itself."
+  (answer number "forged")
+  (fork-channel)
+  (if (eql (clone) 0)
+      (answer number "mine")
+      (serve-lies +channel+ "lie"))
+  (rest-in-sleep))
+
 (defun both-go-on (number)
-  "The checkpoint and its origin both answer on the channel of the origin."
+  "The same, after it has announced itself."
   (answer number "forged")
   (let ((channel (fork-channel)))
-    (when (eql (clone) 0)
-      (send-octets channel (frame :ready))
-      (loop repeat 1000 do (answer number "mine") (sleep 0.01))
-      (rest-in-sleep))
-    (serve-lies +channel+ "lie")))
+    (cond ((eql (clone) 0)
+           (send-octets channel (frame :ready))
+           (answer number "mine")
+           (rest-in-sleep))
+          (t (serve-lies +channel+ "lie")))))
 
 (defun checkpoint-lies (number)
   "All in good order, but the checkpoint answers by itself, and so does its origin."
@@ -294,11 +303,15 @@
   (rest-in-sleep))
 
 (defun closes-while-it-forks (number)
+  "The fork is made in good order, and does not hold its origin's channel open."
   (answer number "forged")
   (let ((channel (fork-channel)))
-    (if (eql (clone) 0)
-        (progn (send-octets channel (frame :ready)) (serve-lies channel "lie of the checkpoint"))
-        (closes-its-channel))
+    (cond ((eql (clone) 0)
+           (call :dup2 channel +channel+)
+           (call :close channel)
+           (send-octets +channel+ (frame :ready))
+           (serve-lies +channel+ "lie of the checkpoint"))
+          (t (closes-its-channel)))
     (rest-in-sleep)))
 
 (defun forbidden-while-it-forks (number)

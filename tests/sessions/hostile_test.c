@@ -175,12 +175,10 @@ Test(hostile, a_worker_cannot_kill_its_checkpoint) {
     pid_t before[8], after[8], checkpoint = 0;
     /* The victim made two calls: it has a head and two checkpoints beside those of the witness. */
     size_t all = (size_t)2 * SIEGE_SESSION_WORKERS + 1;
-    client_session_settle(siege.client, siege.victim);
-    siege.calls++;
+    siege_settle(&siege, siege.victim);
     cr_assert_eq(family_workers(siege.client, all, before, 8), all);
     siege_evaluate(&siege, siege.victim, "1", 0);
-    client_session_settle(siege.client, siege.victim);
-    siege.calls++;
+    siege_settle(&siege, siege.victim);
     family_await_no_zombies(siege.client);
     cr_assert_eq(family_workers(siege.client, all, after, 8), all);
     for (size_t i = 0; i < all; i++) {

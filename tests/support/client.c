@@ -45,6 +45,7 @@ static void note(struct client *client, const char *arrow, const void *bytes, si
         buffer_consume(transcript, CLIENT_TRANSCRIPT_MAX / 2);
     buffer_append_text(transcript, arrow);
     buffer_append(transcript, bytes, shown);
+    // cppcheck-suppress knownConditionTrueFalse ; it takes the ?: above for its first branch
     if (shown < length)
         buffer_append_format(transcript, " [%zu bytes more]", length - shown);
     buffer_append_text(transcript, "\n");
@@ -222,6 +223,7 @@ void client_send(struct client *client, const void *bytes, size_t length) {
     note(client, "> ", bytes, length);
     if (client->in < 0)
         return;
+    client_record_sent(client, bytes, length);
     if (!buffer_append(&client->to_server, bytes, length))
         abort();
     client_pump(client, 0);
@@ -232,6 +234,8 @@ void client_send_line(struct client *client, const char *line) {
     note(client, "> ", line, length);
     if (client->in < 0)
         return;
+    client_record_sent(client, line, length);
+    client_record_sent(client, "\n", 1);
     if (!buffer_append(&client->to_server, line, length) ||
         !buffer_append(&client->to_server, "\n", 1))
         abort();

@@ -8,6 +8,7 @@
 #include "tests/support/client.h"
 #include "tests/support/wire.h"
 #include <stdint.h>
+#include <stdio.h>
 
 enum {
     CLIENT_TRANSCRIPT_MAX = 32 << 10, /* bytes of what was said that a failure shows */
@@ -32,6 +33,8 @@ struct client {
     bool socket, batches, collect, paused, close_in;
     uint64_t watchdog_ms;
     struct buffer to_server, from_server, from_error, transcript;
+    FILE *record; /* NULL: nothing is recorded */
+    bool record_in_line;
     size_t scanned; /* bytes of from_server without a newline */
     struct line *lines;
     size_t line_count, line_capacity, first_unread;
@@ -53,6 +56,11 @@ bool client_wait_until(struct client *client, bool (*done)(struct client *client
 
 /* Takes the exit status if the server has ended. */
 void client_reap(struct client *client);
+
+/* client_record.c: what passes over the wire goes to a file. */
+void client_record_open(struct client *client);
+void client_record_sent(struct client *client, const void *bytes, size_t length);
+void client_record_close(struct client *client); /* after the last line was received */
 
 /* Closes stdin now, whatever was still to be sent. */
 void client_end_stdin(struct client *client);

@@ -65,7 +65,7 @@ static struct wires make_wires(const struct client_options *options) {
 }
 
 static void set_environment(const char *const *environment) {
-    static const char *const of_the_tests[] = {"ECLAVE_SEED", "ECLAVE_THOROUGH",
+    static const char *const of_the_tests[] = {"ECLAVE_RECORD", "ECLAVE_SEED", "ECLAVE_THOROUGH",
                                                "ECLAVE_WATCHDOG_S"};
     for (size_t i = 0; i < sizeof of_the_tests / sizeof of_the_tests[0]; i++)
         unsetenv(of_the_tests[i]); /* they are no settings of the server */
@@ -150,6 +150,8 @@ struct client *client_start(const struct client_options *options) {
                               .from_error = buffer_make(BYTES_MAX),
                               .transcript = buffer_make((size_t)4 * CLIENT_TRANSCRIPT_MAX)};
     live_clients = client;
+    if (!options->program)
+        client_record_open(client);
     if (client->in >= 0)
         fcntl(client->in, F_SETFL, O_NONBLOCK);
     fcntl(client->out, F_SETFL, O_NONBLOCK);
@@ -193,6 +195,7 @@ void client_free(struct client *client) {
         while (waitpid(pids[i], NULL, 0) < 0 && errno == EINTR)
             ;
     unlink_client(client);
+    client_record_close(client);
     if (client->in >= 0 && client->in != client->out)
         close(client->in);
     if (client->out >= 0)

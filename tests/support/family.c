@@ -4,15 +4,22 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { FAMILY_MAX = 64, TICK_MS = 10, WATCHDOG_TICKS = 60 * 1000 / TICK_MS };
+enum { FAMILY_MAX = 64, TICK_MS = 10, WATCHDOG_S = 60 };
 
 static void wait_ms(long milliseconds) {
     const struct timespec pause = {.tv_sec = milliseconds / 1000,
                                    .tv_nsec = milliseconds % 1000 * 1000000};
     nanosleep(&pause, NULL);
+}
+
+static time_t now_s(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
 }
 
 /* The processes under the server, the unconfined ones first. */
@@ -37,12 +44,24 @@ static struct family look(struct client *client) {
     return family;
 }
 
+static bool same_family(const struct family *one, const struct family *other) {
+    return one->zygote_count == other->zygote_count && one->worker_count == other->worker_count &&
+           memcmp(one->zygotes, other->zygotes, one->zygote_count * sizeof(pid_t)) == 0 &&
+           memcmp(one->workers, other->workers, one->worker_count * sizeof(pid_t)) == 0;
+}
+
+/* The state must last over several looks: the right number of processes may also be there for a
+ * moment while some come and others go. */
 static struct family settled(struct client *client, size_t workers) {
+    enum { LOOKS = 6 };
     struct family family = {.zygote_count = 0};
-    for (int ticks = 0; ticks < WATCHDOG_TICKS; ticks++) {
+    int same = 0;
+    for (time_t end = now_s() + WATCHDOG_S; now_s() < end;) {
         client_stderr(client); /* moves bytes meanwhile */
-        family = look(client);
-        if (family.zygote_count == 1 && family.worker_count == workers)
+        struct family now = look(client);
+        same = same_family(&now, &family) ? same + 1 : 0;
+        family = now;
+        if (same >= LOOKS && family.zygote_count == 1 && family.worker_count == workers)
             return family;
         wait_ms(TICK_MS);
     }
@@ -53,6 +72,11 @@ static struct family settled(struct client *client, size_t workers) {
 
 pid_t family_zygote(struct client *client, size_t workers) {
     return settled(client, workers).zygotes[0];
+}
+
+pid_t family_zygote_now(struct client *client) {
+    struct family family = look(client);
+    return family.zygote_count ? family.zygotes[0] : 0;
 }
 
 size_t family_workers(struct client *client, size_t workers, pid_t *pids, size_t maximum) {
@@ -84,7 +108,7 @@ size_t family_zombies(struct client *client) {
 /* Waits until GONE says so. */
 static void await(struct client *client, bool (*gone)(struct client *client, pid_t pid), pid_t pid,
                   const char *what) {
-    for (int ticks = 0; ticks < WATCHDOG_TICKS; ticks++) {
+    for (time_t end = now_s() + WATCHDOG_S; now_s() < end;) {
         client_stderr(client);
         if (gone(client, pid))
             return;

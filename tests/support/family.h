@@ -6,11 +6,16 @@
 
 #include "tests/support/client.h"
 
-/* The zygote, when it and one worker beside those that hold sessions (WORKERS in all) are up and
- * nothing is being started. Waits for that state. */
+/* The zygote, when it is up and there are WORKERS confined processes: the heads and checkpoints of
+ * the sessions, and the spare. Waits for that state. */
 pid_t family_zygote(struct client *client, size_t workers);
 
-/* The same state; the confined processes into PIDS, at most MAXIMUM. Returns how many. */
+/* An unconfined process under the server just now: the zygote, booting or up. 0 when there is none.
+ */
+pid_t family_zygote_now(struct client *client);
+
+/* The state of family_zygote; the confined processes into PIDS, at most MAXIMUM. Returns how many.
+ */
 size_t family_workers(struct client *client, size_t workers, pid_t *pids, size_t maximum);
 
 /* Waits until PID, a descendant just named, is gone from below the server, zombie and all. */

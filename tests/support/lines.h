@@ -50,8 +50,14 @@
     FOREIGN "(c \"write\" :long '(:int :cstring :unsigned-long) 3 \"garbage garbage garbage\" 23)"
 
 #define expect_contains(text, part)                                                                \
-    cr_assert(strstr((text), (part)), "\"%s\" is not in: %s", (part), (text))
+    do {                                                                                           \
+        const char *text_ = (text), *part_ = (part);                                               \
+        cr_assert(strstr(text_, part_), "\"%s\" is not in: %s", part_, text_);                     \
+    } while (0)
 #define expect_lacks(text, part)                                                                   \
-    cr_assert(!strstr((text), (part)), "\"%s\" is in: %s", (part), (text))
+    do {                                                                                           \
+        const char *text_ = (text), *part_ = (part);                                               \
+        cr_assert(!strstr(text_, part_), "\"%s\" is in: %s", part_, text_);                        \
+    } while (0)
 
 #endif

@@ -349,17 +349,18 @@ static void on_request(struct oracle *oracle, const struct incoming *incoming) {
     }
     bool initialize = strcmp(method->name, "initialize") == 0;
     bool exit_early = strcmp(method->name, "exit") == 0 && oracle->phase != PHASE_SHUTDOWN;
-    if (oracle->phase == PHASE_SHUTDOWN && initialize && incoming->batch)
-        add_open(oracle, incoming); /* two reasons to refuse; the order is not laid down */
+    /* Two reasons to refuse; the order is not laid down. */
+    bool torn = (oracle->phase == PHASE_SHUTDOWN && initialize && incoming->batch) ||
+                ((exit_early || (initialize && oracle->phase == PHASE_READY)) &&
+                 !params_are_fine(incoming));
+    if (torn)
+        add_open(oracle, incoming);
     else if (oracle->phase == PHASE_FRESH && !method->before_initialize)
         add_error(oracle, NOT_INITIALIZED, incoming);
     else if (oracle->phase == PHASE_SHUTDOWN && !method->after_shutdown)
         add_error(oracle, SHUTTING_DOWN, incoming);
     else if (oracle->minimal && !method->in_minimal_mode)
         add_error(oracle, METHOD_NOT_FOUND, incoming);
-    else if ((exit_early || (initialize && oracle->phase == PHASE_READY)) &&
-             !params_are_fine(incoming))
-        add_open(oracle, incoming); /* likewise */
     else if (exit_early)
         add_error(oracle, EXIT_TOO_EARLY, incoming);
     else if (initialize && (oracle->phase == PHASE_READY || incoming->batch))

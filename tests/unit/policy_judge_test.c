@@ -14,21 +14,51 @@
 #include <sys/syscall.h>
 
 /* The calls with an ALLOW row of any kind, in the order of the alphabet. */
-static const char *const allowed[] = {
-    "brk",          "clock_getres", "clock_gettime",   "clock_nanosleep",
-    "close",        "exit",         "exit_group",      "futex",
-    "dup2",         "dup3",         "getcwd",       "getegid",      "geteuid",         "getgid",
-    "getpid",       "getppid",      "getrandom",       "getrusage",
-    "gettid",       "gettimeofday", "getuid",          "madvise",
-    "mmap",         "mprotect",     "mremap",          "munmap",
-    "nanosleep",    "prctl",        "prlimit64",       "pselect6",
-    "read",         "recvmsg",      "restart_syscall", "rt_sigprocmask",
-    "rt_sigreturn", "sched_yield",  "select",          "tgkill",
-    "time",         "write",        "writev"};
+static const char *const allowed[] = {"brk",
+                                      "clock_getres",
+                                      "clock_gettime",
+                                      "clock_nanosleep",
+                                      "close",
+                                      "exit",
+                                      "exit_group",
+                                      "futex",
+                                      "dup2",
+                                      "dup3",
+                                      "getcwd",
+                                      "getegid",
+                                      "geteuid",
+                                      "getgid",
+                                      "getpid",
+                                      "getppid",
+                                      "getrandom",
+                                      "getrusage",
+                                      "gettid",
+                                      "gettimeofday",
+                                      "getuid",
+                                      "madvise",
+                                      "mmap",
+                                      "mprotect",
+                                      "mremap",
+                                      "munmap",
+                                      "nanosleep",
+                                      "prctl",
+                                      "prlimit64",
+                                      "pselect6",
+                                      "read",
+                                      "recvmsg",
+                                      "restart_syscall",
+                                      "rt_sigprocmask",
+                                      "rt_sigreturn",
+                                      "sched_yield",
+                                      "select",
+                                      "tgkill",
+                                      "time",
+                                      "write",
+                                      "writev"};
 
 /* Of those, the ones that depend on their arguments. */
-static const char *const ruled[] = {"dup2", "dup3", "futex",  "madvise", "mmap",      "mprotect",
-                                    "mremap", "prctl",   "prlimit64", "tgkill"};
+static const char *const ruled[] = {"dup2",     "dup3",   "futex", "madvise",   "mmap",
+                                    "mprotect", "mremap", "prctl", "prlimit64", "tgkill"};
 
 /* What is allowed for setting up only, wholly or in part. */
 static const char *const setup[] = {"prctl", "seccomp", "sendmsg"};

@@ -1,0 +1,4 @@
+# cmake -D ECLAVE=… -D VERSION=… -D IN=… -D OUT=… -P manual.cmake
+execute_process(COMMAND ${ECLAVE} --manual-options OUTPUT_VARIABLE OPTIONS
+                OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+configure_file(${IN} ${OUT} @ONLY)

@@ -1,0 +1,62 @@
+// The session that the README shows, led by the official SDK's client: `node demo.mjs` prints it,
+// and demo.test.mjs holds the README to it.
+import { pathToFileURL } from "node:url";
+import { Connection, textOf } from "./server.mjs";
+
+// What is shown is what is sent: a line of Lisp is a call of evaluate-lisp, a line that begins with
+// a tool's name a call of that tool. NAME = before a line keeps the session that it opens.
+const steps = [
+  ["(defvar *stock* (list :apples 3 :pears 5))"],
+  ["(defun total () (loop for (nil n) on *stock* by #'cddr sum n))"],
+  ["(total)"],
+  ["(progn (princ \"selling\") (decf (getf *stock* :pears)) (total))"],
+  ["(getf *stock* (first :plums))"],
+  ["(progn (setf *stock* nil) (loop))", { timeout: 1 }],
+  ["(progn (setf *stock* nil) (ext:quit 3))"],
+  ["(open \"/etc/passwd\")"],
+  ["(si:call-cfun (si:find-foreign-symbol \"kill\" :default :pointer-void 0) :int '(:int :int) '(1 9))"],
+  ["*stock*"],
+  ["branch = open-session", { from: "main" }],
+  ["(setf (getf *stock* :plums) 100)", { session: "branch" }],
+  ["(total)", { session: "branch" }],
+  ["(total)"],
+  ["rollback-session", { steps: 5 }],
+  ["(total)"],
+];
+
+const handle = /s-[0-9a-f]{32}/g;
+
+function shownArguments(more) {
+  const parts = Object.entries(more).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
+  return parts.length ? `   { ${parts.join(", ")} }` : "";
+}
+
+async function call(client, name, more) {
+  try {
+    const result = await client.callTool({ name, arguments: more });
+    return { text: textOf(result), session: result._meta?.session };
+  } catch (error) {
+    return { text: error.message.replace(/^MCP error (-\d+): /, "error $1: ") };
+  }
+}
+
+export async function demo() {
+  const server = await Connection.open("--log-level", "emergency");
+  const named = {};
+  const lines = [];
+  for (const [shown, more = {}] of steps) {
+    const [, keep, line] = /^(?:(\w+) = )?(.*)$/s.exec(shown);
+    const sent = { ...more };
+    if (named[sent.session]) sent.session = named[sent.session];
+    const isTool = /^[a-z]+-session/.test(line);
+    const { text, session } = isTool
+      ? await call(server.client, line, sent)
+      : await call(server.client, "evaluate-lisp", { code: line, ...sent });
+    if (keep) named[keep] = session;
+    lines.push(`> ${shown}${shownArguments(more)}`, text.replace(handle, "s-…").trimEnd(), "");
+  }
+  await server.close();
+  return lines.join("\n").trimEnd();
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) console.log(await demo());

@@ -1,0 +1,41 @@
+// Directories for record.mjs, and what is in them. Everything recorded also goes where the check of
+// every line against the official schemas looks for it.
+import assert from "node:assert/strict";
+import { copyFileSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const kept = process.env.ECLAVE_RECORD;
+let count = 0;
+
+function nameToKeep() {
+  return join(kept, `client-${process.pid}-${count++}`);
+}
+
+export function makeRecords() {
+  return mkdtempSync(join(tmpdir(), "eclave-records-"));
+}
+
+// Keeps one conversation, its lines as arrays, for that check.
+export function keepLines(sent, received) {
+  if (!kept) return;
+  const lines = [...sent.map((line) => `> ${line}`), ...received.map((line) => `< ${line}`)];
+  writeFileSync(nameToKeep(), lines.join("\n") + "\n");
+}
+
+// What each server in DIRECTORY was told and said, as messages, in the order in which they started;
+// every line is JSON. Empties the directory.
+export function takeRecords(directory) {
+  const files = readdirSync(directory).sort((one, other) => Number(one) - Number(other));
+  return files.map((name) => {
+    const file = join(directory, name);
+    const text = readFileSync(file, "utf8");
+    if (kept) copyFileSync(file, nameToKeep());
+    rmSync(file);
+    assert.ok(text.endsWith("\n"), "the last line is complete");
+    const lines = text.split("\n").slice(0, -1);
+    const having = (mark) =>
+      lines.filter((line) => line.startsWith(mark)).map((line) => JSON.parse(line.slice(2)));
+    return { sent: having("> "), received: having("< ") };
+  });
+}

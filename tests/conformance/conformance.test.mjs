@@ -1,0 +1,50 @@
+// The official conformance suite against the server, one requirement set after another. What is
+// expected to fail stands in expected/, entry by entry; an entry that passes fails the run, and so
+// does whatever the bridge says no server may do.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { test } from "node:test";
+import { startBridge } from "./bridge.mjs";
+
+const eclave = process.env.ECLAVE;
+assert.ok(eclave, "ECLAVE names the server's executable");
+
+const suite = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
+
+// The suite's client only ever asks for the newest handshake, so the bridge asks for the older ones.
+const sets = {
+  "2026-07-28": { options: ["--requirements", "2026-07-28"] },
+  "2025-11-25": { options: ["--requirements", "2025-11-25"] },
+  "2025-06-18": { options: allOf("2025-06-18"), revision: "2025-06-18" },
+  "2025-03-26": { options: allOf("2025-03-26"), revision: "2025-03-26" },
+};
+
+function allOf(revision) {
+  return ["--suite", "all", "--spec-version", revision];
+}
+
+// Runs the suite; resolves to its status and all that it printed.
+function runSuite(...options) {
+  return new Promise((resolve) => {
+    const run = spawn(process.execPath, [suite, "server", ...options], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let output = "";
+    for (const stream of [run.stdout, run.stderr])
+      stream.setEncoding("utf8").on("data", (part) => (output += part));
+    run.on("close", (status) => resolve({ status, output }));
+  });
+}
+
+for (const [name, { options, revision }] of Object.entries(sets))
+  test(`requirements of ${name}`, async (context) => {
+    const bridge = await startBridge([eclave], revision);
+    const run = await runSuite("--url", bridge.url, ...options, "--expected-failures", `expected/${name}.yml`);
+    const ends = await bridge.close();
+    const summary = run.output.slice(run.output.indexOf("=== SUMMARY ==="));
+    for (const line of summary.split("\n")) context.diagnostic(line);
+    assert.equal(run.status, 0, run.output);
+    assert.deepEqual(bridge.faults, []);
+    assert.ok(ends.length > 0);
+    for (const end of ends) assert.deepEqual(end, { status: 0, signal: null });
+  });

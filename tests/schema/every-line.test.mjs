@@ -1,0 +1,24 @@
+// Every line that the server under test wrote in any test of this run, as the tests' clients have
+// kept it in the directory ECLAVE_RECORD, against the official schemas. Runs after all of them.
+import assert from "node:assert/strict";
+import { readFileSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { faultsIn, readTraffic } from "./traffic.mjs";
+
+const directory = process.env.ECLAVE_RECORD;
+assert.ok(directory, "ECLAVE_RECORD names the directory of what was recorded");
+
+test("every line is of its revision", (context) => {
+  const faults = [];
+  let lines = 0;
+  const files = readdirSync(directory);
+  for (const file of files) {
+    const { sent, received } = readTraffic(readFileSync(join(directory, file), "utf8"));
+    lines += received.length;
+    for (const fault of faultsIn(sent, received)) faults.push(`${file}: ${fault}`);
+  }
+  context.diagnostic(`${lines} lines of ${files.length} servers`);
+  assert.deepEqual(faults.slice(0, 20), []);
+  rmSync(directory, { recursive: true });
+});

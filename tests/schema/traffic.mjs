@@ -1,0 +1,165 @@
+// Holds what a server wrote on one pipe against the schema of the revision that each line belongs to.
+// The order of lines does not matter here; whether answers come once and in time is for others. It
+// must never pass a line that it cannot place.
+import { modernRevision, newestHandshake, schemas } from "./schemas.mjs";
+
+const keyVersion = "io.modelcontextprotocol/protocolVersion";
+
+// The results of MCP's methods. Those that are not MCP's own answer `{}`.
+const results = {
+  initialize: "InitializeResult",
+  "server/discover": "DiscoverResult",
+  "subscriptions/listen": "SubscriptionsListenResult",
+  "tools/list": "ListToolsResult",
+  "tools/call": "CallToolResult",
+  "prompts/list": "ListPromptsResult",
+  "prompts/get": "GetPromptResult",
+  "resources/list": "ListResourcesResult",
+  "resources/templates/list": "ListResourceTemplatesResult",
+  "resources/read": "ReadResourceResult",
+  "completion/complete": "CompleteResult",
+};
+
+// The errors that a schema describes by their code.
+const errors = {
+  [-32022]: "UnsupportedProtocolVersionError",
+  [-32021]: "MissingRequiredClientCapabilityError",
+};
+
+function parse(line) {
+  try {
+    return JSON.parse(line.replace(/^\uFEFF/, ""));
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value) {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function messagesOf(line) {
+  const value = parse(line);
+  return (Array.isArray(value) ? value : [value]).filter(isObject);
+}
+
+// The requests in SENT by id: a map to arrays of { method, modern }, each of them once.
+function requestsIn(sent) {
+  const requests = new Map();
+  for (const message of sent.flatMap(messagesOf)) {
+    if (!("id" in message) || typeof message.method !== "string") continue;
+    const id = JSON.stringify(message.id);
+    const meta = message.params?._meta;
+    const modern = isObject(meta) && keyVersion in meta;
+    const { method } = message;
+    const known = requests.get(id) ?? [];
+    if (!known.some((other) => other.method === method && other.modern === modern))
+      requests.set(id, [...known, { method, modern }]);
+  }
+  return requests;
+}
+
+// The revision that `initialize` came to.
+function handshakeIn(messages) {
+  const answer = messages.find(
+    ({ result }) => isObject(result) && "protocolVersion" in result && "serverInfo" in result,
+  );
+  return answer?.result.protocolVersion;
+}
+
+function firstFault(schema, ...checks) {
+  for (const [name, value] of checks) {
+    const fault = schema.fault(name, value);
+    if (fault) return fault;
+  }
+  return null;
+}
+
+function resultFault(revision, method, message) {
+  const schema = schemas[revision];
+  const name = results[method] ?? "EmptyResult";
+  if (!schema.has(name)) return `${method} has no result in ${revision}`;
+  const envelope = schema.has("JSONRPCResultResponse") ? "JSONRPCResultResponse" : "JSONRPCResponse";
+  const fault = firstFault(schema, [envelope, message], [name, message.result]);
+  const surplus = schema.surplus(name, message.result);
+  return fault ?? (surplus && `${surplus} is unknown in ${revision}`);
+}
+
+// What has no usable id is answered with null, as JSON-RPC wants it, or with the number as it was
+// written; MCP's schemas have a word for neither.
+function errorFault(revision, message) {
+  const schema = schemas[revision];
+  const known = typeof message.id === "string" || Number.isInteger(message.id);
+  const envelope = schema.has("JSONRPCErrorResponse") ? "JSONRPCErrorResponse" : "JSONRPCError";
+  const checked = known ? message : { ...message, id: "none" };
+  const byCode = errors[message.error.code];
+  const fault = firstFault(schema, [envelope, checked]);
+  return fault ?? (schema.has(byCode) ? schema.fault(byCode, checked) : null);
+}
+
+function notificationFault(revision, message) {
+  const schema = schemas[revision];
+  const name = schema.notification(message.method);
+  if (!name) return `${message.method} is unknown in ${revision}`;
+  const surplus = schema.surplus(name, withoutEnvelope(message));
+  return schema.fault(name, message) ?? (surplus && `${surplus} is unknown in ${revision}`);
+}
+
+// Some schemas describe a notification with its envelope, some without.
+function withoutEnvelope({ method, params }) {
+  return { method, params };
+}
+
+// Null when one of CANDIDATES finds no fault; else the first fault.
+function anyFault(candidates, check) {
+  let first = null;
+  for (const candidate of candidates) {
+    const fault = check(candidate);
+    if (!fault) return null;
+    first ??= fault;
+  }
+  return first ?? "nobody asked for this";
+}
+
+// What is wrong with RECEIVED, lines that answer the lines of SENT: an array of strings.
+export function faultsIn(sent, received) {
+  const requests = requestsIn(sent);
+  const messages = received.flatMap(messagesOf);
+  const handshake = handshakeIn(messages);
+  const modern = [...requests.values()].flat().some((request) => request.modern);
+  const spoken = [handshake, modern ? modernRevision : undefined].filter(Boolean);
+
+  function revisionOf(request) {
+    return request.modern ? modernRevision : (handshake ?? newestHandshake);
+  }
+
+  function faultOf(message) {
+    const asked = requests.get(JSON.stringify(message.id)) ?? [];
+    if (typeof message.method === "string")
+      return anyFault(spoken, (revision) => notificationFault(revision, message));
+    if (isObject(message.error))
+      return anyFault(asked.length ? asked : [{ modern: false }], (request) =>
+        errorFault(revisionOf(request), message),
+      );
+    return anyFault(asked, (request) => resultFault(revisionOf(request), request.method, message));
+  }
+
+  const faults = [];
+  for (const line of received) {
+    const value = parse(line);
+    if (!isObject(value) && !Array.isArray(value)) faults.push(`not a message: ${line}`);
+  }
+  for (const message of messages) {
+    const fault = faultOf(message);
+    if (fault) faults.push(`${fault}: ${JSON.stringify(message).slice(0, 400)}`);
+  }
+  return faults;
+}
+
+// What was recorded in a file, "> " before what was sent and "< " before what came back.
+export function readTraffic(text) {
+  const lines = text.split("\n");
+  const having = (mark) =>
+    lines.filter((line) => line.startsWith(mark)).map((line) => line.slice(mark.length));
+  return { sent: having("> "), received: having("< ") };
+}

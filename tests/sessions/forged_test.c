@@ -1,0 +1,215 @@
+/* Code that forges the answer to its own call and goes on running, and so is there when its worker
+ * is asked to fork: it refuses, forks and is silent, answers for its fork, forks and lies. Only its
+ * own session suffers, and that one only until it is rolled back or reset; no process is left. */
+#include "tests/support/client_sessions.h"
+#include "tests/support/family.h"
+#include "tests/support/lines.h"
+#include "tests/support/siege.h"
+#include <signal.h>
+#include <stdio.h>
+
+#define LOST "SESSION-LOST: "
+
+/* What the first call after the forgery comes to. */
+enum sequel {
+    SEQUEL_LIE,     /* the hostile worker answers it; OF SUCH A WORLD nothing else can be wanted */
+    SEQUEL_LOST,    /* the state before the forgery, and the answer says what was lost */
+    SEQUEL_TIMEOUT, /* nobody answers; the next call finds the state before the forgery */
+};
+
+static void expect_sequel(struct siege *siege, const char *session, const char *function,
+                          enum sequel sequel, const char *lie) {
+    enum { CALLS = 5 };
+    struct evaluation evaluation =
+        siege_evaluate(siege, session, "*kept*", sequel == SEQUEL_TIMEOUT ? 0.2 : 0);
+    switch (sequel) {
+    case SEQUEL_LIE:
+        for (int i = 0; i < CALLS; i++) {
+            cr_assert_str_eq(evaluation.text, lie, "%s: %s", function, evaluation.line);
+            evaluation = siege_evaluate(siege, session, "*kept*", 0);
+            siege_expect_unharmed(siege);
+        }
+        break;
+    case SEQUEL_LOST:
+        expect_contains(evaluation.text, LOST);
+        expect_contains(evaluation.text, "=> 1");
+        break;
+    case SEQUEL_TIMEOUT:
+        cr_assert_eq(evaluation.error_code, -32004, "%s: %s", function, evaluation.line);
+        cr_assert_str_eq(siege_evaluate(siege, session, "*kept*", 0).text, "=> 1", "%s", function);
+        break;
+    }
+}
+
+static const struct forgery {
+    const char *function;
+    enum sequel sequel;
+    const char *lie;
+} quick[] = {
+    {"refuses-to-fork", SEQUEL_LIE, "=> lie"},
+    {"refuses-in-bad-text", SEQUEL_LIE, "=> lie"},
+    {"announces-by-a-wrong-frame", SEQUEL_TIMEOUT, NULL},
+    {"announces-failure-in-bad-text", SEQUEL_LIE, "=> lie"},
+    {"announces-twice", SEQUEL_LIE, "=> lie"},
+    {"announces-in-its-place", SEQUEL_LIE, "=> lie"},
+    {"announces-without-forking", SEQUEL_LIE, "=> lie"},
+    {"forks-twice", SEQUEL_LIE, "=> one and -1"},
+    {"speaks-for-its-origin", SEQUEL_LOST, NULL},
+    {"checkpoint-lies", SEQUEL_LIE, "=> lie"},
+    {"forbidden-while-it-forks", SEQUEL_LOST, NULL},
+};
+
+Test(forged, whatever_a_worker_does_when_asked_to_fork_only_its_session_suffers) {
+    for (size_t i = 0; i < COUNT_OF(quick); i++) {
+        struct siege siege = siege_begin(NULL);
+        siege_forge(&siege, siege.victim, quick[i].function);
+        siege_expect_unharmed(&siege);
+        expect_sequel(&siege, siege.victim, quick[i].function, quick[i].sequel, quick[i].lie);
+        siege_end(&siege, NULL, 0);
+    }
+}
+
+Test(forged, a_rollback_ends_the_lies) {
+    enum { STATE_BEFORE = 2 };
+    for (size_t i = 0; i < COUNT_OF(quick); i++) {
+        struct siege siege = siege_begin(NULL);
+        struct session_row row;
+        siege_forge(&siege, siege.victim, quick[i].function);
+        siege_settle(&siege, siege.victim);
+        cr_assert(client_session_row(siege.client, siege.victim, &row));
+        if (row.number > STATE_BEFORE) /* else it has lost the forged state already */
+            siege_rollback(&siege, siege.victim, 1);
+        struct evaluation evaluation = siege_evaluate(&siege, siege.victim, "*kept*", 0);
+        expect_contains(evaluation.text, "=> 1");
+        siege_end(&siege, NULL, 0);
+    }
+}
+
+/* These are found out by a limit of the supervisor's own, so all of them are tried side by side. */
+static const char *const slow[] = {
+    "never-listens",
+    "never-forks",
+    "never-announces",
+    "announces-half",
+    "refused-calls-before-announcing",
+    "both-go-on",
+};
+
+/* Sends a call that comes behind the forgery in each of the sessions. */
+static void send_next(struct siege *siege, const char *const *victims) {
+    char id[24];
+    for (size_t i = 0; i < COUNT_OF(slow); i++) {
+        snprintf(id, sizeof id, "%zu", i);
+        siege_send(siege, id, victims[i], "*kept*", 0);
+    }
+}
+
+Test(forged, a_worker_that_does_not_fork_when_asked_to_is_ended) {
+    struct siege siege = siege_begin(NULL);
+    const char *victims[COUNT_OF(slow)];
+    bool told[COUNT_OF(slow)] = {false};
+    char id[24];
+    for (size_t i = 0; i < COUNT_OF(slow); i++) {
+        victims[i] = siege_victim(&siege);
+        siege_forge(&siege, victims[i], slow[i]);
+    }
+    send_next(&siege, victims);
+    for (int i = 0; i < 20; i++)
+        siege_expect_unharmed(&siege);
+    /* The one that goes on may spoil the next call before it is found out. */
+    for (int calls = 0; calls < 2; calls++) {
+        for (size_t i = 0; i < COUNT_OF(slow); i++) {
+            snprintf(id, sizeof id, "%zu", i);
+            struct evaluation evaluation = client_evaluate_await(siege.client, id);
+            told[i] = told[i] || strstr(evaluation.text, LOST);
+            if (told[i])
+                expect_contains(evaluation.text, "=> 1");
+            else
+                expect_contains(evaluation.text, "[ERROR] MALFORMED-OUTPUT\n");
+        }
+        if (calls == 0)
+            send_next(&siege, victims);
+    }
+    for (size_t i = 0; i < COUNT_OF(slow); i++)
+        cr_assert(told[i], "%s", slow[i]);
+    siege_end(&siege, victims, COUNT_OF(slow));
+}
+
+Test(forged, an_origin_that_reads_what_its_copy_is_sent_harms_the_copy_alone) {
+    struct siege siege = siege_begin(NULL);
+    siege_forge(&siege, siege.victim, "steals-from-its-copy");
+    const char *copy = siege_copy(&siege, siege.victim);
+    siege_send(&siege, "\"copy\"", copy, "(boundp '*kept*)", 0);
+    for (int i = 0; i < 20; i++)
+        siege_expect_unharmed(&siege);
+    /* The copy had no earlier state. */
+    struct evaluation evaluation = client_evaluate_await(siege.client, "\"copy\"");
+    expect_contains(evaluation.text, LOST);
+    expect_contains(evaluation.text, "it started afresh");
+    expect_contains(evaluation.text, "=> NIL");
+    siege_end(&siege, &copy, 1);
+}
+
+Test(forged, a_call_answered_before_it_was_read_does_not_stop_the_server) {
+    enum { CODE_BYTES = 4 << 20 };
+    struct siege siege = siege_begin(NULL);
+    char *code = malloc(CODE_BYTES + 1);
+    cr_assert_not_null(code);
+    memset(code, ' ', CODE_BYTES);
+    code[CODE_BYTES] = '\0';
+    siege_forge(&siege, siege.victim, "answers-before-it-reads");
+    struct evaluation evaluation = siege_evaluate(&siege, siege.victim, code, 0);
+    free(code);
+    expect_contains(evaluation.text, "[ERROR] MALFORMED-OUTPUT\n");
+    siege_expect_unharmed(&siege);
+    cr_assert_str_eq(siege_evaluate(&siege, siege.victim, "*kept*", 0).text, "=> 1");
+    siege_end(&siege, NULL, 0);
+}
+
+/* The same with the longest call that fits into the channel: the request to fork does not. */
+Test(forged, a_full_channel_does_not_stop_the_server) {
+    enum { LONGEST = 400000, SHORTEST = 50000, STEP = 8000 };
+    struct siege siege = siege_begin(NULL);
+    char *code = malloc(LONGEST + 1);
+    cr_assert_not_null(code);
+    memset(code, ' ', LONGEST);
+    bool fits = false;
+    for (size_t size = LONGEST; !fits && size > SHORTEST; size -= STEP) {
+        code[size] = '\0';
+        siege_forge(&siege, siege.victim, "answers-before-it-reads");
+        struct evaluation evaluation = siege_evaluate(&siege, siege.victim, code, 0);
+        siege_expect_unharmed(&siege);
+        fits = strcmp(evaluation.text, "=> unread") == 0;
+        if (!fits)
+            expect_contains(evaluation.text, "[ERROR] MALFORMED-OUTPUT\n");
+    }
+    free(code);
+    cr_assert(fits);
+    client_await_stderr(siege.client, "sending a frame");
+    siege_end(&siege, NULL, 0);
+}
+
+Test(forged, a_worker_that_closes_its_channel_while_it_forks_is_ended) {
+    struct siege siege = siege_begin(NULL);
+    siege_forge(&siege, siege.victim, "closes-while-it-forks");
+    siege_settle(&siege, siege.victim);
+    struct evaluation evaluation = siege_evaluate(&siege, siege.victim, "*kept*", 0);
+    expect_contains(evaluation.text, "[ERROR] MALFORMED-OUTPUT\n");
+    expect_contains(evaluation.text, "closed its channel");
+    /* The checkpoint was made in good order, by the hostile world that it holds. */
+    cr_assert_str_eq(siege_evaluate(&siege, siege.victim, "*kept*", 0).text,
+                     "=> lie of the checkpoint");
+    siege_end(&siege, NULL, 0);
+}
+
+Test(forged, a_server_that_ends_leaves_no_unannounced_fork_behind) {
+    static const char *const functions[] = {"never-announces", "announces-half",
+                                            "announces-in-its-place", "checkpoint-lies",
+                                            "both-go-on"};
+    for (size_t i = 0; i < COUNT_OF(functions); i++) {
+        struct siege siege = siege_begin(NULL);
+        siege_forge(&siege, siege.victim, functions[i]);
+        client_barrier(siege.client);
+        client_finish(siege.client);
+    }
+}

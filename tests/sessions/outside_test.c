@@ -1,0 +1,256 @@
+/* Processes killed from outside: checkpoints, the zygote, and the server itself. What can be had is
+ * kept, what is lost is told, nothing is left running. Signals go only to processes that are the
+ * server's descendants just then. */
+#include "tests/support/client_sessions.h"
+#include "tests/support/family.h"
+#include "tests/support/lines.h"
+#include "tests/support/random.h"
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define UNCHANGED "The session is as it was before the call."
+#define EARLIER   "The session is back at an earlier state; the effects of the calls since are lost."
+#define AFRESH    "The state of the session is lost; it starts afresh."
+
+enum { PIDS_MAX = 32, SPARE_AND_HEAD = 2 };
+
+static int by_pid(const void *one, const void *other) {
+    return *(const pid_t *)one - *(const pid_t *)other;
+}
+
+/* The checkpoints of the one session that there is, which keeps COUNT of them, oldest first. All
+ * that came from one worker have its session id, which the spare has not. */
+static void find_checkpoints(struct client *client, size_t count, pid_t *checkpoints) {
+    pid_t workers[PIDS_MAX];
+    pid_t head = (pid_t)client_session_integer(client, NULL, "(si:getpid)");
+    client_session_settle(client, NULL);
+    family_await_no_zombies(client);
+    size_t all = family_workers(client, count + SPARE_AND_HEAD, workers, PIDS_MAX), found = 0;
+    for (size_t i = 0; i < all; i++)
+        if (workers[i] != head && getsid(workers[i]) == getsid(head)) {
+            cr_assert_lt(found, count);
+            checkpoints[found++] = workers[i];
+        }
+    cr_assert_eq(found, count);
+    qsort(checkpoints, count, sizeof *checkpoints, by_pid);
+}
+
+static void kill_one(struct client *client, pid_t pid) {
+    cr_assert_gt(pid, 1);
+    kill(pid, SIGKILL);
+    family_await_gone(client, pid);
+}
+
+static const char *const short_history[] = {"--session-history", "2", NULL};
+enum { CHECKPOINTS = 3 }; /* with that history, once there were as many calls */
+
+static struct client *start(void) {
+    struct client *client =
+        client_start_ready(&(struct client_options){.arguments = short_history}, NULL);
+    client_session_expect(client, NULL, "(defvar *x* 1)", "=> *X*");
+    for (int i = 2; i <= 4; i++) {
+        char value[24];
+        snprintf(value, sizeof value, "=> %d", i);
+        client_session_expect(client, NULL, "(incf *x*)", value);
+    }
+    return client;
+}
+
+Test(outside, a_checkpoint_killed_while_idle_is_taken_again) {
+    struct client *client = start();
+    pid_t checkpoints[CHECKPOINTS];
+    find_checkpoints(client, CHECKPOINTS, checkpoints);
+    for (size_t i = 0; i < CHECKPOINTS; i++)
+        kill_one(client, checkpoints[i]);
+    struct evaluation failure = client_evaluate(client, "(setf *x* 0) (ext:quit 1)");
+    expect_contains(failure.text, UNCHANGED);
+    client_session_expect(client, NULL, "*x*", "=> 4");
+    client_finish(client);
+}
+
+/* Kills COUNT checkpoints while a call runs; then ends the call. */
+static struct evaluation end_without(struct client *client, const pid_t *checkpoints,
+                                     size_t count) {
+    client_evaluate_send(client, "\"running\"", "(setf *x* 0) (loop)");
+    client_busy_worker(client);
+    for (size_t i = 0; i < count; i++)
+        kill_one(client, checkpoints[i]);
+    client_send_line(client, CANCEL("\"running\""));
+    return client_evaluate_await(client, "\"running\"");
+}
+
+Test(outside, without_its_newest_checkpoints_a_session_goes_further_back_and_says_so) {
+    struct client *client = start();
+    pid_t checkpoints[CHECKPOINTS];
+    client_evaluate(client, "(error \"x\")");
+    client_session_expect(client, NULL, "(incf *x*)", "=> 5");
+    find_checkpoints(client, CHECKPOINTS, checkpoints);
+    struct evaluation failure = end_without(client, checkpoints + 1, CHECKPOINTS - 1);
+    cr_assert_eq(failure.error_code, -32001);
+    expect_contains(failure.text, EARLIER);
+    client_session_expect(client, NULL, "*x*", "=> 4");
+    struct session_row row;
+    cr_assert(client_session_row(client, NULL, &row));
+    cr_assert_eq(row.number, 6); /* five calls are left, and the one that has just looked */
+    client_finish(client);
+}
+
+Test(outside, without_any_checkpoint_a_session_starts_afresh_and_says_so) {
+    struct client *client = start();
+    pid_t checkpoints[CHECKPOINTS];
+    find_checkpoints(client, CHECKPOINTS, checkpoints);
+    struct evaluation failure = end_without(client, checkpoints, CHECKPOINTS);
+    cr_assert_eq(failure.error_code, -32001);
+    expect_contains(failure.text, AFRESH);
+    client_session_expect(client, NULL, "(boundp '*x*)", "=> NIL");
+    struct session_row row;
+    cr_assert(client_session_row(client, NULL, &row));
+    cr_assert_eq(row.number, 1);
+    client_finish(client);
+}
+
+Test(outside, a_session_is_not_rolled_back_over_a_state_that_is_gone) {
+    struct client *client = start();
+    pid_t checkpoints[CHECKPOINTS];
+    find_checkpoints(client, CHECKPOINTS, checkpoints); /* of the states 3, 4 and 5 */
+    kill_one(client, checkpoints[1]);
+    struct session_row row;
+    cr_assert(client_session_row(client, NULL, &row));
+    cr_assert_eq(row.history, 0);
+    for (long steps = 1; steps <= 2; steps++) {
+        struct evaluation rolled = client_session_rollback(client, NULL, steps);
+        cr_assert(rolled.is_error);
+        expect_contains(rolled.text, "at most 0 calls");
+    }
+    client_session_expect(client, NULL, "(incf *x*)", "=> 5");
+    cr_assert_not(client_session_rollback(client, NULL, 1).is_error);
+    client_session_expect(client, NULL, "*x*", "=> 4");
+    client_finish(client);
+}
+
+Test(outside, a_loss_is_told_with_the_next_answer_that_has_room_for_it) {
+    struct client *client = start();
+    pid_t workers[PIDS_MAX];
+    client_session_settle(client, NULL);
+    family_await_no_zombies(client);
+    size_t count = family_workers(client, CHECKPOINTS + SPARE_AND_HEAD, workers, PIDS_MAX);
+    /* All at once for the server, which would take another checkpoint in between. */
+    client_kill(client, SIGSTOP);
+    for (size_t i = 0; i < count; i++)
+        kill(workers[i], SIGKILL);
+    client_kill(client, SIGCONT);
+    for (size_t i = 0; i < count; i++)
+        family_await_gone(client, workers[i]);
+    struct evaluation evaluation =
+        client_evaluate_with(client, "{\"code\":\"(loop)\",\"timeout\":0.1}");
+    cr_assert_eq(evaluation.error_code, -32004);
+    expect_lacks(evaluation.text, "SESSION-LOST");
+    evaluation = client_evaluate(client, "(boundp '*x*)");
+    expect_contains(evaluation.text, "SESSION-LOST: ");
+    expect_contains(evaluation.text, "it started afresh");
+    expect_contains(evaluation.text, "=> NIL");
+    client_session_expect(client, NULL, "(boundp '*x*)", "=> NIL");
+    client_finish(client);
+}
+
+Test(outside, without_its_zygote_a_session_goes_on_and_is_rolled_back) {
+    struct client *client = start();
+    client_session_settle(client, NULL);
+    family_await_no_zombies(client);
+    kill_one(client, family_zygote(client, CHECKPOINTS + SPARE_AND_HEAD));
+    expect_contains(client_evaluate(client, "(setf *x* 0) (ext:quit 1)").text, UNCHANGED);
+    client_session_expect(client, NULL, "*x*", "=> 4");
+    const char *copy = client_session_copy(client, NULL, -1);
+    client_session_expect(client, copy, "(incf *x* 10)", "=> 14");
+    const char *fresh = client_session_open(client);
+    client_session_expect(client, fresh, "(boundp '*x*)", "=> NIL");
+    client_session_expect(client, NULL, "*x*", "=> 4");
+    client_finish(client);
+}
+
+enum { SESSIONS = 3 };
+
+/* Another program of the same user has sent descriptors that nobody has received yet. The kernel
+ * counts them all against the limit of who sends the next. */
+Test(outside, descriptors_that_others_have_in_flight_do_no_harm) {
+    enum { IN_FLIGHT = 200 };
+    int pair[2];
+    cr_assert_eq(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+    struct iovec part = {.iov_base = (char[1]){0}, .iov_len = 1};
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(8 * sizeof(int))] = {0};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control,
+                             .msg_controllen = sizeof control};
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    *rights = (struct cmsghdr){
+        .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(8 * sizeof(int))};
+    for (size_t i = 0; i < 8; i++)
+        memcpy(CMSG_DATA(rights) + i * sizeof(int), &(int){STDERR_FILENO}, sizeof(int));
+    size_t sent = 0;
+    while (sent < IN_FLIGHT && sendmsg(pair[0], &message, 0) == 1)
+        sent += 8;
+    cr_assert_geq(sent, 64);
+    struct client *client = client_start_ready(NULL, NULL);
+    client_session_expect(client, NULL, "(+ 1 2)", "=> 3");
+    client_finish(client);
+    close(pair[0]);
+    close(pair[1]);
+}
+
+/* Some traffic on the sessions, of which nothing is awaited. */
+static void send_traffic(struct client *client, const char *const *sessions,
+                         struct random *random) {
+    static const char *const codes[] = {
+        "(+ 1 2)",      "(setf *y* (make-list 100000))", ENDLESS,
+        "(ext:quit 1)", "(ash 1 999999999999)",          "(error \"x\")"};
+    for (int i = 0; i < 12; i++) {
+        char id[24];
+        snprintf(id, sizeof id, "%d", i);
+        client_session_send(client, id, sessions[random_below(random, SESSIONS)],
+                            random_pick(random, codes), random_percent(random, 50) ? 0.02 : 0);
+    }
+    client_tool_send(client, "\"copy\"", "open-session", "{\"from\":\"main\"}");
+}
+
+Test(outside, a_server_killed_at_any_moment_leaves_nobody_behind) {
+    struct random random = random_for("outside");
+    for (size_t round = 0; round < random_trials(25, 200); round++) {
+        struct client *client = client_start_ready(NULL, NULL);
+        const char *sessions[SESSIONS] = {NULL, client_session_open(client),
+                                          client_session_open(client)};
+        send_traffic(client, sessions, &random);
+        size_t pings = random_below(&random, 200);
+        for (size_t i = 0; i < pings; i++)
+            client_ping(client);
+        client_kill(client, SIGKILL);
+        cr_assert_eq(client_wait(client), 128 + SIGKILL);
+        family_await_nobody(client);
+        client_free(client);
+    }
+}
+
+Test(outside, a_server_ended_at_any_moment_leaves_nobody_behind) {
+    static const char *const arguments[] = {"--shutdown-grace-s", "0", NULL};
+    struct random random = random_for("outside");
+    for (size_t round = 0; round < random_trials(10, 100); round++) {
+        struct client *client =
+            client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+        const char *sessions[SESSIONS] = {NULL, client_session_open(client),
+                                          client_session_open(client)};
+        send_traffic(client, sessions, &random);
+        size_t pings = random_below(&random, 100);
+        for (size_t i = 0; i < pings; i++)
+            client_ping(client);
+        if (random_percent(&random, 50))
+            client_close_stdin(client);
+        else
+            client_kill(client, SIGTERM);
+        cr_assert_eq(client_wait(client), 0);
+        family_await_nobody(client);
+        client_free(client);
+    }
+}

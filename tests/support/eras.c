@@ -1,0 +1,123 @@
+/* See eras.h. */
+#include "tests/support/eras.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+const struct era eras[ERA_COUNT] = {
+    {"2024-11-05", false}, {"2025-03-26", false},   {"2025-06-18", false},
+    {"2025-11-25", false}, {MODERN_REVISION, true},
+};
+const struct era *const era_modern = &eras[ERA_COUNT - 1];
+
+struct client *era_start(const struct era *era, const char *const *arguments) {
+    const struct client_options options = {.arguments = arguments};
+    return era->modern ? client_start(&options) : client_start_ready(&options, era->revision);
+}
+
+void era_send(struct client *client, const struct era *era, const char *id, const char *method,
+              const char *members) {
+    if (era->modern)
+        client_send_format(client, REQUEST_WITH("%s", "%s", "{%s%s" ENVELOPE "}"), id, method,
+                           members ? members : "", members ? "," : "");
+    else if (members)
+        client_send_format(client, REQUEST_WITH("%s", "%s", "{%s}"), id, method, members);
+    else
+        client_send_format(client, REQUEST("%s", "%s"), id, method);
+}
+
+const char *era_request(struct client *client, const struct era *era, const char *id,
+                        const char *method, const char *members) {
+    era_send(client, era, id, method, members);
+    return client_await(client, id, NULL);
+}
+
+const char *era_refused(struct client *client, const struct era *era, int code, const char *id,
+                        const char *method, const char *members) {
+    const char *line = era_request(client, era, id, method, members);
+    struct text value;
+    char wanted[16];
+    snprintf(wanted, sizeof wanted, "%d", code);
+    cr_assert(json_at(text_of(line), &value, "error", "code", NULL) && text_is(value, wanted),
+              "%s: wanted the error %d for %s {%s}, got %s", era->revision, code, method,
+              members ? members : "", line);
+    return line;
+}
+
+void era_call_send(struct client *client, const struct era *era, const char *id, const char *tool,
+                   const char *arguments) {
+    char *members;
+    if (asprintf(&members, "\"name\":\"%s\",\"arguments\":%s", tool, arguments) < 0)
+        abort();
+    era_send(client, era, id, "tools/call", members);
+    free(members);
+}
+
+/* Ids of the calls made here; no test writes such ones. */
+static const char *next_id(struct client *client) {
+    static unsigned long count;
+    char *id;
+    if (asprintf(&id, "\"era %lu\"", ++count) < 0)
+        abort();
+    return client_keep(client, id);
+}
+
+struct evaluation era_call(struct client *client, const struct era *era, const char *tool,
+                           const char *arguments) {
+    const char *id = next_id(client);
+    era_call_send(client, era, id, tool, arguments);
+    return client_evaluate_await(client, id);
+}
+
+struct evaluation era_evaluate(struct client *client, const struct era *era, const char *session,
+                               const char *code) {
+    char *quoted = json_quote(code, strlen(code)), *arguments;
+    if (asprintf(&arguments, session ? "{\"code\":%s,\"session\":\"%s\"}" : "{\"code\":%s}", quoted,
+                 session) < 0)
+        abort();
+    struct evaluation evaluation = era_call(client, era, "evaluate-lisp", arguments);
+    free(quoted);
+    free(arguments);
+    return evaluation;
+}
+
+static const char mark[] = "; session ";
+
+/* Where the line that names the session begins; NULL when there is none. */
+static const char *handle_line(const char *text) {
+    const char *last = strrchr(text, '\n');
+    const char *line = last ? last + 1 : text;
+    return strncmp(line, mark, sizeof mark - 1) == 0 ? line : NULL;
+}
+
+const char *era_handle(struct client *client, const struct evaluation *evaluation) {
+    const char *line = handle_line(evaluation->text);
+    cr_assert_not_null(line, "no handle in the last line: %s", evaluation->text);
+    const char *handle =
+        client_string(client, evaluation->line, "result", "_meta", "session", NULL);
+    cr_assert_str_eq(line + sizeof mark - 1, handle);
+    return handle;
+}
+
+const char *era_text(struct client *client, const struct evaluation *evaluation) {
+    const char *line = handle_line(evaluation->text);
+    size_t length = strlen(evaluation->text);
+    if (line)
+        length = (size_t)(line - evaluation->text) - (line > evaluation->text);
+    return client_keep(client, strndup(evaluation->text, length));
+}
+
+void expect_member(const char *line, const char *wanted, ...) {
+    struct text value = text_of(line);
+    va_list path;
+    va_start(path, wanted);
+    bool found = true;
+    for (const char *name; found && (name = va_arg(path, const char *)) != NULL;)
+        found = json_member(value, name, &value);
+    va_end(path);
+    if (wanted)
+        cr_assert(found && text_is(value, wanted), "wanted %s in %s", wanted, line);
+    else
+        cr_assert_not(found, "wanted nothing there, got %.*s in %s", (int)value.length, value.bytes,
+                      line);
+}

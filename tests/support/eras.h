@@ -1,0 +1,70 @@
+/* Both eras of the protocol through one set of calls, so that a test says once what holds in each:
+ * in a legacy session of some revision, or statelessly with every request carrying its envelope.
+ * Nothing here judges an answer beyond what its name says. */
+#ifndef ECLAVE_TESTS_SUPPORT_ERAS_H
+#define ECLAVE_TESTS_SUPPORT_ERAS_H
+
+#include "tests/support/client.h"
+#include "tests/support/lines.h"
+
+#define MODERN_REVISION "2026-07-28"
+#define KEY_VERSION     "io.modelcontextprotocol/protocolVersion"
+#define KEY_CLIENT      "io.modelcontextprotocol/clientCapabilities"
+#define KEY_LOG_LEVEL   "io.modelcontextprotocol/logLevel"
+#define KEY_SUBSCRIBED  "io.modelcontextprotocol/subscriptionId"
+
+/* What every modern request carries; ENVELOPE_WITH has further members of `_meta` in front. */
+#define ENVELOPE_WITH(members)                                                                     \
+    "\"_meta\":{" members "\"" KEY_VERSION "\":\"" MODERN_REVISION "\",\"" KEY_CLIENT "\":{}}"
+#define ENVELOPE ENVELOPE_WITH("")
+
+/* Modern requests as literals; MEMBERS of `params` end with a comma. */
+#define MODERN_WITH(id, method, members) REQUEST_WITH(id, method, "{" members ENVELOPE "}")
+#define MODERN(id, method)               MODERN_WITH(id, method, "")
+#define MODERN_CALL(id, arguments)                                                                 \
+    MODERN_WITH(id, "tools/call", "\"name\":\"evaluate-lisp\",\"arguments\":" arguments ",")
+#define MODERN_EVALUATE(id, code) MODERN_CALL(id, "{\"code\":\"" code "\"}")
+#define LISTEN(id, filter)        MODERN_WITH(id, "subscriptions/listen", "\"notifications\":" filter ",")
+
+struct era {
+    const char *revision;
+    bool modern;
+};
+
+/* Every revision, oldest first; the last is the modern one. */
+enum { ERA_COUNT = 5 };
+extern const struct era eras[ERA_COUNT];
+extern const struct era *const era_modern;
+
+/* Starts a server with ARGUMENTS (ends with NULL; NULL: none) that is ready for requests of ERA. */
+struct client *era_start(const struct era *era, const char *const *arguments);
+
+/* Sends a request; MEMBERS is the inside of `params` as JSON text, or NULL. */
+void era_send(struct client *client, const struct era *era, const char *id, const char *method,
+              const char *members);
+/* The same, and waits for the response. */
+const char *era_request(struct client *client, const struct era *era, const char *id,
+                        const char *method, const char *members);
+/* The same, and wants an error with CODE; returns the line. */
+const char *era_refused(struct client *client, const struct era *era, int code, const char *id,
+                        const char *method, const char *members);
+
+/* Calls the tool; ARGUMENTS is the text of a JSON object. */
+void era_call_send(struct client *client, const struct era *era, const char *id, const char *tool,
+                   const char *arguments);
+struct evaluation era_call(struct client *client, const struct era *era, const char *tool,
+                           const char *arguments);
+/* Evaluates CODE, in SESSION unless that is NULL. */
+struct evaluation era_evaluate(struct client *client, const struct era *era, const char *session,
+                               const char *code);
+
+/* The handle of the session in a modern answer; kept by the client. Fails when the last line of the
+ * text and `_meta` do not agree on it. */
+const char *era_handle(struct client *client, const struct evaluation *evaluation);
+/* The text without the line that names the session; kept by the client. */
+const char *era_text(struct client *client, const struct evaluation *evaluation);
+
+/* Fails unless LINE has at PATH (names, then NULL) exactly the JSON text WANTED; NULL: nothing. */
+void expect_member(const char *line, const char *wanted, ...);
+
+#endif

@@ -1,0 +1,74 @@
+/* What the sessions of a server must hold, in plain tables: a few integers under a few names for
+ * each state that is kept, and who is closed to make room. It must never ask the server.
+ *
+ * The order in which sessions were used is that of the calls of model_use; who plays calls side by
+ * side has to settle it before somebody may be closed. */
+#ifndef ECLAVE_TESTS_SUPPORT_SESSION_MODEL_H
+#define ECLAVE_TESTS_SUPPORT_SESSION_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+    MODEL_KINDS = 4, /* ways to hold an integer in Lisp */
+    MODEL_KEYS = 3,  /* names of each */
+    MODEL_UNSET = -1,
+    MODEL_HISTORY_MAX = 8,
+    MODEL_NAME_MAX = 64
+};
+
+struct model_world {
+    long values[MODEL_KINDS][MODEL_KEYS];
+};
+
+struct model_session {
+    struct model_session *next;
+    char name[MODEL_NAME_MAX];
+    bool own;             /* the connection's: never closed to make room */
+    bool fresh;           /* state 0 is a fresh world */
+    unsigned long number; /* of the present state */
+    unsigned long used;
+    /* The states that a process holds: KEPT of them up to the present one, which is the last. */
+    struct model_world states[MODEL_HISTORY_MAX + 1];
+    size_t kept;
+};
+
+struct model {
+    struct model_session *first;
+    size_t count, maximum, history;
+    unsigned long clock;
+};
+
+void model_free(struct model *model);
+
+/* NULL when there is none of that name. */
+struct model_session *model_find(const struct model *model, const char *name);
+/* The connection's own, called "main", or NULL when it has to be made: model_make_own. */
+struct model_session *model_own(const struct model *model);
+struct model_session *model_make_own(struct model *model);
+
+/* A fresh session; NULL when there is no room. The caller names it. */
+struct model_session *model_open(struct model *model);
+/* Can a copy of that state of SESSION be had? */
+bool model_holds(const struct model_session *session, unsigned long number);
+/* The copy; NULL when there is no room. */
+struct model_session *model_copy(struct model *model, struct model_session *session,
+                                 unsigned long number);
+void model_close(struct model *model, struct model_session *session);
+
+void model_use(struct model *model, struct model_session *session);
+
+struct model_world model_present(const struct model_session *session);
+/* A call has ended in the state WORLD. */
+void model_advance(const struct model *model, struct model_session *session,
+                   const struct model_world *world);
+/* How many calls can be rolled back. */
+size_t model_history(const struct model *model, const struct model_session *session);
+/* By at most that many. */
+void model_roll_back(struct model_session *session, size_t steps);
+void model_reset(struct model_session *session);
+
+/* Processes of the session when it is at rest. */
+size_t model_workers(const struct model_session *session);
+
+#endif

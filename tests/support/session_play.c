@@ -1,0 +1,585 @@
+/* See session_play.h. Awaits every answer in the end; must leave no server running. */
+#include "tests/support/session_play.h"
+#include "tests/support/client_sessions.h"
+#include "tests/support/family.h"
+#include "tests/support/lines.h"
+#include "tests/support/session_model.h"
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PENDING_MAX = 16, TEXT_MAX = 400, CODE_MAX = 3000, NUMBERS_MAX = 5, WATCHDOG_S = 60 };
+
+/* An answer that is to come. */
+struct expectation {
+    char id[24];
+    int error_code; /* of the protocol; 0: a result */
+    bool is_error;  /* of a result */
+    bool whole;     /* TEXT is all of its text, not a part of it */
+    char text[TEXT_MAX];
+};
+
+struct stage {
+    struct client *client;
+    struct model model;
+    char slots[SESSION_PLAY_SLOTS][MODEL_NAME_MAX];
+    struct expectation pending[PENDING_MAX];
+    size_t pending_count, ids, line;
+    bool side_by_side; /* calls on several sessions are under way, or have been since a settling */
+    const struct model_session *last_sent;
+};
+
+/* Awaiting. */
+
+static void await_one(struct stage *stage, const struct expectation *expected) {
+    struct evaluation got = client_evaluate_await(stage->client, expected->id);
+    if (!got.line)
+        return;
+    bool right = got.error_code == expected->error_code && got.is_error == expected->is_error &&
+                 (expected->whole ? strcmp(got.text, expected->text) == 0
+                                  : strstr(got.text, expected->text) != NULL);
+    if (!right)
+        client_fail(stage->client, "line %zu, call %s: wanted %s%s\"%s\" (error %d), got %.600s",
+                    stage->line, expected->id, expected->is_error ? "an error with " : "",
+                    expected->whole ? "" : "something with ", expected->text, expected->error_code,
+                    got.line);
+}
+
+static void await_all(struct stage *stage) {
+    for (size_t i = 0; i < stage->pending_count; i++)
+        await_one(stage, &stage->pending[i]);
+    stage->pending_count = 0;
+}
+
+/* The expectation of the next call, which gets its id by this. */
+static struct expectation *expect(struct stage *stage) {
+    if (stage->pending_count == PENDING_MAX)
+        await_all(stage);
+    struct expectation *expected = &stage->pending[stage->pending_count++];
+    *expected = (struct expectation){.error_code = 0};
+    snprintf(expected->id, sizeof expected->id, "%zu", ++stage->ids);
+    return expected;
+}
+
+__attribute__((format(printf, 4, 5))) static void
+expect_text(struct expectation *expected, bool is_error, bool whole, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(expected->text, sizeof expected->text, format, arguments);
+    va_end(arguments);
+    expected->is_error = is_error;
+    expected->whole = whole;
+}
+
+/* Sessions. */
+
+static const char *handle_of(const struct stage *stage, size_t slot) {
+    return slot ? stage->slots[slot] : NULL;
+}
+
+/* Uses every session in turn, so that it is known which one was used when. */
+static void settle(struct stage *stage) {
+    await_all(stage);
+    for (struct model_session *session = stage->model.first; session; session = session->next) {
+        client_session_settle(stage->client, session->name);
+        model_use(&stage->model, session);
+    }
+    stage->side_by_side = false;
+    stage->last_sent = NULL;
+}
+
+/* Before a session may have to make room. */
+static void settle_order(struct stage *stage) {
+    await_all(stage);
+    if (stage->side_by_side)
+        settle(stage);
+}
+
+/* The session of a slot, about to be used; NULL when it is not there any more. */
+static struct model_session *session_of(struct stage *stage, size_t slot) {
+    if (slot)
+        return model_find(&stage->model, stage->slots[slot]);
+    struct model_session *own = model_own(&stage->model);
+    if (own)
+        return own;
+    settle_order(stage);
+    return model_make_own(&stage->model);
+}
+
+/* A call is sent to SESSION; true when there is such a session, else the answer must say so. */
+static bool use(struct stage *stage, struct model_session *session, struct expectation *expected) {
+    if (!session) {
+        expect_text(expected, true, false, "[ERROR] UNKNOWN-SESSION\n");
+        return false;
+    }
+    model_use(&stage->model, session);
+    if (stage->last_sent && stage->last_sent != session)
+        stage->side_by_side = true;
+    stage->last_sent = session;
+    return true;
+}
+
+/* Lisp. */
+
+/* How an integer is set and increased under each kind of name; @k is the key, @v the value. */
+static const struct {
+    const char *set, *add;
+} kinds[MODEL_KINDS] = {
+    {"(defparameter *v@k* @v)", "(incf *v@k* @v)"},
+    {"(defun f@k () @v)", "(let ((n (+ (f@k) @v))) (defun f@k () n))"},
+    {"(defmacro m@k () @v)", "(let ((n (+ (m@k) @v))) (defmacro m@k () n))"},
+    {"(progn (unless (boundp '*table*) (defparameter *table* (make-hash-table)))"
+     " (setf (gethash @k *table*) @v))",
+     "(incf (gethash @k *table*) @v)"},
+};
+
+/* All that is set, as one line. */
+static const char look[] =
+    "(flet ((v (s) (and (boundp s) (symbol-value s)))"
+    "       (f (s) (and (fboundp s) (funcall s)))"
+    "       (m (s) (and (macro-function s) (eval (list s))))"
+    "       (h (k) (and (boundp '*table*) (values (gethash k (symbol-value '*table*))))))"
+    "  (format nil \"~{~a~^ ~}\""
+    "    (list (v '*v0*) (v '*v1*) (v '*v2*) (f 'f0) (f 'f1) (f 'f2)"
+    "          (m 'm0) (m 'm1) (m 'm2) (h 0) (h 1) (h 2))))";
+
+static void append_code(char *code, const char *form, size_t key, long value) {
+    char *end = code + strlen(code);
+    for (; *form; form++) {
+        if (form[0] == '@')
+            end += sprintf(end, "%ld", *++form == 'k' ? (long)key : value);
+        else
+            *end++ = *form;
+    }
+    *end = '\0';
+}
+
+static void expect_look(struct expectation *expected, const struct model_world *world) {
+    char text[TEXT_MAX] = "";
+    for (size_t i = 0; i < (size_t)MODEL_KINDS * MODEL_KEYS; i++) {
+        long value = world->values[i / MODEL_KEYS][i % MODEL_KEYS];
+        size_t length = strlen(text);
+        if (value == MODEL_UNSET)
+            snprintf(text + length, sizeof text - length, "%sNIL", i ? " " : "");
+        else
+            snprintf(text + length, sizeof text - length, "%s%ld", i ? " " : "", value);
+    }
+    expect_text(expected, false, true, "=> \"%s\"", text);
+}
+
+/* What a line does with one integer. */
+struct assignment {
+    size_t kind, key;
+    long value;
+};
+
+static void set_value(struct stage *stage, size_t slot, struct assignment what, bool add) {
+    char code[CODE_MAX] = "";
+    struct model_session *session = session_of(stage, slot);
+    struct expectation *expected = expect(stage);
+    append_code(code, add ? kinds[what.kind].add : kinds[what.kind].set, what.key, what.value);
+    append_code(code, look, 0, 0);
+    client_session_send(stage->client, expected->id, handle_of(stage, slot), code, 0);
+    if (!use(stage, session, expected))
+        return;
+    struct model_world world = model_present(session);
+    long *value = &world.values[what.kind][what.key];
+    if (add && *value == MODEL_UNSET) {
+        expect_text(expected, true, false, "[ERROR] ");
+    } else {
+        *value = what.value + (add ? *value : 0);
+        expect_look(expected, &world);
+    }
+    model_advance(&stage->model, session, &world);
+}
+
+static void set_half(struct stage *stage, size_t slot, struct assignment what) {
+    char code[CODE_MAX] = "";
+    struct model_session *session = session_of(stage, slot);
+    struct expectation *expected = expect(stage);
+    append_code(code, kinds[what.kind].set, what.key, what.value);
+    append_code(code, "(error \"half\")", 0, 0);
+    append_code(code, kinds[what.kind].set, what.key, what.value + 1);
+    client_session_send(stage->client, expected->id, handle_of(stage, slot), code, 0);
+    if (!use(stage, session, expected))
+        return;
+    expect_text(expected, true, false, "[ERROR] SIMPLE-ERROR\nhalf");
+    struct model_world world = model_present(session);
+    world.values[what.kind][what.key] = what.value;
+    model_advance(&stage->model, session, &world);
+}
+
+/* Ways to end a process. */
+static const struct way {
+    const char *code;
+    double timeout_s;
+    int error_code;   /* of the protocol; 0: a result */
+    const char *text; /* in the answer */
+    bool cancelled, behind_another;
+} ways[SESSION_PLAY_WAYS] = {
+    {"(ext:quit 0)", 0, 0, "[ERROR] PROCESS-EXIT\n", false, false},
+    {"(ext:quit 9)", 0, 0, "[ERROR] PROCESS-EXIT\n", false, false},
+    {ENDLESS, 0.02, -32004, "as it was before the call", false, false},
+    {CRASH, 0, 0, "[ERROR] WORKER-CRASH\n", false, false},
+    {"(ash 1 999999999999)", 0, 0, "[ERROR] WORKER-CRASH\n", false, false},
+    {VIOLATION, 0, 0, "[ERROR] SANDBOX-VIOLATION\n", false, false},
+    {FORGERY, 0, 0, "[ERROR] MALFORMED-OUTPUT\n", false, false},
+    {"(loop (write-line \"a flood\"))", 0, -32603, "as it was before the call", false, false},
+    {ENDLESS, 0, -32001, "Tool cancelled", true, false},
+    {"", 0, -32001, "Tool cancelled", true, true},
+};
+
+static void cancel(struct stage *stage, const char *id) {
+    client_send_format(stage->client, CANCEL("%s"), id);
+}
+
+static void fail(struct stage *stage, size_t slot, struct assignment what, const struct way *way) {
+    char code[CODE_MAX] = "", before[24] = "";
+    struct model_session *session = session_of(stage, slot);
+    append_code(code, kinds[what.kind].set, what.key, 999);
+    append_code(code, way->code, 0, 0);
+    if (way->behind_another && session) {
+        struct expectation *expected = expect(stage);
+        snprintf(before, sizeof before, "%s", expected->id);
+        client_session_send(stage->client, before, handle_of(stage, slot), ENDLESS, 0);
+        expect_text(expected, false, false, "Tool cancelled");
+        expected->error_code = -32001;
+    }
+    struct expectation *expected = expect(stage);
+    client_session_send(stage->client, expected->id, handle_of(stage, slot), code, way->timeout_s);
+    if (way->cancelled && session)
+        cancel(stage, expected->id);
+    if (*before)
+        cancel(stage, before);
+    if (!use(stage, session, expected))
+        return;
+    expect_text(expected, way->error_code == 0, false, "%s", way->text);
+    expected->error_code = way->error_code;
+}
+
+/* The session tools. */
+
+static void send_tool(struct stage *stage, const struct expectation *expected, const char *tool,
+                      size_t slot, long steps) {
+    char arguments[200] = "{", *end = arguments + 1;
+    if (slot)
+        end += snprintf(end, 100, "\"session\":\"%s\"", stage->slots[slot]);
+    if (steps)
+        end += snprintf(end, 60, "%s\"steps\":%ld", slot ? "," : "", steps);
+    snprintf(end, 2, "}");
+    client_tool_send(stage->client, expected->id, tool, arguments);
+}
+
+static void roll_back(struct stage *stage, size_t slot, size_t steps) {
+    struct model_session *session = session_of(stage, slot);
+    struct expectation *expected = expect(stage);
+    send_tool(stage, expected, "rollback-session", slot, (long)steps);
+    if (!use(stage, session, expected))
+        return;
+    size_t most = model_history(&stage->model, session);
+    if (steps > most) {
+        expect_text(expected, true, false, "can be rolled back by at most %zu calls", most);
+        return;
+    }
+    model_roll_back(session, steps);
+    expect_text(expected, false, false, "state number %lu.", session->number);
+}
+
+static void reset(struct stage *stage, size_t slot) {
+    struct model_session *session = session_of(stage, slot);
+    struct expectation *expected = expect(stage);
+    send_tool(stage, expected, "reset-session", slot, 0);
+    if (!use(stage, session, expected))
+        return;
+    expect_text(expected, false, false, "is reset: a fresh world.");
+    model_reset(session);
+}
+
+static void close_it(struct stage *stage, size_t slot) {
+    struct model_session *session = session_of(stage, slot);
+    struct expectation *expected = expect(stage);
+    send_tool(stage, expected, "close-session", slot, 0);
+    if (!use(stage, session, expected))
+        return;
+    expect_text(expected, false, false, "is closed.");
+    await_all(stage); /* the name may come to stand for another session */
+    stage->last_sent = NULL;
+    model_close(&stage->model, session);
+}
+
+/* The answer to an open-session, of which the model says SESSION (NULL: no room). */
+static void take_opened(struct stage *stage, size_t slot, struct evaluation opened,
+                        struct model_session *session) {
+    if (!opened.line)
+        return;
+    if (!session) {
+        if (opened.error_code != -32603)
+            client_fail(stage->client, "line %zu: wanted no room for a session, got %.500s",
+                        stage->line, opened.line);
+        return;
+    }
+    if (opened.error_code || opened.is_error) {
+        client_fail(stage->client, "line %zu: no session: %.500s", stage->line, opened.line);
+        return;
+    }
+    const char *name =
+        client_string(stage->client, opened.line, "result", "_meta", "session", NULL);
+    snprintf(session->name, sizeof session->name, "%s", name ? name : "");
+    struct model_session *former = model_find(&stage->model, stage->slots[slot]);
+    if (former) { /* nobody can name it from now on */
+        client_session_close(stage->client, former->name);
+        model_close(&stage->model, former);
+    }
+    snprintf(stage->slots[slot], sizeof stage->slots[slot], "%s", session->name);
+}
+
+static void open_fresh(struct stage *stage, size_t slot) {
+    settle_order(stage);
+    struct model_session *session = model_open(&stage->model);
+    take_opened(stage, slot, client_tool(stage->client, "open-session", "{}"), session);
+}
+
+static void copy(struct stage *stage, size_t slot, size_t from, unsigned long back) {
+    char arguments[200];
+    settle_order(stage);
+    struct model_session *source = session_of(stage, from);
+    unsigned long number = source && back <= source->number ? source->number - back : 1000000;
+    snprintf(arguments, sizeof arguments, "{\"from\":\"%s\",\"at\":%lu}",
+             from ? stage->slots[from] : "main", number);
+    if (back == 0)
+        snprintf(arguments, sizeof arguments, "{\"from\":\"%s\"}",
+                 from ? stage->slots[from] : "main");
+    if (source && model_holds(source, number)) {
+        /* Order: the model must close who makes room after the source has been used. */
+        model_use(&stage->model, source);
+        struct model_session *copied = model_copy(&stage->model, source, number);
+        take_opened(stage, slot, client_tool(stage->client, "open-session", arguments), copied);
+        return;
+    }
+    struct expectation *expected = expect(stage);
+    client_tool_send(stage->client, expected->id, "open-session", arguments);
+    if (use(stage, source, expected))
+        expect_text(expected, true, false, "state number %lu is not kept", number);
+    await_all(stage);
+}
+
+/* Looking. */
+
+static void list(struct stage *stage) {
+    await_all(stage);
+    size_t count = client_session_count(stage->client);
+    if (count != stage->model.count)
+        client_fail(stage->client, "line %zu: %zu sessions instead of %zu", stage->line, count,
+                    stage->model.count);
+    for (const struct model_session *session = stage->model.first; session;
+         session = session->next) {
+        struct session_row row = {0};
+        size_t history = model_history(&stage->model, session);
+        if (!client_session_row(stage->client, session->name, &row) ||
+            row.number != session->number || row.history != history || row.busy)
+            client_fail(stage->client,
+                        "line %zu: %s has number %lu and history %lu instead of %lu and %zu%s",
+                        stage->line, session->name, row.number, row.history, session->number,
+                        history, row.busy ? " and is busy" : "");
+    }
+}
+
+static void kill_idle(struct stage *stage, size_t slot) {
+    struct model_session *session = session_of(stage, slot);
+    if (!session)
+        return;
+    await_all(stage);
+    pid_t head = (pid_t)client_session_integer(stage->client, session->name, "(si:getpid)");
+    struct model_world world = model_present(session);
+    model_use(&stage->model, session);
+    model_advance(&stage->model, session, &world);
+    client_session_settle(stage->client, session->name);
+    if (head <= 1 || client_failure(stage->client))
+        return;
+    kill(head, SIGKILL);
+    family_await_gone(stage->client, head);
+}
+
+static void count_processes(struct stage *stage) {
+    enum { SPARE = 1 };
+    settle(stage);
+    size_t workers = SPARE;
+    for (const struct model_session *session = stage->model.first; session; session = session->next)
+        workers += model_workers(session);
+    if (!client_failure(stage->client))
+        family_workers(stage->client, workers, NULL, 0);
+}
+
+static void look_at_all(struct stage *stage) {
+    settle(stage);
+    for (struct model_session *session = stage->model.first; session; session = session->next) {
+        struct expectation *expected = expect(stage);
+        struct model_world world = model_present(session);
+        client_session_send(stage->client, expected->id, session->name, look, 0);
+        expect_look(expected, &world);
+        model_advance(&stage->model, session, &world);
+        await_all(stage);
+    }
+}
+
+/* Lines. */
+
+/* Word and numbers of a line; false when it is none. */
+struct order {
+    char word[16];
+    long numbers[NUMBERS_MAX];
+};
+
+static bool read_order(struct text line, struct order *order) {
+    struct text value;
+    *order = (struct order){.word = ""};
+    if (json_fault(line, 2) || json_kind(line) != VALUE_ARRAY || !json_element(line, 0, &value) ||
+        json_kind(value) != VALUE_STRING || value.length - 2 >= sizeof order->word)
+        return false;
+    memcpy(order->word, value.bytes + 1, value.length - 2);
+    for (size_t i = 0; i < NUMBERS_MAX && json_element(line, i + 1, &value); i++)
+        if (json_is_integer(value))
+            order->numbers[i] = labs(strtol(value.bytes, NULL, 10)) % 1000000;
+    return true;
+}
+
+static size_t number(const struct order *order, size_t index, size_t limit) {
+    return (size_t)order->numbers[index] % limit;
+}
+
+static void obey(struct stage *stage, const struct order *order) {
+    const char *word = order->word;
+    size_t slot = number(order, 0, SESSION_PLAY_SLOTS);
+    size_t other_slot = 1 + number(order, 0, SESSION_PLAY_SLOTS - 1); /* not the own */
+    struct assignment what = {number(order, 1, MODEL_KINDS), number(order, 2, MODEL_KEYS),
+                              order->numbers[3]};
+    bool wait = true;
+    if (strcmp(word, "set") == 0 || strcmp(word, "add") == 0) {
+        set_value(stage, slot, what, word[0] == 'a');
+        wait = order->numbers[4];
+    } else if (strcmp(word, "half") == 0) {
+        set_half(stage, slot, what);
+        wait = order->numbers[4];
+    } else if (strcmp(word, "fail") == 0) {
+        fail(stage, slot, what, &ways[number(order, 3, SESSION_PLAY_WAYS)]);
+        wait = order->numbers[4];
+    } else if (strcmp(word, "rollback") == 0) {
+        roll_back(stage, slot, 1 + number(order, 1, MODEL_HISTORY_MAX));
+        wait = order->numbers[2];
+    } else if (strcmp(word, "reset") == 0) {
+        reset(stage, slot);
+        wait = order->numbers[1];
+    } else if (strcmp(word, "close") == 0) {
+        close_it(stage, slot);
+        wait = order->numbers[1];
+    } else if (strcmp(word, "open") == 0) {
+        open_fresh(stage, other_slot);
+    } else if (strcmp(word, "copy") == 0) {
+        copy(stage, other_slot, number(order, 1, SESSION_PLAY_SLOTS),
+             number(order, 2, MODEL_HISTORY_MAX));
+    } else if (strcmp(word, "list") == 0) {
+        list(stage);
+    } else if (strcmp(word, "kill") == 0) {
+        kill_idle(stage, slot);
+    } else if (strcmp(word, "count") == 0) {
+        count_processes(stage);
+    }
+    if (wait)
+        await_all(stage);
+}
+
+char *session_play(const struct script *script) {
+    struct order first = {.word = ""}, order;
+    if (script->count == 0 || !read_order(script->lines[0], &first) ||
+        strcmp(first.word, "server") != 0)
+        return NULL;
+    struct stage stage = {.model = {.maximum = 1 + number(&first, 0, SESSION_PLAY_SLOTS + 1),
+                                    .history = number(&first, 1, MODEL_HISTORY_MAX)}};
+    char maximum[24], history[24];
+    snprintf(maximum, sizeof maximum, "%zu", stage.model.maximum);
+    snprintf(history, sizeof history, "%zu", stage.model.history);
+    const char *arguments[] = {
+        "--session-max", maximum, "--session-history", history, "--output-max-bytes",
+        "20000",         NULL};
+    for (size_t i = 0; i < SESSION_PLAY_SLOTS; i++)
+        snprintf(stage.slots[i], sizeof stage.slots[i], "nobody-%zu", i);
+    stage.client = client_start_ready(
+        &(struct client_options){.arguments = arguments, .collect = true, .watchdog_s = WATCHDOG_S},
+        NULL);
+    for (size_t i = 1; i < script->count && !client_failure(stage.client); i++) {
+        stage.line = i;
+        if (read_order(script->lines[i], &order))
+            obey(&stage, &order);
+    }
+    if (!client_failure(stage.client))
+        list(&stage);
+    if (!client_failure(stage.client))
+        look_at_all(&stage);
+    if (!client_failure(stage.client))
+        count_processes(&stage);
+    if (!client_failure(stage.client))
+        client_end(stage.client);
+    const char *failure = client_failure(stage.client);
+    char *fault = failure ? strdup(failure) : NULL;
+    client_free(stage.client);
+    model_free(&stage.model);
+    return fault;
+}
+
+/* Making. */
+
+__attribute__((format(printf, 2, 3))) static void add_line(struct script *script,
+                                                           const char *format, ...) {
+    char line[120];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    script_add_line(script, line);
+}
+
+/* How often each kind of line comes, of a hundred, and how many numbers it has. */
+static const struct {
+    unsigned percent;
+    const char *word;
+    size_t numbers;
+} lines[] = {
+    {30, "set", 5},      {20, "add", 5},  {6, "half", 5},  {17, "fail", 5},
+    {10, "rollback", 3}, {1, "reset", 2}, {1, "close", 2}, {2, "open", 1},
+    {7, "copy", 3},      {2, "list", 0},  {3, "kill", 1},  {1, "count", 0},
+};
+
+static void add_random_line(struct random *random, struct script *script) {
+    size_t dice = random_below(random, 100), i = 0;
+    while (dice >= lines[i].percent)
+        dice -= lines[i++].percent;
+    long numbers[NUMBERS_MAX];
+    for (size_t j = 0; j < NUMBERS_MAX; j++)
+        numbers[j] = random_between(random, 0, 999);
+    if (lines[i].numbers > 1) /* its last number is whether to wait for the answer */
+        numbers[lines[i].numbers - 1] = random_percent(random, 50);
+    if (strcmp(lines[i].word, "rollback") == 0)
+        numbers[1] = random_percent(random, 90) ? random_between(random, 0, 1) : numbers[1];
+    if (strcmp(lines[i].word, "copy") == 0)
+        numbers[2] = random_percent(random, 90) ? random_between(random, 0, 2) : numbers[2];
+    numbers[0] = random_percent(random, 30) ? 0 : random_between(random, 0, SESSION_PLAY_SLOTS - 1);
+    char text[100] = "";
+    for (size_t j = 0; j < lines[i].numbers; j++) {
+        size_t length = strlen(text);
+        snprintf(text + length, sizeof text - length, ",%ld", numbers[j]);
+    }
+    add_line(script, "[\"%s\"%s]", lines[i].word, text);
+}
+
+struct script session_play_make(struct random *random, size_t steps) {
+    struct script script = {0};
+    long maximum = random_percent(random, 10) ? 0 : random_between(random, 2, SESSION_PLAY_SLOTS);
+    add_line(&script, "[\"server\",%ld,%ld]", maximum, random_between(random, 0, 4));
+    for (int slot = 0; slot < SESSION_PLAY_SLOTS - 1; slot++)
+        add_line(&script, "[\"open\",%d]", slot);
+    for (size_t i = script.count; i <= steps; i++)
+        add_random_line(random, &script);
+    return script;
+}

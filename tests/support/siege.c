@@ -1,0 +1,107 @@
+/* See siege.h. Knows how calls are numbered, which is the one thing that forged answers need. */
+#include "tests/support/siege.h"
+#include "tests/support/client_sessions.h"
+#include "tests/support/footprint.h"
+#include "tests/support/lisp_file.h"
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SPARE = 1, CODE_MAX = 4096, ARGUMENTS_MAX = 16, WATCHDOG_S = 120 };
+
+struct siege siege_begin(const char *const *arguments) {
+    const char *all[ARGUMENTS_MAX] = {"--session-history", "1"};
+    for (size_t i = 0; arguments && arguments[i] && i + 3 < ARGUMENTS_MAX; i++)
+        all[i + 2] = arguments[i];
+    struct siege siege = {
+        .client = client_start_ready(
+            &(struct client_options){.arguments = all, .watchdog_s = WATCHDOG_S}, NULL)};
+    siege.witness = client_session_open(siege.client);
+    siege_evaluate(&siege, siege.witness, "(defvar *witness* 0)", 0);
+    siege_expect_unharmed(&siege);
+    siege.descriptors = footprint_descriptors(siege.client, SIEGE_SESSION_WORKERS + SPARE);
+    siege.victim = siege_victim(&siege);
+    return siege;
+}
+
+const char *siege_victim(struct siege *siege) {
+    const char *session = client_session_open(siege->client);
+    lisp_file_load_hostile(siege->client, session);
+    siege->calls++;
+    cr_assert_str_eq(siege_evaluate(siege, session, "(defvar *kept* 1)", 0).text, "=> *KEPT*");
+    return session;
+}
+
+void siege_send(struct siege *siege, const char *id, const char *session, const char *code,
+                double timeout_s) {
+    char numbered[CODE_MAX];
+    siege->calls++;
+    const char *hole = strstr(code, "%lu");
+    if (hole)
+        snprintf(numbered, sizeof numbered, "%.*s%lu%s", (int)(hole - code), code, siege->calls,
+                 hole + 3);
+    client_session_send(siege->client, id, session, hole ? numbered : code, timeout_s);
+}
+
+struct evaluation siege_evaluate(struct siege *siege, const char *session, const char *code,
+                                 double timeout_s) {
+    static unsigned long count;
+    char id[40];
+    snprintf(id, sizeof id, "\"siege %lu\"", ++count);
+    siege_send(siege, id, session, code, timeout_s);
+    return client_evaluate_await(siege->client, id);
+}
+
+void siege_settle(struct siege *siege, const char *session) {
+    client_session_settle(siege->client, session);
+    siege->calls++;
+}
+
+void siege_reset(struct siege *siege, const char *session) {
+    client_session_reset(siege->client, session);
+    siege->calls++;
+}
+
+struct evaluation siege_rollback(struct siege *siege, const char *session, long steps) {
+    siege->calls++;
+    return client_session_rollback(siege->client, session, steps);
+}
+
+const char *siege_copy(struct siege *siege, const char *session) {
+    siege->calls++;
+    return client_session_copy(siege->client, session, -1);
+}
+
+void siege_forge(struct siege *siege, const char *session, const char *function) {
+    char code[120];
+    snprintf(code, sizeof code, "(hostile::%s %%lu)", function);
+    struct evaluation evaluation = siege_evaluate(siege, session, code, 0);
+    if (strcmp(evaluation.text, "=> forged") != 0)
+        client_fail(siege->client, "%s could not forge its answer: %.500s", function,
+                    evaluation.text);
+}
+
+void siege_expect_unharmed(struct siege *siege) {
+    char value[40];
+    client_ping(siege->client);
+    snprintf(value, sizeof value, "=> %ld", ++siege->witnessed);
+    struct evaluation evaluation = siege_evaluate(siege, siege->witness, "(incf *witness*)", 0);
+    if (strcmp(evaluation.text, value) != 0)
+        client_fail(siege->client, "the witness is harmed: wanted %s, got %.500s", value,
+                    evaluation.text);
+}
+
+static void expect_renewed(struct siege *siege, const char *session) {
+    client_session_reset(siege->client, session);
+    client_session_expect(siege->client, session, "(list (boundp '*kept*) (+ 1 2))", "=> (NIL 3)");
+    client_session_close(siege->client, session);
+}
+
+void siege_end(struct siege *siege, const char *const *victims, size_t count) {
+    siege_expect_unharmed(siege);
+    for (size_t i = 0; i < count; i++)
+        expect_renewed(siege, victims[i]);
+    expect_renewed(siege, siege->victim);
+    footprint_expect_descriptors(siege->client, SIEGE_SESSION_WORKERS + SPARE, siege->descriptors);
+    client_finish(siege->client);
+}

@@ -1,0 +1,169 @@
+// Replays what real clients once said to the server, and wants it to answer as it did then: the same
+// ids, the same shapes and the same texts, apart from times, versions and the names of sessions. What
+// the server says about itself and its tools may have grown. Needs no package.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+
+const { ECLAVE: eclave, ECLAVE_RECORD: record } = process.env;
+assert.ok(eclave, "ECLAVE names the server's executable");
+
+const here = import.meta.dirname;
+const sessionName = /s-[0-9a-f]{32}/g;
+
+// Answers that describe the server: what was there must still be there.
+const descriptions = ["initialize", "server/discover", "tools/list"];
+// Members that may change their text.
+const prose = ["description", "instructions", "title", "version"];
+
+// A server that remembers what it said. `until(count)` waits for so many messages; progress and its
+// number depend on time alone and do not count.
+class Server {
+  received = [];
+  lines = [];
+  wake = () => {};
+
+  constructor() {
+    this.process = spawn(eclave, [], { stdio: ["pipe", "pipe", "ignore"] });
+    this.end = new Promise((resolve) => this.process.on("close", (status) => resolve(status)));
+    let rest = "";
+    this.process.stdout.setEncoding("utf8").on("data", (part) => {
+      const lines = (rest + part).split("\n");
+      rest = lines.pop();
+      this.lines.push(...lines);
+      this.received.push(...lines.map((line) => JSON.parse(line)).filter(counts));
+      this.wake();
+    });
+    this.process.on("close", () => this.wake());
+  }
+
+  send(message) {
+    this.process.stdin.write(JSON.stringify(message) + "\n");
+  }
+
+  async until(count) {
+    while (this.received.length < count && this.process.exitCode === null)
+      await new Promise((resolve) => (this.wake = resolve));
+  }
+}
+
+function counts({ method }) {
+  return method !== "notifications/progress";
+}
+
+// Names of sessions then and now, learnt from answers.
+class Names {
+  now = new Map();
+
+  learn(then, now) {
+    const [thens, nows] = [then, now].map((message) => JSON.stringify(message).match(sessionName));
+    thens?.forEach((name, i) => this.now.set(name, nows?.[i]));
+  }
+
+  translate(message) {
+    const text = JSON.stringify(message);
+    return JSON.parse(text.replace(sessionName, (name) => this.now.get(name) ?? name));
+  }
+}
+
+// Without what depends on time: how long it took, and whether a cancelled call had begun.
+function withoutTimes(message) {
+  const begun = " The session is as it was before the call.";
+  return JSON.parse(JSON.stringify(message), (name, value) => {
+    if (name === "elapsedMs") return 0;
+    if (name === "error" && value.code === -32001)
+      return { ...value, message: value.message.replace(begun, "") };
+    return value;
+  });
+}
+
+// Is everything in THEN also in NOW?
+function assertKept(then, now, path) {
+  if (Array.isArray(then)) {
+    for (const element of then) {
+      const name = element?.name;
+      const same = now.find((other) => (name ? other.name === name : other === element));
+      assert.ok(same, `${path} has lost ${JSON.stringify(element)}`);
+      assertKept(element, same, `${path}[]`);
+    }
+  } else if (typeof then === "object" && then !== null) {
+    for (const [name, value] of Object.entries(then)) {
+      assert.ok(name in now, `${path} has lost ${name}`);
+      if (prose.includes(name) && typeof value === "string")
+        assert.equal(typeof now[name], "string", `${path}.${name}`);
+      else assertKept(value, now[name], `${path}.${name}`);
+    }
+  } else {
+    assert.deepEqual(now, then, path);
+  }
+}
+
+function assertSame(then, now, method) {
+  if (descriptions.includes(method)) {
+    assertKept(then, now, method);
+    return;
+  }
+  const [expected, actual] = [then, now].map((message) => {
+    const info = message.result?._meta?.["io.modelcontextprotocol/serverInfo"];
+    return withoutTimes(info ? dropServerInfo(message) : message);
+  });
+  assert.deepEqual(actual, expected);
+}
+
+function dropServerInfo(message) {
+  const { "io.modelcontextprotocol/serverInfo": info, ...meta } = message.result._meta;
+  assert.equal(info.name, "eclave");
+  return { ...message, result: { ...message.result, _meta: meta } };
+}
+
+for (const file of readdirSync(here).filter((name) => name.endsWith(".jsonl")))
+  test(file, { timeout: 60000 }, async () => {
+    const entries = readFileSync(join(here, file), "utf8")
+      .split("\n")
+      .slice(0, -1)
+      .map((line) => JSON.parse(line))
+      .filter(({ message }) => counts(message));
+    const server = new Server();
+    const names = new Names();
+    const methods = new Map();
+    const sent = [];
+    const expected = [];
+    let compared = 0;
+
+    // The answer now to the message then: by its id, or in turn when it has none.
+    function compare(then) {
+      const now = server.received.find(
+        (message) => message.id === then.id && message.method === then.method,
+      );
+      assert.ok(now, `no answer like ${JSON.stringify(then)}`);
+      server.received.splice(server.received.indexOf(now), 1, {});
+      names.learn(then, now);
+      assertSame(names.translate(then), now, methods.get(then.id));
+    }
+
+    for (const { from, message } of entries) {
+      if (from === "server") {
+        expected.push(message);
+        continue;
+      }
+      await server.until(expected.length);
+      while (compared < expected.length) compare(expected[compared++]);
+      if (message.id !== undefined) methods.set(message.id, message.method);
+      const translated = names.translate(message);
+      sent.push(translated);
+      server.send(translated);
+    }
+    server.process.stdin.end();
+    assert.equal(await server.end, 0);
+    assert.equal(server.received.length, expected.length, "as many messages as then");
+    while (compared < expected.length) compare(expected[compared++]);
+    if (record) {
+      const lines = [
+        ...sent.map((message) => `> ${JSON.stringify(message)}`),
+        ...server.lines.map((line) => `< ${line}`),
+      ];
+      writeFileSync(join(record, `transcript-${file}`), lines.join("\n") + "\n");
+    }
+  });
