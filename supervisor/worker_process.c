@@ -16,7 +16,7 @@
 enum {
     KEEP_BYTES = 256 * 1024,
     RESULT_MAX_BYTES = 32 << 20, /* far above what a worker that keeps to its limits sends */
-    STOP_GRACE_MS = 50,          /* from the request to write out to the kill */
+    STOP_GRACE_MS = 200,         /* from the request to write out to the kill */
     CLOSED_GRACE_MS = 1000,      /* from the end of the channel to the kill */
     FORK_LIMIT_MS = 10000,       /* a fork collects garbage first when there was much of it */
     STRAYS_RETRY_MS = 10,        /* between two looks for strays while a relative is being born */

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CAPTURE_MAX = 64 << 20, LAST_WORDS_MS = 200 };
+enum { CAPTURE_MAX = 64 << 20, LAST_WORDS_MS = 5000 };
 
 static double now_ms(void) {
     struct timespec now;
