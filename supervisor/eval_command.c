@@ -5,13 +5,13 @@
 #include "policy/policy.h"
 #include "supervisor/commands.h"
 #include "supervisor/session.h"
+#include "supervisor/signals.h"
 #include "supervisor/stdio.h"
 #include "supervisor/text.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 enum { STATUS_INTERNAL = 70, TEXT_MAX_BYTES = 1 << 30 };
@@ -78,9 +78,8 @@ static void done(void *context, const struct evaluation *evaluation) {
 static void on_signal(void *context, uint32_t events) {
     (void)events;
     struct eval_run *run = context;
-    struct signalfd_siginfo info;
-    while (read(run->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
-        if (info.ssi_signo == SIGCHLD)
+    for (int number; (number = signals_next(run->signal_fd)) != 0;) {
+        if (number == SIGCHLD)
             pool_reap(&run->pool);
         else
             sessions_cancel_all(&run->sessions, "Interrupted.");
@@ -89,17 +88,9 @@ static void on_signal(void *context, uint32_t events) {
 
 static bool open_run(struct eval_run *run, struct error *error) {
     const struct settings *settings = run->settings;
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGCHLD, SIG_DFL);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    run->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    run->signal_fd = signals_open(error);
     if (run->signal_fd < 0)
-        return error_set(error, errno, "signalfd");
+        return false;
     log_open(&run->log, (enum log_level)settings->log_level, settings->log_format == 1);
     return loop_open(&run->loop, error) &&
            loop_watch_add(&run->loop, &run->signal_watch, run->signal_fd, EPOLLIN, on_signal, run,

@@ -6,12 +6,12 @@
 #include "supervisor/modern.h"
 #include "supervisor/rpc.h"
 #include "supervisor/server.h"
+#include "supervisor/signals.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 enum {
@@ -102,9 +102,8 @@ static void on_input_end(void *context) {
 static void on_signal(void *context, uint32_t events) {
     (void)events;
     struct server *server = context;
-    struct signalfd_siginfo info;
-    while (read(server->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
-        if (info.ssi_signo == SIGCHLD)
+    for (int number; (number = signals_next(server->signal_fd)) != 0;) {
+        if (number == SIGCHLD)
             pool_reap(&server->pool);
         else
             server_drain(server);
@@ -184,19 +183,9 @@ void server_warm_up(struct server *server) {
 /* --- opening --- */
 
 static bool open_signals(struct server *server, struct error *error) {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGCHLD, SIG_DFL); /* may have been inherited ignored, and then nothing is reaped */
-    if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
-        return error_set(error, errno, "sigprocmask");
-    server->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-    if (server->signal_fd < 0)
-        return error_set(error, errno, "signalfd");
-    return loop_watch_add(&server->loop, &server->signal_watch, server->signal_fd, EPOLLIN,
+    server->signal_fd = signals_open(error);
+    return server->signal_fd >= 0 &&
+           loop_watch_add(&server->loop, &server->signal_watch, server->signal_fd, EPOLLIN,
                           on_signal, server, error);
 }
 

@@ -26,8 +26,7 @@ struct setting {
 };
 
 #define OFFSET(field) .offset = offsetof(struct settings, field)
-static const struct setting table[] = {
-#define NUMBER(field, label, unit_name, default_value, least, most, alias_name, text)              \
+#define NUMBER_ROW(field, label, unit_name, default_value, least, most, alias_name, text, secret)  \
     {.name = (label),                                                                              \
      .kind = SETTING_NUMBER,                                                                       \
      OFFSET(field),                                                                                \
@@ -36,32 +35,25 @@ static const struct setting table[] = {
      .minimum = (least),                                                                           \
      .maximum = (most),                                                                            \
      .alias = (alias_name),                                                                        \
-     .help = (text)},
-#define HIDDEN_NUMBER(field, label, unit_name, default_value, least, most, text)                   \
-    {.name = (label),                                                                              \
-     .kind = SETTING_NUMBER,                                                                       \
-     OFFSET(field),                                                                                \
-     .unit = (unit_name),                                                                          \
-     .number = (default_value),                                                                    \
-     .minimum = (least),                                                                           \
-     .maximum = (most),                                                                            \
      .help = (text),                                                                               \
-     .hidden = true},
-#define CHOICE(field, label, value_names, default_value, text)                                     \
-    {.name = (label),                                                                              \
-     .kind = SETTING_CHOICE,                                                                       \
-     OFFSET(field),                                                                                \
-     .values = (value_names),                                                                      \
-     .preset = (default_value),                                                                    \
-     .help = (text)},
-#define HIDDEN(field, label, value_names, default_value, text)                                     \
+     .hidden = (secret)},
+#define CHOICE_ROW(field, label, value_names, default_value, text, secret)                         \
     {.name = (label),                                                                              \
      .kind = SETTING_CHOICE,                                                                       \
      OFFSET(field),                                                                                \
      .values = (value_names),                                                                      \
      .preset = (default_value),                                                                    \
      .help = (text),                                                                               \
-     .hidden = true},
+     .hidden = (secret)},
+static const struct setting table[] = {
+#define NUMBER(field, label, unit, preset, least, most, alias, text)                               \
+    NUMBER_ROW(field, label, unit, preset, least, most, alias, text, false)
+#define HIDDEN_NUMBER(field, label, unit, preset, least, most, text)                               \
+    NUMBER_ROW(field, label, unit, preset, least, most, NULL, text, true)
+#define CHOICE(field, label, values, preset, text)                                                 \
+    CHOICE_ROW(field, label, values, preset, text, false)
+#define HIDDEN(field, label, values, preset, text)                                                 \
+    CHOICE_ROW(field, label, values, preset, text, true)
 #define SWITCH(field, label, alias_name, text)                                                     \
     {.name = (label), .kind = SETTING_SWITCH, OFFSET(field), .alias = (alias_name), .help = (text)},
 #define TEXT(field, label, placeholder, text)                                                      \
@@ -74,6 +66,8 @@ static const struct setting table[] = {
 #undef HIDDEN
 #undef HIDDEN_NUMBER
 };
+#undef NUMBER_ROW
+#undef CHOICE_ROW
 #undef OFFSET
 
 enum {
