@@ -151,7 +151,8 @@ static void handle_object(struct server *server, struct batch *batch, struct jso
     }
     struct request request = {.id = shape->id, .batch = batch, .server = server, .log_level = -1};
     const struct json_token *token = &shape->progress_token;
-    if (token->text.bytes && (token->kind == JSON_STRING || token->is_integer))
+    if (token->text.bytes && !token->has_lone_surrogate &&
+        (token->kind == JSON_STRING || token->is_integer))
         request.progress_token = *token;
     if (batch)
         batch->pending++;

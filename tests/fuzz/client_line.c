@@ -1,6 +1,7 @@
 /* Fuzz target: what a client sends. The whole server runs in this process on the bytes of the
- * input, with nothing cut off but the workers: a call finds none, or waits until it is cancelled.
- * What comes back is held against the model of the contract in tests/support/oracle.h. */
+ * input, with nothing cut off but the workers: a call finds none, waits for one until it is
+ * cancelled, or has one that never answers. What comes back is held against the model of the
+ * contract in tests/support/oracle.h. */
 #include "common/buffer.h"
 #include "policy/policy.h"
 #include "supervisor/server.h"
@@ -24,11 +25,20 @@ enum option {
     OPTION_LOG_ALL = 32,
     OPTION_READ_PIECES = 64,
     OPTION_WRITE_PIECES = 128,
-    PIECE = 0x7f00,       /* how big the pieces are */
-    OPTION_LOOSE = 0x8000 /* short answers, silence and time that passes: the model only counts */
+    PIECE = 0x7f00, /* how big the pieces are */
+    /* Short answers, silence, workers that never answer, time that passes: the model counts only.
+     */
+    OPTION_LOOSE = 0x8000
 };
 
-enum { OUTPUT_MAX_BYTES = 64 << 20 };
+enum { OUTPUT_MAX_BYTES = 64 << 20, MUTES_MAX = 6, FIRST_PID = 100 };
+
+/* A worker that prints a little and never answers: its ends of what it shares with the server. */
+struct mute {
+    struct worker_process *worker; /* NULL: reaped */
+    int channel, outputs[2];
+    bool killed;
+};
 
 static struct run {
     struct fuzz_input input;
@@ -37,6 +47,10 @@ static struct run {
     int log_fd;
     bool refuse_read, refuse_write; /* this time; the next is served */
     struct buffer output, log;
+    struct mute mutes[MUTES_MAX];
+    size_t mute_count;
+    struct loop *loop;
+    struct loop_timer reap;
 } run;
 
 /* --- the edges --- */
@@ -133,7 +147,54 @@ void __wrap_pool_start(struct pool *pool) {
     (void)pool;
 }
 
+static void nothing(void *context, struct worker_process *worker) {
+    (void)context, (void)worker;
+}
+
+static const struct worker_events no_events = {.ready = nothing};
+
+/* NULL when there are too many already. */
+static struct mute *make_mute(struct pool *pool, struct outlet **outlet) {
+    static const char printed[] = "some \xc3\xa9 \xff";
+    if (run.mute_count == MUTES_MAX)
+        return NULL;
+    struct mute *mute = &run.mutes[run.mute_count];
+    *outlet = outlet_open(pool->loop, pool->settings, mute->outputs, NULL);
+    mute->worker = worker_create(&pool->workers, &no_events, NULL, &mute->channel, NULL);
+    FUZZ_CHECK(*outlet && mute->worker, "no worker");
+    FUZZ_CHECK(write(mute->outputs[0], printed, sizeof printed) > 0, "no room");
+    mute->worker->state = WORKER_READY;
+    mute->worker->pid = FIRST_PID + (pid_t)run.mute_count++;
+    run.loop = pool->loop;
+    return mute;
+}
+
+static void on_reap(void *context) {
+    (void)context;
+    for (struct mute *mute = run.mutes; mute < run.mutes + run.mute_count; mute++) {
+        struct worker_process *worker = mute->worker;
+        if (!worker || !mute->killed)
+            continue;
+        mute->worker = NULL;
+        worker_reaped(worker, SIGKILL);
+    }
+}
+
+static void on_kill(pid_t pid, int number) {
+    size_t index = (size_t)(pid - FIRST_PID);
+    FUZZ_CHECK(pid >= FIRST_PID && index < run.mute_count && run.mutes[index].worker,
+               "it signals %d", (int)pid);
+    run.mutes[index].killed |= number == SIGKILL;
+    loop_timer_start(run.loop, &run.reap, 0, on_reap, NULL);
+}
+
 void __wrap_pool_take(struct pool *pool, struct pool_waiter *waiter) {
+    struct outlet *outlet = NULL;
+    struct mute *mute = run.options & OPTION_LOOSE ? make_mute(pool, &outlet) : NULL;
+    if (mute) {
+        waiter->served(waiter->context, mute->worker, outlet, NULL);
+        return;
+    }
     if (run.options & OPTION_CALLS_WAIT) {
         waiter->waiting = true;
         waiter->next = pool->waiters;
@@ -145,6 +206,14 @@ void __wrap_pool_take(struct pool *pool, struct pool_waiter *waiter) {
 
 void __wrap_pool_close(struct pool *pool) {
     FUZZ_CHECK(!pool->waiters, "somebody still waits for a worker");
+    loop_timer_stop(pool->loop, &run.reap);
+    while (pool->workers.first)
+        worker_destroy(pool->workers.first);
+    for (struct mute *mute = run.mutes; mute < run.mutes + run.mute_count; mute++) {
+        close(mute->channel);
+        close(mute->outputs[0]);
+        close(mute->outputs[1]);
+    }
 }
 
 /* --- the oracle --- */
@@ -206,6 +275,8 @@ static void check_count(const struct oracle *oracle) {
         struct text line = {lines.bytes, (size_t)(newline - lines.bytes)}, method;
         const char *fault = json_fault(line, 512);
         FUZZ_CHECK(!fault, "%s: %.*s", fault, (int)line.length, line.bytes);
+        FUZZ_CHECK(!json_has_lone_surrogate(line), "half a character: %.*s", (int)line.length,
+                   line.bytes);
         if (json_kind(line) == VALUE_ARRAY)
             answers += json_count(line);
         else
@@ -258,6 +329,7 @@ static void choose_settings(struct settings *settings) {
         settings->response_max_bytes = 1024;
         settings->json_max_values = 64;
         settings->session_max = 2;
+        settings->list_page_size = 2;
         settings->cancel_reply =
             run.options & OPTION_TIGHT ? CANCEL_REPLY_SILENT : CANCEL_REPLY_AUTO;
     }
@@ -277,7 +349,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct fuzz_input input = {data, size};
     struct settings settings;
     int open_before = fuzz_open_descriptors();
-    fuzz_edges = (struct fuzz_edges){.now_ns = 1, .waiting_passes = true};
+    fuzz_edges = (struct fuzz_edges){.now_ns = 1, .waiting_passes = true, .killed = on_kill};
     run =
         (struct run){.output = buffer_make(OUTPUT_MAX_BYTES), .log = buffer_make(OUTPUT_MAX_BYTES)};
     run.options = fuzz_byte(&input);

@@ -174,11 +174,15 @@ static void check_token(const struct json_token *token, bool there, struct text 
 }
 
 static void check_tokens(struct text text, const struct json_shape *shape) {
-    struct text id = {0}, params, request_id = {0};
+    struct text id = {0}, params, request_id = {0}, meta, progress_token = {0};
     bool has_id = json_member(text, "id", &id);
     bool has_request_id =
         json_member(text, "params", &params) && json_member(params, "requestId", &request_id);
+    bool has_progress_token = json_member(text, "params", &params) &&
+                              json_member(params, "_meta", &meta) &&
+                              json_member(meta, "progressToken", &progress_token);
     check_token(&shape->id, has_id, id);
+    check_token(&shape->progress_token, has_progress_token, progress_token);
     check_token(&shape->request_id, has_request_id, request_id);
     if (!has_id || !has_request_id || !is_scalar_id(id) || !is_scalar_id(request_id) ||
         shape->id.has_lone_surrogate || shape->request_id.has_lone_surrogate)

@@ -86,6 +86,11 @@ static const char *const members[] = {
     "\"clientInfo\":{\"name\":\"x\"}",
     "\"_meta\":{\"progressToken\":1}",
     "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"}",
+    "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+    "\"io.modelcontextprotocol/clientInfo\":{\"name\":\"t\",\"version\":\"1\"},"
+    "\"io.modelcontextprotocol/clientCapabilities\":{}}",
+    "\"progressToken\":2",
+    "\"default-session\":\"a\"",
     "\"session.max\":2",
     "\"call.timeout_s\":1",
     "\"log-level\":\"debug\"",

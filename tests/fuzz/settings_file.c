@@ -4,6 +4,7 @@
 #include "supervisor/settings.h"
 #include "tests/fuzz/fuzz.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/mman.h>
@@ -26,18 +27,26 @@ static char *variable(const char *name) {
     return strcmp(name, "ECLAVE_POLICY") == 0 ? given.path : NULL;
 }
 
+static void check_name(const char text[SETTING_TEXT_BYTES], const char *name) {
+    FUZZ_CHECK(memchr(text, 0, SETTING_TEXT_BYTES), "%s has no end", name);
+    for (const char *byte = text; *byte; byte++)
+        FUZZ_CHECK(isalnum((unsigned char)*byte) || strchr(".-_", *byte), "%s is %s", name, text);
+}
+
 /* Each setting within its range, whatever it was set from. */
 static void check_ranges(const struct settings *settings) {
     static const char *const choices[] = {
 #define NUMBER(...)
 #define HIDDEN_NUMBER(...)
 #define SWITCH(...)
+#define TEXT(...)
 #define CHOICE(field, name, values, ...) values,
 #define HIDDEN(field, name, values, ...) values,
 #include "supervisor/settings.def"
 #undef NUMBER
 #undef HIDDEN_NUMBER
 #undef SWITCH
+#undef TEXT
 #undef CHOICE
 #undef HIDDEN
     };
@@ -49,6 +58,7 @@ static void check_ranges(const struct settings *settings) {
 #define HIDDEN_NUMBER(field, name, unit, preset, least, most, ...)                                 \
     IN_RANGE(field, name, least, most)
 #define SWITCH(field, name, ...) IN_RANGE(field, name, 0, 1)
+#define TEXT(field, name, ...)   check_name(settings->field, name);
 #define CHOICE(field, name, ...)                                                                   \
     {                                                                                              \
         int64_t bars = 0;                                                                          \
@@ -61,6 +71,7 @@ static void check_ranges(const struct settings *settings) {
 #undef NUMBER
 #undef HIDDEN_NUMBER
 #undef SWITCH
+#undef TEXT
 #undef CHOICE
 #undef HIDDEN
     FUZZ_CHECK(settings->call_timeout_s <= settings->call_timeout_max_s, "call.timeout_s");
@@ -81,19 +92,24 @@ static void check_error(const struct error *error) {
 
 /* The settings once more, all as flags: whatever they came from, they must come out the same. */
 static void check_round_trip(const struct settings *settings) {
-    enum { FLAGS = sizeof *settings / sizeof(int64_t), FLAG_BYTES = 80 };
+    enum { FLAGS = sizeof *settings / sizeof(int64_t), FLAG_BYTES = 2 * SETTING_TEXT_BYTES };
     static char texts[FLAGS][FLAG_BYTES];
     static char name[] = "eclave";
     char *vector[FLAGS + 2] = {name};
     struct settings again;
     struct error error = {0};
     int count = 1, left;
-#define FLAG(field, label)                                                                         \
-    snprintf(texts[count - 1], FLAG_BYTES, "--%s=%lld", label, (long long)settings->field);        \
+#define ADD(label, form, value)                                                                    \
+    snprintf(texts[count - 1], FLAG_BYTES, "--%s=" form, label, value);                            \
     for (char *at = texts[count - 1]; *at != '='; at++)                                            \
         *at = *at == '.' || *at == '_' ? '-' : *at;                                                \
     vector[count] = texts[count - 1];                                                              \
     count++;
+#define FLAG(field, label) ADD(label, "%lld", (long long)settings->field)
+#define TEXT(field, label, ...)                                                                    \
+    if (settings->field[0]) {                                                                      \
+        ADD(label, "%s", settings->field)                                                          \
+    }
 #define NUMBER(field, label, ...)        FLAG(field, label)
 #define HIDDEN_NUMBER(field, label, ...) FLAG(field, label)
 #define SWITCH(field, label, ...)        FLAG(field, label)
@@ -103,6 +119,7 @@ static void check_round_trip(const struct settings *settings) {
 #undef NUMBER
 #undef HIDDEN_NUMBER
 #undef SWITCH
+#undef TEXT
 #undef CHOICE
 #undef HIDDEN
     fuzz_edges.variable = NULL;

@@ -3,10 +3,9 @@
  * frames go through real socket pairs; pids, signals and time are the script's. A result that is
  * accepted goes on through the decoder and into the text that a client would see. */
 #include "common/message.h"
-#include "common/utf8.h"
-#include "supervisor/text.h"
 #include "supervisor/worker_process.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/result_check.h"
 
 #include <string.h>
 #include <sys/eventfd.h>
@@ -47,86 +46,6 @@ static struct slot *slot_of(const struct worker_process *worker) {
 
 /* --- what the supervisor is told --- */
 
-static bool same_span(struct span one, struct span other) {
-    return one.length == other.length && memcmp(one.bytes, other.bytes, one.length) == 0;
-}
-
-static bool same_spans(const struct span *one, size_t one_count, const struct span *other,
-                       size_t other_count) {
-    for (size_t i = 0; i < one_count && i < other_count; i++)
-        if (!same_span(one[i], other[i]))
-            return false;
-    return one_count == other_count;
-}
-
-static bool same_results(const struct result_message *one, const struct result_message *other) {
-    if (!one->condition.bytes != !other->condition.bytes)
-        return false;
-    if (one->condition.bytes &&
-        (!same_span(one->condition, other->condition) || !same_span(one->text, other->text)))
-        return false;
-    return same_span(one->package, other->package) &&
-           same_spans(one->values, one->value_count, other->values, other->value_count) &&
-           same_spans(one->frames, one->frame_count, other->frames, other->frame_count) &&
-           same_spans(one->warnings, one->warning_count, other->warnings, other->warning_count);
-}
-
-/* What was accepted says the same when it is encoded again, in as many bytes: nothing was
- * overlooked. The order of sections is free to the sender, so a second encoding is the measure. */
-static void check_encoding(const struct result_message *result, size_t size) {
-    cleanup_buffer struct buffer first = buffer_make(FRAME_PAYLOAD_MAX);
-    cleanup_buffer struct buffer second = buffer_make(FRAME_PAYLOAD_MAX);
-    struct result_message again;
-    FUZZ_CHECK(result_message_encode(&first, result), "it cannot be encoded");
-    FUZZ_CHECK(first.length == size, "%zu bytes were %zu", first.length, size);
-    FUZZ_CHECK(result_message_decode(first.data, first.length, &again), "no way back");
-    FUZZ_CHECK(same_results(result, &again), "another result");
-    FUZZ_CHECK(result_message_encode(&second, &again) && second.length == first.length &&
-                   memcmp(first.data, second.data, first.length) == 0,
-               "another encoding");
-}
-
-/* Repair leaves good text alone, and mends the rest in one pass. */
-static void check_repair(struct span bytes) {
-    cleanup_buffer struct buffer once = buffer_make(FRAME_PAYLOAD_MAX);
-    cleanup_buffer struct buffer twice = buffer_make(FRAME_PAYLOAD_MAX);
-    FUZZ_CHECK(utf8_append_repaired(&once, bytes.bytes, bytes.length), "no room");
-    FUZZ_CHECK(utf8_is_valid(once.data, once.length), "not mended");
-    FUZZ_CHECK(utf8_append_repaired(&twice, once.data, once.length) &&
-                   twice.length == once.length &&
-                   (once.length == 0 || memcmp(once.data, twice.data, once.length) == 0),
-               "mended twice");
-    if (utf8_is_valid(bytes.bytes, bytes.length))
-        FUZZ_CHECK(once.length == bytes.length, "good text was changed");
-    size_t count = utf8_count(once.data, once.length);
-    FUZZ_CHECK(utf8_offset(once.data, once.length, count) == once.length, "miscounted");
-}
-
-static void check_text(const struct result_message *result) {
-    static const char *const sentences[] = {"", "The code ended."};
-    struct text_limits limits = {.shown_chars = 100U + fuzz_byte(&script.input),
-                                 .value_max_chars = 16U + fuzz_byte(&script.input)};
-    struct evaluation evaluation = {.session = "main"};
-    unsigned choice = fuzz_byte(&script.input);
-    evaluation.outcome = result->condition.bytes ? OUTCOME_CONDITION : OUTCOME_VALUE;
-    if (choice >= 128)
-        evaluation.outcome = choice % OUTCOME_COUNT;
-    else
-        evaluation.result = *result;
-    snprintf(evaluation.cause, sizeof evaluation.cause, "%s", sentences[choice >= 128]);
-    size_t length = (size_t)fuzz_byte(&script.input) * 2;
-    evaluation.output.bytes = fuzz_bytes(&script.input, length, &evaluation.output.length);
-    evaluation.error_output = evaluation.output;
-    evaluation.error_output.length /= 2;
-    check_repair(evaluation.output);
-    cleanup_buffer struct buffer text = buffer_make(FRAME_PAYLOAD_MAX);
-    text_append_evaluation(&text, &evaluation, &limits);
-    FUZZ_CHECK(!text.failed, "no room for the text");
-    FUZZ_CHECK(text.length == 0 || utf8_is_valid(text.data, text.length), "not UTF-8");
-    bool marked = text.length >= 8 && memcmp(text.data, "[ERROR] ", 8) == 0;
-    FUZZ_CHECK(marked == (evaluation.outcome != OUTCOME_VALUE), "the marker line");
-}
-
 static void on_ready(void *context, struct worker_process *worker) {
     (void)context;
     struct slot *slot = slot_of(worker);
@@ -141,14 +60,10 @@ static void on_result(void *context, struct worker_process *worker, const unsign
                       size_t size) {
     (void)context;
     struct slot *slot = slot_of(worker);
-    struct result_message result;
     FUZZ_CHECK(slot->evaluating, "a result that nobody asked for");
     slot->evaluating = false;
     script.results++;
-    if (!result_message_decode(payload, size, &result))
-        return;
-    check_encoding(&result, size);
-    check_text(&result);
+    check_result(payload, size, &script.input);
 }
 
 static void check_sentence(const char *what) {
@@ -435,7 +350,7 @@ static void pass_time(void) {
     enum { LONG_MS = 60 }; /* time enough for the kill of who was asked to end */
     static const int delays_ms[] = {0, 10, LONG_MS, 1100, 11000};
     int delay_ms = delays_ms[fuzz_byte(&script.input) % 5];
-    fuzz_edges.now_ns += delay_ms * INT64_C(1000000);
+    fuzz_edges.now_ns += delay_ms * (int64_t)NS_PER_MS;
     read_all();
     run_loop(2);
     for (const struct slot *slot = script.slots; slot < script.slots + SLOTS; slot++)
@@ -510,7 +425,7 @@ static void end_all(void) {
         }
     }
     for (int i = 0; i < 300 && script.workers.first; i++) {
-        fuzz_edges.now_ns += 20000 * INT64_C(1000000);
+        fuzz_edges.now_ns += 20000 * (int64_t)NS_PER_MS;
         run_loop(1);
         for (struct slot *slot = script.slots; slot < script.slots + SLOTS; slot++)
             if (slot->worker && slot->worker->pid && !slot->reaped) {
