@@ -61,7 +61,7 @@ static void expect_confined(pid_t process) {
     expect_line(process, "status", "CapAmb: 0000000000000000");
     expect_line(process, "limits", "Max core file size 0 0 bytes");
     expect_line(process, "limits", "Max file size 0 0 bytes");
-    expect_line(process, "limits", "Max open files 16 16 files");
+    expect_line(process, "limits", "Max open files 1024 1024 files");
     expect_line(process, "limits", "Max locked memory 0 0 bytes");
     expect_line(process, "limits", "Max msgqueue size 0 0 bytes");
     cr_expect_eq(getsid(process), process, "it is in no session of its own");
