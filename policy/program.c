@@ -24,9 +24,10 @@ static uint32_t allowed(const struct policy_row *row) {
     return row->verdict == POLICY_ALLOW || row->setup ? SCMP_ACT_ALLOW : NO_ACTION;
 }
 
-/* A filter is inherited by forks, whose process id it does not know: who has a listener asks it. */
+/* A filter is inherited by forks, whose process id it does not know: who has a listener asks it,
+ * and about what is to be seen. */
 static uint32_t action_with_listener(const struct policy_row *row) {
-    return policy_row_names_self(row) ? NO_ACTION : allowed(row);
+    return policy_row_is_asked(row) ? NO_ACTION : allowed(row);
 }
 
 /* Without a listener there are no forks, and the process id stands in the filter. */

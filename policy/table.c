@@ -21,26 +21,30 @@
 #define ALWAYS                                                                                     \
     { .kind = TERM_NONE }
 
-#define ROW(text, at, what, code, once, why, ...)                                                  \
+#define ROW(text, at, what, code, once, asked, why, ...)                                           \
     {.name = (text),                                                                               \
      .number = (at),                                                                               \
      .verdict = (what),                                                                            \
      .error = (code),                                                                              \
      .setup = (once),                                                                              \
+     .seen = (asked),                                                                              \
      .reason = (why),                                                                              \
      .terms = {__VA_ARGS__}},
 
 /* __SNR_ is libseccomp's number for a call, negative where the architecture lacks it. It is pasted
  * here, at the first expansion, because some call names are macros in some C libraries. */
-#define ALLOW(call, why) ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, why, ALWAYS)
+#define ALLOW(call, why) ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, why, ALWAYS)
 #define ALLOW_WHEN(call, why, ...)                                                                 \
-    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, why, __VA_ARGS__)
-#define SETUP(call, why) ROW(#call, __SNR_##call, POLICY_REFUSE, EPERM, true, why, ALWAYS)
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, why, __VA_ARGS__)
+#define ALLOW_SEEN(call, why, ...)                                                                 \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, true, why, __VA_ARGS__)
+#define SETUP(call, why) ROW(#call, __SNR_##call, POLICY_REFUSE, EPERM, true, false, why, ALWAYS)
 #define SETUP_WHEN(call, why, ...)                                                                 \
-    ROW(#call, __SNR_##call, POLICY_REFUSE, EPERM, true, why, __VA_ARGS__)
-#define REFUSE(call, code, why)   ROW(#call, __SNR_##call, POLICY_REFUSE, code, false, why, ALWAYS)
-#define KILL(call, why)           ROW(#call, __SNR_##call, POLICY_KILL, 0, false, why, ALWAYS)
-#define KILL_NEWER(at, call, why) ROW(#call, at, POLICY_KILL, 0, false, why, ALWAYS)
+    ROW(#call, __SNR_##call, POLICY_REFUSE, EPERM, true, false, why, __VA_ARGS__)
+#define REFUSE(call, code, why)                                                                    \
+    ROW(#call, __SNR_##call, POLICY_REFUSE, code, false, false, why, ALWAYS)
+#define KILL(call, why)           ROW(#call, __SNR_##call, POLICY_KILL, 0, false, false, why, ALWAYS)
+#define KILL_NEWER(at, call, why) ROW(#call, at, POLICY_KILL, 0, false, false, why, ALWAYS)
 
 static const struct policy_row rows[] = {
 #include "policy/syscalls.def"
@@ -55,11 +59,11 @@ bool policy_row_has_terms(const struct policy_row *row) {
     return row->terms[0].kind != TERM_NONE;
 }
 
-bool policy_row_names_self(const struct policy_row *row) {
+bool policy_row_is_asked(const struct policy_row *row) {
     for (size_t i = 0; i < POLICY_TERMS_MAX; i++)
         if (row->terms[i].kind == TERM_SELF)
             return true;
-    return false;
+    return row->seen;
 }
 
 static bool term_holds(const struct policy_term *term, const struct seccomp_data *call,

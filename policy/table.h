@@ -31,6 +31,7 @@ struct policy_row {
     enum policy_verdict verdict;
     int error;  /* with POLICY_REFUSE */
     bool setup; /* allowed until policy_seal; VERDICT is what holds afterwards */
+    bool seen;  /* allowed, but who has a listener asks it */
     const char *reason;
     struct policy_term terms[POLICY_TERMS_MAX];
 };
@@ -41,8 +42,9 @@ const struct policy_row *policy_rows(size_t *count);
 /* Whether the row depends on arguments. */
 bool policy_row_has_terms(const struct policy_row *row);
 
-/* Whether the row asks which process makes the call. */
-bool policy_row_names_self(const struct policy_row *row);
+/* Whether a filter with a listener asks it about the calls of this row, though it allows them: to
+ * know which process makes the call, or to have it seen. */
+bool policy_row_is_asked(const struct policy_row *row);
 
 /* Whether every term of ROW holds for CALL, made by the process SELF. SELF is 0 when the process is
  * not known; no TERM_SELF holds then. Does not compare the call's number. */

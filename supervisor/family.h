@@ -9,6 +9,8 @@
 struct family *family_create(struct workers *workers);
 /* Takes the listener, which is the family's from now on. False when it has one or cannot. */
 bool family_listen(struct family *family, int listener);
+/* Has the process PID, a fork, been seen to tie its life to this one's? Asked once of each. */
+bool family_is_tied(struct family *family, pid_t pid);
 /* One member more; returns FAMILY. */
 struct family *family_join(struct family *family);
 /* One member less; the last one closes the listener. */

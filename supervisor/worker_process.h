@@ -43,12 +43,17 @@ struct worker_events {
     void (*ended)(void *context, struct worker_process *worker, int status);
 };
 
+enum { FAMILY_TIED_MAX = 8 }; /* forks of one family that announce themselves at the same time */
+
 /* The listener that a worker and all its forks have in common. */
 struct family {
     struct workers *workers;
     struct loop_watch watch;
     int listener; /* -1 when degraded */
     pid_t leader; /* of the first member; the session id of all of them; 0 until proven */
+    /* Forks that have not announced themselves and were seen to set their death signal. */
+    pid_t tied[FAMILY_TIED_MAX];
+    size_t tied_next;
     size_t members;
 };
 

@@ -41,13 +41,12 @@ void model_close(struct model *model, struct model_session *session) {
     free(session);
 }
 
-/* Closes the least recently used session beside the connection's own and BUSY, until there is room
- * for one more. */
-static bool make_room(struct model *model, const struct model_session *busy) {
+/* Closes the least recently used session that may go, until there is room for one more. */
+static bool make_room(struct model *model) {
     while (model->count >= model->maximum) {
         struct model_session *oldest = NULL;
         for (struct model_session *session = model->first; session; session = session->next)
-            if (!session->own && session != busy && (!oldest || session->used < oldest->used))
+            if (!session->own && !session->copied && (!oldest || session->used < oldest->used))
                 oldest = session;
         if (!oldest)
             return false;
@@ -57,7 +56,7 @@ static bool make_room(struct model *model, const struct model_session *busy) {
 }
 
 struct model_session *model_make_own(struct model *model) {
-    make_room(model, NULL);
+    make_room(model);
     struct model_session *session = add(model);
     session->own = true;
     snprintf(session->name, sizeof session->name, "main");
@@ -65,7 +64,7 @@ struct model_session *model_make_own(struct model *model) {
 }
 
 struct model_session *model_open(struct model *model) {
-    return make_room(model, NULL) ? add(model) : NULL;
+    return make_room(model) ? add(model) : NULL;
 }
 
 /* Number of the oldest state that a process holds, when there is one. */
@@ -84,7 +83,10 @@ struct model_session *model_copy(struct model *model, struct model_session *sess
     struct model_world world = {0};
     if (!fresh)
         world = session->states[number - oldest_kept(session)];
-    if (!make_room(model, session))
+    session->copied = true;
+    bool room = make_room(model);
+    session->copied = false;
+    if (!room)
         return NULL;
     struct model_session *copy = add(model);
     if (!fresh) {

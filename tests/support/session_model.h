@@ -26,6 +26,7 @@ struct model_session {
     char name[MODEL_NAME_MAX];
     bool own;             /* the connection's: never closed to make room */
     bool fresh;           /* state 0 is a fresh world */
+    bool copied;          /* just now: it is busy */
     unsigned long number; /* of the present state */
     unsigned long used;
     /* The states that a process holds: KEPT of them up to the present one, which is the last. */

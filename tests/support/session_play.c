@@ -445,15 +445,15 @@ static bool read_order(struct text line, struct order *order) {
     return true;
 }
 
-static size_t number(const struct order *order, size_t index, size_t limit) {
+static size_t pick(const struct order *order, size_t index, size_t limit) {
     return (size_t)order->numbers[index] % limit;
 }
 
 static void obey(struct stage *stage, const struct order *order) {
     const char *word = order->word;
-    size_t slot = number(order, 0, SESSION_PLAY_SLOTS);
-    size_t other_slot = 1 + number(order, 0, SESSION_PLAY_SLOTS - 1); /* not the own */
-    struct assignment what = {number(order, 1, MODEL_KINDS), number(order, 2, MODEL_KEYS),
+    size_t slot = pick(order, 0, SESSION_PLAY_SLOTS);
+    size_t other_slot = 1 + pick(order, 0, SESSION_PLAY_SLOTS - 1); /* not the own */
+    struct assignment what = {pick(order, 1, MODEL_KINDS), pick(order, 2, MODEL_KEYS),
                               order->numbers[3]};
     bool wait = true;
     if (strcmp(word, "set") == 0 || strcmp(word, "add") == 0) {
@@ -463,10 +463,10 @@ static void obey(struct stage *stage, const struct order *order) {
         set_half(stage, slot, what);
         wait = order->numbers[4];
     } else if (strcmp(word, "fail") == 0) {
-        fail(stage, slot, what, &ways[number(order, 3, SESSION_PLAY_WAYS)]);
+        fail(stage, slot, what, &ways[pick(order, 3, SESSION_PLAY_WAYS)]);
         wait = order->numbers[4];
     } else if (strcmp(word, "rollback") == 0) {
-        roll_back(stage, slot, 1 + number(order, 1, MODEL_HISTORY_MAX));
+        roll_back(stage, slot, 1 + pick(order, 1, MODEL_HISTORY_MAX));
         wait = order->numbers[2];
     } else if (strcmp(word, "reset") == 0) {
         reset(stage, slot);
@@ -477,8 +477,8 @@ static void obey(struct stage *stage, const struct order *order) {
     } else if (strcmp(word, "open") == 0) {
         open_fresh(stage, other_slot);
     } else if (strcmp(word, "copy") == 0) {
-        copy(stage, other_slot, number(order, 1, SESSION_PLAY_SLOTS),
-             number(order, 2, MODEL_HISTORY_MAX));
+        copy(stage, other_slot, pick(order, 1, SESSION_PLAY_SLOTS),
+             pick(order, 2, MODEL_HISTORY_MAX));
     } else if (strcmp(word, "list") == 0) {
         list(stage);
     } else if (strcmp(word, "kill") == 0) {
@@ -495,8 +495,8 @@ char *session_play(const struct script *script) {
     if (script->count == 0 || !read_order(script->lines[0], &first) ||
         strcmp(first.word, "server") != 0)
         return NULL;
-    struct stage stage = {.model = {.maximum = 1 + number(&first, 0, SESSION_PLAY_SLOTS + 1),
-                                    .history = number(&first, 1, MODEL_HISTORY_MAX)}};
+    struct stage stage = {.model = {.maximum = 1 + pick(&first, 0, SESSION_PLAY_SLOTS + 1),
+                                    .history = pick(&first, 1, MODEL_HISTORY_MAX)}};
     char maximum[24], history[24];
     snprintf(maximum, sizeof maximum, "%zu", stage.model.maximum);
     snprintf(history, sizeof history, "%zu", stage.model.history);

@@ -97,11 +97,20 @@ static void expect_renewed(struct siege *siege, const char *session) {
     client_session_close(siege->client, session);
 }
 
+/* No event is about the witness. */
+static void expect_unheard_of(struct siege *siege) {
+    char about[120];
+    snprintf(about, sizeof about, "session=%s", siege->witness);
+    if (strstr(client_stderr(siege->client), about))
+        client_fail(siege->client, "something happened to the witness, %s", siege->witness);
+}
+
 void siege_end(struct siege *siege, const char *const *victims, size_t count) {
     siege_expect_unharmed(siege);
     for (size_t i = 0; i < count; i++)
         expect_renewed(siege, victims[i]);
     expect_renewed(siege, siege->victim);
     footprint_expect_descriptors(siege->client, SIEGE_SESSION_WORKERS + SPARE, siege->descriptors);
+    expect_unheard_of(siege);
     client_finish(siege->client);
 }

@@ -99,7 +99,7 @@ static const struct policy_row *row_for(const struct seccomp_data *call) {
 /* What the kernel is to do about CALL before the seal. */
 static uint32_t wanted(const struct seccomp_data *call) {
     const struct policy_row *row = row_for(call);
-    bool asked = row && policy_row_names_self(row) && !program->degraded;
+    bool asked = row && policy_row_is_asked(row) && !program->degraded;
     if (row && !asked && (row->verdict == POLICY_ALLOW || row->setup))
         return SECCOMP_RET_ALLOW;
     if (!program->degraded)

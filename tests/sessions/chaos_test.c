@@ -1,0 +1,161 @@
+/* Everything at once: hostile code, time-outs, cancels, copies, rollbacks, closes and kills from
+ * outside, in random order and mostly unawaited, in four sessions beside a witness. Nothing is
+ * wanted of the answers but that each call has exactly one; of the server, that it lives, that the
+ * witness notices nothing, and that nothing is left in the end. */
+#include "tests/support/client_sessions.h"
+#include "tests/support/lines.h"
+#include "tests/support/lisp_file.h"
+#include "tests/support/process.h"
+#include "tests/support/random.h"
+#include "tests/support/siege.h"
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { STEPS = 120, STEPS_THOROUGH = 3000, VICTIMS = 4, PENDING_MAX = 24 };
+
+/* None that only the supervisor's own limit on forks ends. */
+static const char *const functions[] = {
+    "refuses-to-fork", "refuses-in-bad-text",       "announces-by-a-wrong-frame",
+    "announces-twice", "announces-in-its-place",    "announces-failure-in-bad-text",
+    "forks-twice",     "announces-without-forking", "speaks-for-its-origin",
+    "checkpoint-lies", "closes-while-it-forks",     "forbidden-while-it-forks",
+};
+
+static const char *const codes[] = {
+    "(incf *kept*)",
+    "(setf *kept* 1)",
+    "(ext:quit 1)",
+    ENDLESS,
+    "(error \"x\")",
+    "(ash 1 999999999999)",
+    "#.(sleep 0.01)",
+    "(hostile::closes-its-channel)",
+    "(hostile::floods-with-refused-calls 2000)",
+    "(hostile::send-octets 3 '(1 2 3))",
+    VIOLATION,
+};
+
+struct chaos {
+    struct siege siege;
+    struct random random;
+    const char *victims[VICTIMS];
+    unsigned long pending[PENDING_MAX], ids;
+    size_t pending_count;
+};
+
+static void await_some(struct chaos *chaos, size_t left) {
+    char id[24];
+    while (chaos->pending_count > left) {
+        snprintf(id, sizeof id, "%lu", chaos->pending[0]);
+        client_await(chaos->siege.client, id, NULL);
+        memmove(chaos->pending, chaos->pending + 1,
+                --chaos->pending_count * sizeof *chaos->pending);
+    }
+}
+
+/* The id of the next call, as JSON text. */
+static const char *next_id(struct chaos *chaos) {
+    static char id[24];
+    if (chaos->pending_count == PENDING_MAX)
+        await_some(chaos, PENDING_MAX / 2);
+    chaos->pending[chaos->pending_count++] = ++chaos->ids;
+    snprintf(id, sizeof id, "%lu", chaos->ids);
+    return id;
+}
+
+static void evaluate(struct chaos *chaos, const char *session) {
+    siege_send(&chaos->siege, next_id(chaos), session, random_pick(&chaos->random, codes), 0.2);
+}
+
+static void forge(struct chaos *chaos, const char *session) {
+    char code[120];
+    snprintf(code, sizeof code, "(hostile::%s %%lu)", random_pick(&chaos->random, functions));
+    siege_send(&chaos->siege, next_id(chaos), session, code, 0.2);
+}
+
+static void use_tool(struct chaos *chaos, const char *tool, const char *session) {
+    char arguments[120];
+    bool steps = strcmp(tool, "rollback-session") == 0;
+    snprintf(arguments, sizeof arguments, "{\"session\":\"%s\"%s}", session,
+             steps ? ",\"steps\":1" : "");
+    client_tool_send(chaos->siege.client, next_id(chaos), tool, arguments);
+    chaos->siege.calls++;
+}
+
+static void cancel(struct chaos *chaos) {
+    if (chaos->pending_count)
+        client_send_format(chaos->siege.client, CANCEL("%lu"),
+                           chaos->pending[random_below(&chaos->random, chaos->pending_count)]);
+}
+
+/* Another session takes the place of the victim: one like it, or a copy of one of them. */
+static void replace(struct chaos *chaos, size_t victim, bool by_copy) {
+    struct siege *siege = &chaos->siege;
+    const char *old = chaos->victims[victim];
+    const char *from = chaos->victims[random_below(&chaos->random, VICTIMS)];
+    char arguments[120];
+    await_some(chaos, 0);
+    snprintf(arguments, sizeof arguments, "{\"from\":\"%s\"}", from);
+    struct evaluation copy = {.line = NULL};
+    if (by_copy) {
+        siege->calls++;
+        copy = client_tool(siege->client, "open-session", arguments);
+    }
+    chaos->victims[victim] =
+        by_copy && !copy.is_error && !copy.error_code
+            ? client_string(siege->client, copy.line, "result", "_meta", "session", NULL)
+            : siege_victim(siege);
+    use_tool(chaos, "close-session", old);
+}
+
+/* Any process but the zygote, and none of the witness, which keeps the session id of its first. */
+static void kill_any(struct chaos *chaos, pid_t witness) {
+    pid_t pids[64];
+    size_t count = client_descendants(chaos->siege.client, pids, 64);
+    long own_filters = process_status(getpid(), "Seccomp_filters");
+    for (size_t tries = 0; count && tries < 10; tries++) {
+        pid_t pid = pids[random_below(&chaos->random, count)];
+        if (process_status(pid, "Seccomp_filters") > own_filters && getsid(pid) != witness) {
+            kill(pid, SIGKILL);
+            return;
+        }
+    }
+}
+
+static void step(struct chaos *chaos, pid_t witness) {
+    size_t victim = random_below(&chaos->random, VICTIMS);
+    const char *session = chaos->victims[victim];
+    size_t dice = random_below(&chaos->random, 100);
+    if (dice < 35)
+        evaluate(chaos, session);
+    else if (dice < 60)
+        forge(chaos, session);
+    else if (dice < 72)
+        use_tool(chaos, "rollback-session", session);
+    else if (dice < 75)
+        use_tool(chaos, "reset-session", session);
+    else if (dice < 85)
+        cancel(chaos);
+    else if (dice < 89)
+        kill_any(chaos, witness);
+    else if (dice < 93)
+        replace(chaos, victim, random_percent(&chaos->random, 60));
+    else
+        siege_expect_unharmed(&chaos->siege);
+}
+
+Test(chaos, the_server_outlives_everything_at_once) {
+    struct chaos chaos = {.siege = siege_begin(NULL), .random = random_for("chaos")};
+    struct siege *siege = &chaos.siege;
+    pid_t witness =
+        getsid((pid_t)client_session_integer(siege->client, siege->witness, "(si:getpid)"));
+    siege->calls++;
+    for (size_t i = 0; i < VICTIMS; i++)
+        chaos.victims[i] = siege_victim(siege);
+    size_t steps = random_trials(STEPS, STEPS_THOROUGH);
+    for (size_t i = 0; i < steps; i++)
+        step(&chaos, witness);
+    await_some(&chaos, 0);
+    siege_end(siege, chaos.victims, VICTIMS);
+}
