@@ -21,8 +21,9 @@ static const struct tool_argument arguments_of_evaluate[] = {
      .maximum_setting = offsetof(struct settings, call_timeout_max_s)},
     {.name = "session",
      .type = "string",
-     .description = "Session to evaluate in, as open-session named it; without it the connection's "
-                    "own."},
+     .description = "Session to evaluate in, by the name that open-session or an earlier answer "
+                    "gave it. Without it: the connection's own; in a stateless revision a new one, "
+                    "whose name ends the answer."},
 };
 
 /* The `timeout` argument in milliseconds, or the default. False when it is no lawful number. */

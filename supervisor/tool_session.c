@@ -9,7 +9,8 @@
 #define SESSION_ARGUMENT                                                                           \
     {                                                                                              \
         .name = "session", .type = "string",                                                       \
-        .description = "The session; without it the connection's own."                             \
+        .description = "The session, by its name. Without it: the connection's own; a stateless "  \
+                       "revision has none, so there it is needed."                                 \
     }
 
 static const struct tool_argument session_only[] = {SESSION_ARGUMENT};

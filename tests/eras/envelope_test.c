@@ -234,7 +234,7 @@ Test(envelope, long_names_are_cut_between_characters) {
     for (size_t at = 50; at < 104; at++) { /* wherever a message is cut */
         char name[200];
         memset(name, 'n', at);
-        strcpy(name + at, "\xF0\x9F\x98\x80\xF0\x9F\x98\x80\xF0\x9F\x98\x80");
+        snprintf(name + at, sizeof name - at, "\xF0\x9F\x98\x80\xF0\x9F\x98\x80\xF0\x9F\x98\x80");
         client_send_format(client, MODERN_WITH("1", "tools/call", "\"name\":\"%s\","), name);
         expect_whole_characters(client, "1");
         client_send_format(client, MODERN_CALL("2", "{\"code\":\"1\",\"%s\":1}"), name);

@@ -6,11 +6,12 @@ import { spawn } from "node:child_process";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 
 const { ECLAVE: eclave, ECLAVE_RECORD: record } = process.env;
 assert.ok(eclave, "ECLAVE names the server's executable");
 
-const here = import.meta.dirname;
+const here = fileURLToPath(new URL(".", import.meta.url));
 const sessionName = /s-[0-9a-f]{32}/g;
 
 // Answers that describe the server: what was there must still be there.
