@@ -347,7 +347,7 @@ static void answer_and_die(void) {
 }
 
 static void pass_time(void) {
-    enum { LONG_MS = 60 }; /* time enough for the kill of who was asked to end */
+    enum { LONG_MS = 250 }; /* time enough for the kill of who was asked to end */
     static const int delays_ms[] = {0, 10, LONG_MS, 1100, 11000};
     int delay_ms = delays_ms[fuzz_byte(&script.input) % 5];
     fuzz_edges.now_ns += delay_ms * (int64_t)NS_PER_MS;
