@@ -168,7 +168,7 @@ cl_object sink_stream_make(struct sink *sink, const char *name) {
     operations->write_char = write_character;
     operations->write_byte8 = write_bytes;
     operations->write_vector = write_vector;
-    operations->force_output = do_nothing;
+    operations->force_output = flush; /* ECL's FINISH-OUTPUT comes here as well */
     operations->finish_output = flush;
     operations->clear_output = do_nothing;
     operations->get_position = no_position;

@@ -20,7 +20,7 @@ struct sink {
      * when there is none: the bytes are lost. */
     bool (*make_place)(struct sink *sink, size_t size);
 
-    /* FINISH-OUTPUT; may be NULL. */
+    /* FINISH-OUTPUT and FORCE-OUTPUT; may be NULL. */
     void (*flush)(struct sink *sink);
 };
 
