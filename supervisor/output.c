@@ -11,6 +11,7 @@
 enum {
     KEEP_BYTES = 256 * 1024,
     SLACK_BYTES = 4096, /* room beyond a full line for the error in its place */
+    ERROR_BYTES = 256,  /* more than that error has without its id */
     COMPACT_BYTES = 1 << 20,
     RETRY_MS = 250
 };
@@ -110,7 +111,7 @@ static void append_error(struct buffer *out, const struct output *output, struct
                          bool oversize) {
     buffer_append_text(out, "{\"jsonrpc\":\"2.0\",\"id\":");
     bool fits = request_id.bytes &&
-                request_id.length + SLACK_BYTES / 4 < (size_t)output->settings->response_max_bytes;
+                request_id.length + ERROR_BYTES < (size_t)output->settings->response_max_bytes;
     if (fits)
         buffer_append(out, request_id.bytes, request_id.length);
     else
