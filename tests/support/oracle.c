@@ -429,7 +429,8 @@ static void on_object(struct oracle *oracle, struct text object, size_t batch) {
         json_member(object, "params", &incoming.params) && json_kind(incoming.params) != VALUE_NULL;
     size_t length;
     incoming.method = json_decode(method, &length);
-    if (strlen(incoming.method) != length && may_be_in_flight(oracle, incoming.id))
+    if (strlen(incoming.method) != length &&
+        (may_be_in_flight(oracle, incoming.id) || claims_modern_era(&incoming)))
         add_open(oracle, &incoming);
     else if (strlen(incoming.method) != length)
         add_error(oracle, METHOD_NOT_FOUND, &incoming); /* a NUL in it: no method of ours */
