@@ -5,16 +5,18 @@
 #include <string.h>
 #include <sys/random.h>
 
+enum { DEFAULT_SEED = 20261127 };
+
 struct random random_from(uint64_t seed) {
     return (struct random){seed};
 }
 
 struct random random_for(const char *name) {
-    uint64_t seed = 0;
+    uint64_t seed = DEFAULT_SEED;
     const char *text = getenv("ECLAVE_SEED");
     if (text)
         seed = strtoull(text, NULL, 10);
-    else if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
+    else if (getenv("ECLAVE_THOROUGH") && getrandom(&seed, sizeof seed, 0) != sizeof seed)
         abort();
     fprintf(stderr, "%s: ECLAVE_SEED=%llu\n", name, (unsigned long long)seed);
     return random_from(seed);

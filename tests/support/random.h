@@ -14,7 +14,8 @@ struct random {
 /* A generator from the given seed. */
 struct random random_from(uint64_t seed);
 
-/* A generator from ECLAVE_SEED, or from a fresh seed; prints it with the test's NAME on stderr. */
+/* A generator from ECLAVE_SEED; else the same one each time, so that a change is judged by itself,
+ * or with ECLAVE_THOROUGH=1 from a fresh seed. Prints the seed with the test's NAME on stderr. */
 struct random random_for(const char *name);
 
 uint64_t random_bits(struct random *random);
