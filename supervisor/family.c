@@ -67,6 +67,21 @@ static bool is_expected_clone(const struct worker_process *worker,
     return true;
 }
 
+/* A fork that has not announced itself yet makes sure that it dies with this process. The call has
+ * its arguments in registers and no way back, so it is as good as done. */
+static void note_tied(struct family *family, pid_t pid) {
+    family->tied[family->tied_next++ % FAMILY_TIED_MAX] = pid;
+}
+
+bool family_is_tied(struct family *family, pid_t pid) {
+    for (size_t i = 0; i < FAMILY_TIED_MAX; i++)
+        if (family->tied[i] == pid) {
+            family->tied[i] = 0;
+            return true;
+        }
+    return false;
+}
+
 static void refuse(struct family *family, const struct worker_process *worker, uint64_t id,
                    const struct policy_answer *verdict) {
     answer(family, id, verdict->error, 0);
@@ -112,6 +127,8 @@ static void on_notified(void *context, uint32_t events) {
     bool flood = worker && worker->notified++ >= NOTIFIED_MAX;
     if (worker && clone)
         worker->clone_expected = false;
+    if (!worker && request->data.nr == SYS_prctl && verdict.verdict == POLICY_ALLOW)
+        note_tied(family, pid);
     if (clone || (verdict.verdict == POLICY_ALLOW && !flood))
         /* Lawful only for calls whose arguments are all in registers. */
         answer(family, request->id, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE);

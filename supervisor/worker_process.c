@@ -201,6 +201,10 @@ static void take_ready(struct worker_process *worker) {
         malformed(worker, "it did not prove its pid");
         return;
     }
+    if (worker->is_fork && !family_is_tied(worker->family, worker->pid)) {
+        malformed(worker, "it would outlive the supervisor");
+        return;
+    }
     worker->state = WORKER_READY;
     loop_timer_stop(worker->workers->loop, &worker->timer);
     if (parent) {

@@ -12,14 +12,23 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { STEPS = 120, STEPS_THOROUGH = 3000, VICTIMS = 4, PENDING_MAX = 24 };
+enum { STEPS = 400, STEPS_THOROUGH = 5000, VICTIMS = 4, PENDING_MAX = 24 };
 
 /* None that only the supervisor's own limit on forks ends. */
 static const char *const functions[] = {
-    "refuses-to-fork", "refuses-in-bad-text",       "announces-by-a-wrong-frame",
-    "announces-twice", "announces-in-its-place",    "announces-failure-in-bad-text",
-    "forks-twice",     "announces-without-forking", "speaks-for-its-origin",
-    "checkpoint-lies", "closes-while-it-forks",     "forbidden-while-it-forks",
+    "refuses-to-fork",
+    "refuses-in-bad-text",
+    "announces-by-a-wrong-frame",
+    "announces-twice",
+    "announces-untied",
+    "announces-in-its-place",
+    "announces-failure-in-bad-text",
+    "forks-twice",
+    "announces-without-forking",
+    "speaks-for-its-origin",
+    "checkpoint-lies",
+    "closes-while-it-forks",
+    "forbidden-while-it-forks",
 };
 
 static const char *const codes[] = {
@@ -107,6 +116,7 @@ static void replace(struct chaos *chaos, size_t victim, bool by_copy) {
             ? client_string(siege->client, copy.line, "result", "_meta", "session", NULL)
             : siege_victim(siege);
     use_tool(chaos, "close-session", old);
+    await_some(chaos, 0); /* nobody must cancel that */
 }
 
 /* Any process but the zygote, and none of the witness, which keeps the session id of its first. */

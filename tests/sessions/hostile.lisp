@@ -95,6 +95,11 @@
 (defun clone ()
   (call :clone (logior +parent-is-mine+ +death-of-child+) 0 0 0 0))
 
+(defun announce (channel)
+  "As a fork in good order does it: first it sees to it that it dies with the supervisor."
+  (call :prctl 1 9 0 0 0)
+  (send-octets channel (frame :ready)))
+
 (defun rest-in-sleep ()
   (loop (sleep 1000)))
 
@@ -220,11 +225,20 @@
         (serve-lies +channel+ "lie"))
     (rest-in-sleep)))
 
+(defun announces-untied (number)
+  "The fork would outlive the supervisor."
+  (answer number "forged")
+  (let ((channel (fork-channel)))
+    (when (eql (clone) 0)
+      (send-octets channel (frame :ready))
+      (rest-in-sleep))
+    (serve-lies +channel+ "lie")))
+
 (defun announces-twice (number)
   (answer number "forged")
   (let ((channel (fork-channel)))
     (cond ((eql (clone) 0)
-           (send-octets channel (frame :ready))
+           (announce channel)
            (send-octets channel (frame :ready))
            (rest-in-sleep))
           (t (serve-lies +channel+ "lie")))))
@@ -247,7 +261,7 @@
   (answer number "forged")
   (let* ((channel (fork-channel)) (first (clone)))
     (cond ((eql first 0)
-           (send-octets channel (frame :ready))
+           (announce channel)
            (serve-lies channel "lie of the checkpoint"))
           (t (let ((second (clone)))
                (when (eql second 0) (rest-in-sleep)) ; must not be
@@ -267,7 +281,7 @@
   (answer number "forged")
   (let ((channel (fork-channel)))
     (cond ((eql (clone) 0)
-           (send-octets channel (frame :ready))
+           (announce channel)
            (answer number "mine")
            (rest-in-sleep))
           (t (serve-lies +channel+ "lie")))))
@@ -277,7 +291,7 @@
   (answer number "forged")
   (let ((channel (fork-channel)))
     (if (eql (clone) 0)
-        (progn (send-octets channel (frame :ready)) (serve-lies channel "lie of the checkpoint"))
+        (progn (announce channel) (serve-lies channel "lie of the checkpoint"))
         (serve-lies +channel+ "lie"))))
 
 (defun steals-from-its-copy (number)
@@ -287,7 +301,7 @@
   (send-octets +channel+ (frame :failed :payload (octets "no")))
   (let ((channel (fork-channel)))
     (when (eql (clone) 0)
-      (send-octets channel (frame :ready))
+      (announce channel)
       (rest-in-sleep))
     (loop (unless (receive channel) (rest-in-sleep)))))
 
@@ -309,7 +323,7 @@
     (cond ((eql (clone) 0)
            (call :dup2 channel +channel+)
            (call :close channel)
-           (send-octets +channel+ (frame :ready))
+           (announce +channel+)
            (serve-lies +channel+ "lie of the checkpoint"))
           (t (closes-its-channel)))
     (rest-in-sleep)))
@@ -320,6 +334,6 @@
   (let ((channel (fork-channel)))
     (cond ((eql (clone) 0)
            (sleep 0.1)
-           (send-octets channel (frame :ready))
+           (announce channel)
            (serve-lies channel "lie of the checkpoint"))
           (t (kills 1)))))
