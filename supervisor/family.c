@@ -82,13 +82,16 @@ bool family_is_tied(struct family *family, pid_t pid) {
     return false;
 }
 
-static void refuse(struct family *family, const struct worker_process *worker, uint64_t id,
-                   const struct policy_answer *verdict) {
-    answer(family, id, verdict->error, 0);
+static void refuse(struct family *family, const struct worker_process *worker,
+                   const struct seccomp_notif *request, const struct policy_answer *verdict) {
+    answer(family, request->id, verdict->error, 0);
     if (worker->notified <= NOTIFIED_LOGGED) {
         const struct log_event event = {
             .level = LOG_INFO_LEVEL, .name = "refused", .call = worker->call};
-        log_write(family->workers->log, &event, "%s", verdict->name);
+        const __u64 *arguments = request->data.args;
+        log_write(family->workers->log, &event, "%s(%#llx, %#llx, %#llx, %#llx, %#llx, %#llx)",
+                  verdict->name, arguments[0], arguments[1], arguments[2], arguments[3],
+                  arguments[4], arguments[5]);
     }
 }
 
@@ -135,7 +138,7 @@ static void on_notified(void *context, uint32_t events) {
     else if (!worker || verdict.verdict == POLICY_KILL || flood)
         violation(family, worker, pid, verdict.name);
     else
-        refuse(family, worker, request->id, &verdict);
+        refuse(family, worker, request, &verdict);
 }
 
 bool family_listen(struct family *family, int listener) {

@@ -106,8 +106,10 @@ Test(startup, a_bad_value_in_the_environment_is_named) {
 /* A file with TEXT in a directory of this test; its path into PATH. */
 static void write_file(char *path, size_t size, const char *name, const char *text) {
     static char directory[] = "/tmp/eclave-startup-XXXXXX";
-    if (directory[sizeof directory - 2] == 'X')
+    static bool made;
+    if (!made)
         cr_assert_not_null(mkdtemp(directory));
+    made = true;
     snprintf(path, size, "%s/%s", directory, name);
     FILE *file = fopen(path, "we");
     cr_assert_not_null(file);
