@@ -248,6 +248,7 @@ __attribute__((noreturn)) static void exec_zygote(const char *path, int control,
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     setsid();
     if (chdir("/") != 0) /* its name would tell about the host */
         _exit(127);

@@ -12,6 +12,7 @@ int signals_open(struct error *error) {
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file at its limit is a full disk: the write says so */
     signal(SIGCHLD, SIG_DFL); /* may have been inherited ignored, and then nothing is reaped */
     int fd = sigprocmask(SIG_BLOCK, &set, NULL) == 0
                  ? signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC)

@@ -5,8 +5,8 @@
 #include "common/error.h"
 #include <stdbool.h>
 
-/* Blocks those signals, ignores SIGPIPE, and opens a non-blocking descriptor that is readable when
- * one of them has come. -1 with *error. */
+/* Blocks those signals, ignores SIGPIPE and SIGXFSZ, and opens a non-blocking descriptor that is
+ * readable when one of them has come. -1 with *error. */
 int signals_open(struct error *error);
 
 /* The number of the next signal that has come, 0 when there is none. */

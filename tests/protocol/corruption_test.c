@@ -97,6 +97,17 @@ Test(corruption, a_full_disk_at_the_end_of_input_ends_the_server_too) {
     family_expect_end(client, 2);
 }
 
+Test(corruption, a_file_at_its_limit_is_a_full_disk) {
+    struct client *client =
+        start_redirected("file=$(mktemp) && exec 3>\"$file\" && rm \"$file\" && ulimit -f 20 && "
+                         "exec \"$1\" >&3 3>&-");
+    client_send_line(client, INITIALIZE("1", "\"2025-11-25\""));
+    for (int i = 0; i < 20; i++)
+        client_send_line(client, REQUEST("2", "tools/list"));
+    client_await_stderr(client, "File too large");
+    family_expect_end(client, 2);
+}
+
 Test(corruption, a_full_disk_matters_only_once_there_is_something_to_write) {
     struct client *client = start_redirected("exec \"$1\" >/dev/full");
     client_send_line(client, NOTIFICATION("ping"));
