@@ -27,6 +27,17 @@ struct policy_answer {
     const char *reason; /* one line from the table */
 };
 
+/* What stands between a worker and this machine, in the order of layers.def. */
+enum policy_layer {
+#define LAYER(id, ...) POLICY_LAYER_##id,
+#include "policy/layers.def"
+#undef LAYER
+    POLICY_LAYER_COUNT
+};
+
+/* The name of a layer, as settings and messages have it. */
+const char *policy_layer_name(enum policy_layer layer);
+
 /* The limits of one worker. */
 struct policy_limits {
     uint64_t address_space_bytes; /* RLIMIT_AS; 0: not set */
