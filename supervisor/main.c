@@ -15,7 +15,6 @@ static void print_usage(FILE *out) {
           "of the JSON file that --policy names (\"call.timeout_s\"); the flag is the strongest:\n",
           out);
     settings_help(out);
-    fputs("  --policy FILE              JSON file with settings\n", out);
 }
 
 static bool has_flag(int count, char **arguments, const char *flag) {
@@ -23,6 +22,19 @@ static bool has_flag(int count, char **arguments, const char *flag) {
         if (strcmp(arguments[i], flag) == 0)
             return true;
     return false;
+}
+
+static int run_command(const struct settings *settings, int count, char **arguments) {
+    const char *command = count ? arguments[0] : "serve";
+    if (strcmp(command, "serve") == 0 && count <= 1)
+        return server_run(settings);
+    if (strcmp(command, "eval") == 0)
+        return command_eval(settings, count - 1, arguments + 1);
+    if (strcmp(command, "serve") == 0)
+        fprintf(stderr, "eclave: serve takes no argument %.60s; see eclave --help\n", arguments[1]);
+    else
+        fprintf(stderr, "eclave: unknown command %.60s; see eclave --help\n", command);
+    return STATUS_USAGE;
 }
 
 int main(int count, char **arguments) {
@@ -45,14 +57,7 @@ int main(int count, char **arguments) {
         fprintf(stderr, "eclave: %s\n", error.text);
         return STATUS_USAGE;
     }
-    const char *command = left ? arguments[0] : "serve";
-    if (strcmp(command, "serve") == 0 && left <= 1)
-        return server_run(&settings);
-    if (strcmp(command, "eval") == 0)
-        return command_eval(&settings, left - 1, arguments + 1);
-    if (strcmp(command, "serve") == 0)
-        fprintf(stderr, "eclave: serve takes no argument %.60s; see eclave --help\n", arguments[1]);
-    else
-        fprintf(stderr, "eclave: unknown command %.60s; see eclave --help\n", command);
-    return STATUS_USAGE;
+    int status = run_command(&settings, left, arguments);
+    settings_free(&settings);
+    return status;
 }
