@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <linux/magic.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -41,6 +42,21 @@ static bool map_identity(uid_t user, gid_t group, struct error *error) {
            write_file("/proc/self/uid_map", user_map, error);
 }
 
+/* What mounting takes, and dropping capabilities for good, survives the start of another program;
+ * each worker drops it. */
+static bool keep_over_exec(struct error *error) {
+    static const unsigned long kept[] = {CAP_SYS_ADMIN, CAP_SETPCAP};
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+    bool good = syscall(SYS_capget, &header, sets) == 0;
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        sets[CAP_TO_INDEX(kept[i])].inheritable |= CAP_TO_MASK(kept[i]);
+    good = good && syscall(SYS_capset, &header, sets) == 0;
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        good = good && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, kept[i], 0, 0) == 0;
+    return good || error_set(error, errno, "keeping what mounting takes");
+}
+
 static bool unshare_as_user(struct error *error) {
     uid_t user = geteuid();
     gid_t group = getegid();
@@ -51,7 +67,7 @@ static bool unshare_as_user(struct error *error) {
         return error_set(error, errno, "opening its own /proc");
     bool mapped = map_identity(user, group, error);
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    return mapped;
+    return mapped && keep_over_exec(error);
 }
 
 bool policy_namespaces_make(struct error *error) {

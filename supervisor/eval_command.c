@@ -2,8 +2,8 @@
  * server, without the protocol. */
 #include "common/cleanup.h"
 #include "common/utf8.h"
-#include "policy/policy.h"
 #include "supervisor/commands.h"
+#include "supervisor/confinement.h"
 #include "supervisor/session.h"
 #include "supervisor/signals.h"
 #include "supervisor/stdio.h"
@@ -124,7 +124,7 @@ int command_eval(const struct settings *settings, int count, char **arguments) {
     }
     if (!open_run(&run, &error))
         return usage_error(&error);
-    if (settings->minimal || !policy_probe(settings->degraded, &error)) {
+    if (settings->minimal || !confinement_is_possible(settings, &error)) {
         fprintf(stderr, "eclave: code cannot be evaluated here: %s\n",
                 settings->minimal ? "the setting minimal forbids it" : error.text);
         log_close(&run.log);
