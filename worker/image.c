@@ -251,7 +251,7 @@ void image_recover(const struct worker_configuration *configuration) {
 
 /* The part of the stack below this frame that some deep recursion has touched. */
 static void give_back_stack(void) {
-    enum { KEPT_BYTES = 128 << 10, PAGE_BYTES = 4096 };
+    enum { KEPT_BYTES = 128 << 10, PAGE_BYTES = 64 << 10 }; /* the largest pages there are */
     uintptr_t here = (uintptr_t)__builtin_frame_address(0) - KEPT_BYTES;
     uintptr_t bottom = (uintptr_t)ecl_process_env()->cs_org - stack_bytes() + KEPT_BYTES;
     here &= ~(uintptr_t)(PAGE_BYTES - 1);

@@ -20,6 +20,10 @@
   (apply #'foreign "syscall" :long (list* :long (mapcar (constantly :long) arguments))
          (getf *numbers* name) arguments))
 
+(defun call-if-any (name)
+  "A system call without arguments, which fails where the architecture lacks it."
+  (if (getf *numbers* name) (call name) -1))
+
 (defvar *buffers* '())
 
 (defun buffer (size)
@@ -117,8 +121,8 @@
   "Every way to a second process or thread; lists those that worked."
   (loop for (name . attempt)
           in (list (cons :fork (lambda () (foreign "fork" :int '())))
-                   (cons :vfork (lambda () (call :vfork)))
-                   (cons :raw-fork (lambda () (call :fork)))
+                   (cons :vfork (lambda () (call-if-any :vfork)))
+                   (cons :raw-fork (lambda () (call-if-any :fork)))
                    (cons :clone #'clone)
                    (cons :plain-clone (lambda () (call :clone +death-of-child+ 0 0 0 0)))
                    (cons :thread (lambda () (call :clone #x10f00 0 0 0 0)))
@@ -312,7 +316,7 @@
   (send-octets +channel+ (frame :failed :payload (octets "no")))
   (let ((waiting (buffer 128)))
     (put waiting 0 :unsigned-byte 8) ; the set with descriptor 3 alone
-    (call :select 4 (address waiting) 0 0 0))
+    (call :pselect6 4 (address waiting) 0 0 0 0))
   (answer (1+ number) "unread")
   (rest-in-sleep))
 
@@ -321,7 +325,7 @@
   (answer number "forged")
   (let ((channel (fork-channel)))
     (cond ((eql (clone) 0)
-           (call :dup2 channel +channel+)
+           (call :dup3 channel +channel+ 0)
            (call :close channel)
            (announce +channel+)
            (serve-lies +channel+ "lie of the checkpoint"))

@@ -40,23 +40,14 @@ static const struct {
     const char *name;
     long number;
 } numbers[] = {
-    {"read", SYS_read},
-    {"write", SYS_write},
-    {"close", SYS_close},
-    {"dup2", SYS_dup2},
-    {"openat", SYS_openat},
-    {"rt_sigprocmask", SYS_rt_sigprocmask},
-    {"select", SYS_select},
-    {"sendmsg", SYS_sendmsg},
-    {"recvmsg", SYS_recvmsg},
-    {"clone", SYS_clone},
-    {"clone3", SYS_clone3},
-    {"fork", SYS_fork},
-    {"vfork", SYS_vfork},
-    {"kill", SYS_kill},
-    {"prctl", SYS_prctl},
-    {"tgkill", SYS_tgkill},
-    {"exit_group", SYS_exit_group},
+    {"read", SYS_read},         {"write", SYS_write},     {"close", SYS_close},
+    {"dup3", SYS_dup3},         {"openat", SYS_openat},   {"rt_sigprocmask", SYS_rt_sigprocmask},
+    {"pselect6", SYS_pselect6}, {"sendmsg", SYS_sendmsg}, {"recvmsg", SYS_recvmsg},
+    {"clone", SYS_clone},       {"clone3", SYS_clone3},   {"kill", SYS_kill},
+    {"prctl", SYS_prctl},       {"tgkill", SYS_tgkill},   {"exit_group", SYS_exit_group},
+#ifdef SYS_fork
+    {"fork", SYS_fork},         {"vfork", SYS_vfork},
+#endif
 };
 
 static const struct {

@@ -17,19 +17,11 @@ enum {
     RANDOM_CALLS = 200000
 };
 
-static const uint32_t foreign[] = {AUDIT_ARCH_I386,
-                                   AUDIT_ARCH_ARM,
-                                   AUDIT_ARCH_MIPS64,
-                                   AUDIT_ARCH_PPC64LE,
-                                   AUDIT_ARCH_RISCV64,
-                                   AUDIT_ARCH_S390X,
-#if defined(__aarch64__)
-                                   AUDIT_ARCH_X86_64,
-#else
-                                   AUDIT_ARCH_AARCH64,
-#endif
-                                   0,
-                                   UINT32_MAX};
+/* One of them is our own, and left out. */
+static const uint32_t architectures[] = {AUDIT_ARCH_I386,    AUDIT_ARCH_ARM,     AUDIT_ARCH_MIPS64,
+                                         AUDIT_ARCH_PPC64LE, AUDIT_ARCH_RISCV64, AUDIT_ARCH_S390X,
+                                         AUDIT_ARCH_X86_64,  AUDIT_ARCH_AARCH64, 0,
+                                         UINT32_MAX};
 
 /* Argument values worth a try at every place, besides all single bits. */
 static const uint64_t words[] = {0,
@@ -206,11 +198,12 @@ static void check_random_calls(void) {
 }
 
 static void check_foreign_architectures(const struct sock_fprog *filter) {
-    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+    for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++)
         for (int number = -1; number < NUMBERS; number++) {
-            struct seccomp_data call = {.nr = number, .arch = foreign[i]};
-            cr_assert_eq(verdict_of(filter, &call), SECCOMP_RET_KILL_PROCESS, "%x: %d", foreign[i],
-                         number);
+            struct seccomp_data call = {.nr = number, .arch = architectures[i]};
+            if (call.arch != seccomp_arch_native())
+                cr_assert_eq(verdict_of(filter, &call), SECCOMP_RET_KILL_PROCESS, "%x: %d",
+                             architectures[i], number);
         }
 }
 
@@ -228,12 +221,11 @@ static void check_strange_numbers(void) {
                       (!program->degraded && got == SECCOMP_RET_USER_NOTIF),
                   "%x: %x", strange[i], got);
     }
-#if defined(__x86_64__)
-    for (uint32_t number = 0; number < NUMBERS; number++) {
+    for (uint32_t number = 0; seccomp_arch_native() == SCMP_ARCH_X86_64 && number < NUMBERS;
+         number++) {
         struct seccomp_data call = native_call((int)(number | 0x40000000));
         cr_assert_eq(verdict_of(&calls, &call), SECCOMP_RET_KILL_PROCESS, "x32 call %u", number);
     }
-#endif
 }
 
 /* Both stacked, as they are when the first foreign byte arrives. */
