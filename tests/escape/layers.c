@@ -1,7 +1,7 @@
-/* Each layer of policy/ alone: with all others off, the attacks that it is there for still fail, and
- * unconfined they succeed. Then all together, with what may be missing and without. Runs in a pid
- * namespace of its own; `layers nobody` gives up root first. Exit status 0: nothing got through; 77:
- * no such namespace here. */
+/* Each layer of policy/ alone: with all others off, the attacks that it is there for still fail,
+ * and unconfined they succeed. Then all together, with what may be missing and without. Runs in a
+ * pid namespace of its own; `layers nobody` gives up root first. Exit status 0: nothing got
+ * through; 77: no such namespace here. */
 #include "policy/attacks.h"
 #include "tests/support/confined.h"
 
@@ -63,8 +63,7 @@ static void check(const struct policy_attack *attack, uint32_t available,
             check_stopped(attack, &alone, victim, policy_layer_name(layer));
         }
     const struct policy all = {.layers = available, .user = geteuid() == 0 ? NOBODY : 0};
-    const struct policy least = {.layers = available & ~policy_optional_layers(),
-                                 .user = all.user};
+    const struct policy least = {.layers = available & ~policy_optional_layers(), .user = all.user};
     const struct policy limited = policy_attack_limits(&all);
     const struct policy limited_least = policy_attack_limits(&least);
     if (stopped_by)
@@ -78,6 +77,7 @@ int main(int count, char **arguments) {
     struct error error = {0};
     setvbuf(stdout, NULL, _IOLBF, 0);
     confined_in_own_pid_namespace(WATCHDOG_S);
+    setsid(); /* one whose number is known in here */
     if (count > 1 && strcmp(arguments[1], "nobody") == 0)
         confined_become_nobody();
     if (!policy_victim_open(&victim, &error)) {
