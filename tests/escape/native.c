@@ -5,12 +5,9 @@
 #include "tests/escape/native.h"
 #include "tests/support/confined.h"
 
-#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -98,21 +95,11 @@ static bool check_control(const struct probe *probe) {
     return good;
 }
 
-static void become_nobody(void) {
-    if (geteuid() == 0 && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
-                           setresuid(NOBODY, NOBODY, NOBODY))) {
-        perror("nobody");
-        exit(1);
-    }
-    /* The change of user took it away; the controls are to see an ordinary process. */
-    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-}
-
 int main(int count, char **arguments) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     confined_in_own_pid_namespace(WATCHDOG_S);
     if (count > 1 && strcmp(arguments[1], "nobody") == 0)
-        become_nobody();
+        confined_become_nobody();
     /* An ordinary user stays the same in all variants. */
     size_t used = geteuid() == 0 ? sizeof variants / sizeof *variants : 2;
     size_t probes, runs = 0, failures = 0;

@@ -5,6 +5,7 @@
 #include "common/descriptor.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -12,13 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 5000, SETUP_FAILED = 125 };
+enum { PATIENCE_MS = 5000, SETUP_FAILED = 125, NOBODY = 65534 };
 
 /* In the child. */
 
@@ -169,15 +171,26 @@ static bool write_file(const char *path, const char *text) {
 
 /* An ordinary user gets a pid namespace only inside a user namespace; it stays itself there. */
 static bool unshare_pids(void) {
-    if (unshare(CLONE_NEWPID) == 0)
+    if (unshare(CLONE_NEWPID | CLONE_NEWNS) == 0)
         return true;
     char user_map[64], group_map[64];
     snprintf(user_map, sizeof user_map, "%u %u 1", geteuid(), geteuid());
     snprintf(group_map, sizeof group_map, "%u %u 1", getegid(), getegid());
-    return unshare(CLONE_NEWUSER | CLONE_NEWPID) == 0 &&
+    return unshare(CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS) == 0 &&
            write_file("/proc/self/setgroups", "deny") &&
            write_file("/proc/self/gid_map", group_map) &&
            write_file("/proc/self/uid_map", user_map);
+}
+
+/* What /proc shows belongs to the namespace that was there when it was mounted. */
+static bool mount_own_proc(void) {
+    return mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0;
+}
+
+static _Noreturn void exit_like(int status) {
+    /* Not exit: a leak check would need a child, and the namespace takes no more. */
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 
 void confined_in_own_pid_namespace(unsigned seconds) {
@@ -188,6 +201,8 @@ void confined_in_own_pid_namespace(unsigned seconds) {
         _exit(CONFINED_SKIPPED);
     if (first == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        if (!mount_own_proc())
+            _exit(CONFINED_SKIPPED);
         return;
     }
     struct pollfd life = {.fd = (int)syscall(SYS_pidfd_open, first, 0), .events = POLLIN};
@@ -195,6 +210,27 @@ void confined_in_own_pid_namespace(unsigned seconds) {
         kill(first, SIGKILL);
     int status = 0;
     waitpid(first, &status, 0);
-    /* Not exit: a leak check would need a child, and the namespace takes no more. */
-    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+    exit_like(status);
+}
+
+void confined_leave_orphans_behind(void) {
+    pid_t second = fork();
+    if (second == 0)
+        return;
+    int status = 0;
+    pid_t ended;
+    do
+        ended = wait(&status);
+    while (ended > 0 && ended != second);
+    exit_like(status);
+}
+
+void confined_become_nobody(void) {
+    if (geteuid() == 0 && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
+                           setresuid(NOBODY, NOBODY, NOBODY))) {
+        perror("nobody");
+        exit(1);
+    }
+    /* The change of user took it away; the controls are to see an ordinary process. */
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 }

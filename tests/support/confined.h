@@ -41,9 +41,17 @@ struct confined_end {
 struct confined_end confined_run(const struct confinement *confinement, confined_body *body,
                                  void *context);
 
-/* Goes on as the first process of a new pid namespace, from which no signal reaches anybody
- * outside. The calling process waits there, ends everything after SECONDS, and exits as that first
- * process did, or with CONFINED_SKIPPED when such a namespace is not to be had. */
+/* Goes on as the first process of a new pid namespace with a /proc of its own, from which no signal
+ * reaches anybody outside. The calling process waits there, ends everything after SECONDS, and
+ * exits as that first process did, or with CONFINED_SKIPPED when such a namespace is not to be had.
+ */
 void confined_in_own_pid_namespace(unsigned seconds);
+
+/* Goes on as a child of the calling process, which from then on only reaps its children, and exits
+ * as that one did. For who cannot have orphans of others among its own. */
+void confined_leave_orphans_behind(void);
+
+/* Gives up root for good; an ordinary user stays what it is. */
+void confined_become_nobody(void);
 
 #endif
