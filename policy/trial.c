@@ -74,6 +74,8 @@ static void child_main(void *context) {
     bool placed = null >= 0 && dup2(child->channel, POLICY_TRIAL_CHANNEL) >= 0;
     for (int fd = 0; fd < POLICY_TRIAL_CHANNEL; fd++)
         placed = placed && dup2(null, fd) >= 0;
+    if (!placed)
+        error_set(&message.error, errno, "placing the descriptors of a child");
     if (child->launched)
         message.report = *child->launched;
     message.confined =
