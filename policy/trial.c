@@ -182,7 +182,7 @@ static bool start(const struct policy_trial *trial, int channel, struct policy_l
                          &end->report, &end->error);
 }
 
-struct policy_trial_end policy_try(const struct policy_trial *trial) {
+static struct policy_trial_end try_and_reap(const struct policy_trial *trial) {
     struct policy_trial_end end = {0};
     struct policy_launched launched;
     int ends[2];
@@ -207,5 +207,15 @@ struct policy_trial_end policy_try(const struct policy_trial *trial) {
                   WTERMSIG(end.status), strsignal(WTERMSIG(end.status)));
     else if (!end.ran && !end.error.text[0])
         error_set(&end.error, 0, "a child that confines itself does not report");
+    return end;
+}
+
+struct policy_trial_end policy_try(const struct policy_trial *trial) {
+    /* It may have been inherited ignored, and then nobody learns how a child ended. */
+    const struct sigaction wanted = {.sa_handler = SIG_DFL};
+    struct sigaction before;
+    sigaction(SIGCHLD, &wanted, &before);
+    struct policy_trial_end end = try_and_reap(trial);
+    sigaction(SIGCHLD, &before, NULL);
     return end;
 }
