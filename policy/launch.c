@@ -25,7 +25,7 @@ struct account {
 
 struct launch {
     const struct policy *policy;
-    void (*body)(void *context);
+    void (*body)(void *context, const struct policy_report *report);
     void *context;
     int tell[2]; /* pipe: the account */
     int life[2]; /* pipe: its end tells the keeper */
@@ -78,7 +78,7 @@ static void start_process(const struct launch *launch, struct account *account) 
         close(launch->tell[1]);
         close(launch->life[0]);
         close(launch->life[1]);
-        launch->body(launch->context);
+        launch->body(launch->context, &account->report);
     }
     if (account->process < 0) {
         account->process = 0;
@@ -137,7 +137,8 @@ static bool run_between(const struct launch *launch, struct account *account, st
     return told ? false : error_set(error, 0, "no process could be started inside the namespaces");
 }
 
-bool policy_launch(const struct policy *policy, void (*body)(void *), void *context,
+bool policy_launch(const struct policy *policy,
+                   void (*body)(void *context, const struct policy_report *report), void *context,
                    struct policy_launched *launched, struct policy_report *report,
                    struct error *error) {
     struct launch launch = {.policy = policy, .body = body, .context = context};

@@ -76,10 +76,11 @@ struct policy_launched {
 };
 
 /* As fork, but the child is in the control group and the namespaces that POLICY asks for; BODY runs
- * in it and must not return. Both new processes are children of this one. Notes in *report how
- * those two layers went. False with *error when a required one is not to be had; nothing runs then.
- */
-bool policy_launch(const struct policy *policy, void (*body)(void *), void *context,
+ * in it and must not return. Both new processes are children of this one. *report, and what BODY
+ * gets, tells how those two layers went. False with *error when a required one is not to be had;
+ * nothing runs then. */
+bool policy_launch(const struct policy *policy,
+                   void (*body)(void *context, const struct policy_report *report), void *context,
                    struct policy_launched *launched, struct policy_report *report,
                    struct error *error);
 /* Removes what this process's launches have left in the control group's file system. Only when all

@@ -29,7 +29,7 @@
 #define ALWAYS                                                                                     \
     { .kind = TERM_NONE }
 
-#define ROW(text, at, what, code, once, asked, bits, why, ...)                                     \
+#define ROW(text, at, what, code, once, asked, bits, why, words, ...)                              \
     {.name = (text),                                                                               \
      .number = (at),                                                                               \
      .verdict = (what),                                                                            \
@@ -38,30 +38,34 @@
      .seen = (asked),                                                                              \
      .grants = (bits),                                                                             \
      .reason = (why),                                                                              \
+     .rule = (words),                                                                              \
      .terms = {__VA_ARGS__}},
 
 /* __SNR_ is libseccomp's number for a call, negative where the architecture lacks it. It is pasted
  * here, at the first expansion, because some call names are macros in some C libraries. */
-#define ALLOW(call, why) ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, 0, why, ALWAYS)
+#define ALLOW(call, why) ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, 0, why, "", ALWAYS)
 #define ALLOW_WHEN(call, why, ...)                                                                 \
-    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, 0, why, __VA_ARGS__)
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, 0, why, #__VA_ARGS__, __VA_ARGS__)
 #define ALLOW_SEEN(call, why, ...)                                                                 \
-    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, true, 0, why, __VA_ARGS__)
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, true, 0, why, #__VA_ARGS__, __VA_ARGS__)
 #define READ(call, why)                                                                            \
-    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_READ, why, ALWAYS)
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_READ, why, "", ALWAYS)
 #define READ_WHEN(call, why, ...)                                                                  \
-    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_READ, why, __VA_ARGS__)
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_READ, why, #__VA_ARGS__,  \
+        __VA_ARGS__)
 #define WRITE(call, why)                                                                           \
-    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_WRITE, why, ALWAYS)
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_WRITE, why, "", ALWAYS)
 #define WRITE_WHEN(call, why, ...)                                                                 \
-    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_WRITE, why, __VA_ARGS__)
-#define SETUP(call, why) ROW(#call, __SNR_##call, POLICY_REFUSE, EPERM, true, false, 0, why, ALWAYS)
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_WRITE, why, #__VA_ARGS__, \
+        __VA_ARGS__)
+#define SETUP(call, why)                                                                           \
+    ROW(#call, __SNR_##call, POLICY_REFUSE, EPERM, true, false, 0, why, "", ALWAYS)
 #define SETUP_WHEN(call, why, ...)                                                                 \
-    ROW(#call, __SNR_##call, POLICY_REFUSE, EPERM, true, false, 0, why, __VA_ARGS__)
+    ROW(#call, __SNR_##call, POLICY_REFUSE, EPERM, true, false, 0, why, #__VA_ARGS__, __VA_ARGS__)
 #define REFUSE(call, code, why)                                                                    \
-    ROW(#call, __SNR_##call, POLICY_REFUSE, code, false, false, 0, why, ALWAYS)
-#define KILL(call, why)           ROW(#call, __SNR_##call, POLICY_KILL, 0, false, false, 0, why, ALWAYS)
-#define KILL_NEWER(at, call, why) ROW(#call, at, POLICY_KILL, 0, false, false, 0, why, ALWAYS)
+    ROW(#call, __SNR_##call, POLICY_REFUSE, code, false, false, 0, why, "", ALWAYS)
+#define KILL(call, why)           ROW(#call, __SNR_##call, POLICY_KILL, 0, false, false, 0, why, "", ALWAYS)
+#define KILL_NEWER(at, call, why) ROW(#call, at, POLICY_KILL, 0, false, false, 0, why, "", ALWAYS)
 
 static const struct policy_row rows[] = {
 #include "policy/syscalls.def"

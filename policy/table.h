@@ -34,6 +34,7 @@ struct policy_row {
     bool seen;       /* allowed, but who has a listener asks it */
     uint32_t grants; /* bits, of which all must be granted; else the row does not count */
     const char *reason;
+    const char *rule; /* the terms as they stand in syscalls.def; empty without */
     struct policy_term terms[POLICY_TERMS_MAX];
 };
 

@@ -29,7 +29,6 @@ struct message {
 struct child {
     const struct policy_trial *trial;
     int channel;
-    const struct policy_report *launched; /* NULL: not confined */
 };
 
 /* In the child. */
@@ -63,10 +62,10 @@ static bool confine(const struct policy *policy, struct policy_report *report,
     return policy_seal(ground, error); /* the ground is freed with the process */
 }
 
-static void child_main(void *context) {
+static void child_main(void *context, const struct policy_report *report) {
     const struct child *child = context;
     const struct policy_trial *trial = child->trial;
-    struct message message = {.done = true};
+    struct message message = {.done = true, .report = *report};
     /* An outer filter may end this process with a signal that dumps. */
     if (trial->policy)
         prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -76,8 +75,6 @@ static void child_main(void *context) {
         placed = placed && dup2(null, fd) >= 0;
     if (!placed)
         error_set(&message.error, errno, "placing the descriptors of a child");
-    if (child->launched)
-        message.report = *child->launched;
     message.confined =
         placed && (!trial->policy || confine(trial->policy, &message.report, &message.error));
     char go;
@@ -176,7 +173,7 @@ static void reap(pid_t child, int *status) {
 /* Starts the child, inside namespaces when the policy has them. */
 static bool start(const struct policy_trial *trial, int channel, struct policy_launched *launched,
                   struct policy_trial_end *end) {
-    struct child child = {.trial = trial, .channel = channel, .launched = &end->report};
+    struct child child = {.trial = trial, .channel = channel};
     static const struct policy unconfined = {0};
     return policy_launch(trial->policy ? trial->policy : &unconfined, child_main, &child, launched,
                          &end->report, &end->error);

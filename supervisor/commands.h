@@ -4,9 +4,15 @@
 
 #include "supervisor/settings.h"
 
-enum { STATUS_USAGE = 2 };
+enum { STATUS_USAGE = 2, STATUS_INTERNAL = 70 };
 
 /* `eclave eval [-e CODE | FILE | -]`: ARGUMENTS are those behind `eval`. */
 int command_eval(const struct settings *settings, int count, char **arguments);
+
+/* `eclave doctor [--json]`: 0 when code may be evaluated here, else 1. */
+int command_doctor(const struct settings *settings, bool json);
+
+/* `eclave policy`. */
+int command_policy(const struct settings *settings);
 
 #endif

@@ -42,5 +42,6 @@ bool confinement_is_possible(const struct settings *settings, struct error *erro
     /* Nobody waits here for layers that may be missing; the zygote finds out about them. */
     if (!policy_grants(&policy))
         policy.layers &= ~policy_optional_layers() | policy.required;
+    policy.address_space_bytes = 0; /* as a worker has it, it may be too little for this program */
     return policy_probe(&policy, NULL, error);
 }

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STATUS_INTERNAL = 70, TEXT_MAX_BYTES = 1 << 30 };
+enum { TEXT_MAX_BYTES = 1 << 30 };
 
 struct eval_run {
     const struct settings *settings;

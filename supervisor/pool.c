@@ -261,8 +261,9 @@ struct birth {
 
 /* In the new process: known descriptors, an environment that never held anything, no inherited
  * signal state, a session of its own so that a terminal's Ctrl-C is for the supervisor alone. */
-static void become_zygote(void *context) {
+static void become_zygote(void *context, const struct policy_report *report) {
     const struct birth *birth = context;
+    (void)report; /* it learns from its configuration which layers are left to be put on */
     static char marker_setting[] = "GC_MARKERS=1";
     static char name[] = "eclave-worker";
     char *const environment[] = {marker_setting, NULL};
