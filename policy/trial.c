@@ -73,6 +73,8 @@ static void child_main(void *context, const struct policy_report *report) {
     bool placed = null >= 0 && dup2(child->channel, POLICY_TRIAL_CHANNEL) >= 0;
     for (int fd = 0; fd < POLICY_TRIAL_CHANNEL; fd++)
         placed = placed && dup2(null, fd) >= 0;
+    if (!placed)
+        error_set(&message.error, errno, "placing the descriptors of a child");
     message.confined =
         placed && (!trial->policy || confine(trial->policy, &message.report, &message.error));
     char go;
@@ -177,7 +179,7 @@ static bool start(const struct policy_trial *trial, int channel, struct policy_l
                          &end->report, &end->error);
 }
 
-struct policy_trial_end policy_try(const struct policy_trial *trial) {
+static struct policy_trial_end try_and_reap(const struct policy_trial *trial) {
     struct policy_trial_end end = {0};
     struct policy_launched launched;
     int ends[2];
@@ -202,5 +204,15 @@ struct policy_trial_end policy_try(const struct policy_trial *trial) {
                   WTERMSIG(end.status), strsignal(WTERMSIG(end.status)));
     else if (!end.ran && !end.error.text[0])
         error_set(&end.error, 0, "a child that confines itself does not report");
+    return end;
+}
+
+struct policy_trial_end policy_try(const struct policy_trial *trial) {
+    /* It may have been inherited ignored, and then nobody learns how a child ended. */
+    const struct sigaction wanted = {.sa_handler = SIG_DFL};
+    struct sigaction before;
+    sigaction(SIGCHLD, &wanted, &before);
+    struct policy_trial_end end = try_and_reap(trial);
+    sigaction(SIGCHLD, &before, NULL);
     return end;
 }
