@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* One control that may stand in a hierarchy of its own (version 1) or share one (version 2). */
@@ -117,7 +118,7 @@ static void sweep(const char *parent) {
         if (strncmp(entry->d_name, prefix, sizeof prefix - 1) != 0)
             continue;
         long pid = strtol(entry->d_name + sizeof prefix - 1, &end, 10);
-        if (pid > 1 && *end == 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH &&
+        if (pid > 1 && *end == '-' && kill((pid_t)pid, 0) != 0 && errno == ESRCH &&
             join_path(path, parent, entry->d_name, NULL))
             rmdir(path);
     }
@@ -126,11 +127,22 @@ static void sweep(const char *parent) {
 
 /* --- this program's --- */
 
+/* The name of this program's group: its pid, by which a later one knows that it is gone, and when
+ * it was first needed, since other pid namespaces have the same pids. Empty until then. */
+static char own_name[48];
+
+void policy_cgroup_name(void) {
+    struct timespec now;
+    if (own_name[0])
+        return;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    snprintf(own_name, sizeof own_name, "%s%d-%llx", prefix, getpid(),
+             (unsigned long long)now.tv_sec * 1000000000 + (unsigned long long)now.tv_nsec);
+}
+
 static bool make_group(const char *parent, char group[PATH_MAX], struct error *error) {
-    char leaf[32];
-    snprintf(leaf, sizeof leaf, "%s%d", prefix, getppid());
     sweep(parent);
-    return join_path(group, parent, leaf, error) &&
+    return join_path(group, parent, own_name, error) &&
            (mkdir(group, 0755) == 0 || errno == EEXIST ||
             error_set(error, errno, "making a control group"));
 }
@@ -209,18 +221,19 @@ bool policy_cgroup_join(const struct policy *policy, struct error *error) {
 
 /* rmdir fails while anything is in there, and where there is none. */
 static void remove_group(const char *controller) {
-    char parent[PATH_MAX], group[PATH_MAX], leaf[32];
-    snprintf(leaf, sizeof leaf, "%s%d", prefix, getpid());
+    char parent[PATH_MAX], group[PATH_MAX];
     if (!find_directory(controller, parent, NULL))
         return;
     char *last = strrchr(parent, '/');
     if (last && strcmp(last, "/supervisor") == 0)
         *last = 0;
-    if (join_path(group, parent, leaf, NULL))
+    if (join_path(group, parent, own_name, NULL))
         rmdir(group);
 }
 
 void policy_cgroup_remove(void) {
+    if (!own_name[0])
+        return;
     remove_group(memory_control.controller);
     remove_group(process_control.controller);
     remove_group(NULL);

@@ -146,6 +146,7 @@ bool policy_launch(const struct policy *policy,
     struct launch launch = {.policy = policy, .body = body, .context = context};
     struct account account = {0};
     *launched = (struct policy_launched){.keeper_life = -1};
+    policy_cgroup_name();
     if (pipe2(launch.tell, O_CLOEXEC))
         return error_set(error, errno, "a pipe");
     cleanup_fd int tell = launch.tell[0];

@@ -32,6 +32,8 @@ policy_layer_enter policy_enter_descriptors; /* descriptors.c: what it was born 
 policy_layer_enter policy_enter_seccomp;     /* seccomp.c: the filter */
 
 /* The parts of layers that are put on earlier. */
+/* Names the group that the processes launched by this one are to join. */
+void policy_cgroup_name(void);
 bool policy_cgroup_join(const struct policy *policy, struct error *error);
 void policy_cgroup_remove(void);
 bool policy_namespaces_make(struct error *error);
