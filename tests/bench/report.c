@@ -33,7 +33,11 @@ static int decimals_of(enum unit unit, double value) {
     return value >= 100 ? 0 : value >= 10 ? 1 : value >= 1 ? 2 : 3;
 }
 
-static const char *const suffixes[] = {[UNIT_MS] = " ms", [UNIT_MIB] = " MiB", [UNIT_COUNT] = ""};
+static const char *const suffixes[] = {[UNIT_MS] = " ms",
+                                       [UNIT_US] = " µs",
+                                       [UNIT_NS] = " ns",
+                                       [UNIT_MIB] = " MiB",
+                                       [UNIT_COUNT] = ""};
 
 static void append_number(struct buffer *out, enum unit unit, double value) {
     buffer_append_format(out, "%.*f", decimals_of(unit, value), value);
