@@ -52,6 +52,7 @@ static bool prepare(struct policy_ground *ground, struct policy_report *report,
     if (!grants_are_held(policy, error) ||
         (policy_wants(policy, POLICY_LAYER_NAMESPACES) &&
          !policy_namespaces_enclose(policy, error)) ||
+        (policy_wants(policy, POLICY_LAYER_PRIVILEGES) && !policy_privileges_forbid_new(error)) ||
         (policy_wants(policy, POLICY_LAYER_PROCESS) && !policy_process_forbid_new_code(error)))
         return false;
     if (policy_wants(policy, POLICY_LAYER_SECCOMP))

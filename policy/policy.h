@@ -91,9 +91,9 @@ void policy_launch_clean(void);
 struct policy_ground;
 
 /* In the launched process, once it has loaded all it needs: takes the host's files out of its sight
- * (with namespaces), forbids code made at run time, builds the filters, and finds out about the
- * layers that each fork puts on. REPORT comes from policy_launch. NULL with *error when a required
- * layer is not to be had. Free with policy_ground_free. */
+ * (with namespaces), forbids new capabilities and code made at run time, builds the filters, and
+ * finds out about the layers that each fork puts on. REPORT comes from policy_launch. NULL with
+ * *error when a required layer is not to be had. Free with policy_ground_free. */
 struct policy_ground *policy_prepare(const struct policy *policy, struct policy_report *report,
                                      struct error *error);
 void policy_ground_free(struct policy_ground *ground);

@@ -113,8 +113,10 @@ static void judge(const struct policy_trial *trial, pid_t child, int listener,
     struct seccomp_notif notification = {0};
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &notification))
         return;
-    struct policy_answer answer = policy_judge(policy_grants(trial->policy), &notification.data,
-                                               policy_pid_within((pid_t)notification.pid));
+    pid_t pid = (pid_t)notification.pid;
+    struct policy_answer answer =
+        policy_judge(policy_grants(trial->policy), &notification.data,
+                     policy_judges_by_pid(notification.data.nr) ? policy_pid_within(pid) : pid);
     struct seccomp_notif_resp response = {.id = notification.id, .error = -answer.error};
     if (answer.verdict == POLICY_ALLOW)
         response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
