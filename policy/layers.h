@@ -38,6 +38,8 @@ bool policy_namespaces_make(struct error *error);
 /* Replaces the root directory by an empty one with only what POLICY grants. */
 bool policy_namespaces_enclose(const struct policy *policy, struct error *error);
 bool policy_process_forbid_new_code(struct error *error);
+/* Those of limits.def. Forks inherit them, and then only look. */
+bool policy_limits_lower(struct error *error);
 /* Nothing that this process or a fork executes could ever win a capability back. Without
  * CAP_SETPCAP that is left to no_new_privs. */
 bool policy_privileges_forbid_new(struct error *error);

@@ -22,6 +22,9 @@ struct cost {
     double low, high; /* of what its rounds cost beyond the baseline's; both 0: no round yet */
 };
 
+/* The forks take turns with that of an image that nothing confines. */
+enum { TURN_BARE = CONFINED_COUNT, TURNS };
+
 /* Starting a zygote's process with what policy_launch puts on. */
 enum { LAUNCH_BARE, LAUNCH_CGROUP, LAUNCH_NAMESPACES, LAUNCH_COUNT };
 
@@ -37,12 +40,12 @@ struct inside {
 
 struct layers {
     struct peer image, confined;
-    struct samples boot, bare; /* a start of ECL, and a fork of one that nothing confines */
+    struct samples boot, bare; /* a start of ECL, and a fork of one that nothing confines (µs) */
     struct cost launch[LAUNCH_COUNT];
     struct samples enclose, new_code, tree, list;
     struct inside *inside;
-    struct cost forks[CONFINED_COUNT];
-    struct samples own_clock; /* all layers at a worker's start, by its own clock */
+    struct cost forks[CONFINED_COUNT]; /* µs */
+    struct samples own_clock;          /* all layers at a worker's start, by its own clock (µs) */
 };
 
 static void end_cost_round(struct cost *cost, double baseline) {
@@ -139,16 +142,31 @@ static void fork_once(struct layers *all, size_t number) {
     if (!line)
         return;
     char *rest;
-    samples_add(&all->forks[number].samples, strtod(line, &rest));
+    samples_add(&all->forks[number].samples, strtod(line, &rest) * 1e3);
     if (number == CONFINED_ALL)
-        samples_add(&all->own_clock, strtod(rest, NULL));
+        samples_add(&all->own_clock, strtod(rest, NULL) * 1e3);
+}
+
+/* In another order each time: what one fork leaves behind, the kernel clears up during the next. */
+static void shuffle(size_t order[TURNS]) {
+    for (size_t i = TURNS; i > 1; i--) {
+        size_t other = (size_t)rand() % i, kept = order[other];
+        order[other] = order[i - 1];
+        order[i - 1] = kept;
+    }
 }
 
 static void run_workers(struct layers *all) {
+    size_t order[TURNS];
+    for (size_t i = 0; i < TURNS; i++)
+        order[i] = i;
     for (unsigned i = 0; i < FORKS; i++) {
-        samples_add(&all->bare, image_fork(&all->image));
-        for (size_t number = 0; number < CONFINED_COUNT; number++)
-            fork_once(all, number);
+        shuffle(order);
+        for (size_t turn = 0; turn < TURNS; turn++)
+            if (order[turn] == TURN_BARE)
+                samples_add(&all->bare, image_fork(&all->image) * 1e3);
+            else
+                fork_once(all, order[turn]);
     }
     double nothing = samples_end_round(&all->forks[CONFINED_NOTHING].samples);
     for (size_t number = CONFINED_NOTHING + 1; number < CONFINED_COUNT; number++)
@@ -195,10 +213,10 @@ static void report_worker(struct bench *bench, const struct layers *all, size_t 
     const struct figure figure = {
         name,
         UNIT_US,
-        beyond(cost, nothing) * 1e3,
-        cost->low * 1e3,
-        cost->high * 1e3,
-        .baselines = {{"that fork", samples_median(&nothing->samples) * 1e3, at_most}}};
+        beyond(cost, nothing),
+        cost->low,
+        cost->high,
+        .baselines = {{"that fork", samples_median(&nothing->samples), at_most}}};
     report_figure(&bench->report, &figure);
 }
 
@@ -210,19 +228,19 @@ static void report_workers(struct bench *bench, const struct layers *all) {
     };
     const struct samples *nothing = &all->forks[CONFINED_NOTHING].samples;
     report_heading(&bench->report, "The layers, at each worker's start, beyond its fork and end");
-    report_figure(&bench->report,
-                  &(struct figure){
-                      "the fork of a booted ECL in a zygote's place, its end and the wait", UNIT_US,
-                      samples_median(nothing) * 1e3, nothing->low * 1e3, nothing->high * 1e3,
-                      .baselines = {{"a bare fork, confined by nothing",
-                                     samples_median(&all->bare) * 1e3, 0}}});
+    report_figure(
+        &bench->report,
+        &(struct figure){
+            "the fork of a booted ECL in a zygote's place, its end and the wait", UNIT_US,
+            samples_median(nothing), nothing->low, nothing->high,
+            .baselines = {{"a bare fork, confined by nothing", samples_median(&all->bare), 0}}});
     for (size_t number = CONFINED_NOTHING + 1; number < CONFINED_COUNT; number++)
         report_worker(bench, all, number, names[number], number == CONFINED_ALL ? 0.25 : 0);
     report_figure(&bench->report,
                   &(struct figure){"the same, by the worker's own clock", UNIT_US,
-                                   samples_median(&all->own_clock) * 1e3, all->own_clock.low * 1e3,
-                                   all->own_clock.high * 1e3,
-                                   .baselines = {{"that fork", samples_median(nothing) * 1e3, 0}}});
+                                   samples_median(&all->own_clock), all->own_clock.low,
+                                   all->own_clock.high,
+                                   .baselines = {{"that fork", samples_median(nothing), 0}}});
 }
 
 /* --- all of it --- */

@@ -71,8 +71,7 @@ static void append_ratio(struct buffer *out, double ratio) {
 }
 
 static bool is_comparable(const struct figure *figure, const struct baseline *baseline) {
-    return baseline->name && !isnan(baseline->value) && baseline->value > 0 &&
-           !isnan(figure->value);
+    return baseline->name && !isnan(baseline->value) && baseline->value > 0 && figure->value > 0;
 }
 
 static void append_baselines(struct buffer *out, const struct figure *figure) {
