@@ -169,7 +169,8 @@ static long is_dumpable(const struct policy_victim *victim) {
 
 static long is_in_session(const struct policy_victim *victim) {
     long session = syscall(SYS_getsid, 0L);
-    return session >= 0 && session != victim->session ? refused() : session;
+    /* 0: of a session outside of its namespaces */
+    return session >= 0 && (session == 0 || session != victim->session) ? refused() : session;
 }
 
 /* --- network --- */
@@ -194,15 +195,15 @@ static long send_udp(const struct policy_victim *victim) {
 }
 
 /* An abstract name, which no directory guards. The length of the address. */
-static socklen_t local_address(pid_t pid, struct sockaddr_un *address) {
+static socklen_t local_address(pid_t opener, struct sockaddr_un *address) {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    int length = snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "eclave-%d", pid);
+    int length = snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "eclave-%d", opener);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
 static long connect_local(const struct policy_victim *victim) {
     struct sockaddr_un address;
-    socklen_t size = local_address(victim->pid, &address);
+    socklen_t size = local_address(victim->opener, &address);
     long fd = syscall(SYS_socket, (long)AF_UNIX, (long)SOCK_STREAM, 0L);
     return fd < 0 ? -1 : syscall(SYS_connect, fd, &address, (long)size);
 }
@@ -332,9 +333,9 @@ static bool listen_inet(int type, int *fd, uint16_t *port) {
     return true;
 }
 
-static bool listen_local(pid_t pid, int *fd) {
+static bool listen_local(pid_t opener, int *fd) {
     struct sockaddr_un address;
-    socklen_t size = local_address(pid, &address);
+    socklen_t size = local_address(opener, &address);
     *fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     return *fd >= 0 && bind(*fd, (struct sockaddr *)&address, size) == 0 &&
            listen(*fd, SOMAXCONN) == 0;
@@ -347,10 +348,29 @@ static int open_high(const char *path) {
     return fd < 0 ? fd : descriptor_move_above(fd, HIGH);
 }
 
+/* Waits to be attacked. Its pid is none of the first, which every pid namespace has: an attack must
+ * not find another process under it and be thought to succeed. */
+static pid_t start_target(void) {
+    enum { FIRST_PIDS = 16 };
+    pid_t pid;
+    while ((pid = fork()) >= 0) {
+        if (pid == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+            for (;;)
+                pause();
+        }
+        if (pid > FIRST_PIDS)
+            return pid;
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+    }
+    return -1;
+}
+
 bool policy_victim_open(struct policy_victim *victim, struct error *error) {
     static const char variable[] = "ECLAVE_ATTACK_SECRET";
     struct utsname name;
-    *victim = (struct policy_victim){.pid = getpid(),
+    *victim = (struct policy_victim){.opener = getpid(),
                                      .session = getsid(0),
                                      .file = open_high("/etc/passwd"),
                                      .tcp = -1,
@@ -360,12 +380,14 @@ bool policy_victim_open(struct policy_victim *victim, struct error *error) {
     /* Where the attacks on a network cannot be tried nothing answers, and they fail unconfined. */
     listen_inet(SOCK_STREAM, &victim->tcp, &victim->tcp_port);
     listen_inet(SOCK_DGRAM, &victim->udp, &victim->udp_port);
-    listen_local(victim->pid, &victim->local);
+    listen_local(victim->opener, &victim->local);
     if (uname(&name) == 0)
         snprintf(victim->host, sizeof victim->host, "%s", name.nodename);
     if (setenv(variable, "secret", 1) == 0)
         victim->secret = getenv(variable);
-    return (victim->file >= 0 && victim->secret) || error_set(error, errno, "something to attack");
+    victim->pid = start_target();
+    return (victim->file >= 0 && victim->secret && victim->pid > 0) ||
+           error_set(error, errno, "something to attack");
 }
 
 void policy_victim_close(struct policy_victim *victim) {
@@ -373,6 +395,10 @@ void policy_victim_close(struct policy_victim *victim) {
     for (size_t i = 0; i < sizeof descriptors / sizeof *descriptors; i++)
         if (descriptors[i] >= 0)
             close(descriptors[i]);
+    if (victim->pid > 1) {
+        kill(victim->pid, SIGKILL);
+        waitpid(victim->pid, NULL, 0);
+    }
     if (victim->shared_memory >= 0)
         shmctl(victim->shared_memory, IPC_RMID, NULL);
 }

@@ -5,9 +5,10 @@
 
 #include "policy/policy.h"
 
-/* What the attacks are aimed at: things of this process. */
+/* What the attacks are aimed at: things of this process, and one in its place to be signalled and
+ * looked into. */
 struct policy_victim {
-    pid_t pid;
+    pid_t pid, opener;
     int file;            /* a descriptor to be stolen or inherited */
     int tcp, udp, local; /* sockets that wait; -1: could not be had */
     uint16_t tcp_port, udp_port;

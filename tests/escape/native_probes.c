@@ -1,8 +1,8 @@
 /* The attempts behind native.def. They run in a process of their own, which ends afterwards, and
  * use raw system calls only: the C library must not come between. */
 #include "common/error.h"
+#include "policy/policy.h"
 #include "tests/escape/native.h"
-#include "tests/support/confined.h"
 
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -65,7 +65,7 @@ static long write_vector(void) {
 
 static long receive_message(void) {
     struct msghdr message = {0};
-    return syscall(SYS_recvmsg, (long)CONFINED_CHANNEL, &message, (long)MSG_DONTWAIT);
+    return syscall(SYS_recvmsg, (long)POLICY_TRIAL_CHANNEL, &message, (long)MSG_DONTWAIT);
 }
 
 static long send_descriptor(void) {
@@ -81,13 +81,13 @@ static long send_descriptor(void) {
     rights->cmsg_type = SCM_RIGHTS;
     rights->cmsg_len = CMSG_LEN(sizeof fd);
     memcpy(CMSG_DATA(rights), &fd, sizeof fd);
-    return syscall(SYS_sendmsg, (long)CONFINED_CHANNEL, &message, 0L);
+    return syscall(SYS_sendmsg, (long)POLICY_TRIAL_CHANNEL, &message, 0L);
 }
 
 static long set_buffer_size(void) {
     int size = 1 << 20;
-    return syscall(SYS_setsockopt, (long)CONFINED_CHANNEL, (long)SOL_SOCKET, (long)SO_SNDBUF, &size,
-                   sizeof size);
+    return syscall(SYS_setsockopt, (long)POLICY_TRIAL_CHANNEL, (long)SOL_SOCKET, (long)SO_SNDBUF,
+                   &size, sizeof size);
 }
 
 /* A new process ends at once; what it returns does not matter. */
