@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { COLUMNS = 100 };
+enum { COLUMNS = 100, REASON_COLUMN = 24 };
 
 static const struct {
     const char *name;
@@ -61,43 +61,61 @@ static bool same_group(const struct policy_row *one, const struct policy_row *ot
            strcmp(one->rule, other->rule) == 0 && strcmp(one->reason, other->reason) == 0;
 }
 
-/* Prints NAME behind what stands in the line already; the column after it. */
-static int print_name(const char *name, int column, bool first) {
-    int length = (int)strlen(name);
-    if (!first && column + length + 2 > COLUMNS) {
-        printf(",\n      %s", name);
-        return 6 + length;
+/* Writes WORD behind what the line has already, or on a line of its own, INDENT columns in. The
+ * column after it. */
+static int print_word(const char *word, int column, int indent) {
+    int length = (int)strlen(word);
+    if (column > indent && column + 1 + length > COLUMNS) {
+        printf("\n%*s", indent, "");
+        column = indent;
+    } else if (column > indent) {
+        putchar(' ');
+        column++;
     }
-    printf("%s%s", first ? "" : ", ", name);
-    return column + length + (first ? 0 : 2);
+    fputs(word, stdout);
+    return column + length;
 }
 
-/* Prints the rows of one verdict, those that this architecture has, group by group. */
+/* What is said of a group: its errno, its reason, its rule. */
+static void print_reason(const struct policy_row *row, int column) {
+    char text[400];
+    int indent = REASON_COLUMN;
+    if (column >= indent) {
+        putchar('\n');
+        column = 0;
+    }
+    printf("%*s", indent - column, "");
+    int used =
+        snprintf(text, sizeof text, "%s%s%s",
+                 row->verdict == POLICY_REFUSE && !row->setup ? strerrorname_np(row->error) : "",
+                 row->verdict == POLICY_REFUSE && !row->setup ? ": " : "", row->reason);
+    if (*row->rule && used > 0 && (size_t)used < sizeof text)
+        snprintf(text + used, sizeof text - (size_t)used, "; only with %s", row->rule);
+    column = indent;
+    for (char *word = strtok(text, " "); word; word = strtok(NULL, " "))
+        column = print_word(word, column, indent);
+    putchar('\n');
+}
+
+/* Prints the rows of one kind, those that this architecture has, group by group. */
 static void print_rows(const char *title, uint32_t grants,
                        bool (*wanted)(const struct policy_row *row)) {
+    enum { INDENT = 4 };
     size_t count;
     const struct policy_row *rows = policy_rows(&count);
     printf("\n%s\n", title);
-    for (size_t i = 0; i < count;) {
-        size_t end = i;
-        int column = 4;
-        bool any = false;
-        for (; end < count && same_group(&rows[i], &rows[end]); end++) {
+    for (size_t i = 0, end; i < count; i = end) {
+        int column = 0;
+        for (end = i; end < count && same_group(&rows[i], &rows[end]); end++) {
             const struct policy_row *row = &rows[end];
             if (row->number < 0 || !policy_row_counts(row, grants) || !wanted(row))
                 continue;
-            if (!any)
-                fputs("    ", stdout);
-            column = print_name(row->name, column, !any);
-            any = true;
+            if (column == 0)
+                column = printf("%*s", INDENT, "");
+            column = print_word(row->name, column, INDENT);
         }
-        if (any && rows[i].verdict == POLICY_REFUSE && !rows[i].setup)
-            printf(" -> %s", strerrorname_np(rows[i].error));
-        if (any)
-            printf("\n        %s\n", rows[i].reason);
-        if (any && *rows[i].rule)
-            printf("        only with %s\n", rows[i].rule);
-        i = end;
+        if (column)
+            print_reason(&rows[i], column);
     }
 }
 
