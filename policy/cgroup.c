@@ -147,18 +147,24 @@ static bool make_group(const char *parent, char group[PATH_MAX], struct error *e
             error_set(error, errno, "making a control group"));
 }
 
-static bool limit_and_join(const char *group, const char *file, uint64_t most,
-                           struct error *error) {
-    char number[24];
+/* Limits GROUP and opens the file by which a process joins it. -1 with *error. */
+static int open_group(const char *group, const char *file, uint64_t most, struct error *error) {
+    char number[24], path[PATH_MAX];
     snprintf(number, sizeof number, "%llu", (unsigned long long)most);
-    return (!most || write_text(group, file, number, error)) &&
-           write_text(group, "cgroup.procs", "0", error);
+    if ((most && !write_text(group, file, number, error)) ||
+        !join_path(path, group, "cgroup.procs", error))
+        return -1;
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        error_set(error, errno, "opening a control group");
+    return fd;
 }
 
-static bool join_version_1(const struct control *control, uint64_t most, struct error *error) {
+static int open_version_1(const struct control *control, uint64_t most, struct error *error) {
     char parent[PATH_MAX], group[PATH_MAX];
-    return find_directory(control->controller, parent, error) && make_group(parent, group, error) &&
-           limit_and_join(group, control->file_1, most, error);
+    return find_directory(control->controller, parent, error) && make_group(parent, group, error)
+               ? open_group(group, control->file_1, most, error)
+               : -1;
 }
 
 /* Is the group PARENT this program's alone: this process and the one that launches? */
@@ -191,32 +197,49 @@ static bool move_aside(const char *parent, struct error *error) {
            write_text(group, "cgroup.procs", "0", error);
 }
 
-static bool join_version_2(const struct policy *policy, struct error *error) {
-    char parent[PATH_MAX], group[PATH_MAX];
+static int open_version_2(const struct policy *policy, struct error *error) {
+    char parent[PATH_MAX], group[PATH_MAX], number[24];
     static const char controls[] = "+memory +pids";
     if (!find_directory(NULL, parent, error))
-        return false;
+        return -1;
     /* Aside already, by an earlier launch. */
     char *last = strrchr(parent, '/');
     if (last && strcmp(last, "/supervisor") == 0)
         *last = 0;
+    snprintf(number, sizeof number, "%llu", (unsigned long long)policy->all_memory_bytes);
     if (!write_text(parent, "cgroup.subtree_control", controls, error) &&
         (error->code != EBUSY || !move_aside(parent, error) ||
          !write_text(parent, "cgroup.subtree_control", controls, error)))
-        return false;
-    return make_group(parent, group, error) &&
-           (!policy->all_memory_bytes ||
-            limit_and_join(group, memory_control.file_2, policy->all_memory_bytes, error)) &&
-           limit_and_join(group, process_control.file_2, policy->all_processes, error);
+        return -1;
+    if (!make_group(parent, group, error) ||
+        (policy->all_memory_bytes && !write_text(group, memory_control.file_2, number, error)))
+        return -1;
+    return open_group(group, process_control.file_2, policy->all_processes, error);
 }
 
-bool policy_cgroup_join(const struct policy *policy, struct error *error) {
+bool policy_cgroup_open(const struct policy *policy, struct policy_cgroup *cgroup,
+                        struct error *error) {
     char mount[PATH_MAX];
+    *cgroup = (struct policy_cgroup){{-1, -1}};
     if (!find_mount(memory_control.controller, mount) &&
-        !find_mount(process_control.controller, mount))
-        return join_version_2(policy, error);
-    return join_version_1(&memory_control, policy->all_memory_bytes, error) &&
-           join_version_1(&process_control, policy->all_processes, error);
+        !find_mount(process_control.controller, mount)) {
+        cgroup->procs[0] = open_version_2(policy, error);
+        return cgroup->procs[0] >= 0;
+    }
+    cgroup->procs[0] = open_version_1(&memory_control, policy->all_memory_bytes, error);
+    if (cgroup->procs[0] < 0)
+        return false;
+    cgroup->procs[1] = open_version_1(&process_control, policy->all_processes, error);
+    return cgroup->procs[1] >= 0;
+}
+
+bool policy_cgroup_join(const struct policy_cgroup *cgroup, pid_t pid, struct error *error) {
+    char number[24];
+    int length = snprintf(number, sizeof number, "%d", pid);
+    for (size_t i = 0; i < sizeof cgroup->procs / sizeof *cgroup->procs; i++)
+        if (cgroup->procs[i] >= 0 && write(cgroup->procs[i], number, (size_t)length) != length)
+            return error_set(error, errno, "joining a control group");
+    return true;
 }
 
 /* rmdir fails while anything is in there, and where there is none. */

@@ -69,10 +69,14 @@ static bool prepare(struct policy_ground *ground, struct policy_report *report,
         !settle(policy, POLICY_LAYER_NAMESPACES, policy_namespaces_enclose, report, error) ||
         /* Once more: a scratch directory was perhaps lost with the namespaces. */
         !grants_are_held(policy, error) ||
+        (policy_wants(policy, POLICY_LAYER_PRIVILEGES) && !policy_privileges_forbid_new(error)) ||
+        (policy_wants(policy, POLICY_LAYER_LIMITS) && !policy_limits_lower(error)) ||
         (policy_wants(policy, POLICY_LAYER_PROCESS) && !policy_process_forbid_new_code(error)))
         return false;
     if (policy_wants(policy, POLICY_LAYER_SECCOMP))
         ground->program = policy_program_build(policy->degraded, policy_grants(policy), error);
+    if (policy_wants(policy, POLICY_LAYER_DESCRIPTORS))
+        policy_descriptors_wipe_environment();
     return ground->program || !policy_wants(policy, POLICY_LAYER_SECCOMP);
 }
 

@@ -185,6 +185,9 @@ static void spawn_spare(struct pool *pool) {
 /* --- the zygote --- */
 
 static void close_zygote(struct pool *pool) {
+    if (pool->launched.tell >= 0)
+        close(pool->launched.tell);
+    pool->launched.tell = -1;
     loop_timer_stop(pool->loop, &pool->boot_timer);
     loop_watch_remove(pool->loop, &pool->zygote_watch);
     loop_watch_remove(pool->loop, &pool->zygote_stderr_watch);
@@ -226,6 +229,11 @@ static void on_zygote_frame(void *context, uint32_t events) {
         close(descriptors[i]);
     if (header.type == FRAME_BOOTED && pool->zygote == ZYGOTE_BOOTING &&
         header.length == sizeof(struct policy_report)) {
+        if (!policy_launch_finish(&pool->launched, &pool->report, &error)) {
+            note_failure(pool, error.text);
+            kill(pool->zygote_pid, SIGKILL); /* its death does the rest */
+            return;
+        }
         note_layers(pool, (const struct policy_report *)(const void *)payload);
         pool->zygote = ZYGOTE_UP;
         loop_timer_stop(pool->loop, &pool->boot_timer);
@@ -351,11 +359,10 @@ static bool start_zygote(struct pool *pool, struct error *error) {
     their_errors = descriptor_move_above(their_errors, CONTROL_FD + 1);
     struct birth birth = {pool->worker_path, theirs, their_errors};
     const struct policy policy = confinement_policy(pool->settings);
-    struct policy_launched launched;
-    if (!policy_launch(&policy, become_zygote, &birth, &launched, &pool->report, error))
+    if (!policy_launch(&policy, become_zygote, &birth, &pool->launched, &pool->report, error))
         return false;
-    hold_namespaces(pool, launched.keeper_life);
-    pool->zygote_pid = pool->workers.zygote = launched.process;
+    hold_namespaces(pool, pool->launched.keeper_life);
+    pool->zygote_pid = pool->workers.zygote = pool->launched.process;
     pool->zygote = ZYGOTE_BOOTING;
     loop_timer_start(pool->loop, &pool->boot_timer, BOOT_LIMIT_MS, on_boot_limit, pool);
     return loop_watch_add(pool->loop, &pool->zygote_watch, pool->zygote_channel, EPOLLIN,
@@ -430,6 +437,7 @@ bool pool_open(struct pool *pool, struct loop *loop, struct log *log,
                           .log = log,
                           .settings = settings,
                           .workers = {.loop = loop, .log = log},
+                          .launched = {.tell = -1},
                           .zygote_channel = -1,
                           .zygote_stderr = -1};
     for (size_t i = 0; i < POOL_LIVES_MAX; i++)

@@ -33,7 +33,8 @@ struct pool {
     char worker_path[4096];
     enum zygote_state zygote;
     pid_t zygote_pid;
-    int lives[POOL_LIVES_MAX]; /* of the last zygotes' namespaces; -1: none */
+    struct policy_launched launched; /* the zygote */
+    int lives[POOL_LIVES_MAX];       /* of the last zygotes' namespaces; -1: none */
     size_t lives_next;
     struct policy_report report; /* how the layers of the last zygote were put on */
     int zygote_channel, zygote_stderr;
