@@ -189,14 +189,19 @@ static bool open_signals(struct server *server, struct error *error) {
                           on_signal, server, error);
 }
 
-/* May code be evaluated here at all? If not, the server lives on without. */
-static void choose_mode(struct server *server) {
+/* May code be evaluated here at all? If not, the server lives on without. Where only the files that
+ * were granted are the reason, it does not begin: false. */
+static bool choose_mode(struct server *server, struct error *error) {
+    const struct settings *settings = server->settings;
     struct error why;
     if (server->settings->minimal) {
         server->minimal = true;
         snprintf(server->minimal_reason, sizeof server->minimal_reason,
                  "the setting minimal asks for it.");
-    } else if (!confinement_is_possible(server->settings, &why)) {
+    } else if (!confinement_is_possible(settings, &why)) {
+        bool grants = settings->allow_read.count || settings->scratch_mb;
+        if (grants && confinement_without_grants_is_possible(settings))
+            return error_set(error, 0, "a worker cannot be confined here: %.180s", why.text);
         server->minimal = true;
         snprintf(server->minimal_reason, sizeof server->minimal_reason,
                  "a worker cannot be confined here: %.180s.", why.text);
@@ -205,6 +210,7 @@ static void choose_mode(struct server *server) {
         const struct log_event event = {.level = LOG_WARNING_LEVEL, .name = "minimal-mode"};
         log_write(&server->log, &event, "%s", server->minimal_reason);
     }
+    return true;
 }
 
 static bool server_open(struct server *server, struct error *error) {
@@ -227,8 +233,7 @@ static bool server_open(struct server *server, struct error *error) {
         !stdio_detach(error))
         return false;
     sessions_open(&server->sessions, &server->loop, &server->log, settings, &server->pool);
-    choose_mode(server);
-    return true;
+    return choose_mode(server, error);
 }
 
 static void free_requests(struct server *server) {
