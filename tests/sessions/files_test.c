@@ -142,6 +142,31 @@ Test(scratch, belongs_to_one_session_and_lasts_as_long) {
     client_finish(client);
 }
 
+Test(scratch, is_there_for_an_ordinary_user_too) {
+    static const char *const options[] = {"--scratch", "1", NULL};
+    static const char code[] = "(with-open-file (s \"/scratch/a\" :direction :output) (print 7 s))"
+                               " (with-open-file (s \"/scratch/a\") (read s))";
+    if (geteuid() != 0)
+        cr_skip_test("only root can become somebody else");
+    expect(options, code, true, 0, "=> 7");
+}
+
+/* A copy begins as the same world and can make no directory of its own. */
+Test(scratch, is_shared_by_a_copy_of_a_session) {
+    const char *arguments[] = {"--scratch", "1", NULL};
+    struct client *client =
+        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    const char *first = client_session_open(client);
+    client_session_expect(client, first,
+                          "(with-open-file (s \"/scratch/a\" :direction :output) (print 7 s) 1)",
+                          "=> 1");
+    const char *copy = client_session_copy(client, first, -1);
+    client_session_expect(client, copy, "(with-open-file (s \"/scratch/a\") (read s))", "=> 7");
+    client_session_close(client, first);
+    client_session_expect(client, copy, "(with-open-file (s \"/scratch/a\") (read s))", "=> 7");
+    client_finish(client);
+}
+
 Test(scratch, is_full_with_an_error_of_lisp) {
     const char *arguments[] = {"--scratch", "1", NULL};
     struct client *client =
