@@ -1,6 +1,7 @@
 /* The life of a server: opening, the loop, and the end in all its forms. Never leaves a process
  * behind and never ends with a request unanswered that it accepted. */
 #include "common/cleanup.h"
+#include "supervisor/commands.h"
 #include "supervisor/confinement.h"
 #include "supervisor/json_write.h"
 #include "supervisor/modern.h"
@@ -233,7 +234,7 @@ static bool server_open(struct server *server, struct error *error) {
         !stdio_detach(error))
         return false;
     sessions_open(&server->sessions, &server->loop, &server->log, settings, &server->pool);
-    return choose_mode(server, error);
+    return true;
 }
 
 static void free_requests(struct server *server) {
@@ -266,7 +267,12 @@ int server_run(const struct settings *settings) {
     struct error error;
     if (!stdio_fill(&error) || !server_open(&server, &error)) {
         fprintf(stderr, "eclave: %s\n", error.text);
-        return 2;
+        return STATUS_USAGE;
+    }
+    if (!choose_mode(&server, &error)) {
+        fprintf(stderr, "eclave: %s\n", error.text);
+        server_close(&server);
+        return STATUS_USAGE;
     }
 #ifndef __SANITIZE_ADDRESS__ /* its leak check traces the process at exit */
     prctl(PR_SET_DUMPABLE, 0);
