@@ -67,8 +67,10 @@ static bool start_keeper(const struct launch *launch, struct account *account) {
     account->keeper = fork_for_parent();
     if (account->keeper == 0)
         keep(launch->life[0]);
-    return account->keeper > 0 ||
-           error_set(&account->error, errno, "starting the first process of the namespaces");
+    if (account->keeper > 0)
+        return true;
+    account->keeper = 0; /* what is no pid must not be waited for, or worse */
+    return error_set(&account->error, errno, "starting the first process of the namespaces");
 }
 
 static void start_process(const struct launch *launch, struct account *account) {

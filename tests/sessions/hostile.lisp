@@ -1,6 +1,6 @@
 ;;; What code in a worker can do below Lisp: any system call that the policy lets through, and with
 ;;; it any byte on the worker's own channel. It is sent to the server under test and evaluated there.
-;;; *NUMBERS* and *FRAMES*, lists of names and numbers, come before it from hostile.c.
+;;; *NUMBERS* and *FRAMES*, lists of names and numbers, come before it from lisp_file.c.
 ;;;
 ;;; Most functions take the number of the running call, which a worker can find in its memory: with
 ;;; it they forge the answer and go on running while the supervisor believes that the call is over.
