@@ -151,19 +151,16 @@ Test(scratch, is_there_for_an_ordinary_user_too) {
     expect(options, code, true, 0, "=> 7");
 }
 
-/* A copy begins as the same world and can make no directory of its own. */
-Test(scratch, is_shared_by_a_copy_of_a_session) {
+/* A fork can make no directory of its own, so there is none. */
+Test(scratch, is_shared_with_no_copy_of_a_session) {
     const char *arguments[] = {"--scratch", "1", NULL};
     struct client *client =
         client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
-    const char *first = client_session_open(client);
-    client_session_expect(client, first,
-                          "(with-open-file (s \"/scratch/a\" :direction :output) (print 7 s) 1)",
-                          "=> 1");
-    const char *copy = client_session_copy(client, first, -1);
-    client_session_expect(client, copy, "(with-open-file (s \"/scratch/a\") (read s))", "=> 7");
-    client_session_close(client, first);
-    client_session_expect(client, copy, "(with-open-file (s \"/scratch/a\") (read s))", "=> 7");
+    char from[120];
+    snprintf(from, sizeof from, "{\"from\":\"%s\"}", client_session_open(client));
+    struct evaluation copy = client_tool(client, "open-session", from);
+    cr_expect(copy.is_error, "%s", copy.line);
+    expect_contains(copy.text, "scratch directory");
     client_finish(client);
 }
 
