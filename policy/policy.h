@@ -69,7 +69,8 @@ struct policy_report {
 
 /* A process started by policy_launch, the first process of its namespaces, which does nothing (when
  * it ends, everything in there ends), and one between that ends by itself in a moment. All three
- * are children of the caller, who reaps them. */
+ * are children of the caller, who reaps them, the keeper last: the kernel keeps it until all others
+ * in there are reaped. */
 struct policy_launched {
     pid_t process;
     pid_t keeper; /* 0: none */
