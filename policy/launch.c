@@ -185,6 +185,8 @@ bool policy_launch(const struct policy *policy,
     if (hear(launched->tell, &account, report, error)) {
         launched->process = account.process;
         launched->keeper = account.keeper;
+        if (!launched->keeper)
+            close(steal_fd(&launched->keeper_life));
         return true;
     }
     launched->keeper = account.keeper;

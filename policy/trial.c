@@ -195,9 +195,10 @@ static void see_through(const struct policy_trial *trial, struct policy_launched
     }
     reap(launched->between, NULL);
     reap(launched->process, &end->status);
-    close(launched->keeper_life);
-    if (launched->keeper > 0)
+    if (launched->keeper > 0) {
+        close(launched->keeper_life);
         reap(launched->keeper, NULL);
+    }
     policy_launch_clean();
 }
 
