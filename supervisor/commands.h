@@ -4,7 +4,7 @@
 
 #include "supervisor/settings.h"
 
-enum { STATUS_USAGE = 2 };
+enum { STATUS_USAGE = 2, STATUS_INTERNAL = 70 };
 
 /* `eclave eval [-e CODE | FILE | -]`: ARGUMENTS are those behind `eval`. */
 int command_eval(const struct settings *settings, int count, char **arguments);
