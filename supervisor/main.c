@@ -7,15 +7,28 @@
 #include <string.h>
 
 static void print_usage(FILE *out) {
-    fputs("Usage: eclave [serve] [OPTIONS]       MCP server on stdin and stdout\n"
-          "       eclave eval [OPTIONS] [-e CODE | FILE | -]\n"
-          "                                      one confined evaluation\n"
-          "       eclave --help | --version\n\n"
-          "Options, each also a variable (--call-timeout-s is ECLAVE_CALL_TIMEOUT_S) and a member\n"
-          "of the JSON file that --policy names (\"call.timeout_s\"); the flag is the strongest:\n",
-          out);
+    fputs(
+        "Usage: eclave [serve] [OPTIONS]       MCP server on stdin and stdout\n"
+        "       eclave eval [OPTIONS] [-e CODE | FILE | -]\n"
+        "                                      one confined evaluation\n"
+        "       eclave batch [OPTIONS] [FILE | -]\n"
+        "                                      JSON lines in, JSON lines out, each in a world of\n"
+        "                                      its own; see eclave batch --help\n"
+        "       eclave --help | --version\n\n"
+        "Options, each also a variable (--call-timeout-s is ECLAVE_CALL_TIMEOUT_S) and a member\n"
+        "of the JSON file that --policy names (\"call.timeout_s\"); the flag is the strongest:\n",
+        out);
     settings_help(out);
     fputs("  --policy FILE              JSON file with settings\n", out);
+}
+
+static void print_batch_usage(FILE *out) {
+    fputs("Usage: eclave batch [OPTIONS] [FILE | -]\n\n"
+          "Evaluates {\"id\":…,\"code\":\"…\",\"expect\":\"…\"} line by line, each in a fresh "
+          "confined\n"
+          "world, and writes a line of what came of it. Options besides those of eclave --help:\n",
+          out);
+    batch_options_help(out);
 }
 
 static bool has_flag(int count, char **arguments, const char *flag) {
@@ -28,9 +41,16 @@ static bool has_flag(int count, char **arguments, const char *flag) {
 int main(int count, char **arguments) {
     struct settings settings;
     struct error error;
+    struct batch_options batch_options = {0};
     int left;
+    /* The one command with options of its own has its name first. */
+    bool is_batch = count > 1 && strcmp(arguments[1], "batch") == 0;
     if (has_flag(count, arguments, "--help")) {
-        print_usage(stdout);
+        (is_batch ? print_batch_usage : print_usage)(stdout);
+        return 0;
+    }
+    if (has_flag(count, arguments, "--manual-batch-options")) {
+        batch_options_manual(stdout);
         return 0;
     }
     if (has_flag(count, arguments, "--manual-options")) {
@@ -41,7 +61,8 @@ int main(int count, char **arguments) {
         puts("eclave " ECLAVE_VERSION);
         return 0;
     }
-    if (!settings_read(&settings, count, arguments, &left, &error)) {
+    if ((is_batch && !batch_options_take(&batch_options, &count, arguments, &error)) ||
+        !settings_read(&settings, count, arguments, &left, &error)) {
         fprintf(stderr, "eclave: %s\n", error.text);
         return STATUS_USAGE;
     }
@@ -50,6 +71,8 @@ int main(int count, char **arguments) {
         return server_run(&settings);
     if (strcmp(command, "eval") == 0)
         return command_eval(&settings, left - 1, arguments + 1);
+    if (is_batch)
+        return command_batch(&settings, &batch_options, left - 1, arguments + 1);
     if (strcmp(command, "serve") == 0)
         fprintf(stderr, "eclave: serve takes no argument %.60s; see eclave --help\n", arguments[1]);
     else
