@@ -105,9 +105,10 @@ static void summarize(const struct batch *batch, size_t unknown, int64_t began_n
     fputs("eclave: ", stderr);
     tally_print(&batch->tally, stderr);
     fprintf(stderr, "; %.1f s\n", (double)clock_elapsed_ms(began_ns) / CLOCK_MS_PER_S);
-    if (unknown && !batch->cut_short && !batch->stopping)
-        fprintf(stderr, "eclave: %zu finished lines of %.100s are not in the input\n", unknown,
-                batch->options->skip_done);
+    if (unknown && !batch->cut_short)
+        fprintf(stderr,
+                "eclave: finished lines of the earlier run that are not in the input: %zu\n",
+                unknown);
     if (batch->failure[0])
         fprintf(stderr, "eclave: %s\n", batch->failure);
     if (batch->cut_short || batch->failure[0])

@@ -92,12 +92,21 @@ static void drop(struct batch *batch, struct batch_item *item, unsigned states) 
     }
 }
 
-/* What is left must be the beginning of the whole, unless order does not count. */
-static void drop_behind(struct batch *batch, struct batch_item *item) {
+/* Gives up ITEM and what is behind it, so that what is left is the beginning of the whole. Where
+ * order does not count, only what is in one of STATES. */
+static void drop_from(struct batch *batch, struct batch_item *item, unsigned states) {
     if (batch->options->unordered)
-        drop(batch, batch->items, ITEM_WAITING | ITEM_RUNNING);
+        drop(batch, batch->items, states);
     else
         drop(batch, item, ITEM_WAITING | ITEM_RUNNING | ITEM_DONE);
+}
+
+/* The first in one of STATES, or NULL. */
+static struct batch_item *first_of(const struct batch *batch, unsigned states) {
+    struct batch_item *item = batch->items;
+    while (item && !(item->state & states))
+        item = item->next;
+    return item;
 }
 
 __attribute__((format(printf, 2, 3))) static void fail(struct batch *batch, const char *format,
@@ -114,17 +123,12 @@ __attribute__((format(printf, 2, 3))) static void fail(struct batch *batch, cons
 
 void run_interrupt(void *context) {
     struct batch *batch = context;
-    struct batch_item *item = batch->items;
-    if (!batch->interrupted) {
-        batch->interrupted = true;
-        batch->cut_short |= !batch->input_ended;
-        stop(batch);
-        drop(batch, item, ITEM_WAITING);
-        return;
-    }
-    while (item && item->state == ITEM_DONE)
-        item = item->next;
-    drop_behind(batch, item);
+    /* At first what runs may finish. */
+    unsigned states = batch->interrupted ? ITEM_WAITING | ITEM_RUNNING : ITEM_WAITING;
+    batch->cut_short |= !batch->input_ended;
+    batch->interrupted = true;
+    stop(batch);
+    drop_from(batch, first_of(batch, states), states);
 }
 
 int run_status(const struct batch *batch) {
@@ -144,7 +148,7 @@ static void finish_item(struct batch *batch, struct batch_item *item, enum stand
         return;
     batch->failed_fast = true;
     stop(batch);
-    drop_behind(batch, item->next);
+    drop_from(batch, item->next, ITEM_WAITING | ITEM_RUNNING);
 }
 
 static void on_done(void *context, const struct evaluation *evaluation) {
@@ -181,17 +185,10 @@ static void start(struct batch_world *world, struct batch_item *item) {
     fail(batch, "out of memory");
 }
 
-static struct batch_item *next_waiting(const struct batch *batch) {
-    struct batch_item *item = batch->items;
-    while (item && item->state != ITEM_WAITING)
-        item = item->next;
-    return item;
-}
-
 static void start_waiting(struct batch *batch) {
     size_t jobs = (size_t)batch->options->jobs;
     struct batch_item *item;
-    for (size_t i = 0; i < jobs && (item = next_waiting(batch)) != NULL; i++)
+    for (size_t i = 0; i < jobs && (item = first_of(batch, ITEM_WAITING)) != NULL; i++)
         if (!batch->worlds[i].item)
             start(&batch->worlds[i], item);
     size_t waiting = 0;
@@ -239,9 +236,7 @@ static void emit(struct batch *batch, struct batch_item *item) {
 
 /* The next record whose turn it is, or NULL. */
 static struct batch_item *next_done(const struct batch *batch) {
-    struct batch_item *item = batch->items;
-    while (batch->options->unordered && item && item->state != ITEM_DONE)
-        item = item->next;
+    struct batch_item *item = batch->options->unordered ? first_of(batch, ITEM_DONE) : batch->items;
     return item && item->state == ITEM_DONE ? item : NULL;
 }
 
