@@ -194,21 +194,23 @@ static bool request_spawn(struct pool *pool, int channel, const int outputs[2],
 /* Creates SPARE's worker and asks the zygote for it. False with *error when it cannot be had; with
  * an empty one when the zygote is dying, and its death starts another. */
 static bool create_spare(struct pool *pool, struct pool_spare *spare, struct error *error) {
-    cleanup_fd int channel = -1, output = -1, error_output = -1;
-    int outputs[2];
+    int channel, outputs[2];
     spare->outlet = outlet_open(pool->loop, pool->settings, outputs, error);
     if (!spare->outlet)
         return false;
-    output = outputs[0];
-    error_output = outputs[1];
     spare->worker = worker_create(&pool->workers, &spare_events, pool, &channel, error);
-    if (!spare->worker)
-        return false;
-    if (request_spawn(pool, channel, outputs, error))
-        return true;
-    worker_destroy(spare->worker);
-    error->text[0] = 0;
-    return false;
+    bool sent = false;
+    if (spare->worker) {
+        sent = request_spawn(pool, channel, outputs, error);
+        close(channel);
+        if (!sent) {
+            worker_destroy(spare->worker);
+            error->text[0] = 0;
+        }
+    }
+    close(outputs[0]);
+    close(outputs[1]);
+    return sent;
 }
 
 /* One more spare. False when there is none. */

@@ -27,13 +27,13 @@ static void format_bar(const struct progress *progress, char bar[LINE_BYTES]) {
     bar[0] = 0;
     if (at < 0)
         return;
-    int64_t cells = at * BAR_CELLS / progress->size;
-    cells = cells < BAR_CELLS ? cells : BAR_CELLS;
+    int64_t percent = at < progress->size ? at * 100 / progress->size : 100;
+    size_t cells = (size_t)percent * BAR_CELLS / 100;
     char drawn[BAR_CELLS + 1];
     memset(drawn, '-', BAR_CELLS);
-    memset(drawn, '#', (size_t)cells);
+    memset(drawn, '#', cells);
     drawn[BAR_CELLS] = 0;
-    snprintf(bar, LINE_BYTES, "[%s] %3lld%% read  ", drawn, (long long)(at * 100 / progress->size));
+    snprintf(bar, LINE_BYTES, "[%s] %3lld%% read  ", drawn, (long long)percent);
 }
 
 static void draw(void *context) {

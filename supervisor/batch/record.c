@@ -27,23 +27,23 @@ static void begin(struct buffer *out, const struct batch_line *line, const char 
     buffer_append_format(out, ",\"outcome\":\"%s\"", outcome);
 }
 
-static void name(struct buffer *out, const char *member) {
+static void begin_member(struct buffer *out, const char *name) {
     buffer_append_text(out, ",");
-    json_write_name(out, member);
+    json_write_name(out, name);
 }
 
 static void write_text(struct buffer *out, const struct evaluation *evaluation,
                        const struct text_limits *limits) {
     cleanup_buffer struct buffer text = buffer_make(TEXT_MAX_BYTES);
     text_append_evaluation(&text, evaluation, limits);
-    name(out, "text");
+    begin_member(out, "text");
     json_write_bytes(out, text.data, text.length);
     out->failed |= text.failed;
 }
 
 static void write_values(struct buffer *out, const struct result_message *result,
                          const struct text_limits *limits) {
-    name(out, "values");
+    begin_member(out, "values");
     buffer_append_text(out, "[");
     for (size_t i = 0; i < result->value_count; i++) {
         cleanup_buffer struct buffer value = buffer_make(TEXT_MAX_BYTES);
@@ -75,19 +75,19 @@ enum standing record_write(struct buffer *out, const struct batch_line *line,
     begin(out, line, outcome);
     write_text(out, evaluation, &limits);
     write_values(out, &evaluation->result, &limits);
-    name(out, "stdout");
+    begin_member(out, "stdout");
     text_write_captured(out, evaluation->output, limits.shown_chars);
-    name(out, "stderr");
+    begin_member(out, "stderr");
     text_write_captured(out, evaluation->error_output, limits.shown_chars);
     write_costs(out, evaluation);
     cleanup_buffer struct buffer mismatches = buffer_make(TEXT_MAX_BYTES);
     enum verdict verdict = verdict_of(line, evaluation, &limits, &mismatches);
     if (verdict != VERDICT_NONE) {
-        name(out, "pass");
+        begin_member(out, "pass");
         buffer_append_text(out, verdict == VERDICT_MET ? "true" : "false");
     }
     if (verdict == VERDICT_UNMET) {
-        name(out, "mismatches");
+        begin_member(out, "mismatches");
         buffer_append_text(out, "[");
         buffer_append(out, mismatches.data, mismatches.length);
         buffer_append_text(out, "]");
@@ -99,7 +99,7 @@ enum standing record_write(struct buffer *out, const struct batch_line *line,
 
 enum standing record_write_invalid(struct buffer *out, const struct batch_line *line) {
     begin(out, line, invalid_word);
-    name(out, "reason");
+    begin_member(out, "reason");
     json_write_string(out, line->fault);
     buffer_append_text(out, "}");
     return STANDING_BROKEN;
@@ -160,12 +160,12 @@ static struct span string_or_empty(struct json_object *value) {
     return string.bytes ? string : (struct span){(const unsigned char *)"", 0};
 }
 
-struct span record_string(const struct record *record, const char *member) {
-    return string_or_empty(json_tree_member(record->root, member));
+struct span record_string(const struct record *record, const char *name) {
+    return string_or_empty(json_tree_member(record->root, name));
 }
 
-double record_number(const struct record *record, const char *member) {
-    return json_object_get_double(json_tree_member(record->root, member));
+double record_number(const struct record *record, const char *name) {
+    return json_object_get_double(json_tree_member(record->root, name));
 }
 
 struct span record_name(const struct record *record) {

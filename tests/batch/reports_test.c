@@ -77,14 +77,14 @@ Test(batch_reports, junit_of_nothing_is_valid) {
 }
 
 Test(batch_reports, a_resumed_run_reports_the_earlier_lines_too) {
-    const char *path = batch_file("report.xml"), *out = batch_file("out.jsonl");
+    const char *path = batch_file("report.xml"), *earlier = batch_file("earlier.jsonl");
     char *input = lines();
     struct command_result whole = batch_run((const char *const[]){NULL}, input);
     struct text third = batch_line(whole.output, 2);
     char *part = strndup(whole.output, (size_t)(third.bytes + third.length + 1 - whole.output));
-    batch_write(out, part);
+    batch_write(earlier, part);
     struct command_result rest =
-        batch_run((const char *const[]){"--skip-done", out, "--junit", path, NULL}, input);
+        batch_run((const char *const[]){"--skip-done", earlier, "--junit", path, NULL}, input);
     cr_assert_eq(rest.status, 1); /* an expectation of the earlier lines was not met */
     cr_assert_eq(batch_lines(rest.output), 3);
     expect_valid(path);
