@@ -30,5 +30,6 @@ void section_recovery(struct bench *bench);
 void section_bulk(struct bench *bench);
 void section_memory(struct bench *bench);
 void section_sessions(struct bench *bench);
+void section_batch(struct bench *bench);
 
 #endif

@@ -19,6 +19,7 @@ static const struct section {
 } sections[] = {
     {"memory", section_memory},     {"start", section_start}, {"round-trip", section_round_trip},
     {"recovery", section_recovery}, {"bulk", section_bulk},   {"sessions", section_sessions},
+    {"batch", section_batch},
 };
 
 enum { ROUNDS = 5, SECTION_COUNT = sizeof sections / sizeof *sections };
