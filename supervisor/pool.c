@@ -30,16 +30,13 @@ static void note_failure(struct pool *pool, const char *reason) {
     log_write(pool->log, &event, "%s", reason);
 }
 
-/* Tells everybody who waits that there is no worker to be had; the next request tries again. */
+/* Tells everybody who waits that there is no worker to be had; the next request tries again. Who is
+ * told may withdraw others. */
 static void fail_waiters(struct pool *pool) {
-    struct pool_waiter *waiter = pool->waiters;
-    pool->waiters = NULL;
-    pool->waiter_count = 0;
-    while (waiter) {
-        struct pool_waiter *next = waiter->next;
-        waiter->waiting = false;
+    for (size_t left = pool->waiter_count; left && pool->waiters; left--) {
+        struct pool_waiter *waiter = pool->waiters;
+        pool_withdraw(pool, waiter);
         waiter->served(waiter->context, NULL, NULL, pool->last_failure);
-        waiter = next;
     }
 }
 
@@ -145,6 +142,7 @@ static void spare_malformed(void *context, struct worker_process *worker, const 
     if (!spare)
         return; /* given up already: its zygote died, which has been counted */
     drop_spare(pool, spare);
+    drop_starting(pool); /* what failed one fails them all, and counts once */
     watch_boot(pool);
     note_failure(pool, what);
     retry_or_fail(pool);
