@@ -7,6 +7,7 @@
 #include "supervisor/one_shot.h"
 #include "supervisor/stdio.h"
 #include "supervisor/text.h"
+#include "supervisor/undumpable.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -110,6 +111,7 @@ int command_eval(const struct settings *settings, int count, char **arguments) {
         return run.status;
     }
     static const unsigned char nothing[1];
+    become_undumpable();
     run.status = STATUS_INTERNAL;
     evaluate(&run, (struct span){code.data ? code.data : nothing, code.length});
     one_shot_close(&run.one_shot);

@@ -6,6 +6,7 @@
 #include "supervisor/clock.h"
 #include "supervisor/commands.h"
 #include "supervisor/stdio.h"
+#include "supervisor/undumpable.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -82,6 +83,7 @@ static bool open_parts(struct batch *batch, struct error *error) {
                     error) ||
         !stdio_detach(error))
         return false;
+    become_undumpable();
     progress_open(&batch->progress, loop, &batch->one_shot.log, &batch->tally,
                   batch->input.stream.fd);
     loop->before_wait = run_step;
@@ -124,7 +126,8 @@ static int run(struct batch *batch) {
     bool ran = opened && loop_run(&batch->one_shot.loop, &error);
     size_t unknown = batch->done.left;
     close_parts(batch);
-    if (!opened || !ran || !junit_close(&batch->junit, &batch->tally, &error)) {
+    bool reported = junit_close(&batch->junit, &batch->tally, opened && ran ? &error : NULL);
+    if (!opened || !ran || !reported) {
         fprintf(stderr, "eclave: %s\n", error.text);
         return opened ? STATUS_INTERNAL : STATUS_USAGE;
     }

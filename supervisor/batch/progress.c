@@ -28,10 +28,10 @@ static void format_bar(const struct progress *progress, char bar[LINE_BYTES]) {
     if (at < 0)
         return;
     int64_t percent = at < progress->size ? at * 100 / progress->size : 100;
-    size_t cells = (size_t)percent * BAR_CELLS / 100;
+    int64_t cells = percent * BAR_CELLS / 100;
     char drawn[BAR_CELLS + 1];
     memset(drawn, '-', BAR_CELLS);
-    memset(drawn, '#', cells);
+    memset(drawn, '#', (size_t)cells);
     drawn[BAR_CELLS] = 0;
     snprintf(bar, LINE_BYTES, "[%s] %3lld%% read  ", drawn, (long long)percent);
 }
@@ -42,10 +42,11 @@ static void draw(void *context) {
     char bar[LINE_BYTES], line[2 * LINE_BYTES];
     double seconds =
         (double)(clock_now_ns() - progress->started_ns) / CLOCK_NS_PER_MS / CLOCK_MS_PER_S;
+    uint64_t failed = tally->failed + tally->broken;
     format_bar(progress, bar);
     snprintf(line, sizeof line, "\r%s%llu lines, %.0f a second, %llu failed\x1b[K", bar,
              (unsigned long long)tally->lines, (double)(tally->lines - tally->earlier) / seconds,
-             (unsigned long long)(tally->failed + tally->broken));
+             (unsigned long long)failed);
     put(progress, line);
     progress->shown = true;
     loop_timer_start(progress->loop, &progress->timer, REDRAW_MS, draw, progress);

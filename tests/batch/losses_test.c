@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINES = 600, DEATHS = 6, SPARE_LINES = 24, LINE_BYTES = 160 };
+enum { LINES = 600, DEATHS = 6, FORKED_BYTES = 24 * 160 };
 
 static bool is_worker_program(pid_t pid) {
     char path[40], name[32] = "";
@@ -61,7 +61,7 @@ Test(batch_losses, a_zygote_that_dies_costs_no_line) {
         nanosleep(&pause, NULL);
         pid_t zygote = zygote_of(run);
         /* More lines than the workers of the last one can have done: it has forked. */
-        if (zygote <= 1 || size_of(output) < before + SPARE_LINES * LINE_BYTES)
+        if (zygote <= 1 || size_of(output) < before + FORKED_BYTES)
             continue;
         kill(zygote, SIGKILL);
         before = size_of(output);

@@ -77,14 +77,15 @@ Test(batch_reports, junit_of_nothing_is_valid) {
 }
 
 Test(batch_reports, a_resumed_run_reports_the_earlier_lines_too) {
-    const char *path = batch_file("report.xml"), *earlier = batch_file("earlier.jsonl");
+    const char *path = batch_file("report.xml"), *path_done = batch_file("earlier.jsonl");
     char *input = lines();
     struct command_result whole = batch_run((const char *const[]){NULL}, input);
     struct text third = batch_line(whole.output, 2);
-    char *part = strndup(whole.output, (size_t)(third.bytes + third.length + 1 - whole.output));
-    batch_write(earlier, part);
+    char *first_lines =
+        strndup(whole.output, (size_t)(third.bytes + third.length + 1 - whole.output));
+    batch_write(path_done, first_lines);
     struct command_result rest =
-        batch_run((const char *const[]){"--skip-done", earlier, "--junit", path, NULL}, input);
+        batch_run((const char *const[]){"--skip-done", path_done, "--junit", path, NULL}, input);
     cr_assert_eq(rest.status, 1); /* an expectation of the earlier lines was not met */
     cr_assert_eq(batch_lines(rest.output), 3);
     expect_valid(path);
@@ -94,7 +95,7 @@ Test(batch_reports, a_resumed_run_reports_the_earlier_lines_too) {
     command_result_free(&whole);
     command_result_free(&rest);
     free(input);
-    free(part);
+    free(first_lines);
 }
 
 Test(batch_reports, junit_to_a_full_disk_is_an_error) {
