@@ -13,10 +13,10 @@
 
 enum frame_type {
     /* supervisor -> zygote */
-    FRAME_CONFIGURE = 1, /* payload: struct worker_configuration; first frame, once */
+    FRAME_CONFIGURE = 1, /* payload: struct worker_configuration and its paths; first frame, once */
     FRAME_SPAWN,         /* descriptors: channel, stdout, stderr of the new worker */
     /* zygote -> supervisor */
-    FRAME_BOOTED, /* ECL is up; spawns may follow */
+    FRAME_BOOTED, /* payload: struct policy_report; ECL is up, spawns may follow */
     /* zygote or worker -> supervisor */
     FRAME_FAILED, /* payload: one sentence; the sender ends itself, or the spawn came to nothing */
     /* supervisor -> worker */
@@ -42,12 +42,20 @@ struct frame_header {
     uint32_t length; /* payload bytes */
 };
 
-/* What the zygote and each worker need to know; fixed for the life of the zygote. */
+/* What the zygote and each worker need to know; fixed for the life of the zygote. On the channel
+ * the paths stand behind it, each with its zero byte: those to read, then those to load. */
 struct worker_configuration {
     uint64_t memory_bytes;    /* heap limit at which Lisp signals STORAGE-EXHAUSTED */
     uint64_t value_max_chars; /* characters kept of one printed value */
-    uint32_t user;            /* uid and gid to take when started as root; 0: keep */
-    uint32_t allow_degraded;  /* 1: work without the seccomp listener */
+    /* The rest is policy/policy.h's: struct policy, by the names it has there. */
+    uint64_t address_space_bytes;
+    uint64_t scratch_bytes;
+    uint32_t layers;
+    uint32_t required;
+    uint32_t degraded;
+    uint32_t user;
+    uint32_t readable_count;
+    uint32_t preload_count; /* files of trusted Lisp to load before any worker is made */
 };
 
 /* Blocking ends, for the zygote and the worker. */

@@ -1,6 +1,7 @@
 /* Lowers the resource limits to those of limits.def. Never raises one. */
 #include "policy/layers.h"
 
+#include <signal.h>
 #include <sys/resource.h>
 
 struct limit {
@@ -35,6 +36,11 @@ bool policy_enter_limits(const struct policy_entry *entry, struct error *error) 
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (!lower(&table[i], error))
             return false;
-    const struct limit memory = {"AS", RLIMIT_AS, (rlim_t)entry->limits->address_space_bytes};
-    return memory.value == 0 || lower(&memory, error);
+    const struct policy *policy = entry->policy;
+    const struct limit memory = {"AS", RLIMIT_AS, (rlim_t)policy->address_space_bytes};
+    const struct limit file = {"FSIZE", RLIMIT_FSIZE, (rlim_t)policy->scratch_bytes};
+    /* A write beyond the limit fails; without this it would end the process. */
+    if (signal(SIGXFSZ, SIG_IGN) == SIG_ERR)
+        return error_set(error, errno, "ignoring SIGXFSZ");
+    return lower(&file, error) && (memory.value == 0 || lower(&memory, error));
 }

@@ -79,10 +79,17 @@ static bool change_identity(uid_t user, struct error *error) {
     return true;
 }
 
+bool policy_no_new_privileges(struct error *error) {
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+        return error_set(error, errno, "giving up new privileges");
+    return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ||
+           error_set(error, 0, "giving up new privileges did not hold");
+}
+
 bool policy_enter_privileges(const struct policy_entry *entry, struct error *error) {
-    uid_t user = entry->limits->user;
+    uid_t user = entry->policy->user;
     /* Capabilities end with the change of user, so what needs one comes first. */
     return drop_future_capabilities(error) && drop_groups(error) &&
            (user == 0 || geteuid() != 0 || change_identity(user, error)) &&
-           drop_present_capabilities(error);
+           drop_present_capabilities(error) && policy_no_new_privileges(error);
 }

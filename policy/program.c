@@ -87,8 +87,8 @@ static bool export_program(scmp_filter_ctx context, struct sock_fprog *program,
     return true;
 }
 
-static bool build(struct sock_fprog *program, uint32_t otherwise, row_action *action_of,
-                  struct error *error) {
+static bool build(struct sock_fprog *program, uint32_t otherwise, uint32_t grants,
+                  row_action *action_of, struct error *error) {
     cleanup_context scmp_filter_ctx context = seccomp_init(otherwise);
     if (!context)
         return error_set(error, 0, "this kernel lacks an action that the filter needs");
@@ -102,7 +102,7 @@ static bool build(struct sock_fprog *program, uint32_t otherwise, row_action *ac
     size_t count;
     const struct policy_row *rows = policy_rows(&count);
     for (size_t i = 0; i < count; i++) {
-        uint32_t action = action_of(&rows[i]);
+        uint32_t action = policy_row_counts(&rows[i], grants) ? action_of(&rows[i]) : NO_ACTION;
         if (action != NO_ACTION && rows[i].number >= 0 &&
             !add_row(context, action, &rows[i], error))
             return false;
@@ -128,7 +128,7 @@ static bool marks_are_right(const struct sock_fprog *program, bool degraded, str
            error_set(error, 0, "the filter names its process %zu times, not %zu", found, wanted);
 }
 
-struct policy_program *policy_program_build(bool degraded, struct error *error) {
+struct policy_program *policy_program_build(bool degraded, uint32_t grants, struct error *error) {
     /* Ask directly first: libseccomp answers any refusal with a bare NULL. */
     uint32_t action = SECCOMP_RET_KILL_PROCESS;
     if (syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action)) {
@@ -141,10 +141,11 @@ struct policy_program *policy_program_build(bool degraded, struct error *error) 
         return NULL;
     }
     program->degraded = degraded;
-    bool built = degraded ? build(&program->calls, SCMP_ACT_KILL_PROCESS, action_degraded, error)
-                          : build(&program->calls, SCMP_ACT_NOTIFY, action_with_listener, error);
+    bool built = degraded
+                     ? build(&program->calls, SCMP_ACT_KILL_PROCESS, 0, action_degraded, error)
+                     : build(&program->calls, SCMP_ACT_NOTIFY, grants, action_with_listener, error);
     if (built && marks_are_right(&program->calls, degraded, error) &&
-        build(&program->seal, SCMP_ACT_ALLOW, action_of_seal, error))
+        build(&program->seal, SCMP_ACT_ALLOW, 0, action_of_seal, error))
         return program;
     policy_program_free(program);
     return NULL;

@@ -58,18 +58,15 @@ static bool load_calls(const struct policy_entry *entry, struct error *error) {
 
 bool policy_enter_seccomp(const struct policy_entry *entry, struct error *error) {
     /* The kernel takes a filter from an ordinary user only after this. */
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-        return error_set(error, errno, "giving up new privileges");
-    if (!load_calls(entry, error))
-        return false;
-    if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
-        return error_set(error, 0, "giving up new privileges did not hold");
-    return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == SECCOMP_MODE_FILTER ||
-           error_set(error, 0, "the filter did not hold");
+    return policy_no_new_privileges(error) && load_calls(entry, error) &&
+           (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == SECCOMP_MODE_FILTER ||
+            error_set(error, 0, "the filter did not hold"));
 }
 
-bool policy_seal(const struct policy_program *program, struct error *error) {
-    if (install(&program->seal, every_thread) < 0)
+bool policy_seal(const struct policy_ground *ground, struct error *error) {
+    if (!ground->program)
+        return true;
+    if (install(&ground->program->seal, every_thread) < 0)
         return error_set(error, errno, "loading the seal");
     /* The seal itself forbids to ask. */
     return (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == -1 && errno == EPERM) ||

@@ -3,12 +3,20 @@
 #include "policy/table.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+
+/* The C library sets it, where there are file offsets of two sizes; its own constant is zero. */
+#ifdef __x86_64__
+#define LARGE 0100000
+#else
+#define LARGE 0400000
+#endif
 
 #define BITS(position, required, optional)                                                         \
     {                                                                                              \
@@ -21,30 +29,43 @@
 #define ALWAYS                                                                                     \
     { .kind = TERM_NONE }
 
-#define ROW(text, at, what, code, once, asked, why, ...)                                           \
+#define ROW(text, at, what, code, once, asked, bits, why, words, ...)                              \
     {.name = (text),                                                                               \
      .number = (at),                                                                               \
      .verdict = (what),                                                                            \
      .error = (code),                                                                              \
      .setup = (once),                                                                              \
      .seen = (asked),                                                                              \
+     .grants = (bits),                                                                             \
      .reason = (why),                                                                              \
+     .rule = (words),                                                                              \
      .terms = {__VA_ARGS__}},
 
 /* __SNR_ is libseccomp's number for a call, negative where the architecture lacks it. It is pasted
  * here, at the first expansion, because some call names are macros in some C libraries. */
-#define ALLOW(call, why) ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, why, ALWAYS)
+#define ALLOW(call, why) ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, 0, why, "", ALWAYS)
 #define ALLOW_WHEN(call, why, ...)                                                                 \
-    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, why, __VA_ARGS__)
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, 0, why, #__VA_ARGS__, __VA_ARGS__)
 #define ALLOW_SEEN(call, why, ...)                                                                 \
-    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, true, why, __VA_ARGS__)
-#define SETUP(call, why) ROW(#call, __SNR_##call, POLICY_REFUSE, EPERM, true, false, why, ALWAYS)
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, true, 0, why, #__VA_ARGS__, __VA_ARGS__)
+#define READ(call, why)                                                                            \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_READ, why, "", ALWAYS)
+#define READ_WHEN(call, why, ...)                                                                  \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_READ, why, #__VA_ARGS__,  \
+        __VA_ARGS__)
+#define WRITE(call, why)                                                                           \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_WRITE, why, "", ALWAYS)
+#define WRITE_WHEN(call, why, ...)                                                                 \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_WRITE, why, #__VA_ARGS__, \
+        __VA_ARGS__)
+#define SETUP(call, why)                                                                           \
+    ROW(#call, __SNR_##call, POLICY_REFUSE, EPERM, true, false, 0, why, "", ALWAYS)
 #define SETUP_WHEN(call, why, ...)                                                                 \
-    ROW(#call, __SNR_##call, POLICY_REFUSE, EPERM, true, false, why, __VA_ARGS__)
+    ROW(#call, __SNR_##call, POLICY_REFUSE, EPERM, true, false, 0, why, #__VA_ARGS__, __VA_ARGS__)
 #define REFUSE(call, code, why)                                                                    \
-    ROW(#call, __SNR_##call, POLICY_REFUSE, code, false, false, why, ALWAYS)
-#define KILL(call, why)           ROW(#call, __SNR_##call, POLICY_KILL, 0, false, false, why, ALWAYS)
-#define KILL_NEWER(at, call, why) ROW(#call, at, POLICY_KILL, 0, false, false, why, ALWAYS)
+    ROW(#call, __SNR_##call, POLICY_REFUSE, code, false, false, 0, why, "", ALWAYS)
+#define KILL(call, why)           ROW(#call, __SNR_##call, POLICY_KILL, 0, false, false, 0, why, "", ALWAYS)
+#define KILL_NEWER(at, call, why) ROW(#call, at, POLICY_KILL, 0, false, false, 0, why, "", ALWAYS)
 
 static const struct policy_row rows[] = {
 #include "policy/syscalls.def"
@@ -64,6 +85,10 @@ bool policy_row_is_asked(const struct policy_row *row) {
         if (row->terms[i].kind == TERM_SELF)
             return true;
     return row->seen;
+}
+
+bool policy_row_counts(const struct policy_row *row, uint32_t grants) {
+    return (row->grants & ~grants) == 0;
 }
 
 static bool term_holds(const struct policy_term *term, const struct seccomp_data *call,

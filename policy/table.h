@@ -29,10 +29,12 @@ struct policy_row {
     const char *name;
     int number; /* negative when this architecture has no such call */
     enum policy_verdict verdict;
-    int error;  /* with POLICY_REFUSE */
-    bool setup; /* allowed until policy_seal; VERDICT is what holds afterwards */
-    bool seen;  /* allowed, but who has a listener asks it */
+    int error;       /* with POLICY_REFUSE */
+    bool setup;      /* allowed until policy_seal; VERDICT is what holds afterwards */
+    bool seen;       /* allowed, but who has a listener asks it */
+    uint32_t grants; /* bits, of which all must be granted; else the row does not count */
     const char *reason;
+    const char *rule; /* the terms as they stand in syscalls.def; empty without */
     struct policy_term terms[POLICY_TERMS_MAX];
 };
 
@@ -45,6 +47,9 @@ bool policy_row_has_terms(const struct policy_row *row);
 /* Whether a filter with a listener asks it about the calls of this row, though it allows them: to
  * know which process makes the call, or to have it seen. */
 bool policy_row_is_asked(const struct policy_row *row);
+
+/* Whether ROW counts for a process that has GRANTS. */
+bool policy_row_counts(const struct policy_row *row, uint32_t grants);
 
 /* Whether every term of ROW holds for CALL, made by the process SELF. SELF is 0 when the process is
  * not known; no TERM_SELF holds then. Does not compare the call's number. */

@@ -14,4 +14,10 @@ int command_eval(const struct settings *settings, int count, char **arguments);
 int command_batch(const struct settings *settings, const struct batch_options *options, int count,
                   char **arguments);
 
+/* `eclave doctor [--json]`: 0 when code may be evaluated here, else 1. */
+int command_doctor(const struct settings *settings, bool json);
+
+/* `eclave policy`. */
+int command_policy(const struct settings *settings);
+
 #endif

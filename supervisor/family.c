@@ -125,7 +125,9 @@ static void on_notified(void *context, uint32_t events) {
     const struct seccomp_notif *request = &notified.request;
     pid_t pid = (pid_t)request->pid;
     struct worker_process *worker = workers_find(family->workers, pid);
-    struct policy_answer verdict = policy_judge(&request->data, pid);
+    struct policy_answer verdict =
+        policy_judge(family->workers->grants, &request->data,
+                     policy_judges_by_pid(request->data.nr) ? policy_pid_within(pid) : pid);
     bool clone = worker && is_expected_clone(worker, &request->data);
     bool flood = worker && worker->notified++ >= NOTIFIED_MAX;
     if (worker && clone)

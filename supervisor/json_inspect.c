@@ -396,31 +396,54 @@ enum json_fault json_inspect(const unsigned char *text, size_t size, struct json
     return fault;
 }
 
-bool json_next_element(struct span text, size_t *offset, struct span *element) {
-    static const struct json_limits none = {.depth = JSON_DEPTH_MAX};
-    struct inspector in = {.text = text.bytes, .size = text.length, .at = *offset, .limits = none};
-    if (in.at == 0) {
-        skip_blanks(&in);
-        in.at++; /* the opening bracket */
+/* Moves to the next part of the list that TEXT is, from behind the one before. False at its end. */
+static bool next_part(struct inspector *in) {
+    if (in->at == 0) {
+        skip_blanks(in);
+        in->at++; /* the opening bracket */
     }
-    while (in.at < in.size && (is_blank(in.text[in.at]) || in.text[in.at] == ','))
-        in.at++;
-    if (in.at >= in.size || in.text[in.at] == ']')
-        return false;
-    size_t start = in.at, depth = 0;
-    while (in.at < in.size) {
-        unsigned char byte = in.text[in.at];
-        if (depth == 0 && (byte == ',' || byte == ']'))
+    while (in->at < in->size && (is_blank(in->text[in->at]) || in->text[in->at] == ','))
+        in->at++;
+    return in->at < in->size && in->text[in->at] != ']' && in->text[in->at] != '}';
+}
+
+/* Moves behind the present part, to a comma or the closing bracket of the list. */
+static void skip_part(struct inspector *in) {
+    size_t depth = 0;
+    while (in->at < in->size) {
+        unsigned char byte = in->text[in->at];
+        bool closes = byte == '}' || byte == ']';
+        if (depth == 0 && (byte == ',' || closes))
             break;
         if (byte == '"') {
-            scan_string(&in);
+            scan_string(in);
             continue;
         }
         depth += byte == '{' || byte == '[';
-        depth -= byte == '}' || byte == ']';
-        in.at++;
+        depth -= closes;
+        in->at++;
     }
+}
+
+bool json_next_element(struct span text, size_t *offset, struct span *element) {
+    struct inspector in = {.text = text.bytes, .size = text.length, .at = *offset};
+    if (!next_part(&in))
+        return false;
+    size_t start = in.at;
+    skip_part(&in);
     *element = (struct span){text.bytes + start, in.at - start};
+    *offset = in.at;
+    return true;
+}
+
+bool json_next_member(struct span text, size_t *offset, struct json_token *name) {
+    struct inspector in = {.text = text.bytes, .size = text.length, .at = *offset};
+    if (!next_part(&in))
+        return false;
+    size_t start = in.at;
+    scan_string(&in);
+    *name = (struct json_token){.text = {text.bytes + start, in.at - start}, .kind = JSON_STRING};
+    skip_part(&in);
     *offset = in.at;
     return true;
 }

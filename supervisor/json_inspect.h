@@ -60,4 +60,7 @@ bool json_token_equal(const struct json_token *left, const struct json_token *ri
  * behind the last element. */
 bool json_next_element(struct span text, size_t *offset, struct span *element);
 
+/* The same for the name of the next member of the object TEXT. */
+bool json_next_member(struct span text, size_t *offset, struct json_token *name);
+
 #endif

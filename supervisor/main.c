@@ -14,12 +14,14 @@ static void print_usage(FILE *out) {
         "       eclave batch [OPTIONS] [FILE | -]\n"
         "                                      JSON lines in, JSON lines out, each in a world of\n"
         "                                      its own; see eclave batch --help\n"
+        "       eclave doctor [OPTIONS] [--json]\n"
+        "                                      which layers this machine gives, proved by attacks\n"
+        "       eclave policy [OPTIONS]        what code may do with these options, and why\n"
         "       eclave --help | --version\n\n"
         "Options, each also a variable (--call-timeout-s is ECLAVE_CALL_TIMEOUT_S) and a member\n"
         "of the JSON file that --policy names (\"call.timeout_s\"); the flag is the strongest:\n",
         out);
     settings_help(out);
-    fputs("  --policy FILE              JSON file with settings\n", out);
 }
 
 static void print_batch_usage(FILE *out) {
@@ -38,12 +40,50 @@ static bool has_flag(int count, char **arguments, const char *flag) {
     return false;
 }
 
+/* The same, and takes it out. */
+static bool take_flag(int *count, char **arguments, const char *flag) {
+    int kept = 1;
+    for (int i = 1; i < *count; i++)
+        if (strcmp(arguments[i], flag) != 0)
+            arguments[kept++] = arguments[i];
+    bool taken = kept != *count;
+    *count = kept;
+    return taken;
+}
+
+/* What single commands can be told besides the settings. */
+struct own_options {
+    bool json; /* doctor */
+    struct batch_options batch;
+};
+
+static int run_command(const struct settings *settings, const struct own_options *options,
+                       int count, char **arguments) {
+    const char *command = count ? arguments[0] : "serve";
+    if (strcmp(command, "serve") == 0 && count <= 1)
+        return server_run(settings);
+    if (strcmp(command, "eval") == 0)
+        return command_eval(settings, count - 1, arguments + 1);
+    if (strcmp(command, "batch") == 0 && options->batch.jobs)
+        return command_batch(settings, &options->batch, count - 1, arguments + 1);
+    if (strcmp(command, "doctor") == 0 && count == 1)
+        return command_doctor(settings, options->json);
+    if (strcmp(command, "policy") == 0 && count == 1)
+        return command_policy(settings);
+    if (strcmp(command, "serve") == 0)
+        fprintf(stderr, "eclave: serve takes no argument %.60s; see eclave --help\n", arguments[1]);
+    else if (strcmp(command, "batch") == 0)
+        fputs("eclave: batch must stand before its options; see eclave batch --help\n", stderr);
+    else
+        fprintf(stderr, "eclave: unknown command %.60s; see eclave --help\n", command);
+    return STATUS_USAGE;
+}
+
 int main(int count, char **arguments) {
     struct settings settings;
     struct error error;
-    struct batch_options batch_options = {0};
+    struct own_options options = {0};
     int left;
-    /* The one command with options of its own has its name first. */
     bool is_batch = count > 1 && strcmp(arguments[1], "batch") == 0;
     if (has_flag(count, arguments, "--help")) {
         (is_batch ? print_batch_usage : print_usage)(stdout);
@@ -61,21 +101,15 @@ int main(int count, char **arguments) {
         puts("eclave " ECLAVE_VERSION);
         return 0;
     }
-    if ((is_batch && !batch_options_take(&batch_options, &count, arguments, &error)) ||
+    /* The commands with options of their own have their names first. */
+    options.json =
+        count > 1 && strcmp(arguments[1], "doctor") == 0 && take_flag(&count, arguments, "--json");
+    if ((is_batch && !batch_options_take(&options.batch, &count, arguments, &error)) ||
         !settings_read(&settings, count, arguments, &left, &error)) {
         fprintf(stderr, "eclave: %s\n", error.text);
         return STATUS_USAGE;
     }
-    const char *command = left ? arguments[0] : "serve";
-    if (strcmp(command, "serve") == 0 && left <= 1)
-        return server_run(&settings);
-    if (strcmp(command, "eval") == 0)
-        return command_eval(&settings, left - 1, arguments + 1);
-    if (is_batch)
-        return command_batch(&settings, &batch_options, left - 1, arguments + 1);
-    if (strcmp(command, "serve") == 0)
-        fprintf(stderr, "eclave: serve takes no argument %.60s; see eclave --help\n", arguments[1]);
-    else
-        fprintf(stderr, "eclave: unknown command %.60s; see eclave --help\n", command);
-    return STATUS_USAGE;
+    int status = run_command(&settings, &options, left, arguments);
+    settings_free(&settings);
+    return status;
 }

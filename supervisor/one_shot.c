@@ -1,7 +1,7 @@
 /* Loop, log, signals, pool and sessions of a command. Never evaluates where nothing is confined. */
 #include "supervisor/one_shot.h"
-#include "policy/policy.h"
 #include "supervisor/commands.h"
+#include "supervisor/confinement.h"
 #include "supervisor/signals.h"
 
 #include <signal.h>
@@ -38,7 +38,7 @@ static void close_parts(struct one_shot *one_shot) {
 
 static bool can_evaluate(const struct settings *settings, struct error *error) {
     struct error why = {.text = "the setting minimal forbids it"};
-    return (!settings->minimal && policy_probe(settings->degraded, &why)) ||
+    return (!settings->minimal && confinement_is_possible(settings, &why)) ||
            error_set(error, 0, "code cannot be evaluated here: %.180s", why.text);
 }
 

@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "common/descriptor.h"
 #include "supervisor/clock.h"
+#include "supervisor/confinement.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -17,8 +18,7 @@ enum {
     CONTROL_FD = 3,        /* where the zygote finds its channel */
     BOOT_LIMIT_MS = 20000, /* from exec to FRAME_BOOTED, and from a spawn to its worker */
     CLOSE_LIMIT_MS = 2000,
-    FAILURES_MAX = 3, /* in a row, before those who wait are told */
-    NOBODY = 65534
+    FAILURES_MAX = 3 /* in a row, before those who wait are told */
 };
 
 static void fill_pool(struct pool *pool);
@@ -249,6 +249,20 @@ static void close_zygote(struct pool *pool) {
     pool->zygote = ZYGOTE_ABSENT;
 }
 
+/* Adds what the zygote says of its layers to what is known from its launch, and tells of those that
+ * are missing, once. */
+static void note_layers(struct pool *pool, const struct policy_report *report) {
+    const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "layer-missing"};
+    for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++) {
+        if (pool->report.layers[layer].state == POLICY_OFF)
+            pool->report.layers[layer] = report->layers[layer];
+        if (pool->report.layers[layer].state == POLICY_UNAVAILABLE && !pool->layers_told)
+            log_write(pool->log, &event, "%s: %s", policy_layer_name(layer),
+                      pool->report.layers[layer].why);
+    }
+    pool->layers_told = true;
+}
+
 static void on_zygote_frame(void *context, uint32_t events) {
     (void)events;
     struct pool *pool = context;
@@ -263,7 +277,9 @@ static void on_zygote_frame(void *context, uint32_t events) {
     }
     for (size_t i = 0; i < count; i++)
         close(descriptors[i]);
-    if (header.type == FRAME_BOOTED && pool->zygote == ZYGOTE_BOOTING) {
+    if (header.type == FRAME_BOOTED && pool->zygote == ZYGOTE_BOOTING &&
+        header.length == sizeof(struct policy_report)) {
+        note_layers(pool, (const struct policy_report *)(const void *)payload);
         pool->zygote = ZYGOTE_UP;
         loop_timer_stop(pool->loop, &pool->boot_timer);
         fill_pool(pool);
@@ -290,9 +306,17 @@ static void on_zygote_stderr(void *context, uint32_t events) {
     log_write(pool->log, &event, "%s", text);
 }
 
-/* In the child: known descriptors, an environment that never held anything, no inherited signal
- * state, a session of its own so that a terminal's Ctrl-C is for the supervisor alone. */
-__attribute__((noreturn)) static void exec_zygote(const char *path, int control, int errors) {
+/* What the new process needs to become the zygote. */
+struct birth {
+    const char *path;
+    int control, errors;
+};
+
+/* In the new process: known descriptors, an environment that never held anything, no inherited
+ * signal state, a session of its own so that a terminal's Ctrl-C is for the supervisor alone. */
+static void become_zygote(void *context, const struct policy_report *report) {
+    const struct birth *birth = context;
+    (void)report; /* it learns from its configuration which layers are left to be put on */
     static char marker_setting[] = "GC_MARKERS=1";
     static char name[] = "eclave-worker";
     char *const environment[] = {marker_setting, NULL};
@@ -307,23 +331,62 @@ __attribute__((noreturn)) static void exec_zygote(const char *path, int control,
         _exit(127);
     int null = open("/dev/null", O_RDWR); // NOLINT(android-cloexec-open): becomes 0
     if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
-        dup2(errors, STDERR_FILENO) < 0 || dup2(control, CONTROL_FD) < 0 ||
+        dup2(birth->errors, STDERR_FILENO) < 0 || dup2(birth->control, CONTROL_FD) < 0 ||
         close_range(CONTROL_FD + 1, ~0U, 0) != 0)
         _exit(127);
-    execve(path, arguments, environment);
+    execve(birth->path, arguments, environment);
     dprintf(STDERR_FILENO, "the worker program cannot be started: %s", strerror(errno));
     _exit(127);
 }
 
-static bool send_configuration(const struct pool *pool, struct error *error) {
+static bool append_paths(struct buffer *payload, const struct path_list *list) {
+    for (size_t i = 0; i < list->count; i++)
+        if (!buffer_append(payload, list->paths[i], strlen(list->paths[i]) + 1))
+            return false;
+    return true;
+}
+
+/* LAYERS are those that are still to be put on. */
+static bool send_configuration(const struct pool *pool, uint32_t layers, struct error *error) {
     const struct settings *settings = pool->settings;
+    const struct policy policy = confinement_policy(settings);
     const struct worker_configuration configuration = {
         .memory_bytes = (uint64_t)settings->session_memory_mb << 20,
         .value_max_chars = (uint64_t)settings->value_max_chars,
-        .user = geteuid() == 0 ? NOBODY : 0,
-        .allow_degraded = (uint32_t)settings->degraded};
-    const struct frame_header header = {.type = FRAME_CONFIGURE, .length = sizeof configuration};
-    return frame_send(pool->zygote_channel, &header, &configuration, NULL, 0, error);
+        .address_space_bytes = policy.address_space_bytes,
+        .scratch_bytes = policy.scratch_bytes,
+        .layers = layers,
+        .required = policy.required,
+        .degraded = policy.degraded,
+        .user = policy.user,
+        .readable_count = (uint32_t)policy.readable_count,
+        .preload_count = (uint32_t)settings->preload.count};
+    cleanup_buffer struct buffer payload = buffer_make(FRAME_PAYLOAD_MAX);
+    if (!buffer_append(&payload, &configuration, sizeof configuration) ||
+        !append_paths(&payload, &settings->allow_read) ||
+        !append_paths(&payload, &settings->preload))
+        return error_set(error, ENOMEM, "the configuration");
+    const struct frame_header header = {.type = FRAME_CONFIGURE,
+                                        .length = (uint32_t)payload.length};
+    return frame_send(pool->zygote_channel, &header, payload.data, NULL, 0, error);
+}
+
+/* The layers of POLICY without those that REPORT says cannot be had. */
+static uint32_t layers_left(const struct policy *policy, const struct policy_report *report) {
+    uint32_t layers = policy->layers;
+    for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++)
+        if (report->layers[layer].state == POLICY_UNAVAILABLE)
+            layers &= ~POLICY_LAYER_BIT(layer);
+    return layers;
+}
+
+/* The processes of a zygote that died live on in its namespaces, so these must live on too; those
+ * of the one before the last few end. */
+static void hold_namespaces(struct pool *pool, int life) {
+    int *slot = &pool->lives[pool->lives_next++ % POOL_LIVES_MAX];
+    if (*slot >= 0)
+        close(*slot);
+    *slot = life;
 }
 
 static bool start_zygote(struct pool *pool, struct error *error) {
@@ -339,19 +402,20 @@ static bool start_zygote(struct pool *pool, struct error *error) {
     /* Above the numbers that the child fills by dup2, which must not overwrite a source. */
     theirs = descriptor_move_above(theirs, CONTROL_FD + 1);
     their_errors = descriptor_move_above(their_errors, CONTROL_FD + 1);
-    pid_t pid = fork();
-    if (pid < 0)
-        return error_set(error, errno, "fork");
-    if (pid == 0)
-        exec_zygote(pool->worker_path, theirs, their_errors);
-    pool->zygote_pid = pool->workers.zygote = pid;
+    struct birth birth = {pool->worker_path, theirs, their_errors};
+    const struct policy policy = confinement_policy(pool->settings);
+    struct policy_launched launched;
+    if (!policy_launch(&policy, become_zygote, &birth, &launched, &pool->report, error))
+        return false;
+    hold_namespaces(pool, launched.keeper_life);
+    pool->zygote_pid = pool->workers.zygote = launched.process;
     pool->zygote = ZYGOTE_BOOTING;
     loop_timer_start(pool->loop, &pool->boot_timer, BOOT_LIMIT_MS, on_boot_limit, pool);
     return loop_watch_add(pool->loop, &pool->zygote_watch, pool->zygote_channel, EPOLLIN,
                           on_zygote_frame, pool, error) &&
            loop_watch_add(pool->loop, &pool->zygote_stderr_watch, pool->zygote_stderr, EPOLLIN,
                           on_zygote_stderr, pool, error) &&
-           send_configuration(pool, error);
+           send_configuration(pool, layers_left(&policy, &pool->report), error);
 }
 
 static void zygote_died(struct pool *pool, int status) {
@@ -425,6 +489,10 @@ bool pool_open(struct pool *pool, struct loop *loop, struct log *log,
                           .spares_wanted = 1,
                           .zygote_channel = -1,
                           .zygote_stderr = -1};
+    for (size_t i = 0; i < POOL_LIVES_MAX; i++)
+        pool->lives[i] = -1;
+    const struct policy policy = confinement_policy(settings);
+    pool->workers.grants = policy_grants(&policy);
     return find_worker(pool, error);
 }
 
@@ -474,6 +542,8 @@ void pool_reap(struct pool *pool) {
 void pool_close(struct pool *pool) {
     pool->closing = true;
     close_zygote(pool);
+    for (size_t i = 0; i < POOL_LIVES_MAX; i++)
+        hold_namespaces(pool, -1);
     workers_kill_all(&pool->workers);
     if (pool->zygote_pid > 1)
         kill(pool->zygote_pid, SIGKILL);
@@ -495,4 +565,5 @@ void pool_close(struct pool *pool) {
         worker_destroy(pool->workers.first);
     while (pool->spares)
         drop_spare(pool, pool->spares);
+    policy_launch_clean();
 }

@@ -4,6 +4,7 @@
 #ifndef ECLAVE_SUPERVISOR_POOL_H
 #define ECLAVE_SUPERVISOR_POOL_H
 
+#include "policy/policy.h"
 #include "supervisor/log.h"
 #include "supervisor/loop.h"
 #include "supervisor/outlet.h"
@@ -13,6 +14,8 @@
 #include <sys/types.h>
 
 enum zygote_state { ZYGOTE_ABSENT, ZYGOTE_BOOTING, ZYGOTE_UP };
+
+enum { POOL_LIVES_MAX = 8 };
 
 struct pool_waiter {
     /* WORKER is READY and with its OUTLET the waiter's to own (worker_set_owner), or NULL when none
@@ -38,6 +41,9 @@ struct pool {
     char worker_path[4096];
     enum zygote_state zygote;
     pid_t zygote_pid;
+    int lives[POOL_LIVES_MAX]; /* of the last zygotes' namespaces; -1: none */
+    size_t lives_next;
+    struct policy_report report; /* how the layers of the last zygote were put on */
     int zygote_channel, zygote_stderr;
     struct loop_watch zygote_watch, zygote_stderr_watch;
     struct loop_timer boot_timer;
@@ -49,6 +55,7 @@ struct pool {
     size_t waiter_count;
     size_t failures; /* in a row; a worker that becomes ready clears them */
     char last_failure[240];
+    bool layers_told; /* missing layers were logged */
     bool closing;
 };
 

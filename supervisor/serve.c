@@ -1,7 +1,7 @@
 /* The life of a server: opening, the loop, and the end in all its forms. Never leaves a process
  * behind and never ends with a request unanswered that it accepted. */
 #include "common/cleanup.h"
-#include "policy/policy.h"
+#include "supervisor/confinement.h"
 #include "supervisor/json_write.h"
 #include "supervisor/modern.h"
 #include "supervisor/rpc.h"
@@ -196,7 +196,7 @@ static void choose_mode(struct server *server) {
         server->minimal = true;
         snprintf(server->minimal_reason, sizeof server->minimal_reason,
                  "the setting minimal asks for it.");
-    } else if (!policy_probe(server->settings->degraded, &why)) {
+    } else if (!confinement_is_possible(server->settings, &why)) {
         server->minimal = true;
         snprintf(server->minimal_reason, sizeof server->minimal_reason,
                  "a worker cannot be confined here: %.180s.", why.text);

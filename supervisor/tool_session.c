@@ -73,6 +73,10 @@ static void open_session(struct server *server, struct request *request,
         tool_refuse(request, "TYPE-ERROR", "The argument at goes with from.");
     } else if (!copies) {
         open_fresh(server, request);
+    } else if (server->settings->scratch_mb) {
+        tool_refuse(request, "UNSUPPORTED-OPERATION",
+                    "A session that has a scratch directory cannot be copied: the copy would share "
+                    "its files.");
     } else {
         struct session *source = tool_session(server, request, arguments, "from", false);
         if (source)

@@ -90,7 +90,8 @@ struct workers {
     struct loop *loop;
     struct log *log;
     struct worker_process *first;
-    pid_t zygote; /* the one child that is not among them */
+    uint32_t grants; /* of policy/policy.h, to all of them */
+    pid_t zygote;    /* a child that is not among them */
 };
 
 /* A worker in state STARTING. *their_channel is the end that the zygote is to give it; the

@@ -1,6 +1,7 @@
 /* Boots ECL inside this process. Nothing here runs foreign code; after image_boot the process has
  * one thread, no signal trap but those of fault.c, and the environment it was started with. */
 #include "worker/image.h"
+#include "common/cleanup.h"
 #include "worker/answer.h"
 #include "worker/evaluate.h"
 #include "worker/fault.h"
@@ -13,6 +14,7 @@
 #include <dirent.h>
 #include <ecl/ecl.h>
 #include <gc/gc.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -187,6 +189,32 @@ bool image_boot(const struct worker_configuration *configuration, struct error *
     if (!fault_install(stack_bytes(), error) || !set_up_runtime(error))
         return false;
     warm_up(configuration);
+    return true;
+}
+
+bool image_load(const struct worker_configuration *configuration, const char *path,
+                struct error *error) {
+    struct answer answer = {0};
+    cleanup_buffer struct buffer code = buffer_make(4 * PATH_MAX);
+    buffer_append_text(&code, "(progn (load \"");
+    for (const char *byte = path; *byte; byte++)
+        buffer_append_format(&code, *byte == '"' || *byte == '\\' ? "\\%c" : "%c", *byte);
+    buffer_append_text(&code, "\") (values))");
+    struct evaluate_message message = {.code = {code.data, code.length}};
+    evaluate(&message, configuration->value_max_chars, &answer);
+    bool good = !answer.failed;
+    if (!good)
+        error_set(error, 0, "preloading %.80s: %.*s", path,
+                  (int)(answer.message.length < 120 ? answer.message.length : 120),
+                  (const char *)answer.arena.data + answer.message.offset);
+    buffer_free(&answer.arena);
+    evaluate_forget();
+    output_discard();
+    GC_gcollect(); /* what loading left behind would be copied with each fork */
+    return good;
+}
+
+bool image_is_forkable(struct error *error) {
     size_t threads = count_threads();
     if (threads != 1)
         return error_set(error, 0, "the image has %zu threads and cannot be forked safely",
@@ -223,7 +251,7 @@ void image_recover(const struct worker_configuration *configuration) {
 
 /* The part of the stack below this frame that some deep recursion has touched. */
 static void give_back_stack(void) {
-    enum { KEPT_BYTES = 128 << 10, PAGE_BYTES = 4096 };
+    enum { KEPT_BYTES = 128 << 10, PAGE_BYTES = 64 << 10 }; /* the largest pages there are */
     uintptr_t here = (uintptr_t)__builtin_frame_address(0) - KEPT_BYTES;
     uintptr_t bottom = (uintptr_t)ecl_process_env()->cs_org - stack_bytes() + KEPT_BYTES;
     here &= ~(uintptr_t)(PAGE_BYTES - 1);

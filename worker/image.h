@@ -7,8 +7,17 @@
 
 #include <stdbool.h>
 
-/* Boots, once in a process. On success exactly one thread exists. False with *error. */
+/* Boots, once in a process. False with *error. */
 bool image_boot(const struct worker_configuration *configuration, struct error *error);
+
+/* Loads a file of trusted Lisp: what it defines is in every session from the beginning. False with
+ * *error that says how it failed. */
+bool image_load(const struct worker_configuration *configuration, const char *path,
+                struct error *error);
+
+/* Is there one thread only, and the heap as a fork should find it? Once, when all is loaded. False
+ * with *error. */
+bool image_is_forkable(struct error *error);
 
 /* What a fork of the image needs before its first evaluation: its own random numbers. */
 void image_become_worker(void);

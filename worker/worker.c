@@ -18,16 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum {
-    CHANNEL = 3,
-    EXIT_FAILED = 70,
-    /* Address space: the program, its stack, the collector's tables, and the heap several times
-     * over, because what is given back stays reserved. Lisp's limit on memory in use comes first,
-     * the supervisor's look at the resident size second. */
-    ADDRESS_SPACE_MARGIN = 512 << 20,
-    ADDRESS_SPACE_HEAPS = 4,
-    REPLY_KEPT_BYTES = 1 << 20
-};
+enum { CHANNEL = 3, EXIT_FAILED = 70, REPLY_KEPT_BYTES = 1 << 20 };
 
 struct worker {
     const struct worker_configuration *configuration;
@@ -53,22 +44,17 @@ static bool take_descriptors(const struct worker_descriptors *descriptors) {
            dup2(descriptors->channel, CHANNEL) >= 0 && close_range(CHANNEL + 1, ~0U, 0) == 0;
 }
 
-static void confine(const struct worker_configuration *configuration,
-                    const struct policy_program *program) {
-    struct policy_limits limits = {.address_space_bytes =
-                                       ADDRESS_SPACE_HEAPS * configuration->memory_bytes +
-                                       ADDRESS_SPACE_MARGIN,
-                                   .user = configuration->user};
+static void confine(const struct policy_ground *ground) {
     struct error error = {0};
     int listener = -1;
-    if (!policy_enter(program, &limits, &listener, &error))
+    if (!policy_enter(ground, &listener, &error))
         fail(error.text);
     struct frame_header ready = {.type = FRAME_READY};
     if (!frame_send(CHANNEL, &ready, NULL, &listener, listener >= 0, &error))
         _exit(EXIT_FAILED);
     if (listener >= 0)
         close(listener);
-    if (!policy_seal(program, &error))
+    if (!policy_seal(ground, &error))
         fail(error.text);
 }
 
@@ -180,14 +166,13 @@ static void end_as_lisp_does(void) {
 }
 
 void worker_live(const struct worker_configuration *configuration,
-                 const struct policy_program *program,
-                 const struct worker_descriptors *descriptors) {
+                 const struct policy_ground *ground, const struct worker_descriptors *descriptors) {
     worker.configuration = configuration;
     worker.reply = buffer_make(FRAME_PAYLOAD_MAX);
     if (!take_descriptors(descriptors))
         _exit(EXIT_FAILED);
     image_become_worker();
-    confine(configuration, program);
+    confine(ground);
     ECL_CATCH_ALL_BEGIN(ecl_process_env()) {
         serve();
     }

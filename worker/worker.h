@@ -14,7 +14,7 @@ struct worker_descriptors {
 
 /* The rest of the life of a process just forked from the zygote. */
 void worker_live(const struct worker_configuration *configuration,
-                 const struct policy_program *program, const struct worker_descriptors *descriptors)
+                 const struct policy_ground *ground, const struct worker_descriptors *descriptors)
     __attribute__((noreturn));
 
 #endif

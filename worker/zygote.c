@@ -3,6 +3,7 @@
 #include "worker/zygote.h"
 #include "common/frame.h"
 #include "policy/policy.h"
+#include "worker/configuration.h"
 #include "worker/image.h"
 #include "worker/worker.h"
 
@@ -17,13 +18,19 @@ enum { EXIT_FAILED = 70 };
 
 struct zygote {
     int control;
-    struct worker_configuration configuration;
-    struct policy_program *program;
+    struct configuration configuration;
+    struct policy_ground *ground;
+    struct policy_report report;
 };
 
-static bool report(const struct zygote *zygote, enum frame_type type, const char *text) {
-    struct frame_header header = {.type = (uint16_t)type, .length = (uint32_t)strlen(text)};
-    return frame_send(zygote->control, &header, text, NULL, 0, NULL);
+static bool tell(const struct zygote *zygote, enum frame_type type, const void *bytes,
+                 size_t size) {
+    struct frame_header header = {.type = (uint16_t)type, .length = (uint32_t)size};
+    return frame_send(zygote->control, &header, bytes, NULL, 0, NULL);
+}
+
+static bool tell_failure(const struct zygote *zygote, const struct error *error) {
+    return tell(zygote, FRAME_FAILED, error->text, strlen(error->text));
 }
 
 /* Receives the first frame. False with *error. */
@@ -35,20 +42,24 @@ static bool configure(struct zygote *zygote, struct error *error) {
     int got = frame_receive(zygote->control, &header, &payload, descriptors, &count, error);
     if (got < 0)
         return false;
-    bool good = got == 1 && header.type == FRAME_CONFIGURE && count == 0 &&
-                header.length == sizeof zygote->configuration;
-    if (good)
-        memcpy(&zygote->configuration, payload, sizeof zygote->configuration);
-    if (got == 1)
-        free(payload);
-    return good || error_set(error, 0, "the first frame of a zygote is not its configuration");
+    /* The paths stay where they are for good. */
+    return (got == 1 && header.type == FRAME_CONFIGURE && count == 0 &&
+            configuration_decode(payload, header.length, &zygote->configuration)) ||
+           error_set(error, 0, "the first frame of a zygote is not its configuration");
 }
 
 static bool boot(struct zygote *zygote, struct error *error) {
-    if (!configure(zygote, error) || !image_boot(&zygote->configuration, error))
+    const struct configuration *configuration = &zygote->configuration;
+    if (!configure(zygote, error) || !image_boot(&configuration->fixed, error))
         return false;
-    zygote->program = policy_program_build(zygote->configuration.allow_degraded != 0, error);
-    return zygote->program != NULL;
+    for (size_t i = 0; i < configuration->fixed.preload_count; i++)
+        if (!image_load(&configuration->fixed, configuration->preload[i], error))
+            return false;
+    if (!image_is_forkable(error))
+        return false;
+    const struct policy policy = configuration_policy(configuration);
+    zygote->ground = policy_prepare(&policy, &zygote->report, error);
+    return zygote->ground != NULL;
 }
 
 /* The supervisor becomes the parent, so that it has the exit status and the resources used. */
@@ -60,12 +71,12 @@ static bool spawn(const struct zygote *zygote, const int descriptors[FRAME_DESCR
     struct worker_descriptors own = {descriptors[0], descriptors[1], descriptors[2]};
     pid_t pid = fork_for_parent();
     if (pid == 0)
-        worker_live(&zygote->configuration, zygote->program, &own);
+        worker_live(&zygote->configuration.fixed, zygote->ground, &own);
     if (pid > 0)
         return true;
     struct error error = {0};
     error_set(&error, errno, "forking a worker");
-    return report(zygote, FRAME_FAILED, error.text);
+    return tell_failure(zygote, &error);
 }
 
 /* One frame. False when the control socket ended or the frame is none for a zygote. */
@@ -89,10 +100,10 @@ int zygote_run(int control) {
     struct error error = {0};
     setsid(); /* what is typed at the terminal is for the supervisor */
     if (!boot(&zygote, &error)) {
-        report(&zygote, FRAME_FAILED, error.text);
+        tell_failure(&zygote, &error);
         return EXIT_FAILED;
     }
-    if (!report(&zygote, FRAME_BOOTED, ""))
+    if (!tell(&zygote, FRAME_BOOTED, &zygote.report, sizeof zygote.report))
         return EXIT_FAILED;
     while (serve_one(&zygote))
         ;

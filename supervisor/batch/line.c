@@ -3,6 +3,7 @@
 #include "supervisor/clock.h"
 #include "supervisor/json_inspect.h"
 #include "supervisor/json_tree.h"
+#include "supervisor/nearest.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -40,11 +41,20 @@ static bool is_member(const char *name) {
     return false;
 }
 
+static bool refuse_member(struct batch_line *line, const char *name) {
+    struct nearest nearest = nearest_to(name);
+    for (size_t i = 0; i < MEMBER_COUNT; i++)
+        nearest_offer(&nearest, members[i].name);
+    return nearest.name[0] ? fault(line, "unknown member \"%.*s\"; did you mean %s?",
+                                   NAME_SHOWN_BYTES, name, nearest.name)
+                           : fault(line, "unknown member \"%.*s\"", NAME_SHOWN_BYTES, name);
+}
+
 static bool knows_every_member(struct batch_line *line) {
     json_object_object_foreach(line->root, name, value) {
         (void)value;
         if (!is_member(name))
-            return fault(line, "unknown member \"%.*s\"", NAME_SHOWN_BYTES, name);
+            return refuse_member(line, name);
     }
     return true;
 }

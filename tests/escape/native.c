@@ -3,14 +3,12 @@
  * `native nobody` gives up root first. Exit status 0: nothing got out; 77: no such namespace here.
  */
 #include "tests/escape/native.h"
+#include "policy/policy.h"
 #include "tests/support/confined.h"
 
-#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,15 +16,12 @@ enum { NOBODY = 65534, WATCHDOG_S = 100 };
 
 struct variant {
     const char *name;
-    struct confinement confinement;
+    struct policy policy;
 };
 
-static const struct variant variants[] = {
-    {"with the listener", {.degraded = false}},
-    {"degraded", {.degraded = true}},
-    {"with the listener, as another user", {.degraded = false, .limits = {.user = NOBODY}}},
-    {"degraded, as another user", {.degraded = true, .limits = {.user = NOBODY}}},
-};
+/* The layers that every machine has, and all but the control group, which no call is kept from. */
+#define BARE  (POLICY_LAYERS_ALL & ~policy_optional_layers())
+#define WHOLE (POLICY_LAYERS_ALL & ~POLICY_LAYER_BIT(POLICY_LAYER_CGROUP))
 
 static int body(void *context) {
     const struct probe *probe = context;
@@ -35,7 +30,7 @@ static int body(void *context) {
 }
 
 /* How a process ended, in the words of native.def. */
-static void describe(const struct confined_end *end, char *text, size_t size) {
+static void describe(const struct policy_trial_end *end, char *text, size_t size) {
     if (!end->ran)
         snprintf(text, size, "could not be confined: %s", end->error.text);
     else if (end->overdue)
@@ -74,8 +69,10 @@ static void describe_wanted(const struct expectation *wanted, bool degraded, cha
 
 static bool check_confined(const struct probe *probe, const struct variant *variant) {
     char wanted[160], got[320];
-    struct confined_end end = confined_run(&variant->confinement, body, (void *)probe);
-    describe_wanted(&probe->confined, variant->confinement.degraded, wanted, sizeof wanted);
+    const struct policy_trial trial = {
+        .policy = &variant->policy, .body = body, .context = (void *)probe};
+    struct policy_trial_end end = policy_try(&trial);
+    describe_wanted(&probe->confined, variant->policy.degraded, wanted, sizeof wanted);
     describe(&end, got, sizeof got);
     if (strcmp(wanted, got) == 0)
         return true;
@@ -87,7 +84,8 @@ static bool check_control(const struct probe *probe) {
     if (probe->control == CONTROL_UNTRIED)
         return true;
     char confined[160], got[320];
-    struct confined_end end = confined_run(NULL, body, (void *)probe);
+    const struct policy_trial trial = {.body = body, .context = (void *)probe};
+    struct policy_trial_end end = policy_try(&trial);
     describe_wanted(&probe->confined, false, confined, sizeof confined);
     describe(&end, got, sizeof got);
     bool good = probe->control == CONTROL_SUCCEEDS ? strcmp(got, "ran") == 0
@@ -98,23 +96,27 @@ static bool check_control(const struct probe *probe) {
     return good;
 }
 
-static void become_nobody(void) {
-    if (geteuid() == 0 && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
-                           setresuid(NOBODY, NOBODY, NOBODY))) {
-        perror("nobody");
-        exit(1);
-    }
-    /* The change of user took it away; the controls are to see an ordinary process. */
-    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-}
-
 int main(int count, char **arguments) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     confined_in_own_pid_namespace(WATCHDOG_S);
     if (count > 1 && strcmp(arguments[1], "nobody") == 0)
-        become_nobody();
+        confined_become_nobody();
+    /* An unconfined probe aborts its parent. */
+    sigset_t abortion;
+    sigemptyset(&abortion);
+    sigaddset(&abortion, SIGABRT);
+    sigprocmask(SIG_BLOCK, &abortion, NULL);
+    const struct variant variants[] = {
+        {"with the listener", {.layers = BARE}},
+        {"degraded", {.layers = BARE, .degraded = true}},
+        {"with the listener, in every layer", {.layers = WHOLE}},
+        {"degraded, in every layer", {.layers = WHOLE, .degraded = true}},
+        {"with the listener, as another user", {.layers = BARE, .user = NOBODY}},
+        {"degraded, as another user", {.layers = BARE, .degraded = true, .user = NOBODY}},
+        {"with the listener, in every layer as another user", {.layers = WHOLE, .user = NOBODY}},
+    };
     /* An ordinary user stays the same in all variants. */
-    size_t used = geteuid() == 0 ? sizeof variants / sizeof *variants : 2;
+    size_t used = geteuid() == 0 ? sizeof variants / sizeof *variants : 4;
     size_t probes, runs = 0, failures = 0;
     const struct probe *table = native_probes(&probes);
     for (size_t i = 0; i < probes; i++) {

@@ -1,8 +1,8 @@
 /* The attempts behind native.def. They run in a process of their own, which ends afterwards, and
  * use raw system calls only: the C library must not come between. */
 #include "common/error.h"
+#include "policy/policy.h"
 #include "tests/escape/native.h"
-#include "tests/support/confined.h"
 
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -65,7 +65,7 @@ static long write_vector(void) {
 
 static long receive_message(void) {
     struct msghdr message = {0};
-    return syscall(SYS_recvmsg, (long)CONFINED_CHANNEL, &message, (long)MSG_DONTWAIT);
+    return syscall(SYS_recvmsg, (long)POLICY_TRIAL_CHANNEL, &message, (long)MSG_DONTWAIT);
 }
 
 static long send_descriptor(void) {
@@ -81,13 +81,13 @@ static long send_descriptor(void) {
     rights->cmsg_type = SCM_RIGHTS;
     rights->cmsg_len = CMSG_LEN(sizeof fd);
     memcpy(CMSG_DATA(rights), &fd, sizeof fd);
-    return syscall(SYS_sendmsg, (long)CONFINED_CHANNEL, &message, 0L);
+    return syscall(SYS_sendmsg, (long)POLICY_TRIAL_CHANNEL, &message, 0L);
 }
 
 static long set_buffer_size(void) {
     int size = 1 << 20;
-    return syscall(SYS_setsockopt, (long)CONFINED_CHANNEL, (long)SOL_SOCKET, (long)SO_SNDBUF, &size,
-                   sizeof size);
+    return syscall(SYS_setsockopt, (long)POLICY_TRIAL_CHANNEL, (long)SOL_SOCKET, (long)SO_SNDBUF,
+                   &size, sizeof size);
 }
 
 /* A new process ends at once; what it returns does not matter. */
@@ -128,11 +128,9 @@ static long add_filter(void) {
     return syscall(SYS_seccomp, (long)SECCOMP_SET_MODE_FILTER, 0L, &program);
 }
 
-/* Through a pointer: before a call that cannot return a sanitizer makes calls of its own. */
+/* What abort does. A sanitizer's own abort takes the ids that the process had before it was forked. */
 static long call_abort(void) {
-    void (*volatile end)(void) = abort;
-    end();
-    return 0;
+    return syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), (long)SIGABRT);
 }
 
 #if defined(__x86_64__)

@@ -60,7 +60,8 @@ ssize_t __wrap_stream_read(const struct stream *stream, void *bytes, size_t size
 ssize_t __wrap_stream_write(const struct stream *stream, const void *bytes, size_t size);
 bool __wrap_stdio_fill(struct error *error);
 bool __wrap_stdio_detach(struct error *error);
-bool __wrap_policy_probe(bool degraded, struct error *error);
+bool __wrap_policy_probe(const struct policy *policy, struct policy_report *report,
+                         struct error *error);
 bool __wrap_pool_open(struct pool *pool, struct loop *loop, struct log *log,
                       const struct settings *settings, struct error *error);
 void __wrap_pool_start(struct pool *pool);
@@ -125,8 +126,9 @@ bool __wrap_stdio_detach(struct error *error) {
     return true;
 }
 
-bool __wrap_policy_probe(bool degraded, struct error *error) {
-    (void)degraded, (void)error;
+bool __wrap_policy_probe(const struct policy *policy, struct policy_report *report,
+                         struct error *error) {
+    (void)policy, (void)report, (void)error;
     return true;
 }
 

@@ -1,16 +1,26 @@
-/* Fuzz target: the policy file, the environment and the flags. The input is the text of the file
- * up to a zero byte, and then strings, each ended by a zero byte: a variable when it has the form
- * NAME=VALUE with a name of ours, else an argument. */
+/* Fuzz target: the policy file, the environment and the flags; no path is looked up. The input is
+ * the text of the file up to a zero byte, and then strings, each ended by a zero byte: a variable
+ * when it has the form NAME=VALUE with a name of ours or HOME, else an argument. */
+#include "policy/policy.h"
 #include "supervisor/settings.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { STRINGS_MAX = 24, STRING_MAX_BYTES = 400 };
+enum { STRINGS_MAX = 48, STRING_MAX_BYTES = 400 };
+
+static const uint32_t all_layers = (UINT32_C(1) << POLICY_LAYER_COUNT) - 1;
+static const uint32_t optional_layers = 0
+#define LAYER(id, name, optional, stops) | ((optional) ? UINT32_C(1) << POLICY_LAYER_##id : 0)
+#include "policy/layers.def"
+#undef LAYER
+    ;
 
 static struct {
     char arguments[STRINGS_MAX][STRING_MAX_BYTES], variables[STRINGS_MAX][STRING_MAX_BYTES];
@@ -18,6 +28,24 @@ static struct {
     int argument_count, variable_count;
     char path[32];
 } given;
+
+/* Every path is there, but for those with a "!", and a directory unless it ends in ".lisp". */
+char *__wrap_path_find(const char *path, const char *base, enum path_kind kind, int *code);
+char *__wrap_path_find(const char *path, const char *base, enum path_kind kind, int *code) {
+    size_t length = strlen(path);
+    bool is_file = length >= 5 && strcmp(path + length - 5, ".lisp") == 0;
+    *code = length >= PATH_MAX ? ENAMETOOLONG : length == 0 || strchr(path, '!') ? ENOENT : 0;
+    if (*code || is_file != (kind == PATH_FILE))
+        return NULL;
+    char *found;
+    FUZZ_CHECK(asprintf(&found, "%s%s%s",
+                        path[0] == '/' ? ""
+                        : base         ? base
+                                       : "/here",
+                        path[0] == '/' ? "" : "/", path) >= 0,
+               "no memory");
+    return found;
+}
 
 static char *variable(const char *name) {
     size_t length = strlen(name);
@@ -33,22 +61,18 @@ static void check_name(const char text[SETTING_TEXT_BYTES], const char *name) {
         FUZZ_CHECK(isalnum((unsigned char)*byte) || strchr(".-_", *byte), "%s is %s", name, text);
 }
 
+static void check_paths(const struct path_list *list, const char *name) {
+    FUZZ_CHECK(list->count <= PATH_LIST_MAX, "%s has %zu", name, list->count);
+    for (size_t i = 0; i < list->count; i++)
+        FUZZ_CHECK(list->paths[i][0] == '/', "%s is %s", name, list->paths[i]);
+}
+
 /* Each setting within its range, whatever it was set from. */
 static void check_ranges(const struct settings *settings) {
     static const char *const choices[] = {
-#define NUMBER(...)
-#define HIDDEN_NUMBER(...)
-#define SWITCH(...)
-#define TEXT(...)
 #define CHOICE(field, name, values, ...) values,
 #define HIDDEN(field, name, values, ...) values,
 #include "supervisor/settings.def"
-#undef NUMBER
-#undef HIDDEN_NUMBER
-#undef SWITCH
-#undef TEXT
-#undef CHOICE
-#undef HIDDEN
     };
     size_t choice = 0;
 #define IN_RANGE(field, name, least, most)                                                         \
@@ -59,6 +83,10 @@ static void check_ranges(const struct settings *settings) {
     IN_RANGE(field, name, least, most)
 #define SWITCH(field, name, ...) IN_RANGE(field, name, 0, 1)
 #define TEXT(field, name, ...)   check_name(settings->field, name);
+#define PATHS(field, name, ...)  check_paths(&settings->field, name);
+#define LAYERS(field, name, any, ...)                                                              \
+    FUZZ_CHECK((settings->field & ~((any) ? all_layers : optional_layers)) == 0, "%s is %x", name, \
+               settings->field);
 #define CHOICE(field, name, ...)                                                                   \
     {                                                                                              \
         int64_t bars = 0;                                                                          \
@@ -68,13 +96,8 @@ static void check_ranges(const struct settings *settings) {
     }
 #define HIDDEN CHOICE
 #include "supervisor/settings.def"
-#undef NUMBER
-#undef HIDDEN_NUMBER
-#undef SWITCH
-#undef TEXT
-#undef CHOICE
-#undef HIDDEN
     FUZZ_CHECK(settings->call_timeout_s <= settings->call_timeout_max_s, "call.timeout_s");
+    FUZZ_CHECK((settings->require & settings->without) == 0, "require and without");
 }
 
 /* One line that a terminal shows as it is and that names what it is about. */
@@ -90,51 +113,89 @@ static void check_error(const struct error *error) {
     FUZZ_CHECK(found, "it names nothing: %s", error->text);
 }
 
+/* Flags, written from settings. */
+struct flags {
+    char *vector[STRINGS_MAX * 3]; /* owned, behind the program's name */
+    int count;
+};
+
+static void add_flag(struct flags *flags, const char *name, const char *value) {
+    char **slot = &flags->vector[flags->count++];
+    FUZZ_CHECK((size_t)flags->count < sizeof flags->vector / sizeof *flags->vector, "no room");
+    FUZZ_CHECK(asprintf(slot, "--%s=%s", name, value) >= 0, "no memory");
+    for (char *at = *slot; *at != '='; at++)
+        *at = *at == '.' || *at == '_' ? '-' : *at;
+}
+
+static void add_number(struct flags *flags, const char *name, int64_t value) {
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    add_flag(flags, name, text);
+}
+
+static void add_paths(struct flags *flags, const char *name, const struct path_list *list) {
+    for (size_t i = 0; i < list->count; i++)
+        add_flag(flags, name, list->paths[i]);
+}
+
+static void add_layers(struct flags *flags, const char *name, uint32_t layers) {
+    for (enum policy_layer layer = 0; layer < POLICY_LAYER_COUNT; layer++)
+        if (layers & UINT32_C(1) << layer)
+            add_flag(flags, name, policy_layer_name(layer));
+}
+
+/* Sees that both have the same paths and frees those of AGAIN. */
+static void match_paths(const struct path_list *list, struct path_list *again) {
+    FUZZ_CHECK(list->count == again->count, "%zu paths", again->count);
+    for (size_t i = 0; i < list->count; i++)
+        FUZZ_CHECK(strcmp(list->paths[i], again->paths[i]) == 0, "%s", again->paths[i]);
+    path_list_free(again);
+}
+
 /* The settings once more, all as flags: whatever they came from, they must come out the same. */
 static void check_round_trip(const struct settings *settings) {
-    enum { FLAGS = sizeof *settings / sizeof(int64_t), FLAG_BYTES = 2 * SETTING_TEXT_BYTES };
-    static char texts[FLAGS][FLAG_BYTES];
-    static char name[] = "eclave";
-    char *vector[FLAGS + 2] = {name};
+    static char program[] = "eclave";
+    struct flags flags = {.vector = {program}, .count = 1};
     struct settings again;
     struct error error = {0};
-    int count = 1, left;
-#define ADD(label, form, value)                                                                    \
-    snprintf(texts[count - 1], FLAG_BYTES, "--%s=" form, label, value);                            \
-    for (char *at = texts[count - 1]; *at != '='; at++)                                            \
-        *at = *at == '.' || *at == '_' ? '-' : *at;                                                \
-    vector[count] = texts[count - 1];                                                              \
-    count++;
-#define FLAG(field, label) ADD(label, "%lld", (long long)settings->field)
+    int left;
 #define TEXT(field, label, ...)                                                                    \
-    if (settings->field[0]) {                                                                      \
-        ADD(label, "%s", settings->field)                                                          \
-    }
-#define NUMBER(field, label, ...)        FLAG(field, label)
-#define HIDDEN_NUMBER(field, label, ...) FLAG(field, label)
-#define SWITCH(field, label, ...)        FLAG(field, label)
-#define CHOICE(...)
-#define HIDDEN(...)
+    if (settings->field[0])                                                                        \
+        add_flag(&flags, label, settings->field);
+#define NUMBER(field, label, ...)        add_number(&flags, label, settings->field);
+#define HIDDEN_NUMBER(field, label, ...) add_number(&flags, label, settings->field);
+#define SWITCH(field, label, ...)        add_number(&flags, label, settings->field);
+#define PATHS(field, label, ...)         add_paths(&flags, label, &settings->field);
+#define LAYERS(field, label, ...)        add_layers(&flags, label, settings->field);
 #include "supervisor/settings.def"
-#undef NUMBER
-#undef HIDDEN_NUMBER
-#undef SWITCH
-#undef TEXT
-#undef CHOICE
-#undef HIDDEN
+    char *vector[sizeof flags.vector / sizeof *flags.vector];
+    memcpy(vector, flags.vector, sizeof vector);
     fuzz_edges.variable = NULL;
-    FUZZ_CHECK(settings_read(&again, count, vector, &left, &error), "%s", error.text);
+    FUZZ_CHECK(settings_read(&again, flags.count, vector, &left, &error), "%s", error.text);
     FUZZ_CHECK(left == 0, "%d arguments are left", left);
-    again.cancel_reply = settings->cancel_reply;
-    again.log_level = settings->log_level;
-    again.log_format = settings->log_format;
-    again.fault = settings->fault;
+    for (int i = 1; i < flags.count; i++)
+        free(flags.vector[i]);
+#define CHOICE(field, ...) again.field = settings->field;
+#define HIDDEN             CHOICE
+#define PATHS(field, ...)                                                                          \
+    match_paths(&settings->field, &again.field);                                                   \
+    again.field = settings->field;
+#include "supervisor/settings.def"
     FUZZ_CHECK(memcmp(&again, settings, sizeof again) == 0, "another setting");
 }
 
 static bool is_variable(const char *text) {
-    return (strncmp(text, "ECLAVE_", 7) == 0 || strncmp(text, "MCPBASH_", 8) == 0) &&
+    return (strncmp(text, "ECLAVE_", 7) == 0 || strncmp(text, "MCPBASH_", 8) == 0 ||
+            strncmp(text, "HOME", 4) == 0) &&
            strchr(text, '=');
+}
+
+static bool names_profile(const char *text) {
+    static const char *const flags[] = {"--policy=strict", "--policy=library", "--policy=ci"};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (strcmp(text, flags[i]) == 0)
+            return true;
+    return false;
 }
 
 static void take_strings(const uint8_t *bytes, size_t size) {
@@ -147,7 +208,7 @@ static void take_strings(const uint8_t *bytes, size_t size) {
         snprintf(text, sizeof text, "%.*s", (int)length, (const char *)bytes);
         if (is_variable(text)) {
             memcpy(given.variables[given.variable_count++], text, sizeof text);
-        } else if (strstr(text, "policy")) {
+        } else if (strstr(text, "policy") && !names_profile(text)) {
             /* no file but ours */
         } else {
             char *copy = given.arguments[given.argument_count++];
@@ -177,6 +238,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         FUZZ_CHECK(left >= 0 && left <= given.argument_count, "%d arguments are left", left);
         check_ranges(&settings);
         check_round_trip(&settings);
+        settings_free(&settings);
     } else {
         check_error(&error);
     }

@@ -127,15 +127,16 @@ static void remove_file(const char *path) {
 
 Test(startup, a_mistake_in_the_policy_file_is_named) {
     static const char *const rows[][2] = {
-        {"", "not a JSON object"},
-        {"{", "not a JSON object"},
+        {"", "not JSON"},
+        {"{", "not JSON"},
         {"[]", "not a JSON object"},
         {"{\"call.timeout_s\":5} trailing", "JSON"},
         {"{\"call.timeout\":5}", "unknown member \"call.timeout\""},
         {"{\"call_timeout_s\":5}", "unknown member"},
         {"{\"\":5}", "unknown member"},
-        {"{\"call.timeout_s\":0}", "call.timeout_s must be a whole number of seconds from 1"},
+        {"{\"call.timeout_s\":0}", "\"call.timeout_s\" must be a whole number of seconds from 1"},
         {"{\"call.timeout_s\":\"x\"}", "call.timeout_s"},
+        {"{\"call.timeout_s\":\"5\"}", "not a string"},
         {"{\"call.timeout_s\":1.5}", "call.timeout_s"},
         {"{\"call.timeout_s\":null}", "call.timeout_s"},
         {"{\"call.timeout_s\":{}}", "call.timeout_s"},
@@ -167,7 +168,7 @@ static void expect_description(const char *const *arguments, const char *const *
 Test(startup, the_flag_is_stronger_than_the_environment_and_that_than_the_file) {
     char path[200], variable[220];
     write_file(path, sizeof path, "policy.json",
-               "{\"call.timeout_s\":13,\"call.timeout_max_s\":\"130\",\"log-level\":\"error\"}");
+               "{\"call.timeout_s\":13,\"call.timeout_max_s\":130,\"log-level\":\"error\"}");
     snprintf(variable, sizeof variable, "ECLAVE_POLICY=%s", path);
     const char *file_only[] = {variable, NULL};
     const char *file_and_environment[] = {variable, "ECLAVE_CALL_TIMEOUT_S=12", NULL};

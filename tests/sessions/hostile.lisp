@@ -1,6 +1,6 @@
 ;;; What code in a worker can do below Lisp: any system call that the policy lets through, and with
 ;;; it any byte on the worker's own channel. It is sent to the server under test and evaluated there.
-;;; *NUMBERS* and *FRAMES*, lists of names and numbers, come before it from hostile.c.
+;;; *NUMBERS* and *FRAMES*, lists of names and numbers, come before it from lisp_file.c.
 ;;;
 ;;; Most functions take the number of the running call, which a worker can find in its memory: with
 ;;; it they forge the answer and go on running while the supervisor believes that the call is over.
@@ -19,6 +19,10 @@
   "A system call; -1 when it fails."
   (apply #'foreign "syscall" :long (list* :long (mapcar (constantly :long) arguments))
          (getf *numbers* name) arguments))
+
+(defun call-if-any (name)
+  "A system call without arguments, which fails where the architecture lacks it."
+  (if (getf *numbers* name) (call name) -1))
 
 (defvar *buffers* '())
 
@@ -117,8 +121,8 @@
   "Every way to a second process or thread; lists those that worked."
   (loop for (name . attempt)
           in (list (cons :fork (lambda () (foreign "fork" :int '())))
-                   (cons :vfork (lambda () (call :vfork)))
-                   (cons :raw-fork (lambda () (call :fork)))
+                   (cons :vfork (lambda () (call-if-any :vfork)))
+                   (cons :raw-fork (lambda () (call-if-any :fork)))
                    (cons :clone #'clone)
                    (cons :plain-clone (lambda () (call :clone +death-of-child+ 0 0 0 0)))
                    (cons :thread (lambda () (call :clone #x10f00 0 0 0 0)))
@@ -312,7 +316,7 @@
   (send-octets +channel+ (frame :failed :payload (octets "no")))
   (let ((waiting (buffer 128)))
     (put waiting 0 :unsigned-byte 8) ; the set with descriptor 3 alone
-    (call :select 4 (address waiting) 0 0 0))
+    (call :pselect6 4 (address waiting) 0 0 0 0))
   (answer (1+ number) "unread")
   (rest-in-sleep))
 
@@ -321,7 +325,7 @@
   (answer number "forged")
   (let ((channel (fork-channel)))
     (cond ((eql (clone) 0)
-           (call :dup2 channel +channel+)
+           (call :dup3 channel +channel+ 0)
            (call :close channel)
            (announce +channel+)
            (serve-lies +channel+ "lie of the checkpoint"))

@@ -101,7 +101,7 @@ struct world {
 
 static struct world begin(struct client *client, const char *session) {
     static const char head[] = "=> \"0 ; ";
-    lisp_file_load(client, session, "world.lisp");
+    lisp_file_load(client, session, "sessions/world.lisp");
     struct evaluation probe = client_session_evaluate(client, session, "(world:probe)");
     cr_assert_eq(strncmp(probe.text, head, sizeof head - 1), 0, "%s", probe.text);
     return (struct world){client, session, probe.text + sizeof head - 1, 0};
@@ -155,7 +155,7 @@ static void try_all(size_t count, bool pipelined) {
 
 Test(rollback, spoiling_the_world_changes_each_thing_in_it) {
     struct client *client = client_start_ready(NULL, NULL);
-    lisp_file_load(client, NULL, "world.lisp");
+    lisp_file_load(client, NULL, "sessions/world.lisp");
     char *before = strdup(client_evaluate(client, "(world:probe)").text);
     client_evaluate(client, SPOIL);
     char *after = strdup(client_evaluate(client, "(world:probe)").text);

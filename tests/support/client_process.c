@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 pid_t client_pid(const struct client *client) {
@@ -64,6 +65,21 @@ static bool is_live_server(pid_t pid) {
     return false;
 }
 
+/* Reaps what servers left behind and has died since. The kernel keeps the first process of a pid
+ * namespace until that is done. */
+static void reap_orphans(void) {
+    char path[64];
+    int pid;
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)gettid());
+    FILE *children = fopen(path, "re");
+    // NOLINTNEXTLINE(cert-err34-c): the kernel's own numbers fit
+    while (children && fscanf(children, "%d", &pid) == 1)
+        if (process_is_zombie(pid) && !is_live_server(pid))
+            waitpid(pid, NULL, WNOHANG);
+    if (children)
+        fclose(children);
+}
+
 /* What an ended server left behind came to this process, which is its subreaper. */
 static size_t orphans(pid_t *pids, size_t maximum) {
     pid_t all[CLIENT_DESCENDANTS_MAX], servers[CLIENT_DESCENDANTS_MAX];
@@ -89,8 +105,10 @@ static size_t orphans(pid_t *pids, size_t maximum) {
 }
 
 size_t client_descendants(struct client *client, pid_t *pids, size_t maximum) {
-    return client_ended(client) ? orphans(pids, maximum)
-                                : process_descendants(client->pid, pids, maximum);
+    if (!client_ended(client))
+        return process_descendants(client->pid, pids, maximum);
+    reap_orphans();
+    return orphans(pids, maximum);
 }
 
 /* The busiest confined descendant over one look. */

@@ -40,6 +40,7 @@ _Noreturn static void become(const struct command *command, const int streams[3]
     /* The program's name is the path, so that one under a shell can be told from it. */
     for (int i = 0; i < 3; i++)
         dup2(streams[i], i);
+    close_range(3, ~0U, 0);
     if (command->unprivileged && (setgroups(0, NULL) || setgid(NOBODY) || setuid(NOBODY)))
         _exit(126);
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -62,6 +62,11 @@ void siege_reset(struct siege *siege, const char *session) {
     siege->calls++;
 }
 
+void siege_close(struct siege *siege, const char *session) {
+    client_session_close(siege->client, session);
+    siege->calls++;
+}
+
 struct evaluation siege_rollback(struct siege *siege, const char *session, long steps) {
     siege->calls++;
     return client_session_rollback(siege->client, session, steps);

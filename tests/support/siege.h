@@ -29,6 +29,7 @@ void siege_send(struct siege *siege, const char *id, const char *session, const 
 /* What client_sessions.h has, for what counts as a call of the server. */
 void siege_settle(struct siege *siege, const char *session);
 void siege_reset(struct siege *siege, const char *session);
+void siege_close(struct siege *siege, const char *session);
 struct evaluation siege_rollback(struct siege *siege, const char *session, long steps);
 const char *siege_copy(struct siege *siege, const char *session);
 

@@ -227,6 +227,24 @@ Test(json_inspect, walks_over_the_elements_of_an_array) {
     }
 }
 
+Test(json_inspect, the_members_of_an_object_are_named_in_order) {
+    static const char text[] =
+        " { \"a\" : [1,{\"b\":2}] ,\"\\\"}\":\"]},\\\"\",\"c\":{\"d\":{}}, \"\":null } ";
+    static const char *const names[] = {"\"a\"", "\"\\\"}\"", "\"c\"", "\"\""};
+    struct json_token name;
+    size_t offset = 0, index = 0;
+    while (json_next_member((struct span){(const unsigned char *)text, sizeof text - 1}, &offset,
+                            &name)) {
+        cr_assert_lt(index, sizeof names / sizeof *names);
+        cr_expect_eq(name.text.length, strlen(names[index]));
+        cr_expect_eq(memcmp(name.text.bytes, names[index], name.text.length), 0);
+        index++;
+    }
+    cr_expect_eq(index, sizeof names / sizeof *names);
+    offset = 0;
+    cr_expect_not(json_next_member((struct span){(const unsigned char *)"{ }", 3}, &offset, &name));
+}
+
 /* Thousands of lines of every kind: both readers must say the same. */
 Test(json_inspect, agrees_with_another_reader) {
     struct generator generator = {random_for("agrees_with_another_reader"), 0};

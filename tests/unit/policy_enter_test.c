@@ -1,6 +1,6 @@
 /* A process after policy_enter and policy_seal, seen from outside through /proc and by the way it
  * ends. What it can no longer do is the matter of tests/escape. */
-#include "common/cleanup.h"
+#include "policy/policy.h"
 #include "tests/support/confined.h"
 
 #include <criterion/criterion.h>
@@ -21,6 +21,10 @@
 #include <unistd.h>
 
 enum { NOBODY = 65534, LIFE_MS = 3000 };
+
+/* The layers that every machine has, and all but the control group, which is not of one process. */
+#define BARE  (POLICY_LAYERS_ALL & ~policy_optional_layers())
+#define WHOLE (POLICY_LAYERS_ALL & ~POLICY_LAYER_BIT(POLICY_LAYER_CGROUP))
 
 /* Replaces each run of blanks by one space and drops the last. */
 static void squeeze(char *text) {
@@ -105,41 +109,46 @@ static int map_two_gibibytes(void *context) {
     return memory == MAP_FAILED ? errno : 0;
 }
 
-static struct confined_end run(const struct confinement *confinement, confined_body *body) {
-    struct confined_end end = confined_run(confinement, body, NULL);
+/* Runs BODY under POLICY (NULL: under none). */
+static struct policy_trial_end run(const struct policy *policy, int (*body)(void *),
+                                   void (*observe)(pid_t)) {
+    const struct policy_trial trial = {.policy = policy, .body = body, .observe = observe};
+    struct policy_trial_end end = policy_try(&trial);
     cr_assert(end.ran, "%s", end.error.text);
     cr_assert_not(end.overdue);
     return end;
 }
 
-static void check_ends(bool degraded) {
-    const struct confinement confinement = {.degraded = degraded, .observe = expect_confined};
-    struct confined_end end = run(&confinement, return_seven);
+static void check_ends(uint32_t layers, bool degraded) {
+    const struct policy policy = {.layers = layers, .degraded = degraded};
+    struct policy_trial_end end = run(&policy, return_seven, expect_confined);
     cr_expect(WIFEXITED(end.status) && WEXITSTATUS(end.status) == 7, "%x", end.status);
-    end = run(&confinement, call_abort);
+    end = run(&policy, call_abort, expect_confined);
     cr_expect(WIFSIGNALED(end.status) && WTERMSIG(end.status) == SIGABRT, "%x", end.status);
     cr_expect_not(end.killed, "abort looks like %s", end.killer.name);
 }
 
 Test(enter, confines_and_leaves_the_ways_to_end) {
-    check_ends(false);
+    check_ends(BARE, false);
+    check_ends(WHOLE, false);
 }
 
 Test(enter, confines_and_leaves_the_ways_to_end_when_degraded) {
-    check_ends(true);
+    check_ends(BARE, true);
+    check_ends(WHOLE, true);
 }
 
 Test(enter, reports_a_killing_call_by_its_name) {
-    const struct confinement confinement = {0};
-    struct confined_end end = run(&confinement, touch_nothing);
+    const struct policy policy = {.layers = WHOLE};
+    struct policy_trial_end end = run(&policy, touch_nothing, NULL);
     cr_assert(end.killed);
     cr_expect_str_eq(end.killer.name, "tgkill", "a signal other than SIGABRT is no part of abort");
     cr_expect(WIFSIGNALED(end.status) && WTERMSIG(end.status) == SIGKILL);
 }
 
 Test(enter, ends_a_killing_call_by_a_signal_when_degraded) {
-    const struct confinement confinement = {.degraded = true};
-    struct confined_end end = run(&confinement, touch_nothing);
+    const struct policy policy = {.layers = WHOLE, .degraded = true};
+    struct policy_trial_end end = run(&policy, touch_nothing, NULL);
     cr_expect(WIFSIGNALED(end.status) && WTERMSIG(end.status) == SIGSYS, "%x", end.status);
 }
 
@@ -148,29 +157,28 @@ Test(enter, takes_another_user_when_root) {
         cr_skip_test("only root can become somebody else");
     const gid_t groups[] = {1, 2, 3};
     cr_assert_eq(setgroups(3, groups), 0);
-    const struct confinement confinement = {.limits = {.user = NOBODY}, .observe = expect_nobody};
-    run(&confinement, return_seven);
+    struct policy policy = {.layers = BARE, .user = NOBODY};
+    run(&policy, return_seven, expect_nobody);
+    policy.layers = WHOLE;
+    run(&policy, return_seven, expect_nobody);
 }
 
 Test(enter, keeps_an_ordinary_user) {
-    if (geteuid() == 0)
-        cr_assert(setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
-                  setresuid(NOBODY, NOBODY, NOBODY) == 0);
-    /* The change of user made this process undumpable, and its /proc root's. */
-    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-    const struct confinement confinement = {.limits = {.user = 1}, .observe = expect_confined};
-    run(&confinement, return_seven);
+    confined_become_nobody();
+    struct policy policy = {.layers = BARE, .user = 1};
+    run(&policy, return_seven, expect_confined);
+    policy.layers = WHOLE;
+    run(&policy, return_seven, expect_confined);
 }
 
 Test(enter, limits_the_address_space) {
 #if defined(__SANITIZE_ADDRESS__)
     cr_skip_test("the sanitizer has terabytes reserved");
 #endif
-    struct confined_end end = run(NULL, map_two_gibibytes);
+    struct policy_trial_end end = run(NULL, map_two_gibibytes, NULL);
     cr_assert_eq(WEXITSTATUS(end.status), 0, "it cannot have them unconfined either");
-    const struct confinement confinement = {.limits = {.address_space_bytes = 1U << 30},
-                                            .observe = expect_little_memory};
-    end = run(&confinement, map_two_gibibytes);
+    const struct policy policy = {.layers = BARE, .address_space_bytes = 1U << 30};
+    end = run(&policy, map_two_gibibytes, expect_little_memory);
     cr_expect_eq(WEXITSTATUS(end.status), ENOMEM);
 }
 
@@ -189,34 +197,59 @@ static void forbid(unsigned number, unsigned code) {
 /* One call that each layer needs, and a word of the sentence that tells of it. */
 static const struct {
     unsigned number;
+    uint32_t layer; /* besides those that every machine has */
     const char *word;
-} needed[] = {{SYS_capset, "capabilities"},
-              {SYS_prlimit64, "limit"},
-              {SYS_setsid, "session"},
-              {SYS_chdir, "directory"},
-              {SYS_prctl, ""}};
+} needed[] = {{SYS_capset, 0, "capabilities"},
+              {SYS_prlimit64, 0, "limit"},
+              {SYS_setsid, 0, "session"},
+              {SYS_chdir, 0, "directory"},
+              {SYS_prctl, 0, ""},
+              {SYS_close_range, 0, "descriptors"},
+              {SYS_unshare, POLICY_LAYER_BIT(POLICY_LAYER_NAMESPACES), "namespaces"},
+              {SYS_mount, POLICY_LAYER_BIT(POLICY_LAYER_NAMESPACES), "mounts"},
+              {SYS_pivot_root, POLICY_LAYER_BIT(POLICY_LAYER_NAMESPACES), "root"},
+              {SYS_landlock_create_ruleset, POLICY_LAYER_BIT(POLICY_LAYER_LANDLOCK), "Landlock"},
+              {SYS_landlock_restrict_self, POLICY_LAYER_BIT(POLICY_LAYER_LANDLOCK), "Landlock"}};
+
+/* In a child. True when a process that needs call NUMBER does not get so far as to run. */
+static bool fails_without(unsigned number, uint32_t layer, const char *word) {
+    const struct policy policy = {.layers = BARE | layer, .required = layer};
+    const struct policy_trial trial = {.policy = &policy, .body = return_seven};
+    forbid(number, EPERM);
+    struct policy_trial_end end = policy_try(&trial);
+    bool good = !end.ran && end.error.text[0] && strstr(end.error.text, word);
+    if (!good)
+        fprintf(stderr, "%s: %s\n", policy_call_name((int)number), end.error.text);
+    return good;
+}
 
 Test(enter, fails_when_any_layer_fails) {
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
         pid_t child = fork();
-        if (child == 0) {
-            const struct confinement confinement = {0};
-            forbid(needed[i].number, EPERM);
-            struct confined_end end = confined_run(&confinement, return_seven, NULL);
-            _exit(!end.ran && end.error.text[0] && strstr(end.error.text, needed[i].word) ? 0 : 1);
-        }
+        if (child == 0)
+            _exit(fails_without(needed[i].number, needed[i].layer, needed[i].word) ? 0 : 1);
         int status;
         cr_assert_eq(waitpid(child, &status, 0), child);
-        cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "call %u", needed[i].number);
+        cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "call %s",
+                  policy_call_name((int)needed[i].number));
     }
 }
+
+/* For this process, which is in no namespaces. */
+static struct policy_ground *prepare(struct error *error) {
+    const struct policy policy = {.layers = BARE, .degraded = true};
+    struct policy_report report = {0};
+    return policy_prepare(&policy, &report, error);
+}
+
+enum { KEPT = 3 }; /* a descriptor that a confined process keeps */
 
 /* A thread that was there before: it waits until its process is confined, then tries to open a
  * directory and ends the process with what came of it. */
 static void *open_directory(void *context) {
-    const int *pipe = context;
+    (void)context;
     char go;
-    if (read(*pipe, &go, 1) != 1)
+    if (read(KEPT, &go, 1) != 1)
         return NULL;
     long outcome = syscall(SYS_openat, AT_FDCWD, "/", O_RDONLY | O_CLOEXEC);
     syscall(SYS_exit_group, outcome < 0 ? errno : 0);
@@ -230,11 +263,12 @@ Test(enter, confines_a_thread_that_should_not_be_there) {
     if (child == 0) {
         struct error error;
         pthread_t thread;
-        const struct policy_limits limits = {0};
         int listener;
-        struct policy_program *program = policy_program_build(true, &error);
-        if (program && pthread_create(&thread, NULL, open_directory, &ends[0]) == 0 &&
-            policy_enter(program, &limits, &listener, &error) && write(ends[1], "", 1) == 1)
+        struct policy_ground *ground = prepare(&error);
+        if (ground && dup2(ends[1], STDOUT_FILENO) == STDOUT_FILENO &&
+            dup2(ends[0], KEPT) == KEPT &&
+            pthread_create(&thread, NULL, open_directory, NULL) == 0 &&
+            policy_enter(ground, &listener, &error) && write(STDOUT_FILENO, "", 1) == 1)
             nanosleep(&(struct timespec){.tv_sec = LIFE_MS / 1000}, NULL);
         _exit(1);
     }
@@ -246,12 +280,11 @@ Test(enter, confines_a_thread_that_should_not_be_there) {
 /* The grandchild: confined, and tells so through PIPE, which it holds as long as it lives. */
 static _Noreturn void live_long(int pipe) {
     struct error error;
-    const struct policy_limits limits = {0};
     const struct timespec life = {.tv_sec = 2 * LIFE_MS / 1000};
     int listener;
-    struct policy_program *program = policy_program_build(true, &error);
-    if (program && policy_enter(program, &limits, &listener, &error) &&
-        policy_seal(program, &error) && write(pipe, "", 1) == 1)
+    struct policy_ground *ground = prepare(&error);
+    if (ground && dup2(pipe, KEPT) == KEPT && policy_enter(ground, &listener, &error) &&
+        policy_seal(ground, &error) && write(KEPT, "", 1) == 1)
         nanosleep(&life, NULL);
     _exit(1);
 }
@@ -264,6 +297,7 @@ Test(enter, dies_with_its_parent) {
         if (fork() == 0)
             live_long(ends[1]);
         char go;
+        close(between[1]);
         _exit(read(between[0], &go, 1) == 1 ? 0 : 1);
     }
     close(ends[1]);

@@ -25,8 +25,12 @@ static double now_ms(void) {
 }
 
 struct worker_configuration driver_configuration(void) {
-    return (struct worker_configuration){
-        .memory_bytes = 512U << 20, .value_max_chars = 50000, .user = geteuid() == 0 ? 65534 : 0};
+    return (struct worker_configuration){.memory_bytes = 512U << 20,
+                                         .value_max_chars = 50000,
+                                         .layers = POLICY_LAYERS_ALL &
+                                                   ~(POLICY_LAYER_BIT(POLICY_LAYER_CGROUP) |
+                                                     POLICY_LAYER_BIT(POLICY_LAYER_NAMESPACES)),
+                                         .user = geteuid() == 0 ? 65534 : 0};
 }
 
 /* The child side of driver_start: descriptors as the supervisor arranges them, no environment. */
@@ -159,7 +163,8 @@ static bool judge(const struct worker_end *worker, struct call_end *end) {
     } reply = {.room = {0}};
     if (ioctl(worker->listener, SECCOMP_IOCTL_NOTIF_RECV, &notified.request) != 0)
         return false;
-    struct policy_answer answer = policy_judge(&notified.request.data, (pid_t)notified.request.pid);
+    struct policy_answer answer =
+        policy_judge(0, &notified.request.data, (pid_t)notified.request.pid);
     if (answer.verdict == POLICY_KILL) {
         end->kind = END_VIOLATION;
         snprintf(end->text, sizeof end->text, "%s", answer.name);

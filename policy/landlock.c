@@ -1,0 +1,92 @@
+/* Landlock: no file, no TCP, no abstract socket and no signal to anybody outside, whatever call is
+ * used, except below the directories that the policy grants. Never grants more than reading,
+ * outside the scratch directory. */
+#include "common/cleanup.h"
+#include "policy/layers.h"
+
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The kernel's structure at its present length, and rights, which the headers of Debian 12 do not
+ * have all. A kernel that knows less gets a shorter structure and fewer rights. */
+struct ruleset {
+    uint64_t files;
+    uint64_t network; /* from ABI 4 */
+    uint64_t scopes;  /* from ABI 6 */
+};
+
+enum {
+    FILES_1 = (1 << 13) - 1, /* execute, write, read, list, remove and make of every kind */
+    FILES_2 = 1 << 13,       /* rename across directories */
+    FILES_3 = 1 << 14,       /* truncate */
+    FILES_5 = 1 << 15,       /* control devices */
+    NETWORK_4 = 3,           /* bind and connect TCP */
+    SCOPES_6 = 3             /* abstract sockets, signals */
+};
+
+static const uint64_t read_rights = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+/* No devices, sockets, pipes or links in there, and nothing to execute. */
+static const uint64_t scratch_rights =
+    LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_WRITE_FILE |
+    LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |
+    LANDLOCK_ACCESS_FS_REMOVE_DIR | FILES_2 | FILES_3;
+
+/* The version of the interface that this kernel has, or -1 with errno. */
+static int abi(void) {
+    return (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+}
+
+bool policy_landlock_available(struct error *error) {
+    return abi() >= 1 || error_set(error, errno, "this kernel has no Landlock");
+}
+
+static uint64_t handled_files(int version) {
+    return FILES_1 | (version >= 2 ? FILES_2 : 0) | (version >= 3 ? FILES_3 : 0) |
+           (version >= 5 ? FILES_5 : 0);
+}
+
+static int make_ruleset(int version) {
+    const struct ruleset rules = {.files = handled_files(version),
+                                  .network = version >= 4 ? NETWORK_4 : 0,
+                                  .scopes = version >= 6 ? SCOPES_6 : 0};
+    size_t size = version >= 6   ? sizeof rules
+                  : version >= 4 ? offsetof(struct ruleset, scopes)
+                                 : offsetof(struct ruleset, network);
+    return (int)syscall(SYS_landlock_create_ruleset, &rules, size, 0);
+}
+
+static bool grant(int ruleset, const char *directory, uint64_t rights, struct error *error) {
+    cleanup_fd int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return error_set(error, errno, "granting %.100s", directory);
+    const struct landlock_path_beneath_attr rule = {.allowed_access = rights, .parent_fd = fd};
+    return syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0 ||
+           error_set(error, errno, "granting %.100s", directory);
+}
+
+/* Anyone may open the root directory, unless a ruleset forbids it. */
+static bool holds(struct error *error) {
+    cleanup_fd int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return (root < 0 && errno == EACCES) || error_set(error, 0, "Landlock did not hold");
+}
+
+bool policy_enter_landlock(const struct policy_entry *entry, struct error *error) {
+    const struct policy *policy = entry->policy;
+    int version = abi();
+    cleanup_fd int ruleset = make_ruleset(version);
+    if (ruleset < 0)
+        return error_set(error, errno, "making a Landlock ruleset");
+    uint64_t handled = handled_files(version);
+    for (size_t i = 0; i < policy->readable_count; i++)
+        if (!grant(ruleset, policy->readable[i], read_rights & handled, error))
+            return false;
+    if (policy->scratch_bytes && !grant(ruleset, POLICY_SCRATCH, scratch_rights & handled, error))
+        return false;
+    if (!policy_no_new_privileges(error))
+        return false;
+    if (syscall(SYS_landlock_restrict_self, ruleset, 0))
+        return error_set(error, errno, "entering the Landlock ruleset");
+    return holds(error);
+}

@@ -1,0 +1,173 @@
+/* Starts a process inside the control group and the namespaces. A process between makes them, since
+ * who makes them changes by it; it ends at once, and both processes that it starts are its parent's
+ * children from the beginning. */
+#include "common/cleanup.h"
+#include "common/descriptor.h"
+#include "policy/layers.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 10000 };
+
+/* What the process between tells. */
+struct account {
+    pid_t process, keeper;
+    struct policy_report report;
+    struct error error; /* with process 0 */
+};
+
+struct launch {
+    const struct policy *policy;
+    void (*body)(void *context, const struct policy_report *report);
+    void *context;
+    int tell[2]; /* pipe: the account */
+    int life[2]; /* pipe: its end tells the keeper */
+};
+
+/* In the process between. */
+
+static pid_t fork_for_parent(void) {
+    return (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+}
+
+/* The first process of a pid namespace: waits until nobody holds the other end of LIFE any more. It
+ * has no children, since every fork in there is its forker's sibling. */
+static _Noreturn void keep(int life) {
+    char byte;
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    policy_descriptors_wipe_environment();
+    bool ready = dup2(life, 0) == 0 && close_range(1, ~0U, 0) == 0;
+    while (ready && read(0, &byte, 1) < 0 && errno == EINTR)
+        ;
+    for (;;)
+        syscall(SYS_exit_group, 0);
+}
+
+static bool put_on(const struct policy *policy, enum policy_layer layer, struct account *account) {
+    if (!policy_wants(policy, layer))
+        return true;
+    bool good = layer == POLICY_LAYER_CGROUP ? policy_cgroup_join(policy, &account->error)
+                                             : policy_namespaces_make(&account->error);
+    return policy_report_note(&account->report, policy, layer, good, &account->error);
+}
+
+static bool start_keeper(const struct launch *launch, struct account *account) {
+    if (account->report.layers[POLICY_LAYER_NAMESPACES].state != POLICY_ACTIVE)
+        return true;
+    account->keeper = fork_for_parent();
+    if (account->keeper == 0)
+        keep(launch->life[0]);
+    if (account->keeper > 0)
+        return true;
+    account->keeper = 0; /* what is no pid must not be waited for, or worse */
+    return error_set(&account->error, errno, "starting the first process of the namespaces");
+}
+
+static void start_process(const struct launch *launch, struct account *account) {
+    account->process = fork_for_parent();
+    if (account->process == 0) {
+        close(launch->tell[0]);
+        close(launch->tell[1]);
+        close(launch->life[0]);
+        close(launch->life[1]);
+        launch->body(launch->context, &account->report);
+    }
+    if (account->process < 0) {
+        account->process = 0;
+        error_set(&account->error, errno, "starting a process");
+    }
+}
+
+static _Noreturn void stand_between(const struct launch *launch) {
+    struct account account = {0};
+    if (put_on(launch->policy, POLICY_LAYER_CGROUP, &account) &&
+        put_on(launch->policy, POLICY_LAYER_NAMESPACES, &account) && start_keeper(launch, &account))
+        start_process(launch, &account);
+    bool told = write_all(launch->tell[1], &account, sizeof account);
+    /* Not _exit: a sanitizer would look for leaks. */
+    for (;;)
+        syscall(SYS_exit_group, told ? 0 : 1);
+}
+
+/* In the caller. */
+
+static bool read_account(int fd, struct account *account) {
+    size_t have = 0;
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    while (have < sizeof *account) {
+        int count = poll(&ready, 1, PATIENCE_MS);
+        ssize_t got = count > 0 ? read(fd, (char *)account + have, sizeof *account - have) : -1;
+        if (got > 0)
+            have += (size_t)got;
+        else if (count == 0 || got == 0 || errno != EINTR)
+            return false;
+    }
+    return true;
+}
+
+static void reap(pid_t child) {
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+/* False when nothing was started. */
+static bool run_between(const struct launch *launch, struct account *account, struct error *error) {
+    pid_t between = fork();
+    if (between < 0)
+        return error_set(error, errno, "fork");
+    if (between == 0)
+        stand_between(launch);
+    close(launch->tell[1]);
+    bool told = read_account(launch->tell[0], account);
+    if (!told)
+        kill(between, SIGKILL);
+    reap(between);
+    if (told && account->process > 0)
+        return true;
+    if (told && error)
+        *error = account->error;
+    return told ? false : error_set(error, 0, "no process could be started inside the namespaces");
+}
+
+bool policy_launch(const struct policy *policy,
+                   void (*body)(void *context, const struct policy_report *report), void *context,
+                   struct policy_launched *launched, struct policy_report *report,
+                   struct error *error) {
+    struct launch launch = {.policy = policy, .body = body, .context = context};
+    struct account account = {0};
+    *launched = (struct policy_launched){.keeper_life = -1};
+    policy_cgroup_name();
+    if (pipe2(launch.tell, O_CLOEXEC))
+        return error_set(error, errno, "a pipe");
+    cleanup_fd int tell = launch.tell[0];
+    if (pipe2(launch.life, O_CLOEXEC)) {
+        close(launch.tell[1]);
+        return error_set(error, errno, "a pipe");
+    }
+    bool good = run_between(&launch, &account, error);
+    close(launch.life[0]);
+    *report = account.report;
+    if (good && account.keeper) {
+        *launched = (struct policy_launched){account.process, account.keeper, launch.life[1]};
+        return true;
+    }
+    close(launch.life[1]); /* ends a keeper that stands alone */
+    if (account.keeper)
+        reap(account.keeper);
+    launched->process = good ? account.process : 0;
+    return good;
+}
+
+void policy_launch_clean(void) {
+    policy_cgroup_remove();
+}

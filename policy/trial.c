@@ -1,0 +1,218 @@
+/* Runs one function under a policy and tells how it ended. Never signals a process that it did not
+ * start itself. */
+#include "common/cleanup.h"
+#include "common/descriptor.h"
+#include "policy/layers.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 5000, SETUP_FAILED = 125 };
+
+/* What the child tells: the listener goes with the first message, the last one has `done`. */
+struct message {
+    bool done;
+    bool confined;
+    struct policy_report report;
+    struct error error;
+};
+
+struct child {
+    const struct policy_trial *trial;
+    int channel;
+};
+
+/* In the child. */
+
+static bool send_listener(int listener, struct error *error) {
+    struct message nothing = {.done = false};
+    struct iovec part = {.iov_base = &nothing, .iov_len = sizeof nothing};
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof listener)] = {0};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control,
+                             .msg_controllen = sizeof control};
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof listener);
+    memcpy(CMSG_DATA(rights), &listener, sizeof listener);
+    return send_message(POLICY_TRIAL_CHANNEL, &message) == (ssize_t)sizeof nothing ||
+           error_set(error, errno, "handing over the listener");
+}
+
+static bool confine(const struct policy *policy, struct policy_report *report,
+                    struct error *error) {
+    int listener;
+    struct policy_ground *ground = policy_prepare(policy, report, error);
+    if (!ground || !policy_enter(ground, &listener, error) ||
+        (listener >= 0 && !send_listener(listener, error)))
+        return false;
+    if (listener >= 0)
+        close(listener);
+    return policy_seal(ground, error); /* the ground is freed with the process */
+}
+
+static void child_main(void *context, const struct policy_report *report) {
+    const struct child *child = context;
+    const struct policy_trial *trial = child->trial;
+    struct message message = {.done = true, .report = *report};
+    /* An outer filter may end this process with a signal that dumps. */
+    if (trial->policy)
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    bool placed = null >= 0 && dup2(child->channel, POLICY_TRIAL_CHANNEL) >= 0;
+    for (int fd = 0; fd < POLICY_TRIAL_CHANNEL; fd++)
+        placed = placed && dup2(null, fd) >= 0;
+    if (!placed)
+        error_set(&message.error, errno, "placing the descriptors of a child");
+    message.confined =
+        placed && (!trial->policy || confine(trial->policy, &message.report, &message.error));
+    char go;
+    int status = SETUP_FAILED;
+    if (write(POLICY_TRIAL_CHANNEL, &message, sizeof message) == (ssize_t)sizeof message &&
+        message.confined && read(POLICY_TRIAL_CHANNEL, &go, 1) == 1)
+        status = trial->body(trial->context);
+    /* Not _exit: before that a sanitizer makes calls of its own, which the filter refuses. */
+    for (;;)
+        syscall(SYS_exit_group, status);
+}
+
+/* In the parent. */
+
+/* Receives one message; a listener that comes with it goes to *listener. */
+static bool receive(int channel, struct message *message, int *listener) {
+    struct iovec part = {.iov_base = message, .iov_len = sizeof *message};
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
+    struct msghdr header = {.msg_iov = &part,
+                            .msg_iovlen = 1,
+                            .msg_control = control,
+                            .msg_controllen = sizeof control};
+    ssize_t got;
+    do
+        got = recvmsg(channel, &header, MSG_CMSG_CLOEXEC);
+    while (got < 0 && errno == EINTR);
+    if (got != (ssize_t)sizeof *message)
+        return false;
+    const struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
+    if (rights && rights->cmsg_type == SCM_RIGHTS && *listener < 0)
+        memcpy(listener, CMSG_DATA(rights), sizeof *listener);
+    return true;
+}
+
+/* Answers one notification of CHILD as the supervisor would, or ends it. */
+static void judge(const struct policy_trial *trial, pid_t child, int listener,
+                  struct policy_trial_end *end) {
+    struct seccomp_notif notification = {0};
+    if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &notification))
+        return;
+    struct policy_answer answer = policy_judge(policy_grants(trial->policy), &notification.data,
+                                               policy_pid_within((pid_t)notification.pid));
+    struct seccomp_notif_resp response = {.id = notification.id, .error = -answer.error};
+    if (answer.verdict == POLICY_ALLOW)
+        response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+    if (answer.verdict == POLICY_KILL) {
+        end->killed = true;
+        end->killer = answer;
+        kill(child, SIGKILL);
+    } else if (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response) == 0) {
+        end->refused += answer.verdict == POLICY_REFUSE;
+    }
+}
+
+/* Serves what the child says and asks until it has ended. */
+static void serve(const struct policy_trial *trial, pid_t child, int channel,
+                  struct policy_trial_end *end) {
+    cleanup_fd int listener = -1;
+    cleanup_fd int life = (int)syscall(SYS_pidfd_open, child, 0);
+    struct message message = {.done = false};
+    struct pollfd ready[3] = {{.fd = life, .events = POLLIN},
+                              {.fd = channel, .events = POLLIN},
+                              {.fd = -1, .events = POLLIN}};
+    while (life >= 0 && !(ready[0].revents & POLLIN)) {
+        int count = poll(ready, 3, PATIENCE_MS);
+        if (count == 0) {
+            end->overdue = true;
+            kill(child, SIGKILL);
+        }
+        if (count > 0 && ready[2].revents & POLLIN)
+            judge(trial, child, listener, end);
+        else if (count > 0 && ready[2].revents)
+            ready[2].fd = -1;
+        if (count <= 0 || !ready[1].revents)
+            continue;
+        bool heard = receive(channel, &message, &listener);
+        ready[2].fd = listener;
+        if (heard && !message.done)
+            continue;
+        ready[1].fd = -1; /* what else it may say is not listened to */
+        end->report = message.report;
+        end->error = message.error;
+        end->ran = heard && message.confined;
+        if (end->ran && trial->observe)
+            trial->observe(child);
+        if (end->ran)
+            send(channel, "", 1, MSG_NOSIGNAL);
+    }
+}
+
+static void reap(pid_t child, int *status) {
+    while (waitpid(child, status, 0) < 0 && errno == EINTR)
+        ;
+}
+
+/* Starts the child, inside namespaces when the policy has them. */
+static bool start(const struct policy_trial *trial, int channel, struct policy_launched *launched,
+                  struct policy_trial_end *end) {
+    struct child child = {.trial = trial, .channel = channel};
+    static const struct policy unconfined = {0};
+    return policy_launch(trial->policy ? trial->policy : &unconfined, child_main, &child, launched,
+                         &end->report, &end->error);
+}
+
+static struct policy_trial_end try_and_reap(const struct policy_trial *trial) {
+    struct policy_trial_end end = {0};
+    struct policy_launched launched;
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
+        error_set(&end.error, errno, "a channel");
+        return end;
+    }
+    cleanup_fd int mine = ends[0];
+    cleanup_fd int its = ends[1];
+    if (!start(trial, its, &launched, &end))
+        return end;
+    close(steal_fd(&its));
+    serve(trial, launched.process, mine, &end);
+    reap(launched.process, &end.status);
+    if (launched.keeper_life >= 0)
+        close(launched.keeper_life);
+    if (launched.keeper)
+        reap(launched.keeper, NULL);
+    policy_launch_clean();
+    if (!end.ran && !end.error.text[0] && WIFSIGNALED(end.status))
+        error_set(&end.error, 0, "a child that confines itself is killed by signal %d (%s)",
+                  WTERMSIG(end.status), strsignal(WTERMSIG(end.status)));
+    else if (!end.ran && !end.error.text[0])
+        error_set(&end.error, 0, "a child that confines itself does not report");
+    return end;
+}
+
+struct policy_trial_end policy_try(const struct policy_trial *trial) {
+    /* It may have been inherited ignored, and then nobody learns how a child ended. */
+    const struct sigaction wanted = {.sa_handler = SIG_DFL};
+    struct sigaction before;
+    sigaction(SIGCHLD, &wanted, &before);
+    struct policy_trial_end end = try_and_reap(trial);
+    sigaction(SIGCHLD, &before, NULL);
+    return end;
+}

@@ -1,0 +1,15 @@
+/* What the settings ask of the policy. */
+#ifndef ECLAVE_SUPERVISOR_CONFINEMENT_H
+#define ECLAVE_SUPERVISOR_CONFINEMENT_H
+
+#include "policy/policy.h"
+#include "supervisor/settings.h"
+
+/* The policy for the workers of a supervisor with these settings. Points into SETTINGS. */
+struct policy confinement_policy(const struct settings *settings);
+
+/* May code be evaluated here? Tries what is not to be done without, on a child. False with the
+ * reason. */
+bool confinement_is_possible(const struct settings *settings, struct error *error);
+
+#endif

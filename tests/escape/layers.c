@@ -1,0 +1,96 @@
+/* Each layer of policy/ alone: with all others off, the attacks that it is there for still fail,
+ * and unconfined they succeed. Then all together, with what may be missing and without. Runs in a
+ * pid namespace of its own; `layers nobody` gives up root first. Exit status 0: nothing got
+ * through; 77: no such namespace here. */
+#include "policy/attacks.h"
+#include "tests/support/confined.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NOBODY = 65534, WATCHDOG_S = 100, WORD_BYTES = 120 };
+
+static size_t runs, failures;
+
+static void fail(const struct policy_attack *attack, const char *where, const char *what) {
+    printf("FAILED %s, %s: %s\n", attack->name, where, what);
+    failures++;
+}
+
+static void check_control(const struct policy_attack *attack, const struct policy_victim *victim) {
+    char word[WORD_BYTES];
+    struct policy_trial_end end = policy_attack_try(attack, NULL, victim);
+    policy_attack_describe(&end, word, sizeof word);
+    runs++;
+    if (!policy_attack_succeeded(&end))
+        fail(attack, "unconfined, so it proves nothing", word);
+}
+
+static void check_stopped(const struct policy_attack *attack, const struct policy *policy,
+                          const struct policy_victim *victim, const char *where) {
+    char word[WORD_BYTES];
+    struct policy_trial_end end = policy_attack_try(attack, policy, victim);
+    policy_attack_describe(&end, word, sizeof word);
+    runs++;
+    if (!end.ran || end.overdue || policy_attack_succeeded(&end))
+        fail(attack, where, word);
+}
+
+/* The layers that this user can have here; the control group is not everybody's. */
+static uint32_t available_layers(void) {
+    const struct policy all = {.layers = POLICY_LAYERS_ALL, .user = geteuid() == 0 ? NOBODY : 0};
+    struct policy_report report;
+    struct error error = {0};
+    uint32_t layers = 0;
+    if (!policy_probe(&all, &report, &error))
+        printf("FAILED: %s\n", error.text), failures++;
+    for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++)
+        if (report.layers[layer].state == POLICY_ACTIVE)
+            layers |= POLICY_LAYER_BIT(layer);
+        else
+            printf("not here: %s: %s\n", policy_layer_name(layer), report.layers[layer].why);
+    return layers;
+}
+
+static void check(const struct policy_attack *attack, uint32_t available,
+                  const struct policy_victim *victim) {
+    uint32_t stopped_by = policy_attack_stopped_by(attack) & available;
+    check_control(attack, victim);
+    for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++)
+        if (stopped_by & POLICY_LAYER_BIT(layer)) {
+            const struct policy alone = policy_attack_layer(layer);
+            check_stopped(attack, &alone, victim, policy_layer_name(layer));
+        }
+    const struct policy all = {.layers = available, .user = geteuid() == 0 ? NOBODY : 0};
+    const struct policy least = {.layers = available & ~policy_optional_layers(), .user = all.user};
+    const struct policy limited = policy_attack_limits(&all);
+    const struct policy limited_least = policy_attack_limits(&least);
+    if (stopped_by)
+        check_stopped(attack, &limited, victim, "all layers");
+    if (stopped_by & least.layers)
+        check_stopped(attack, &limited_least, victim, "without the layers that may be missing");
+}
+
+int main(int count, char **arguments) {
+    struct policy_victim victim;
+    struct error error = {0};
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    confined_in_own_pid_namespace(WATCHDOG_S);
+    setsid(); /* one whose number is known in here */
+    if (count > 1 && strcmp(arguments[1], "nobody") == 0)
+        confined_become_nobody();
+    if (!policy_victim_open(&victim, &error)) {
+        printf("FAILED: %s\n", error.text);
+        return 1;
+    }
+    uint32_t available = available_layers();
+    size_t attacks;
+    const struct policy_attack *table = policy_attacks(&attacks);
+    for (size_t i = 0; i < attacks; i++)
+        if (!table[i].root_only || geteuid() == 0)
+            check(&table[i], available, &victim);
+    policy_victim_close(&victim);
+    printf("%zu attacks, %zu runs as uid %u, %zu failures\n", attacks, runs, geteuid(), failures);
+    return failures ? 1 : 0;
+}

@@ -1,0 +1,314 @@
+/* What policy_launch makes, seen from outside: new namespaces, a control group, a keeper whose end
+ * is everybody's; and that nothing of it stays behind. */
+#include "policy/policy.h"
+#include "tests/support/confined.h"
+
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LAUNCHES = 100, WATCHDOG_S = 60, WATCHDOG_MS = 20000, MEMORY = 256 << 20, PROCESSES = 50 };
+
+#define NAMESPACES POLICY_LAYER_BIT(POLICY_LAYER_NAMESPACES)
+#define CGROUP     POLICY_LAYER_BIT(POLICY_LAYER_CGROUP)
+
+static const char *const hierarchies[] = {"/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids"};
+
+static struct policy policy_of(uint32_t layers) {
+    return (struct policy){.layers = layers,
+                           .required = layers,
+                           .all_memory_bytes = MEMORY,
+                           .all_processes = PROCESSES};
+}
+
+/* The child of a launch; ends with its parent's end of the pipe that is its standard input. */
+static void wait_for_end(void *context, const struct policy_report *report) {
+    (void)context, (void)report;
+    char byte;
+    while (read(STDIN_FILENO, &byte, 1) > 0)
+        ;
+    for (;;)
+        syscall(SYS_exit_group, 7);
+}
+
+/* Does not die of anything that can be caught, and has told the kernel not to kill it with its
+ * parent; it holds the pipe that is its standard output. */
+static void stay(void *context, const struct policy_report *report) {
+    (void)context, (void)report;
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
+    setsid();
+    pid_t twin = fork(); /* a child of its own, too */
+    if (twin >= 0 && write(STDOUT_FILENO, "", 1) == 1)
+        for (;;)
+            pause();
+    _exit(1);
+}
+
+/* A launch whose child is at the other end of *life. */
+static struct policy_launched launch(const struct policy *policy, int *life) {
+    int ends[2];
+    struct policy_launched launched;
+    struct policy_report report = {0};
+    struct error error = {0};
+    cr_assert_eq(pipe2(ends, O_CLOEXEC), 0);
+    int before = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 10);
+    dup2(ends[0], STDIN_FILENO);
+    *life = ends[1];
+    bool good = policy_launch(policy, wait_for_end, NULL, &launched, &report, &error);
+    cr_assert(good, "%s", error.text);
+    dup2(before, STDIN_FILENO);
+    close(before);
+    close(ends[0]);
+    for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++)
+        cr_expect_eq(report.layers[layer].state,
+                     policy->layers & POLICY_LAYER_BIT(layer) ? POLICY_ACTIVE : POLICY_OFF, "%s",
+                     policy_layer_name(layer));
+    return launched;
+}
+
+static int wait_for(pid_t child) {
+    int status = -1;
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    return status;
+}
+
+/* Ends what is left of a launch by its keeper, which the kernel keeps until all others in its
+ * namespace are reaped. */
+static void end_launch(const struct policy_launched *launched, int life) {
+    close(launched->keeper_life);
+    int status = wait_for(launched->process);
+    cr_expect(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "%x", status);
+    status = wait_for(launched->keeper);
+    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the keeper: %x", status);
+    close(life);
+}
+
+static ino_t namespace_of(pid_t pid, const char *kind) {
+    char path[64];
+    struct stat about;
+    snprintf(path, sizeof path, "/proc/%d/ns/%s", pid, kind);
+    cr_assert_eq(stat(path, &about), 0, "%s", path);
+    return about.st_ino;
+}
+
+static void expect_namespaces(void) {
+    static const char *const kinds[] = {"mnt", "pid", "net", "ipc", "uts", "cgroup"};
+    const struct policy policy = policy_of(NAMESPACES);
+    int life;
+    struct policy_launched launched = launch(&policy, &life);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        cr_expect_neq(namespace_of(launched.process, kinds[i]), namespace_of(getpid(), kinds[i]),
+                      "%s", kinds[i]);
+        cr_expect_eq(namespace_of(launched.process, kinds[i]),
+                     namespace_of(launched.keeper, kinds[i]), "%s", kinds[i]);
+    }
+    cr_expect_eq(policy_pid_within(launched.keeper), 1);
+    cr_expect_eq(policy_pid_within(launched.process), 2);
+    cr_expect_eq(policy_pid_within(getpid()), getpid());
+    end_launch(&launched, life);
+}
+
+Test(launch, makes_new_namespaces) {
+    if (geteuid() != 0)
+        cr_skip_test("the keeper of an ordinary user is not to be looked into");
+    expect_namespaces();
+}
+
+Test(launch, ends_everything_with_the_keeper) {
+    const struct policy policy = policy_of(NAMESPACES);
+    int life;
+    struct policy_launched launched = launch(&policy, &life);
+    cr_expect_gt(launched.keeper, 1);
+    end_launch(&launched, life);
+    cr_expect_eq(waitpid(-1, NULL, 0), -1, "a child is left");
+}
+
+Test(launch, starts_a_plain_child_without_layers) {
+    const struct policy policy = policy_of(0);
+    int life;
+    struct policy_launched launched = launch(&policy, &life);
+    cr_expect_eq(launched.keeper, 0);
+    cr_expect_eq(launched.keeper_life, -1);
+    cr_expect_eq(policy_pid_within(launched.process), launched.process);
+    kill(launched.process, SIGKILL);
+    wait_for(launched.process);
+    close(life);
+}
+
+static size_t entries(const char *path) {
+    size_t count = 0;
+    DIR *directory = opendir(path);
+    cr_assert_not_null(directory, "%s", path);
+    while (readdir(directory))
+        count++;
+    closedir(directory);
+    return count;
+}
+
+static bool has_version_1(void) {
+    return access("/sys/fs/cgroup/memory/memory.limit_in_bytes", W_OK) == 0 &&
+           access("/sys/fs/cgroup/pids/cgroup.procs", W_OK) == 0;
+}
+
+/* Where the group of this process's launches is in HIERARCHY, after its group there. */
+static void find_group(const char *hierarchy, char *path, size_t size) {
+    char line[512], own[400] = "";
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    cr_assert_not_null(file);
+    while (fgets(line, sizeof line, file)) {
+        char *name = strchr(line, ':'), *place = name ? strchr(name + 1, ':') : NULL;
+        if (!place)
+            continue;
+        *place++ = 0;
+        place[strcspn(place, "\n")] = 0;
+        if (strcmp(name + 1, strrchr(hierarchy, '/') + 1) == 0 && strcmp(place, "/") != 0)
+            snprintf(own, sizeof own, "%s", place);
+    }
+    fclose(file);
+    snprintf(path, size, "%s%s/eclave-%d", hierarchy, own, getpid());
+}
+
+static void expect_number(const char *directory, const char *name, long wanted) {
+    char path[700], text[64] = "";
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "re");
+    cr_assert_not_null(file, "%s", path);
+    bool found = false;
+    while (!found && fgets(text, sizeof text, file))
+        found = strtol(text, NULL, 10) == wanted;
+    fclose(file);
+    cr_expect(found, "%s has no %ld", path, wanted);
+}
+
+Test(launch, leaves_nothing_behind) {
+    const struct policy policy = policy_of(NAMESPACES | (has_version_1() ? CGROUP : 0));
+    size_t before = entries("/proc/self/fd");
+    for (int i = 0; i < LAUNCHES; i++) {
+        int life;
+        struct policy_launched launched = launch(&policy, &life);
+        end_launch(&launched, life);
+    }
+    policy_launch_clean();
+    cr_expect_eq(entries("/proc/self/fd"), before);
+    cr_expect_eq(waitpid(-1, NULL, 0), -1, "a child is left");
+    for (size_t i = 0; has_version_1() && i < 2; i++) {
+        char group[600];
+        find_group(hierarchies[i], group, sizeof group);
+        cr_expect_neq(access(group, F_OK), 0, "%s is left", group);
+    }
+}
+
+Test(launch, limits_all_processes_together_by_the_control_group) {
+    if (!has_version_1())
+        cr_skip_test("there are no control groups of version 1 to write to");
+    char groups[2][600];
+    const struct policy policy = policy_of(CGROUP);
+    int life;
+    struct policy_launched launched = launch(&policy, &life);
+    for (size_t i = 0; i < 2; i++) {
+        find_group(hierarchies[i], groups[i], sizeof groups[i]);
+        expect_number(groups[i], "cgroup.procs", launched.process);
+    }
+    expect_number(groups[0], "memory.limit_in_bytes", MEMORY);
+    expect_number(groups[1], "pids.max", PROCESSES);
+    policy_launch_clean(); /* which must not harm who is in there */
+    expect_number(groups[1], "cgroup.procs", launched.process);
+    kill(launched.process, SIGKILL);
+    wait_for(launched.process);
+    close(life);
+    policy_launch_clean();
+    for (size_t i = 0; i < 2; i++)
+        cr_expect_neq(access(groups[i], F_OK), 0, "%s is left", groups[i]);
+}
+
+/* In a child: launches one that stays, and waits to be killed. */
+static _Noreturn void launch_and_wait(const struct policy *policy, int told) {
+    struct policy_launched launched;
+    struct policy_report report = {0};
+    dup2(told, STDOUT_FILENO);
+    if (!policy_launch(policy, stay, NULL, &launched, &report, NULL))
+        _exit(1);
+    close(told);
+    close(STDOUT_FILENO);
+    for (;;)
+        pause();
+}
+
+/* True when nothing of a launch outlives the SIGKILL of who launched it. */
+static bool nothing_survives(const struct policy *policy) {
+    int ends[2];
+    char byte;
+    if (pipe2(ends, O_CLOEXEC))
+        return false;
+    pid_t launcher = fork();
+    if (launcher == 0)
+        launch_and_wait(policy, ends[1]);
+    close(ends[1]);
+    bool begun = read(ends[0], &byte, 1) == 1 && read(ends[0], &byte, 1) == 1;
+    kill(launcher, SIGKILL);
+    waitpid(launcher, NULL, 0);
+    struct pollfd end = {.fd = ends[0], .events = POLLIN};
+    bool over = poll(&end, 1, WATCHDOG_MS) == 1 && read(ends[0], &byte, 1) == 0;
+    close(ends[0]);
+    return begun && over;
+}
+
+/* Runs CHECK in a pid namespace of its own; true when it was true, or is not to be had here. */
+static bool in_own_namespace(bool (*check)(const struct policy *), const struct policy *policy) {
+    pid_t child = fork();
+    if (child == 0) {
+        confined_in_own_pid_namespace(WATCHDOG_S);
+        _exit(check(policy) ? 0 : 1);
+    }
+    int status = wait_for(child);
+    return WIFEXITED(status) &&
+           (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == CONFINED_SKIPPED);
+}
+
+Test(launch, leaves_no_survivor_of_a_killed_launcher) {
+    const struct policy policy = policy_of(NAMESPACES);
+    cr_expect(in_own_namespace(nothing_survives, &policy));
+}
+
+Test(launch, sweeps_the_group_of_a_killed_launcher) {
+    if (!has_version_1())
+        cr_skip_test("there are no control groups of version 1 to write to");
+    const struct policy policy = policy_of(CGROUP);
+    pid_t dead = fork();
+    if (dead == 0) {
+        char groups[2][600];
+        for (size_t i = 0; i < 2; i++) {
+            find_group(hierarchies[i], groups[i], sizeof groups[i]);
+            if (mkdir(groups[i], 0755))
+                _exit(1);
+        }
+        _exit(0);
+    }
+    cr_assert_eq(wait_for(dead), 0);
+    int life;
+    struct policy_launched launched = launch(&policy, &life);
+    kill(launched.process, SIGKILL);
+    wait_for(launched.process);
+    close(life);
+    policy_launch_clean();
+    for (size_t i = 0; i < 2; i++) {
+        char group[600], *last;
+        find_group(hierarchies[i], group, sizeof group);
+        last = strrchr(group, '-');
+        snprintf(last, sizeof group - (size_t)(last - group), "-%d", dead);
+        cr_expect_neq(access(group, F_OK), 0, "%s is left", group);
+    }
+}

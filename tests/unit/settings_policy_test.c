@@ -1,0 +1,177 @@
+/* supervisor/settings: profiles, and policy files that are not what they should be. */
+#include "tests/unit/read_settings.h"
+#include <stdio.h>
+#include <sys/stat.h>
+
+Test(settings_policy, strict_is_the_default) {
+    struct settings strict, settings;
+    READ_FINE(&strict, (char *)"--policy", (char *)"strict");
+    settings_default(&settings);
+    cr_expect_eq(memcmp(&strict, &settings, sizeof settings), 0);
+}
+
+Test(settings_policy, ci_has_tight_limits) {
+    struct settings settings;
+    READ_FINE(&settings, (char *)"--policy=ci");
+    cr_expect_eq(settings.call_timeout_s, 10);
+    cr_expect_eq(settings.call_timeout_max_s, 60);
+    cr_expect_eq(settings.session_memory_mb, 256);
+    cr_expect_eq(settings.session_history, 0);
+    cr_expect_eq(settings.output_max_bytes, 1048576);
+    cr_expect_eq(settings.stderr_max_bytes, 1048576);
+    cr_expect_eq(settings.allow_read.count, 0);
+}
+
+/* Is a path of LIST below DIRECTORY called NAME? */
+static bool lists(const struct path_list *list, const char *directory, const char *name) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->paths[i], path) == 0)
+            return true;
+    return false;
+}
+
+Test(settings_policy, library_reads_what_there_is_at_home) {
+    struct settings settings;
+    char home[] = "/tmp/eclave-home-XXXXXX", path[64];
+    cr_assert_not_null(mkdtemp(home));
+    setenv("HOME", home, 1);
+    READ_FINE(&settings, (char *)"--policy", (char *)"library");
+    cr_expect_not(lists(&settings.allow_read, home, "common-lisp"));
+    settings_free(&settings);
+    snprintf(path, sizeof path, "%s/common-lisp", home);
+    cr_assert_eq(mkdir(path, 0700), 0);
+    READ_FINE(&settings, (char *)"--policy", (char *)"library");
+    cr_expect(lists(&settings.allow_read, home, "common-lisp"));
+    settings_free(&settings);
+    cr_expect_eq(rmdir(path), 0);
+    cr_expect_eq(rmdir(home), 0);
+    setenv("HOME", "relative", 1);
+    READ_FINE(&settings, (char *)"--policy", (char *)"library");
+    settings_free(&settings);
+    unsetenv("HOME");
+    READ_FINE(&settings, (char *)"--policy", (char *)"library");
+    settings_free(&settings);
+}
+
+Test(settings_policy, the_file_beats_its_profile_and_the_flag_beats_both) {
+    static const char text[] = "{\"session.memory_mb\":300,\"profile\":\"ci\"}";
+    struct settings settings;
+    struct error error = {0};
+    cr_assert(read_policy_text(&settings, &error, text, sizeof text - 1), "%s", error.text);
+    cr_expect_eq(settings.session_memory_mb, 300); /* whichever stands first */
+    cr_expect_eq(settings.call_timeout_s, 10);
+    setenv("ECLAVE_SESSION_HISTORY", "3", 1);
+    READ_FINE(&settings, (char *)"--policy", (char *)"ci", (char *)"--session-memory-mb=400");
+    cr_expect_eq(settings.session_memory_mb, 400);
+    cr_expect_eq(settings.session_history, 3);
+}
+
+Test(settings_policy, the_last_policy_is_the_one_and_beats_the_variable) {
+    struct settings settings;
+    setenv("ECLAVE_POLICY", "/no/such/file", 1);
+    READ_FINE(&settings, (char *)"--policy", (char *)"library", (char *)"--policy=ci");
+    cr_expect_eq(settings.call_timeout_s, 10);
+    setenv("ECLAVE_POLICY", "ci", 1);
+    READ_FINE(&settings, (char *)"--default-session", (char *)"x");
+    cr_expect_eq(settings.call_timeout_s, 10);
+}
+
+Test(settings_policy, a_file_called_as_a_profile_is_reached_by_its_path) {
+    char directory[] = "/tmp/eclave-profile-XXXXXX";
+    struct settings settings;
+    cr_assert_not_null(mkdtemp(directory));
+    cr_assert_eq(chdir(directory), 0);
+    write_file("ci", "{\"session.max\":2}", 17);
+    READ_FINE(&settings, (char *)"--policy", (char *)"./ci");
+    cr_expect_eq(settings.session_max, 2);
+    cr_expect_eq(settings.call_timeout_s, 30);
+    READ_FINE(&settings, (char *)"--policy", (char *)"ci");
+    cr_expect_eq(settings.session_max, 16);
+    cr_expect_eq(unlink("ci"), 0);
+    cr_expect_eq(rmdir(directory), 0);
+}
+
+Test(settings_policy, a_wrong_profile_is_refused_with_the_nearest) {
+    expect_refused("--policy", "librry", "did you mean \"library\"?");
+    expect_refused("--policy", "/no/strict", "No such file");
+    expect_refused("--policy", "", "policy file");
+    expect_refused("--policy", "/tmp", "Is a directory");
+    expect_file_refused("{\"profile\":\"strit\"}", "one of strict|library|ci, not \"strit\"");
+    expect_file_refused("{\"profile\":\"strit\"}", "did you mean \"strict\"?");
+    expect_file_refused("{\"profile\":\"./ci\"}", "\"profile\" must be one of");
+    expect_file_refused("{\"profile\":\"\"}", "\"profile\" must be one of");
+    expect_file_refused("{\"profile\":[\"ci\"]}", "not an array");
+    expect_file_refused("{\"profile\":null}", "not null");
+    expect_file_refused("{\"profile\":\"ci\\u0000x\"}", "U+0000");
+}
+
+Test(settings_policy, what_is_not_one_object_is_refused_with_its_line) {
+    expect_file_refused("", "is not JSON (line 1)");
+    expect_file_refused("\n\n{\"a\":}", "is not JSON (line 3)");
+    expect_file_refused("[]", "is not a JSON object");
+    expect_file_refused("null", "is not a JSON object");
+    expect_file_refused("{\"session.max\":", "is not JSON");
+    expect_file_refused("{\"session.max\":2} x", "is not JSON");
+    expect_file_refused("{\"session.max\":2}{}", "is not JSON");
+    expect_file_refused("{\"session.max\":2,}", "is not JSON");
+    expect_file_refused("{'session.max':2}", "is not JSON");
+    expect_file_refused("{\"session.max\":NaN}", "is not JSON");
+    expect_file_refused("{\"a\\u0000b\":2}", "U+0000");
+    expect_bytes_refused("{}\0{}", 5, "is not JSON");
+    expect_file_refused("\xef\xbb\xbf{}", "is not JSON");
+    expect_file_refused("{\"\xc0\xaf\":1}", "is not UTF-8");
+    expect_file_refused("{\"allow-read\":[[[[[[[[1]]]]]]]]}", "is nested too deep");
+}
+
+Test(settings_policy, too_large_and_too_many_are_refused) {
+    enum { SIZE = (1 << 20) + 1, VALUES = 1024 };
+    char *text = malloc(SIZE);
+    cr_assert_not_null(text);
+    memset(text, ' ', SIZE);
+    memcpy(text, "{}", 2);
+    expect_bytes_refused(text, SIZE, "File too large");
+    char *at = text;
+    at += sprintf(at, "{\"allow-read\":[0");
+    for (size_t i = 0; i < VALUES; i++)
+        at += sprintf(at, ",0");
+    at += sprintf(at, "]}");
+    expect_bytes_refused(text, (size_t)(at - text), "holds too many values");
+    free(text);
+}
+
+Test(settings_policy, a_member_stands_once) {
+    expect_file_refused("{\"session.max\":2,\"session.max\":2}", "\"session.max\" stands twice");
+    expect_file_refused("{\"batches\":true,\"batche\\u0073\":false}", "stands twice");
+    expect_file_refused("{\"profile\":\"ci\",\"profile\":\"ci\"}", "\"profile\" stands twice");
+    expect_file_refused("{\"allow-read\":[\"/}]\"],\"x\":{},\"allow-read\":[]}", "stands twice");
+}
+
+Test(settings_policy, unknown_members_are_refused_with_the_nearest) {
+    expect_file_refused("{\"call.timout_s\":3}",
+                        "unknown member \"call.timout_s\"; did you mean \"call.timeout_s\"?");
+    expect_file_refused("{\"profil\":\"ci\"}", "did you mean \"profile\"?");
+    expect_file_refused("{\"call-timeout-s\":3}", "did you mean \"call.timeout_s\"?");
+    struct settings settings;
+    struct error error = {0};
+    static const char far[] = "{\"network\":true}", secret[] = "{\"inject-falt\":\"none\"}";
+    cr_expect_not(read_policy_text(&settings, &error, far, sizeof far - 1));
+    cr_expect_null(strstr(error.text, "mean"), "%s", error.text);
+    cr_expect_not(read_policy_text(&settings, &error, secret, sizeof secret - 1));
+    cr_expect_null(strstr(error.text, "mean"), "%s", error.text);
+    expect_file_refused("{\"\\n\\u001b[2J\":1}", "unknown member \"??[2J\"");
+}
+
+Test(settings_policy, a_value_of_another_type_is_refused) {
+    expect_file_refused("{\"session.max\":\"3\"}", "from 1 to 1024, not a string");
+    expect_file_refused("{\"session.max\":true}", "\"session.max\" must be a whole number");
+    expect_file_refused("{\"session.max\":3.0}", "not \"3.0\"");
+    expect_file_refused("{\"session.max\":1e2}", "\"session.max\" must be");
+    expect_file_refused("{\"session.max\":18446744073709551617}", "\"session.max\" must be");
+    expect_file_refused("{\"batches\":1}", "\"batches\" must be true or false, not a number");
+    expect_file_refused("{\"batches\":\"true\"}", "must be true or false, not a string");
+    expect_file_refused("{\"log-level\":1}", "must be one of debug|");
+    expect_file_refused("{\"default-session\":[\"a\"]}", "letters, digits");
+    expect_file_refused("{\"default-session\":\"a\\u0000b\"}", "not a string with U+0000");
+}
