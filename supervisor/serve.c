@@ -8,11 +8,11 @@
 #include "supervisor/rpc.h"
 #include "supervisor/server.h"
 #include "supervisor/signals.h"
+#include "supervisor/undumpable.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 enum {
@@ -274,9 +274,7 @@ int server_run(const struct settings *settings) {
         server_close(&server);
         return STATUS_USAGE;
     }
-#ifndef __SANITIZE_ADDRESS__ /* its leak check traces the process at exit */
-    prctl(PR_SET_DUMPABLE, 0);
-#endif
+    become_undumpable();
     if (!loop_run(&server.loop, &error)) {
         fprintf(stderr, "eclave: %s\n", error.text);
         server.exit_status = 70;

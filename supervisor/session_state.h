@@ -13,6 +13,7 @@ struct call {
     size_t size;           /* of the payload, as counted by the queue */
     int64_t timeout_ms, steps, at;
     int64_t started_ns; /* 0 until a worker has it */
+    int64_t decided_ns;
     call_done done;
     void *context;
     bool decided;
@@ -20,6 +21,8 @@ struct call {
     char cause[200];
     const char *limit_stream;
     size_t limit_bytes;
+    struct buffer kept_result; /* of a one-shot call, until its process is reaped */
+    struct usage usage;        /* then */
 };
 
 /* A parked process and the number of the state that it holds. */
@@ -64,6 +67,9 @@ void call_decide_by_status(struct call *call, bool inside_frame, int status);
  * the worker gave none; OUTLET is NULL for a call that never ran. */
 void call_conclude(struct call *call, struct result_message *result, const struct outlet *outlet,
                    int status, bool state_lost);
+
+/* Frees a call that is told nothing any more. */
+void call_free(struct call *call);
 
 /* history.c */
 /* Does the present state still need a checkpoint before the next call? */

@@ -33,5 +33,6 @@ void section_memory(struct bench *bench);
 void section_sessions(struct bench *bench);
 void section_filter(struct bench *bench);
 void section_layers(struct bench *bench);
+void section_batch(struct bench *bench);
 
 #endif

@@ -19,7 +19,7 @@ static const struct section {
 } sections[] = {
     {"memory", section_memory},     {"start", section_start},   {"round-trip", section_round_trip},
     {"recovery", section_recovery}, {"bulk", section_bulk},     {"sessions", section_sessions},
-    {"filter", section_filter},     {"layers", section_layers},
+    {"filter", section_filter},     {"layers", section_layers}, {"batch", section_batch},
 };
 
 enum { ROUNDS = 5, SECTION_COUNT = sizeof sections / sizeof *sections };
