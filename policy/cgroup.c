@@ -173,10 +173,12 @@ static bool is_alone(const char *parent) {
     if (!join_path(path, parent, "cgroup.procs", NULL))
         return false;
     FILE *file = fopen(path, "re");
-    long pid;
+    char line[32];
     bool alone = file != NULL;
-    while (file && fscanf(file, "%ld", &pid) == 1)
+    while (file && fgets(line, sizeof line, file)) {
+        long pid = strtol(line, NULL, 10);
         alone = alone && (pid == getpid() || pid == getppid());
+    }
     if (file)
         fclose(file);
     return alone;

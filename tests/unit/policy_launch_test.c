@@ -257,6 +257,11 @@ static _Noreturn void launch_and_wait(const struct policy *policy, int told) {
         pause();
 }
 
+static bool read_byte(int fd) {
+    char byte;
+    return read(fd, &byte, 1) == 1;
+}
+
 /* True when nothing of a launch outlives the SIGKILL of who launched it. */
 static bool nothing_survives(const struct policy *policy) {
     int ends[2];
@@ -267,7 +272,8 @@ static bool nothing_survives(const struct policy *policy) {
     if (launcher == 0)
         launch_and_wait(policy, ends[1]);
     close(ends[1]);
-    bool begun = read(ends[0], &byte, 1) == 1 && read(ends[0], &byte, 1) == 1;
+    bool begun = read_byte(ends[0]); /* of each of its two processes one */
+    begun = read_byte(ends[0]) && begun;
     kill(launcher, SIGKILL);
     waitpid(launcher, NULL, 0);
     struct pollfd end = {.fd = ends[0], .events = POLLIN};
