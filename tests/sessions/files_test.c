@@ -300,3 +300,33 @@ Test(preload, that_fails_is_told_and_starts_no_worker) {
         unlink(path);
     }
 }
+
+/* Runs the server with OPTIONS (ends with NULL) for the lines of INPUT. */
+static struct command_result converse(const char *const *options, const char *input) {
+    const char *arguments[ARGUMENTS_MAX] = {ECLAVE_BINARY};
+    for (size_t count = 1; *options; options++)
+        arguments[count++] = *options;
+    return command_run(&(struct command){.arguments = arguments, .input = input});
+}
+
+Test(grants, are_told_to_the_client) {
+    struct tree tree = make_tree();
+    const char *options[] = {"--allow-read", tree.granted, "--scratch", "3", NULL};
+    struct command_result result = converse(options, INITIALIZE("1", "\"2025-11-25\""));
+    char wanted[120];
+    snprintf(wanted, sizeof wanted, "files may be read in %s.", tree.granted);
+    expect_contains(result.output, wanted);
+    expect_contains(result.output, "3 MiB for files in /scratch");
+    command_result_free(&result);
+    remove_tree(&tree);
+}
+
+Test(scratch, is_not_shared_with_a_copy) {
+    const char *options[] = {"--scratch", "1", NULL};
+    struct command_result result = converse(
+        options,
+        INITIALIZE("1", "\"2025-11-25\"") "\n" EVALUATE("2", "1") "\n" REQUEST_WITH(
+            "3", "tools/call", "{\"name\":\"open-session\",\"arguments\":{\"from\":\"main\"}}"));
+    expect_contains(result.output, "[ERROR] UNSUPPORTED-OPERATION");
+    command_result_free(&result);
+}
