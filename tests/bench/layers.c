@@ -50,13 +50,13 @@ struct layers {
 
 static void end_cost_round(struct cost *cost, double baseline) {
     bool first = cost->samples.round_begin == 0;
-    double beyond = samples_end_round(&cost->samples) - baseline;
-    if (isnan(beyond))
+    double more = samples_end_round(&cost->samples) - baseline;
+    if (isnan(more))
         return;
-    if (first || beyond < cost->low)
-        cost->low = beyond;
-    if (first || beyond > cost->high)
-        cost->high = beyond;
+    if (first || more < cost->low)
+        cost->low = more;
+    if (first || more > cost->high)
+        cost->high = more;
 }
 
 static double beyond(const struct cost *cost, const struct cost *baseline) {
@@ -150,7 +150,7 @@ static void fork_once(struct layers *all, size_t number) {
 /* In another order each time: what one fork leaves behind, the kernel clears up during the next. */
 static void shuffle(size_t order[TURNS]) {
     for (size_t i = TURNS; i > 1; i--) {
-        size_t other = (size_t)rand() % i, kept = order[other];
+        size_t other = (size_t)random() % i, kept = order[other];
         order[other] = order[i - 1];
         order[i - 1] = kept;
     }
@@ -222,7 +222,7 @@ static void report_worker(struct bench *bench, const struct layers *all, size_t 
 
 static void report_workers(struct bench *bench, const struct layers *all) {
     static const char *const names[CONFINED_COUNT] = {
-#define FORK(id, layers, list, scratch, text) [CONFINED_##id] = text,
+#define FORK(id, layers, list, scratch, text) [CONFINED_##id] = (text),
 #include "tests/bench/confined.def"
 #undef FORK
     };
@@ -270,7 +270,7 @@ static void tear_down(struct layers *all) {
         samples_free(&all->forks[i].samples);
     struct samples *const others[] = {&all->boot, &all->bare, &all->enclose,  &all->new_code,
                                       &all->tree, &all->list, &all->own_clock};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         samples_free(others[i]);
     munmap(all->inside, sizeof *all->inside);
 }

@@ -4,6 +4,8 @@
 #include <seccomp.h>
 #include <stdint.h>
 
+/* The names are the linker's. */
+// NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl*,readability-identifier-naming)
 int __real_seccomp_attr_set(scmp_filter_ctx context, enum scmp_filter_attr attribute,
                             uint32_t value);
 int __wrap_seccomp_attr_set(scmp_filter_ctx context, enum scmp_filter_attr attribute,
@@ -21,3 +23,4 @@ int __wrap_seccomp_attr_set(scmp_filter_ctx context, enum scmp_filter_attr attri
         value = 1;
     return __real_seccomp_attr_set(context, attribute, value);
 }
+// NOLINTEND(bugprone-reserved-identifier,cert-dcl*,readability-identifier-naming)

@@ -77,7 +77,7 @@ static struct policy_launched launch(const struct policy *policy, int *life) {
     close(ends[0]);
     for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++)
         cr_expect_eq(report.layers[layer].state,
-                     policy->layers & POLICY_LAYER_BIT(layer) ? POLICY_ACTIVE : POLICY_OFF, "%s",
+                     (policy->layers & POLICY_LAYER_BIT(layer)) ? POLICY_ACTIVE : POLICY_OFF, "%s",
                      policy_layer_name(layer));
     return launched;
 }

@@ -32,8 +32,8 @@ static void expect_missing(enum policy_layer layer, const char *word) {
     for (unsigned other = 0; other < POLICY_LAYER_COUNT; other++)
         if (other != layer)
             cr_expect_eq(report.layers[other].state,
-                         policy.layers & POLICY_LAYER_BIT(other) ? POLICY_ACTIVE : POLICY_OFF, "%s",
-                         policy_layer_name(other));
+                         (policy.layers & POLICY_LAYER_BIT(other)) ? POLICY_ACTIVE : POLICY_OFF,
+                         "%s", policy_layer_name(other));
     policy.required = POLICY_LAYER_BIT(layer);
     cr_expect_not(policy_probe(&policy, &report, &error));
     cr_expect(strstr(error.text, policy_layer_name(layer)), "%s", error.text);
