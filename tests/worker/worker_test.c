@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TIMEOUT_MS = 20000, ENDLESS_MS = 200 };
+enum { TIMEOUT_MS = 60000, ENDLESS_MS = 200 };
 
 static struct zygote_end start_zygote(void) {
     struct zygote_end zygote;
