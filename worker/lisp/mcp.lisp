@@ -385,8 +385,8 @@ a string, octets, a RESOURCE, or a list of them."
 
 ;;; Words to the client while the call runs.
 
-(defconstant +event-max+ (* 16 1024)) ; characters, of at most four bytes
-(defconstant +ask-max+ (* 256 1024))
+(defconstant +event-max+ (* 64 1024)) ; bytes
+(defconstant +ask-max+ (* 1024 1024))
 
 (defun send (function object limit)
   (or (funcall function (write-json object :limit limit))
