@@ -157,10 +157,8 @@ static void on_done(void *context, const struct evaluation *evaluation) {
 static struct run *prepare(void) {
     cr_assert_lt(bench.count, RUNS_MAX);
     struct run *run = &bench.runs[bench.count++];
-    struct buffer *const buffers[] = {&run->json, &run->structured, &run->said, &run->output,
-                                      &run->condition};
-    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
-        *buffers[i] = buffer_make(64 << 20);
+    const struct buffer empty = buffer_make(64 << 20);
+    run->json = run->structured = run->said = run->output = run->condition = empty;
     return run;
 }
 

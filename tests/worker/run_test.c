@@ -609,7 +609,7 @@ static void shrink(struct worker_end *worker, char *text) {
             memmove(less + start, less + start + length, strlen(less + start + length) + 1);
             struct json_object *json = parse(span_of(less));
             if (json && !comes_back(worker, less)) {
-                strcpy(text, less);
+                memcpy(text, less, strlen(less) + 1);
                 length = strlen(text + start) + 1;
             }
             json_object_put(json);

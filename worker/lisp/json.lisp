@@ -387,8 +387,21 @@
         do (put (escape (char string end)) out))
   (put "\"" out))
 
+(defun make-escape (code)
+  (let ((short (position (code-char code) '(#\Backspace #\Page #\Newline #\Return #\Tab))))
+    (coerce (if short
+                (format nil "\\~a" (char "bfnrt" short))
+                (format nil "\\u~(~4,'0x~)" code))
+            'base-string)))
+
+(defparameter *escapes* (coerce (loop for code below 32 collect (make-escape code)) 'simple-vector)
+  "Of the control characters.")
+
 (defun escape (char)
-  (let ((short (position char '(#\" #\\ #\Backspace #\Page #\Newline #\Return #\Tab))))
-    (cond (short (format nil "\\~a" (char "\"\\bfnrt" short)))
-          ((< (char-code char) 32) (format nil "\\u~(~4,'0x~)" (char-code char)))
-          (t (string (code-char #xFFFD))))))
+  (case char
+    (#\" "\\\"")
+    (#\\ "\\\\")
+    (t (let ((code (char-code char)))
+         (if (< code 32)
+             (svref *escapes* code)
+             (string (code-char #xFFFD)))))))
