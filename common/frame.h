@@ -21,14 +21,16 @@ enum frame_type {
     FRAME_FAILED, /* payload: one sentence; the sender ends itself, or the spawn came to nothing */
     /* supervisor -> worker */
     FRAME_EVALUATE, /* payload: evaluate_message */
-    FRAME_RUN,      /* payload: run_message */
-    FRAME_ANSWER,   /* payload: JSON; only to a worker that has sent FRAME_ASK and waits for it */
     FRAME_FORK,     /* descriptors: the channel of the fork, and, for another session, its stdout
                        and stderr. The child sends FRAME_READY on that channel and waits there; the
                        parent goes on waiting, or sends FRAME_FAILED when there is no child */
     /* worker -> supervisor */
     FRAME_READY,  /* confined; credentials prove the pid; descriptor: the seccomp listener */
     FRAME_RESULT, /* payload: result_message */
+    /* supervisor -> worker */
+    FRAME_RUN,    /* payload: run_message; answered as FRAME_EVALUATE is */
+    FRAME_ANSWER, /* payload: JSON; only to a worker that has sent FRAME_ASK and waits for it */
+    /* worker -> supervisor */
     FRAME_EVENT, /* payload: JSON of at most FRAME_EVENT_MAX bytes; only while a FRAME_RUN is worked
                     on, any number of times */
     FRAME_ASK,   /* payload: JSON of at most FRAME_ASK_MAX bytes; likewise; the worker then waits

@@ -234,7 +234,7 @@ static const struct row rows[] = {
     {TOOL("(mcp:ask :roots)"), .endless = true},
     {TOOL("(mcp:log :loud 1)"), .type = "TYPE-ERROR"},
     {TOOL("(mcp:progress \"1\")"), .type = "TYPE-ERROR"},
-    {TOOL("(mcp:log :info (make-string 20000 :initial-element #\\a))"), .type = "MCP:JSON-ERROR"},
+    {TOOL("(mcp:log :info (make-string 70000 :initial-element #\\a))"), .type = "MCP:JSON-ERROR"},
     {TOOL("(mcp:ask-all (list (mcp:question :roots) (mcp:question :roots)))"),
      .type = "SIMPLE-ERROR", .message = "key \"roots\""},
     {"(mcp:progress 1)" TOOL("\"ok\""), .text = "ok",
@@ -609,7 +609,7 @@ static void shrink(struct worker_end *worker, char *text) {
             memmove(less + start, less + start + length, strlen(less + start + length) + 1);
             struct json_object *json = parse(span_of(less));
             if (json && !comes_back(worker, less)) {
-                strcpy(text, less);
+                memcpy(text, less, strlen(less) + 1);
                 length = strlen(text + start) + 1;
             }
             json_object_put(json);

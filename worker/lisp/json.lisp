@@ -268,25 +268,39 @@
 
 ;;; Writing.
 
-(defconstant +result-max+ (* 16 1024 1024)) ; characters
+(defconstant +result-max+ (* 16 1024 1024)) ; bytes
+(defconstant +values-max+ 250000)
 
 (defvar *room* 0)
-(declaim (type fixnum *room*))
+(defvar *values-left* 0)
+(declaim (type fixnum *room* *values-left*))
+
+(defun byte-count (string start end)
+  "How many bytes that part of STRING has as UTF-8."
+  (if (typep string 'base-string)
+      (- end start)
+      (loop for at from start below end
+            for code of-type fixnum = (char-code (char string at))
+            sum (cond ((< code #x80) 1) ((< code #x800) 2) ((< code #x10000) 3) (t 4))
+              of-type fixnum)))
 
 (defun put (string out &optional (start 0) (end (length string)))
-  (when (minusp (decf *room* (- end start)))
+  (when (minusp (decf *room* (byte-count string start end)))
     (refuse "The JSON text is too long."))
   (write-string string out :start start :end end))
 
 (defun write-json (value &key (limit +result-max+))
-  "VALUE as JSON text of at most LIMIT characters."
-  (let ((*room* (min limit +result-max+)))
+  "VALUE as JSON text of at most LIMIT bytes."
+  (let ((*room* (min limit +result-max+))
+        (*values-left* +values-max+))
     (with-output-to-string (out)
       (put-value value out +depth-max+))))
 
 (defun put-value (value out depth)
   (when (zerop depth)
     (refuse "The value nests too deeply for JSON, or is circular."))
+  (when (minusp (decf *values-left*))
+    (refuse "The JSON text has more than ~d values." +values-max+))
   (typecase value
     (string (put-string value out))
     (symbol (put-symbol value out))
@@ -373,8 +387,21 @@
         do (put (escape (char string end)) out))
   (put "\"" out))
 
+(defun make-escape (code)
+  (let ((short (position (code-char code) '(#\Backspace #\Page #\Newline #\Return #\Tab))))
+    (coerce (if short
+                (format nil "\\~a" (char "bfnrt" short))
+                (format nil "\\u~(~4,'0x~)" code))
+            'base-string)))
+
+(defparameter *escapes* (coerce (loop for code below 32 collect (make-escape code)) 'simple-vector)
+  "Of the control characters.")
+
 (defun escape (char)
-  (let ((short (position char '(#\" #\\ #\Backspace #\Page #\Newline #\Return #\Tab))))
-    (cond (short (format nil "\\~a" (char "\"\\bfnrt" short)))
-          ((< (char-code char) 32) (format nil "\\u~(~4,'0x~)" (char-code char)))
-          (t (string (code-char #xFFFD))))))
+  (case char
+    (#\" "\\\"")
+    (#\\ "\\\\")
+    (t (let ((code (char-code char)))
+         (if (< code 32)
+             (svref *escapes* code)
+             (string (code-char #xFFFD)))))))

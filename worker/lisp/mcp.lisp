@@ -1,6 +1,20 @@
 ;;;; What a tool is written with: definitions, contents, and words to the client while a call runs.
-;;;; A definition is named by a string, or by a symbol, which stands for its name in lower case.
-;;;; Nothing here guards anything: whatever it sends, the supervisor checks.
+;;;;
+;;;;   (mcp:deftool count-words (text &key (minimum 1))
+;;;;     "Counts the words of a text."
+;;;;     (let ((words 0))
+;;;;       (dolist (word (split text))
+;;;;         (mcp:progress (incf words)))
+;;;;       (when (< words minimum)
+;;;;         (mcp:fail "There are only ~d words." words))
+;;;;       (list (mcp:text "~d words" words)
+;;;;             (mcp:structured (mcp:object "words" words)))))
+;;;;
+;;;; A definition is named by a string, or by a symbol, which stands for its name in lower case; a
+;;;; tool may be a plain function of that name as well. An argument belongs to the parameter of the
+;;;; same name, whatever the case, hyphens and underscores of both; null counts as none. How values
+;;;; become JSON and the reverse stands in json.lisp. Nothing here guards anything: whatever it
+;;;; sends, the supervisor checks.
 
 (in-package "MCP")
 
@@ -385,8 +399,8 @@ a string, octets, a RESOURCE, or a list of them."
 
 ;;; Words to the client while the call runs.
 
-(defconstant +event-max+ (* 16 1024)) ; characters, of at most four bytes
-(defconstant +ask-max+ (* 256 1024))
+(defconstant +event-max+ (* 64 1024)) ; bytes
+(defconstant +ask-max+ (* 1024 1024))
 
 (defun send (function object limit)
   (or (funcall function (write-json object :limit limit))
