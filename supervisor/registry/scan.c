@@ -323,8 +323,10 @@ static struct registry_entry *find_unchanged(const struct scan *scan, const stru
 }
 
 static bool step_finish(struct scan *scan, struct error *error) {
-    scan->step = NULL;
-    return snapshot_finish(scan->made, scan->maker.key) ||
+    unsigned stage = scan->stage++;
+    if (scan->stage == SNAPSHOT_STAGES)
+        scan->step = NULL;
+    return snapshot_finish(scan->made, stage, scan->maker.key) ||
            error_set(error, ENOMEM, "the project cannot be held");
 }
 

@@ -275,19 +275,37 @@ static bool index_files(struct snapshot *snapshot) {
     return true;
 }
 
-bool snapshot_finish(struct snapshot *snapshot, const struct digest_key *key) {
+/* The list of one kind, completions first. */
+static bool finish_list(struct snapshot *snapshot, struct entry_list *list,
+                        const struct digest_key *key) {
+    if (list->count)
+        qsort(list->entries, list->count, sizeof(struct registry_entry *), by_key_then_file);
+    bool fine = weed(snapshot, list);
+    digest_list(list, key);
+    return fine;
+}
+
+bool snapshot_finish(struct snapshot *snapshot, unsigned stage, const struct digest_key *key) {
+    if (stage < REGISTRY_KINDS)
+        return finish_list(snapshot, &snapshot->lists[REGISTRY_KINDS - 1 - stage], key);
     struct digester all = digest_begin(key);
-    bool fine = true;
-    for (enum registry_kind kind = REGISTRY_KINDS; kind-- > 0;) { /* completions first */
-        struct entry_list *list = &snapshot->lists[kind];
-        if (list->count)
-            qsort(list->entries, list->count, sizeof(struct registry_entry *), by_key_then_file);
-        fine = weed(snapshot, list) && fine;
-        digest_list(list, key);
-        digest_add(&all, list->listing.words, sizeof list->listing.words);
-    }
+    for (enum registry_kind kind = 0; kind < REGISTRY_KINDS; kind++)
+        digest_add(&all, snapshot->lists[kind].listing.words, sizeof(struct digest));
+    digest_write(digest_end(&all), snapshot->hash);
     if (snapshot->refusal_count)
         qsort(snapshot->refusals, snapshot->refusal_count, sizeof(struct refusal), by_refused_file);
-    digest_write(digest_end(&all), snapshot->hash);
-    return fine && index_files(snapshot);
+    return index_files(snapshot);
+}
+
+bool snapshot_drop_some(struct snapshot *snapshot, size_t count) {
+    for (enum registry_kind kind = 0; kind < REGISTRY_KINDS && snapshot->references == 1; kind++) {
+        struct entry_list *list = &snapshot->lists[kind];
+        for (; list->count; list->count--, count--) {
+            if (count == 0)
+                return false;
+            entry_unref(list->entries[list->count - 1]);
+        }
+    }
+    snapshot_unref(snapshot);
+    return true;
 }
