@@ -62,8 +62,9 @@ const struct registry_entry *snapshot_find(const struct snapshot *snapshot, enum
                                            const char *key) {
     const struct entry_list *list = &snapshot->lists[kind];
     struct registry_entry *const *slot =
-        list->count ? bsearch(key, list->entries, list->count, sizeof *list->entries, compare_key)
-                    : NULL;
+        list->count
+            ? bsearch(key, list->entries, list->count, sizeof(struct registry_entry *), compare_key)
+            : NULL;
     return slot ? *slot : NULL;
 }
 

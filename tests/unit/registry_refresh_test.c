@@ -103,8 +103,8 @@ PROJECT_TEST(registry_refresh, an_edit_in_place_within_one_tick_is_found_by_look
     project->settings.registry_refresh_s = 3600;
     put("tools/a.lisp", "1");
     project_begin(project);
-    for (char digit = '2'; digit <= '9'; digit++) {
-        const char text[2] = {digit, 0};
+    for (int digit = '2'; digit <= '9'; digit++) {
+        const char text[2] = {(char)digit, 0};
         int fd = open("tools/a.lisp", O_WRONLY | O_CLOEXEC);
         struct stat before;
         cr_assert_eq(fstat(fd, &before), 0);
