@@ -10,7 +10,7 @@
 #include <sys/random.h>
 
 enum {
-    SLICE_NS = 1500000,      /* of one turn of the loop; a step begun in it may pass it a little */
+    SLICE_NS = 1000000,      /* of one turn of the loop; a step begun in it may pass it a little */
     SETTLE_MS = 100,         /* changes that come together make one look */
     REST_FACTOR = 4,         /* looking takes at most a fifth of the time */
     WATCHED_FACTOR = 12,     /* the interval is so much longer where changes are told of */
@@ -133,14 +133,13 @@ static void end_scan(struct registry *registry, enum scan_progress progress,
 /* Goes on with the look and then with what it left. Is it over? */
 static bool work(struct registry *registry) {
     struct error error = {0};
-    enum { DROPPED_AT_ONCE = 64 };
     if (registry->scan.step) {
         enum scan_progress progress = scan_step(&registry->scan, &error);
         if (progress != SCAN_MORE)
             end_scan(registry, progress, &error);
         return false;
     }
-    if (registry->retired && !snapshot_drop_some(registry->retired, DROPPED_AT_ONCE))
+    if (registry->retired && !snapshot_drop_some(registry->retired, 1))
         return false;
     registry->retired = NULL;
     return true;

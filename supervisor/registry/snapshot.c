@@ -27,7 +27,7 @@ struct snapshot *snapshot_ref(const struct snapshot *snapshot) {
 }
 
 static void free_list(struct entry_list *list) {
-    for (size_t i = 0; i < list->count; i++)
+    for (size_t i = 0; i < list->held; i++)
         entry_unref(list->entries[i]);
     free(list->entries);
 }
@@ -135,6 +135,7 @@ bool snapshot_add(struct snapshot *snapshot, struct registry_entry *entry) {
     }
     list->entries = table;
     list->entries[list->count++] = entry;
+    list->held = list->count;
     snapshot->bytes += entry->bytes;
     return true;
 }
@@ -172,14 +173,6 @@ bool snapshot_refuse(struct snapshot *snapshot, const char *file, const char *re
     }
     snapshot->refusals[snapshot->refusal_count++] = refusal;
     return true;
-}
-
-static bool refuse_entry(struct snapshot *snapshot, struct registry_entry *entry,
-                         const char *reason) {
-    snapshot->bytes -= entry->bytes;
-    bool noted = snapshot_refuse(snapshot, entry->file, reason);
-    entry_unref(entry);
-    return noted;
 }
 
 static int by_key_then_file(const void *left, const void *right) {
@@ -241,10 +234,13 @@ static bool weed(struct snapshot *snapshot, struct entry_list *list) {
         else if (missing)
             snprintf(reason, sizeof reason, "\"completions\" names %.*s, which there is not",
                      NAME_SHOWN, missing);
-        if (taken || missing)
-            noted = refuse_entry(snapshot, entry, reason) && noted;
-        else
-            list->entries[kept++] = entry;
+        if (taken || missing) {
+            snapshot->bytes -= entry->bytes;
+            noted = snapshot_refuse(snapshot, entry->file, reason) && noted;
+            continue;
+        }
+        list->entries[i] = list->entries[kept]; /* one that was refused, or itself */
+        list->entries[kept++] = entry;
     }
     list->count = kept;
     return noted;
@@ -301,10 +297,10 @@ bool snapshot_finish(struct snapshot *snapshot, unsigned stage, const struct dig
 bool snapshot_drop_some(struct snapshot *snapshot, size_t count) {
     for (enum registry_kind kind = 0; kind < REGISTRY_KINDS && snapshot->references == 1; kind++) {
         struct entry_list *list = &snapshot->lists[kind];
-        for (; list->count; list->count--, count--) {
+        for (; list->held; list->held--, count--) {
             if (count == 0)
                 return false;
-            entry_unref(list->entries[list->count - 1]);
+            entry_unref(list->entries[list->held - 1]);
         }
     }
     snapshot_unref(snapshot);

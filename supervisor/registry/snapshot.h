@@ -20,7 +20,9 @@ struct refusal {
 
 struct entry_list {
     struct registry_entry **entries; /* sorted by key, bytewise */
-    size_t count, capacity;
+    size_t count;
+    size_t held; /* with those behind COUNT, which were refused and are freed with the snapshot */
+    size_t capacity;
     struct digest listing, content;
 };
 
