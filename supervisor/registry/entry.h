@@ -50,7 +50,7 @@ struct registry_entry {
     bool is_given;   /* its metadata stands in register.json */
     char *file;      /* below the project, of the body or else of the metadata */
     struct file_stamp metadata_stamp; /* of the metadata's own file */
-    struct digest metadata_digest;    /* of the object that was given */
+    struct digest given_digest;       /* of the text of that */
     struct digest listing, content;   /* of what lists show; of all else */
     size_t bytes;                     /* what it counts for in registry.max_bytes */
     const struct registry_schemas *schemas;

@@ -11,7 +11,7 @@ static size_t line_of(struct span text, size_t offset) {
     return line;
 }
 
-bool json_file_check(struct span text, struct error *error) {
+bool json_file_check(struct span text, size_t values, struct error *error) {
     static const char *const faults[] = {
         [JSON_NOT_UTF8] = "is not UTF-8",
         [JSON_NOT_JSON] = "is not JSON",
@@ -19,8 +19,7 @@ bool json_file_check(struct span text, struct error *error) {
         [JSON_TOO_MANY] = "holds too many values",
         [JSON_ZERO_IN_NAME] = "has U+0000 in the name of a member",
     };
-    static const struct json_limits limits = {.depth = JSON_FILE_DEPTH_MAX,
-                                              .values = JSON_FILE_VALUES_MAX};
+    const struct json_limits limits = {.depth = JSON_FILE_DEPTH_MAX, .values = values};
     struct json_shape shape;
     if (text.length >= 3 && memcmp(text.bytes, "\xef\xbb\xbf", 3) == 0)
         return error_set(error, 0, "begins with a byte order mark, which JSON may not");
@@ -78,7 +77,7 @@ static bool refuse_repeated(struct span text, struct error *error) {
 }
 
 struct json_object *json_file_parse(struct span text, struct error *error) {
-    if (!json_file_check(text, error))
+    if (!json_file_check(text, JSON_FILE_VALUES_MAX, error))
         return NULL;
     struct json_tokener *tokener = json_tokener_new_ex(JSON_FILE_DEPTH_MAX + 1);
     if (!tokener) {

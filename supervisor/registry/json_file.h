@@ -9,13 +9,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { JSON_FILE_DEPTH_MAX = 64, JSON_FILE_VALUES_MAX = 262144 };
+/* A value costs the parser a microsecond at worst, so their number bounds how long it takes. */
+enum { JSON_FILE_DEPTH_MAX = 64, JSON_FILE_VALUES_MAX = 4096 };
 
-/* Is TEXT one JSON object within the limits? False with *error, which says what is wrong and in
- * which line of TEXT. Members that stand twice are not looked for. */
-bool json_file_check(struct span text, struct error *error);
+/* Is TEXT one JSON object of at most VALUES values? False with *error, which says what is wrong and
+ * in which line of TEXT. Members that stand twice are not looked for. */
+bool json_file_check(struct span text, size_t values, struct error *error);
 
-/* The object that TEXT, which json_file_check or this found fine, is; the caller puts it. NULL with
+/* The object that TEXT is, of at most JSON_FILE_VALUES_MAX values; the caller puts it. NULL with
  * *error, also when a member stands twice in one of the objects inside. */
 struct json_object *json_file_parse(struct span text, struct error *error);
 

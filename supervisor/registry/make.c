@@ -14,12 +14,17 @@ void job_free(struct job *job) {
     free(job->stem);
     free(job->body);
     free(job->sidecar);
-    json_object_put(job->given);
     *job = (struct job){0};
 }
 
 const char *job_file(const struct job *job) {
     return job->body ? job->body : job->sidecar ? job->sidecar : "register.json";
+}
+
+struct digest job_given_digest(const struct job *job, const struct digest_key *key) {
+    struct digester digester = digest_begin(key);
+    digest_add(&digester, job->given.bytes, job->given.length);
+    return digest_end(&digester);
 }
 
 static bool ends_with(const char *text, const char *ending) {
@@ -57,9 +62,13 @@ static void locate(const struct job *job, struct error *error) {
 static struct json_object *find_metadata(const struct job *job, const struct file_content *body,
                                          const struct file_content *sidecar, size_t *bytes,
                                          struct error *error) {
-    *bytes = job->given ? job->given_bytes : sidecar->size;
-    if (job->given)
-        return json_object_get(job->given);
+    *bytes = job->given.bytes ? job->given.length : sidecar->size;
+    if (job->given.bytes) {
+        struct json_object *parsed = json_file_parse(job->given, error);
+        if (parsed)
+            json_object_object_del(parsed, "file");
+        return parsed;
+    }
     if (sidecar->bytes) {
         struct json_object *parsed =
             json_file_parse((struct span){sidecar->bytes, sidecar->size}, error);
@@ -145,7 +154,7 @@ static bool compile(const struct maker *maker, struct json_object *metadata, con
 static bool take_metadata(struct registry_entry *entry, const struct maker *maker,
                           const struct job *job, struct error *error) {
     struct json_object *timeout;
-    if (!job->given && !metadata_check(job->folder, entry->metadata, error)) {
+    if (!job->given.bytes && !metadata_check(job->folder, entry->metadata, error)) {
         locate(job, error);
         return false;
     }
@@ -169,9 +178,7 @@ static void set_mime_type(struct registry_entry *entry) {
 }
 
 static void digest_entry(struct registry_entry *entry, const struct digest_key *key) {
-    struct digester whole = digest_begin(key), listing = whole, content = whole;
-    json_digest(&whole, entry->metadata);
-    entry->metadata_digest = digest_end(&whole);
+    struct digester listing = digest_begin(key), content = listing;
     json_object_object_foreach(entry->metadata, name, value) {
         struct digester *digester = metadata_is_listed(name) ? &listing : &content;
         digest_add_text(digester, name);
@@ -203,7 +210,8 @@ struct registry_entry *entry_make(const struct maker *maker, const struct job *j
     entry->references = 1;
     entry->file = file;
     entry->folder = job->folder;
-    entry->is_given = job->given;
+    entry->is_given = job->given.bytes;
+    entry->given_digest = job_given_digest(job, maker->key);
     entry->body = *body;
     *body = (struct file_content){0};
     entry->metadata_stamp = sidecar->stamp;

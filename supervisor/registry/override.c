@@ -56,29 +56,32 @@ bool override_begin(struct override *override, struct file_content *text, size_t
     *override = (struct override){.text = *text, .maximum = maximum};
     *text = (struct file_content){0};
     const struct span whole = {override->text.bytes, override->text.size};
+    return json_file_check(whole, OVERRIDE_VALUES_MAX, error);
+}
+
+bool override_find_lists(struct override *override, struct error *error) {
+    const struct span whole = {override->text.bytes, override->text.size};
     bool seen[FOLDER_COUNT + 1] = {false};
     struct span name, value;
-    if (!json_file_check(whole, error))
-        return false;
     for (size_t offset = 0; json_file_next(whole, &offset, &name, &value);)
         if (!take_member(override, seen, name, value, error))
             return false;
     return seen[FOLDER_COUNT] || error_set(error, 0, "has no \"version\"");
 }
 
-/* Takes the member `file` out of the metadata. False with *error when it is no path. */
-static bool take_file(struct job *job, struct error *error) {
+/* Takes name and file out of METADATA. False with *error when there are not the right ones. */
+static bool take_names(struct job *job, struct json_object *metadata, struct error *error) {
     struct json_object *value;
     struct error why = {0};
-    const char *path = metadata_text(job->given, "file");
-    const char *name = metadata_text(job->given, "name");
-    bool given = json_object_object_get_ex(job->given, "file", &value);
+    const char *path = metadata_text(metadata, "file");
+    const char *name = metadata_text(metadata, "name");
+    bool given = json_object_object_get_ex(metadata, "file", &value);
+    bool messages = json_object_object_get(metadata, "messages");
+    bool resource = job->folder == FOLDER_RESOURCES;
     if (given && !path)
         return error_set(error, 0, "\"file\" must be a text");
     if (given && !beneath_path_is_plain(path, &why))
         return error_set(error, 0, "\"file\": %s", why.text);
-    bool resource = job->folder == FOLDER_RESOURCES;
-    bool messages = json_object_object_get(job->given, "messages");
     if (!given && resource)
         return error_set(error, 0, "\"file\" is missing");
     if (!name && !resource)
@@ -87,20 +90,24 @@ static bool take_file(struct job *job, struct error *error) {
         job->body = strdup(path);
     else if (!messages && asprintf(&job->body, "%s/%s.lisp", folder_name(job->folder), name) < 0)
         job->body = NULL;
-    job->stem = strdup(name ? name : path ? path : "");
-    if (!job->stem || (!job->body && (given || !messages)))
-        return error_set(error, ENOMEM, "cannot be held");
-    json_object_object_del(job->given, "file");
-    return true;
+    job->stem = strdup(name ? name : path);
+    return (job->stem && (job->body || (!given && messages))) ||
+           error_set(error, ENOMEM, "cannot be held");
 }
 
-static bool read_entry(struct override *override, struct span text, struct job *job,
+static bool read_entry(const struct override *override, struct span text, struct job *job,
                        struct error *error) {
-    *job = (struct job){.folder = override->folder, .given_bytes = text.length};
+    *job = (struct job){.folder = override->folder, .given = text};
     if (text.length > METADATA_MAX_BYTES)
         return error_set(error, 0, "has more than %d bytes", METADATA_MAX_BYTES);
-    job->given = json_file_parse(text, error);
-    return job->given && take_file(job, error) && metadata_check(job->folder, job->given, error);
+    struct json_object *metadata = json_file_parse(text, error);
+    bool fine = metadata && take_names(job, metadata, error);
+    if (fine) {
+        json_object_object_del(metadata, "file");
+        fine = metadata_check(job->folder, metadata, error);
+    }
+    json_object_put(metadata);
+    return fine;
 }
 
 enum override_progress override_step(struct override *override, struct job *job,

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { OVERRIDE_MAX_BYTES = 1024 * 1024 };
+enum { OVERRIDE_MAX_BYTES = 1024 * 1024, OVERRIDE_VALUES_MAX = 262144 };
 
 extern const char override_file[]; /* "register.json" */
 
@@ -34,10 +34,14 @@ struct override {
 
 enum override_progress { OVERRIDE_JOB, OVERRIDE_DONE, OVERRIDE_REFUSED };
 
-/* Takes *TEXT over. False with *error when it is malformed. MAXIMUM: entries of one kind. */
+/* Takes *TEXT over, which is looked at as JSON. False with *error when it is none. MAXIMUM: entries
+ * of one kind. */
 bool override_begin(struct override *override, struct file_content *text, size_t maximum,
                     struct error *error);
-/* With OVERRIDE_JOB, *job is the next entry, the caller's. */
+/* Finds the lists in it, once. False with *error when it is malformed. */
+bool override_find_lists(struct override *override, struct error *error);
+/* With OVERRIDE_JOB, *job is the next entry, the caller's; it points into the text, which lives
+ * until override_end. */
 enum override_progress override_step(struct override *override, struct job *job,
                                      struct error *error);
 void override_end(struct override *override);

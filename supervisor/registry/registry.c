@@ -10,7 +10,7 @@
 #include <sys/random.h>
 
 enum {
-    SLICE_NS = 1500000,      /* of one turn of the loop; a step begun in it may pass it a little */
+    SLICE_NS = 1000000,      /* of one turn of the loop; a step begun in it may pass it a little */
     SETTLE_MS = 100,         /* changes that come together make one look */
     REST_FACTOR = 4,         /* looking takes at most a fifth of the time */
     WATCHED_FACTOR = 12,     /* the interval is so much longer where changes are told of */
@@ -25,7 +25,7 @@ struct registry {
     struct scan_limits limits;
     int64_t refresh_ms;
     struct digest_key key;
-    struct snapshot *now;
+    struct snapshot *now, *retired; /* the latter is being freed */
     struct watch watch;
     struct scan scan;
     bool scanning;
@@ -90,9 +90,9 @@ static void publish(struct registry *registry, struct snapshot *made) {
     registry->settled = true;
     registry->failure = (struct error){0};
     registry->failure_is_new = false;
+    registry->retired = before;
     if (registry->options.changed && (change.listed || change.content))
         registry->options.changed(registry->options.context, &change);
-    snapshot_unref(before);
 }
 
 /* The snapshot stays as it is. The same failure is told once. */
@@ -120,31 +120,46 @@ static void end_scan(struct registry *registry, enum scan_progress progress,
                      const struct error *error) {
     struct snapshot *made = registry->scan.made;
     registry->unwatched = progress == SCAN_FAILED || registry->scan.unwatched;
-    registry->scanning = false;
-    registry->looks++;
-    if (progress == SCAN_DONE)
-        registry->scan.made = NULL;
+    registry->scan.made = NULL;
     scan_end(&registry->scan);
-    plan_next(registry);
-    if (progress == SCAN_DONE)
+    if (progress == SCAN_DONE) {
         publish(registry, made);
-    else
+    } else {
+        registry->retired = made;
         fail(registry, error);
+    }
+}
+
+/* Goes on with the look and then with what it left. Is it over? */
+static bool work(struct registry *registry) {
+    struct error error = {0};
+    if (registry->scan.step) {
+        enum scan_progress progress = scan_step(&registry->scan, &error);
+        if (progress != SCAN_MORE)
+            end_scan(registry, progress, &error);
+        return false;
+    }
+    if (registry->retired && !snapshot_drop_some(registry->retired, 1))
+        return false;
+    registry->retired = NULL;
+    return true;
 }
 
 /* One slice of a look. */
 static void on_slice(void *context) {
     struct registry *registry = context;
     int64_t start_ns = clock_now_ns(), now_ns = start_ns;
-    enum scan_progress progress = SCAN_MORE;
-    struct error error = {0};
-    for (; progress == SCAN_MORE && now_ns - start_ns < SLICE_NS; now_ns = clock_now_ns())
-        progress = scan_step(&registry->scan, &error);
+    bool over = false;
+    for (; !over && now_ns - start_ns < SLICE_NS; now_ns = clock_now_ns())
+        over = work(registry);
     registry->busy_ns += now_ns - start_ns;
-    if (progress == SCAN_MORE)
+    if (!over) {
         loop_timer_start(registry->loop, &registry->timer, 0, on_slice, registry);
-    else
-        end_scan(registry, progress, &error);
+        return;
+    }
+    registry->scanning = false;
+    registry->looks++;
+    plan_next(registry);
 }
 
 static void begin_scan(void *context) {
@@ -156,10 +171,8 @@ static void begin_scan(void *context) {
     registry->again = registry->soon = false;
     registry->busy_ns = 0;
     if (!scan_begin(&registry->scan, registry->path, &registry->limits, &maker, registry->now,
-                    &registry->watch, &error)) {
+                    &registry->watch, &error))
         end_scan(registry, SCAN_FAILED, &error);
-        return;
-    }
     registry->scanning = true;
     loop_timer_start(registry->loop, &registry->timer, 0, on_slice, registry);
 }
@@ -204,7 +217,8 @@ struct registry *registry_open(struct loop *loop, struct log *log, const struct 
     registry->settled = !registry->path;
     registry->scan = (struct scan){.root = -1, .reader.fd = -1};
     registry->watch.fd = -1;
-    snapshot_finish(registry->now, &registry->key);
+    for (unsigned stage = 0; stage < SNAPSHOT_STAGES; stage++)
+        snapshot_finish(registry->now, stage, &registry->key);
     if (registry->path) {
         watch_open(&registry->watch, loop, on_change, registry);
         wait_for(registry, 0, true);
@@ -219,6 +233,7 @@ void registry_close(struct registry *registry) {
     watch_close(&registry->watch);
     scan_end(&registry->scan);
     snapshot_unref(registry->now);
+    snapshot_unref(registry->retired);
     free(registry);
 }
 

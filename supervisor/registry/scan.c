@@ -3,7 +3,6 @@
 #include "supervisor/registry/scan.h"
 #include "common/cleanup.h"
 #include "supervisor/registry/beneath.h"
-#include "supervisor/registry/json_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -109,13 +108,22 @@ static bool step_override_entry(struct scan *scan, struct error *error) {
     case OVERRIDE_JOB:
         scan->unwatched = scan->unwatched || (job.body && !is_watched(job.body));
         return add_job(scan, &job, error);
-    case OVERRIDE_DONE:
-        override_end(&scan->override);
+    case OVERRIDE_DONE: /* its text stays: the jobs point into it */
         scan->step = step_folder_begin;
         return true;
     default:
         return refuse_override(scan, why.text, error);
     }
+}
+
+static bool step_override_lists(struct scan *scan, struct error *error) {
+    struct error why = {0};
+    if (!override_find_lists(&scan->override, &why))
+        return refuse_override(scan, why.text, error);
+    for (enum project_folder folder = 0; folder < FOLDER_COUNT; folder++)
+        scan->overridden[folder] = scan->override.lists[folder].bytes;
+    scan->step = step_override_entry;
+    return true;
 }
 
 static bool step_override_read(struct scan *scan, struct error *error) {
@@ -136,9 +144,7 @@ static bool step_override_read(struct scan *scan, struct error *error) {
     }
     if (!override_begin(&scan->override, &text, scan->limits.entries, &why))
         return refuse_override(scan, why.text, error);
-    for (enum project_folder folder = 0; folder < FOLDER_COUNT; folder++)
-        scan->overridden[folder] = scan->override.lists[folder].bytes;
-    scan->step = step_override_entry;
+    scan->step = step_override_lists;
     return true;
 }
 
@@ -299,20 +305,16 @@ static struct file_stamp stamp_now(const struct scan *scan, const char *path) {
     return file_stamp_of(&status);
 }
 
-static bool same_metadata(const struct scan *scan, const struct job *job,
-                          const struct registry_entry *entry) {
-    struct digester digester = digest_begin(scan->maker.key);
-    if (!job->given)
-        return true;
-    json_digest(&digester, job->given);
-    return digest_equal(digest_end(&digester), entry->metadata_digest);
+static bool same_given(const struct scan *scan, const struct job *job,
+                       const struct registry_entry *entry) {
+    return entry->is_given == (job->given.bytes != NULL) &&
+           digest_equal(job_given_digest(job, scan->maker.key), entry->given_digest);
 }
 
 /* The entry as it was in the snapshot before, when nothing it is made of has changed since. */
 static struct registry_entry *find_unchanged(const struct scan *scan, const struct job *job) {
     struct registry_entry *entry = snapshot_find_file(scan->before, job_file(job));
-    if (!entry || entry->folder != job->folder || entry->is_given != (job->given != NULL) ||
-        !same_metadata(scan, job, entry))
+    if (!entry || entry->folder != job->folder || !same_given(scan, job, entry))
         return NULL;
     const struct file_stamp body = stamp_now(scan, job->body);
     const struct file_stamp sidecar = stamp_now(scan, job->sidecar);
@@ -323,8 +325,10 @@ static struct registry_entry *find_unchanged(const struct scan *scan, const stru
 }
 
 static bool step_finish(struct scan *scan, struct error *error) {
-    scan->step = NULL;
-    return snapshot_finish(scan->made, scan->maker.key) ||
+    unsigned stage = scan->stage++;
+    if (scan->stage == SNAPSHOT_STAGES)
+        scan->step = NULL;
+    return snapshot_finish(scan->made, stage, scan->maker.key) ||
            error_set(error, ENOMEM, "the project cannot be held");
 }
 

@@ -38,6 +38,7 @@ struct scan {
     struct job *jobs; /* owned */
     size_t job_count, job_capacity, next_job;
     struct file_content sidecar; /* of the present job */
+    unsigned stage;              /* of finishing the snapshot */
     struct snapshot *made;       /* owned */
 };
 

@@ -27,7 +27,7 @@ struct snapshot *snapshot_ref(const struct snapshot *snapshot) {
 }
 
 static void free_list(struct entry_list *list) {
-    for (size_t i = 0; i < list->count; i++)
+    for (size_t i = 0; i < list->held; i++)
         entry_unref(list->entries[i]);
     free(list->entries);
 }
@@ -62,8 +62,9 @@ const struct registry_entry *snapshot_find(const struct snapshot *snapshot, enum
                                            const char *key) {
     const struct entry_list *list = &snapshot->lists[kind];
     struct registry_entry *const *slot =
-        list->count ? bsearch(key, list->entries, list->count, sizeof *list->entries, compare_key)
-                    : NULL;
+        list->count
+            ? bsearch(key, list->entries, list->count, sizeof(struct registry_entry *), compare_key)
+            : NULL;
     return slot ? *slot : NULL;
 }
 
@@ -134,6 +135,7 @@ bool snapshot_add(struct snapshot *snapshot, struct registry_entry *entry) {
     }
     list->entries = table;
     list->entries[list->count++] = entry;
+    list->held = list->count;
     snapshot->bytes += entry->bytes;
     return true;
 }
@@ -171,14 +173,6 @@ bool snapshot_refuse(struct snapshot *snapshot, const char *file, const char *re
     }
     snapshot->refusals[snapshot->refusal_count++] = refusal;
     return true;
-}
-
-static bool refuse_entry(struct snapshot *snapshot, struct registry_entry *entry,
-                         const char *reason) {
-    snapshot->bytes -= entry->bytes;
-    bool noted = snapshot_refuse(snapshot, entry->file, reason);
-    entry_unref(entry);
-    return noted;
 }
 
 static int by_key_then_file(const void *left, const void *right) {
@@ -240,10 +234,13 @@ static bool weed(struct snapshot *snapshot, struct entry_list *list) {
         else if (missing)
             snprintf(reason, sizeof reason, "\"completions\" names %.*s, which there is not",
                      NAME_SHOWN, missing);
-        if (taken || missing)
-            noted = refuse_entry(snapshot, entry, reason) && noted;
-        else
-            list->entries[kept++] = entry;
+        if (taken || missing) {
+            snapshot->bytes -= entry->bytes;
+            noted = snapshot_refuse(snapshot, entry->file, reason) && noted;
+            continue;
+        }
+        list->entries[i] = list->entries[kept]; /* one that was refused, or itself */
+        list->entries[kept++] = entry;
     }
     list->count = kept;
     return noted;
@@ -275,19 +272,37 @@ static bool index_files(struct snapshot *snapshot) {
     return true;
 }
 
-bool snapshot_finish(struct snapshot *snapshot, const struct digest_key *key) {
+/* The list of one kind, completions first. */
+static bool finish_list(struct snapshot *snapshot, struct entry_list *list,
+                        const struct digest_key *key) {
+    if (list->count)
+        qsort(list->entries, list->count, sizeof(struct registry_entry *), by_key_then_file);
+    bool fine = weed(snapshot, list);
+    digest_list(list, key);
+    return fine;
+}
+
+bool snapshot_finish(struct snapshot *snapshot, unsigned stage, const struct digest_key *key) {
+    if (stage < REGISTRY_KINDS)
+        return finish_list(snapshot, &snapshot->lists[REGISTRY_KINDS - 1 - stage], key);
     struct digester all = digest_begin(key);
-    bool fine = true;
-    for (enum registry_kind kind = REGISTRY_KINDS; kind-- > 0;) { /* completions first */
-        struct entry_list *list = &snapshot->lists[kind];
-        if (list->count)
-            qsort(list->entries, list->count, sizeof(struct registry_entry *), by_key_then_file);
-        fine = weed(snapshot, list) && fine;
-        digest_list(list, key);
-        digest_add(&all, list->listing.words, sizeof list->listing.words);
-    }
+    for (enum registry_kind kind = 0; kind < REGISTRY_KINDS; kind++)
+        digest_add(&all, snapshot->lists[kind].listing.words, sizeof(struct digest));
+    digest_write(digest_end(&all), snapshot->hash);
     if (snapshot->refusal_count)
         qsort(snapshot->refusals, snapshot->refusal_count, sizeof(struct refusal), by_refused_file);
-    digest_write(digest_end(&all), snapshot->hash);
-    return fine && index_files(snapshot);
+    return index_files(snapshot);
+}
+
+bool snapshot_drop_some(struct snapshot *snapshot, size_t count) {
+    for (enum registry_kind kind = 0; kind < REGISTRY_KINDS && snapshot->references == 1; kind++) {
+        struct entry_list *list = &snapshot->lists[kind];
+        for (; list->held; list->held--, count--) {
+            if (count == 0)
+                return false;
+            entry_unref(list->entries[list->held - 1]);
+        }
+    }
+    snapshot_unref(snapshot);
+    return true;
 }

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { SNAPSHOT_MARK_BYTES = 80 };
+enum { SNAPSHOT_MARK_BYTES = 80, SNAPSHOT_STAGES = REGISTRY_KINDS + 1 };
 
 /* A file that is no entry, and why. */
 struct refusal {
@@ -20,7 +20,9 @@ struct refusal {
 
 struct entry_list {
     struct registry_entry **entries; /* sorted by key, bytewise */
-    size_t count, capacity;
+    size_t count;
+    size_t held; /* with those behind COUNT, which were refused and are freed with the snapshot */
+    size_t capacity;
     struct digest listing, content;
 };
 
@@ -64,8 +66,12 @@ struct snapshot *snapshot_make(void);
 bool snapshot_add(struct snapshot *snapshot, struct registry_entry *entry);
 /* Notes that FILE, of any bytes, is refused. */
 bool snapshot_refuse(struct snapshot *snapshot, const char *file, const char *reason);
-/* Sorts, refuses what has another's key or names a completion that there is not, and digests. */
-bool snapshot_finish(struct snapshot *snapshot, const struct digest_key *key);
+/* Sorts, refuses what has another's key or names a completion that there is not, and digests: the
+ * part number STAGE of it, from 0 to SNAPSHOT_STAGES - 1, each once and in this order. */
+bool snapshot_finish(struct snapshot *snapshot, unsigned stage, const struct digest_key *key);
+/* Frees up to COUNT of the entries of a snapshot that nobody else has, and with the last of them
+ * the snapshot; one that others have loses this owner. True when there is nothing left to do. */
+bool snapshot_drop_some(struct snapshot *snapshot, size_t count);
 /* The entry that was made of FILE, or NULL. */
 struct registry_entry *snapshot_find_file(const struct snapshot *snapshot, const char *file);
 /* Was FILE refused for this reason? */

@@ -157,7 +157,7 @@ bool uri_template_match(const char *template, const char *uri, struct template_m
             continue;
         }
         struct expression expression = expression_at(template);
-        size_t taken = extent(&expression, uri);
+        size_t taken = expression.behind ? extent(&expression, uri) : 0;
         if (!taken || !decode(uri, taken, &match->values[count]))
             return false;
         match->values[count++].name = expression.name;

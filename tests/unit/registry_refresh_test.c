@@ -103,8 +103,8 @@ PROJECT_TEST(registry_refresh, an_edit_in_place_within_one_tick_is_found_by_look
     project->settings.registry_refresh_s = 3600;
     put("tools/a.lisp", "1");
     project_begin(project);
-    for (char digit = '2'; digit <= '9'; digit++) {
-        const char text[2] = {digit, 0};
+    for (int digit = '2'; digit <= '9'; digit++) {
+        const char text[2] = {(char)digit, 0};
         int fd = open("tools/a.lisp", O_WRONLY | O_CLOEXEC);
         struct stat before;
         cr_assert_eq(fstat(fd, &before), 0);
@@ -420,46 +420,102 @@ PROJECT_TEST(registry_refresh, what_else_happens_in_the_project_calls_for_no_loo
     cr_expect_eq(registry_looks(project->registry), looks + 1);
 }
 
-/* A timer that wants to run every millisecond, and how late it was at worst. */
+/* A timer that wants to run in every turn of the loop, and the most of this process's own time that
+ * passed between two times: what other processes do to it is none of the registry's business. */
 struct metronome {
     struct loop *loop;
     struct loop_timer timer;
-    int64_t worst_ns;
+    int64_t before_ns, worst_ns;
 };
+
+static int64_t own_time_ns(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
 
 static void on_tick(void *context) {
     struct metronome *metronome = context;
-    int64_t late_ns = clock_now_ns() - metronome->timer.deadline_ns;
-    if (late_ns > metronome->worst_ns)
-        metronome->worst_ns = late_ns;
-    loop_timer_start(metronome->loop, &metronome->timer, 1, on_tick, metronome);
+    int64_t now_ns = own_time_ns();
+    if (now_ns - metronome->before_ns > metronome->worst_ns)
+        metronome->worst_ns = now_ns - metronome->before_ns;
+    metronome->before_ns = now_ns;
+    loop_timer_start(metronome->loop, &metronome->timer, 0, on_tick, metronome);
+}
+
+/* What may pass without a pause; more where everything is checked as it runs. */
+static int64_t worst_pause_ns(void) {
+#ifdef __SANITIZE_ADDRESS__
+    enum { WORST_MS = 50 };
+#else
+    enum { WORST_MS = 10 }; /* 5, and a machine may be half as fast as ours */
+#endif
+    return WORST_MS * (int64_t)CLOCK_NS_PER_MS;
 }
 
 PROJECT_TEST(registry_refresh, five_thousand_tools_hold_up_nothing) {
-#ifdef __SANITIZE_ADDRESS__
-    enum { WORST_MS = 60 };
-#else
-    enum { WORST_MS = 20 }; /* what is promised is 5; the machine may be busy */
-#endif
     project->settings.registry_max_entries = 5000;
     make_tools(5000);
-    struct metronome metronome = {.loop = &project->loop};
+    struct metronome metronome = {.loop = &project->loop, .before_ns = own_time_ns()};
     project_open(project);
-    loop_timer_start(&project->loop, &metronome.timer, 1, on_tick, &metronome);
+    loop_timer_start(&project->loop, &metronome.timer, 0, on_tick, &metronome);
     int64_t start_ns = clock_now_ns();
     project_run_until(project, 1, 0);
     int64_t first_ms = clock_elapsed_ms(start_ns);
     int64_t first_worst_ns = metronome.worst_ns;
+    metronome.before_ns = own_time_ns();
     metronome.worst_ns = 0;
     start_ns = clock_now_ns();
     project_look(project);
     loop_timer_stop(&project->loop, &metronome.timer);
     cr_expect_eq(snapshot_of(project)->total, 5000);
-    fprintf(stderr, "5,000 tools: %lld ms, late at most %.1f ms; again: %lld ms, %.1f ms\n",
+    fprintf(stderr,
+            "5,000 tools: %lld ms, without a pause at most %.1f ms; again: %lld ms, %.1f ms\n",
             (long long)first_ms, (double)first_worst_ns / 1e6,
             (long long)clock_elapsed_ms(start_ns), (double)metronome.worst_ns / 1e6);
-    cr_expect_lt(first_worst_ns, WORST_MS * (int64_t)CLOCK_NS_PER_MS);
-    cr_expect_lt(metronome.worst_ns, WORST_MS * (int64_t)CLOCK_NS_PER_MS);
+    cr_expect_lt(first_worst_ns, worst_pause_ns());
+    cr_expect_lt(metronome.worst_ns, worst_pause_ns());
+}
+
+/* The longest register.json, of entries that have as many values as they may have, of the kind that
+ * costs most; and a resource of the longest. */
+PROJECT_TEST(registry_refresh, the_largest_files_hold_up_nothing) {
+    static char text[OVERRIDE_MAX_BYTES];
+    static const char head[] = "{\"version\":1,\"tools\":[";
+    static const char entry[] = ",{\"name\":\"a\",\"_meta\":{\"a\":[{\"a\":1}";
+    enum { PAIRS = 2040, ENTRY_BYTES = PAIRS * 8 + 100 };
+    size_t used = sizeof head - 1, entries = 0;
+    memset(text, ' ', sizeof text);
+    memcpy(text, head, used);
+    for (; used + ENTRY_BYTES < sizeof text; entries++) {
+        size_t skipped = entries == 0;
+        memcpy(text + used, entry + skipped, sizeof entry - 1 - skipped);
+        used += sizeof entry - 1 - skipped;
+        for (int i = 0; i < PAIRS; i++, used += 8)
+            memcpy(text + used, ",{\"a\":1}", 8);
+        memcpy(text + used, "]}}", 3);
+        used += 3;
+    }
+    memcpy(text + used, "]}", 2);
+    put_bytes("register.json", text, sizeof text);
+    put("tools/a.lisp", "1");
+    memset(text, '0', sizeof text);
+    int fd = open("resources/big", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    for (int i = 0; i < 10; i++)
+        cr_assert_eq(write(fd, text, sizeof text), (ssize_t)sizeof text);
+    close(fd);
+    struct metronome metronome = {.loop = &project->loop, .before_ns = own_time_ns()};
+    project_open(project);
+    loop_timer_start(&project->loop, &metronome.timer, 0, on_tick, &metronome);
+    project_run_until(project, 1, 0);
+    project_look(project);
+    loop_timer_stop(&project->loop, &metronome.timer);
+    cr_expect_eq(count_of(project, REGISTRY_RESOURCE), 1);
+    cr_expect_eq(snapshot_of(project)->refusal_count, entries - 1, "they have one name");
+    cr_expect_null(strstr(project->logged, "registry-override"), "%s", project->logged);
+    fprintf(stderr, "the largest files: without a pause at most %.1f ms\n",
+            (double)metronome.worst_ns / 1e6);
+    cr_expect_lt(metronome.worst_ns, worst_pause_ns());
 }
 
 static int open_descriptors(void) {
