@@ -134,7 +134,7 @@ static struct schema *make_schema(struct json_object *json) {
     if (!schema)
         return NULL;
     schema->json = json_object_get(json);
-    schema->nodes.list = calloc(SCHEMA_NODES_MAX, sizeof(struct schema_node *));
+    schema->nodes.list = calloc(SCHEMA_NODES_MAX, sizeof(void *));
     schema->by_json = lh_kptr_table_new(16, NULL);
     schema->anchors = lh_kchar_table_new(16, NULL);
     if (schema->nodes.list && schema->by_json && schema->anchors)
