@@ -100,10 +100,11 @@ static void free_members(const struct schema_members *members) {
 }
 
 static void free_node(struct schema_node *node) {
-    const struct schema_members *const members[] = {&node->property_list, &node->pattern_properties,
-                                                    &node->dependent_schemas, &node->definitions,
-                                                    &node->old_definitions};
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+    enum { LISTS = 5 };
+    const struct schema_members *const members[LISTS] = {
+        &node->property_list, &node->pattern_properties, &node->dependent_schemas,
+        &node->definitions, &node->old_definitions};
+    for (size_t i = 0; i < LISTS; i++)
         free_members(members[i]);
     free(node->prefix_items.list);
     free(node->all_of.list);
