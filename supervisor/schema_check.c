@@ -89,7 +89,6 @@ bool schema_apply(struct schema_check *check, const struct schema_node *node,
     return accepts && !check->broken;
 }
 
-/* The name is the public one, the struct's is schema_check too. */
 bool schema_check(const struct schema *schema, struct json_object *value, struct error *error) {
     static const struct schema_place root = {0};
     struct schema_check check = {.error = error, .work = SCHEMA_WORK_MAX};

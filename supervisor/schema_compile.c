@@ -100,10 +100,11 @@ static void free_members(const struct schema_members *members) {
 }
 
 static void free_node(struct schema_node *node) {
-    const struct schema_members *const members[] = {&node->property_list, &node->pattern_properties,
-                                                    &node->dependent_schemas, &node->definitions,
-                                                    &node->old_definitions};
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+    enum { LISTS = 5 };
+    const struct schema_members *const members[LISTS] = {
+        &node->property_list, &node->pattern_properties, &node->dependent_schemas,
+        &node->definitions, &node->old_definitions};
+    for (size_t i = 0; i < LISTS; i++)
         free_members(members[i]);
     free(node->prefix_items.list);
     free(node->all_of.list);
@@ -134,7 +135,7 @@ static struct schema *make_schema(struct json_object *json) {
     if (!schema)
         return NULL;
     schema->json = json_object_get(json);
-    schema->nodes.list = calloc(SCHEMA_NODES_MAX, sizeof(struct schema_node *));
+    schema->nodes.list = calloc(SCHEMA_NODES_MAX, sizeof(void *));
     schema->by_json = lh_kptr_table_new(16, NULL);
     schema->anchors = lh_kchar_table_new(16, NULL);
     if (schema->nodes.list && schema->by_json && schema->anchors)

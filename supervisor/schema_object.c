@@ -112,20 +112,24 @@ static bool looks_at_members(const struct schema_node *node) {
            node->additional_properties;
 }
 
+static bool check_members(struct schema_check *check, const struct schema_node *node,
+                          const struct schema_subject *object) {
+    struct lh_entry *entry;
+    lh_foreach(json_object_get_object(object->value), entry) {
+        if (!check_member(check, node, object, entry))
+            return false;
+    }
+    return true;
+}
+
 bool schema_check_object(struct schema_check *check, const struct schema_node *node,
                          const struct schema_subject *subject) {
     if (!json_object_is_type(subject->value, json_type_object))
         return true;
-    if (!check_count(check, node, subject) ||
-        (node->required && !check_required(check, subject, node->required, NULL)))
-        return false;
-    struct lh_entry *entry;
-    if (looks_at_members(node))
-        lh_foreach(json_object_get_object(subject->value), entry) {
-            if (!check_member(check, node, subject, entry))
-                return false;
-        }
-    return check_dependencies(check, node, subject);
+    return check_count(check, node, subject) &&
+           (!node->required || check_required(check, subject, node->required, NULL)) &&
+           (!looks_at_members(node) || check_members(check, node, subject)) &&
+           check_dependencies(check, node, subject);
 }
 
 bool schema_check_unevaluated_members(struct schema_check *check, const struct schema_node *node,

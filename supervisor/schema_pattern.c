@@ -121,7 +121,7 @@ static const struct pattern_range blanks[] = {
     {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
 
 static const struct named_class {
-    char lower, upper; /* all that is in it, and all that is not */
+    unsigned char lower, upper; /* all that is in it, and all that is not */
     size_t count;
     const struct pattern_range *ranges;
 } classes[] = {{'d', 'D', sizeof digits / sizeof *digits, digits},
@@ -233,7 +233,7 @@ static bool take_member(struct parser *parser, uint32_t *code, bool *is_class) {
 }
 
 static bool take_range(struct parser *parser) {
-    uint32_t first, last;
+    uint32_t first = 0, last = 0;
     bool is_class;
     if (!take_member(parser, &first, &is_class))
         return false;
@@ -285,6 +285,8 @@ static bool parse_backslash(struct parser *parser) {
 }
 
 /* --- sequences --- */
+
+/* NOLINTBEGIN(misc-no-recursion): PATTERN_GROUPS_MAX deep at most */
 
 static bool parse_alternatives(struct parser *parser);
 
@@ -447,6 +449,7 @@ static bool parse_alternatives(struct parser *parser) {
             return false;
         if (!accept(parser, "|"))
             break;
+        /* cppcheck-suppress duplicateExpression ; the sequence has added steps */
         size_t count = pattern->step_count - start;
         if (!insert(parser, start, split(1, count + 2)))
             return false;
@@ -464,6 +467,8 @@ static bool parse_alternatives(struct parser *parser) {
     }
     return true;
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 static bool parse(struct parser *parser) {
     if ((size_t)(parser->end - parser->start) > PATTERN_MAX_BYTES)

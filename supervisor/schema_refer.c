@@ -142,6 +142,8 @@ static bool refer(const struct schema_compiler *compiler, struct schema_node *no
 
 /* --- cycles --- */
 
+/* NOLINTBEGIN(misc-no-recursion): each node is entered once at most, SCHEMA_NODES_MAX in all */
+
 static bool enter(const struct schema_compiler *compiler, struct schema_node *node);
 
 static bool enter_all(const struct schema_compiler *compiler, const struct schema_nodes *nodes) {
@@ -154,9 +156,10 @@ static bool enter_all(const struct schema_compiler *compiler, const struct schem
 /* Looks at all schemas that NODE applies to the very value that it is applied to. */
 static bool enter_same_value(const struct schema_compiler *compiler,
                              const struct schema_node *node) {
-    struct schema_node *const single[] = {node->reference, node->negated, node->condition,
-                                          node->consequence, node->alternative};
-    for (size_t i = 0; i < sizeof single / sizeof *single; i++)
+    enum { SINGLE = 5 };
+    struct schema_node *const single[SINGLE] = {node->reference, node->negated, node->condition,
+                                                node->consequence, node->alternative};
+    for (size_t i = 0; i < SINGLE; i++)
         if (single[i] && !enter(compiler, single[i]))
             return false;
     for (size_t i = 0; i < node->dependent_schemas.count; i++)
@@ -166,7 +169,6 @@ static bool enter_same_value(const struct schema_compiler *compiler,
            enter_all(compiler, &node->one_of);
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): at most once for each of SCHEMA_NODES_MAX nodes */
 static bool enter(const struct schema_compiler *compiler, struct schema_node *node) {
     if (node->mark == SCHEMA_LEFT)
         return true;
@@ -178,6 +180,8 @@ static bool enter(const struct schema_compiler *compiler, struct schema_node *no
     node->mark = SCHEMA_LEFT;
     return fine;
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 bool schema_resolve(struct schema_compiler *compiler) {
     const struct schema_nodes *nodes = &compiler->schema->nodes;

@@ -44,14 +44,18 @@ static const char *list_words(struct json_object *list, char *words, size_t size
     return words;
 }
 
+static bool differ_from_list(struct schema_check *check, const struct schema_subject *subject,
+                             struct json_object *list) {
+    char words[120];
+    return schema_differ(check, subject, "%s is none of %s", schema_brief(subject->value).text,
+                         list_words(list, words, sizeof words));
+}
+
 static bool check_values(struct schema_check *check, const struct schema_node *node,
                          const struct schema_subject *subject) {
-    char words[120];
     struct json_object *value = subject->value;
     if (node->enumeration && !is_listed(check, node->enumeration, value))
-        return schema_work(check, 1) &&
-               schema_differ(check, subject, "%s is none of %s", schema_brief(value).text,
-                             list_words(node->enumeration, words, sizeof words));
+        return schema_work(check, 1) && differ_from_list(check, subject, node->enumeration);
     if (node->has_constant && !schema_equal(node->constant, value, &check->work))
         return schema_work(check, 1) &&
                schema_differ(check, subject, "%s is not %s", schema_brief(value).text,

@@ -106,6 +106,8 @@ bool schema_is_multiple(struct json_object *number, struct json_object *unit) {
 
 enum { COMPARE_DEPTH_MAX = SCHEMA_CHECK_DEPTH_MAX + SCHEMA_DEPTH_MAX };
 
+/* NOLINTBEGIN(misc-no-recursion): COMPARE_DEPTH_MAX deep at most */
+
 static bool equal(struct json_object *left, struct json_object *right, size_t depth, size_t *work);
 
 static bool is_number(struct json_object *value) {
@@ -165,6 +167,8 @@ static bool equal(struct json_object *left, struct json_object *right, size_t de
     }
 }
 
+/* NOLINTEND(misc-no-recursion) */
+
 bool schema_equal(struct json_object *left, struct json_object *right, size_t *work) {
     return equal(left, right, 0, work);
 }
@@ -184,12 +188,12 @@ static uint64_t hash_bytes(const char *bytes, size_t size, size_t *work) {
     return hash;
 }
 
-/* Equal values have equal hashes. */
+/* Equal values have equal hashes. NOLINTNEXTLINE(misc-no-recursion): COMPARE_DEPTH_MAX deep */
 static uint64_t hash_value(struct json_object *value, size_t depth, size_t *work) {
     if (!schema_spend(work, depth < COMPARE_DEPTH_MAX ? 1 : SCHEMA_WORK_MAX))
         return 0;
     enum json_type type = json_object_get_type(value);
-    uint64_t hash = mix(type, 2), members = 0;
+    uint64_t hash = mix(type, 2);
     if (is_number(value)) {
         double number = (double)schema_number_of(value);
         uint64_t bits = 0;
@@ -208,6 +212,7 @@ static uint64_t hash_value(struct json_object *value, size_t depth, size_t *work
             hash = mix(hash, hash_value(json_object_array_get_idx(value, i), depth + 1, work));
         return hash;
     case json_type_object: {
+        uint64_t members = 0;
         json_object_object_foreach(value, name, member) members +=
             mix(hash_bytes(name, strlen(name), work), hash_value(member, depth + 1, work));
         return mix(hash, members);

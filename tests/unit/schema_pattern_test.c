@@ -62,7 +62,7 @@ Test(schema_pattern, matches_as_ecma_262_says) {
         struct schema *schema = schema_compile(json, &error);
         json_object_put(json);
         cr_expect_not_null(schema, "%s: %s", cases[i].pattern, error.text);
-        for (size_t j = 0; schema && j < 2 * TEXTS_MAX; j++) {
+        for (size_t j = 0; schema && j < (size_t)2 * TEXTS_MAX; j++) {
             bool is_good = j < TEXTS_MAX;
             const char *text = is_good ? cases[i].good[j] : cases[i].bad[j - TEXTS_MAX];
             struct json_object *value = text ? json_object_new_string(text) : NULL;
