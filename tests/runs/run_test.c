@@ -136,7 +136,7 @@ static void on_done(void *context, const struct evaluation *evaluation) {
     cr_assert_not(run->done);
     run->done = true;
     run->outcome = evaluation->outcome;
-    run->elapsed_ms = evaluation->elapsed_ms;
+    run->elapsed_ms = evaluation->elapsed_us / 1000;
     run->dropped = evaluation->events_dropped;
     snprintf(run->cause, sizeof run->cause, "%s", evaluation->cause);
     cr_assert_eq(evaluation->run != NULL, evaluation->outcome == OUTCOME_VALUE);
