@@ -10,7 +10,8 @@ static const struct era *const newest = &eras[3];
 static void put_tools(void) {
     put("tools/one.lisp",
         ";;; {\"description\": \"x\"}\n(mcp:deftool \"one\" (&optional x) (declare (ignore x)) "
-        "(mcp:ref (mcp:ask :elicit \"Who?\" '(:object :type :object) :key \"who\") \"content\" "
+        "(mcp:ref (mcp:ask :elicit \"Who?\" '(:object :type :object :properties (:object)) :key "
+        "\"who\") \"content\" "
         "\"name\"))");
     put("tools/twice.lisp",
         ";;; {\"description\": \"x\"}\n(mcp:deftool \"twice\" () (mcp:ask :elicit \"1\") (mcp:ask "
@@ -20,7 +21,7 @@ static void put_tools(void) {
         "\"?\") (mcp:unanswered (c) (format nil \"Unanswered: ~a\" c))))");
     put("prompts/asks.lisp",
         ";;; {\"description\": \"x\"}\n(mcp:defprompt \"asks\" () (mcp:ref (mcp:ask :elicit \"?\" "
-        "'(:object :type :object) :key \"who\") \"content\" \"name\"))");
+        "'(:object :type :object :properties (:object)) :key \"who\") \"content\" \"name\"))");
 }
 
 /* The next line is our request for METHOD; returns its id, quotes included. */

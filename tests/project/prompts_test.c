@@ -8,7 +8,7 @@ static void put_prompts(void) {
         "{\"description\":\"A letter\",\"arguments\":[{\"name\":\"who\",\"title\":\"Who\","
         "\"required\":true},{\"name\":\"what\"}],\"completions\":{\"who\":[\"Anna\",\"Bob\","
         "\"anton\"],\"what\":\"things\"},\"messages\":[{\"role\":\"assistant\",\"content\":{"
-        "\"type\":\"audio\",\"data\":\"{{who}}\",\"mimeType\":\"audio/wav\"}}]}");
+        "\"type\":\"audio\",\"data\":\"AAAA\",\"mimeType\":\"audio/wav\"}}]}");
     put("prompts/made.lisp",
         ";;; {\"description\": \"Made\"}\n(mcp:defprompt \"made\" (&optional name) (if name (list "
         "(mcp:message :assistant name) \"end\") (error \"no name\")))");
@@ -29,7 +29,7 @@ PROJECT_TEST(prompts, are_listed_and_filled) {
         line = era_request(client, era, "2", "prompts/get",
                            "\"name\":\"letter\",\"arguments\":{\"who\":\"{{what}}\"}");
         expect_has(line, "\"text\":\"Dear {{what}}, {{other}} {{}}\"");
-        cr_expect_eq(has(line, "\"type\":\"audio\",\"data\":\"{{who}}\""), era >= eras + 1);
+        cr_expect_eq(has(line, "\"type\":\"audio\",\"data\":\"AAAA\""), era >= eras + 1);
         line = era_request(client, era, "3", "prompts/get",
                            "\"name\":\"made\",\"arguments\":{\"name\":\"N\"}");
         expect_has(line, "\"role\":\"assistant\"");
