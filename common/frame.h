@@ -27,11 +27,21 @@ enum frame_type {
     /* worker -> supervisor */
     FRAME_READY,  /* confined; credentials prove the pid; descriptor: the seccomp listener */
     FRAME_RESULT, /* payload: result_message */
+    /* supervisor -> worker */
+    FRAME_RUN,    /* payload: run_message; answered as FRAME_EVALUATE is */
+    FRAME_ANSWER, /* payload: JSON; only to a worker that has sent FRAME_ASK and waits for it */
+    /* worker -> supervisor */
+    FRAME_EVENT, /* payload: JSON of at most FRAME_EVENT_MAX bytes; only while a FRAME_RUN is worked
+                    on, any number of times */
+    FRAME_ASK,   /* payload: JSON of at most FRAME_ASK_MAX bytes; likewise; the worker then waits
+                    for FRAME_ANSWER */
     FRAME_TYPE_END
 };
 
 enum {
     FRAME_PAYLOAD_MAX = 64 << 20, /* bytes; above any request.max_bytes */
+    FRAME_EVENT_MAX = 64 << 10,   /* bytes */
+    FRAME_ASK_MAX = 1 << 20,
     FRAME_DESCRIPTORS_MAX = 3
 };
 

@@ -82,8 +82,44 @@ bool evaluate_message_decode(const unsigned char *payload, size_t length,
     return more == 0 && message->code.bytes;
 }
 
+bool run_message_encode(struct buffer *payload, const struct run_message *message) {
+    return put_span(payload, SECTION_KIND, message->kind) &&
+           put_span(payload, SECTION_NAME, message->name) &&
+           put_span(payload, SECTION_CODE, message->code) &&
+           put_span(payload, SECTION_ARGUMENTS, message->arguments);
+}
+
+static bool take_run_section(struct run_message *message, uint32_t tag, struct span span) {
+    switch (tag) {
+    case SECTION_KIND:
+        return take_once(&message->kind, span);
+    case SECTION_NAME:
+        return span.length && take_once(&message->name, span);
+    case SECTION_CODE:
+        return take_once(&message->code, span);
+    case SECTION_ARGUMENTS:
+        return take_once(&message->arguments, span);
+    default:
+        return false;
+    }
+}
+
+bool run_message_decode(const unsigned char *payload, size_t length, struct run_message *message) {
+    *message = (struct run_message){0};
+    size_t offset = 0;
+    uint32_t tag;
+    struct span span;
+    int more;
+    while ((more = message_get(payload, length, &offset, &tag, &span)) > 0)
+        if (!utf8_is_valid(span.bytes, span.length) || !take_run_section(message, tag, span))
+            return false;
+    return more == 0 && message->kind.bytes && message->name.bytes && message->code.bytes &&
+           message->arguments.bytes;
+}
+
 bool result_message_encode(struct buffer *payload, const struct result_message *message) {
     return put_span(payload, SECTION_PACKAGE, message->package) &&
+           (!message->json.bytes || put_span(payload, SECTION_JSON, message->json)) &&
            (!message->condition.bytes ||
             (put_span(payload, SECTION_CONDITION, message->condition) &&
              put_span(payload, SECTION_MESSAGE, message->text))) &&
@@ -100,6 +136,8 @@ static bool take_result_section(struct result_message *message, uint32_t tag, st
         return span.length && take_once(&message->condition, span);
     case SECTION_MESSAGE:
         return span.length && take_once(&message->text, span);
+    case SECTION_JSON:
+        return span.length && take_once(&message->json, span);
     case SECTION_VALUE:
         return take_next(message->values, &message->value_count, RESULT_VALUES_MAX, span);
     case SECTION_FRAME:
@@ -123,5 +161,6 @@ bool result_message_decode(const unsigned char *payload, size_t length,
             return false;
     bool failed = message->condition.bytes != NULL;
     return more == 0 && message->package.bytes && failed == (message->text.bytes != NULL) &&
-           !(failed && message->value_count) && !(!failed && message->frame_count);
+           !(failed && (message->value_count || message->json.bytes)) &&
+           !(!failed && message->frame_count) && !(message->json.bytes && message->value_count);
 }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 enum section_tag {
-    /* evaluate */
+    /* evaluate, run */
     SECTION_CODE = 1, /* exactly one */
     SECTION_PACKAGE,  /* evaluate: the `package` argument, at most one. result: the session's
                          package after the call, exactly one */
@@ -20,6 +20,12 @@ enum section_tag {
     SECTION_MESSAGE,   /* with SECTION_CONDITION, exactly one, never empty */
     SECTION_FRAME,     /* backtrace, innermost first: "(FN ARGS)" without its number */
     SECTION_WARNING,   /* "TYPE: message" */
+    /* run: exactly one of each */
+    SECTION_KIND, /* what of the source is called: "tool", "prompt", "resource", "completion" */
+    SECTION_NAME, /* its name, not empty */
+    SECTION_ARGUMENTS, /* a JSON object */
+    /* result of a run that returned, exactly one, and then no SECTION_VALUE */
+    SECTION_JSON,
     SECTION_TAG_END
 };
 
@@ -53,8 +59,17 @@ bool evaluate_message_encode(struct buffer *payload, const struct evaluate_messa
 bool evaluate_message_decode(const unsigned char *payload, size_t length,
                              struct evaluate_message *message);
 
+struct run_message {
+    struct span kind, name, code, arguments;
+};
+
+bool run_message_encode(struct buffer *payload, const struct run_message *message);
+/* False when PAYLOAD is not such a message. The spans point into PAYLOAD. */
+bool run_message_decode(const unsigned char *payload, size_t length, struct run_message *message);
+
 struct result_message {
     struct span package;
+    struct span json;      /* what a run returned; bytes NULL: it failed, or it was no run */
     struct span condition; /* bytes NULL: the evaluation returned */
     struct span text;      /* the condition's message */
     struct span values[RESULT_VALUES_MAX];

@@ -52,7 +52,7 @@ static void append_cause(struct evaluation *evaluation, const char *sentence) {
 static bool shows_warnings(const struct call *call) {
     switch (call->outcome) {
     case OUTCOME_VALUE:
-        return call->kind == CALL_EVALUATE;
+        return call->kind == CALL_EVALUATE || call->kind == CALL_RUN;
     case OUTCOME_TIMEOUT:
     case OUTCOME_CANCELLED:
     case OUTCOME_OUTPUT:
@@ -109,7 +109,7 @@ static void describe(const struct call *call, struct evaluation *evaluation,
     evaluation->error_output = outlet_captured(&outlet->error_output);
     evaluation->state_lost = state_lost;
     const struct session *session = call->session;
-    if (!outcome_table[call->outcome].ends_process || session->all->one_shot)
+    if (!outcome_table[call->outcome].ends_process || session->all->one_shot || session->passing)
         return;
     append_cause(evaluation, !state_lost ? "The session is as it was before the call."
                              : session->head
@@ -128,6 +128,9 @@ void call_conclude(struct call *call, struct result_message *result, const struc
                                     .timeout_ms = call->timeout_ms,
                                     .session = session->name};
     describe(call, &evaluation, result, outlet, state_lost);
+    if (call->run.result.json)
+        evaluation.run = &call->run.result;
+    evaluation.events_dropped = call->run.dropped;
     bool told = tell_loss(call, &evaluation);
     log_outcome(call, &evaluation);
     session->used_ns = clock_now_ns();
@@ -135,5 +138,6 @@ void call_conclude(struct call *call, struct result_message *result, const struc
     call->done(call->context, &evaluation);
     if (told)
         session->loss[0] = 0;
+    run_result_free(&call->run.result);
     call_free(call);
 }

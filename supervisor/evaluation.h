@@ -5,6 +5,7 @@
 #include "common/buffer.h"
 #include "common/message.h"
 #include "supervisor/log.h"
+#include "supervisor/run.h"
 #include "supervisor/usage.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,6 +32,8 @@ struct evaluation {
     int exit_code;                /* CONTRACT.md section 6 */
     char cause[200];              /* one sentence; empty for a value or a condition */
     struct result_message result; /* with OUTCOME_VALUE and OUTCOME_CONDITION; not owned */
+    const struct run_result *run; /* of a CALL_RUN with OUTCOME_VALUE, else NULL; not owned */
+    size_t events_dropped;        /* of a CALL_RUN: progress and log messages beyond their rate */
     struct span output;           /* captured standard output, any bytes; not owned */
     struct span error_output;     /* captured error output */
     const char *limit_stream;     /* with OUTCOME_OUTPUT: "stdout" or "stderr" */

@@ -28,6 +28,8 @@ static void orphan_result(void *context, struct worker_process *worker,
 
 static const struct worker_events orphan_events = {.ready = orphan_ready,
                                                    .result = orphan_result,
+                                                   .event = orphan_result,
+                                                   .ask = orphan_result,
                                                    .fork_failed = orphan_says,
                                                    .malformed = orphan_says,
                                                    .violation = orphan_says,
@@ -51,7 +53,8 @@ static struct worker_process *pop(struct session *session) {
 
 bool history_is_due(const struct session *session) {
     bool fresh = session->number == 0 && session->began_fresh;
-    return session->head && !fresh && !session->all->one_shot && !session->unprotected &&
+    return session->head && !fresh && !session->all->one_shot && !session->passing &&
+           !session->unprotected &&
            (!session->newest || session->newest->number != session->number) &&
            worker_can_fork(session->head);
 }

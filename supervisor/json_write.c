@@ -2,6 +2,7 @@
 #include "supervisor/json_write.h"
 #include "common/utf8.h"
 
+#include <json-c/json.h>
 #include <string.h>
 
 /* Which bytes may stand in a JSON string as they are. U+007F is harmless and left alone. */
@@ -56,4 +57,24 @@ void json_write_string(struct buffer *out, const char *text) {
 void json_write_name(struct buffer *out, const char *name) {
     json_write_string(out, name);
     buffer_append(out, ":", 1);
+}
+
+void json_write_tree(struct buffer *out, struct json_object *value) {
+    size_t length;
+    const char *text = json_object_to_json_string_length(
+        value, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &length);
+    if (text)
+        buffer_append(out, text, length);
+    else
+        out->failed = true;
+}
+
+void json_write_raw(struct buffer *out, const void *text, size_t size) {
+    const unsigned char *bytes = text;
+    unsigned char *to = buffer_reserve(out, size);
+    if (!to)
+        return;
+    for (size_t i = 0; i < size; i++) /* inside strings there are none */
+        to[i] = bytes[i] == '\n' || bytes[i] == '\r' ? ' ' : bytes[i];
+    out->length += size;
 }

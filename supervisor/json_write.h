@@ -9,6 +9,13 @@
 void json_write_bytes(struct buffer *out, const void *bytes, size_t size);
 void json_write_string(struct buffer *out, const char *text);
 
+struct json_object;
+/* VALUE, which was parsed from well-formed text; NULL: null. */
+void json_write_tree(struct buffer *out, struct json_object *value);
+
+/* TEXT, one JSON value that json_inspect found fine, without a line break. */
+void json_write_raw(struct buffer *out, const void *text, size_t size);
+
 /* "NAME":  (the caller writes the value and the commas) */
 void json_write_name(struct buffer *out, const char *name);
 

@@ -1,6 +1,8 @@
 /* The methods and notifications of both eras, as tables, and the small handlers of the legacy era.
  */
+#include "supervisor/project/methods.h"
 #include "supervisor/json_inspect.h"
+#include "supervisor/json_tree.h"
 #include "supervisor/json_write.h"
 #include "supervisor/modern.h"
 #include "supervisor/revision.h"
@@ -53,11 +55,14 @@ static void handle_initialize(struct server *server, struct request *request,
     }
     server->revision = revision;
     server->client_closes_on_late_reply = closes_on_late_reply(params);
+    struct json_object *abilities = json_tree_member(params, "capabilities");
+    if (json_object_is_type(abilities, json_type_object))
+        server->client_capabilities = json_object_get(abilities);
     struct buffer *out = request_result(request);
     request_member(request, "protocolVersion");
     json_write_string(out, revision->date);
     request_member(request, "capabilities");
-    revision_append_capabilities(out, server);
+    revision_append_capabilities(out, server, revision);
     request_member(request, "serverInfo");
     revision_append_server_info(out, revision);
     request_member(request, "instructions");
@@ -142,23 +147,32 @@ static void handle_exit(struct server *server, struct request *request,
 }
 
 static const struct method methods[] = {
-    /* name, legacy, modern, before initialize, after shutdown, in minimal mode, in a batch, handler
-     */
-    {"exit", true, false, true, true, true, true, handle_exit},
-    {"initialize", true, false, true, false, true, false, handle_initialize},
-    {"logging/setLevel", true, false, false, false, true, true, handle_set_level},
-    {"ping", true, false, true, false, true, true, handle_ping},
-    {"server/discover", false, true, true, false, true, true, modern_discover},
-    {"shutdown", true, false, true, true, true, true, handle_shutdown},
-    {"subscriptions/listen", false, true, true, false, true, false, modern_listen},
-    {"tools/call", true, true, false, false, false, true, tools_call},
-    {"tools/list", true, true, false, false, false, true, tools_list},
+    /* name, legacy, modern, before initialize, after shutdown, in minimal mode, in a batch, with a
+     * project alone, handler */
+    {"completion/complete", true, true, false, false, false, true, true, project_complete},
+    {"exit", true, false, true, true, true, true, false, handle_exit},
+    {"initialize", true, false, true, false, true, false, false, handle_initialize},
+    {"logging/setLevel", true, false, false, false, true, true, false, handle_set_level},
+    {"ping", true, false, true, false, true, true, false, handle_ping},
+    {"prompts/get", true, true, false, false, false, true, true, project_get_prompt},
+    {"prompts/list", true, true, false, false, false, true, true, project_list_prompts},
+    {"resources/list", true, true, false, false, false, true, true, project_list_resources},
+    {"resources/read", true, true, false, false, false, true, true, project_read_resource},
+    {"resources/subscribe", true, false, false, false, false, true, true, project_subscribe},
+    {"resources/templates/list", true, true, false, false, false, true, true,
+     project_list_templates},
+    {"resources/unsubscribe", true, false, false, false, false, true, true, project_unsubscribe},
+    {"server/discover", false, true, true, false, true, true, false, modern_discover},
+    {"shutdown", true, false, true, true, true, true, false, handle_shutdown},
+    {"subscriptions/listen", false, true, true, false, true, false, false, modern_listen},
+    {"tools/call", true, true, false, false, false, true, false, tools_call},
+    {"tools/list", true, true, false, false, false, true, false, tools_list},
 };
 
-const struct method *method_find(const char *name) {
+const struct method *method_find(const struct server *server, const char *name) {
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
         if (strcmp(methods[i].name, name) == 0)
-            return &methods[i];
+            return methods[i].of_project && !server->project ? NULL : &methods[i];
     return NULL;
 }
 
@@ -193,9 +207,15 @@ static void handle_exit_notification(struct server *server, const struct json_sh
         server_drain(server);
 }
 
+static void handle_initialized(struct server *server, const struct json_shape *shape) {
+    (void)shape;
+    server->initialized = server->revision != NULL;
+}
+
 static const struct notification notifications[] = {
     {"exit", handle_exit_notification},
     {"notifications/cancelled", handle_cancelled},
+    {"notifications/initialized", handle_initialized},
 };
 
 const struct notification *notification_find(const char *name) {

@@ -1,8 +1,10 @@
 /* The modern era. Never takes anything from an earlier request. */
 #include "supervisor/modern.h"
 #include "common/utf8.h"
+#include "supervisor/clock.h"
 #include "supervisor/json_write.h"
 #include "supervisor/log.h"
+#include "supervisor/project/notify.h"
 #include "supervisor/request.h"
 #include "supervisor/revision.h"
 #include "supervisor/rpc.h"
@@ -91,13 +93,24 @@ void modern_refuse_bare(struct request *request) {
                "params._meta must have " KEY_VERSION " and " KEY_CAPABILITIES ".");
 }
 
-void modern_append_caching(struct request *request) {
+static void append_caching(struct request *request, int64_t ttl_ms) {
     if (!request->modern)
         return;
     request_member(request, "ttlMs");
-    buffer_append_format(request->out, "%d", CACHE_MS);
+    buffer_append_format(request->out, "%lld", (long long)ttl_ms);
     request_member(request, "cacheScope");
     buffer_append_text(request->out, "\"public\"");
+}
+
+/* What a project has may change as soon as it is looked at again. */
+void modern_append_caching(struct request *request) {
+    const struct server *server = request->server;
+    append_caching(request, server->project ? server->settings->registry_refresh_s * CLOCK_MS_PER_S
+                                            : CACHE_MS);
+}
+
+void modern_append_no_caching(struct request *request) {
+    append_caching(request, 0);
 }
 
 void modern_discover(struct server *server, struct request *request, struct json_object *params) {
@@ -106,15 +119,15 @@ void modern_discover(struct server *server, struct request *request, struct json
     request_member(request, "supportedVersions");
     revision_append_dates(out, true, true);
     request_member(request, "capabilities");
-    revision_append_capabilities(out, server);
+    revision_append_capabilities(out, server, revision_modern);
     request_member(request, "instructions");
     revision_append_instructions(out, server);
     modern_append_caching(request);
     request_end(request);
 }
 
-/* --- subscriptions/listen: nothing that this server has changes, so nothing is ever told, and the
- * acknowledgement says so by an empty set. --- */
+/* --- subscriptions/listen: without a project nothing that this server has changes, so nothing is
+ * ever told, and the acknowledgement says so by an empty set. --- */
 
 static void acknowledge(struct server *server, const struct request *request) {
     struct buffer *out = output_line_begin(&server->output);
@@ -122,7 +135,9 @@ static void acknowledge(struct server *server, const struct request *request) {
                             "\"notifications/subscriptions/acknowledged\",\"params\":{\"_meta\":{"
                             "\"" KEY_SUBSCRIPTION "\":");
     buffer_append(out, request->id.text.bytes, request->id.text.length);
-    buffer_append_text(out, "},\"notifications\":{}}}");
+    buffer_append_text(out, "},\"notifications\":");
+    json_write_tree(out, request->filter);
+    buffer_append_text(out, "}}");
     output_line_end(&server->output, (struct span){0});
 }
 
@@ -149,6 +164,7 @@ void modern_listen(struct server *server, struct request *request, struct json_o
         return;
     }
     kept->listening = true;
+    kept->filter = notify_filter(server->project, member(params, "notifications"));
     acknowledge(server, kept);
 }
 

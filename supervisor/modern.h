@@ -24,5 +24,7 @@ void modern_end_subscriptions(struct server *server);
 
 /* Appends the members ttlMs and cacheScope to a result that may be kept. */
 void modern_append_caching(struct request *request);
+/* The same for what may be another the next time. */
+void modern_append_no_caching(struct request *request);
 
 #endif

@@ -5,6 +5,7 @@
 #include "supervisor/revision.h"
 #include "supervisor/server.h"
 
+#include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,7 @@ static void release(struct request *request) {
             loop_timer_stop(&request->server->loop, &request->heartbeat);
             free_token(request->id.text.bytes);
             free_token(request->progress_token.text.bytes);
+            json_object_put(request->filter);
             free(request);
             return;
         }
@@ -134,16 +136,24 @@ void request_member(struct request *request, const char *name) {
     json_write_name(request->out, name);
 }
 
-struct buffer *request_result(struct request *request) {
+static struct buffer *begin_result(struct request *request, const char *type) {
     struct buffer *out = begin(request);
     buffer_append_text(out, ",\"result\":{");
     request->part = PART_RESULT;
     request->members = 0;
     if (request->modern) {
         request_member(request, "resultType");
-        buffer_append_text(out, "\"complete\"");
+        json_write_string(out, type);
     }
     return out;
+}
+
+struct buffer *request_result(struct request *request) {
+    return begin_result(request, "complete");
+}
+
+struct buffer *request_input_required(struct request *request) {
+    return begin_result(request, "input_required");
 }
 
 void request_meta(struct request *request) {

@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 struct call;
+struct json_object;
 struct server;
 
 /* JSON-RPC's and this server's error codes: CONTRACT.md section 3. */
@@ -25,6 +26,8 @@ enum rpc_code {
     RPC_SHUTTING_DOWN = -32003,
     RPC_TIMED_OUT = -32004,
     RPC_EXIT_BEFORE_SHUTDOWN = -32005,
+    RPC_RESOURCE_NOT_FOUND = -32002, /* legacy; the modern era has RPC_INVALID_PARAMS there */
+    RPC_MISSING_CAPABILITY = -32021,
     RPC_UNSUPPORTED_VERSION = -32022
 };
 
@@ -44,9 +47,13 @@ struct request {
     int log_level;        /* modern: least level of log events wanted for it, -1: none */
     struct json_token progress_token; /* raw, owned like id; bytes NULL: no progress wanted */
     bool answered;
-    bool silent;      /* cancelled where no answer is wanted */
-    bool listening;   /* an open subscriptions/listen */
-    bool new_session; /* modern: runs in a session made for it */
+    bool silent;                /* cancelled where no answer is wanted */
+    bool listening;             /* an open subscriptions/listen */
+    struct json_object *filter; /* with it: what it is told of, as acknowledged; owned */
+    bool passing;               /* its call has a world that ends with it, and no name */
+    bool reports;               /* its own progress goes out under its token */
+    const char *subject;        /* what a sentence about its failure begins with; NULL: "Tool" */
+    bool new_session;           /* modern: runs in a session made for it */
     struct call *call;
     struct server *server;
     struct loop_timer heartbeat; /* progress; in flight */
@@ -71,6 +78,8 @@ struct request *request_find(const struct requests *requests, const struct json_
 /* Begins a successful answer. The caller adds the members of `result`, each with request_member and
  * its JSON value, and `_meta` last, if it has anything for it. */
 struct buffer *request_result(struct request *request);
+/* Begins the answer of the modern era that asks for more before there is a result. */
+struct buffer *request_input_required(struct request *request);
 /* Begins the next member of what is being written; its value is for the caller to append. */
 void request_member(struct request *request, const char *name);
 /* Begins `_meta`; further members go into it. */

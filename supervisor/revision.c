@@ -11,19 +11,28 @@
 /* Newest first. */
 static const struct revision revisions[] = {
     {.date = "2026-07-28",
+     .since = SINCE_2026_07,
      .modern = true,
      .annotations = true,
      .titles = true,
      .descriptions = true},
-    {.date = "2025-11-25", .annotations = true, .titles = true, .descriptions = true},
-    {.date = "2025-06-18", .annotations = true, .titles = true},
-    {.date = "2025-03-26", .batches = true, .annotations = true},
+    {.date = "2025-11-25",
+     .since = SINCE_2025_11,
+     .annotations = true,
+     .titles = true,
+     .descriptions = true},
+    {.date = "2025-06-18", .since = SINCE_2025_06, .annotations = true, .titles = true},
+    {.date = "2025-03-26", .since = SINCE_2025_03, .batches = true, .annotations = true},
     {.date = "2024-11-05"},
 };
 
 enum { REVISION_COUNT = sizeof revisions / sizeof *revisions, INSTRUCTIONS_MAX_BYTES = 1 << 18 };
 
 const struct revision *const revision_modern = &revisions[0];
+
+const struct revision *revision_of(const struct request *request) {
+    return request->modern ? revision_modern : request->server->revision;
+}
 
 /* The answer to a client from the future and to one that names none. */
 static const struct revision *const newest_legacy = &revisions[1];
@@ -73,8 +82,18 @@ void revision_append_server_info(struct buffer *out, const struct revision *revi
     buffer_append_text(out, "}");
 }
 
-void revision_append_capabilities(struct buffer *out, const struct server *server) {
-    buffer_append_text(out, server->minimal ? "{\"logging\":{}}" : "{\"logging\":{},\"tools\":{}}");
+void revision_append_capabilities(struct buffer *out, const struct server *server,
+                                  const struct revision *revision) {
+    if (server->minimal) {
+        buffer_append_text(out, "{\"logging\":{}}");
+    } else if (!server->project) {
+        buffer_append_text(out, "{\"logging\":{},\"tools\":{}}");
+    } else {
+        buffer_append_text(out, "{\"logging\":{},\"tools\":{\"listChanged\":true},"
+                                "\"resources\":{\"subscribe\":true,\"listChanged\":true},"
+                                "\"prompts\":{\"listChanged\":true}");
+        buffer_append_text(out, revision->since >= SINCE_2025_03 ? ",\"completions\":{}}" : "}");
+    }
 }
 
 /* What the operator let in, which a client cannot use without knowing of it. */

@@ -5,6 +5,7 @@
 #include "supervisor/json_tree.h"
 #include "supervisor/json_write.h"
 #include "supervisor/modern.h"
+#include "supervisor/project/ask.h"
 #include "supervisor/request.h"
 #include "supervisor/server.h"
 
@@ -48,7 +49,7 @@ static void run(struct server *server, struct request *request, const struct met
 /* Steps 9 to 13 for a request whose envelope is right. */
 static void dispatch(struct server *server, struct request *request, const char *name,
                      struct json_object *params) {
-    const struct method *method = method_find(name);
+    const struct method *method = method_find(server, name);
     request->modern = modern_is_claimed(params);
     if (request->modern) {
         if (!modern_check_envelope(request, params))
@@ -103,8 +104,10 @@ static void refuse_envelope(struct server *server, struct batch *batch, const st
 /* Steps 5 to 8 for an object. */
 static void handle_object(struct server *server, struct batch *batch, struct json_object *root,
                           const struct json_shape *shape) {
-    if (!has_member(root, "method") && (has_member(root, "result") || has_member(root, "error")))
-        return; /* a response; this server has asked nothing */
+    if (!has_member(root, "method") && (has_member(root, "result") || has_member(root, "error"))) {
+        project_take_response(server->project, root);
+        return;
+    }
     const char *problem = envelope_problem(root, &shape->id);
     if (problem) {
         refuse_envelope(server, batch, &shape->id, problem);
@@ -124,7 +127,7 @@ static void handle_object(struct server *server, struct batch *batch, struct jso
         refuse_envelope(server, batch, &shape->id, "a request with this id is in flight");
         return;
     }
-    const struct method *method = method_find(name);
+    const struct method *method = method_find(server, name);
     if (batch && method && !method->in_batch) {
         refuse_envelope(server, batch, &shape->id, "this method must not be part of a batch");
         return;

@@ -18,7 +18,8 @@ struct method {
     bool before_initialize; /* legacy: served although `initialize` is still to come */
     bool after_shutdown;    /* served although `shutdown` has been */
     bool in_minimal_mode;
-    bool in_batch; /* may be part of one */
+    bool in_batch;   /* may be part of one */
+    bool of_project; /* there is no such method without a project */
     void (*handle)(struct server *server, struct request *request, struct json_object *params);
 };
 
@@ -29,7 +30,7 @@ struct notification {
 };
 
 /* NULL when there is no such method. */
-const struct method *method_find(const char *name);
+const struct method *method_find(const struct server *server, const char *name);
 const struct notification *notification_find(const char *name);
 
 /* VALUE as a string without a zero byte inside, or NULL. VALUE may be NULL; the text is its. */

@@ -5,6 +5,8 @@
 #include "supervisor/confinement.h"
 #include "supervisor/json_write.h"
 #include "supervisor/modern.h"
+#include "supervisor/project/ask.h"
+#include "supervisor/project/project.h"
 #include "supervisor/rpc.h"
 #include "supervisor/server.h"
 #include "supervisor/signals.h"
@@ -78,6 +80,7 @@ void server_drain(struct server *server) {
         return;
     server->draining = true;
     input_stop(&server->input);
+    project_drain(server->project);
     if (server->sessions.active == 0)
         finish(server);
     else if (!server->shutting_down)
@@ -113,6 +116,8 @@ static void on_signal(void *context, uint32_t events) {
 
 static void on_resume(void *context) {
     struct server *server = context;
+    if (server->awaits_project)
+        return;
     input_pause(&server->input, false);
     sessions_hold(&server->sessions, false);
 }
@@ -138,6 +143,10 @@ static void on_output_change(void *context) {
 
 static void before_wait(void *context) {
     struct server *server = context;
+    if (server->awaits_project && project_is_settled(server->project)) {
+        server->awaits_project = false;
+        on_resume(server);
+    }
     output_flush(&server->output);
 }
 
@@ -237,6 +246,16 @@ static bool server_open(struct server *server, struct error *error) {
     return true;
 }
 
+/* Looks at the project before the first line is: until then nothing is read. */
+static bool open_project(struct server *server, struct error *error) {
+    if (server->minimal || !server->settings->project.count)
+        return true;
+    server->project = project_open(server, error);
+    server->awaits_project = server->project != NULL;
+    input_pause(&server->input, server->awaits_project);
+    return server->awaits_project;
+}
+
 static void free_requests(struct server *server) {
     while (server->requests.in_flight)
         request_drop(server->requests.in_flight);
@@ -245,6 +264,8 @@ static void free_requests(struct server *server) {
 static void server_close(struct server *server) {
     cursors_free(&server->cursors);
     sessions_close(&server->sessions);
+    project_close(server->project);
+    json_object_put(server->client_capabilities);
     pool_close(&server->pool);
     output_flush(&server->output);
     free_requests(server);
@@ -269,7 +290,7 @@ int server_run(const struct settings *settings) {
         fprintf(stderr, "eclave: %s\n", error.text);
         return STATUS_USAGE;
     }
-    if (!choose_mode(&server, &error)) {
+    if (!choose_mode(&server, &error) || !open_project(&server, &error)) {
         fprintf(stderr, "eclave: %s\n", error.text);
         server_close(&server);
         return STATUS_USAGE;

@@ -13,7 +13,10 @@
 #include "supervisor/revision.h"
 #include "supervisor/session.h"
 #include "supervisor/settings.h"
+#include <json-c/json.h>
 #include <stdbool.h>
+
+struct project;
 
 struct server {
     const struct settings *settings;
@@ -25,12 +28,15 @@ struct server {
     struct sessions sessions;
     struct requests requests;
     struct cursors cursors;
+    struct project *project; /* what users define; NULL without, and in minimal mode */
     struct loop_watch signal_watch;
     int signal_fd;
 
     /* The legacy conversation. */
-    const struct revision *revision; /* NULL before `initialize` */
-    enum log_level client_log_level; /* least level sent as notifications/message */
+    const struct revision *revision;         /* NULL before `initialize` */
+    enum log_level client_log_level;         /* least level sent as notifications/message */
+    bool initialized;                        /* `notifications/initialized` has been */
+    struct json_object *client_capabilities; /* of `initialize`; NULL: none were told */
     struct rate client_log_rate;
     bool client_closes_on_late_reply; /* a client that ends the connection on -32001 */
 
@@ -42,6 +48,7 @@ struct server {
     struct loop_timer grace, resume;
     int exit_status;
 
+    bool awaits_project; /* its first look goes on, and nothing is read before */
     bool minimal;
     char minimal_reason[240]; /* with minimal */
     int64_t faults_left;      /* answers to ping still to be spoiled; for tests */

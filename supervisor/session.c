@@ -24,7 +24,7 @@ static struct call *take_running(struct session *session) {
     return call;
 }
 
-static void on_time_limit(void *context) {
+void session_on_time_limit(void *context) {
     struct session *session = context;
     call_decide(session->running, OUTCOME_TIMEOUT, "No answer within %g s.",
                 (double)session->running->timeout_ms / CLOCK_MS_PER_S);
@@ -67,10 +67,15 @@ static void begin_evaluation(struct session *session) {
     struct sessions *all = session->all;
     struct call *call = session->running;
     call->started_ns = clock_now_ns();
-    loop_timer_start(all->loop, &session->time_limit, call->timeout_ms, on_time_limit, session);
+    loop_timer_start(all->loop, &session->time_limit, call->timeout_ms, session_on_time_limit,
+                     session);
     loop_timer_start(all->loop, &session->memory_check, MEMORY_CHECK_MS, on_memory_check, session);
     outlet_begin(session->outlet, on_flooded, session);
-    worker_evaluate(session->head, call->number, &call->payload);
+    call_begin_run(call);
+    if (call->kind == CALL_RUN)
+        worker_run(session->head, call->number, &call->payload);
+    else
+        worker_evaluate(session->head, call->number, &call->payload);
     buffer_free(&call->payload);
 }
 
@@ -104,7 +109,8 @@ static void on_result(void *context, struct worker_process *worker, const unsign
     outlet_drain(session->outlet);
     if (session->running->decided)
         return; /* the drained output was over its limit */
-    if (!result_message_decode(payload, size, &result)) {
+    if (!result_message_decode(payload, size, &result) ||
+        !call_take_result(session->running, &result)) {
         call_decide(session->running, OUTCOME_MALFORMED,
                     "The answer of the worker is not well-formed.");
         worker_kill(worker);
@@ -222,6 +228,8 @@ static void on_violation(void *context, struct worker_process *worker, const cha
 
 const struct worker_events session_events = {.ready = on_ready,
                                              .result = on_result,
+                                             .event = session_run_event,
+                                             .ask = session_run_ask,
                                              .fork_failed = on_fork_failed,
                                              .malformed = on_malformed,
                                              .violation = on_violation,
@@ -288,7 +296,10 @@ static void unlink_session(struct session *session) {
     while (*link != session)
         link = &(*link)->next;
     *link = session->next;
-    session->all->count--;
+    if (session->passing)
+        session->all->passing--;
+    else
+        session->all->count--;
 }
 
 static void drop_calls(struct call *call) {
@@ -300,7 +311,7 @@ static void drop_calls(struct call *call) {
 }
 
 /* Frees a session. Calls that it still has, at the end of the server, are told nothing. */
-static void destroy(struct session *session) {
+void session_destroy(struct session *session) {
     history_clear(session);
     if (session->running)
         drop_calls(take_running(session));
@@ -340,7 +351,7 @@ static void run_close(struct session *session) {
                     session->name);
         conclude_done(late);
     }
-    destroy(session);
+    session_destroy(session);
 }
 
 /* WHAT says why not, for an OUTCOME that is not VALUE. */
@@ -356,7 +367,7 @@ static void finish_copy(struct session *session, enum outcome outcome, const cha
         return;
     }
     if (copy)
-        destroy(copy);
+        session_destroy(copy);
     call_decide(call, outcome, "Session %s cannot be copied: %s.", session->name, what);
     conclude_done(call);
 }
@@ -401,11 +412,9 @@ static void run_copy(struct session *session) {
     }
 }
 
-static void (*const runners[])(struct session *session) = {[CALL_EVALUATE] = run_evaluate,
-                                                           [CALL_ROLLBACK] = run_rollback,
-                                                           [CALL_RESET] = run_reset,
-                                                           [CALL_CLOSE] = run_close,
-                                                           [CALL_COPY] = run_copy};
+static void (*const runners[])(struct session *session) = {
+    [CALL_EVALUATE] = run_evaluate, [CALL_RUN] = run_evaluate, [CALL_ROLLBACK] = run_rollback,
+    [CALL_RESET] = run_reset,       [CALL_CLOSE] = run_close,  [CALL_COPY] = run_copy};
 
 /* Is every process of the session waiting for frames? */
 static bool is_quiet(const struct session *session) {
@@ -420,6 +429,10 @@ static bool is_quiet(const struct session *session) {
 static void step(struct session *session) {
     loop_timer_stop(session->all->loop, &session->step);
     tell_cancelled(session);
+    if (session->passing && !session->running && !session->queue && !session->cancelled) {
+        session_destroy(session); /* the call is done */
+        return;
+    }
     if (session->copy && session->copy->head && session->copy->head->state != WORKER_STARTING) {
         finish_copy(session, OUTCOME_VALUE, NULL);
         step_later(session);
@@ -438,7 +451,7 @@ static void step(struct session *session) {
     session->running->next = NULL;
     enum call_kind kind = session->running->kind;
     runners[kind](session);
-    if (kind != CALL_CLOSE && kind != CALL_EVALUATE)
+    if (kind != CALL_CLOSE && kind != CALL_EVALUATE && kind != CALL_RUN)
         step_later(session);
 }
 
@@ -446,14 +459,23 @@ static void step(struct session *session) {
 
 static bool encode(struct call *call, const struct call_request *request) {
     const struct evaluate_message message = {.code = request->code, .package = request->package};
+    const char *word = run_kind_word(request->run.kind);
+    const struct run_message run = {.kind = {(const unsigned char *)word, strlen(word)},
+                                    .name = request->run.name,
+                                    .code = request->code,
+                                    .arguments = request->run.arguments};
     call->payload = buffer_make(FRAME_PAYLOAD_MAX);
+    if (request->kind == CALL_RUN)
+        return run_message_encode(&call->payload, &run);
     return request->kind != CALL_EVALUATE || evaluate_message_encode(&call->payload, &message);
 }
 
 struct call *session_submit(struct session *session, const struct call_request *request) {
     struct sessions *all = session->all;
     if (session->queued >= (size_t)all->settings->session_queue ||
-        request->code.length > SESSION_QUEUE_BYTES_MAX - session->queued_bytes)
+        request->code.length > SESSION_QUEUE_BYTES_MAX - session->queued_bytes ||
+        request->run.arguments.length >
+            SESSION_QUEUE_BYTES_MAX - session->queued_bytes - request->code.length)
         return NULL;
     struct call *call = calloc(1, sizeof *call);
     if (!call)
@@ -471,6 +493,9 @@ struct call *session_submit(struct session *session, const struct call_request *
     call->timeout_ms = request->timeout_ms;
     call->steps = request->steps;
     call->at = request->at;
+    call->run.kind = request->run.kind;
+    call->event = request->event;
+    call->ask = request->ask;
     call->done = request->done;
     call->context = request->context;
     struct call **end = &session->queue;
@@ -545,7 +570,7 @@ void sessions_open(struct sessions *sessions, struct loop *loop, struct log *log
 
 void sessions_close(struct sessions *sessions) {
     while (sessions->first)
-        destroy(sessions->first);
+        session_destroy(sessions->first);
 }
 
 struct session *sessions_find(const struct sessions *sessions, struct span name) {
@@ -553,10 +578,10 @@ struct session *sessions_find(const struct sessions *sessions, struct span name)
     while (session && (strlen(session->name) != name.length ||
                        memcmp(session->name, name.bytes, name.length) != 0))
         session = session->next;
-    return session && !session->nascent ? session : NULL;
+    return session && !session->nascent && !session->passing ? session : NULL;
 }
 
-static struct session *add_session(struct sessions *sessions, const char *name) {
+struct session *session_add(struct sessions *sessions, const char *name, bool passing) {
     struct session *session = calloc(1, sizeof *session);
     if (!session)
         return NULL;
@@ -569,7 +594,11 @@ static struct session *add_session(struct sessions *sessions, const char *name) 
     while (*end)
         end = &(*end)->next;
     *end = session;
-    sessions->count++;
+    session->passing = passing;
+    if (passing)
+        sessions->passing++;
+    else
+        sessions->count++;
     return session;
 }
 
@@ -581,14 +610,15 @@ static bool is_idle(const struct session *session) {
 static bool close_oldest(struct sessions *sessions) {
     struct session *oldest = NULL;
     for (struct session *session = sessions->first; session; session = session->next)
-        if (is_idle(session) && !session->own && (!oldest || session->used_ns < oldest->used_ns))
+        if (is_idle(session) && !session->own && !session->passing &&
+            (!oldest || session->used_ns < oldest->used_ns))
             oldest = session;
     if (!oldest)
         return false;
     const struct log_event event = {
         .level = LOG_NOTICE_LEVEL, .name = "session-closed", .session = oldest->name};
     log_write(sessions->log, &event, "it was the least recently used, and there are session.max");
-    destroy(oldest);
+    session_destroy(oldest);
     return true;
 }
 
@@ -605,7 +635,7 @@ struct session *sessions_own(struct sessions *sessions, const char *name) {
         sessions_find(sessions, (struct span){(const unsigned char *)name, strlen(name)});
     if (!session) {
         make_room(sessions); /* where every other is busy, there is one more for a while */
-        session = add_session(sessions, name);
+        session = session_add(sessions, name, false);
     }
     if (session)
         session->own = true;
@@ -619,12 +649,12 @@ struct session *sessions_make(struct sessions *sessions) {
         return NULL;
     for (size_t i = 0; i < sizeof random; i++)
         snprintf(name + 2 + 2 * i, 3, "%02x", random[i]);
-    return add_session(sessions, name);
+    return session_add(sessions, name, false);
 }
 
 struct session *sessions_next(const struct sessions *sessions, const struct session *after) {
     struct session *next = after ? after->next : sessions->first;
-    while (next && next->nascent)
+    while (next && (next->nascent || next->passing))
         next = next->next;
     return next;
 }

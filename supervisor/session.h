@@ -10,6 +10,7 @@
 
 #include "supervisor/evaluation.h"
 #include "supervisor/pool.h"
+#include "supervisor/run.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -20,6 +21,7 @@ typedef void (*call_done)(void *context, const struct evaluation *evaluation);
 
 enum call_kind {
     CALL_EVALUATE,
+    CALL_RUN,      /* evaluates a source and calls what it defines (supervisor/run.h) */
     CALL_ROLLBACK, /* back to the state before the last `steps` calls */
     CALL_RESET,    /* back to a fresh world */
     CALL_CLOSE,    /* the session ends; calls queued behind are refused */
@@ -29,14 +31,19 @@ enum call_kind {
 /* What to do. The spans are copied. */
 struct call_request {
     enum call_kind kind;
-    struct span code;    /* CALL_EVALUATE */
-    struct span package; /* CALL_EVALUATE; bytes NULL: the session's own */
-    int64_t timeout_ms;  /* CALL_EVALUATE */
-    int64_t steps;       /* CALL_ROLLBACK; at least 1 */
-    int64_t at;          /* CALL_COPY; -1: the present state */
+    struct span code;       /* CALL_EVALUATE, CALL_RUN */
+    struct span package;    /* CALL_EVALUATE; bytes NULL: the session's own */
+    int64_t timeout_ms;     /* CALL_EVALUATE, CALL_RUN */
+    int64_t steps;          /* CALL_ROLLBACK; at least 1 */
+    int64_t at;             /* CALL_COPY; -1: the present state */
+    struct run_request run; /* CALL_RUN */
+    /* CALL_RUN; either may be NULL: events are dropped then, and a question is answered by an
+     * error. What they are given is valid during the call. QUESTIONS as run_ask_decode has it. */
+    void (*event)(void *context, const struct run_event *event);
+    void (*ask)(void *context, struct json_object *questions);
     /* Called exactly once for each submitted call, never within session_submit. Of the kinds other
-     * than CALL_EVALUATE the outcome is VALUE, REFUSED or (of a copy) FULL, and `cause` the
-     * sentence to show. */
+     * than CALL_EVALUATE and CALL_RUN the outcome is VALUE, REFUSED or (of a copy) FULL, and
+     * `cause` the sentence to show. */
     call_done done;
     void *context;
 };
@@ -48,6 +55,7 @@ struct sessions {
     struct pool *pool;
     struct session *first; /* oldest first */
     size_t count;
+    size_t passing;     /* sessions of one call, which do not count as sessions */
     size_t active;      /* calls submitted and not yet done */
     uint32_t last_call; /* number of the newest call */
     bool held;          /* no new evaluation starts: the client does not read its answers */
@@ -95,6 +103,13 @@ void sessions_cancel_all(struct sessions *sessions, const char *cause);
  * full (session.queue calls, or SESSION_QUEUE_BYTES_MAX of code) or there is no memory; `done` is
  * not called then. */
 struct call *session_submit(struct session *session, const struct call_request *request);
+/* Queues a call in a fresh world of its own, which ends with it: no name finds it, no state is
+ * kept, and it counts against no limit but that there are at most session.max such at a time. The
+ * worker that is kept ready serves it. NULL as with session_submit, or when there are so many. */
+struct call *session_submit_once(struct sessions *sessions, const struct call_request *request);
+/* Where the call runs, for session_run; the call's session may be gone when `done` was called. */
+struct session *call_session(const struct call *call);
+
 /* Starts what can be started. `done` may be called before this returns. */
 void session_run(struct session *session);
 
@@ -108,6 +123,10 @@ struct call_progress {
     size_t printed_bytes; /* on standard output, as far as it is read */
 };
 struct call_progress call_progress(const struct call *call);
+
+/* Answers the question that the call asked; JSON as run_ask_decode describes it, copied. False when
+ * it asks none now: it was answered, or is ending. May be called within `ask`. */
+bool call_answer(struct call *call, struct span json);
 
 /* Ends the call as cancelled, queued or running, for CAUSE. `done` comes in its own time. */
 void call_cancel(struct call *call, const char *cause);

@@ -2,18 +2,34 @@
 #ifndef ECLAVE_SUPERVISOR_SESSION_STATE_H
 #define ECLAVE_SUPERVISOR_SESSION_STATE_H
 
+#include "supervisor/rate.h"
 #include "supervisor/session.h"
+
+/* What a CALL_RUN has besides. */
+struct run_state {
+    enum run_kind kind;
+    struct run_result result; /* with OUTCOME_VALUE */
+    struct rate rate;
+    size_t events, events_bytes, asks, dropped;
+    double progress;               /* the last that was handed on */
+    bool asking;                   /* and not answered yet */
+    int64_t left_ms, wait_left_ms; /* of the two time limits, when since_ns began */
+    int64_t since_ns;              /* when it last began to work or to wait */
+};
 
 struct call {
     struct session *session;
     struct call *next; /* in the queue */
     enum call_kind kind;
     uint32_t number;
-    struct buffer payload; /* of the FRAME_EVALUATE */
+    struct buffer payload; /* of the FRAME_EVALUATE or FRAME_RUN */
     size_t size;           /* of the payload, as counted by the queue */
     int64_t timeout_ms, steps, at;
     int64_t started_ns; /* 0 until a worker has it */
     int64_t decided_ns;
+    struct run_state run;
+    void (*event)(void *context, const struct run_event *event);
+    void (*ask)(void *context, struct json_object *questions);
     call_done done;
     void *context;
     bool decided;
@@ -38,6 +54,7 @@ struct session {
     char name[SESSION_NAME_MAX];
     int64_t born_ns, used_ns;
     bool own;     /* the connection's: never closed to make room */
+    bool passing; /* for one call: nobody finds it, and nothing of it is kept */
     bool nascent; /* a copy under way: nobody knows it yet, and it must not go away */
 
     struct worker_process *head; /* NULL: the world is fresh, or there is none yet */
@@ -94,7 +111,22 @@ void history_lost(struct session *session, const struct worker_process *worker);
 /* Ends every process of the session. */
 void history_clear(struct session *session);
 
+/* session_run.c */
+void call_begin_run(struct call *call);
+/* Of worker_events, for session_events. */
+void session_run_event(void *context, struct worker_process *worker, const unsigned char *payload,
+                       size_t size);
+void session_run_ask(void *context, struct worker_process *worker, const unsigned char *payload,
+                     size_t size);
+/* Is RESULT what a call of this kind gives? Keeps that of a run, which points into RESULT. */
+bool call_take_result(struct call *call, const struct result_message *result);
+
 /* session.c */
 extern const struct worker_events session_events;
+/* A session that no name finds when PASSING. NULL with no memory. */
+struct session *session_add(struct sessions *sessions, const char *name, bool passing);
+/* Calls that it still has are told nothing. */
+void session_destroy(struct session *session);
+void session_on_time_limit(void *context);
 
 #endif

@@ -31,7 +31,7 @@ static bool set_path_variable(struct reading *reading, const struct setting *set
                               const char *where, const char *list, struct error *error) {
     while (list) {
         char path[PATH_MAX + 1];
-        const char *colon = strchrnul(list, ':');
+        const char *colon = strchrnul(list, setting->paths_max > 1 ? ':' : 0);
         /* one that is cut has as many bytes as none may have */
         snprintf(path, sizeof path, "%.*s", (int)(colon - list), list);
         if (!reading_set(reading, setting, where, path, error))

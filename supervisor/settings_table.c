@@ -38,12 +38,13 @@ const struct setting settings_table[SETTING_COUNT] = {
     {.name = (label), .kind = SETTING_SWITCH, OFFSET(field), .alias = (alias_name), .help = (text)},
 #define TEXT(field, label, placeholder, text)                                                      \
     {.name = (label), .kind = SETTING_TEXT, OFFSET(field), .unit = (placeholder), .help = (text)},
-#define PATHS(field, label, placeholder, path_kind, text)                                          \
+#define PATHS(field, label, placeholder, path_kind, most, text)                                    \
     {.name = (label),                                                                              \
      .kind = SETTING_PATHS,                                                                        \
      OFFSET(field),                                                                                \
      .unit = (placeholder),                                                                        \
      .paths = (path_kind),                                                                         \
+     .paths_max = (most),                                                                          \
      .help = (text)},
 #define LAYERS(field, label, any, text)                                                            \
     {.name = (label),                                                                              \

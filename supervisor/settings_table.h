@@ -48,7 +48,8 @@ struct setting {
     const char *preset; /* choices: the default */
     int64_t number, minimum, maximum;
     enum path_kind paths;
-    bool any_layer; /* every layer and "all", else only the optional ones */
+    size_t paths_max; /* at most PATH_LIST_MAX */
+    bool any_layer;   /* every layer and "all", else only the optional ones */
     bool hidden;
     const char *alias; /* one more environment name, or NULL */
     const char *help;

@@ -166,7 +166,7 @@ static bool add_path(struct value *value, struct path_list *list, const char *ba
     char *path = path_find(value->text, base, value->setting->paths, &value->code);
     if (!path)
         return false;
-    if (list->count == PATH_LIST_MAX) {
+    if (list->count == value->setting->paths_max) {
         free(path);
         value->full = true;
         return false;
@@ -202,7 +202,8 @@ bool reading_set(struct reading *reading, const struct setting *setting, const c
                                        : parsers[setting->kind](&value, slot))
         return true;
     if (value.full)
-        return error_set(error, 0, "%s must not name more than %d paths", where, PATH_LIST_MAX);
+        return error_set(error, 0, "%s must not name more than %zu path%s", where,
+                         setting->paths_max, setting->paths_max == 1 ? "" : "s");
     char words[SETTING_WORDS_BYTES];
     setting_words(setting, words);
     return error_set(error, value.code, "%s must be %s, not \"%.*s\"%s", where, words, value.shown,

@@ -129,6 +129,27 @@ static bool wants_hint(const struct request *request, const struct evaluation *e
     return false;
 }
 
+/* Of a world that ends with its call there is nothing to name. */
+static void append_session(struct buffer *out, const struct request *request,
+                           const struct evaluation *evaluation) {
+    if (request->passing)
+        return;
+    buffer_append_text(out, ",\"session\":");
+    json_write_string(out, evaluation->session);
+}
+
+void tool_append_facts(struct request *request, const struct evaluation *evaluation) {
+    if (evaluation->error_output.length) {
+        request_member(request, "stderr");
+        text_write_captured(request->out, evaluation->error_output,
+                            text_limits_of(request->server->settings).shown_chars);
+    }
+    request_member(request, "elapsedMs");
+    buffer_append_format(request->out, "%lld",
+                         (long long)(evaluation->elapsed_us / CLOCK_US_PER_MS));
+    append_session(request->out, request, evaluation);
+}
+
 static void answer_result(struct request *request, const struct evaluation *evaluation) {
     const struct settings *settings = request->server->settings;
     const struct text_limits limits = text_limits_of(settings);
@@ -146,21 +167,18 @@ static void answer_result(struct request *request, const struct evaluation *eval
     struct buffer *out = tool_result(request, text.data, text.length,
                                      evaluation->outcome != OUTCOME_VALUE, evaluation->exit_code);
     out->failed |= text.failed;
-    if (evaluation->error_output.length) {
-        request_member(request, "stderr");
-        text_write_captured(out, evaluation->error_output, limits.shown_chars);
-    }
-    request_member(request, "elapsedMs");
-    buffer_append_format(out, "%lld", (long long)(evaluation->elapsed_us / CLOCK_US_PER_MS));
-    request_member(request, "session");
-    json_write_string(out, evaluation->session);
+    tool_append_facts(request, evaluation);
     request_end(request);
+}
+
+static const char *subject_of(const struct request *request) {
+    return request->subject ? request->subject : "Tool";
 }
 
 static void answer_timeout(struct request *request, const struct evaluation *evaluation) {
     size_t shown = (size_t)request->server->settings->output_shown_chars;
     char message[320];
-    snprintf(message, sizeof message, "Tool timed out. %s", evaluation->cause);
+    snprintf(message, sizeof message, "%s timed out. %s", subject_of(request), evaluation->cause);
     struct buffer *out = request_error_data(request, RPC_TIMED_OUT, message);
     buffer_append_format(out, "{\"timeoutSecs\":%g,\"elapsedMs\":%lld,\"stdout\":",
                          (double)evaluation->timeout_ms / CLOCK_MS_PER_S,
@@ -168,56 +186,64 @@ static void answer_timeout(struct request *request, const struct evaluation *eva
     text_write_captured(out, evaluation->output, shown);
     buffer_append_text(out, ",\"stderr\":");
     text_write_captured(out, evaluation->error_output, shown);
-    buffer_append_text(out, ",\"session\":");
-    json_write_string(out, evaluation->session);
+    append_session(out, request, evaluation);
     buffer_append_format(out, ",\"_meta\":{\"exitCode\":%d}}", evaluation->exit_code);
     request_end(request);
 }
 
 static void answer_cancelled(struct request *request, const struct evaluation *evaluation) {
     char message[320];
-    snprintf(message, sizeof message, "Tool cancelled. %s", evaluation->cause);
+    snprintf(message, sizeof message, "%s cancelled. %s", subject_of(request), evaluation->cause);
     struct buffer *out = request_error_data(request, RPC_CANCELLED, message);
-    buffer_append_text(out, "{\"session\":");
-    json_write_string(out, evaluation->session);
-    buffer_append_format(out, ",\"_meta\":{\"exitCode\":%d}}", evaluation->exit_code);
+    buffer_append_format(out, "{\"_meta\":{\"exitCode\":%d}", evaluation->exit_code);
+    append_session(out, request, evaluation);
+    buffer_append_text(out, "}");
     request_end(request);
 }
 
 static void answer_internal(struct request *request, const struct evaluation *evaluation) {
     struct buffer *out = request_error_data(request, RPC_INTERNAL_ERROR, evaluation->cause);
-    buffer_append_text(out, "{");
-    if (evaluation->limit_stream)
-        buffer_append_format(out, "\"limit\":%lld,\"stream\":\"%s\",\"name\":\"%s.max_bytes\",",
-                             (long long)evaluation->limit_bytes, evaluation->limit_stream,
-                             strcmp(evaluation->limit_stream, "stdout") == 0 ? "output" : "stderr");
-    buffer_append_text(out, "\"session\":");
-    json_write_string(out, evaluation->session);
+    const char *stream = evaluation->limit_stream;
+    buffer_append_format(out, "{\"outcome\":\"%s\"", outcome_table[evaluation->outcome].word);
+    if (stream)
+        buffer_append_format(out, ",\"limit\":%lld,\"stream\":\"%s\",\"name\":\"%s.max_bytes\"",
+                             (long long)evaluation->limit_bytes, stream,
+                             strcmp(stream, "stdout") == 0 ? "output" : "stderr");
+    append_session(out, request, evaluation);
     buffer_append_text(out, "}");
     request_end(request);
+}
+
+bool tool_is_shown(const struct evaluation *evaluation) {
+    switch (evaluation->outcome) {
+    case OUTCOME_TIMEOUT:
+    case OUTCOME_CANCELLED:
+    case OUTCOME_OUTPUT:
+    case OUTCOME_NO_WORKER:
+        return false;
+    default:
+        return true;
+    }
+}
+
+void tool_answer_evaluation(struct request *request, const struct evaluation *evaluation) {
+    if (tool_is_shown(evaluation))
+        answer_result(request, evaluation);
+    else if (evaluation->outcome == OUTCOME_TIMEOUT)
+        answer_timeout(request, evaluation);
+    else if (evaluation->outcome == OUTCOME_CANCELLED)
+        answer_cancelled(request, evaluation);
+    else
+        answer_internal(request, evaluation);
 }
 
 void tool_answer(void *context, const struct evaluation *evaluation) {
     struct request *request = context;
     struct server *server = request->server;
-    if (request->silent) {
+    if (request->silent)
         request_drop(request);
-    } else {
-        switch (evaluation->outcome) {
-        case OUTCOME_TIMEOUT:
-            answer_timeout(request, evaluation);
-            break;
-        case OUTCOME_CANCELLED:
-            answer_cancelled(request, evaluation);
-            break;
-        case OUTCOME_OUTPUT:
-        case OUTCOME_NO_WORKER:
-            answer_internal(request, evaluation);
-            break;
-        default:
-            answer_result(request, evaluation);
-        }
-    }
+    else
+        tool_answer_evaluation(request, evaluation);
     server_call_done(server);
 }
 
@@ -249,11 +275,12 @@ static void on_heartbeat(void *context) {
 
 /* Two calls under one token would take turns with their numbers, and the second would go on when
  * the client has put the token away: the first alone has it. */
-static bool token_is_free(const struct server *server, const struct json_token *token) {
+bool tool_token_is_free(const struct server *server, const struct json_token *token) {
     for (const struct request *other = server->requests.in_flight; other; other = other->next)
-        if (other->heartbeat.active && json_token_equal(&other->progress_token, token))
+        if ((other->heartbeat.active || other->reports) &&
+            json_token_equal(&other->progress_token, token))
             return false;
-    return true;
+    return token->text.bytes != NULL;
 }
 
 void tool_submit(struct server *server, struct request *request, struct session *session,
@@ -268,7 +295,7 @@ void tool_submit(struct server *server, struct request *request, struct session 
     with_context.context = kept;
     kept->call = session_submit(session, &with_context);
     if (kept->call) {
-        if (kept->progress_token.text.bytes && token_is_free(server, &kept->progress_token))
+        if (tool_token_is_free(server, &kept->progress_token))
             loop_timer_start(&server->loop, &kept->heartbeat, HEARTBEAT_MS, on_heartbeat, kept);
         server_warm_up(server);
         session_run(session);

@@ -60,6 +60,15 @@ void tool_submit(struct server *server, struct request *request, struct session 
 /* The DONE that answers as CONTRACT.md section 6 has it. */
 void tool_answer(void *context, const struct evaluation *evaluation);
 
+/* The same for REQUEST, which is in flight and not silent; server_call_done is the caller's. */
+void tool_answer_evaluation(struct request *request, const struct evaluation *evaluation);
+/* Is it answered by a result, with or without isError, and not by an error? */
+bool tool_is_shown(const struct evaluation *evaluation);
+/* Adds to `_meta`, behind `exitCode`, what else is known of the evaluation. */
+void tool_append_facts(struct request *request, const struct evaluation *evaluation);
+/* May progress go out under TOKEN? Not without one, nor when another request has it. */
+bool tool_token_is_free(const struct server *server, const struct json_token *token);
+
 /* Begins a result with one text and its exit code; further members go into `_meta`. */
 struct buffer *tool_result(struct request *request, const void *text, size_t size, bool is_error,
                            int exit_code);

@@ -3,6 +3,10 @@
 #include "common/utf8.h"
 #include "supervisor/json_write.h"
 #include "supervisor/modern.h"
+#include "supervisor/project/ask.h"
+#include "supervisor/project/list.h"
+#include "supervisor/project/methods.h"
+#include "supervisor/project/project.h"
 #include "supervisor/request.h"
 #include "supervisor/rpc.h"
 #include "supervisor/server.h"
@@ -17,6 +21,9 @@ static const struct tool *const tools[] = {
 };
 
 enum { TOOL_COUNT = sizeof tools / sizeof(tools[0]), ECHO_CHARS = 60 };
+
+/* No place in the list. */
+#define INVALID SIZE_MAX
 
 static int64_t setting_at(const struct settings *settings, size_t offset) {
     int64_t value;
@@ -95,38 +102,67 @@ static void append_tool(struct buffer *out, const struct tool *tool,
     buffer_append_text(out, "}");
 }
 
-/* The index of the first tool behind the one that the cursor names, or TOOL_COUNT + 1. */
+const char *const *tools_names(void) {
+    static const char *names[TOOL_COUNT + 1];
+    for (size_t i = 0; i < TOOL_COUNT; i++)
+        names[i] = tools[i]->name;
+    return names;
+}
+
+/* Where the page behind the cursor begins, or INVALID. */
 static size_t index_after(const struct server *server, struct json_object *cursor) {
+    size_t index;
     const char *text = rpc_plain_string(cursor);
     const char *last = text ? cursor_open(&server->cursors, text) : NULL;
     for (size_t i = 0; last && i < TOOL_COUNT; i++)
         if (strcmp(tools[i]->name, last) == 0)
             return i + 1;
-    return TOOL_COUNT + 1;
+    return last && list_open_cursor(server->project, REGISTRY_TOOL, last, &index)
+               ? TOOL_COUNT + index
+               : INVALID;
+}
+
+static void append_cursor(struct request *request, size_t end) {
+    if (end >= TOOL_COUNT) {
+        list_append_cursor(request, REGISTRY_TOOL, end - TOOL_COUNT);
+        return;
+    }
+    request_member(request, "nextCursor");
+    json_write_string(request->out, cursor_make(&request->server->cursors, tools[end - 1]->name));
+}
+
+static void append_tools(struct request *request, size_t start, size_t end) {
+    for (size_t i = start; i < end && i < TOOL_COUNT; i++) {
+        buffer_append_text(request->out, i == start ? "" : ",");
+        append_tool(request->out, tools[i], revision_of(request), request->server->settings);
+    }
+    if (end <= TOOL_COUNT)
+        return;
+    buffer_append_text(request->out, start < TOOL_COUNT ? "," : "");
+    list_append(request, REGISTRY_TOOL, start > TOOL_COUNT ? start - TOOL_COUNT : 0,
+                end - TOOL_COUNT);
 }
 
 void tools_list(struct server *server, struct request *request, struct json_object *params) {
-    const struct revision *revision = request->modern ? revision_modern : server->revision;
     struct json_object *cursor = NULL;
     size_t start = 0, size = (size_t)server->settings->list_page_size;
+    size_t count = TOOL_COUNT + list_count(server->project, REGISTRY_TOOL);
+    if (project_refuse_list(server->project, request))
+        return;
     if (params && json_object_object_get_ex(params, "cursor", &cursor))
         start = index_after(server, cursor);
-    if (start > TOOL_COUNT) {
+    if (start == INVALID) {
         tool_invalid_params(request, "cursor", "Invalid cursor.");
         return;
     }
-    size_t end = TOOL_COUNT - start > size ? start + size : TOOL_COUNT;
+    size_t end = count - start > size ? start + size : count;
     struct buffer *out = request_result(request);
     request_member(request, "tools");
-    for (size_t i = start; i < end; i++) {
-        buffer_append_text(out, i == start ? "[" : ",");
-        append_tool(out, tools[i], revision, server->settings);
-    }
-    buffer_append_text(out, start == end ? "[]" : "]");
-    if (end > start && end < TOOL_COUNT) {
-        request_member(request, "nextCursor");
-        json_write_string(out, cursor_make(&server->cursors, tools[end - 1]->name));
-    }
+    buffer_append_text(out, "[");
+    append_tools(request, start, end);
+    buffer_append_text(out, "]");
+    if (end < count)
+        append_cursor(request, end);
     modern_append_caching(request);
     request_end(request);
     server_warm_up(server);
@@ -208,12 +244,20 @@ void tools_call(struct server *server, struct request *request, struct json_obje
     }
     const char *plain_name = rpc_plain_string(name);
     const struct tool *tool = plain_name ? find(plain_name) : NULL;
-    if (!tool) {
-        unknown_tool(request, name);
+    const struct registry_entry *entry =
+        plain_name && !tool ? project_find(server->project, REGISTRY_TOOL, plain_name) : NULL;
+    if (arguments && !json_object_is_type(arguments, json_type_object) && (tool || entry)) {
+        tool_invalid_params(request, "arguments", "arguments must be an object.");
         return;
     }
-    if (arguments && !json_object_is_type(arguments, json_type_object)) {
-        tool_invalid_params(request, "arguments", "arguments must be an object.");
+    if (plain_name && project_resume(request, "tools/call", plain_name, arguments, params))
+        return;
+    if (entry) {
+        project_call_tool(server, request, entry, arguments, params);
+        return;
+    }
+    if (!tool) {
+        unknown_tool(request, name);
         return;
     }
     const char *bad = bad_required(tool, arguments);

@@ -8,7 +8,10 @@
 struct request;
 struct server;
 
-/* Serves `tools/list`. */
+/* The names of the built-in tools, NULL at the end. */
+const char *const *tools_names(void);
+
+/* Serves `tools/list`: the built-in tools, then those of the project. */
 void tools_list(struct server *server, struct request *request, struct json_object *params);
 
 /* Serves `tools/call`. */

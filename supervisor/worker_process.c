@@ -23,7 +23,7 @@ enum {
     STRAYS_RETRIES_MAX = 100
 };
 
-static void read_channel(struct worker_process *worker);
+static bool read_channel(struct worker_process *worker);
 static void abandon_fork(struct worker_process *parent, const char *what);
 
 static void signal_worker(const struct worker_process *worker, int number) {
@@ -230,27 +230,46 @@ static void take_failed(struct worker_process *worker) {
         malformed(worker, what);
 }
 
-static void take_result(struct worker_process *worker) {
-    if (worker->outgoing.length) {
+/* Has it read what it speaks of? */
+static bool has_read_call(struct worker_process *worker) {
+    if (worker->outgoing.length)
         malformed(worker, "it answered a call that it had not read");
+    return !worker->outgoing.length;
+}
+
+static void take_result(struct worker_process *worker) {
+    if (!has_read_call(worker))
         return;
-    }
     worker->state = WORKER_READY;
     worker->events->result(worker->context, worker, worker->payload, worker->header.length);
+}
+
+static void take_event(struct worker_process *worker) {
+    if (has_read_call(worker))
+        worker->events->event(worker->context, worker, worker->payload, worker->header.length);
+}
+
+static void take_ask(struct worker_process *worker) {
+    if (!has_read_call(worker))
+        return;
+    worker->state = WORKER_ASKING;
+    worker->events->ask(worker->context, worker, worker->payload, worker->header.length);
 }
 
 /* Which frame is lawful in which state, how long it may be, and who handles it. */
 static const struct frame_rule {
     enum frame_type type;
     enum worker_state state;
-    bool of_call; /* carries the number of the running call */
+    enum { OUTSIDE, OF_CALL, OF_RUN } of; /* carries the number of the running call, or of a run */
     uint32_t length_max;
     void (*handle)(struct worker_process *worker);
 } frame_rules[] = {
-    {FRAME_READY, WORKER_STARTING, false, 0, take_ready},
-    {FRAME_FAILED, WORKER_STARTING, false, 1024, take_failed},
-    {FRAME_FAILED, WORKER_FORKING, false, 1024, take_failed},
-    {FRAME_RESULT, WORKER_BUSY, true, RESULT_MAX_BYTES, take_result},
+    {FRAME_READY, WORKER_STARTING, OUTSIDE, 0, take_ready},
+    {FRAME_FAILED, WORKER_STARTING, OUTSIDE, 1024, take_failed},
+    {FRAME_FAILED, WORKER_FORKING, OUTSIDE, 1024, take_failed},
+    {FRAME_RESULT, WORKER_BUSY, OF_CALL, RESULT_MAX_BYTES, take_result},
+    {FRAME_EVENT, WORKER_BUSY, OF_RUN, FRAME_EVENT_MAX, take_event},
+    {FRAME_ASK, WORKER_BUSY, OF_RUN, FRAME_ASK_MAX, take_ask},
 };
 
 static const struct frame_rule *lawful_rule(const struct worker_process *worker) {
@@ -259,7 +278,8 @@ static const struct frame_rule *lawful_rule(const struct worker_process *worker)
         const struct frame_rule *rule = &frame_rules[i];
         if (header->type == rule->type && worker->state == rule->state && header->flags == 0 &&
             header->length <= rule->length_max &&
-            header->call == (rule->of_call ? worker->call : 0))
+            header->call == (rule->of == OUTSIDE ? 0 : worker->call) &&
+            (rule->of != OF_RUN || worker->runs))
             return rule;
     }
     return NULL;
@@ -336,8 +356,9 @@ static ssize_t receive(struct worker_process *worker, void *bytes, size_t size, 
     return got;
 }
 
-/* Reads what is there, at most one whole frame, so that nobody holds the supervisor here. */
-static void read_channel(struct worker_process *worker) {
+/* Reads what is there, at most one whole frame, so that nobody holds the supervisor here. Returns
+ * whether it was one. */
+static bool read_channel(struct worker_process *worker) {
     for (;;) {
         bool in_header = worker->header_have < sizeof worker->header, proven;
         unsigned char *target = in_header ? (unsigned char *)&worker->header + worker->header_have
@@ -346,14 +367,14 @@ static void read_channel(struct worker_process *worker) {
                                   : worker->header.length - worker->payload_have;
         ssize_t got = receive(worker, target, wanted, &proven);
         if (got < 0 && (errno == EAGAIN || errno == EINTR))
-            return;
+            return false;
         if (got <= 0) {
             channel_ended(worker);
-            return;
+            return false;
         }
         if (!proven) {
             malformed(worker, "another process spoke for it");
-            return;
+            return false;
         }
         if (in_header)
             worker->header_have += (size_t)got;
@@ -362,12 +383,12 @@ static void read_channel(struct worker_process *worker) {
         if (in_header && worker->header_have == sizeof worker->header && !header_done(worker)) {
             /* Nothing that it says counts any more, and there is no payload to read into. */
             loop_watch_remove(worker->workers->loop, &worker->channel_watch);
-            return;
+            return false;
         }
         if (worker->header_have == sizeof worker->header &&
             worker->payload_have == worker->header.length) {
             frame_done(worker);
-            return;
+            return true;
         }
     }
 }
@@ -451,15 +472,42 @@ void worker_set_owner(struct worker_process *worker, const struct worker_events 
     worker->context = context;
 }
 
-void worker_evaluate(struct worker_process *worker, uint32_t call, const struct buffer *payload) {
+/* Queues a frame of the running call. False with no memory. */
+static bool send_frame(struct worker_process *worker, enum frame_type type, const void *payload,
+                       size_t size) {
     const struct frame_header header = {
-        .type = FRAME_EVALUATE, .call = call, .length = (uint32_t)payload->length};
+        .type = (uint16_t)type, .call = worker->call, .length = (uint32_t)size};
+    bool queued = size <= FRAME_PAYLOAD_MAX &&
+                  buffer_reserve(&worker->outgoing, sizeof header + size) &&
+                  buffer_append(&worker->outgoing, &header, sizeof header) &&
+                  buffer_append(&worker->outgoing, payload, size);
+    send_outgoing(worker);
+    return queued;
+}
+
+static void begin_call(struct worker_process *worker, uint32_t call, bool runs,
+                       const struct buffer *payload) {
     worker->call = call;
+    worker->runs = runs;
     worker->notified = 0;
     worker->state = WORKER_BUSY;
-    buffer_append(&worker->outgoing, &header, sizeof header);
-    buffer_append(&worker->outgoing, payload->data, payload->length);
-    send_outgoing(worker);
+    send_frame(worker, runs ? FRAME_RUN : FRAME_EVALUATE, payload->data, payload->length);
+}
+
+void worker_evaluate(struct worker_process *worker, uint32_t call, const struct buffer *payload) {
+    begin_call(worker, call, false, payload);
+}
+
+void worker_run(struct worker_process *worker, uint32_t call, const struct buffer *payload) {
+    begin_call(worker, call, true, payload);
+}
+
+bool worker_answer(struct worker_process *worker, struct span answer) {
+    if (worker->state != WORKER_ASKING ||
+        !send_frame(worker, FRAME_ANSWER, answer.bytes, answer.length))
+        return false;
+    worker->state = WORKER_BUSY;
+    return true;
 }
 
 /* --- what it costs --- */
@@ -505,8 +553,8 @@ struct worker_process *workers_find(const struct workers *workers, pid_t pid) {
 void worker_reaped(struct worker_process *worker, int status, struct usage usage) {
     worker->reaped = true;
     worker->usage = usage;
-    if (worker->state == WORKER_BUSY && worker->channel_watch.active)
-        read_channel(worker); /* a result that was sent before the end still counts */
+    while (worker->state == WORKER_BUSY && worker->channel_watch.active && read_channel(worker))
+        ; /* a result that was sent before the end still counts */
     worker->pid = 0;
     struct worker_process *parent = worker->parent;
     loop_timer_stop(worker->workers->loop, &worker->timer);

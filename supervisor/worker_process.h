@@ -10,6 +10,7 @@
 
 #include "common/buffer.h"
 #include "common/frame.h"
+#include "common/message.h"
 #include "supervisor/log.h"
 #include "supervisor/loop.h"
 #include "supervisor/usage.h"
@@ -20,6 +21,7 @@ enum worker_state {
     WORKER_STARTING, /* asked for; its pid is not proven yet */
     WORKER_READY,    /* confined and waiting for a frame */
     WORKER_BUSY,     /* evaluating */
+    WORKER_ASKING,   /* in the middle of a run, waiting for an answer */
     WORKER_FORKING,  /* asked for a child that has not announced itself yet */
     WORKER_ENDING    /* killed or gone; waiting to be reaped */
 };
@@ -34,6 +36,12 @@ struct worker_events {
     /* A whole FRAME_RESULT for the running call; PAYLOAD is valid during the call only. */
     void (*result)(void *context, struct worker_process *worker, const unsigned char *payload,
                    size_t size);
+    /* A whole FRAME_EVENT or FRAME_ASK of the run that it works on; PAYLOAD likewise. After a
+     * question it waits for worker_answer. */
+    void (*event)(void *context, struct worker_process *worker, const unsigned char *payload,
+                  size_t size);
+    void (*ask)(void *context, struct worker_process *worker, const unsigned char *payload,
+                size_t size);
     /* The fork that was asked for came to nothing; the worker itself is ready again or ending. */
     void (*fork_failed)(void *context, struct worker_process *worker, const char *what);
     /* It sent what no worker sends, or closed its channel; it is already being killed. */
@@ -64,6 +72,7 @@ struct worker_process {
     pid_t pid;     /* 0 until proven by the kernel */
     bool reaped;   /* the pid may be another's by now: never signalled again */
     uint32_t call; /* number of the running call */
+    bool runs;     /* that one is a run, and may send events and ask */
     int channel;
     struct loop_watch channel_watch;
     struct frame_header header; /* of the frame that is arriving */
@@ -114,6 +123,11 @@ void worker_set_owner(struct worker_process *worker, const struct worker_events 
 
 /* Sends one evaluation (the payload of a FRAME_EVALUATE) and makes the worker busy with CALL. */
 void worker_evaluate(struct worker_process *worker, uint32_t call, const struct buffer *payload);
+
+/* The same for the payload of a FRAME_RUN. */
+void worker_run(struct worker_process *worker, uint32_t call, const struct buffer *payload);
+/* Answers the question that the worker asked. False when it waits for none, or with no memory. */
+bool worker_answer(struct worker_process *worker, struct span answer);
 
 /* Kills at once. Tells nobody before `ended`. */
 void worker_kill(struct worker_process *worker);

@@ -3,6 +3,7 @@
 #include "worker/answer.h"
 #include "worker/guard.h"
 #include "worker/sink.h"
+#include "worker/text.h"
 #include "worker/tidy.h"
 
 #include <stdarg.h>
@@ -121,6 +122,16 @@ bool answer_write(struct answer *answer, struct answer_text *text, size_t charac
     return kept;
 }
 
+bool answer_keep(struct answer *answer, struct answer_text *text, cl_object string) {
+    size_t start = answer->arena.length;
+    bool kept = text_append(&answer->arena, string);
+    if (kept)
+        *text = (struct answer_text){start, answer->arena.length - start};
+    else
+        answer->arena.length = start;
+    return kept;
+}
+
 void answer_add(struct answer *answer, struct answer_text *text, const char *format, ...) {
     char line[ADDED_BYTES];
     va_list arguments;
@@ -154,6 +165,8 @@ bool answer_encode(const struct answer *answer, struct buffer *payload) {
         message.frame_count = answer->frame_count;
     } else {
         message.value_count = answer->value_count;
+        if (answer->json.length)
+            message.json = span_of(answer, answer->json);
     }
     spans_of(answer, message.values, answer->values, message.value_count);
     spans_of(answer, message.frames, answer->frames, message.frame_count);

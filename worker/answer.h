@@ -34,6 +34,7 @@ struct answer_text {
 struct answer {
     struct buffer arena;
     struct answer_text package, condition, message;
+    struct answer_text json; /* what a run returned, empty for an evaluation */
     struct answer_text values[RESULT_VALUES_MAX];
     struct answer_text frames[RESULT_FRAMES_MAX];
     struct answer_text warnings[RESULT_WARNINGS_MAX];
@@ -53,6 +54,9 @@ void answer_begin(struct answer *answer);
  * return. */
 bool answer_write(struct answer *answer, struct answer_text *text, size_t characters, int style,
                   void (*write)(void *argument, cl_object stream), void *argument);
+
+/* Keeps STRING as it is, whole. False when it does not fit. */
+bool answer_keep(struct answer *answer, struct answer_text *text, cl_object string);
 
 /* Adds to TEXT, which is empty or the last that was kept. */
 __attribute__((format(printf, 3, 4))) void

@@ -12,6 +12,8 @@
 
 struct evaluation {
     const struct evaluate_message *message;
+    const struct run_message *run; /* NULL: the code alone */
+    cl_object json;                /* what the run returned, a string */
     struct answer *answer;
     cl_object package; /* of the `package` argument, else NULL */
     cl_object stream;  /* of the source */
@@ -72,6 +74,16 @@ static void run_forms(void *argument) {
             evaluation.values[i] = env->values[i];
         settle_reader(env);
     }
+}
+
+static void run_definition(void *argument) {
+    const struct run_message *run = evaluation.run;
+    run_forms(argument);
+    if (!run)
+        return;
+    evaluation.value_count = 0;
+    evaluation.json = cl_funcall(4, lisp.call.run, source_string(run->kind),
+                                 source_string(run->name), source_string(run->arguments));
 }
 
 /* Writers: what Lisp is asked to write into one text. */
@@ -303,22 +315,27 @@ static void name_package(void) {
         answer_add(answer, &answer->package, "COMMON-LISP-USER");
 }
 
-/* Everything that happens with the call's package current. */
-static void evaluate_here(uint64_t value_max_chars) {
-    enum guard_end end = guard_run(run_forms, NULL, &evaluation.stop);
-    if (end == GUARD_RETURNED)
-        print_values(value_max_chars);
-    else
-        explain(end);
+static void keep_json(void) {
+    if (!ECL_STRINGP(evaluation.json) ||
+        !answer_keep(evaluation.answer, &evaluation.answer->json, evaluation.json))
+        fail("STORAGE-EXHAUSTED", "There is no memory for the result.");
 }
 
-void evaluate(const struct evaluate_message *message, uint64_t value_max_chars,
-              struct answer *answer) {
+/* Everything that happens with the call's package current. */
+static void evaluate_here(uint64_t value_max_chars) {
+    enum guard_end end = guard_run(run_definition, NULL, &evaluation.stop);
+    if (end != GUARD_RETURNED)
+        explain(end);
+    else if (evaluation.run)
+        keep_json();
+    else
+        print_values(value_max_chars);
+}
+
+/* Does what evaluation.message and evaluation.run say. */
+static void work(uint64_t value_max_chars) {
     const cl_env_ptr env = ecl_process_env();
-    evaluate_forget();
-    answer_begin(answer);
-    evaluation.message = message;
-    evaluation.answer = answer;
+    const struct evaluate_message *message = evaluation.message;
     struct source_scan scan = source_scan(message->code, 0);
     if (scan.too_deep) {
         struct source_place place = place_of(scan.at);
@@ -340,4 +357,26 @@ void evaluate(const struct evaluate_message *message, uint64_t value_max_chars,
     }
     count_warnings_left_out();
     name_package();
+}
+
+static void begin(const struct evaluate_message *message, struct answer *answer) {
+    evaluate_forget();
+    answer_begin(answer);
+    evaluation.message = message;
+    evaluation.answer = answer;
+}
+
+void evaluate(const struct evaluate_message *message, uint64_t value_max_chars,
+              struct answer *answer) {
+    begin(message, answer);
+    work(value_max_chars);
+}
+
+void evaluate_run(const struct run_message *run, struct answer *answer) {
+    static const unsigned char user[] = "COMMON-LISP-USER";
+    const struct evaluate_message message = {.code = run->code, .package = {user, sizeof user - 1}};
+    begin(&message, answer);
+    evaluation.run = run;
+    work(0);
+    evaluate_forget(); /* it points to what ends here */
 }

@@ -16,6 +16,10 @@ void evaluate_initialize(void);
 void evaluate(const struct evaluate_message *message, uint64_t value_max_chars,
               struct answer *answer);
 
+/* Evaluates the code of RUN in the same way, in package CL-USER, and then calls what it defines
+ * under that name. What the call returns becomes the JSON text of ANSWER. */
+void evaluate_run(const struct run_message *run, struct answer *answer);
+
 /* The Lisp function ECLAVE:KEEP-WARNING: adds the text of a warning to the answer in work. */
 cl_object evaluate_keep_warning(cl_object warning);
 

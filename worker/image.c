@@ -4,11 +4,13 @@
 #include "common/cleanup.h"
 #include "worker/answer.h"
 #include "worker/evaluate.h"
+#include "worker/exchange.h"
 #include "worker/fault.h"
 #include "worker/guard.h"
 #include "worker/help.h"
 #include "worker/interpreter.h"
 #include "worker/lisp.h"
+#include "worker/number.h"
 #include "worker/output.h"
 
 #include <dirent.h>
@@ -94,6 +96,10 @@ static void define_functions(void) {
     ecl_def_c_function(lisp.keep_warning, (cl_objectfn_fixed)evaluate_keep_warning, 1);
     ecl_def_c_function(lisp.reset_stacks, (cl_objectfn_fixed)reset_stacks, 0);
     ecl_def_c_function(lisp.help_text, (cl_objectfn_fixed)help_text, 1);
+    ecl_def_c_function(lisp.parse_double, (cl_objectfn_fixed)number_parse_double, 1);
+    ecl_def_c_function(lisp.double_text, (cl_objectfn_fixed)number_double_text, 1);
+    ecl_def_c_function(lisp.send_event, (cl_objectfn_fixed)exchange_send_event, 1);
+    ecl_def_c_function(lisp.send_ask, (cl_objectfn_fixed)exchange_send_ask, 1);
 }
 
 static void install_runtime(void *argument) {

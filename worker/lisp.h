@@ -22,31 +22,36 @@
     ROW(keep_warning, "ECLAVE", "KEEP-WARNING")                                                    \
     ROW(reset_stacks, "ECLAVE", "RESET-STACKS")                                                    \
     ROW(help_text, "ECLAVE", "HELP-TEXT")                                                          \
+    ROW(parse_double, "ECLAVE", "PARSE-DOUBLE")                                                    \
+    ROW(double_text, "ECLAVE", "DOUBLE-TEXT")                                                      \
+    ROW(send_event, "ECLAVE", "SEND-EVENT")                                                        \
+    ROW(send_ask, "ECLAVE", "SEND-ASK")                                                            \
     ROW(unknown, "ECLAVE", "%UNKNOWN")                                                             \
     ROW(standard_output, "ECLAVE", "*STDOUT*")                                                     \
     ROW(standard_error, "ECLAVE", "*STDERR*")
 
-/* our functions, by the name in package ECLAVE */
+/* our functions, by package and name */
 #define LISP_FUNCTIONS(ROW)                                                                        \
-    ROW(settle, "SETTLE")                                                                          \
-    ROW(install, "INSTALL")                                                                        \
-    ROW(resolve_package, "RESOLVE-PACKAGE")                                                        \
-    ROW(write_value, "WRITE-VALUE")                                                                \
-    ROW(write_unprintable, "WRITE-UNPRINTABLE")                                                    \
-    ROW(write_type, "WRITE-TYPE")                                                                  \
-    ROW(write_message, "WRITE-MESSAGE")                                                            \
-    ROW(write_fallback, "WRITE-FALLBACK")                                                          \
-    ROW(write_warning, "WRITE-WARNING")                                                            \
-    ROW(write_failing_call, "WRITE-FAILING-CALL")                                                  \
-    ROW(write_frame, "WRITE-FRAME")                                                                \
-    ROW(error_position, "ERROR-POSITION")
+    ROW(settle, "ECLAVE", "SETTLE")                                                                \
+    ROW(install, "ECLAVE", "INSTALL")                                                              \
+    ROW(resolve_package, "ECLAVE", "RESOLVE-PACKAGE")                                              \
+    ROW(write_value, "ECLAVE", "WRITE-VALUE")                                                      \
+    ROW(write_unprintable, "ECLAVE", "WRITE-UNPRINTABLE")                                          \
+    ROW(write_type, "ECLAVE", "WRITE-TYPE")                                                        \
+    ROW(write_message, "ECLAVE", "WRITE-MESSAGE")                                                  \
+    ROW(write_fallback, "ECLAVE", "WRITE-FALLBACK")                                                \
+    ROW(write_warning, "ECLAVE", "WRITE-WARNING")                                                  \
+    ROW(write_failing_call, "ECLAVE", "WRITE-FAILING-CALL")                                        \
+    ROW(write_frame, "ECLAVE", "WRITE-FRAME")                                                      \
+    ROW(error_position, "ECLAVE", "ERROR-POSITION")                                                \
+    ROW(run, "MCP", "RUN")
 
 struct lisp {
 #define ROW(member, package, name) cl_object member;
     LISP_SYMBOLS(ROW)
 #undef ROW
     struct {
-#define ROW(member, name) cl_object member;
+#define ROW(member, package, name) cl_object member;
         LISP_FUNCTIONS(ROW)
 #undef ROW
     } call;

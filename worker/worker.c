@@ -5,6 +5,7 @@
 #include "common/buffer.h"
 #include "common/message.h"
 #include "worker/evaluate.h"
+#include "worker/exchange.h"
 #include "worker/image.h"
 #include "worker/lisp.h"
 #include "worker/output.h"
@@ -66,27 +67,40 @@ struct received {
     size_t count;
 };
 
-/* What each frame does; only these may come. */
-static void on_evaluate(const struct received *frame) {
-    const struct frame_header *header = &frame->header;
-    const unsigned char *payload = frame->payload;
-    struct evaluate_message message;
-    if (!evaluate_message_decode(payload, header->length, &message))
-        fail("a malformed evaluate frame");
-    evaluate(&message, worker.configuration->value_max_chars, &worker.answer);
+/* Sends the answer to FRAME and makes ready for the next. */
+static void reply_to(const struct received *frame) {
     output_flush();
     worker.reply.length = 0;
     worker.reply.failed = false;
     if (!answer_encode(&worker.answer, &worker.reply))
         fail("no memory for an answer");
     struct frame_header reply = {
-        .type = FRAME_RESULT, .call = header->call, .length = (uint32_t)worker.reply.length};
+        .type = FRAME_RESULT, .call = frame->header.call, .length = (uint32_t)worker.reply.length};
     if (!frame_send(CHANNEL, &reply, worker.reply.data, NULL, 0, NULL))
         _exit(EXIT_FAILED);
     worker.reply.length = 0;
     buffer_shrink(&worker.reply, REPLY_KEPT_BYTES);
     evaluate_forget();
     image_recover(worker.configuration);
+}
+
+/* What each frame does; only these may come. */
+static void on_evaluate(const struct received *frame) {
+    struct evaluate_message message;
+    if (!evaluate_message_decode(frame->payload, frame->header.length, &message))
+        fail("a malformed evaluate frame");
+    evaluate(&message, worker.configuration->value_max_chars, &worker.answer);
+    reply_to(frame);
+}
+
+static void on_run(const struct received *frame) {
+    struct run_message message;
+    if (!run_message_decode(frame->payload, frame->header.length, &message))
+        fail("a malformed run frame");
+    exchange_begin(CHANNEL, frame->header.call);
+    evaluate_run(&message, &worker.answer);
+    exchange_end();
+    reply_to(frame);
 }
 
 /* In the fork: its own channel, and for another session its own outputs, in the usual places. The
@@ -123,6 +137,7 @@ static const struct {
     void (*handle)(const struct received *frame);
 } frames[] = {
     {FRAME_EVALUATE, on_evaluate},
+    {FRAME_RUN, on_run},
     {FRAME_FORK, on_fork},
 };
 

@@ -38,7 +38,7 @@ function runSuite(...options) {
 
 for (const [name, { options, revision }] of Object.entries(sets))
   test(`requirements of ${name}`, async (context) => {
-    const bridge = await startBridge([eclave], revision);
+    const bridge = await startBridge([eclave, "--project", "project"], revision);
     const run = await runSuite("--url", bridge.url, ...options, "--expected-failures", `expected/${name}.yml`);
     const ends = await bridge.close();
     const summary = run.output.slice(run.output.indexOf("=== SUMMARY ==="));

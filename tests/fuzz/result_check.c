@@ -2,12 +2,14 @@
 #include "tests/fuzz/result_check.h"
 #include "common/frame.h"
 #include "common/utf8.h"
+#include "supervisor/run.h"
 #include "supervisor/text.h"
 
 #include <string.h>
 
 static bool same_span(struct span one, struct span other) {
-    return one.length == other.length && memcmp(one.bytes, other.bytes, one.length) == 0;
+    return one.length == other.length &&
+           (one.length == 0 || memcmp(one.bytes, other.bytes, one.length) == 0);
 }
 
 static bool same_spans(const struct span *one, size_t one_count, const struct span *other,
@@ -24,7 +26,7 @@ static bool same_results(const struct result_message *one, const struct result_m
     if (one->condition.bytes &&
         (!same_span(one->condition, other->condition) || !same_span(one->text, other->text)))
         return false;
-    return same_span(one->package, other->package) &&
+    return same_span(one->package, other->package) && same_span(one->json, other->json) &&
            same_spans(one->values, one->value_count, other->values, other->value_count) &&
            same_spans(one->frames, one->frame_count, other->frames, other->frame_count) &&
            same_spans(one->warnings, one->warning_count, other->warnings, other->warning_count);
@@ -86,10 +88,35 @@ static void check_text(const struct result_message *result, struct fuzz_input *i
     FUZZ_CHECK(marked == (evaluation.outcome != OUTCOME_VALUE), "the marker line");
 }
 
+/* What has a shape keeps it when it is written again. */
+static void check_run(struct span text, enum run_kind kind) {
+    struct run_result result, again;
+    if (run_result_decode(kind, text, &result)) {
+        const char *plain = json_object_to_json_string(result.json);
+        struct span span = {(const unsigned char *)plain, strlen(plain)};
+        FUZZ_CHECK(run_result_decode(kind, span, &again), "lost its shape: %s", plain);
+        run_result_free(&again);
+    }
+    run_result_free(&result);
+}
+
+void check_event(const unsigned char *payload, size_t size) {
+    struct run_event event;
+    if (run_event_decode((struct span){payload, size}, &event))
+        FUZZ_CHECK(event.json && event.progress == event.progress, "no progress");
+    run_event_free(&event);
+}
+
+void check_ask(const unsigned char *payload, size_t size) {
+    json_object_put(run_ask_decode((struct span){payload, size}));
+}
+
 void check_result(const unsigned char *payload, size_t size, struct fuzz_input *input) {
     struct result_message result;
     if (!result_message_decode(payload, size, &result))
         return;
     check_encoding(&result, size);
+    for (enum run_kind kind = 0; result.json.bytes && kind < RUN_KIND_COUNT; kind++)
+        check_run(result.json, kind);
     check_text(&result, input);
 }

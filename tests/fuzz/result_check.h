@@ -10,4 +10,8 @@
  */
 void check_result(const unsigned char *payload, size_t size, struct fuzz_input *input);
 
+/* The same for what a run says before its end. */
+void check_event(const unsigned char *payload, size_t size);
+void check_ask(const unsigned char *payload, size_t size);
+
 #endif

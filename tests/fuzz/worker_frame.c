@@ -20,6 +20,8 @@ struct slot {
     pid_t pid;                     /* whom the messages come from */
     bool reaped, killed;
     bool evaluating; /* asked, and neither answered nor ended */
+    bool running;    /* and it was a run */
+    bool asking;     /* which asked, and was not answered */
     size_t readies;
 };
 
@@ -60,10 +62,28 @@ static void on_result(void *context, struct worker_process *worker, const unsign
                       size_t size) {
     (void)context;
     struct slot *slot = slot_of(worker);
-    FUZZ_CHECK(slot->evaluating, "a result that nobody asked for");
+    FUZZ_CHECK(slot->evaluating && !slot->asking, "a result that nobody asked for");
     slot->evaluating = false;
     script.results++;
     check_result(payload, size, &script.input);
+}
+
+static void on_event(void *context, struct worker_process *worker, const unsigned char *payload,
+                     size_t size) {
+    (void)context;
+    const struct slot *slot = slot_of(worker);
+    FUZZ_CHECK(slot->evaluating && slot->running && !slot->asking, "an event of no run");
+    check_event(payload, size);
+}
+
+static void on_ask(void *context, struct worker_process *worker, const unsigned char *payload,
+                   size_t size) {
+    (void)context;
+    struct slot *slot = slot_of(worker);
+    FUZZ_CHECK(slot->evaluating && slot->running && !slot->asking, "a question of no run");
+    FUZZ_CHECK(worker->state == WORKER_ASKING, "it goes on");
+    slot->asking = true;
+    check_ask(payload, size);
 }
 
 static void check_sentence(const char *what) {
@@ -100,6 +120,8 @@ static void on_ended(void *context, struct worker_process *worker, int status) {
 
 static const struct worker_events events = {.ready = on_ready,
                                             .result = on_result,
+                                            .event = on_event,
+                                            .ask = on_ask,
                                             .fork_failed = on_fork_failed,
                                             .malformed = on_malformed,
                                             .violation = on_violation,
@@ -217,9 +239,26 @@ static void ask_evaluate(void) {
     const struct buffer payload = {.data = code, .length = choice % 16 == 15 ? sizeof code : 8};
     if (slot->worker->state != WORKER_READY)
         return;
-    worker_evaluate(slot->worker, ++script.calls, &payload);
+    slot->running = choice & 16;
+    if (slot->running)
+        worker_run(slot->worker, ++script.calls, &payload);
+    else
+        worker_evaluate(slot->worker, ++script.calls, &payload);
     slot->evaluating = true;
     if (choice % 8)
+        read_all();
+}
+
+/* An answer, whether it asked or not. */
+static void give_answer(void) {
+    static const unsigned char answer[64] = "{}";
+    struct slot *slot = script.now;
+    bool taken = worker_answer(slot->worker, (struct span){answer, sizeof answer});
+    FUZZ_CHECK(!taken || slot->asking, "an answer to no question");
+    FUZZ_CHECK(!taken || slot->worker->state == WORKER_BUSY, "it does not go on");
+    if (taken)
+        slot->asking = false;
+    if (fuzz_byte(&script.input) % 8)
         read_all();
 }
 
@@ -265,13 +304,13 @@ static void send_raw(void) {
 }
 
 /* A frame whose parts the script chooses one by one, PAYLOAD its contents. */
-static void send_frame(const void *payload, size_t size, bool lawful) {
+static void send_frame(const void *payload, size_t size, enum frame_type lawful) {
     unsigned odd = lawful ? 0 : fuzz_byte(&script.input);
-    struct frame_header header = {.type = lawful ? FRAME_RESULT
+    struct frame_header header = {.type = lawful ? (uint16_t)lawful
                                                  : fuzz_byte(&script.input) % (FRAME_TYPE_END + 1),
                                   .call = script.now->worker->call,
                                   .length = (uint32_t)size};
-    if (header.type != FRAME_RESULT)
+    if (header.type != FRAME_RESULT && header.type != FRAME_EVENT && header.type != FRAME_ASK)
         header.call = 0;
     if (odd & 1)
         header.flags = fuzz_byte(&script.input);
@@ -288,7 +327,7 @@ static void send_frame(const void *payload, size_t size, bool lawful) {
 static void send_bytes(void) {
     size_t taken;
     const uint8_t *bytes = fuzz_bytes(&script.input, fuzz_byte(&script.input), &taken);
-    send_frame(bytes, taken, false);
+    send_frame(bytes, taken, 0);
 }
 
 static void send_result(void) {
@@ -299,7 +338,22 @@ static void send_result(void) {
         const uint8_t *bytes = fuzz_bytes(&script.input, fuzz_byte(&script.input), &taken);
         message_put(&payload, tag, bytes, taken);
     }
-    send_frame(payload.data, payload.length, true);
+    send_frame(payload.data, payload.length, FRAME_RESULT);
+}
+
+/* What a run says: bytes of the script, or something that has the shape. */
+static void send_word(void) {
+    static const char *const words[] = {
+        "{\"type\":\"progress\",\"progress\":1}",
+        "{\"type\":\"log\",\"level\":\"info\",\"data\":1}",
+        "{\"requests\":{\"k\":{\"method\":\"roots/list\",\"params\":{}}}}"};
+    unsigned choice = fuzz_byte(&script.input) % 4;
+    size_t taken = choice < 3 ? strlen(words[choice]) : 0;
+    const void *bytes = choice < 3 ? (const void *)words[choice]
+                                   : fuzz_bytes(&script.input, fuzz_byte(&script.input), &taken);
+    enum frame_type type =
+        choice == 2 || (choice == 3 && fuzz_byte(&script.input) % 2) ? FRAME_ASK : FRAME_EVENT;
+    send_frame(bytes, taken, type);
 }
 
 static void send_ready(void) {
@@ -403,6 +457,8 @@ static void check_states(void) {
                        worker->pid == slot->pid,
                    "in state %d with pid %d", (int)worker->state, (int)worker->pid);
         FUZZ_CHECK(worker->state != WORKER_BUSY || slot->evaluating, "busy with nothing");
+        FUZZ_CHECK((worker->state == WORKER_ASKING) <= slot->asking, "it asks nothing");
+        FUZZ_CHECK(worker->state != WORKER_BUSY || !slot->asking, "it asks and goes on");
         FUZZ_CHECK(worker->header_have < sizeof worker->header ||
                        worker->payload_have < worker->header.length ||
                        worker->state == WORKER_ENDING,

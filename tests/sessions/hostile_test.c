@@ -74,7 +74,12 @@ Test(hostile, a_malformed_frame_ends_the_call) {
         FRAME(":evaluate :call %lu"),
         FRAME(":fork"),
         FRAME("0"),
-        FRAME("9"),
+        FRAME(":run :call %lu"),
+        FRAME(":answer :call %lu"),
+        FRAME(":event :call %lu :payload (hostile::octets"
+              " \"{\\\"type\\\":\\\"progress\\\",\\\"progress\\\":1}\")"),
+        FRAME(":ask :call %lu :payload (hostile::octets \"{}\")"),
+        FRAME("13"),
         FRAME("65535"),
         FRAME(":result :call 0"),
         FRAME(":result :call 4294967295"),

@@ -40,7 +40,8 @@ static const struct {
     enum frame_type type;
 } frames[] = {
     {"failed", FRAME_FAILED}, {"evaluate", FRAME_EVALUATE}, {"fork", FRAME_FORK},
-    {"ready", FRAME_READY},   {"result", FRAME_RESULT},
+    {"ready", FRAME_READY},   {"result", FRAME_RESULT},     {"run", FRAME_RUN},
+    {"answer", FRAME_ANSWER}, {"event", FRAME_EVENT},       {"ask", FRAME_ASK},
 };
 
 static void append_call_numbers(struct buffer *code) {

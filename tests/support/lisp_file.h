@@ -3,7 +3,8 @@
 #define ECLAVE_TESTS_SUPPORT_LISP_FILE_H
 
 #include "common/buffer.h"
-#include "tests/support/client.h"
+
+struct client;
 
 enum { LISP_FILE_MAX = 1 << 20 }; /* bytes of code in one call */
 

@@ -93,6 +93,76 @@ Test(message, what_does_not_fit_is_not_put) {
     cr_assert(message_put(&payload, SECTION_CODE, "ab", 2));
 }
 
+/* run */
+
+Test(message, a_run_message_is_decoded_as_it_was_encoded) {
+    cleanup_buffer struct buffer payload = buffer_make(PAYLOAD_MAX);
+    struct run_message sent = {.kind = span_of("tool"),
+                               .name = span_of("n"),
+                               .code = span_of(""),
+                               .arguments = span_of("{}")},
+                       got;
+    cr_assert(run_message_encode(&payload, &sent));
+    cr_assert(run_message_decode(payload.data, payload.length, &got));
+    cr_assert(span_is(got.kind, "tool"));
+    cr_assert(span_is(got.name, "n"));
+    cr_assert(span_is(got.code, ""));
+    cr_assert(span_is(got.arguments, "{}"));
+    for (size_t length = 0; length < payload.length; length++)
+        cr_assert_not(run_message_decode(payload.data, length, &got), "%zu", length);
+}
+
+Test(message, wrong_run_messages_are_refused) {
+    static const struct section rows[][5] = {
+        {{SECTION_KIND, "tool"}, {SECTION_NAME, "n"}, {SECTION_CODE, "c"}},
+        {{SECTION_KIND, "tool"},
+         {SECTION_NAME, ""},
+         {SECTION_CODE, "c"},
+         {SECTION_ARGUMENTS, "{}"}},
+        {{SECTION_KIND, "tool"},
+         {SECTION_NAME, "n"},
+         {SECTION_CODE, "\xC0"},
+         {SECTION_ARGUMENTS, "{}"}},
+        {{SECTION_KIND, "tool"},
+         {SECTION_NAME, "n"},
+         {SECTION_CODE, "c"},
+         {SECTION_ARGUMENTS, "{}"},
+         {SECTION_NAME, "n"}},
+        {{SECTION_KIND, "tool"},
+         {SECTION_NAME, "n"},
+         {SECTION_CODE, "c"},
+         {SECTION_ARGUMENTS, "{}"},
+         {SECTION_PACKAGE, "p"}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        size_t count = 0;
+        while (count < 5 && rows[i][count].text)
+            count++;
+        cleanup_buffer struct buffer payload = payload_of(rows[i], count);
+        struct run_message message;
+        cr_expect_not(run_message_decode(payload.data, payload.length, &message), "row %zu", i);
+    }
+}
+
+Test(message, the_json_of_a_run_stands_alone) {
+    static const struct {
+        bool good;
+        struct section sections[3];
+        size_t count;
+    } rows[] = {
+        {true, {{SECTION_PACKAGE, "P"}, {SECTION_JSON, "{}"}}, 2},
+        {false, {{SECTION_PACKAGE, "P"}, {SECTION_JSON, ""}}, 2},
+        {false, {{SECTION_JSON, "{}"}}, 1},
+        {false, {{SECTION_PACKAGE, "P"}, {SECTION_JSON, "{}"}, {SECTION_JSON, "{}"}}, 3},
+        {false, {{SECTION_PACKAGE, "P"}, {SECTION_JSON, "{}"}, {SECTION_VALUE, "v"}}, 3},
+        {false, {{SECTION_CONDITION, "C"}, {SECTION_MESSAGE, "m"}, {SECTION_JSON, "{}"}}, 3},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        cleanup_buffer struct buffer payload = payload_of(rows[i].sections, rows[i].count);
+        cr_expect_eq(decodes_result(&payload), rows[i].good, "row %zu", i);
+    }
+}
+
 /* evaluate */
 
 Test(message, an_evaluate_message_is_decoded_as_it_was_encoded) {

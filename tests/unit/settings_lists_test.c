@@ -162,6 +162,24 @@ TEST_IN_ROOT(too_many_and_too_long_are_refused) {
     expect_refused("--allow-read", "one", "ECLAVE_ALLOW_READ");
 }
 
+TEST_IN_ROOT(there_is_one_project_and_colons_belong_to_its_name) {
+    struct settings settings;
+    setenv("ECLAVE_PROJECT", "two:three", 1);
+    READ_FINE(&settings, NULL);
+    expect_path(&settings.project, 0, "two:three");
+    settings_free(&settings);
+    READ_FINE(&settings, (char *)"--project", (char *)"link");
+    cr_expect_eq(settings.project.count, 1);
+    expect_path(&settings.project, 0, "one");
+    settings_free(&settings);
+    expect_refused("--project", "none", "No such file");
+    expect_refused("--project", "boot.lisp", "--project must be a directory");
+    struct error error = {0};
+    int left;
+    cr_expect_not(READ(&settings, &error, &left, (char *)"--project=one", (char *)"--project=one"));
+    cr_expect_not_null(strstr(error.text, "must not name more than 1 path"), "%s", error.text);
+}
+
 TEST_IN_ROOT(an_empty_part_of_a_variable_is_refused) {
     static const char *const wrong[] = {"", ":", "one:", ":one", "one::link"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

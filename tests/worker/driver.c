@@ -183,16 +183,41 @@ static bool judge(const struct worker_end *worker, struct call_end *end) {
     return false;
 }
 
-/* Takes the frame that is there. False at the end of the channel. */
-static bool take_frame(const struct worker_end *worker, struct call_end *end) {
+/* Notes what a run says, and answers a question. False when HEADER is of neither. */
+static bool take_word(const struct worker_end *worker, const struct frame_header *header,
+                      const unsigned char *payload, const char *const **answers,
+                      struct call_end *end) {
+    bool asks = header->type == FRAME_ASK;
+    if (!*answers || (!asks && header->type != FRAME_EVENT) || header->call != worker->calls)
+        return false;
+    buffer_append_format(&end->said, "%s %.*s\n", asks ? "ask" : "event", (int)header->length,
+                         (const char *)payload);
+    if (asks && **answers) {
+        const char *answer = *(*answers)++;
+        struct frame_header reply = {
+            .type = FRAME_ANSWER, .call = worker->calls, .length = (uint32_t)strlen(answer)};
+        frame_send(worker->channel, &reply, answer, NULL, 0, NULL);
+    }
+    return true;
+}
+
+/* Takes the frame that is there. False at the end of the channel; *over when it was the last. */
+static bool take_frame(const struct worker_end *worker, const char *const **answers, bool *over,
+                       struct call_end *end) {
     struct frame_header header;
     unsigned char *payload;
     int descriptors[FRAME_DESCRIPTORS_MAX];
     size_t count;
     struct error error = {0};
     int got = frame_receive(worker->channel, &header, &payload, descriptors, &count, &error);
+    *over = true;
     if (got <= 0)
         return false;
+    if (take_word(worker, &header, payload, answers, end)) {
+        free(payload);
+        *over = false;
+        return true;
+    }
     if (header.type == FRAME_FAILED) {
         end->kind = END_FAILED;
         snprintf(end->text, sizeof end->text, "%.*s", (int)header.length, (char *)payload);
@@ -234,21 +259,17 @@ static void time_out(struct worker_end *worker, struct call_end *end) {
     kill(worker->pid, SIGKILL);
 }
 
-void driver_call(struct worker_end *worker, const char *code, size_t length, const char *package,
-                 int timeout_ms, struct call_end *end) {
-    *end = (struct call_end){
-        .kind = END_EXIT, .output = buffer_make(CAPTURE_MAX), .error = buffer_make(CAPTURE_MAX)};
-    struct buffer payload = buffer_make(FRAME_PAYLOAD_MAX);
-    struct evaluate_message message = {.code = {(const unsigned char *)code, length}};
-    if (package)
-        message.package = (struct span){(const unsigned char *)package, strlen(package)};
-    evaluate_message_encode(&payload, &message);
+static void converse(struct worker_end *worker, enum frame_type type, const struct buffer *payload,
+                     const char *const *answers, int timeout_ms, struct call_end *end) {
+    *end = (struct call_end){.kind = END_EXIT,
+                             .output = buffer_make(CAPTURE_MAX),
+                             .error = buffer_make(CAPTURE_MAX),
+                             .said = buffer_make(CAPTURE_MAX)};
     struct frame_header header = {
-        .type = FRAME_EVALUATE, .call = ++worker->calls, .length = (uint32_t)payload.length};
+        .type = (uint16_t)type, .call = ++worker->calls, .length = (uint32_t)payload->length};
     double start = now_ms();
     struct error error = {0};
-    bool ended = !frame_send(worker->channel, &header, payload.data, NULL, 0, &error);
-    buffer_free(&payload);
+    bool ended = !frame_send(worker->channel, &header, payload->data, NULL, 0, &error);
     bool over = ended;
     while (!over) {
         struct pollfd polled[] = {{.fd = worker->channel, .events = POLLIN},
@@ -267,13 +288,29 @@ void driver_call(struct worker_end *worker, const char *code, size_t length, con
             drain(worker->error, &end->error);
         if (polled[3].revents & POLLIN)
             over = ended = judge(worker, end);
-        if (!over && polled[0].revents) {
-            ended = !take_frame(worker, end);
-            over = true;
-        }
+        if (!over && polled[0].revents)
+            ended = !take_frame(worker, &answers, &over, end);
     }
     end->ms = now_ms() - start;
     finish(worker, end, ended);
+}
+
+void driver_call(struct worker_end *worker, const char *code, size_t length, const char *package,
+                 int timeout_ms, struct call_end *end) {
+    cleanup_buffer struct buffer payload = buffer_make(FRAME_PAYLOAD_MAX);
+    struct evaluate_message message = {.code = {(const unsigned char *)code, length}};
+    if (package)
+        message.package = (struct span){(const unsigned char *)package, strlen(package)};
+    evaluate_message_encode(&payload, &message);
+    converse(worker, FRAME_EVALUATE, &payload, NULL, timeout_ms, end);
+}
+
+void driver_run(struct worker_end *worker, const struct run_message *message,
+                const char *const *answers, int timeout_ms, struct call_end *end) {
+    static const char *const none[] = {NULL};
+    cleanup_buffer struct buffer payload = buffer_make(FRAME_PAYLOAD_MAX);
+    run_message_encode(&payload, message);
+    converse(worker, FRAME_RUN, &payload, answers ? answers : none, timeout_ms, end);
 }
 
 int driver_close(struct worker_end *worker) {
@@ -292,5 +329,6 @@ void call_end_free(struct call_end *end) {
     free(end->payload);
     buffer_free(&end->output);
     buffer_free(&end->error);
+    buffer_free(&end->said);
     *end = (struct call_end){0};
 }

@@ -41,6 +41,7 @@ struct call_end {
     unsigned char *payload; /* what `result` points into */
     struct result_message result;
     struct buffer output, error;
+    struct buffer said; /* what a run said before its end: "event JSON" or "ask JSON", one a line */
     struct rusage used; /* when the process ended */
     double ms;
 };
@@ -61,6 +62,11 @@ bool driver_spawn(struct zygote_end *zygote, struct worker_end *worker, struct e
  * told to write out what it holds and is reaped. Free with call_end_free. */
 void driver_call(struct worker_end *worker, const char *code, size_t length, const char *package,
                  int timeout_ms, struct call_end *end);
+
+/* Sends MESSAGE likewise. Each question of the worker gets the next of ANSWERS, which a NULL ends;
+ * beyond them none. */
+void driver_run(struct worker_end *worker, const struct run_message *message,
+                const char *const *answers, int timeout_ms, struct call_end *end);
 
 /* Closes the channel and reaps. Returns the wait status; nothing when it has ended already. */
 int driver_close(struct worker_end *worker);

@@ -1,0 +1,160 @@
+/* completion/complete: values that the metadata lists, and those that Lisp makes. Never more than a
+ * hundred at a time, and never for long. */
+#include "supervisor/json_tree.h"
+#include "supervisor/json_write.h"
+#include "supervisor/project/methods.h"
+#include "supervisor/project/project.h"
+#include "supervisor/project/run.h"
+#include "supervisor/registry/metadata.h"
+#include "supervisor/rpc.h"
+#include "supervisor/server.h"
+#include "supervisor/tool.h"
+
+#include <string.h>
+#include <strings.h>
+
+enum { VALUES_MAX = 100, TIMEOUT_MAX_MS = 3000 };
+
+struct asked {
+    const struct registry_entry *entry; /* a prompt or a template; NULL: a plain resource */
+    const char *name, *value;
+    struct json_object *context; /* `context.arguments`, or NULL */
+};
+
+static void begin(struct request *request) {
+    request_result(request);
+    request_member(request, "completion");
+    buffer_append_text(request->out, "{\"values\":");
+}
+
+static void end(struct request *request, long long total, bool has_more) {
+    buffer_append_format(request->out, ",\"total\":%lld,\"hasMore\":%s}", total,
+                         has_more ? "true" : "false");
+    request_end(request);
+}
+
+/* Those of VALUES that begin as the client has begun, in any letter case. */
+static void answer_listed(struct request *request, struct json_object *values, const char *begun) {
+    size_t total = 0, size = strlen(begun);
+    begin(request);
+    buffer_append_text(request->out, "[");
+    for (size_t i = 0; values && i < json_object_array_length(values); i++) {
+        const char *value = json_object_get_string(json_object_array_get_idx(values, i));
+        if (strncasecmp(value, begun, size) != 0 || total++ >= VALUES_MAX)
+            continue;
+        buffer_append_text(request->out, total > 1 ? "," : "");
+        json_write_string(request->out, value);
+    }
+    buffer_append_text(request->out, "]");
+    end(request, (long long)total, total > VALUES_MAX);
+}
+
+static void answer(struct run *run, const struct evaluation *evaluation) {
+    struct json_object *json = evaluation->run->json;
+    begin(run->request);
+    json_write_tree(run->request->out, json_tree_member(json, "values"));
+    end(run->request, json_object_get_int64(json_tree_member(json, "total")),
+        json_object_get_boolean(json_tree_member(json, "hasMore")));
+}
+
+static const struct run_form form = {.kind = RUN_COMPLETION,
+                                     .subject = "Completion",
+                                     .method = "completion/complete",
+                                     .timeout_max_ms = TIMEOUT_MAX_MS,
+                                     .answer = answer};
+
+static void run_completion(struct request *request, const struct registry_entry *completion,
+                           const struct asked *asked, struct json_object *params) {
+    cleanup_json struct json_object *arguments = json_object_new_object();
+    json_object_object_add(arguments, "argument", json_object_new_string(asked->name));
+    json_object_object_add(arguments, "value", json_object_new_string(asked->value));
+    json_object_object_add(arguments, "context",
+                           asked->context ? json_object_get(asked->context)
+                                          : json_object_new_object());
+    run_begin(request, completion, &form, completion->name, NULL, arguments, params);
+}
+
+/* Is NAME an argument of what is completed? */
+static bool has_argument(const struct registry_entry *entry, const char *name) {
+    struct json_object *declared = json_tree_member(entry->metadata, "arguments");
+    char place[TEMPLATE_NAME_BYTES + 4];
+    size_t length = strlen(name);
+    if (entry->kind == REGISTRY_TEMPLATE && length > 0 && length < TEMPLATE_NAME_BYTES) {
+        memcpy(place + 2, name, length);
+        place[length + 2] = '}';
+        place[length + 3] = 0;
+        place[1] = '{';
+        if (strstr(entry->key, place + 1))
+            return true;
+        place[0] = '{';
+        place[1] = '+';
+        return strstr(entry->key, place);
+    }
+    for (size_t i = 0; declared && i < json_object_array_length(declared); i++)
+        if (strcmp(metadata_text(json_object_array_get_idx(declared, i), "name"), name) == 0)
+            return true;
+    return entry->kind == REGISTRY_PROMPT && !declared;
+}
+
+static void complete(struct request *request, const struct asked *asked,
+                     struct json_object *params) {
+    struct json_object *completions =
+        asked->entry ? json_tree_member(asked->entry->metadata, "completions") : NULL;
+    struct json_object *source = json_tree_member(completions, asked->name);
+    const struct registry_entry *completion =
+        json_object_is_type(source, json_type_string)
+            ? project_find(request->server->project, REGISTRY_COMPLETION,
+                           json_object_get_string(source))
+            : NULL;
+    if (asked->entry && !source && !has_argument(asked->entry, asked->name))
+        tool_invalid_params(request, "argument", "There is no argument of that name.");
+    else if (completion)
+        run_completion(request, completion, asked, params);
+    else
+        answer_listed(request, json_object_is_type(source, json_type_array) ? source : NULL,
+                      asked->value);
+}
+
+/* Finds what REF means. False: the request has been answered. */
+static bool find_subject(struct request *request, struct json_object *ref,
+                         const struct registry_entry **entry) {
+    const struct project *project = request->server->project;
+    const char *type = rpc_plain_string(json_tree_member(ref, "type"));
+    bool prompt = type && strcmp(type, "ref/prompt") == 0;
+    if (!prompt && !(type && strcmp(type, "ref/resource") == 0)) {
+        tool_invalid_params(request, "ref", "ref.type must be \"ref/prompt\" or \"ref/resource\".");
+        return false;
+    }
+    const char *key = rpc_plain_string(json_tree_member(ref, prompt ? "name" : "uri"));
+    if (!key) {
+        tool_invalid_params(request, "ref",
+                            prompt ? "ref.name must be a string." : "ref.uri must be a string.");
+        return false;
+    }
+    *entry = project_find(project, prompt ? REGISTRY_PROMPT : REGISTRY_TEMPLATE, key);
+    if (*entry || (!prompt && project_find(project, REGISTRY_RESOURCE, key)))
+        return true;
+    tool_invalid_params(request, key,
+                        prompt ? "There is no prompt of that name."
+                               : "There is no resource or template of that URI.");
+    return false;
+}
+
+void project_complete(struct server *server, struct request *request, struct json_object *params) {
+    (void)server;
+    struct json_object *argument = json_tree_member(params, "argument");
+    struct asked asked = {.name = rpc_plain_string(json_tree_member(argument, "name")),
+                          .value = rpc_plain_string(json_tree_member(argument, "value")),
+                          .context =
+                              json_tree_member(json_tree_member(params, "context"), "arguments")};
+    if (!find_subject(request, json_tree_member(params, "ref"), &asked.entry))
+        return;
+    if (!asked.name || !asked.value) {
+        tool_invalid_params(request, "argument",
+                            "argument.name and argument.value must be strings.");
+        return;
+    }
+    if (!json_object_is_type(asked.context, json_type_object))
+        asked.context = NULL;
+    complete(request, &asked, params);
+}

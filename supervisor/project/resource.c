@@ -1,0 +1,158 @@
+/* resources/read: files as they are, and what Lisp makes of a template's URI. Never answers with
+ * more than resource.max_bytes. */
+#include "supervisor/project/resource.h"
+#include "supervisor/json_tree.h"
+#include "supervisor/json_write.h"
+#include "supervisor/modern.h"
+#include "supervisor/project/ask.h"
+#include "supervisor/project/methods.h"
+#include "supervisor/project/project.h"
+#include "supervisor/project/run.h"
+#include "supervisor/rpc.h"
+#include "supervisor/server.h"
+#include "supervisor/tool.h"
+
+#include <string.h>
+
+void resource_not_found(struct request *request, const char *uri) {
+    struct buffer *out =
+        request_error_data(request, request->modern ? RPC_INVALID_PARAMS : RPC_RESOURCE_NOT_FOUND,
+                           "Resource not found.");
+    buffer_append_text(out, "{\"uri\":");
+    json_write_string(out, uri);
+    buffer_append_text(out, "}");
+    request_end(request);
+}
+
+static void refuse_size(struct request *request, const char *uri) {
+    const struct log_event event = {.level = LOG_ERROR_LEVEL, .name = "resource-limit"};
+    struct server *server = request->server;
+    log_write(&server->log, &event, "a resource is over resource.max_bytes (%lld)",
+              (long long)server->settings->resource_max_bytes);
+    struct buffer *out =
+        request_error_data(request, RPC_INTERNAL_ERROR, "The resource is over its limit.");
+    buffer_append_format(out, "{\"limit\":%lld,\"name\":\"resource.max_bytes\",\"uri\":",
+                         (long long)server->settings->resource_max_bytes);
+    json_write_string(out, uri);
+    buffer_append_text(out, "}");
+    request_end(request);
+}
+
+/* --- files --- */
+
+static void write_base64(struct buffer *out, const unsigned char *bytes, size_t size) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t length = (size + 2) / 3 * 4;
+    unsigned char *to = buffer_reserve(out, length + 2);
+    if (!to)
+        return;
+    *to++ = '"';
+    for (size_t i = 0; i < size; i += 3, to += 4) {
+        size_t left = size - i;
+        unsigned bits = (unsigned)bytes[i] << 16 | (left > 1 ? (unsigned)bytes[i + 1] << 8 : 0) |
+                        (left > 2 ? bytes[i + 2] : 0);
+        to[0] = (unsigned char)digits[bits >> 18];
+        to[1] = (unsigned char)digits[bits >> 12 & 63];
+        to[2] = left > 1 ? (unsigned char)digits[bits >> 6 & 63] : '=';
+        to[3] = left > 2 ? (unsigned char)digits[bits & 63] : '=';
+    }
+    *to = '"';
+    out->length += length + 2;
+}
+
+static void answer_file(struct request *request, const struct registry_entry *entry) {
+    if (entry->body.size > (size_t)request->server->settings->resource_max_bytes) {
+        refuse_size(request, entry->key);
+        return;
+    }
+    struct buffer *out = request_result(request);
+    request_member(request, "contents");
+    buffer_append_text(out, "[{\"uri\":");
+    json_write_string(out, entry->key);
+    buffer_append_text(out, ",\"mimeType\":");
+    json_write_string(out, entry->mime_type);
+    if (entry->body.is_text) {
+        buffer_append_text(out, ",\"text\":");
+        json_write_bytes(out, entry->body.bytes, entry->body.size);
+    } else {
+        buffer_append_text(out, ",\"blob\":");
+        write_base64(out, entry->body.bytes, entry->body.size);
+    }
+    buffer_append_text(out, "}]");
+    modern_append_caching(request);
+    request_end(request);
+}
+
+/* --- Lisp --- */
+
+static size_t size_of(struct json_object *contents) {
+    size_t size = 0;
+    for (size_t i = 0; i < json_object_array_length(contents); i++) {
+        struct json_object *part = json_object_array_get_idx(contents, i);
+        size += json_tree_string(json_tree_member(part, "text")).length +
+                json_tree_string(json_tree_member(part, "blob")).length / 4 * 3;
+    }
+    return size;
+}
+
+static void answer(struct run *run, const struct evaluation *evaluation) {
+    struct request *request = run->request;
+    struct json_object *contents = json_tree_member(evaluation->run->json, "contents");
+    if (size_of(contents) > (size_t)run->server->settings->resource_max_bytes) {
+        refuse_size(request, run->name);
+        return;
+    }
+    const char *mime_type = run->entry->mime_type;
+    for (size_t i = 0; mime_type && i < json_object_array_length(contents); i++) {
+        struct json_object *part = json_object_array_get_idx(contents, i);
+        if (!json_tree_member(part, "mimeType"))
+            json_object_object_add(part, "mimeType", json_object_new_string(mime_type));
+    }
+    request_result(request);
+    request_member(request, "contents");
+    json_write_tree(request->out, contents);
+    modern_append_no_caching(request);
+    request_end(request);
+}
+
+static const struct run_form form = {.kind = RUN_RESOURCE,
+                                     .subject = "Resource",
+                                     .method = "resources/read",
+                                     .asks = true,
+                                     .answer = answer};
+
+static void run_template(struct request *request, const struct registry_entry *entry,
+                         const char *uri, const struct template_match *match,
+                         struct json_object *params) {
+    cleanup_json struct json_object *arguments = json_object_new_object();
+    for (size_t i = 0; i < match->count; i++) {
+        char name[TEMPLATE_NAME_BYTES + 1] = {0};
+        const struct span span = match->values[i].name;
+        memcpy(name, span.bytes, span.length < sizeof name ? span.length : sizeof name - 1);
+        json_object_object_add(arguments, name, json_object_new_string(match->values[i].text));
+    }
+    json_object_object_add(arguments, "uri", json_object_new_string(uri));
+    if (!run_refuse_incapable(request, entry, params))
+        run_begin(request, entry, &form, uri, NULL, arguments, params);
+}
+
+void project_read_resource(struct server *server, struct request *request,
+                           struct json_object *params) {
+    const char *uri = rpc_plain_string(json_tree_member(params, "uri"));
+    const struct snapshot *snapshot = registry_snapshot(server->project->registry);
+    struct template_match match;
+    if (!uri) {
+        tool_invalid_params(request, "uri", "uri must be a string.");
+        return;
+    }
+    if (project_resume(request, form.method, uri, NULL, params))
+        return;
+    const struct registry_entry *file = snapshot_find(snapshot, REGISTRY_RESOURCE, uri);
+    const struct registry_entry *made = file ? NULL : snapshot_match(snapshot, uri, &match);
+    if (file)
+        answer_file(request, file);
+    else if (made)
+        run_template(request, made, uri, &match, params);
+    else
+        resource_not_found(request, uri);
+}

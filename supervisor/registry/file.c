@@ -1,0 +1,142 @@
+/* Reads a file of a project in steps. Never returns part of a file, and never one that was written
+ * to while it was read. */
+#include "supervisor/registry/file.h"
+#include "common/cleanup.h"
+#include "common/utf8.h"
+#include "supervisor/registry/beneath.h"
+
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+/* File systems stamp with the tick of a clock, the coarsest in use with two seconds. */
+static const int64_t settled_ns = INT64_C(3000000000);
+
+static int64_t nanoseconds(struct timespec time) {
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+struct file_stamp file_stamp_of(const struct stat *status) {
+    struct timespec now = {0};
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t age_ns = nanoseconds(now) - nanoseconds(status->st_ctim);
+    return (struct file_stamp){.device = status->st_dev,
+                               .inode = status->st_ino,
+                               .size = (uint64_t)status->st_size,
+                               .modified_ns = nanoseconds(status->st_mtim),
+                               .changed_ns = nanoseconds(status->st_ctim),
+                               .settled = age_ns > settled_ns};
+}
+
+static bool same_file(const struct file_stamp *left, const struct file_stamp *right) {
+    return left->device == right->device && left->inode == right->inode &&
+           left->size == right->size && left->modified_ns == right->modified_ns &&
+           left->changed_ns == right->changed_ns;
+}
+
+bool file_is_unchanged(const struct file_stamp *before, const struct file_stamp *now) {
+    bool nothing = !before->changed_ns && !now->changed_ns;
+    return nothing || (before->settled && same_file(before, now));
+}
+
+void file_content_free(struct file_content *content) {
+    free(content->bytes);
+    *content = (struct file_content){0};
+}
+
+void file_reader_drop(struct file_reader *reader) {
+    if (reader->fd >= 0)
+        close(reader->fd);
+    reader->fd = -1;
+    file_content_free(&reader->content);
+    reader->length = reader->checked = 0;
+}
+
+void file_reader_begin(struct file_reader *reader, int root, const char *path, size_t maximum,
+                       const struct digest_key *key) {
+    *reader =
+        (struct file_reader){.root = root, .path = path, .maximum = maximum, .key = key, .fd = -1};
+}
+
+static enum file_progress refuse(struct file_reader *reader) {
+    file_reader_drop(reader);
+    return FILE_REFUSED;
+}
+
+static bool open_file(struct file_reader *reader, struct error *error) {
+    struct stat status;
+    reader->fd = beneath_open_file(reader->root, reader->path, error);
+    if (reader->fd < 0)
+        return false;
+    if (fstat(reader->fd, &status) != 0)
+        return error_set(error, errno, "cannot be looked at");
+    struct file_content *content = &reader->content;
+    content->stamp = file_stamp_of(&status);
+    content->size = (size_t)status.st_size;
+    content->is_text = true;
+    if (content->size > reader->maximum)
+        return error_set(error, 0, "has %zu bytes, more than the %zu it may have", content->size,
+                         reader->maximum);
+    content->bytes = malloc(content->size + 1);
+    reader->digester = digest_begin(reader->key);
+    return content->bytes || error_set(error, ENOMEM, "cannot be held");
+}
+
+/* Looks at what has come since; a character may be cut at its end. */
+static void check_text(struct file_reader *reader) {
+    struct file_content *content = &reader->content;
+    if (!content->is_text)
+        return;
+    size_t left = reader->length - reader->checked;
+    size_t valid = utf8_valid_prefix(content->bytes + reader->checked, left);
+    reader->checked += valid;
+    if (left - valid > 3 || (reader->length == content->size && valid < left))
+        content->is_text = false;
+}
+
+static bool still_the_same(const struct file_reader *reader) {
+    struct stat status;
+    if (reader->length != reader->content.size || fstat(reader->fd, &status) != 0)
+        return false;
+    const struct file_stamp now = file_stamp_of(&status);
+    return same_file(&reader->content.stamp, &now);
+}
+
+static enum file_progress finish(struct file_reader *reader, struct file_content *content,
+                                 struct error *error) {
+    if (!still_the_same(reader)) {
+        bool again = reader->again;
+        error_set(error, 0, "changes while it is read");
+        file_reader_drop(reader);
+        reader->again = true;
+        return again ? FILE_REFUSED : FILE_MORE;
+    }
+    reader->content.bytes[reader->content.size] = 0;
+    reader->content.digest = digest_end(&reader->digester);
+    *content = reader->content;
+    reader->content = (struct file_content){0};
+    file_reader_drop(reader);
+    return FILE_DONE;
+}
+
+enum file_progress file_reader_step(struct file_reader *reader, struct file_content *content,
+                                    struct error *error) {
+    if (reader->fd < 0 && !open_file(reader, error))
+        return refuse(reader);
+    size_t wanted = reader->content.size - reader->length;
+    if (wanted > FILE_STEP_BYTES)
+        wanted = FILE_STEP_BYTES;
+    unsigned char *end = reader->content.bytes + reader->length;
+    ssize_t got = read(reader->fd, end, wanted);
+    if (got < 0 && errno == EINTR)
+        return FILE_MORE;
+    if (got < 0) {
+        error_set(error, errno, "cannot be read");
+        return refuse(reader);
+    }
+    digest_add(&reader->digester, end, (size_t)got);
+    reader->length += (size_t)got;
+    check_text(reader);
+    return got > 0 && reader->length < reader->content.size ? FILE_MORE
+                                                            : finish(reader, content, error);
+}

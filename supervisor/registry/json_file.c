@@ -1,0 +1,143 @@
+/* Strict JSON from files of a project. Never takes a text in which one member stands twice. */
+#include "supervisor/registry/json_file.h"
+#include "supervisor/json_inspect.h"
+
+#include <string.h>
+
+static size_t line_of(struct span text, size_t offset) {
+    size_t line = 1;
+    for (size_t i = 0; i < offset && i < text.length; i++)
+        line += text.bytes[i] == '\n';
+    return line;
+}
+
+bool json_file_check(struct span text, size_t values, struct error *error) {
+    static const char *const faults[] = {
+        [JSON_NOT_UTF8] = "is not UTF-8",
+        [JSON_NOT_JSON] = "is not JSON",
+        [JSON_TOO_DEEP] = "is nested too deep",
+        [JSON_TOO_MANY] = "holds too many values",
+        [JSON_ZERO_IN_NAME] = "has U+0000 in the name of a member",
+    };
+    const struct json_limits limits = {.depth = JSON_FILE_DEPTH_MAX, .values = values};
+    struct json_shape shape;
+    if (text.length >= 3 && memcmp(text.bytes, "\xef\xbb\xbf", 3) == 0)
+        return error_set(error, 0, "begins with a byte order mark, which JSON may not");
+    enum json_fault fault = json_inspect(text.bytes, text.length, limits, &shape);
+    if (fault != JSON_FINE)
+        return error_set(error, 0, "%s (line %zu)", faults[fault], line_of(text, shape.fault_at));
+    return shape.kind == JSON_OBJECT || error_set(error, 0, "is not a JSON object");
+}
+
+/* The members of all objects in the text: the colons outside strings. */
+static size_t count_written(struct span text) {
+    size_t count = 0;
+    bool in_string = false;
+    for (size_t i = 0; i < text.length; i++) {
+        unsigned char byte = text.bytes[i];
+        if (byte == '"')
+            in_string = !in_string;
+        else if (in_string && byte == '\\')
+            i++;
+        else
+            count += !in_string && byte == ':';
+    }
+    return count;
+}
+
+/* The members of all objects in VALUE, which is at most JSON_FILE_DEPTH_MAX deep. */
+static size_t count_held(struct json_object *value) { /* NOLINT(misc-no-recursion): bounded */
+    size_t count = 0;
+    if (json_object_is_type(value, json_type_array))
+        for (size_t i = 0; i < json_object_array_length(value); i++)
+            count += count_held(json_object_array_get_idx(value, i));
+    if (!json_object_is_type(value, json_type_object))
+        return count;
+    json_object_object_foreach(value, name, member) {
+        (void)name;
+        count += 1 + count_held(member);
+    }
+    return count;
+}
+
+/* Names the member that stands twice where it is one of the first of the outermost object. */
+static bool refuse_repeated(struct span text, struct error *error) {
+    enum { COMPARED_MAX = 100 };
+    struct json_token names[COMPARED_MAX];
+    size_t count = 0, offset = 0;
+    while (count < COMPARED_MAX && json_next_member(text, &offset, &names[count])) {
+        const struct json_token *name = &names[count++];
+        for (size_t i = 0; i + 1 < count; i++)
+            if (json_token_equal(&names[i], name))
+                return error_set(error, 0, "has the member %.*s twice",
+                                 name->text.length < 80 ? (int)name->text.length : 80,
+                                 (const char *)name->text.bytes);
+    }
+    return error_set(error, 0, "has a member twice in one object");
+}
+
+struct json_object *json_file_parse(struct span text, struct error *error) {
+    if (!json_file_check(text, JSON_FILE_VALUES_MAX, error))
+        return NULL;
+    struct json_tokener *tokener = json_tokener_new_ex(JSON_FILE_DEPTH_MAX + 1);
+    if (!tokener) {
+        error_set(error, ENOMEM, "cannot be parsed");
+        return NULL;
+    }
+    struct json_object *object =
+        json_tokener_parse_ex(tokener, (const char *)text.bytes, (int)text.length);
+    enum json_tokener_error fault = json_tokener_get_error(tokener);
+    json_tokener_free(tokener);
+    if (fault != json_tokener_success || !json_object_is_type(object, json_type_object)) {
+        error_set(error, 0, "cannot be parsed");
+        json_object_put(object);
+        return NULL;
+    }
+    if (count_written(text) == count_held(object))
+        return object;
+    json_object_put(object);
+    refuse_repeated(text, error);
+    return NULL;
+}
+
+static bool is_between(unsigned char byte) {
+    return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r' || byte == ':';
+}
+
+bool json_file_next(struct span text, size_t *offset, struct span *name, struct span *value) {
+    struct json_token token;
+    if (!json_next_member(text, offset, &token))
+        return false;
+    *name = token.text;
+    const unsigned char *start = token.text.bytes + token.text.length;
+    const unsigned char *end = text.bytes + *offset;
+    while (start < end && is_between(*start))
+        start++;
+    while (end > start && is_between(end[-1]))
+        end--;
+    *value = (struct span){start, (size_t)(end - start)};
+    return true;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): bounded by JSON_FILE_DEPTH_MAX */
+void json_digest(struct digester *digester, struct json_object *value) {
+    enum json_type type = json_object_get_type(value);
+    digest_add_number(digester, (uint64_t)type);
+    if (type == json_type_object) {
+        digest_add_number(digester, (uint64_t)json_object_object_length(value));
+        json_object_object_foreach(value, name, member) {
+            digest_add_text(digester, name);
+            json_digest(digester, member);
+        }
+    } else if (type == json_type_array) {
+        digest_add_number(digester, json_object_array_length(value));
+        for (size_t i = 0; i < json_object_array_length(value); i++)
+            json_digest(digester, json_object_array_get_idx(value, i));
+    } else if (type == json_type_string) {
+        size_t length = (size_t)json_object_get_string_len(value);
+        digest_add_number(digester, length);
+        digest_add(digester, json_object_get_string(value), length);
+    } else {
+        digest_add_text(digester, json_object_get_string(value));
+    }
+}

@@ -1,0 +1,227 @@
+/* From files to an entry, all or nothing. Reads no file. */
+#include "supervisor/registry/make.h"
+#include "common/buffer.h"
+#include "common/cleanup.h"
+#include "supervisor/registry/header.h"
+#include "supervisor/registry/json_file.h"
+#include "supervisor/registry/uri_template.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+void job_free(struct job *job) {
+    free(job->stem);
+    free(job->body);
+    free(job->sidecar);
+    *job = (struct job){0};
+}
+
+const char *job_file(const struct job *job) {
+    return job->body ? job->body : job->sidecar ? job->sidecar : "register.json";
+}
+
+struct digest job_given_digest(const struct job *job, const struct digest_key *key) {
+    struct digester digester = digest_begin(key);
+    digest_add(&digester, job->given.bytes, job->given.length);
+    return digest_end(&digester);
+}
+
+static bool ends_with(const char *text, const char *ending) {
+    size_t length = strlen(text), size = strlen(ending);
+    return length > size && strcmp(text + length - size, ending) == 0;
+}
+
+static const char *mime_type_of(const struct file_content *body, const char *file) {
+    static const struct {
+        const char *ending, *type;
+    } types[] = {
+        {"md", "text/markdown"},    {"html", "text/html"},          {"css", "text/css"},
+        {"csv", "text/csv"},        {"js", "text/javascript"},      {"json", "application/json"},
+        {"xml", "application/xml"}, {"yaml", "application/yaml"},   {"svg", "image/svg+xml"},
+        {"png", "image/png"},       {"jpg", "image/jpeg"},          {"jpeg", "image/jpeg"},
+        {"gif", "image/gif"},       {"webp", "image/webp"},         {"wav", "audio/wav"},
+        {"mp3", "audio/mpeg"},      {"ogg", "audio/ogg"},           {"pdf", "application/pdf"},
+        {"zip", "application/zip"}, {"lisp", "text/x-common-lisp"},
+    };
+    const char *dot = strrchr(file, '.');
+    for (size_t i = 0; dot && i < sizeof types / sizeof *types; i++)
+        if (strcasecmp(dot + 1, types[i].ending) == 0)
+            return types[i].type;
+    return body->is_text ? "text/plain" : "application/octet-stream";
+}
+
+/* Says in which file the metadata is that *error is about. */
+static void locate(const struct job *job, struct error *error) {
+    const struct error why = *error;
+    if (job->sidecar && job->body)
+        error_set(error, 0, "%.80s: %.150s", job->sidecar, why.text);
+}
+
+/* The metadata that comes with the entry; a new reference. NULL with *error. */
+static struct json_object *find_metadata(const struct job *job, const struct file_content *body,
+                                         const struct file_content *sidecar, size_t *bytes,
+                                         struct error *error) {
+    *bytes = job->given.bytes ? job->given.length : sidecar->size;
+    if (job->given.bytes) {
+        struct json_object *parsed = json_file_parse(job->given, error);
+        if (parsed)
+            json_object_object_del(parsed, "file");
+        return parsed;
+    }
+    if (sidecar->bytes) {
+        struct json_object *parsed =
+            json_file_parse((struct span){sidecar->bytes, sidecar->size}, error);
+        if (!parsed)
+            locate(job, error);
+        return parsed;
+    }
+    cleanup_buffer struct buffer header = buffer_make(METADATA_MAX_BYTES);
+    bool may_have = job->folder != FOLDER_RESOURCES && job->body && ends_with(job->body, ".lisp");
+    struct json_object *metadata = NULL;
+    if (!may_have || !header_take((struct span){body->bytes, body->size}, &header))
+        metadata = json_object_new_object();
+    else if (!header.failed)
+        return json_file_parse((struct span){header.data, header.length}, error);
+    if (!metadata)
+        error_set(error, 0, "has a header that is too long");
+    return metadata;
+}
+
+static enum registry_kind kind_of(const struct job *job, struct json_object *metadata) {
+    static const enum registry_kind kinds[FOLDER_COUNT] = {
+        [FOLDER_TOOLS] = REGISTRY_TOOL,
+        [FOLDER_RESOURCES] = REGISTRY_RESOURCE,
+        [FOLDER_PROMPTS] = REGISTRY_PROMPT,
+        [FOLDER_COMPLETIONS] = REGISTRY_COMPLETION,
+    };
+    return metadata_text(metadata, "uriTemplate") ? REGISTRY_TEMPLATE : kinds[job->folder];
+}
+
+/* Is there what an entry of its kind is made of? */
+static bool check_body(const struct registry_entry *entry, const struct job *job,
+                       struct error *error) {
+    bool prompt = entry->kind == REGISTRY_PROMPT;
+    if (prompt && !job->body && json_object_object_get(entry->metadata, "messages"))
+        return true;
+    if (!job->body && prompt)
+        return error_set(error, 0, "has neither a .txt nor a .lisp beside it, nor \"messages\"");
+    if (!job->body)
+        return error_set(error, 0, "has no file beside it that it could belong to");
+    if (entry->kind == REGISTRY_RESOURCE)
+        return true;
+    if (!entry->is_lisp && !(prompt && ends_with(job->body, ".txt")))
+        return error_set(error, 0, "must end in .lisp%s", prompt ? " or .txt" : "");
+    return entry->body.is_text || error_set(error, 0, "is not UTF-8");
+}
+
+static bool check_reserved(const struct maker *maker, const struct registry_entry *entry,
+                           struct error *error) {
+    const char *const *reserved = entry->kind == REGISTRY_TOOL ? maker->reserved_tools : NULL;
+    for (; reserved && *reserved; reserved++)
+        if (strcmp(*reserved, entry->name) == 0)
+            return error_set(error, 0, "may not be called as the built-in tool %s", *reserved);
+    return true;
+}
+
+static bool name_entry(struct registry_entry *entry, const struct job *job, struct error *error) {
+    const char *given = metadata_text(entry->metadata, "name");
+    const char *uri = metadata_text(entry->metadata, "uri");
+    char made[URI_MAX_BYTES + 1] = "";
+    entry->owned_name = strdup(given ? given : job->stem);
+    entry->name = entry->owned_name;
+    if (entry->kind == REGISTRY_TEMPLATE)
+        uri = metadata_text(entry->metadata, "uriTemplate");
+    else if (entry->kind != REGISTRY_RESOURCE)
+        uri = entry->name;
+    else if (!uri && !uri_of_file("eclave:///", job->stem, made))
+        return error_set(error, 0, "has a name that is too long for a URI");
+    entry->owned_key = entry->name ? strdup(uri ? uri : made) : NULL;
+    entry->key = entry->owned_key;
+    return entry->key || error_set(error, ENOMEM, "cannot be held");
+}
+
+static bool compile(const struct maker *maker, struct json_object *metadata, const char *member,
+                    struct schema **schema, struct error *error) {
+    struct json_object *value;
+    struct error why = {0};
+    if (!maker->schemas || !json_object_object_get_ex(metadata, member, &value))
+        return true;
+    *schema = maker->schemas->compile(value, &why);
+    return *schema || error_set(error, 0, "\"%s\": %s", member, why.text);
+}
+
+static bool take_metadata(struct registry_entry *entry, const struct maker *maker,
+                          const struct job *job, struct error *error) {
+    struct json_object *timeout;
+    if (!job->given.bytes && !metadata_check(job->folder, entry->metadata, error)) {
+        locate(job, error);
+        return false;
+    }
+    entry->kind = kind_of(job, entry->metadata);
+    entry->is_lisp = entry->kind != REGISTRY_RESOURCE && job->body && ends_with(job->body, ".lisp");
+    if (json_object_object_get_ex(entry->metadata, "timeout", &timeout))
+        entry->timeout_s = json_object_get_double(timeout);
+    const char *session = metadata_text(entry->metadata, "session");
+    entry->in_caller_session = session && strcmp(session, "caller") == 0;
+    entry->schemas = maker->schemas;
+    return check_body(entry, job, error) && name_entry(entry, job, error) &&
+           check_reserved(maker, entry, error) &&
+           compile(maker, entry->metadata, "inputSchema", &entry->input, error) &&
+           compile(maker, entry->metadata, "outputSchema", &entry->output, error);
+}
+
+static void set_mime_type(struct registry_entry *entry) {
+    entry->mime_type = metadata_text(entry->metadata, "mimeType");
+    if (!entry->mime_type && entry->kind == REGISTRY_RESOURCE)
+        entry->mime_type = mime_type_of(&entry->body, entry->file);
+}
+
+static void digest_entry(struct registry_entry *entry, const struct digest_key *key) {
+    struct digester listing = digest_begin(key), content = listing;
+    json_object_object_foreach(entry->metadata, name, value) {
+        struct digester *digester = metadata_is_listed(name) ? &listing : &content;
+        digest_add_text(digester, name);
+        json_digest(digester, value);
+    }
+    digest_add_text(&listing, entry->key);
+    digest_add_text(&listing, entry->name);
+    digest_add_text(&listing, entry->mime_type);
+    if (entry->kind == REGISTRY_RESOURCE)
+        digest_add_number(&listing, entry->body.size);
+    digest_add(&content, entry->body.digest.words, sizeof entry->body.digest.words);
+    digest_add_number(&content, entry->is_lisp);
+    entry->listing = digest_end(&listing);
+    entry->content = digest_end(&content);
+}
+
+struct registry_entry *entry_make(const struct maker *maker, const struct job *job,
+                                  struct file_content *body, const struct file_content *sidecar,
+                                  struct error *error) {
+    struct registry_entry *entry = calloc(1, sizeof *entry);
+    char *file = strdup(job_file(job));
+    size_t metadata_bytes = 0;
+    if (!entry || !file) {
+        error_set(error, ENOMEM, "cannot be held");
+        free(file);
+        free(entry);
+        return NULL;
+    }
+    entry->references = 1;
+    entry->file = file;
+    entry->folder = job->folder;
+    entry->is_given = job->given.bytes;
+    entry->given_digest = job_given_digest(job, maker->key);
+    entry->body = *body;
+    *body = (struct file_content){0};
+    entry->metadata_stamp = sidecar->stamp;
+    entry->metadata = find_metadata(job, &entry->body, sidecar, &metadata_bytes, error);
+    if (!entry->metadata || !take_metadata(entry, maker, job, error)) {
+        entry_unref(entry);
+        return NULL;
+    }
+    set_mime_type(entry);
+    digest_entry(entry, maker->key);
+    entry->bytes = metadata_bytes + entry->body.size;
+    return entry;
+}

@@ -1,0 +1,355 @@
+/* The order of one look at a project: register.json, the folders, the files of each entry, the
+ * snapshot. Each function `step_…` is one short step and says which comes next. */
+#include "supervisor/registry/scan.h"
+#include "common/cleanup.h"
+#include "supervisor/registry/beneath.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool step_override_begin(struct scan *scan, struct error *error);
+static bool step_folder_begin(struct scan *scan, struct error *error);
+static bool step_job_begin(struct scan *scan, struct error *error);
+
+bool scan_begin(struct scan *scan, const char *path, const struct scan_limits *limits,
+                const struct maker *maker, const struct snapshot *before, struct watch *watch,
+                struct error *error) {
+    *scan = (struct scan){.path = path,
+                          .limits = *limits,
+                          .maker = *maker,
+                          .before = snapshot_ref(before),
+                          .watch = watch,
+                          .step = step_override_begin,
+                          .root = beneath_open_root(path, error),
+                          .reader.fd = -1,
+                          .made = snapshot_make()};
+    if (scan->root >= 0 && scan->made)
+        return true;
+    if (scan->root >= 0)
+        error_set(error, ENOMEM, "the project cannot be held");
+    scan_end(scan);
+    return false;
+}
+
+static void drop_jobs(struct scan *scan) {
+    for (size_t i = scan->next_job; i < scan->job_count; i++)
+        job_free(&scan->jobs[i]);
+    free(scan->jobs);
+    scan->jobs = NULL;
+    scan->job_count = scan->job_capacity = scan->next_job = 0;
+}
+
+void scan_end(struct scan *scan) {
+    if (scan->root >= 0)
+        close(scan->root);
+    file_reader_drop(&scan->reader);
+    file_content_free(&scan->sidecar);
+    override_end(&scan->override);
+    discovery_end(&scan->discovery);
+    drop_jobs(scan);
+    snapshot_unref(scan->before);
+    snapshot_unref(scan->made);
+    *scan = (struct scan){.root = -1, .reader.fd = -1};
+}
+
+static bool refuse(struct scan *scan, const char *file, const char *reason, struct error *error) {
+    return snapshot_refuse(scan->made, file, reason) ||
+           error_set(error, ENOMEM, "the project cannot be held");
+}
+
+/* A failure of this process and not of the file: it must not make an entry vanish. */
+static bool is_shortage(const struct error *error) {
+    return error->code == ENOMEM || error->code == EMFILE || error->code == ENFILE;
+}
+
+/* Takes *JOB over. */
+static bool add_job(struct scan *scan, struct job *job, struct error *error) {
+    enum { JOBS_AT_FIRST = 64 };
+    if (scan->job_count == scan->job_capacity) {
+        size_t wanted = scan->job_capacity ? 2 * scan->job_capacity : JOBS_AT_FIRST;
+        struct job *larger = reallocarray(scan->jobs, wanted, sizeof *larger);
+        if (!larger) {
+            job_free(job);
+            return error_set(error, ENOMEM, "the project cannot be held");
+        }
+        scan->jobs = larger;
+        scan->job_capacity = wanted;
+    }
+    scan->jobs[scan->job_count++] = *job;
+    return true;
+}
+
+/* --- register.json --- */
+
+/* Everything is discovered, as if the file was not there. */
+static bool refuse_override(struct scan *scan, const char *reason, struct error *error) {
+    override_end(&scan->override);
+    drop_jobs(scan);
+    memset(scan->overridden, 0, sizeof scan->overridden);
+    scan->step = step_folder_begin;
+    return refuse(scan, override_file, reason, error);
+}
+
+/* Is FILE, of an entry from register.json, in one of the folders that are watched? */
+static bool is_watched(const char *file) {
+    for (enum project_folder folder = 0; folder < FOLDER_COUNT; folder++) {
+        size_t length = strlen(folder_name(folder));
+        if (strncmp(file, folder_name(folder), length) == 0 && file[length] == '/')
+            return !strchr(file + length + 1, '/');
+    }
+    return false;
+}
+
+static bool step_override_entry(struct scan *scan, struct error *error) {
+    struct job job = {0};
+    struct error why = {0};
+    switch (override_step(&scan->override, &job, &why)) {
+    case OVERRIDE_JOB:
+        scan->unwatched = scan->unwatched || (job.body && !is_watched(job.body));
+        return add_job(scan, &job, error);
+    case OVERRIDE_DONE: /* its text stays: the jobs point into it */
+        scan->step = step_folder_begin;
+        return true;
+    default:
+        return refuse_override(scan, why.text, error);
+    }
+}
+
+static bool step_override_lists(struct scan *scan, struct error *error) {
+    struct error why = {0};
+    if (!override_find_lists(&scan->override, &why))
+        return refuse_override(scan, why.text, error);
+    for (enum project_folder folder = 0; folder < FOLDER_COUNT; folder++)
+        scan->overridden[folder] = scan->override.lists[folder].bytes;
+    scan->step = step_override_entry;
+    return true;
+}
+
+static bool step_override_read(struct scan *scan, struct error *error) {
+    struct file_content text;
+    struct error why = {0};
+    switch (file_reader_step(&scan->reader, &text, &why)) {
+    case FILE_MORE:
+        return true;
+    case FILE_REFUSED:
+        if (is_shortage(&why))
+            return error_set(error, 0, "%s %.150s", override_file, why.text);
+        if (why.code != ENOENT)
+            return refuse_override(scan, why.text, error);
+        scan->step = step_folder_begin;
+        return true;
+    default:
+        break;
+    }
+    if (!override_begin(&scan->override, &text, scan->limits.entries, &why))
+        return refuse_override(scan, why.text, error);
+    scan->step = step_override_lists;
+    return true;
+}
+
+static bool step_override_begin(struct scan *scan, struct error *error) {
+    (void)error;
+    scan->unwatched = !watch_folder(scan->watch, WATCH_ROOT, scan->root);
+    file_reader_begin(&scan->reader, scan->root, override_file, OVERRIDE_MAX_BYTES,
+                      scan->maker.key);
+    scan->step = step_override_read;
+    return true;
+}
+
+/* --- folders --- */
+
+static bool step_folder_names(struct scan *scan, struct error *error) {
+    struct job job = {0};
+    struct error why = {0};
+    bool fine = true;
+    switch (discovery_step(&scan->discovery, &job, &why)) {
+    case DISCOVERY_MORE:
+        return true;
+    case DISCOVERY_JOB:
+        return add_job(scan, &job, error);
+    case DISCOVERY_REFUSED:
+        fine = refuse(scan, job_file(&job), why.text, error);
+        job_free(&job);
+        return fine;
+    case DISCOVERY_FAILED:
+        *error = why;
+        return false;
+    case DISCOVERY_DONE:
+        break;
+    }
+    discovery_end(&scan->discovery);
+    scan->folder++;
+    scan->step = step_folder_begin;
+    return true;
+}
+
+/* A folder that is not there is empty; one that may not be entered is refused as a whole. */
+static bool skip_folder(struct scan *scan, int code, struct error *error) {
+    const char *name = folder_name(scan->folder++);
+    if (code == ENOENT)
+        return true;
+    if (code == ELOOP || code == ENOTDIR)
+        return refuse(scan, name, "is not a directory, or is behind a symbolic link", error);
+    if (code == EACCES)
+        return refuse(scan, name, "may not be read", error);
+    return error_set(error, code, "the folder %s", name);
+}
+
+static bool step_folder_begin(struct scan *scan, struct error *error) {
+    if (scan->folder == FOLDER_COUNT) {
+        scan->step = step_job_begin;
+        return true;
+    }
+    int fd = beneath_open_folder(scan->root, folder_name(scan->folder));
+    if (fd < 0) {
+        int code = errno;
+        watch_forget(scan->watch, scan->folder);
+        return skip_folder(scan, code, error);
+    }
+    if (!watch_folder(scan->watch, scan->folder, fd))
+        scan->unwatched = true;
+    if (scan->overridden[scan->folder]) {
+        close(fd);
+        scan->folder++;
+        return true;
+    }
+    scan->step = step_folder_names;
+    return discovery_begin(&scan->discovery, scan->folder, fd, scan->limits.entries, error);
+}
+
+/* --- entries --- */
+
+static struct job *present_job(struct scan *scan) {
+    return &scan->jobs[scan->next_job];
+}
+
+static bool next_job(struct scan *scan) {
+    file_content_free(&scan->sidecar);
+    job_free(present_job(scan));
+    scan->next_job++;
+    scan->step = step_job_begin;
+    return true;
+}
+
+static bool refuse_job(struct scan *scan, const struct error *why, struct error *error) {
+    const struct job *job = present_job(scan);
+    if (is_shortage(why))
+        return error_set(error, 0, "%.80s %.140s", job_file(job), why->text);
+    return refuse(scan, job_file(job), why->text, error) && next_job(scan);
+}
+
+static bool add_entry(struct scan *scan, struct registry_entry *entry, struct error *error) {
+    if (entry->bytes > scan->limits.bytes - scan->made->bytes) {
+        entry_unref(entry);
+        return error_set(error, 0, "the project holds more than %zu bytes", scan->limits.bytes);
+    }
+    return (snapshot_add(scan->made, entry) ||
+            error_set(error, ENOMEM, "the project cannot be held")) &&
+           next_job(scan);
+}
+
+static bool make_entry(struct scan *scan, struct file_content *body, struct error *error) {
+    struct error why = {0};
+    struct registry_entry *entry =
+        entry_make(&scan->maker, present_job(scan), body, &scan->sidecar, &why);
+    file_content_free(body);
+    return entry ? add_entry(scan, entry, error) : refuse_job(scan, &why, error);
+}
+
+static bool step_body(struct scan *scan, struct error *error) {
+    struct file_content body = {0};
+    struct error why = {0};
+    switch (file_reader_step(&scan->reader, &body, &why)) {
+    case FILE_MORE:
+        return true;
+    case FILE_REFUSED:
+        return refuse_job(scan, &why, error);
+    default:
+        return make_entry(scan, &body, error);
+    }
+}
+
+static bool begin_body(struct scan *scan, struct error *error) {
+    const struct job *job = present_job(scan);
+    struct file_content none = {0};
+    size_t most = job->folder == FOLDER_RESOURCES ? scan->limits.resource_bytes : SOURCE_MAX_BYTES;
+    if (!job->body)
+        return make_entry(scan, &none, error);
+    file_reader_begin(&scan->reader, scan->root, job->body, most, scan->maker.key);
+    scan->step = step_body;
+    return true;
+}
+
+static bool step_sidecar(struct scan *scan, struct error *error) {
+    const struct job *job = present_job(scan);
+    struct error why = {0}, located = {0};
+    switch (file_reader_step(&scan->reader, &scan->sidecar, &why)) {
+    case FILE_MORE:
+        return true;
+    case FILE_REFUSED:
+        error_set(&located, 0, "%s%.100s%s%.120s", job->body ? "its metadata " : "",
+                  job->body ? job->sidecar : "", job->body ? " " : "", why.text);
+        located.code = why.code;
+        return refuse_job(scan, &located, error);
+    default:
+        return begin_body(scan, error);
+    }
+}
+
+/* The stamp of PATH, which may be NULL; that of no file when it cannot be had. */
+static struct file_stamp stamp_now(const struct scan *scan, const char *path) {
+    struct stat status;
+    if (!path || !beneath_stat(scan->root, path, &status))
+        return (struct file_stamp){0};
+    return file_stamp_of(&status);
+}
+
+static bool same_given(const struct scan *scan, const struct job *job,
+                       const struct registry_entry *entry) {
+    return entry->is_given == (job->given.bytes != NULL) &&
+           digest_equal(job_given_digest(job, scan->maker.key), entry->given_digest);
+}
+
+/* The entry as it was in the snapshot before, when nothing it is made of has changed since. */
+static struct registry_entry *find_unchanged(const struct scan *scan, const struct job *job) {
+    struct registry_entry *entry = snapshot_find_file(scan->before, job_file(job));
+    if (!entry || entry->folder != job->folder || !same_given(scan, job, entry))
+        return NULL;
+    const struct file_stamp body = stamp_now(scan, job->body);
+    const struct file_stamp sidecar = stamp_now(scan, job->sidecar);
+    return file_is_unchanged(&entry->body.stamp, &body) &&
+                   file_is_unchanged(&entry->metadata_stamp, &sidecar)
+               ? entry
+               : NULL;
+}
+
+static bool step_finish(struct scan *scan, struct error *error) {
+    unsigned stage = scan->stage++;
+    if (scan->stage == SNAPSHOT_STAGES)
+        scan->step = NULL;
+    return snapshot_finish(scan->made, stage, scan->maker.key) ||
+           error_set(error, ENOMEM, "the project cannot be held");
+}
+
+static bool step_job_begin(struct scan *scan, struct error *error) {
+    if (scan->next_job == scan->job_count) {
+        scan->step = step_finish;
+        return true;
+    }
+    const struct job *job = present_job(scan);
+    struct registry_entry *entry = find_unchanged(scan, job);
+    if (entry)
+        return add_entry(scan, entry_ref(entry), error);
+    if (!job->sidecar)
+        return begin_body(scan, error);
+    file_reader_begin(&scan->reader, scan->root, job->sidecar, METADATA_MAX_BYTES, scan->maker.key);
+    scan->step = step_sidecar;
+    return true;
+}
+
+enum scan_progress scan_step(struct scan *scan, struct error *error) {
+    if (!scan->step(scan, error))
+        return SCAN_FAILED;
+    return scan->step ? SCAN_MORE : SCAN_DONE;
+}

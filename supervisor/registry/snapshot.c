@@ -1,0 +1,308 @@
+/* Snapshots: built once, then only read. Never changes one that somebody else can see. */
+#include "supervisor/registry/snapshot.h"
+#include "common/cleanup.h"
+#include "common/utf8.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GROWTH = 64, SHOWN_MAX_BYTES = 512, NAME_SHOWN = 100 };
+
+struct snapshot *snapshot_make(void) {
+    struct snapshot *snapshot = calloc(1, sizeof *snapshot);
+    if (snapshot)
+        snapshot->references = 1;
+    return snapshot;
+}
+
+/* The count of owners is no part of what is immutable. */
+static struct snapshot *writable(const struct snapshot *snapshot) {
+    return (struct snapshot *)(uintptr_t)snapshot;
+}
+
+struct snapshot *snapshot_ref(const struct snapshot *snapshot) {
+    writable(snapshot)->references++;
+    return writable(snapshot);
+}
+
+static void free_list(struct entry_list *list) {
+    for (size_t i = 0; i < list->held; i++)
+        entry_unref(list->entries[i]);
+    free(list->entries);
+}
+
+void snapshot_unref(const struct snapshot *snapshot) {
+    if (!snapshot || --writable(snapshot)->references > 0)
+        return;
+    for (enum registry_kind kind = 0; kind < REGISTRY_KINDS; kind++)
+        free_list(&writable(snapshot)->lists[kind]);
+    for (size_t i = 0; i < snapshot->refusal_count; i++) {
+        free(snapshot->refusals[i].file);
+        free(snapshot->refusals[i].reason);
+    }
+    free(snapshot->refusals);
+    free(snapshot->by_file);
+    free(writable(snapshot));
+}
+
+/* --- reading --- */
+
+static int compare_key(const void *key, const void *slot) {
+    const struct registry_entry *const *entry = slot;
+    return strcmp(key, (*entry)->key);
+}
+
+static int compare_file(const void *file, const void *slot) {
+    const struct registry_entry *const *entry = slot;
+    return strcmp(file, (*entry)->file);
+}
+
+const struct registry_entry *snapshot_find(const struct snapshot *snapshot, enum registry_kind kind,
+                                           const char *key) {
+    const struct entry_list *list = &snapshot->lists[kind];
+    struct registry_entry *const *slot =
+        list->count
+            ? bsearch(key, list->entries, list->count, sizeof(struct registry_entry *), compare_key)
+            : NULL;
+    return slot ? *slot : NULL;
+}
+
+struct registry_entry *snapshot_find_file(const struct snapshot *snapshot, const char *file) {
+    struct registry_entry *const *slot =
+        snapshot->total ? bsearch(file, snapshot->by_file, snapshot->total,
+                                  sizeof(struct registry_entry *), compare_file)
+                        : NULL;
+    return slot ? *slot : NULL;
+}
+
+const struct registry_entry *snapshot_match(const struct snapshot *snapshot, const char *uri,
+                                            struct template_match *match) {
+    const struct entry_list *list = &snapshot->lists[REGISTRY_TEMPLATE];
+    for (size_t i = 0; i < list->count; i++)
+        if (uri_template_match(list->entries[i]->key, uri, match))
+            return list->entries[i];
+    return NULL;
+}
+
+static void write_mark(const struct snapshot *snapshot, enum registry_kind kind,
+                       char mark[SNAPSHOT_MARK_BYTES]) {
+    char hash[DIGEST_TEXT_BYTES];
+    digest_write(snapshot->lists[kind].listing, hash);
+    snprintf(mark, SNAPSHOT_MARK_BYTES, "%s %s ", registry_kind_word(kind), hash);
+}
+
+void snapshot_mark(const struct snapshot *snapshot, enum registry_kind kind, size_t index,
+                   char mark[SNAPSHOT_MARK_BYTES]) {
+    write_mark(snapshot, kind, mark);
+    size_t length = strlen(mark);
+    snprintf(mark + length, SNAPSHOT_MARK_BYTES - length, "%zu", index);
+}
+
+bool snapshot_open_mark(const struct snapshot *snapshot, enum registry_kind kind, const char *mark,
+                        size_t *index) {
+    char expected[SNAPSHOT_MARK_BYTES], again[SNAPSHOT_MARK_BYTES];
+    write_mark(snapshot, kind, expected);
+    size_t length = strlen(expected);
+    if (strncmp(mark, expected, length) != 0)
+        return false;
+    *index = strtoul(mark + length, NULL, 10);
+    snapshot_mark(snapshot, kind, *index, again);
+    return strcmp(again, mark) == 0 && *index <= snapshot->lists[kind].count;
+}
+
+/* --- making --- */
+
+/* Room for one more in a table of COUNT. */
+static bool grow(void **table, size_t count, size_t *capacity, size_t size) {
+    if (count < *capacity)
+        return true;
+    size_t wanted = *capacity ? 2 * *capacity : GROWTH;
+    void *larger = reallocarray(*table, wanted, size);
+    if (!larger)
+        return false;
+    *table = larger;
+    *capacity = wanted;
+    return true;
+}
+
+bool snapshot_add(struct snapshot *snapshot, struct registry_entry *entry) {
+    struct entry_list *list = &snapshot->lists[entry->kind];
+    void *table = list->entries;
+    if (!grow(&table, list->count, &list->capacity, sizeof(struct registry_entry *))) {
+        entry_unref(entry);
+        return false;
+    }
+    list->entries = table;
+    list->entries[list->count++] = entry;
+    list->held = list->count;
+    snapshot->bytes += entry->bytes;
+    return true;
+}
+
+/* FILE as a log line may have it: what is not a printable character as \xNN. */
+static char *printable(const char *file) {
+    char shown[SHOWN_MAX_BYTES + 5];
+    size_t size = 0, length = strlen(file);
+    for (size_t at = 0; at < length && size < SHOWN_MAX_BYTES;) {
+        const unsigned char *bytes = (const unsigned char *)file + at;
+        size_t taken = utf8_sequence_length(bytes, length - at);
+        if (taken && bytes[0] >= ' ' && bytes[0] != 0x7f && bytes[0] != '\\') {
+            memcpy(shown + size, bytes, taken);
+            size += taken;
+            at += taken;
+        } else {
+            size += (size_t)snprintf(shown + size, 5, "\\x%02x", bytes[0]);
+            at++;
+        }
+    }
+    shown[size] = 0;
+    return strdup(shown);
+}
+
+bool snapshot_refuse(struct snapshot *snapshot, const char *file, const char *reason) {
+    void *table = snapshot->refusals;
+    if (!grow(&table, snapshot->refusal_count, &snapshot->refusal_capacity, sizeof(struct refusal)))
+        return false;
+    snapshot->refusals = table;
+    struct refusal refusal = {.file = printable(file), .reason = strdup(reason)};
+    if (!refusal.file || !refusal.reason) {
+        free(refusal.file);
+        free(refusal.reason);
+        return false;
+    }
+    snapshot->refusals[snapshot->refusal_count++] = refusal;
+    return true;
+}
+
+static int by_key_then_file(const void *left, const void *right) {
+    const struct registry_entry *const *one = left, *const *other = right;
+    int order = strcmp((*one)->key, (*other)->key);
+    return order ? order : strcmp((*one)->file, (*other)->file);
+}
+
+static int by_file(const void *left, const void *right) {
+    const struct registry_entry *const *one = left, *const *other = right;
+    int order = strcmp((*one)->file, (*other)->file);
+    return order ? order : strcmp((*one)->key, (*other)->key);
+}
+
+static int by_refused_file(const void *left, const void *right) {
+    const struct refusal *one = left, *other = right;
+    int order = strcmp(one->file, other->file);
+    return order ? order : strcmp(one->reason, other->reason);
+}
+
+bool snapshot_is_refused(const struct snapshot *snapshot, const char *file, const char *reason) {
+    const struct refusal wanted = {.file = (char *)(uintptr_t)file,
+                                   .reason = (char *)(uintptr_t)reason};
+    return snapshot->refusal_count && bsearch(&wanted, snapshot->refusals, snapshot->refusal_count,
+                                              sizeof wanted, by_refused_file);
+}
+
+/* The completion that ENTRY names and that there is not, or NULL. */
+static const char *missing_completion(const struct snapshot *snapshot,
+                                      const struct registry_entry *entry) {
+    struct json_object *completions;
+    if (!json_object_object_get_ex(entry->metadata, "completions", &completions))
+        return NULL;
+    struct json_object_iterator at = json_object_iter_begin(completions);
+    const struct json_object_iterator end = json_object_iter_end(completions);
+    for (; !json_object_iter_equal(&at, &end); json_object_iter_next(&at)) {
+        struct json_object *value = json_object_iter_peek_value(&at);
+        const char *name = json_object_get_string(value);
+        if (json_object_is_type(value, json_type_string) &&
+            !snapshot_find(snapshot, REGISTRY_COMPLETION, name))
+            return name;
+    }
+    return NULL;
+}
+
+/* Leaves the entries of a sorted list that may stand. */
+static bool weed(struct snapshot *snapshot, struct entry_list *list) {
+    size_t kept = 0;
+    bool noted = true;
+    for (size_t i = 0; i < list->count; i++) {
+        struct registry_entry *entry = list->entries[i];
+        char reason[SHOWN_MAX_BYTES];
+        const char *missing = missing_completion(snapshot, entry);
+        bool taken = kept && strcmp(list->entries[kept - 1]->key, entry->key) == 0;
+        if (taken)
+            snprintf(reason, sizeof reason, "the %s %.*s is already made by %.*s",
+                     registry_kind_word(entry->kind), NAME_SHOWN, entry->key, 2 * NAME_SHOWN,
+                     list->entries[kept - 1]->file);
+        else if (missing)
+            snprintf(reason, sizeof reason, "\"completions\" names %.*s, which there is not",
+                     NAME_SHOWN, missing);
+        if (taken || missing) {
+            snapshot->bytes -= entry->bytes;
+            noted = snapshot_refuse(snapshot, entry->file, reason) && noted;
+            continue;
+        }
+        list->entries[i] = list->entries[kept]; /* one that was refused, or itself */
+        list->entries[kept++] = entry;
+    }
+    list->count = kept;
+    return noted;
+}
+
+static void digest_list(struct entry_list *list, const struct digest_key *key) {
+    struct digester listing = digest_begin(key), content = digest_begin(key);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct registry_entry *entry = list->entries[i];
+        digest_add(&listing, entry->listing.words, sizeof entry->listing.words);
+        digest_add_text(&content, entry->key);
+        digest_add(&content, entry->content.words, sizeof entry->content.words);
+    }
+    list->listing = digest_end(&listing);
+    list->content = digest_end(&content);
+}
+
+static bool index_files(struct snapshot *snapshot) {
+    for (enum registry_kind kind = 0; kind < REGISTRY_KINDS; kind++)
+        snapshot->total += snapshot->lists[kind].count;
+    snapshot->by_file = calloc(snapshot->total + 1, sizeof(struct registry_entry *));
+    if (!snapshot->by_file)
+        return false;
+    size_t count = 0;
+    for (enum registry_kind kind = 0; kind < REGISTRY_KINDS; kind++)
+        for (size_t i = 0; i < snapshot->lists[kind].count; i++)
+            snapshot->by_file[count++] = snapshot->lists[kind].entries[i];
+    qsort(snapshot->by_file, count, sizeof(struct registry_entry *), by_file);
+    return true;
+}
+
+/* The list of one kind, completions first. */
+static bool finish_list(struct snapshot *snapshot, struct entry_list *list,
+                        const struct digest_key *key) {
+    if (list->count)
+        qsort(list->entries, list->count, sizeof(struct registry_entry *), by_key_then_file);
+    bool fine = weed(snapshot, list);
+    digest_list(list, key);
+    return fine;
+}
+
+bool snapshot_finish(struct snapshot *snapshot, unsigned stage, const struct digest_key *key) {
+    if (stage < REGISTRY_KINDS)
+        return finish_list(snapshot, &snapshot->lists[REGISTRY_KINDS - 1 - stage], key);
+    struct digester all = digest_begin(key);
+    for (enum registry_kind kind = 0; kind < REGISTRY_KINDS; kind++)
+        digest_add(&all, snapshot->lists[kind].listing.words, sizeof(struct digest));
+    digest_write(digest_end(&all), snapshot->hash);
+    if (snapshot->refusal_count)
+        qsort(snapshot->refusals, snapshot->refusal_count, sizeof(struct refusal), by_refused_file);
+    return index_files(snapshot);
+}
+
+bool snapshot_drop_some(struct snapshot *snapshot, size_t count) {
+    for (enum registry_kind kind = 0; kind < REGISTRY_KINDS && snapshot->references == 1; kind++) {
+        struct entry_list *list = &snapshot->lists[kind];
+        for (; list->held; list->held--, count--) {
+            if (count == 0)
+                return false;
+            entry_unref(list->entries[list->held - 1]);
+        }
+    }
+    snapshot_unref(snapshot);
+    return true;
+}

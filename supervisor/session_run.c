@@ -1,0 +1,145 @@
+/* Runs of definitions: what one says to the client and asks it before it ends, and the worlds that
+ * last for one call. Never believes a worker, and never lets one wait or talk without end. */
+#include "supervisor/clock.h"
+#include "supervisor/session_state.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void end_run(struct session *session, enum outcome outcome, const char *sentence) {
+    call_decide(session->running, outcome, "%s", sentence);
+    worker_kill(session->head);
+}
+
+void call_begin_run(struct call *call) {
+    call->run.rate = rate_make(RUN_EVENTS_PER_SECOND, RUN_EVENTS_AT_ONCE);
+    call->run.progress = -HUGE_VAL;
+    call->run.left_ms = call->timeout_ms;
+    call->run.wait_left_ms =
+        call->session->all->settings->call_timeout_max_s * (int64_t)CLOCK_MS_PER_S;
+    call->run.since_ns = call->started_ns;
+}
+
+/* Hands on what may be handed on: the order of progress is MCP's. */
+static void hand_on(struct call *call, const struct run_event *event) {
+    if (event->kind == RUN_PROGRESS && event->progress <= call->run.progress)
+        return;
+    if (event->kind == RUN_PROGRESS)
+        call->run.progress = event->progress;
+    if (call->event)
+        call->event(call->context, event);
+}
+
+void session_run_event(void *context, struct worker_process *worker, const unsigned char *payload,
+                       size_t size) {
+    (void)worker;
+    struct session *session = context;
+    struct call *call = session->running;
+    struct run_event event;
+    if (!call || call->decided)
+        return;
+    call->run.events_bytes += size;
+    if (++call->run.events > RUN_EVENTS_MAX || call->run.events_bytes > RUN_EVENTS_MAX_BYTES) {
+        end_run(session, OUTCOME_OUTPUT, "The code sent too many progress and log messages.");
+        return;
+    }
+    /* Those dropped are not looked at: that would be work for the asking. */
+    if (!rate_take(&call->run.rate)) {
+        call->run.dropped++;
+        return;
+    }
+    if (!run_event_decode((struct span){payload, size}, &event)) {
+        end_run(session, OUTCOME_MALFORMED, "A message of the worker is not well-formed.");
+        return;
+    }
+    hand_on(call, &event);
+    run_event_free(&event);
+}
+
+static void on_wait_limit(void *context) {
+    struct session *session = context;
+    call_decide(session->running, OUTCOME_TIMEOUT, "The client did not answer in time.");
+    worker_stop(session->head);
+}
+
+/* The time limit of the call stands still while the client thinks. */
+static void begin_waiting(struct session *session) {
+    struct call *call = session->running;
+    int64_t left_ms = call->run.left_ms - clock_elapsed_ms(call->run.since_ns);
+    call->run.left_ms = left_ms > 1 ? left_ms : 1;
+    call->run.since_ns = clock_now_ns();
+    loop_timer_start(session->all->loop, &session->time_limit, call->run.wait_left_ms,
+                     on_wait_limit, session);
+}
+
+static void end_waiting(struct session *session) {
+    struct call *call = session->running;
+    int64_t left_ms = call->run.wait_left_ms - clock_elapsed_ms(call->run.since_ns);
+    call->run.wait_left_ms = left_ms > 1 ? left_ms : 1;
+    call->run.since_ns = clock_now_ns();
+    loop_timer_start(session->all->loop, &session->time_limit, call->run.left_ms,
+                     session_on_time_limit, session);
+}
+
+bool call_answer(struct call *call, struct span json) {
+    struct session *session = call->session;
+    if (session->running != call || call->decided || !call->run.asking ||
+        !worker_answer(session->head, json))
+        return false;
+    call->run.asking = false;
+    end_waiting(session);
+    return true;
+}
+
+void session_run_ask(void *context, struct worker_process *worker, const unsigned char *payload,
+                     size_t size) {
+    (void)worker;
+    static const char nobody[] =
+        "{\"error\":{\"code\":-32601,\"message\":\"The client cannot be asked here.\"}}";
+    struct session *session = context;
+    struct call *call = session->running;
+    if (!call || call->decided)
+        return;
+    if (++call->run.asks > RUN_ASKS_MAX) {
+        end_run(session, OUTCOME_OUTPUT, "The code asked the client too often.");
+        return;
+    }
+    struct json_object *questions = run_ask_decode((struct span){payload, size});
+    if (!questions) {
+        end_run(session, OUTCOME_MALFORMED, "A question of the worker is not well-formed.");
+        return;
+    }
+    call->run.asking = true;
+    begin_waiting(session);
+    if (call->ask)
+        call->ask(call->context, questions);
+    else
+        call_answer(call, (struct span){(const unsigned char *)nobody, sizeof nobody - 1});
+    json_object_put(questions);
+}
+
+bool call_take_result(struct call *call, const struct result_message *result) {
+    if (call->kind != CALL_RUN || result->condition.bytes)
+        return !result->json.bytes;
+    return result->json.bytes && run_result_decode(call->run.kind, result->json, &call->run.result);
+}
+
+/* --- worlds for one call --- */
+
+struct call *session_submit_once(struct sessions *sessions, const struct call_request *request) {
+    if (sessions->passing >= (size_t)sessions->settings->session_max)
+        return NULL;
+    char name[SESSION_NAME_MAX];
+    snprintf(name, sizeof name, "run-%u", sessions->last_call + 1);
+    struct session *session = session_add(sessions, name, true);
+    struct call *call = session ? session_submit(session, request) : NULL;
+    if (session && !call)
+        session_destroy(session);
+    return call;
+}
+
+struct session *call_session(const struct call *call) {
+    return call->session;
+}

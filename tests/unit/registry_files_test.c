@@ -1,0 +1,460 @@
+/* supervisor/registry: what files of a project make which entries, and which are refused. */
+#include "supervisor/registry/scan.h"
+#include "tests/unit/project.h"
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+
+PROJECT_TEST(registry_files, an_empty_project_is_an_empty_snapshot) {
+    project_begin(project);
+    cr_expect_eq(snapshot_of(project)->total, 0);
+    cr_expect_eq(snapshot_of(project)->refusal_count, 0);
+    cr_expect_eq(project->changes, 0);
+    cr_expect_str_empty(project->logged);
+}
+
+PROJECT_TEST(registry_files, a_project_without_folders_is_empty_too) {
+    for (enum project_folder folder = 0; folder < FOLDER_COUNT; folder++)
+        cr_assert_eq(rmdir(folder_name(folder)), 0);
+    project_begin(project);
+    cr_expect_eq(snapshot_of(project)->total, 0);
+    cr_expect_str_empty(project->logged);
+    mkdir("tools", 0755);
+    put("tools/a.lisp", "1");
+    project_await_change(project);
+}
+
+Test(registry_files, without_a_project_nothing_is_ever_looked_at) {
+    struct project project = {0};
+    struct error error;
+    settings_default(&project.settings);
+    cr_assert(loop_open(&project.loop, &error));
+    project.registry =
+        registry_open(&project.loop, &project.log, &project.settings, &project.options, &error);
+    cr_assert_not_null(project.registry);
+    cr_expect(registry_is_settled(project.registry));
+    cr_expect_null(project.loop.timers);
+    registry_refresh(project.registry);
+    cr_expect_null(project.loop.timers);
+    cr_expect_eq(snapshot_of(&project)->total, 0);
+    project_end(&project);
+}
+
+PROJECT_TEST(registry_files, a_tool_has_what_its_json_says) {
+    put("tools/add.lisp", "(+ 1 2)");
+    put("tools/add.json",
+        "{\"title\":\"Add\",\"description\":\"Adds\",\"inputSchema\":{\"type\":\"object\"},"
+        "\"outputSchema\":{\"type\":\"object\"},\"annotations\":{\"readOnlyHint\":true},"
+        "\"icons\":[{\"src\":\"https://x.test/i.png\"}],\"timeout\":2.5,\"session\":\"caller\"}");
+    project_begin(project);
+    const struct registry_entry *tool = find(project, REGISTRY_TOOL, "add");
+    cr_assert_not_null(tool, "%s", project->logged);
+    cr_expect_str_eq(metadata_text(tool->metadata, "title"), "Add");
+    cr_expect_eq(tool->timeout_s, 2.5);
+    cr_expect(tool->in_caller_session);
+    cr_expect(tool->is_lisp);
+    expect_body(project, REGISTRY_TOOL, "add", "(+ 1 2)");
+    cr_expect_eq(project->changes, 1);
+    cr_expect(project->first);
+    cr_expect_eq(project->listed, 1U << REGISTRY_TOOL);
+}
+
+PROJECT_TEST(registry_files, a_header_is_metadata_where_there_is_no_json) {
+    put("tools/one.lisp", ";;; {\"title\":\n;;;   \"One\"}\n;; not part of it\n(print 1)\n");
+    put("tools/two.lisp", ";;; {\"title\":\"Two\"}\n1");
+    put("tools/two.json", "{\"title\":\"Beside\"}");
+    put("tools/plain.lisp", ";;; A comment.\n1");
+    put("tools/late.lisp", "\n;;; {\"title\":\"Late\"}\n");
+    put("tools/all.lisp", ";;;{}");
+    project_begin(project);
+    cr_expect_str_eq(metadata_text(find(project, REGISTRY_TOOL, "one")->metadata, "title"), "One");
+    cr_expect_str_eq(metadata_text(find(project, REGISTRY_TOOL, "two")->metadata, "title"),
+                     "Beside");
+    cr_expect_null(metadata_text(find(project, REGISTRY_TOOL, "plain")->metadata, "title"));
+    cr_expect_null(metadata_text(find(project, REGISTRY_TOOL, "late")->metadata, "title"));
+    cr_expect_not_null(find(project, REGISTRY_TOOL, "all"));
+    cr_expect_eq(snapshot_of(project)->refusal_count, 0);
+}
+
+PROJECT_TEST(registry_files, a_bad_header_says_where) {
+    put("tools/a.lisp", ";;; {\"title\":\"A\"}\n;;; more words\n1");
+    put("tools/b.lisp", ";;; {\"title\":\n;;; nothing\n1");
+    project_begin(project);
+    cr_expect_eq(snapshot_of(project)->total, 0);
+    expect_file_refused(project, "tools/a.lisp", "is not JSON (line 2)");
+    expect_file_refused(project, "tools/b.lisp", "is not JSON (line 2)");
+    expect_logged(project, "warning registry-refused: tools/a.lisp: is not JSON");
+}
+
+PROJECT_TEST(registry_files, resources_are_served_as_they_are) {
+    put("resources/read me.md", "# Hello");
+    put_bytes("resources/logo.png", "\x89PNG\0\xff", 6);
+    put_bytes("resources/blob", "\xff\0", 2);
+    put("resources/data.json", "{]");
+    put("resources/data.json.meta.json",
+        "{\"uri\":\"test://data\",\"name\":\"The data\",\"mimeType\":\"text/x-data\"}");
+    project_begin(project);
+    cr_expect_eq(count_of(project, REGISTRY_RESOURCE), 4, "%s", project->logged);
+    expect_body(project, REGISTRY_RESOURCE, "eclave:///read%20me.md", "# Hello");
+    const struct registry_entry *entry = find(project, REGISTRY_RESOURCE, "eclave:///read%20me.md");
+    cr_expect_str_eq(entry->mime_type, "text/markdown");
+    cr_expect_str_eq(entry->name, "read me.md");
+    cr_expect(entry->body.is_text);
+    entry = find(project, REGISTRY_RESOURCE, "eclave:///logo.png");
+    cr_expect_not(entry->body.is_text);
+    cr_expect_eq(entry->body.size, 6);
+    cr_expect_str_eq(find(project, REGISTRY_RESOURCE, "eclave:///blob")->mime_type,
+                     "application/octet-stream");
+    entry = find(project, REGISTRY_RESOURCE, "test://data");
+    cr_expect_str_eq(entry->name, "The data");
+    cr_expect_str_eq(entry->mime_type, "text/x-data");
+}
+
+PROJECT_TEST(registry_files, a_template_is_matched_and_answered_by_lisp) {
+    struct template_match match;
+    put("resources/item.lisp", "(item id)");
+    put("resources/item.lisp.meta.json",
+        "{\"uriTemplate\":\"test://template/{id}/data\",\"name\":\"item\","
+        "\"completions\":{\"id\":[\"1\",\"2\"]}}");
+    put("resources/text.txt", "x");
+    put("resources/text.txt.meta.json", "{\"uriTemplate\":\"test://{a}\"}");
+    put("resources/plain.lisp", "(as it is)");
+    project_begin(project);
+    const struct registry_entry *entry =
+        snapshot_match(snapshot_of(project), "test://template/12%203/data", &match);
+    cr_assert_not_null(entry);
+    cr_expect_str_eq(entry->key, "test://template/{id}/data");
+    cr_expect(entry->is_lisp);
+    cr_expect_eq(match.count, 1);
+    cr_expect_str_eq(match.values[0].text, "12 3");
+    cr_expect_null(snapshot_match(snapshot_of(project), "test://template/1/2/data", &match));
+    expect_file_refused(project, "resources/text.txt", "must end in .lisp");
+    cr_expect_not(find(project, REGISTRY_RESOURCE, "eclave:///plain.lisp")->is_lisp);
+}
+
+PROJECT_TEST(registry_files, prompts_are_text_or_lisp_or_messages) {
+    put("prompts/greet.txt", "Hello {{who}}");
+    put("prompts/greet.json", "{\"description\":\"Greets\",\"arguments\":[{\"name\":\"who\","
+                              "\"required\":true}],\"completions\":{\"who\":\"names\"}}");
+    put("prompts/made.lisp", "(list 1)");
+    put("prompts/fixed.json", "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\","
+                              "\"text\":\"Hi\"}}]}");
+    put("prompts/empty.json", "{\"title\":\"Nothing\"}");
+    put("prompts/both.lisp", "1");
+    put("prompts/both.txt", "1");
+    put("completions/names.lisp", "(list \"Ann\")");
+    project_begin(project);
+    cr_expect_eq(count_of(project, REGISTRY_PROMPT), 4, "%s", project->logged);
+    cr_expect_not(find(project, REGISTRY_PROMPT, "greet")->is_lisp);
+    cr_expect(find(project, REGISTRY_PROMPT, "made")->is_lisp);
+    cr_expect_null(find(project, REGISTRY_PROMPT, "fixed")->body.bytes);
+    cr_expect(find(project, REGISTRY_PROMPT, "both")->is_lisp);
+    cr_expect_not_null(find(project, REGISTRY_COMPLETION, "names"));
+    expect_file_refused(project, "prompts/empty.json", "neither a .txt nor a .lisp");
+    expect_file_refused(project, "prompts/both.txt",
+                        "the prompt both is already made by prompts/both.lisp");
+    unlink("completions/names.lisp");
+    project_look(project);
+    expect_file_refused(project, "prompts/greet.txt", "names names, which there is not");
+    cr_expect_eq(count_of(project, REGISTRY_PROMPT), 3);
+}
+
+PROJECT_TEST(registry_files, other_files_are_not_looked_at) {
+    put("tools/README.md", "x");
+    put("tools/.hidden.lisp", "x");
+    put("tools/a.lisp~", "x");
+    put("prompts/.x.txt", "x");
+    put("resources/.git", "x");
+    put("resources/a~", "x");
+    mkdir("tools/lib", 0755);
+    project_begin(project);
+    cr_expect_eq(snapshot_of(project)->total, 0);
+    cr_expect_eq(snapshot_of(project)->refusal_count, 0);
+}
+
+PROJECT_TEST(registry_files, metadata_is_refused_with_the_member_named) {
+    static const struct {
+        const char *folder, *metadata, *reason;
+    } cases[] = {
+        {"tools", "[]", "is not a JSON object"},
+        {"tools", "", "is not JSON"},
+        {"tools", "{\"title\":1}", "\"title\": must be a text"},
+        {"tools", "{\"title\":\"a\\u0000b\"}", "\"title\": must be a text"},
+        {"tools", "{\"titel\":\"x\"}", "unknown member \"titel\"; did you mean \"title\"?"},
+        {"tools", "{\"uri\":\"a:b\"}", "unknown member \"uri\""},
+        {"tools", "{\"a\\u0000\":1}", "U+0000 in the name"},
+        {"tools", "{\"inputSchema\":{}}", "\"inputSchema\": must have \"type\": \"object\""},
+        {"tools", "{\"inputSchema\":null}", "\"inputSchema\": must be an object"},
+        {"tools", "{\"outputSchema\":true}", "\"outputSchema\": must be an object"},
+        {"tools", "{\"timeout\":0}", "\"timeout\": must be seconds"},
+        {"tools", "{\"timeout\":\"1\"}", "\"timeout\": must be seconds"},
+        {"tools", "{\"timeout\":1e99}", "\"timeout\": must be seconds"},
+        {"tools", "{\"session\":\"mine\"}", "\"session\": must be \"new\" or \"caller\""},
+        {"tools", "{\"icons\":[{}]}", "\"icons\": has an icon without"},
+        {"tools", "{\"icons\":[1]}", "\"icons\": must hold objects alone"},
+        {"tools", "{\"name\":\"a b\"}", "\"name\": a name has 1 to 64"},
+        {"tools", "{\"name\":\"evaluate-lisp\"}", "built-in tool evaluate-lisp"},
+        {"tools", "{\"title\":\"a\",\"title\":\"b\"}", "has the member \"title\" twice"},
+        {"tools", "{\"title\":\"a\",\"t\\u0069tle\":\"b\"}", "twice"},
+        {"tools", "{\"_meta\":{\"a\":{\"b\":1,\"c\":[{\"b\":2}],\"b\":3}}}", "has a member twice"},
+        {"tools", "{\"title\":\"\xff\"}", "is not UTF-8 (line 1)"},
+        {"tools", "\xef\xbb\xbf{}", "byte order mark"},
+        {"tools", "{\"title\":\"a\"}{}", "is not JSON"},
+        {"tools", "{\n\"title\":NaN}", "is not JSON (line 2)"},
+        {"prompts", "{\"arguments\":[{}]}", "argument without a text \"name\""},
+        {"prompts", "{\"arguments\":[{\"name\":\"a\"},{\"name\":\"a\"}]}", "two arguments"},
+        {"prompts", "{\"arguments\":[{\"name\":\"a\",\"required\":1}]}", "must be true or false"},
+        {"prompts", "{\"arguments\":[{\"name\":\"a\",\"x\":1}]}", "unknown member \"x\""},
+        {"prompts", "{\"messages\":[{\"role\":\"system\"}]}", "a message whose \"role\""},
+        {"prompts", "{\"messages\":[{\"role\":\"user\",\"content\":[]}]}", "\"content\""},
+        {"prompts", "{\"role\":\"system\"}", "\"role\": must be"},
+        {"prompts", "{\"completions\":{\"a\":[1]}}", "lists of texts alone"},
+        {"prompts", "{\"completions\":{\"a\":1}}", "names of completions"},
+    };
+    static const char *const reserved[] = {"evaluate-lisp", NULL};
+    project->options.reserved_tools = reserved;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "%s/e%zu.lisp", cases[i].folder, i);
+        put(path, "1");
+        snprintf(path, sizeof path, "%s/e%zu.json", cases[i].folder, i);
+        put(path, cases[i].metadata);
+    }
+    put("tools/good.lisp", "1");
+    project_begin(project);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "%s/e%zu.lisp", cases[i].folder, i);
+        expect_file_refused(project, path, cases[i].reason);
+    }
+    cr_expect_eq(snapshot_of(project)->total, 1);
+    expect_logged(project, "more files");
+}
+
+PROJECT_TEST(registry_files, uris_are_checked) {
+    static const struct {
+        const char *metadata, *reason;
+    } cases[] = {
+        {"{\"uri\":\"no scheme\"}", "no scheme"},
+        {"{\"uri\":\"a:b c\"}", "byte 3 may not be in a URI"},
+        {"{\"uri\":\"a:%4\"}", "%"},
+        {"{\"uri\":\"a:{b}\"}", "byte 2"},
+        {"{\"uri\":\"a:b\",\"uriTemplate\":\"a:{b}\"}", "both"},
+        {"{\"uriTemplate\":\"a:b\"}", "no {name}"},
+        {"{\"uriTemplate\":\"a:{b}{c}\"}", "between two names"},
+        {"{\"uriTemplate\":\"a:{b}/{b}\"}", "stands twice"},
+        {"{\"uriTemplate\":\"a:{?b}\"}", "only {name} and {+name}"},
+        {"{\"uriTemplate\":\"a:{b\"}", "only {name} and {+name}"},
+        {"{\"uriTemplate\":\"a:{a}/{b}/{c}/{d}/{e}/{f}/{g}/{h}/{i}\"}", "more than 8"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "resources/e%zu.lisp", i);
+        put(path, "1");
+        snprintf(path, sizeof path, "resources/e%zu.lisp.meta.json", i);
+        put(path, cases[i].metadata);
+    }
+    project_begin(project);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "resources/e%zu.lisp", i);
+        expect_file_refused(project, path, cases[i].reason);
+    }
+}
+
+PROJECT_TEST(registry_files, deep_and_huge_metadata_is_refused) {
+    char deep[400];
+    static char huge[300 * 1024];
+    memset(deep, '[', sizeof deep);
+    memcpy(deep, "{\"_meta\":", 9);
+    memset(huge, ' ', sizeof huge);
+    put("tools/deep.lisp", "1");
+    put_bytes("tools/deep.json", deep, sizeof deep);
+    put("tools/huge.lisp", "1");
+    put_bytes("tools/huge.json", huge, sizeof huge);
+    memset(huge, ';', sizeof huge);
+    memcpy(huge, ";;; {", 5);
+    put_bytes("tools/header.lisp", huge, sizeof huge);
+    put("tools/lonely.json", "{}");
+    put("resources/lonely.meta.json", "{}");
+    project_begin(project);
+    expect_file_refused(project, "tools/deep.lisp", "tools/deep.json: is nested too deep");
+    expect_file_refused(project, "tools/huge.lisp",
+                        "its metadata tools/huge.json has 307200 bytes");
+    expect_file_refused(project, "tools/header.lisp", "header that is too long");
+    expect_file_refused(project, "tools/lonely.json", "no file beside it");
+    expect_file_refused(project, "resources/lonely.meta.json", "no file beside it");
+}
+
+PROJECT_TEST(registry_files, sources_must_be_utf8_and_not_too_long) {
+    static char big[SOURCE_MAX_BYTES + 1];
+    memset(big, 'x', sizeof big);
+    put("tools/latin.lisp", "\"\xe9t\xe9\"");
+    put("tools/cut.lisp", "\"\xe2\x82");
+    put("tools/fine.lisp", "\"\xe2\x82\xac\"");
+    put_bytes("tools/big.lisp", big, sizeof big);
+    put_bytes("tools/full.lisp", big, sizeof big - 1);
+    put("tools/empty.lisp", "");
+    put_bytes("tools/zero.lisp", "\"\0\"", 3);
+    project_begin(project);
+    expect_file_refused(project, "tools/latin.lisp", "is not UTF-8");
+    expect_file_refused(project, "tools/cut.lisp", "is not UTF-8");
+    expect_file_refused(project, "tools/big.lisp", "has 1048577 bytes, more than the 1048576");
+    cr_expect_eq(snapshot_of(project)->total, 4);
+    cr_expect_eq(find(project, REGISTRY_TOOL, "zero")->body.size, 3);
+}
+
+PROJECT_TEST(registry_files, a_character_may_lie_across_two_portions) {
+    static char text[FILE_STEP_BYTES + 16];
+    memset(text, 'x', sizeof text);
+    memcpy(text + FILE_STEP_BYTES - 2, "\xf0\x9f\x8c\x8d", 4);
+    put_bytes("tools/across.lisp", text, sizeof text);
+    text[FILE_STEP_BYTES] = 'x';
+    put_bytes("tools/broken.lisp", text, sizeof text);
+    project_begin(project);
+    cr_expect_not_null(find(project, REGISTRY_TOOL, "across"));
+    expect_file_refused(project, "tools/broken.lisp", "is not UTF-8");
+}
+
+PROJECT_TEST(registry_files, odd_names_are_refused_and_printed_safely) {
+    put("tools/a b.lisp", "1");
+    put("tools/\xff\n.lisp", "1");
+    put("tools/\xc3\xa9.lisp", "1");
+    put("resources/bad\xff", "1");
+    put("resources/bell\a", "1");
+    put("resources/\xc3\xa9", "1");
+    char name[80];
+    memset(name, 'n', sizeof name);
+    memcpy(name, "tools/", 6);
+    memcpy(name + 6 + METADATA_NAME_MAX, ".lisp", 6);
+    put(name, "1");
+    memcpy(name + 7 + METADATA_NAME_MAX, ".lisp", 6);
+    name[6 + METADATA_NAME_MAX] = 'n';
+    put(name, "1");
+    project_begin(project);
+    expect_file_refused(project, "tools/a b.lisp", "a name has 1 to 64");
+    expect_file_refused(project, "tools/\\xff\\x0a.lisp", "a name has 1 to 64");
+    expect_file_refused(project, "tools/\xc3\xa9.lisp", "a name has 1 to 64");
+    expect_file_refused(project, name, "a name has 1 to 64");
+    expect_file_refused(project, "resources/bad\\xff", "not UTF-8");
+    expect_file_refused(project, "resources/bell\\x07", "control character");
+    cr_expect_not_null(find(project, REGISTRY_RESOURCE, "eclave:///%C3%A9"));
+    cr_expect_eq(count_of(project, REGISTRY_TOOL), 1);
+}
+
+PROJECT_TEST(registry_files, only_regular_files_are_read_and_no_link_followed) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "tools/socket.lisp"};
+    int server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cr_assert_eq(bind(server, (const void *)&address, sizeof address), 0);
+    cr_assert_eq(mkfifo("tools/fifo.lisp", 0644), 0);
+    cr_assert_eq(mkfifo("tools/beside.json", 0644), 0);
+    cr_assert_eq(mkdir("tools/folder.lisp", 0755), 0);
+    cr_assert_eq(symlink("/etc/passwd", "tools/outside.lisp"), 0);
+    cr_assert_eq(symlink("good.lisp", "tools/inside.lisp"), 0);
+    cr_assert_eq(symlink("nowhere", "resources/dangling"), 0);
+    bool device = mknod("tools/null.lisp", S_IFCHR | 0644, makedev(1, 3)) == 0;
+    put("tools/good.lisp", "1");
+    put("tools/beside.lisp", "1");
+    project_begin(project);
+    expect_file_refused(project, "tools/socket.lisp", "is a socket and not a regular file");
+    expect_file_refused(project, "tools/fifo.lisp", "is a fifo and not a regular file");
+    expect_file_refused(project, "tools/beside.lisp", "its metadata tools/beside.json is a fifo");
+    expect_file_refused(project, "tools/folder.lisp", "is a directory and not a regular file");
+    expect_file_refused(project, "tools/outside.lisp", "symbolic link");
+    expect_file_refused(project, "tools/inside.lisp", "symbolic link");
+    expect_file_refused(project, "resources/dangling", "symbolic link");
+    if (device)
+        expect_file_refused(project, "tools/null.lisp", "is a device and not a regular file");
+    cr_expect_eq(snapshot_of(project)->total, 1);
+    close(server);
+}
+
+/* From now on this process is on a kernel without openat2. */
+static void forbid_openat2(void) {
+    struct sock_filter program[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog filter = {.len = sizeof program / sizeof *program, .filter = program};
+    cr_assert_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    cr_assert_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
+    cr_assert_eq(syscall(SYS_openat2, AT_FDCWD, "/", NULL, 0), -1);
+    cr_assert_eq(errno, ENOSYS);
+}
+
+PROJECT_TEST(registry_files, without_openat2_no_link_is_followed_either) {
+    forbid_openat2();
+    mkdir("docs", 0755);
+    mkdir("docs/deep", 0755);
+    put("docs/deep/good", "1");
+    cr_assert_eq(symlink("deep", "docs/linked"), 0);
+    cr_assert_eq(symlink("/etc/passwd", "tools/outside.lisp"), 0);
+    cr_assert_eq(symlink("docs", "elsewhere"), 0);
+    cr_assert_eq(rmdir("prompts"), 0);
+    cr_assert_eq(symlink("docs", "prompts"), 0);
+    put("tools/good.lisp", "1");
+    put("register.json", "{\"version\":1,\"resources\":[{\"file\":\"docs/deep/good\"},"
+                         "{\"file\":\"docs/linked/good\"},{\"file\":\"elsewhere/deep/good\"}]}");
+    project_begin(project);
+    cr_expect_eq(count_of(project, REGISTRY_RESOURCE), 1, "%s", project->logged);
+    cr_expect_eq(count_of(project, REGISTRY_TOOL), 1);
+    expect_file_refused(project, "docs/linked/good", "cannot be opened: Not a directory");
+    expect_file_refused(project, "elsewhere/deep/good", "cannot be opened: Not a directory");
+    expect_file_refused(project, "tools/outside.lisp", "symbolic link");
+    expect_file_refused(project, "prompts", "symbolic link");
+}
+
+PROJECT_TEST(registry_files, an_unreadable_file_is_refused_alone) {
+    put("tools/a.lisp", "1");
+    put("tools/secret.lisp", "1");
+    cr_assert_eq(chmod("tools/secret.lisp", 0), 0);
+    bool readable = access("tools/secret.lisp", R_OK) == 0; /* root may */
+    project_begin(project);
+    cr_expect_eq(snapshot_of(project)->total, readable ? 2 : 1);
+    if (!readable)
+        expect_file_refused(project, "tools/secret.lisp", "Permission denied");
+}
+
+PROJECT_TEST(registry_files, an_unreadable_folder_is_refused_alone) {
+    put("tools/a.lisp", "1");
+    put("prompts/p.txt", "1");
+    cr_assert_eq(chmod("tools", 0), 0);
+    bool readable = access("tools", R_OK) == 0;
+    project_begin(project);
+    cr_expect_eq(snapshot_of(project)->total, readable ? 2 : 1);
+    if (!readable)
+        expect_file_refused(project, "tools", "may not be read");
+    chmod("tools", 0755);
+}
+
+static struct schema *compile(struct json_object *schema, struct error *error) {
+    if (json_object_object_get(schema, "$ref")) {
+        error_set(error, 0, "knows no \"$ref\"");
+        return NULL;
+    }
+    return (struct schema *)(void *)json_object_get(schema);
+}
+
+static void drop(struct schema *schema) {
+    json_object_put((struct json_object *)(void *)schema);
+}
+
+PROJECT_TEST(registry_files, schemas_are_compiled_by_who_is_plugged_in) {
+    static const struct registry_schemas schemas = {compile, drop};
+    project->options.schemas = &schemas;
+    put("tools/good.lisp", ";;; {\"inputSchema\":{\"type\":\"object\"},\"outputSchema\":{}}");
+    put("tools/bad.lisp",
+        ";;; {\"inputSchema\":{\"type\":\"object\"},\"outputSchema\":{\"$ref\":\"x\"}}");
+    project_begin(project);
+    const struct registry_entry *tool = find(project, REGISTRY_TOOL, "good");
+    cr_assert_not_null(tool);
+    cr_expect_not_null(tool->input);
+    cr_expect_not_null(tool->output);
+    expect_file_refused(project, "tools/bad.lisp", "\"outputSchema\": knows no \"$ref\"");
+}

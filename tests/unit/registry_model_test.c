@@ -1,0 +1,125 @@
+/* supervisor/registry: whatever happened to a project, a look that keeps what did not change comes
+ * to the same as one that knows of nothing. */
+#include "supervisor/registry/scan.h"
+#include "tests/support/random.h"
+#include "tests/unit/project.h"
+#include <stdio.h>
+
+static const struct digest_key key = {{11, 12}};
+
+static struct snapshot *look(const struct project *project, struct snapshot *before) {
+    struct scan scan;
+    struct watch watch = {.fd = -1};
+    struct error error = {0};
+    const struct scan_limits limits = {1 << 30, 10000, 1 << 24};
+    const struct maker maker = {.key = &key};
+    enum scan_progress progress = SCAN_MORE;
+    cr_assert(scan_begin(&scan, project->path, &limits, &maker, before, &watch, &error));
+    while (progress == SCAN_MORE)
+        progress = scan_step(&scan, &error);
+    cr_assert_eq(progress, SCAN_DONE, "%s", error.text);
+    struct snapshot *made = scan.made;
+    scan.made = NULL;
+    scan_end(&scan);
+    return made;
+}
+
+static void expect_same(const struct snapshot *kept, const struct snapshot *full) {
+    cr_expect_str_eq(kept->hash, full->hash);
+    cr_expect_eq(kept->total, full->total);
+    cr_expect_eq(kept->bytes, full->bytes);
+    for (enum registry_kind kind = 0; kind < REGISTRY_KINDS; kind++) {
+        cr_expect(digest_equal(kept->lists[kind].content, full->lists[kind].content), "%s",
+                  registry_kind_word(kind));
+        cr_expect_eq(kept->lists[kind].count, full->lists[kind].count);
+    }
+    cr_assert_eq(kept->refusal_count, full->refusal_count);
+    for (size_t i = 0; i < full->refusal_count; i++) {
+        cr_expect_str_eq(kept->refusals[i].file, full->refusals[i].file);
+        cr_expect_str_eq(kept->refusals[i].reason, full->refusals[i].reason);
+    }
+}
+
+/* One thing that happens to one of a few files. */
+static void disturb(struct random *random) {
+    static const char *const endings[][FOLDER_COUNT] = {
+        {".lisp", ".txt", ".txt", ".lisp"},
+        {".json", ".txt.meta.json", ".json", ".json"},
+        {".lisp", ".lisp", ".lisp", ".lisp"},
+        {".json", ".lisp.meta.json", ".json", ".json"},
+    };
+    static const char *const texts[] = {
+        "{\"title\":\"a\"}",
+        "{\"title\":\"b\"}",
+        "{\"name\":\"n\"}",
+        "{\"uri\":\"t:1\"}",
+        "{\"uriTemplate\":\"t:{x}\"}",
+        "{",
+        "",
+        ";;; {\"title\":\"h\"}",
+        "(code)",
+        "(edoc)",
+        "{\"completions\":{\"a\":\"f1\"}}",
+        "{\"messages\":[]}",
+    };
+    char paths[2][64];
+    for (size_t i = 0; i < 2; i++) {
+        size_t folder = random_below(random, FOLDER_COUNT);
+        snprintf(paths[i], sizeof paths[i], "%s/f%zu%s", folder_name((enum project_folder)folder),
+                 random_below(random, 6), endings[random_below(random, 4)][folder]);
+    }
+    switch (random_below(random, 8)) {
+    case 0:
+        unlink(paths[0]);
+        break;
+    case 1:
+        rename(paths[0], paths[1]);
+        break;
+    case 2:
+        unlink(paths[0]);
+        cr_expect_eq(symlink("f1.lisp", paths[0]), 0);
+        break;
+    case 3:
+        unlink(paths[0]);
+        cr_expect(link(paths[1], paths[0]) == 0 || errno == ENOENT);
+        break;
+    case 4:
+        put("register.json", random_percent(random, 50)
+                                 ? "{\"version\":1,\"tools\":[{\"name\":\"f1\"},{\"name\":\"f2\","
+                                   "\"file\":\"tools/f1.lisp\"}]}"
+                                 : "{\"version\":");
+        break;
+    case 5:
+        unlink("register.json");
+        break;
+    default:
+        unlink(paths[0]); /* never through a link */
+        put(paths[0], random_pick(random, texts));
+    }
+}
+
+PROJECT_TEST(registry_model, keeping_what_did_not_change_comes_to_the_same) {
+    struct random random = random_for("registry_model");
+    struct snapshot *empty = snapshot_make(), *kept = snapshot_make();
+    size_t shared = 0;
+    for (size_t round = 0, rounds = random_trials(4, 60); round < rounds; round++) {
+        for (size_t trial = 0; trial < 60; trial++) {
+            for (size_t i = random_below(&random, 4); i; i--)
+                disturb(&random);
+            struct snapshot *next = look(project, kept), *full = look(project, empty);
+            expect_same(next, full);
+            for (size_t i = 0; i < next->total; i++)
+                shared += next->by_file[i]->references > 1;
+            snapshot_unref(kept);
+            snapshot_unref(full);
+            kept = next;
+        }
+        sleep(4); /* what stays as it is may be trusted now */
+        struct snapshot *settled = look(project, kept);
+        snapshot_unref(kept);
+        kept = settled;
+    }
+    cr_expect_gt(shared, 0);
+    snapshot_unref(kept);
+    snapshot_unref(empty);
+}

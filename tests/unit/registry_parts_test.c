@@ -1,0 +1,291 @@
+/* supervisor/registry: digests, URI templates, pages and the strict JSON of files, each alone. */
+#include "supervisor/registry/header.h"
+#include "supervisor/registry/json_file.h"
+#include "supervisor/registry/snapshot.h"
+#include "supervisor/registry/uri_template.h"
+#include "tests/support/random.h"
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of SipHash's reference implementation (vectors.h, 128 bits): key 00 01 … 0f, input 00 01 …, the
+ * digest as its bytes stand there. */
+Test(registry_digest, equals_the_reference) {
+    static const struct {
+        size_t size;
+        unsigned char digest[16];
+    } vectors[] = {
+        {0,
+         {0xa3, 0x81, 0x7f, 0x04, 0xba, 0x25, 0xa8, 0xe6, 0x6d, 0xf6, 0x72, 0x14, 0xc7, 0x55, 0x02,
+          0x93}},
+        {1,
+         {0xda, 0x87, 0xc1, 0xd8, 0x6b, 0x99, 0xaf, 0x44, 0x34, 0x76, 0x59, 0x11, 0x9b, 0x22, 0xfc,
+          0x45}},
+    };
+    unsigned char bytes[64];
+    struct digest_key key;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)i;
+    memcpy(&key, bytes, sizeof key);
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
+        struct digester digester = digest_begin(&key);
+        digest_add(&digester, bytes, vectors[i].size);
+        const struct digest digest = digest_end(&digester);
+        cr_expect_arr_eq(digest.words, vectors[i].digest, sizeof digest);
+    }
+}
+
+Test(registry_digest, does_not_depend_on_the_portions) {
+    struct random random = random_for("registry_digest");
+    static const struct digest_key key = {{7, 9}};
+    unsigned char bytes[200];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)random_bits(&random);
+    for (size_t trial = 0; trial < 500; trial++) {
+        size_t size = random_below(&random, sizeof bytes + 1);
+        struct digester whole = digest_begin(&key), parts = digest_begin(&key);
+        digest_add(&whole, bytes, size);
+        for (size_t at = 0; at < size;) {
+            size_t portion = 1 + random_below(&random, size - at);
+            digest_add(&parts, bytes + at, portion);
+            at += portion;
+        }
+        const struct digest left = digest_end(&whole), right = digest_end(&parts);
+        cr_expect(digest_equal(left, right), "%zu bytes", size);
+    }
+}
+
+Test(registry_template, matches_and_undoes_escapes) {
+    static const struct {
+        const char *template, *uri, *values[2]; /* values NULL: no match */
+    } cases[] = {
+        {"t://x/{id}/data", "t://x/123/data", {"123", NULL}},
+        {"t://x/{id}/data", "t://x//data", {NULL, NULL}},
+        {"t://x/{id}/data", "t://x/1/2/data", {NULL, NULL}},
+        {"t://x/{id}/data", "t://x/1/data/", {NULL, NULL}},
+        {"t://x/{id}/data", "t://x/1/dat", {NULL, NULL}},
+        {"t://x/{id}", "t://x/a%2Fb", {"a/b", NULL}},
+        {"t://x/{id}", "t://x/a%2", {NULL, NULL}},
+        {"t://x/{id}", "t://x/%00", {NULL, NULL}},
+        {"t://x/{id}", "t://x/%ff", {NULL, NULL}},
+        {"t://x/{id}", "t://x/%C3%A9", {"\xc3\xa9", NULL}},
+        {"t://x/{id}", "t://x/", {NULL, NULL}},
+        {"t://x/{id}", "t://y/1", {NULL, NULL}},
+        {"t:{a}-{b}", "t:1-2-3", {"1", "2-3"}},
+        {"t:{a}.{b}", "t:1.2", {"1", "2"}},
+        {"t:{+path}", "t:a/b?c", {"a/b?c", NULL}},
+        {"t:{+path}/{name}", "t:a/b/c", {NULL, NULL}}, /* the shortest text is not enough */
+        {"t:{a}/{+rest}", "t:a/b/c", {"a", "b/c"}},
+        {"t:{a}x", "t:axax", {"axa", NULL}},
+        {"t:{a}", "t", {NULL, NULL}},
+    };
+    struct template_match match;
+    struct error error = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *const *values = cases[i].values;
+        cr_expect(uri_template_check(cases[i].template, &error), "%s: %s", cases[i].template,
+                  error.text);
+        bool found = uri_template_match(cases[i].template, cases[i].uri, &match);
+        cr_expect_eq(found, values[0] != NULL, "%s %s", cases[i].template, cases[i].uri);
+        for (size_t j = 0; found && j < match.count; j++)
+            cr_expect_str_eq(match.values[j].text, values[j], "%s", cases[i].uri);
+    }
+}
+
+/* A URI that is made of a template matches it, with the values it was made of. */
+Test(registry_template, what_is_expanded_matches) {
+    struct random random = random_for("registry_template");
+    static const char *const alphabet[] = {"a", "B", "7", "~", "%20", "%C3%A9", "%2F"};
+    static const char *const plain[] = {"a", "B", "7", "~", " ", "\xc3\xa9", "/"};
+    static struct template_match match;
+    for (size_t trial = 0, trials = random_trials(2000, 50000); trial < trials; trial++) {
+        char uri[200] = "t://", wanted[2][100] = {"", ""};
+        for (size_t i = 0; i < 2; i++) {
+            for (size_t length = 1 + random_below(&random, 8); length; length--) {
+                size_t pick = random_below(&random, sizeof plain / sizeof *plain);
+                strcat(uri, alphabet[pick]);    /* NOLINT: they fit */
+                strcat(wanted[i], plain[pick]); /* NOLINT */
+            }
+            strcat(uri, i ? "/end" : "/"); /* NOLINT */
+        }
+        cr_assert(uri_template_match("t://{one}/{two}/end", uri, &match), "%s", uri);
+        cr_expect_str_eq(match.values[0].text, wanted[0]);
+        cr_expect_str_eq(match.values[1].text, wanted[1]);
+    }
+}
+
+Test(registry_template, a_long_uri_matches_nothing) {
+    static struct template_match match;
+    static char uri[URI_MAX_BYTES + 2];
+    struct error error;
+    memset(uri, 'a', sizeof uri - 1);
+    uri[1] = ':';
+    cr_expect_not(uri_template_match("a:{b}", uri, &match));
+    cr_expect_not(uri_check(uri, &error));
+    uri[URI_MAX_BYTES] = 0;
+    cr_expect(uri_template_match("a:{b}", uri, &match));
+    cr_expect(uri_check(uri, &error));
+}
+
+static const struct digest_key page_key = {{3, 4}};
+
+static struct snapshot *snapshot_with(size_t count, const char *prefix) {
+    struct snapshot *snapshot = snapshot_make();
+    for (size_t i = 0; i < count; i++) {
+        struct registry_entry *entry = calloc(1, sizeof *entry);
+        char name[64];
+        snprintf(name, sizeof name, "%s%03zu", prefix, (i * 7) % count);
+        entry->references = 1;
+        entry->owned_key = strdup(name);
+        entry->key = entry->name = entry->owned_key;
+        entry->file = strdup(name);
+        entry->metadata = json_object_new_object();
+        struct digester digester = digest_begin(&page_key);
+        digest_add_text(&digester, name);
+        entry->listing = digest_end(&digester);
+        cr_assert(snapshot_add(snapshot, entry));
+    }
+    for (unsigned stage = 0; stage < SNAPSHOT_STAGES; stage++)
+        cr_assert(snapshot_finish(snapshot, stage, &page_key));
+    return snapshot;
+}
+
+Test(registry_pages, a_mark_belongs_to_one_kind_in_one_state) {
+    struct snapshot *snapshot = snapshot_with(10, "a"), *same = snapshot_with(10, "a");
+    struct snapshot *other = snapshot_with(10, "b");
+    char mark[SNAPSHOT_MARK_BYTES], cut[SNAPSHOT_MARK_BYTES];
+    size_t index = 0;
+    snapshot_mark(snapshot, REGISTRY_TOOL, 5, mark);
+    cr_expect(snapshot_open_mark(snapshot, REGISTRY_TOOL, mark, &index));
+    cr_expect_eq(index, 5);
+    cr_expect(snapshot_open_mark(same, REGISTRY_TOOL, mark, &index), "the listing is the same");
+    cr_expect_not(snapshot_open_mark(other, REGISTRY_TOOL, mark, &index));
+    cr_expect_not(snapshot_open_mark(snapshot, REGISTRY_PROMPT, mark, &index));
+    cr_expect_str_eq(snapshot->hash, same->hash);
+    cr_expect_str_neq(snapshot->hash, other->hash);
+    snapshot_mark(snapshot, REGISTRY_TOOL, 11, mark);
+    cr_expect_not(snapshot_open_mark(snapshot, REGISTRY_TOOL, mark, &index));
+    snapshot_mark(snapshot, REGISTRY_TOOL, 10, mark);
+    for (size_t length = 0; length + 1 < strlen(mark); length++) {
+        snprintf(cut, sizeof cut, "%.*s", (int)length, mark);
+        cr_expect_not(snapshot_open_mark(snapshot, REGISTRY_TOOL, cut, &index), "%s", cut);
+    }
+    static const char *const behind[] = {"x", " 1", "999999999999999999999"};
+    for (size_t i = 0; i < sizeof behind / sizeof *behind; i++) {
+        snprintf(cut, sizeof cut, "%.50s%s", mark, behind[i]);
+        cr_expect_not(snapshot_open_mark(snapshot, REGISTRY_TOOL, cut, &index), "%s", cut);
+    }
+    snapshot_unref(snapshot);
+    snapshot_unref(same);
+    snapshot_unref(other);
+}
+
+Test(registry_pages, entries_are_sorted_and_found) {
+    struct snapshot *snapshot = snapshot_with(100, "x");
+    const struct entry_list *list = &snapshot->lists[REGISTRY_TOOL];
+    cr_assert_eq(list->count, 100);
+    for (size_t i = 0; i < list->count; i++) {
+        cr_expect(i == 0 || strcmp(list->entries[i - 1]->key, list->entries[i]->key) < 0);
+        cr_expect_eq(snapshot_find(snapshot, REGISTRY_TOOL, list->entries[i]->key),
+                     list->entries[i]);
+    }
+    cr_expect_null(snapshot_find(snapshot, REGISTRY_TOOL, "x"));
+    cr_expect_null(snapshot_find(snapshot, REGISTRY_PROMPT, "x000"));
+    struct snapshot *held = snapshot_ref(snapshot);
+    cr_expect(snapshot_drop_some(snapshot, 10), "another has it");
+    cr_expect_eq(held->total, 100);
+    cr_expect_not(snapshot_drop_some(held, 99));
+    cr_expect(snapshot_drop_some(held, 99));
+}
+
+static struct span span_of(const char *text) {
+    return (struct span){(const unsigned char *)text, strlen(text)};
+}
+
+Test(registry_json, a_member_twice_is_found_at_any_depth_and_spelling) {
+    static const char *const twice[] = {
+        "{\"a\":1,\"a\":2}",
+        "{\"a\":{\"b\":1,\"b\":1}}",
+        "{\"a\":[[{\"b\":1,\"b\":1}]]}",
+        "{\"a\":1,\"\\u0061\":2}",
+        "{\"a\":{\"x\":{\"y\":1}},\"b\":1,\"a\":{}}",
+    };
+    static const char *const once[] = {
+        "{}",
+        " {\"a\":{\"a\":{\"a\":1}}} ",
+        "{\"a:b\":\":\\\":\",\"c\":[\":\",{\"d\":\"\\\\\"}]}",
+        "{\"a\":[{\"b\":1},{\"b\":1}]}",
+        "{\"\":null,\"a\":null}",
+    };
+    for (size_t i = 0; i < sizeof twice / sizeof *twice; i++) {
+        struct error error = {0};
+        cr_expect_null(json_file_parse(span_of(twice[i]), &error), "%s", twice[i]);
+        cr_expect_not_null(strstr(error.text, "twice"), "%s", error.text);
+    }
+    for (size_t i = 0; i < sizeof once / sizeof *once; i++) {
+        struct error error = {0};
+        struct json_object *object = json_file_parse(span_of(once[i]), &error);
+        cr_expect_not_null(object, "%s: %s", once[i], error.text);
+        json_object_put(object);
+    }
+}
+
+Test(registry_json, members_are_walked_with_their_values) {
+    const struct span text = span_of(" { \"a\" : [1, {\"x\":2}] , \"b\":\"}\" ,\"c\": null } ");
+    static const char *const wanted[][2] = {
+        {"\"a\"", "[1, {\"x\":2}]"}, {"\"b\"", "\"}\""}, {"\"c\"", "null"}};
+    struct span name, value;
+    size_t offset = 0, count = 0;
+    for (; json_file_next(text, &offset, &name, &value); count++) {
+        cr_assert_lt(count, 3);
+        cr_expect_eq(name.length, strlen(wanted[count][0]));
+        cr_expect_arr_eq(name.bytes, wanted[count][0], name.length);
+        cr_expect_eq(value.length, strlen(wanted[count][1]));
+        cr_expect_arr_eq(value.bytes, wanted[count][1], value.length);
+    }
+    cr_expect_eq(count, 3);
+}
+
+Test(registry_json, digests_tell_values_apart) {
+    static const char *const texts[] = {
+        "{}",           "{\"a\":1}",        "{\"a\":\"1\"}", "{\"a\":[1]}",        "{\"a\":null}",
+        "{\"a\":1.5}",  "{\"a\":true}",     "{\"b\":1}",     "{\"a\":[]}",         "{\"a\":{}}",
+        "{\"a\":[[]]}", "{\"a\":[1,null]}", "{\"a\":\"\"}",  "{\"a\":[\"\",\"\"]}"};
+    enum { COUNT = sizeof texts / sizeof *texts };
+    struct digest digests[COUNT];
+    for (size_t i = 0; i < COUNT; i++) {
+        struct json_object *object = json_file_parse(span_of(texts[i]), NULL);
+        struct digester digester = digest_begin(&page_key);
+        json_digest(&digester, object);
+        digests[i] = digest_end(&digester);
+        json_object_put(object);
+        for (size_t j = 0; j < i; j++)
+            cr_expect_not(digest_equal(digests[i], digests[j]), "%s %s", texts[i], texts[j]);
+    }
+}
+
+Test(registry_header, is_the_comment_that_the_file_begins_with) {
+    static const struct {
+        const char *source, *header; /* header NULL: there is none */
+    } cases[] = {
+        {"", NULL},
+        {";;;", NULL},
+        {";;; words {", NULL},
+        {";; {}", NULL},
+        {"\n;;; {}", NULL},
+        {";;;{}", "{}"},
+        {";;; {\n;;; }\n(code)", " {\n }\n"},
+        {";;;\t{\r\n;;;}\r\n\n;;; more", "\t{\r\n}\r\n"},
+        {";;;; {}", NULL},
+        {";;;{\n;;;;x\n;;", "{\n;x\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cleanup_buffer struct buffer out = buffer_make(100);
+        bool found = header_take(span_of(cases[i].source), &out);
+        cr_expect_eq(found, cases[i].header != NULL, "%s", cases[i].source);
+        if (!cases[i].header)
+            continue;
+        cr_expect_eq(out.length, strlen(cases[i].header));
+        cr_expect_arr_eq(out.data, cases[i].header, out.length);
+    }
+}

@@ -1,0 +1,590 @@
+/* supervisor/registry: what changes in a project is seen, once, and holds up nothing else. */
+#include "supervisor/clock.h"
+#include "supervisor/registry/beneath.h"
+#include "supervisor/registry/scan.h"
+#include "tests/support/random.h"
+#include "tests/unit/project.h"
+#include <dirent.h>
+#include <stdio.h>
+#include <sys/inotify.h>
+
+static char hash[DIGEST_TEXT_BYTES];
+
+static void remember_hash(const struct project *project) {
+    memcpy(hash, snapshot_of(project)->hash, sizeof hash);
+}
+
+static bool hash_is_remembered(const struct project *project) {
+    return strcmp(hash, snapshot_of(project)->hash) == 0;
+}
+
+PROJECT_TEST(registry_refresh, add_edit_rename_and_delete_are_each_seen_once) {
+    project_begin(project);
+    cr_expect_eq(project->changes, 0);
+    put("tools/a.lisp", ";;; {\"title\":\"1\"}\n1");
+    project_await_change(project);
+    cr_expect_eq(project->listed, 1U << REGISTRY_TOOL);
+    remember_hash(project);
+    put("tools/a.lisp", ";;; {\"title\":\"2\"}\n1"); /* as long as it was */
+    project_await_change(project);
+    cr_expect_eq(project->listed, 1U << REGISTRY_TOOL);
+    cr_expect_not(hash_is_remembered(project));
+    remember_hash(project);
+    put("tools/a.lisp", ";;; {\"title\":\"2\"}\n2");
+    project_await_change(project);
+    cr_expect_eq(project->listed, 0, "the listing is the same");
+    cr_expect_eq(project->content, 1U << REGISTRY_TOOL);
+    cr_expect(hash_is_remembered(project));
+    cr_assert_eq(rename("tools/a.lisp", "tools/b.lisp"), 0);
+    project_await_change(project);
+    cr_expect_null(find(project, REGISTRY_TOOL, "a"));
+    cr_expect_not_null(find(project, REGISTRY_TOOL, "b"));
+    cr_assert_eq(unlink("tools/b.lisp"), 0);
+    project_await_change(project);
+    cr_expect_eq(snapshot_of(project)->total, 0);
+    cr_expect_eq(project->changes, 5);
+    project_look(project);
+    cr_expect_eq(project->changes, 5);
+}
+
+PROJECT_TEST(registry_refresh, each_kind_has_its_own_bit) {
+    project_begin(project);
+    put("resources/a", "1");
+    project_look(project);
+    cr_expect_eq(project->listed, 1U << REGISTRY_RESOURCE);
+    put("resources/a", "2");
+    project_look(project);
+    cr_expect_eq(project->listed, 0);
+    cr_expect_eq(project->content, 1U << REGISTRY_RESOURCE);
+    put("resources/a", "22");
+    project_look(project);
+    cr_expect_eq(project->listed, 1U << REGISTRY_RESOURCE, "its size is listed");
+    put("prompts/a.txt", "2");
+    put("completions/a.lisp", "2");
+    project_look(project);
+    cr_expect_eq(project->listed, 1U << REGISTRY_PROMPT | 1U << REGISTRY_COMPLETION);
+}
+
+PROJECT_TEST(registry_refresh, a_burst_is_one_change) {
+    project_begin(project);
+    for (int i = 0; i < 50; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "tools/t%d.lisp", i);
+        put(path, "1");
+    }
+    project_await_change(project);
+    cr_expect_eq(snapshot_of(project)->total, 50);
+    cr_expect_eq(project->changes, 1);
+}
+
+PROJECT_TEST(registry_refresh, what_did_not_change_is_shared_once_it_has_settled) {
+    put("tools/a.lisp", ";;; {\"title\":\"a\"}");
+    put("tools/b.lisp", "1");
+    put("tools/b.json", "{}");
+    project_begin(project);
+    const struct registry_entry *fresh = find(project, REGISTRY_TOOL, "a");
+    project_look(project);
+    cr_expect_neq(find(project, REGISTRY_TOOL, "a"), fresh, "it was too young to be trusted");
+    sleep(4);
+    project_look(project);
+    const struct registry_entry *a = find(project, REGISTRY_TOOL, "a");
+    const struct registry_entry *b = find(project, REGISTRY_TOOL, "b");
+    put("tools/b.json", "[]");
+    put("tools/b.json", "{}");
+    project_look(project);
+    cr_expect_eq(find(project, REGISTRY_TOOL, "a"), a);
+    cr_expect_neq(find(project, REGISTRY_TOOL, "b"), b);
+    put("tools/a.json", "{\"title\":\"A\"}");
+    project_look(project);
+    cr_expect_str_eq(metadata_text(find(project, REGISTRY_TOOL, "a")->metadata, "title"), "A");
+}
+
+PROJECT_TEST(registry_refresh, an_edit_in_place_within_one_tick_is_found_by_looking_again) {
+    project->settings.registry_refresh_s = 3600;
+    put("tools/a.lisp", "1");
+    project_begin(project);
+    for (int digit = '2'; digit <= '9'; digit++) {
+        const char text[2] = {(char)digit, 0};
+        int fd = open("tools/a.lisp", O_WRONLY | O_CLOEXEC);
+        struct stat before;
+        cr_assert_eq(fstat(fd, &before), 0);
+        cr_assert_eq(write(fd, text, 1), 1);
+        const struct timespec times[2] = {before.st_atim, before.st_mtim}; /* hides it */
+        cr_assert_eq(futimens(fd, times), 0);
+        close(fd);
+        project_look(project);
+        expect_body(project, REGISTRY_TOOL, "a", text);
+    }
+}
+
+PROJECT_TEST(registry_refresh, a_held_snapshot_outlives_everything) {
+    put("tools/a.lisp", "old");
+    project_begin(project);
+    struct snapshot *held = snapshot_ref(snapshot_of(project));
+    put("tools/a.lisp", "new");
+    project_look(project);
+    expect_body(project, REGISTRY_TOOL, "a", "new");
+    project_end(project);
+    const struct registry_entry *entry = snapshot_find(held, REGISTRY_TOOL, "a");
+    cr_expect_str_eq((const char *)entry->body.bytes, "old");
+    snapshot_unref(held);
+}
+
+static void make_tools(int count) {
+    for (int i = 0; i < count; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "tools/tool-%d.lisp", i);
+        put(path, ";;; {\"title\":\"A tool\",\"inputSchema\":{\"type\":\"object\"}}\n(values)");
+    }
+}
+
+PROJECT_TEST(registry_refresh, five_hundred_are_taken_and_one_more_is_not) {
+    struct error error = {0};
+    make_tools(500);
+    project_begin(project);
+    cr_expect_eq(snapshot_of(project)->total, 500);
+    remember_hash(project);
+    put("tools/more.lisp", "1");
+    put("tools/tool-1.lisp", "changed");
+    project_look(project);
+    cr_expect(hash_is_remembered(project));
+    cr_expect_eq(snapshot_of(project)->total, 500);
+    cr_expect(registry_take_failure(project->registry, &error));
+    cr_expect_str_eq(error.text, "tools holds more than 500 entries");
+    cr_expect_not(registry_take_failure(project->registry, &error), "told once");
+    expect_logged(project, "error registry-failed: tools holds more than 500 entries; what was");
+    project_look(project);
+    cr_expect_not(registry_take_failure(project->registry, &error), "the same is not told again");
+    cr_expect_eq(project->changes, 1);
+    cr_assert_eq(unlink("tools/more.lisp"), 0);
+    project_look(project);
+    cr_expect_eq(project->changes, 2);
+    expect_body(project, REGISTRY_TOOL, "tool-1", "changed");
+    put("tools/more.lisp", "1");
+    project_look(project);
+    cr_expect(registry_take_failure(project->registry, &error), "a new failure is told");
+}
+
+PROJECT_TEST(registry_refresh, a_folder_full_of_other_names_is_refused_without_end) {
+    project->settings.registry_max_entries = 1;
+    for (int i = 0; i < 1100; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "tools/lonely-%d.json", i);
+        put(path, "{}");
+    }
+    project_begin(project);
+    expect_logged(project, "tools holds more than 1 entries; there is nothing to serve");
+}
+
+PROJECT_TEST(registry_refresh, the_byte_limit_keeps_the_snapshot_before) {
+    struct error error = {0};
+    char text[100];
+    memset(text, 'x', sizeof text);
+    project->settings.registry_max_bytes = 200;
+    put_bytes("tools/a.lisp", text, 60);
+    put_bytes("tools/b.lisp", text, 60);
+    put_bytes("tools/c.lisp", text, 60);
+    project_begin(project);
+    cr_expect_eq(snapshot_of(project)->bytes, 180);
+    remember_hash(project);
+    put_bytes("tools/d.lisp", text, 21);
+    project_look(project);
+    cr_expect(hash_is_remembered(project));
+    cr_expect(registry_take_failure(project->registry, &error));
+    cr_expect_str_eq(error.text, "the project holds more than 200 bytes");
+    put_bytes("tools/d.lisp", text, 20);
+    project_look(project);
+    cr_expect_eq(snapshot_of(project)->bytes, 200);
+    cr_expect_eq(snapshot_of(project)->total, 4);
+}
+
+PROJECT_TEST(registry_refresh, a_resource_over_its_limit_is_refused_alone) {
+    project->settings.resource_max_bytes = 4;
+    put("resources/four", "1234");
+    put("resources/five", "12345");
+    project_begin(project);
+    expect_file_refused(project, "resources/five", "has 5 bytes, more than the 4");
+    expect_body(project, REGISTRY_RESOURCE, "eclave:///four", "1234");
+}
+
+PROJECT_TEST(registry_refresh, a_project_that_goes_away_keeps_what_was_known) {
+    char away[80];
+    put("tools/a.lisp", "1");
+    project_begin(project);
+    snprintf(away, sizeof away, "%s-away", project->path);
+    cr_assert_eq(rename(project->path, away), 0);
+    project_look(project);
+    expect_logged(project, "error registry-failed: the project's directory cannot be opened");
+    cr_expect_null(strstr(project->logged, "/tmp"), "a host path is told");
+    cr_expect_eq(snapshot_of(project)->total, 1);
+    cr_assert_eq(symlink(away, project->path), 0);
+    project_look(project);
+    cr_expect_eq(snapshot_of(project)->total, 1);
+    unlink(project->path);
+    cr_assert_eq(rename(away, project->path), 0);
+    put("tools/b.lisp", "1");
+    project_look(project);
+    cr_expect_eq(snapshot_of(project)->total, 2);
+}
+
+PROJECT_TEST(registry_refresh, a_project_that_is_not_there_at_first_is_an_error_and_empty) {
+    project->settings.registry_refresh_s = 1;
+    cr_assert_eq(rename("tools", "elsewhere"), 0);
+    snprintf(project->path + strlen(project->path), 8, "/tools");
+    project_begin(project);
+    expect_logged(project, "error registry-failed");
+    expect_logged(project, "there is nothing to serve");
+    cr_expect_eq(snapshot_of(project)->total, 0);
+    cr_expect_eq(project->changes, 0);
+    cr_assert_eq(rename("elsewhere", "tools"), 0);
+    mkdir("tools/prompts", 0755);
+    put("tools/prompts/p.txt", "1");
+    project_await_change(project); /* by the interval */
+    *strrchr(project->path, '/') = 0;
+}
+
+PROJECT_TEST(registry_refresh, a_folder_that_becomes_a_link_is_refused) {
+    put("tools/a.lisp", "1");
+    project_begin(project);
+    cr_assert_eq(rename("tools", "real"), 0);
+    cr_assert_eq(symlink("real", "tools"), 0);
+    project_await_change(project);
+    cr_expect_eq(snapshot_of(project)->total, 0);
+    expect_file_refused(project, "tools", "symbolic link");
+    unlink("tools");
+    cr_assert_eq(rename("real", "tools"), 0);
+    project_await_change(project);
+    cr_expect_eq(snapshot_of(project)->total, 1);
+    put("tools/b.lisp", "1"); /* it is watched again */
+    project_await_change(project);
+    cr_expect_eq(snapshot_of(project)->total, 2);
+}
+
+/* Makes a scan of the project, without a registry. */
+static void begin_scan(struct scan *scan, struct project *project, struct watch *watch,
+                       struct snapshot *before) {
+    static const struct digest_key key = {{1, 2}};
+    struct error error;
+    const struct scan_limits limits = {1 << 30, 10000, 1 << 24};
+    const struct maker maker = {.key = &key};
+    *watch = (struct watch){.fd = -1};
+    cr_assert(scan_begin(scan, project->path, &limits, &maker, before, watch, &error));
+}
+
+PROJECT_TEST(registry_refresh, a_folder_swapped_for_a_link_at_any_step_lets_nothing_in) {
+    struct snapshot *before = snapshot_make();
+    mkdir("evil", 0755);
+    for (int i = 0; i < 3; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "tools/t%d.lisp", i);
+        put(path, "good");
+        snprintf(path, sizeof path, "evil/t%d.lisp", i);
+        put(path, "evil");
+    }
+    for (int swap_at = 0, steps = 1; swap_at < steps; swap_at++) {
+        struct scan scan;
+        struct watch watch;
+        struct error error = {0};
+        enum scan_progress progress = SCAN_MORE;
+        begin_scan(&scan, project, &watch, before);
+        for (steps = 0; progress == SCAN_MORE; steps++) {
+            if (steps == swap_at) {
+                cr_assert_eq(rename("tools", "real"), 0);
+                cr_assert_eq(symlink("evil", "tools"), 0);
+            }
+            progress = scan_step(&scan, &error);
+        }
+        cr_assert_eq(progress, SCAN_DONE, "%s", error.text);
+        const struct entry_list *tools = &scan.made->lists[REGISTRY_TOOL];
+        for (size_t i = 0; i < tools->count; i++)
+            cr_expect_str_eq((const char *)tools->entries[i]->body.bytes, "good");
+        scan_end(&scan);
+        if (swap_at < steps) {
+            unlink("tools");
+            cr_assert_eq(rename("real", "tools"), 0);
+        }
+    }
+    snapshot_unref(before);
+}
+
+/* Reads tools/a.lisp, of two portions, and calls CHANGE after the first one of each attempt. */
+static enum file_progress read_while(const struct project *project, void (*change)(int attempt),
+                                     int changes, struct error *error) {
+    static const struct digest_key key;
+    struct file_reader reader;
+    struct file_content content = {0};
+    enum file_progress progress;
+    int root = beneath_open_root(project->path, error);
+    file_reader_begin(&reader, root, "tools/a.lisp", SOURCE_MAX_BYTES, &key);
+    int attempt = 0;
+    size_t seen = 0;
+    do {
+        progress = file_reader_step(&reader, &content, error);
+        if (progress == FILE_MORE && reader.length > 0 && seen == 0 && attempt < changes)
+            change(attempt++);
+        seen = reader.length;
+    } while (progress == FILE_MORE);
+    file_content_free(&content);
+    file_reader_drop(&reader);
+    close(root);
+    return progress;
+}
+
+static char portions[FILE_STEP_BYTES + 100];
+
+static void edit(int attempt) {
+    usleep(20000); /* another tick of the clock that stamps */
+    portions[0] = (char)('A' + attempt);
+    put_bytes("tools/a.lisp", portions, sizeof portions);
+}
+
+static void shorten(int attempt) {
+    (void)attempt;
+    cr_assert_eq(truncate("tools/a.lisp", 10), 0);
+}
+
+static void append(int attempt) {
+    (void)attempt;
+    cr_assert_eq(truncate("tools/a.lisp", sizeof portions + 10), 0);
+}
+
+PROJECT_TEST(registry_refresh, a_file_changed_while_read_is_read_once_more_and_then_refused) {
+    void (*const changes[])(int) = {edit, shorten, append};
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        struct error error = {0};
+        memset(portions, 'x', sizeof portions);
+        put_bytes("tools/a.lisp", portions, sizeof portions);
+        cr_expect_eq(read_while(project, changes[i], 0, &error), FILE_DONE, "%s", error.text);
+        cr_expect_eq(read_while(project, changes[i], 1, &error), FILE_DONE, "%zu: %s", i,
+                     error.text);
+    }
+    struct error error = {0};
+    put_bytes("tools/a.lisp", portions, sizeof portions);
+    cr_expect_eq(read_while(project, edit, 2, &error), FILE_REFUSED);
+    cr_expect_str_eq(error.text, "changes while it is read");
+}
+
+PROJECT_TEST(registry_refresh, an_overflowing_queue_of_events_is_a_full_look) {
+    project_begin(project);
+    int most = 16384;
+    FILE *file = fopen("/proc/sys/fs/inotify/max_queued_events", "re");
+    if (file) {
+        cr_expect_eq(fscanf(file, "%d", &most), 1); /* NOLINT(cert-err34-c): the kernel's */
+        fclose(file);
+    }
+    for (int i = 0; i < most / 3 + 100; i++) { /* create, close, delete */
+        put("tools/x.lisp", "");
+        unlink("tools/x.lisp");
+    }
+    put("tools/last.lisp", "1");
+    project_await_change(project);
+    cr_expect_not_null(find(project, REGISTRY_TOOL, "last"));
+    cr_expect_eq(snapshot_of(project)->total, 1);
+}
+
+PROJECT_TEST(registry_refresh, without_inotify_the_interval_finds_changes) {
+    int taken[1024];
+    int count = 0; /* all the instances that this user may have */
+    while (count < 1024 && (taken[count] = inotify_init1(IN_CLOEXEC)) >= 0)
+        count++;
+    if (count == 1024)
+        return;
+    project->settings.registry_refresh_s = 1;
+    project_begin(project);
+    put("tools/a.lisp", "1");
+    int64_t start_ns = clock_now_ns();
+    project_await_change(project);
+    cr_expect_gt(clock_elapsed_ms(start_ns), 500);
+    cr_expect_not_null(find(project, REGISTRY_TOOL, "a"));
+    while (count > 0)
+        close(taken[--count]);
+}
+
+PROJECT_TEST(registry_refresh, what_else_happens_in_the_project_calls_for_no_look) {
+    project_begin(project);
+    size_t looks = registry_looks(project->registry);
+    mkdir(".git", 0755);
+    put("notes.txt", "1");
+    put("tools.txt", "1");
+    put("tools/a.lisp", "1");
+    project_await_change(project);
+    cr_expect_eq(registry_looks(project->registry), looks + 1);
+    put("notes.txt", "2");
+    project->guard = (struct loop_timer){0};
+    project->wanted_looks = SIZE_MAX;
+    struct loop_timer end;
+    memset(&end, 0, sizeof end);
+    project->loop.stopped = false;
+    loop_timer_start(&project->loop, &end, 400, (loop_timer_callback)loop_stop, &project->loop);
+    cr_assert(loop_run(&project->loop, NULL));
+    cr_expect_eq(registry_looks(project->registry), looks + 1);
+}
+
+/* A timer that wants to run in every turn of the loop, and the most of this process's own time that
+ * passed between two times: what other processes do to it is none of the registry's business. */
+struct metronome {
+    struct loop *loop;
+    struct loop_timer timer;
+    int64_t before_ns, worst_ns;
+};
+
+static int64_t own_time_ns(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static void on_tick(void *context) {
+    struct metronome *metronome = context;
+    int64_t now_ns = own_time_ns();
+    if (now_ns - metronome->before_ns > metronome->worst_ns)
+        metronome->worst_ns = now_ns - metronome->before_ns;
+    metronome->before_ns = now_ns;
+    loop_timer_start(metronome->loop, &metronome->timer, 0, on_tick, metronome);
+}
+
+/* What may pass without a pause; more where everything is checked as it runs. */
+static int64_t worst_pause_ns(void) {
+#ifdef __SANITIZE_ADDRESS__
+    enum { WORST_MS = 50 };
+#else
+    enum { WORST_MS = 10 }; /* 5, and a machine may be half as fast as ours */
+#endif
+    return WORST_MS * (int64_t)CLOCK_NS_PER_MS;
+}
+
+PROJECT_TEST(registry_refresh, five_thousand_tools_hold_up_nothing) {
+    project->settings.registry_max_entries = 5000;
+    make_tools(5000);
+    struct metronome metronome = {.loop = &project->loop, .before_ns = own_time_ns()};
+    project_open(project);
+    loop_timer_start(&project->loop, &metronome.timer, 0, on_tick, &metronome);
+    int64_t start_ns = clock_now_ns();
+    project_run_until(project, 1, 0);
+    int64_t first_ms = clock_elapsed_ms(start_ns);
+    int64_t first_worst_ns = metronome.worst_ns;
+    metronome.before_ns = own_time_ns();
+    metronome.worst_ns = 0;
+    start_ns = clock_now_ns();
+    project_look(project);
+    loop_timer_stop(&project->loop, &metronome.timer);
+    cr_expect_eq(snapshot_of(project)->total, 5000);
+    fprintf(stderr,
+            "5,000 tools: %lld ms, without a pause at most %.1f ms; again: %lld ms, %.1f ms\n",
+            (long long)first_ms, (double)first_worst_ns / 1e6,
+            (long long)clock_elapsed_ms(start_ns), (double)metronome.worst_ns / 1e6);
+    cr_expect_lt(first_worst_ns, worst_pause_ns());
+    cr_expect_lt(metronome.worst_ns, worst_pause_ns());
+}
+
+/* The longest register.json, of entries that have as many values as they may have, of the kind that
+ * costs most; and a resource of the longest. */
+PROJECT_TEST(registry_refresh, the_largest_files_hold_up_nothing) {
+    static char text[OVERRIDE_MAX_BYTES];
+    static const char head[] = "{\"version\":1,\"tools\":[";
+    static const char entry[] = ",{\"name\":\"a\",\"_meta\":{\"a\":[{\"a\":1}";
+    enum { PAIRS = 2040, ENTRY_BYTES = PAIRS * 8 + 100 };
+    size_t used = sizeof head - 1, entries = 0;
+    memset(text, ' ', sizeof text);
+    memcpy(text, head, used);
+    for (; used + ENTRY_BYTES < sizeof text; entries++) {
+        size_t skipped = entries == 0;
+        memcpy(text + used, entry + skipped, sizeof entry - 1 - skipped);
+        used += sizeof entry - 1 - skipped;
+        for (int i = 0; i < PAIRS; i++, used += 8)
+            memcpy(text + used, ",{\"a\":1}", 8);
+        memcpy(text + used, "]}}", 3);
+        used += 3;
+    }
+    memcpy(text + used, "]}", 2);
+    put_bytes("register.json", text, sizeof text);
+    put("tools/a.lisp", "1");
+    memset(text, '0', sizeof text);
+    int fd = open("resources/big", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    for (int i = 0; i < 10; i++)
+        cr_assert_eq(write(fd, text, sizeof text), (ssize_t)sizeof text);
+    close(fd);
+    struct metronome metronome = {.loop = &project->loop, .before_ns = own_time_ns()};
+    project_open(project);
+    loop_timer_start(&project->loop, &metronome.timer, 0, on_tick, &metronome);
+    project_run_until(project, 1, 0);
+    project_look(project);
+    loop_timer_stop(&project->loop, &metronome.timer);
+    cr_expect_eq(count_of(project, REGISTRY_RESOURCE), 1);
+    cr_expect_eq(snapshot_of(project)->refusal_count, entries - 1, "they have one name");
+    cr_expect_null(strstr(project->logged, "registry-override"), "%s", project->logged);
+    fprintf(stderr, "the largest files: without a pause at most %.1f ms\n",
+            (double)metronome.worst_ns / 1e6);
+    cr_expect_lt(metronome.worst_ns, worst_pause_ns());
+}
+
+static int open_descriptors(void) {
+    int count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    cr_assert_not_null(folder);
+    while (readdir(folder))
+        count++;
+    closedir(folder);
+    return count;
+}
+
+static long resident_kb(void) {
+    long size, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    cr_assert_not_null(file);
+    cr_assert_eq(fscanf(file, "%ld %ld", &size, &resident), 2); /* NOLINT(cert-err34-c) */
+    fclose(file);
+    return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+PROJECT_TEST(registry_refresh, refreshes_leave_nothing_behind) {
+    size_t trials = random_trials(300, 10000);
+    int descriptors = 0;
+    long before_kb = 0;
+    put("prompts/p.txt", "Hello");
+    put("resources/r", "r");
+    cr_assert_eq(symlink("r", "resources/link"), 0);
+    put("tools/bad.lisp", ";;; {\"a\":1}");
+    project_begin(project);
+    for (size_t i = 0; i < trials; i++) {
+        char text[64];
+        snprintf(text, sizeof text, ";;; {\"title\":\"%zu\"}\n%zu", i, i);
+        put("tools/a.lisp", text);
+        if (i % 7 == 0)
+            put("register.json", i % 2 ? "{" : "{\"version\":1,\"prompts\":[]}");
+        else
+            unlink("register.json");
+        project_look(project);
+        project->logged[0] = 0;
+        if (i == trials / 4) {
+            descriptors = open_descriptors();
+            before_kb = resident_kb();
+        }
+    }
+    cr_expect_eq(open_descriptors(), descriptors);
+    cr_expect_lt(resident_kb() - before_kb, 8192);
+    cr_expect_not_null(find(project, REGISTRY_TOOL, "a"));
+}
+
+PROJECT_TEST(registry_refresh, closing_in_the_middle_of_a_look_leaves_nothing_behind) {
+    make_tools(20);
+    put("register.json", "{\"version\":1}");
+    int descriptors = open_descriptors();
+    struct snapshot *before = snapshot_make();
+    for (int end_at = 0, steps = 1; end_at < steps; end_at++) {
+        struct scan scan;
+        struct watch watch;
+        struct error error;
+        enum scan_progress progress = SCAN_MORE;
+        begin_scan(&scan, project, &watch, before);
+        for (steps = 0; progress == SCAN_MORE && steps < end_at; steps++)
+            progress = scan_step(&scan, &error);
+        steps += progress == SCAN_MORE;
+        scan_end(&scan);
+    }
+    snapshot_unref(before);
+    cr_expect_eq(open_descriptors(), descriptors);
+    project_open(project);
+    project_end(project);
+    cr_expect_eq(open_descriptors(), descriptors);
+}

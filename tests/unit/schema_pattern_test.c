@@ -1,0 +1,152 @@
+/* supervisor/schema_pattern: regular expressions match as ECMA-262 says, and what cannot be matched
+ * in linear time is refused. */
+#include "supervisor/schema.h"
+#include "supervisor/schema_pattern.h"
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXTS_MAX = 12 };
+
+Test(schema_pattern, matches_as_ecma_262_says) {
+    static const struct {
+        const char *pattern, *good[TEXTS_MAX], *bad[TEXTS_MAX];
+    } cases[] = {
+        {"", {"", "a"}, {NULL}},
+        {"^$", {""}, {"a", "\n"}},
+        {"abc", {"abc", "xabcx"}, {"ab", "abxc"}},
+        {"^a.c$",
+         {"abc", "a\xf0\x9f\x98\x80"
+                 "c"},
+         {"a\nc",
+          "a\xe2\x80\xa8"
+          "c",
+          "ac"}},
+        {"a|b|", {"", "x"}, {NULL}},
+        {"^(?:a|bc|d)$", {"a", "bc", "d"}, {"b", "ab", ""}},
+        {"^(a|b)*c$", {"c", "abac"}, {"abxc"}},
+        {"^(?<name>a)+?$", {"a", "aa"}, {""}},
+        {"^a{2}$", {"aa"}, {"a", "aaa"}},
+        {"^a{2,}$", {"aa", "aaaa"}, {"a"}},
+        {"^a{1,3}b{0}$", {"a", "aaa"}, {"", "aaaa", "ab"}},
+        {"^(ab?){2,3}$", {"aa", "abab", "aaab"}, {"a", "abababab"}},
+        {"^(a*)*$", {"", "aaa"}, {"b"}},
+        {"^(){5}(a?){3}$", {"", "aaa"}, {"aaaa"}},
+        {"^[a-c_-]+$", {"abc", "_-"}, {"d", ""}},
+        {"^[^a-c]$", {"d", "\xc3\xa9"}, {"a", ""}},
+        {"[]", {NULL}, {"", "a"}},
+        {"^[^]$", {"a", "\n"}, {""}},
+        {"^[\\d\\-\\]\\b]+$", {"1-]\b"}, {"a"}},
+        {"^\\d+$", {"0123456789"}, {"\xdf\x80", "a"}},
+        {"^\\D$", {"a", "\xdf\x80"}, {"1"}},
+        {"^\\w+$", {"aZ_9"}, {"\xc3\xa9", "-"}},
+        {"^\\W$", {"\xc3\xa9", "-"}, {"a", "_"}},
+        {"^\\s+$",
+         {" \t\n\v\f\r\xc2\xa0\xef\xbb\xbf\xe2\x80\xa9\xe2\x80\x83"},
+         {"a", "\xe2\x80\x8b"}},
+        {"^[^\\S]$", {" "}, {"a"}},
+        {"^\\u0061\\x62\\u{1F600}\\ud83d\\ude00\\cA\\0?$",
+         {"ab\xf0\x9f\x98\x80\xf0\x9f\x98\x80\x01"},
+         {"ab"}},
+        {"\\bfoo\\b", {"foo", "a foo.", "foo bar"}, {"food", "afoo"}},
+        {"\\Boo", {"foo"}, {"oo", "a oo"}},
+        {"^\\^\\$\\\\\\.\\*\\+\\?\\(\\)\\[\\]\\{\\}\\|\\/\\-\\@$", {"^$\\.*+?()[]{}|/-@"}, {""}},
+        {"a^b|a$b", {NULL}, {"ab", "a\nb"}},
+        {"^\xc3\xa9[\xc3\xa8-\xc3\xaa]$", {"\xc3\xa9\xc3\xa9"}, {"\xc3\xa9", "ee"}},
+        {"^.$", {"\xff"}, {"\xff\xff"}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct json_object *json = json_object_new_object();
+        struct error error = {0};
+        json_object_object_add(json, "pattern", json_object_new_string(cases[i].pattern));
+        struct schema *schema = schema_compile(json, &error);
+        json_object_put(json);
+        cr_expect_not_null(schema, "%s: %s", cases[i].pattern, error.text);
+        for (size_t j = 0; schema && j < (size_t)2 * TEXTS_MAX; j++) {
+            bool is_good = j < TEXTS_MAX;
+            const char *text = is_good ? cases[i].good[j] : cases[i].bad[j - TEXTS_MAX];
+            struct json_object *value = text ? json_object_new_string(text) : NULL;
+            if (text)
+                cr_expect_eq(schema_check(schema, value, NULL), is_good, "%s on \"%s\"",
+                             cases[i].pattern, text);
+            json_object_put(value);
+        }
+        schema_free(schema);
+    }
+}
+
+Test(schema_pattern, refuses_what_it_does_not_know) {
+    static const struct {
+        const char *pattern, *fault;
+    } cases[] = {
+        {"(", "has a ( without its )"},
+        {")", "has a ) without its ("},
+        {"[a", "has a [ without its ]"},
+        {"*a", "has nothing to repeat here"},
+        {"a**", "has nothing to repeat here"},
+        {"^*", "has nothing to repeat here"},
+        {"a{1", "has a { without its }"},
+        {"a{2,1}", "has a count that ends before it begins"},
+        {"a{,2}", "has a brace or bracket that wants a backslash"},
+        {"]", "has a brace or bracket that wants a backslash"},
+        {"[b-a]", "has a range that ends before it begins"},
+        {"[a-\\d]", "has a range from or to a class"},
+        {"(?=a)", "looks ahead, which is not supported; see allOf and not"},
+        {"(?!a)", "looks ahead, which is not supported; see allOf and not"},
+        {"(?<=a)", "looks behind, which is not supported; see allOf and not"},
+        {"(?<!a)", "looks behind, which is not supported; see allOf and not"},
+        {"(?i)a", "has an unknown kind of group"},
+        {"(?>a)", "has an unknown kind of group"},
+        {"(?<1>a)", "has a group with a bad name"},
+        {"(a)\\1", "refers back to a group, which is not supported"},
+        {"(?<n>a)\\k<n>", "refers back to a group, which is not supported"},
+        {"\\p{L}", "names a Unicode property, which is not supported"},
+        {"\\a", "has an unknown escape"},
+        {"\\Z", "has an unknown escape"},
+        {"\\01", "has an octal escape"},
+        {"\\c1", "wants a letter behind \\c"},
+        {"\\x1", "wants a hexadecimal digit"},
+        {"\\u{110000}", "has an escape that is no character"},
+        {"\\u{}", "has an escape that is no character"},
+        {"\\ud800", "has half a surrogate pair"},
+        {"\\", "ends too early"},
+        {"a{99999}", "is too big"},
+        {"(a{100}){100}", "is too big"},
+        {"((((((((((((((((((((((((((((((((((a))))))))))))))))))))))))))))))))))",
+         "has too many groups within groups"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct json_object *json = json_object_new_object();
+        struct error error = {0};
+        json_object_object_add(json, "pattern", json_object_new_string(cases[i].pattern));
+        struct schema *schema = schema_compile(json, &error);
+        cr_expect_null(schema, "%s is accepted", cases[i].pattern);
+        cr_expect_not_null(strstr(error.text, cases[i].fault), "%s: %s", cases[i].pattern,
+                           error.text);
+        schema_free(schema);
+        json_object_put(json);
+    }
+}
+
+Test(schema_pattern, long_patterns_and_many_are_refused) {
+    struct error error = {0};
+    struct json_object *json = json_object_new_object();
+    char text[PATTERN_MAX_BYTES + 2];
+    memset(text, 'a', sizeof text - 1);
+    text[sizeof text - 1] = 0;
+    json_object_object_add(json, "pattern", json_object_new_string(text));
+    cr_expect_null(schema_compile(json, &error));
+    cr_expect_str_eq(error.text, "/pattern: the pattern is too long (at byte 1)");
+    json_object_put(json);
+    json = json_object_new_object();
+    struct json_object *members = json_object_new_object();
+    for (int i = 0; i <= SCHEMA_PATTERNS_MAX; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "a%d", i);
+        json_object_object_add(members, name, json_object_new_boolean(true));
+    }
+    json_object_object_add(json, "patternProperties", members);
+    cr_expect_null(schema_compile(json, &error));
+    cr_expect_str_eq(error.text, "/patternProperties/a256: there are more than 256 patterns");
+    json_object_put(json);
+}

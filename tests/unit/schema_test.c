@@ -1,0 +1,563 @@
+/* supervisor/schema: each keyword accepts and refuses what the draft says, and nothing that is not
+ * known is passed over. A case is a schema, values that it accepts and values that it does not. */
+#include "supervisor/schema.h"
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct json_object *parse(const char *text) {
+    enum json_tokener_error error;
+    struct json_tokener *tokener = json_tokener_new_ex(1000);
+    struct json_object *value = json_tokener_parse_ex(tokener, text, (int)strlen(text) + 1);
+    error = json_tokener_get_error(tokener);
+    json_tokener_free(tokener);
+    cr_assert_eq(error, json_tokener_success, "%s: %s", text, json_tokener_error_desc(error));
+    return value;
+}
+
+static struct schema *compile(const char *text, struct error *error) {
+    struct json_object *json = parse(text);
+    struct schema *schema = schema_compile(json, error);
+    json_object_put(json);
+    return schema;
+}
+
+static bool check(const struct schema *schema, const char *text, struct error *error) {
+    struct json_object *value = parse(text);
+    *error = (struct error){0};
+    bool accepted = schema_check(schema, value, error);
+    cr_expect_eq(accepted, error->text[0] == 0, "%s: %s", text, error->text);
+    cr_expect_eq(schema_check(schema, value, NULL), accepted, "%s without an error", text);
+    json_object_put(value);
+    return accepted;
+}
+
+enum { VALUES_MAX = 12 };
+
+struct table {
+    const char *schema, *good[VALUES_MAX], *bad[VALUES_MAX];
+};
+
+static void try_table(const struct table *table, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        struct error error = {0};
+        struct schema *schema = compile(table[i].schema, &error);
+        cr_expect_not_null(schema, "%s: %s", table[i].schema, error.text);
+        for (size_t j = 0; j < VALUES_MAX && table[i].good[j] && schema; j++)
+            cr_expect(check(schema, table[i].good[j], &error), "%s refuses %s: %s", table[i].schema,
+                      table[i].good[j], error.text);
+        for (size_t j = 0; j < VALUES_MAX && table[i].bad[j] && schema; j++)
+            cr_expect_not(check(schema, table[i].bad[j], &error), "%s accepts %s", table[i].schema,
+                          table[i].bad[j]);
+        schema_free(schema);
+    }
+}
+
+#define TRY(table) try_table(table, sizeof(table) / sizeof *(table))
+
+Test(schema, any_value) {
+    static const struct table table[] = {
+        {"true", {"1", "null", "{}"}, {NULL}},
+        {"false", {NULL}, {"1", "null", "{}"}},
+        {"{}", {"1", "null", "{}"}, {NULL}},
+        {"{\"type\":\"integer\"}",
+         {"1", "1.0", "-0", "1e3", "18446744073709551615"},
+         {"1.5", "\"1\"", "null", "true", "1e999"}},
+        {"{\"type\":\"number\"}", {"1", "1.5"}, {"\"1\"", "null", "[]"}},
+        {"{\"type\":\"null\"}", {"null"}, {"0", "false", "\"\""}},
+        {"{\"type\":\"boolean\"}", {"true", "false"}, {"0", "null"}},
+        {"{\"type\":\"string\"}", {"\"\""}, {"1", "null"}},
+        {"{\"type\":\"array\"}", {"[]"}, {"{}"}},
+        {"{\"type\":\"object\"}", {"{}"}, {"[]", "null"}},
+        {"{\"type\":[\"integer\",\"null\"]}", {"1", "null"}, {"1.5", "\"\""}},
+        {"{\"type\":[\"integer\",\"number\"]}", {"1", "1.5"}, {"\"\""}},
+        {"{\"enum\":[1,\"a\",null,[1,2],{\"a\":1,\"b\":[2]}]}",
+         {"1", "1.0", "\"a\"", "null", "[1.0,2]", "{\"b\":[2],\"a\":1}"},
+         {"2", "true", "[2,1]", "[1]", "{\"a\":1}", "{\"a\":1,\"b\":[2],\"c\":3}", "\"A\""}},
+        {"{\"enum\":[]}", {NULL}, {"1", "null"}},
+        {"{\"enum\":[0,false]}", {"0", "-0.0", "false"}, {"null", "\"\"", "true"}},
+        {"{\"const\":null}", {"null"}, {"0", "false"}},
+        {"{\"const\":9007199254740993}",
+         {"9007199254740993"},
+         {"9007199254740992", "9007199254740992.0"}},
+        {"{\"const\":18446744073709551615}",
+         {"18446744073709551615"},
+         {"18446744073709551614", "-1"}},
+        {"{\"const\":\"a\\u0000b\"}", {"\"a\\u0000b\""}, {"\"a\"", "\"a\\u0000c\""}},
+    };
+    TRY(table);
+}
+
+Test(schema, numbers) {
+    static const struct table table[] = {
+        {"{\"maximum\":3}",
+         {"3", "3.0", "-5", "\"x\""},
+         {"3.0000001", "4", "18446744073709551615"}},
+        {"{\"minimum\":-2}", {"-2", "0", "null"}, {"-2.0001", "-3", "-9223372036854775808"}},
+        {"{\"exclusiveMaximum\":3}", {"2.99"}, {"3", "3.0"}},
+        {"{\"exclusiveMinimum\":1.1}", {"1.2"}, {"1.1", "1"}},
+        {"{\"maximum\":9223372036854775807}", {"9223372036854775807"}, {"9223372036854775808"}},
+        {"{\"maximum\":9007199254740992.0}", {"9007199254740992"}, {"9007199254740993"}},
+        {"{\"multipleOf\":2}",
+         {"0", "7e3", "-4", "\"x\"", "9007199254740994"},
+         {"7", "2.5", "9007199254740993"}},
+        {"{\"multipleOf\":0.0001}", {"0.0075", "1"}, {"0.00751", "0.00015"}},
+        {"{\"multipleOf\":0.01}", {"19.99", "4.35", "1e300"}, {"0.001", "19.999", "1e-300"}},
+        {"{\"multipleOf\":1.5}", {"4.5", "3", "0.0"}, {"35", "4"}},
+        {"{\"multipleOf\":1e10}", {"2e10", "30000000000"}, {"1", "20000000001"}},
+        {"{\"multipleOf\":0.123456789}", {"0.246913578"}, {"1e308", "1e999"}},
+    };
+    TRY(table);
+}
+
+Test(schema, strings) {
+    static const struct table table[] = {
+        {"{\"maxLength\":2}",
+         {"\"\"", "\"ab\"", "\"\\ud83d\\ude00\xc3\xa9\"", "12345"},
+         {"\"abc\"", "\"\\ud83d\\ude00\xc3\xa9x\""}},
+        {"{\"minLength\":2.0}", {"\"ab\"", "[]"}, {"\"a\"", "\"\\ud83d\\ude00\""}},
+        {"{\"pattern\":\"^a*$\"}", {"\"\"", "\"aaa\"", "null"}, {"\"aab\"", "\"a\\n\""}},
+        {"{\"pattern\":\"b+c\"}", {"\"xbbcx\""}, {"\"xbb\"", "\"\""}},
+        {"{\"format\":\"date\"}", {"\"2020-01-01\"", "\"nonsense\""}, {NULL}},
+    };
+    TRY(table);
+}
+
+Test(schema, arrays) {
+    static const struct table table[] = {
+        {"{\"items\":{\"type\":\"integer\"}}", {"[]", "[1,2]", "{}"}, {"[1,\"x\"]"}},
+        {"{\"items\":false}", {"[]"}, {"[1]"}},
+        {"{\"prefixItems\":[{\"type\":\"integer\"},true],\"items\":{\"type\":\"null\"}}",
+         {"[]", "[1]", "[1,\"x\"]", "[1,1,null]"},
+         {"[\"x\"]", "[1,1,1]"}},
+        {"{\"contains\":{\"minimum\":5}}", {"[1,5]", "{}", "7"}, {"[]", "[1,2]"}},
+        {"{\"contains\":{\"const\":1},\"minContains\":2,\"maxContains\":3}",
+         {"[1,1]", "[1,2,1,1]"},
+         {"[]", "[1]", "[1,1,1,1]"}},
+        {"{\"contains\":{\"const\":1},\"minContains\":0}", {"[]", "[2]"}, {NULL}},
+        {"{\"minContains\":2}", {"[]"}, {NULL}},
+        {"{\"maxItems\":1}", {"[]", "[1]", "{\"a\":1,\"b\":2}"}, {"[1,2]"}},
+        {"{\"minItems\":1}", {"[1]", "\"\""}, {"[]"}},
+        {"{\"uniqueItems\":true}",
+         {"[]", "[1,2]", "[1,true]", "[0,false]", "[[1],[true]]", "[{\"a\":1},{\"a\":2}]",
+          "[\"1\",1]", "[9007199254740992,9007199254740993]"},
+         {"[1,1.0]", "[0,-0.0]", "[{\"a\":1,\"b\":2},{\"b\":2,\"a\":1.0}]", "[[\"x\"],[\"x\"]]",
+          "[null,1,null]"}},
+        {"{\"uniqueItems\":false}", {"[1,1]"}, {NULL}},
+        {"{\"prefixItems\":[true],\"unevaluatedItems\":false}", {"[1]", "[]"}, {"[1,2]"}},
+        {"{\"contains\":{\"const\":1},\"unevaluatedItems\":{\"const\":2}}", {"[1,2,1]"}, {"[1,3]"}},
+        {"{\"allOf\":[{\"prefixItems\":[true,true]}],\"unevaluatedItems\":false}",
+         {"[1,2]"},
+         {"[1,2,3]"}},
+        {"{\"anyOf\":[{\"items\":{\"type\":\"string\"}},true],\"unevaluatedItems\":false}",
+         {"[]", "[\"a\"]"},
+         {"[1]"}},
+    };
+    TRY(table);
+}
+
+Test(schema, objects) {
+    static const struct table table[] = {
+        {"{\"properties\":{\"a\":{\"type\":\"integer\"},\"b\":false}}",
+         {"{}", "{\"a\":1}", "{\"c\":1}", "[]"},
+         {"{\"a\":\"x\"}", "{\"b\":1}"}},
+        {"{\"patternProperties\":{\"^x\":{\"type\":\"integer\"},\"y$\":{\"minimum\":5}}}",
+         {"{}", "{\"x\":1}", "{\"xy\":5}", "{\"z\":null}"},
+         {"{\"x\":null}", "{\"xy\":4}", "{\"xy\":5.5}"}},
+        {"{\"properties\":{\"a\":true},\"patternProperties\":{\"^x\":true},"
+         "\"additionalProperties\":{\"type\":\"null\"}}",
+         {"{\"a\":1,\"x1\":2,\"b\":null}"},
+         {"{\"b\":1}"}},
+        {"{\"additionalProperties\":false}", {"{}", "[]"}, {"{\"a\":1}"}},
+        {"{\"propertyNames\":{\"maxLength\":2}}", {"{\"ab\":1}", "{}"}, {"{\"abc\":1}"}},
+        {"{\"required\":[\"a\",\"b\"]}", {"{\"a\":1,\"b\":null}", "1"}, {"{}", "{\"a\":1}"}},
+        {"{\"required\":[]}", {"{}"}, {NULL}},
+        {"{\"dependentRequired\":{\"a\":[\"b\"]}}",
+         {"{}", "{\"b\":1}", "{\"a\":1,\"b\":2}"},
+         {"{\"a\":1}"}},
+        {"{\"dependentSchemas\":{\"a\":{\"minProperties\":2}}}",
+         {"{}", "{\"b\":1}", "{\"a\":1,\"b\":2}"},
+         {"{\"a\":1}"}},
+        {"{\"maxProperties\":1}", {"{}", "{\"a\":1}", "[1,2]"}, {"{\"a\":1,\"b\":2}"}},
+        {"{\"minProperties\":1}", {"{\"a\":1}", "[]"}, {"{}"}},
+        {"{\"properties\":{\"a\":true},\"unevaluatedProperties\":false}",
+         {"{}", "{\"a\":1}"},
+         {"{\"b\":1}", "{\"a\":1,\"b\":1}"}},
+        {"{\"anyOf\":[{\"properties\":{\"a\":true},\"required\":[\"a\"]},"
+         "{\"properties\":{\"b\":true},\"required\":[\"b\"]}],\"unevaluatedProperties\":false}",
+         {"{\"a\":1}", "{\"b\":1}", "{\"a\":1,\"b\":2}"},
+         {"{\"a\":1,\"c\":1}", "{}"}},
+        {"{\"if\":{\"properties\":{\"k\":{\"const\":1}},\"required\":[\"k\"]},"
+         "\"then\":{\"properties\":{\"a\":true}},\"else\":{\"properties\":{\"b\":true}},"
+         "\"unevaluatedProperties\":false}",
+         {"{\"k\":1,\"a\":1}", "{\"b\":1}"},
+         {"{\"k\":1,\"b\":1}", "{\"k\":2}", "{\"a\":1}"}},
+        {"{\"not\":{\"not\":{\"properties\":{\"a\":true}}},\"unevaluatedProperties\":false}",
+         {"{}"},
+         {"{\"a\":1}"}},
+        {"{\"allOf\":[{\"properties\":{\"a\":true}},{\"unevaluatedProperties\":false}]}",
+         {"{}"},
+         {"{\"a\":1}"}},
+        {"{\"allOf\":[{\"unevaluatedProperties\":true}],\"unevaluatedProperties\":false}",
+         {"{\"a\":1}"},
+         {NULL}},
+        {"{\"dependentSchemas\":{\"a\":{\"properties\":{\"b\":true}}},\"properties\":{\"a\":true},"
+         "\"unevaluatedProperties\":false}",
+         {"{\"a\":1,\"b\":1}"},
+         {"{\"b\":1}"}},
+        {"{\"$ref\":\"#/$defs/base\",\"unevaluatedProperties\":false,"
+         "\"$defs\":{\"base\":{\"properties\":{\"a\":true}}}}",
+         {"{\"a\":1}"},
+         {"{\"b\":1}"}},
+    };
+    TRY(table);
+}
+
+Test(schema, many_members_are_told_apart) {
+    enum { MEMBERS = 300 };
+    struct json_object *value = json_object_new_object();
+    struct error error = {0};
+    struct schema *schema = compile("{\"patternProperties\":{\"^a\":true},"
+                                    "\"anyOf\":[{\"patternProperties\":{\"^b\":true}}],"
+                                    "\"unevaluatedProperties\":false}",
+                                    &error);
+    cr_assert_not_null(schema);
+    for (int i = 0; i < MEMBERS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%c%d", i % 2 ? 'a' : 'b', i);
+        json_object_object_add(value, name, NULL);
+    }
+    cr_expect(schema_check(schema, value, &error), "%s", error.text);
+    json_object_object_add(value, "c", NULL);
+    cr_expect_not(schema_check(schema, value, &error));
+    cr_expect_str_eq(error.text, "/c: is not allowed");
+    json_object_put(value);
+    schema_free(schema);
+}
+
+Test(schema, combinations) {
+    static const struct table table[] = {
+        {"{\"allOf\":[{\"minimum\":1},{\"maximum\":3}]}", {"2", "null"}, {"0", "4"}},
+        {"{\"anyOf\":[{\"type\":\"null\"},{\"minimum\":3}]}", {"null", "3", "\"x\""}, {"2"}},
+        {"{\"oneOf\":[{\"minimum\":1},{\"maximum\":3}]}", {"0", "4"}, {"2", "null"}},
+        {"{\"not\":{\"type\":\"null\"}}", {"1"}, {"null"}},
+        {"{\"not\":false}", {"1"}, {NULL}},
+        {"{\"if\":{\"minimum\":10},\"then\":{\"multipleOf\":10},\"else\":{\"multipleOf\":2}}",
+         {"20", "4"},
+         {"11", "3"}},
+        {"{\"if\":true,\"then\":false}", {NULL}, {"1"}},
+        {"{\"then\":false,\"else\":false}", {"1"}, {NULL}},
+    };
+    TRY(table);
+}
+
+Test(schema, references) {
+    static const struct table table[] = {
+        {"{\"$ref\":\"#/$defs/n\",\"$defs\":{\"n\":{\"type\":\"null\"}}}", {"null"}, {"1"}},
+        {"{\"$ref\":\"#/definitions/n\",\"definitions\":{\"n\":{\"type\":\"null\"}}}",
+         {"null"},
+         {"1"}},
+        {"{\"$ref\":\"#n\",\"$defs\":{\"x\":{\"$anchor\":\"n\",\"type\":\"null\"}}}",
+         {"null"},
+         {"1"}},
+        {"{\"$ref\":\"#/$defs/a~1b%20~0\",\"$defs\":{\"a/b ~\":false}}", {NULL}, {"1"}},
+        {"{\"prefixItems\":[{\"type\":\"integer\"},{\"$ref\":\"#/prefixItems/0\"}]}",
+         {"[1,2]"},
+         {"[1,\"x\"]"}},
+        {"{\"properties\":{\"next\":{\"$ref\":\"#\"},\"n\":{\"type\":\"integer\"}},"
+         "\"additionalProperties\":false}",
+         {"{\"n\":1,\"next\":{\"next\":{}}}"},
+         {"{\"next\":{\"next\":{\"x\":1}}}", "{\"next\":{\"n\":\"\"}}"}},
+        {"{\"$ref\":\"#/$defs/n\",\"minimum\":2,\"$defs\":{\"n\":{\"maximum\":3}}}",
+         {"2", "3"},
+         {"1", "4"}},
+        {"{\"$ref\":\"#/$defs/\",\"$defs\":{\"\":false}}", {NULL}, {"1"}},
+    };
+    TRY(table);
+}
+
+Test(schema, annotations_assert_nothing) {
+    static const struct table table[] = {
+        {"{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"$id\":\"http://x/y\","
+         "\"$comment\":\"c\",\"title\":\"t\",\"description\":\"d\",\"default\":1,\"examples\":[1],"
+         "\"deprecated\":true,\"readOnly\":true,\"writeOnly\":false,\"format\":\"email\","
+         "\"contentEncoding\":\"base64\",\"contentMediaType\":\"text/"
+         "plain\",\"contentSchema\":false,"
+         "\"x-anything\":{\"type\":3}}",
+         {"1", "\"\"", "null"},
+         {NULL}},
+        {"{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"$ref\":\"#/definitions/a\","
+         "\"definitions\":{\"a\":{\"type\":\"null\"}}}",
+         {"null"},
+         {"1"}},
+    };
+    TRY(table);
+}
+
+/* --- refusals --- */
+
+struct refusal {
+    const char *schema, *text;
+};
+
+static void try_refusals(const struct refusal *refusals, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        struct error error = {0};
+        struct schema *schema = compile(refusals[i].schema, &error);
+        cr_expect_null(schema, "%s is accepted", refusals[i].schema);
+        cr_expect_str_eq(error.text, refusals[i].text, "%s: %s", refusals[i].schema, error.text);
+        schema_free(schema);
+        schema = compile(refusals[i].schema, NULL);
+        cr_expect_null(schema);
+        schema_free(schema);
+    }
+}
+
+#define TRY_REFUSALS(table) try_refusals(table, sizeof(table) / sizeof *(table))
+
+Test(schema, what_is_not_known_is_refused) {
+    static const struct refusal refusals[] = {
+        {"1", "the schema: a schema is an object, true or false, not 1"},
+        {"null", "the schema: a schema is an object, true or false, not null"},
+        {"{\"minimun\":1}", "/minimun: unknown keyword; did you mean \"minimum\"?"},
+        {"{\"properties\":{\"a\":{\"nonsense\":1}}}", "/properties/a/nonsense: unknown keyword"},
+        {"{\"items\":[true]}", "/items: an array of schemas is \"prefixItems\" in 2020-12"},
+        {"{\"additionalItems\":true}",
+         "/additionalItems: is \"items\" beside \"prefixItems\" in 2020-12"},
+        {"{\"dependencies\":{}}",
+         "/dependencies: is \"dependentRequired\" or \"dependentSchemas\" in 2020-12"},
+        {"{\"$dynamicRef\":\"#a\"}", "/$dynamicRef: is not supported; use $ref"},
+        {"{\"$dynamicAnchor\":\"a\"}", "/$dynamicAnchor: is not supported; use $anchor"},
+        {"{\"$vocabulary\":{}}", "/$vocabulary: is not supported"},
+        {"{\"$schema\":\"http://json-schema.org/draft-04/schema#\"}",
+         "/$schema: must be https://json-schema.org/draft/2020-12/schema or draft-07's, not "
+         "\"http://json-schema.org/draft-04/schema#\""},
+        {"{\"items\":{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\"}}",
+         "/items/$schema: is allowed at the root only"},
+        {"{\"items\":{\"$id\":\"x\"}}", "/items/$id: is supported at the root only"},
+        {"{\"$id\":\"#a\"}", "/$id: must have no fragment; $anchor names a place"},
+        {"{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"items\":{\"$ref\":\"#\","
+         "\"minimum\":1}}",
+         "/items/minimum: draft-07 passes over what is beside $ref"},
+    };
+    TRY_REFUSALS(refusals);
+}
+
+Test(schema, bad_values_of_keywords_are_refused) {
+    static const struct refusal refusals[] = {
+        {"{\"type\":\"integr\"}", "/type: there is no type \"integr\"; did you mean \"integer\"?"},
+        {"{\"type\":[]}", "/type: must be one type or more, not an array of 0"},
+        {"{\"type\":[\"null\",\"null\"]}", "/type: \"null\" stands twice"},
+        {"{\"type\":1}", "/type: must be the name of a type, not 1"},
+        {"{\"enum\":1}", "/enum: must be an array, not 1"},
+        {"{\"minimum\":\"1\"}", "/minimum: must be a number, not \"1\""},
+        {"{\"maximum\":1e999}", "/maximum: must be a number, not 1e999"},
+        {"{\"multipleOf\":0}", "/multipleOf: must be more than 0, not 0"},
+        {"{\"maxLength\":-1}", "/maxLength: must be a whole number from 0, not -1"},
+        {"{\"minItems\":1.5}", "/minItems: must be a whole number from 0, not 1.5"},
+        {"{\"uniqueItems\":1}", "/uniqueItems: must be true or false, not 1"},
+        {"{\"required\":\"a\"}", "/required: must be an array of different strings, not \"a\""},
+        {"{\"required\":[\"a\",\"a\"]}",
+         "/required: must be an array of different strings, not an array of 2"},
+        {"{\"dependentRequired\":{\"a\":1}}",
+         "/dependentRequired/a: must be an array of different strings, not 1"},
+        {"{\"properties\":[]}", "/properties: must be an object of schemas, not an array of 0"},
+        {"{\"properties\":{\"a/b~\":1}}",
+         "/properties/a~1b~0: a schema is an object, true or false, not 1"},
+        {"{\"allOf\":[]}", "/allOf: must be an array of one schema or more, not an array of 0"},
+        {"{\"allOf\":[true,{\"not\":null}]}",
+         "/allOf/1/not: a schema is an object, true or false, not null"},
+        {"{\"pattern\":\"a(\"}", "/pattern: the pattern has a ( without its ) (at byte 3)"},
+        {"{\"patternProperties\":{\"(?=a)\":true}}",
+         "/patternProperties/(?=a): the pattern looks ahead, which is not supported; see allOf and "
+         "not (at byte 2)"},
+        {"{\"title\":1}", "/title: must be a string, not 1"},
+        {"{\"$anchor\":\"1\"}", "/$anchor: \"1\" is no name for a place"},
+        {"{\"$anchor\":\"a\",\"not\":{\"$anchor\":\"a\"}}", "/not/$anchor: \"a\" stands twice"},
+    };
+    TRY_REFUSALS(refusals);
+}
+
+Test(schema, references_stay_in_the_schema) {
+    static const struct refusal refusals[] = {
+        {"{\"$ref\":\"https://x.example/s\"}",
+         "/$ref: \"https://x.example/s\" is not in this schema (#\xe2\x80\xa6); nothing is fetched "
+         "from a network or read from a file"},
+        {"{\"$ref\":\"file:///etc/passwd\"}",
+         "/$ref: \"file:///etc/passwd\" is not in this schema (#\xe2\x80\xa6); nothing is fetched "
+         "from a network or read from a file"},
+        {"{\"$ref\":\"other.json#/a\"}", "/$ref: \"other.json#/a\" is not in this schema "
+                                         "(#\xe2\x80\xa6); nothing is fetched from a "
+                                         "network or read from a file"},
+        {"{\"$ref\":1}", "/$ref: must be a string, not 1"},
+        {"{\"$ref\":\"#/$defs/a\"}", "/$ref: nothing is at \"#/$defs/a\""},
+        {"{\"$ref\":\"#/$defs/~2\",\"$defs\":{}}", "/$ref: nothing is at \"#/$defs/~2\""},
+        {"{\"$ref\":\"#/allOf/01\",\"allOf\":[true,true]}", "/$ref: nothing is at \"#/allOf/01\""},
+        {"{\"$ref\":\"#/allOf/2\",\"allOf\":[true,true]}", "/$ref: nothing is at \"#/allOf/2\""},
+        {"{\"$ref\":\"#/required\",\"required\":[]}",
+         "/$ref: there is no schema at \"#/required\""},
+        {"{\"$ref\":\"#a\"}", "/$ref: no schema has the $anchor \"a\""},
+        {"{\"$ref\":\"#%zz\"}", "/$ref: \"#%zz\" is no reference"},
+        {"{\"$ref\":\"#/%00\"}", "/$ref: \"#/%00\" is no reference"},
+        {"{\"$ref\":\"#\"}", "the schema: this applies itself to the same value, without end"},
+        {"{\"allOf\":[{\"$ref\":\"#/$defs/a\"}],\"$defs\":{\"a\":{\"anyOf\":[{\"$ref\":\"#\"}]}}}",
+         "the schema: this applies itself to the same value, without end"},
+        {"{\"$defs\":{\"a\":{\"dependentSchemas\":{\"x\":{\"$ref\":\"#/$defs/a\"}}}}}",
+         "/$defs/a: this applies itself to the same value, without end"},
+    };
+    TRY_REFUSALS(refusals);
+}
+
+Test(schema, a_refusal_says_where_and_what) {
+    static const struct {
+        const char *schema, *value, *text;
+    } cases[] = {
+        {"{\"properties\":{\"count\":{\"maximum\":3}}}", "{\"count\":5}",
+         "/count: 5 is more than the maximum 3"},
+        {"{\"minimum\":3}", "2.5", "the value: 2.5 is less than the minimum 3"},
+        {"{\"exclusiveMinimum\":3}", "3", "the value: 3 is not more than 3"},
+        {"{\"exclusiveMaximum\":3}", "3", "the value: 3 is not less than 3"},
+        {"{\"multipleOf\":2}", "3", "the value: 3 is not a multiple of 2"},
+        {"{\"type\":[\"string\",\"null\"]}", "[1]",
+         "the value: an array of 1 is not of type null or string"},
+        {"{\"enum\":[1,\"b\"]}", "\"a\"", "the value: \"a\" is none of 1, \"b\""},
+        {"{\"const\":{}}", "null", "the value: null is not an object of 0"},
+        {"{\"maxLength\":1}", "\"ab\"", "the value: 2 characters are more than the 1 allowed"},
+        {"{\"minLength\":3}", "\"ab\"", "the value: 2 characters are fewer than the 3 demanded"},
+        {"{\"pattern\":\"^x\"}", "\"ab\"", "the value: \"ab\" does not match the pattern ^x"},
+        {"{\"items\":{\"items\":false}}", "[[],[1]]", "/1/0: is not allowed"},
+        {"{\"required\":[\"a\"]}", "{}", "the value: lacks the member \"a\""},
+        {"{\"dependentRequired\":{\"a\":[\"b\"]}}", "{\"a\":1}",
+         "the value: has the member \"a\" but lacks \"b\""},
+        {"{\"additionalProperties\":false}", "{\"a/b\":1}", "/a~1b: is not allowed"},
+        {"{\"propertyNames\":{\"maxLength\":1}}", "{\"ab\":1}",
+         "the value: the name of the member \"ab\" is not allowed"},
+        {"{\"uniqueItems\":true}", "[3,1,2,1]", "the value: the elements 1 and 3 are equal"},
+        {"{\"contains\":false}", "[1]",
+         "the value: 0 elements are as \"contains\" demands, fewer than 1"},
+        {"{\"anyOf\":[{\"type\":\"null\"},{\"type\":\"string\"}]}", "1",
+         "the value: 1 is as none of the 2 schemas of \"anyOf\" demands"},
+        {"{\"oneOf\":[{\"type\":\"null\"},{\"properties\":{\"a\":{\"type\":\"null\"}}}]}",
+         "{\"a\":1}", "/a: 1 is not of type null"},
+        {"{\"oneOf\":[{},{}]}", "1",
+         "the value: is as two schemas of \"oneOf\" demand, number 0 and 1"},
+        {"{\"not\":{}}", "1", "the value: 1 is as \"not\" forbids"},
+        {"{\"type\":\"null\"}", "\"a\\nb\\u0007\\u0000c\"",
+         "the value: \"a?b?\" is not of type null"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct error error = {0};
+        struct schema *schema = compile(cases[i].schema, &error);
+        cr_assert_not_null(schema, "%s: %s", cases[i].schema, error.text);
+        cr_expect_not(check(schema, cases[i].value, &error), "%s accepts", cases[i].schema);
+        cr_expect_str_eq(error.text, cases[i].text, "%s: %s", cases[i].schema, error.text);
+        cr_expect_eq(error.code, 0);
+        schema_free(schema);
+    }
+}
+
+/* --- limits --- */
+
+/* COUNT times OPENING, MIDDLE, COUNT times CLOSING; the caller frees it. */
+static char *nested(const char *opening, size_t count, const char *middle, const char *closing) {
+    char *text = malloc(count * (strlen(opening) + strlen(closing)) + strlen(middle) + 1),
+         *at = text;
+    cr_assert_not_null(text);
+    for (size_t i = 0; i < count; i++)
+        at = stpcpy(at, opening);
+    at = stpcpy(at, middle);
+    for (size_t i = 0; i < count; i++)
+        at = stpcpy(at, closing);
+    return text;
+}
+
+Test(schema, values_are_quoted_briefly) {
+    struct error error = {0};
+    struct schema *schema = compile(
+        "{\"additionalProperties\":{\"additionalProperties\":{\"type\":\"null\"}}}", &error);
+    char *name = nested("\xc3\xa9", 1000, "", "");
+    char value[5000];
+    snprintf(value, sizeof value, "{\"%s\":{\"x\":\"%s\"}}", name, name);
+    cr_assert_not_null(schema);
+    cr_expect_not(check(schema, value, &error));
+    cr_expect_lt(strlen(error.text), 150, "%s", error.text);
+    cr_expect_not_null(strstr(error.text, "\xc3\xa9\xe2\x80\xa6/x: \""), "%s", error.text);
+    free(name);
+    schema_free(schema);
+}
+
+Test(schema, deep_places_keep_their_end) {
+    struct error error = {0};
+    struct schema *schema =
+        compile("{\"additionalProperties\":{\"$ref\":\"#\"},\"type\":\"object\"}", &error);
+    char *value = nested("{\"name\":", 100, "1", "}");
+    cr_assert_not_null(schema);
+    cr_expect_not(check(schema, value, &error));
+    cr_expect(strncmp(error.text, "\xe2\x80\xa6", 3) == 0, "%s", error.text);
+    cr_expect_not_null(strstr(error.text, "/name/name: 1 is not of type object"), "%s", error.text);
+    free(value);
+    schema_free(schema);
+}
+
+Test(schema, schemas_are_limited_in_depth_and_number) {
+    struct error error = {0};
+    char *deep = nested("{\"not\":", SCHEMA_DEPTH_MAX - 1, "true", "}");
+    struct schema *schema = compile(deep, &error);
+    cr_expect_not_null(schema, "%s", error.text);
+    schema_free(schema);
+    free(deep);
+    deep = nested("{\"not\":", SCHEMA_DEPTH_MAX, "true", "}");
+    cr_expect_null(compile(deep, &error));
+    cr_expect_not_null(strstr(error.text, ": schemas are nested deeper than 64"), "%s", error.text);
+    free(deep);
+    char *many = nested("true,", SCHEMA_NODES_MAX, "true]}", "");
+    char *text = malloc(strlen(many) + 20);
+    sprintf(text, "{\"allOf\":[%s", many);
+    cr_expect_null(compile(text, &error));
+    cr_expect_str_eq(error.text, "/allOf/4095: there are more than 4096 schemas in it");
+    free(text);
+    free(many);
+}
+
+/* Does the check end, unfinished, in bounded time? */
+static void expect_too_much(const char *schema_text, const char *value) {
+    struct error error = {0};
+    struct schema *schema = compile(schema_text, &error);
+    cr_assert_not_null(schema, "%s", error.text);
+    cr_expect_not(check(schema, value, &error));
+    cr_expect_eq(error.code, E2BIG, "%.100s: %s", schema_text, error.text);
+    schema_free(schema);
+}
+
+Test(schema, work_is_limited, .timeout = 60) {
+    /* Two ways at each of forty levels. */
+    char text[4000];
+    size_t used = (size_t)sprintf(text, "{\"allOf\":[{\"$ref\":\"#/$defs/a0\"}],\"$defs\":{");
+    for (int i = 0; i < 40; i++)
+        used += (size_t)sprintf(text + used,
+                                "\"a%d\":{\"%s\":[{\"$ref\":\"#/$defs/a%d\"},"
+                                "{\"$ref\":\"#/$defs/a%d\"}]},",
+                                i, i % 2 ? "allOf" : "anyOf", i + 1, i + 1);
+    sprintf(text + used, "\"a40\":{\"not\":true}}}");
+    expect_too_much(text, "1");
+    /* A value deeper than schemas may be applied. */
+    char *deep = nested("[", 600, "", "]");
+    expect_too_much("{\"items\":{\"$ref\":\"#\"}}", deep);
+    expect_too_much("{\"not\":{\"items\":{\"$ref\":\"#\"}}}", deep);
+    expect_too_much("{\"if\":{\"$ref\":\"#/$defs/a\"},\"else\":true,"
+                    "\"$defs\":{\"a\":{\"items\":{\"$ref\":\"#/$defs/a\"}}}}",
+                    deep);
+    free(deep);
+    /* What other engines take exponential or quadratic time for. */
+    char *long_text = nested("a", 20000, "", "");
+    char *quoted = malloc(strlen(long_text) + 4);
+    struct error error = {0};
+    sprintf(quoted, "\"%sb\"", long_text);
+    struct schema *schema = compile("{\"pattern\":\"^(a+)+$|(a|a|b?)*c|a+$\"}", &error);
+    cr_expect_not(check(schema, quoted, &error));
+    cr_expect_eq(error.code, 0, "%s", error.text);
+    schema_free(schema);
+    expect_too_much("{\"pattern\":\"(a{500}|x){2,}(a?){500}c\"}", quoted);
+    free(quoted);
+    free(long_text);
+}

@@ -1,0 +1,635 @@
+/* Definitions run in the confined worker, with this process in the place of the supervisor: what
+ * each kind of content becomes, the way of JSON to Lisp and back, failures, and what a run says to
+ * the client before it ends. */
+#include "common/cleanup.h"
+#include "tests/support/json.h"
+#include "tests/support/random.h"
+#include "tests/worker/driver.h"
+
+#include <criterion/criterion.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TIMEOUT_MS = 20000, ENDLESS_MS = 300 };
+
+static struct zygote_end start_zygote(void) {
+    struct zygote_end zygote;
+    struct error error = {0};
+    struct worker_configuration configuration = driver_configuration();
+    cr_assert(driver_start(&zygote, ECLAVE_WORKER, &configuration, &error), "%s", error.text);
+    return zygote;
+}
+
+static struct worker_end spawn(struct zygote_end *zygote) {
+    struct worker_end worker;
+    struct error error = {0};
+    cr_assert(driver_spawn(zygote, &worker, &error), "%s", error.text);
+    return worker;
+}
+
+static struct span span_of(const char *text) {
+    return (struct span){(const unsigned char *)text, strlen(text)};
+}
+
+/* One run, and what must come of it. A member that is not set says nothing, but for `type`: without
+ * it there must be no condition. */
+struct row {
+    const char *code;
+    const char *kind;      /* NULL: "tool" */
+    const char *arguments; /* NULL: {} */
+    const char *json;      /* equal as JSON */
+    const char *text;      /* the first text of the contents, in full */
+    const char *error;     /* likewise, with isError */
+    const char *type;      /* of the condition */
+    const char *message;   /* a part of it */
+    const char *frame;     /* the innermost */
+    const char *said;      /* lines as the driver notes them, in full */
+    const char *answers[4];
+    const char *output;
+    bool endless;
+};
+
+#define TOOL(body) "(mcp:deftool \"x\" () " body ")"
+
+static const struct row rows[] = {
+    /* Contents */
+    {TOOL("\"hello\""), .json = "{\"content\":[{\"type\":\"text\",\"text\":\"hello\"}]}"},
+    {TOOL("\"a\\\"b\\\\\303\251\360\237\230\200\""), .text = "a\"b\\\303\251\360\237\230\200"},
+    {TOOL("(format nil \"a~cb~%c\" (code-char 0))"),
+     .json = "{\"content\":[{\"type\":\"text\",\"text\":\"a\\u0000b\\nc\"}]}"},
+    {TOOL("(string (code-char #xD800))"), .text = "\357\277\275"},
+    {TOOL("(mcp:text \"~a and ~a\" 1 2)"), .text = "1 and 2"},
+    {TOOL("(mcp:text \"100% ~a\")"), .text = "100% ~a"},
+    {TOOL("(mcp:image (vector 0 1 2 255) \"image/png\")"),
+     .json =
+         "{\"content\":[{\"type\":\"image\",\"data\":\"AAEC/w==\",\"mimeType\":\"image/png\"}]}"},
+    {TOOL("(mcp:image \"AAEC\" \"image/png\")"),
+     .json = "{\"content\":[{\"type\":\"image\",\"data\":\"AAEC\",\"mimeType\":\"image/png\"}]}"},
+    {TOOL("(mcp:audio (coerce '(1 2) '(vector (unsigned-byte 8))) \"audio/wav\")"),
+     .json = "{\"content\":[{\"type\":\"audio\",\"data\":\"AQI=\",\"mimeType\":\"audio/wav\"}]}"},
+    {TOOL("(mcp:resource \"test://r\" \"body\" \"text/plain\")"),
+     .json = "{\"content\":[{\"type\":\"resource\",\"resource\":{\"uri\":\"test://"
+             "r\",\"text\":\"body\","
+             "\"mimeType\":\"text/plain\"}}]}"},
+    {TOOL("(mcp:resource \"test://r\" (vector 65))"),
+     .json = "{\"content\":[{\"type\":\"resource\",\"resource\":{\"uri\":\"test://"
+             "r\",\"blob\":\"QQ==\"}}]}"},
+    {TOOL("(mcp:link \"test://r\" \"r\" :title \"R\" :size 5)"),
+     .json = "{\"content\":[{\"type\":\"resource_link\",\"uri\":\"test://"
+             "r\",\"name\":\"r\",\"title\":\"R\","
+             "\"size\":5}]}"},
+    {TOOL("(list \"a\" (mcp:image #(1) \"image/png\") \"b\")"),
+     .json =
+         "{\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"image\",\"data\":\"AQ==\","
+         "\"mimeType\":\"image/png\"},{\"type\":\"text\",\"text\":\"b\"}]}"},
+    {TOOL("(mcp:annotate (mcp:text \"a\") :audience :user :priority 1/2)"),
+     .json =
+         "{\"content\":[{\"type\":\"text\",\"text\":\"a\",\"annotations\":{\"audience\":[\"user\"],"
+         "\"priority\":0.5}}]}"},
+    {TOOL("nil"), .json = "{\"content\":[]}"},
+    {TOOL("42"), .text = "42"},
+    {TOOL("t"), .text = "true"},
+    {TOOL("(mcp:object \"a\" 1)"),
+     .json = "{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"a\\\":1}\"}],"
+             "\"structuredContent\":{\"a\":1}}"},
+    {TOOL("'(:object \"b\" (:object) :the-a (1 2))"), .text = "{\"b\":{},\"theA\":[1,2]}"},
+    {TOOL("'(:object \"b\")"), .type = "MCP:JSON-ERROR", .message = "without a value"},
+    {TOOL("(list \"shown\" (mcp:structured (list 1 2)))"),
+     .json = "{\"content\":[{\"type\":\"text\",\"text\":\"shown\"}],\"structuredContent\":[1,2]}"},
+    {TOOL("(mcp:structured nil)"),
+     .json = "{\"content\":[{\"type\":\"text\",\"text\":\"false\"}],\"structuredContent\":false}"},
+    {TOOL("(mcp:object :mime-type :read-only :n 'two)"),
+     .json = "{\"content\":[{\"type\":\"text\",\"text\":"
+             "\"{\\\"mimeType\\\":\\\"readOnly\\\",\\\"n\\\":\\\"two\\\"}\"}],"
+             "\"structuredContent\":{\"mimeType\":\"readOnly\",\"n\":\"two\"}}"},
+
+    /* Definitions */
+    {"(defun x () \"plain\")", .text = "plain"},
+    {"(defun x (a &optional (b 5) &key c) (list (format nil \"~s\" (list a b c))))",
+     .arguments = "{\"a\":1,\"b\":5,\"c\":\"z\"}", .text = "(1 5 \"z\")"},
+    {"(defun x (a &optional (b 5) &key c) (list a b c))", .arguments = "{\"a\":1,\"c\":\"z\"}",
+     .error = "The argument b is missing."},
+    {"(defun x (&optional (b 5)) (list (princ-to-string b)))", .text = "5"},
+    {"(mcp:deftool x (&key city-name (limit 3)) \"doc\" (:timeout 5) (format nil \"~a ~a\" "
+     "city-name "
+     "limit))",
+     .arguments = "{\"cityName\":\"Bonn\"}", .text = "Bonn 3"},
+    {"(mcp:deftool x (&key city-name) city-name)", .arguments = "{\"city_name\":\"Bonn\"}",
+     .text = "Bonn"},
+    {"(mcp:deftool x (&key (a 7)) a)", .arguments = "{\"a\":null}", .text = "7"},
+    {"(mcp:deftool x (&key ((:b c) 7)) c)", .arguments = "{\"c\":8}", .text = "8"},
+    {"(mcp:deftool x (&key flag) (if flag \"on\" \"off\"))", .arguments = "{\"flag\":false}",
+     .text = "off"},
+    {"(mcp:deftool x (&rest all) (mcp:ref mcp:*arguments* \"list\" 1))",
+     .arguments = "{\"list\":[\"p\",\"q\"]}", .text = "q"},
+    {"(mcp:deftool x () (return-from x \"early\"))", .text = "early"},
+    {"(defpackage :p (:use :cl :mcp) (:shadowing-import-from :mcp #:log #:array)) (in-package :p)"
+     " (deftool x () (log :info \"l\") (text \"in p\"))",
+     .text = "in p", .said = "event {\"type\":\"log\",\"level\":\"info\",\"data\":\"l\"}\n"},
+    {"(princ 1)" TOOL("(princ 2) \"a\""), .text = "a", .output = "12"},
+    {"(mcp:deftool x (a) a)", .error = "The argument a is missing."},
+    {"(mcp:deftool x (&key city-name) city-name)", .arguments = "{\"town\":1}",
+     .error = "There is no argument town. There is: cityName."},
+    {"(mcp:deftool x () 1)", .arguments = "{\"town\":1}", .error = "There is no argument town."},
+    {"(mcp:defprompt \"x\" (&key a) (format nil \"say ~a\" a))", .kind = "prompt",
+     .arguments = "{\"a\":\"hi\",\"other\":\"o\"}",
+     .json = "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"say "
+             "hi\"}}]}"},
+    {"(mcp:defprompt \"x\" () (list \"q\" (mcp:message :assistant (mcp:image #(1) "
+     "\"image/png\"))))",
+     .kind = "prompt",
+     .json = "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"q\"}},{"
+             "\"role\":"
+             "\"assistant\",\"content\":{\"type\":\"image\",\"data\":\"AQ==\",\"mimeType\":\"image/"
+             "png\"}}]}"},
+    {"(mcp:defresource \"x\" (&key uri id) (format nil \"~a of ~a\" id uri))", .kind = "resource",
+     .arguments = "{\"uri\":\"test://7\",\"id\":\"7\"}",
+     .json = "{\"contents\":[{\"uri\":\"test://7\",\"text\":\"7 of test://7\"}]}"},
+    {"(mcp:defresource \"x\" () (list #(1 2) (mcp:resource \"test://b\" \"t\" \"text/x\")))",
+     .kind = "resource", .arguments = "{\"uri\":\"test://a\"}",
+     .json = "{\"contents\":[{\"uri\":\"test://a\",\"blob\":\"AQI=\"},{\"uri\":\"test://"
+             "b\",\"text\":\"t\","
+             "\"mimeType\":\"text/x\"}]}"},
+    {"(mcp:defcompletion \"x\" (&key argument value) (list argument value))", .kind = "completion",
+     .arguments = "{\"argument\":\"a\",\"value\":\"v\"}",
+     .json = "{\"values\":[\"a\",\"v\"],\"total\":2,\"hasMore\":false}"},
+    {"(mcp:defcompletion \"x\" () '())", .kind = "completion",
+     .json = "{\"values\":[],\"total\":0,\"hasMore\":false}"},
+
+    /* Failures */
+    {TOOL("(mcp:fail \"no ~a\" \"~b\")"), .error = "no ~b"},
+    {TOOL("(handler-case (mcp:fail \"no\") (mcp:failure () \"caught\"))"), .text = "caught"},
+    {"(mcp:defprompt \"x\" () (mcp:fail \"why\"))", .kind = "prompt", .type = "MCP:FAILURE",
+     .message = "why"},
+    {"(mcp:deftool x (&key a) (car a))", .arguments = "{\"a\":5}", .type = "TYPE-ERROR",
+     .message = "The value 5 is not of type LIST.", .frame = "(CAR 5)"},
+    {"(/ 1 0)" TOOL("1"), .type = "DIVISION-BY-ZERO"},
+    {"(mcp:deftool x (", .type = "END-OF-FILE", .message = "line 1, column 16"},
+    {"(mcp:deftool y () 1)", .type = "SIMPLE-ERROR", .message = "no tool \"x\""},
+    {"", .type = "SIMPLE-ERROR", .message = "no tool \"x\""},
+    {"", .kind = "prompt", .type = "SIMPLE-ERROR", .message = "no prompt \"x\"."},
+    {"(defun x ())", .kind = "prompt", .type = "SIMPLE-ERROR"},
+    {TOOL("1"), .kind = "car", .type = "SIMPLE-ERROR", .message = "kind car"},
+    {TOOL("'(1 2)"), .type = "SIMPLE-ERROR", .message = "1 is no content"},
+    {TOOL("(mcp:text 5)"), .type = "TYPE-ERROR"},
+    {TOOL("(mcp:image '(1) \"image/png\")"), .type = "TYPE-ERROR"},
+    {TOOL("(mcp:image #(256) \"image/png\")"), .type = "TYPE-ERROR"},
+    {TOOL("(mcp:image \"A===\" \"image/png\")"), .type = "TYPE-ERROR"},
+    {TOOL("(mcp:image \"AA\303\251A\" \"image/png\")"), .type = "TYPE-ERROR"},
+    {TOOL("(mcp:image #(1) \"png\")"), .type = "TYPE-ERROR"},
+    {TOOL("(mcp:link \"no uri\" \"n\")"), .type = "TYPE-ERROR"},
+    {TOOL("(mcp:resource \"\" \"n\")"), .type = "TYPE-ERROR"},
+    {TOOL("(make-hash-table :test 'eq)"), .json =
+                                              "{\"content\":[{\"type\":\"text\",\"text\":\"{}\"}],"
+                                              "\"structuredContent\":{}}"},
+    {TOOL("(list (mcp:structured #'car))"), .type = "MCP:JSON-ERROR",
+     .message = "cannot be written"},
+    {TOOL("(let ((v (vector 1))) (setf (aref v 0) v) (mcp:structured v))"),
+     .type = "MCP:JSON-ERROR", .message = "circular"},
+    {TOOL("(let ((v (list 1))) (setf (cdr v) v) (mcp:structured v))"), .type = "MCP:JSON-ERROR"},
+    {TOOL("(mcp:structured '(1 . 2))"), .type = "MCP:JSON-ERROR"},
+    {TOOL("(mcp:structured (expt 10 20000))"), .type = "MCP:JSON-ERROR"},
+    {TOOL("(make-string 17000000 :initial-element #\\a)"), .type = "MCP:JSON-ERROR",
+     .message = "too long"},
+    {TOOL("(mcp:object 5 1)"), .type = "MCP:JSON-ERROR"},
+    {TOOL("(labels ((f (n) (+ 1 (f n)))) (f 1))"), .type = "STACK-OVERFLOW"},
+    {TOOL("(progn (sleep 100) \"a\")"), .endless = true},
+    {TOOL("(mcp:question :other)"), .type = "TYPE-ERROR"},
+
+    /* What a run says */
+    {TOOL("(mcp:progress 1) (mcp:progress 2.5 10 \"half\") \"ok\""), .text = "ok",
+     .said = "event {\"type\":\"progress\",\"progress\":1}\n"
+             "event {\"type\":\"progress\",\"progress\":2.5,\"total\":10,\"message\":\"half\"}\n"},
+    {TOOL("(mcp:log :warning (list 1 \"a\") \"me\") \"ok\""), .text = "ok",
+     .said =
+         "event {\"type\":\"log\",\"level\":\"warning\",\"data\":[1,\"a\"],\"logger\":\"me\"}\n"},
+    {TOOL("(mcp:publish-change :tools) (mcp:publish-change :resource \"test://a\") \"ok\""),
+     .text = "ok",
+     .said = "event {\"type\":\"change\",\"kind\":\"tools\"}\n"
+             "event {\"type\":\"change\",\"kind\":\"resource\",\"uri\":\"test://a\"}\n"},
+    {TOOL("(mcp:ref (mcp:ask :elicit \"who?\" (mcp:object) :key \"user_name\") \"content\" "
+          "\"name\")"),
+     .text = "Ann",
+     .said = "ask {\"requests\":{\"user_name\":{\"method\":\"elicitation/create\",\"params\":{"
+             "\"message\":\"who?\",\"requestedSchema\":{}}}}}\n",
+     .answers = {"{\"responses\":{\"user_name\":{\"action\":\"accept\",\"content\":{\"name\":"
+                 "\"Ann\"}}}}"}},
+    {TOOL("(mcp:ref (mcp:ask :sample \"hi\") \"content\" \"text\")"), .text = "yo",
+     .answers = {"{\"responses\":{\"sample\":{\"content\":{\"type\":\"text\",\"text\":\"yo\"}}}}"}},
+    {TOOL("(format nil \"~a~a\" (mcp:ref (mcp:ask :roots) \"roots\" 0 \"uri\")"
+          " (mcp:ref (mcp:ask :roots) \"roots\"))"),
+     .text = "file:///aNIL",
+     .answers = {"{\"responses\":{\"roots\":{\"roots\":[{\"uri\":\"file:///a\"}]}}}",
+                 "{\"responses\":{\"roots\":{}}}"}},
+    {TOOL("(format nil \"~{~a~}\" (mapcar (lambda (a) (mcp:ref a \"v\")) (mcp:ask-all (list"
+          " (mcp:question :roots :key \"a\") (mcp:question :sample \"s\" :key \"b\")))))"),
+     .text = "12", .answers = {"{\"responses\":{\"b\":{\"v\":2},\"a\":{\"v\":1}}}"}},
+    {TOOL("(mcp:ask :roots)"), .type = "MCP:UNANSWERED", .message = "cannot be asked",
+     .answers = {"{\"error\":{\"code\":-32021,\"message\":\"It cannot be asked.\"}}"}},
+    {TOOL("(handler-case (mcp:ask :roots) (mcp:unanswered () \"no\"))"), .text = "no",
+     .answers = {"{\"responses\":{}}"}},
+    {TOOL("(mcp:ask :roots)"), .type = "MCP:JSON-ERROR", .answers = {"nonsense"}},
+    {TOOL("(mcp:ask :roots)"), .endless = true},
+    {TOOL("(mcp:log :loud 1)"), .type = "TYPE-ERROR"},
+    {TOOL("(mcp:progress \"1\")"), .type = "TYPE-ERROR"},
+    {TOOL("(mcp:log :info (make-string 70000 :initial-element #\\a))"), .type = "MCP:JSON-ERROR"},
+    {TOOL("(mcp:ask-all (list (mcp:question :roots) (mcp:question :roots)))"),
+     .type = "SIMPLE-ERROR", .message = "key \"roots\""},
+    {"(mcp:progress 1)" TOOL("\"ok\""), .text = "ok",
+     .said = "event {\"type\":\"progress\",\"progress\":1}\n"},
+};
+
+static struct json_object *parse(struct span text) {
+    cleanup_free char *copy = strndup((const char *)text.bytes, text.length);
+    struct json_tokener *tokener = json_tokener_new_ex(200);
+    struct json_object *json = json_tokener_parse_ex(tokener, copy, (int)text.length + 1);
+    json_tokener_free(tokener);
+    return json;
+}
+
+static bool same_json(struct span text, const char *wanted) {
+    struct json_object *one = parse(text), *other = parse(span_of(wanted));
+    bool same = one && other && json_object_equal(one, other);
+    json_object_put(one);
+    json_object_put(other);
+    return same;
+}
+
+static bool first_text_is(struct span text, const char *wanted, bool is_error) {
+    struct json_object *json = parse(text), *content, *member;
+    bool same = json_object_object_get_ex(json, "content", &content) &&
+                json_object_object_get_ex(json_object_array_get_idx(content, 0), "text", &member) &&
+                strcmp(json_object_get_string(member), wanted) == 0 &&
+                json_object_object_get_ex(json, "isError", NULL) == is_error;
+    json_object_put(json);
+    return same;
+}
+
+static bool has(struct span span, const char *text) {
+    return memmem(span.bytes, span.length, text, strlen(text)) != NULL;
+}
+
+static bool is(struct span span, const char *text) {
+    return span.length == strlen(text) &&
+           (span.length == 0 || memcmp(span.bytes, text, span.length) == 0);
+}
+
+static const char *wrong_condition(const struct row *row, const struct result_message *result) {
+    if (!is(result->condition, row->type))
+        return "type";
+    if (row->message && !has(result->text, row->message))
+        return "message";
+    if (row->frame && (!result->frame_count || !is(result->frames[0], row->frame)))
+        return "frame";
+    return NULL;
+}
+
+static const char *wrong(const struct row *row, const struct call_end *end) {
+    const struct result_message *result = &end->result;
+    if (row->endless)
+        return end->kind == END_TIMEOUT ? NULL : "endless";
+    if (end->kind != END_RESULT)
+        return "result";
+    if (row->said && !is((struct span){end->said.data, end->said.length}, row->said))
+        return "what was said";
+    if (row->output && !is((struct span){end->output.data, end->output.length}, row->output))
+        return "output";
+    if (row->type)
+        return wrong_condition(row, result);
+    if (!result->json.bytes)
+        return "JSON";
+    if (row->json && !same_json(result->json, row->json))
+        return "value";
+    if (row->text && !first_text_is(result->json, row->text, false))
+        return "text";
+    return row->error && !first_text_is(result->json, row->error, true) ? "error" : NULL;
+}
+
+static void describe(const struct call_end *end) {
+    const struct result_message *result = &end->result;
+    fprintf(stderr, "  end %d %d %s\n  said: %.*s\n", end->kind, end->number, end->text,
+            (int)end->said.length, (char *)end->said.data);
+    if (end->kind != END_RESULT)
+        return;
+    fprintf(stderr, "  [%.*s] %.*s\n  %.*s\n", (int)result->condition.length,
+            result->condition.bytes, (int)result->text.length, result->text.bytes,
+            (int)(result->json.length < 2000 ? result->json.length : 2000), result->json.bytes);
+}
+
+static void run(struct worker_end *worker, const char *code, const char *kind,
+                const char *arguments, const char *const *answers, int timeout_ms,
+                struct call_end *end) {
+    const struct run_message message = {.kind = span_of(kind),
+                                        .name = span_of("x"),
+                                        .code = span_of(code),
+                                        .arguments = span_of(arguments)};
+    driver_run(worker, &message, answers, timeout_ms, end);
+}
+
+Test(run, does_what_each_row_says, .timeout = 240) {
+    struct zygote_end zygote = start_zygote();
+    size_t failed = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct row *row = &rows[i];
+        struct worker_end worker = spawn(&zygote);
+        struct call_end end;
+        run(&worker, row->code, row->kind ? row->kind : "tool",
+            row->arguments ? row->arguments : "{}", row->answers,
+            row->endless ? ENDLESS_MS : TIMEOUT_MS, &end);
+        const char *what = wrong(row, &end);
+        if (what) {
+            failed++;
+            fprintf(stderr, "row %zu: wrong %s: %s\n", i, what, row->code);
+            describe(&end);
+        }
+        call_end_free(&end);
+        driver_close(&worker);
+    }
+    driver_stop(&zygote);
+    cr_assert_eq(failed, 0, "%zu rows failed", failed);
+}
+
+Test(run, an_evaluation_has_nobody_to_tell_or_to_ask) {
+    static const char *const codes[] = {"(mcp:progress 1)", "(mcp:log :info 1)", "(mcp:ask :roots)",
+                                        "(mcp:publish-change :tools)"};
+    struct zygote_end zygote = start_zygote();
+    struct worker_end worker = spawn(&zygote);
+    struct call_end end;
+    run(&worker, TOOL("\"before\""), "tool", "{}", NULL, TIMEOUT_MS, &end);
+    call_end_free(&end);
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        driver_call(&worker, codes[i], strlen(codes[i]), NULL, TIMEOUT_MS, &end);
+        cr_assert_eq(end.kind, END_RESULT);
+        cr_assert(is(end.result.condition, "SIMPLE-ERROR") && has(end.result.text, "nobody"));
+        call_end_free(&end);
+    }
+    driver_close(&worker);
+    driver_stop(&zygote);
+}
+
+Test(run, an_answer_to_no_question_ends_the_worker) {
+    struct zygote_end zygote = start_zygote();
+    struct worker_end worker = spawn(&zygote);
+    const struct frame_header answer = {.type = FRAME_ANSWER, .length = 2};
+    struct frame_header failed;
+    unsigned char *payload = NULL;
+    int descriptors[FRAME_DESCRIPTORS_MAX];
+    size_t count;
+    cr_assert(frame_send(worker.channel, &answer, "{}", NULL, 0, NULL));
+    cr_assert_eq(frame_receive(worker.channel, &failed, &payload, descriptors, &count, NULL), 1);
+    cr_assert_eq(failed.type, FRAME_FAILED);
+    free(payload);
+    driver_close(&worker);
+    driver_stop(&zygote);
+}
+
+Test(run, a_session_goes_on_where_its_tools_left_it) {
+    static const char code[] = "(in-package :mcp) (defvar cl-user::*n* 0)"
+                               "(cl-user::deftool x () (princ-to-string (incf cl-user::*n*)))";
+    static const char good[] = "(defvar *n* 0) (mcp:deftool x () (princ-to-string (incf *n*)))";
+    struct zygote_end zygote = start_zygote();
+    struct worker_end worker = spawn(&zygote);
+    struct call_end end;
+    for (int i = 1; i <= 3; i++) {
+        char wanted[8];
+        snprintf(wanted, sizeof wanted, "%d", i);
+        run(&worker, good, "tool", "{}", NULL, TIMEOUT_MS, &end);
+        cr_assert(first_text_is(end.result.json, wanted, false));
+        cr_assert(is(end.result.package, "COMMON-LISP-USER"));
+        call_end_free(&end);
+        run(&worker, code, "tool", "{}", NULL, TIMEOUT_MS,
+            &end); /* fails in a package of its own */
+        cr_assert(end.result.condition.bytes);
+        cr_assert(is(end.result.package, "COMMON-LISP-USER"), "a run changes no package");
+        call_end_free(&end);
+    }
+    driver_close(&worker);
+    driver_stop(&zygote);
+}
+
+/* JSON to Lisp and back */
+
+static const char lenient_echo[] =
+    "(mcp:deftool \"x\" (&rest all) (mcp:structured (mcp:ref mcp:*arguments* \"v\")))";
+
+/* What comes back for the value TEXT, malloc'd; NULL when it was refused. */
+static char *round_trip(struct worker_end *worker, const char *text) {
+    cleanup_free char *arguments = NULL;
+    struct call_end end;
+    cr_assert(asprintf(&arguments, "{\"v\":%s}", text) > 0);
+    run(worker, lenient_echo, "tool", arguments, NULL, TIMEOUT_MS, &end);
+    cr_assert_eq(end.kind, END_RESULT, "%s", text);
+    char *back = NULL;
+    static const char member[] = "\"structuredContent\":";
+    struct span json = end.result.json;
+    if (json.bytes) {
+        struct json_object *result = parse(json), *value;
+        cr_assert(result, "%.*s", (int)json.length, json.bytes);
+        cr_assert(json_object_object_get_ex(result, "structuredContent", &value));
+        const unsigned char *found = memmem(json.bytes, json.length, member, sizeof member - 1);
+        const unsigned char *start = found + sizeof member - 1;
+        size_t left = json.length - (size_t)(start - json.bytes);
+        /* The raw text, when the member is the last; numbers are told by it alone. */
+        back = json_object_is_type(value, json_type_object) ||
+                       json_object_is_type(value, json_type_array)
+                   ? strdup(json_object_to_json_string_ext(
+                         value, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE))
+                   : strndup((const char *)start, strcspn((const char *)start, ",}") < left
+                                                      ? strcspn((const char *)start, ",}")
+                                                      : left);
+        json_object_put(result);
+    }
+    call_end_free(&end);
+    return back;
+}
+
+static const struct {
+    const char *text, *back; /* NULL: it must be refused */
+} mapping[] = {
+    {"true", "true"},
+    {"false", "false"},
+    {"null", "null"},
+    {"[]", "[]"},
+    {"{}", "{}"},
+    {"\"\"", "\"\""},
+    {"0", "0"},
+    {"-0", "0"},
+    {"-1", "-1"},
+    {"9007199254740993", "9007199254740993"},
+    {"18446744073709551616", "18446744073709551616"},
+    {"-123456789012345678901234567890", "-123456789012345678901234567890"},
+    {"0.1", "0.1"},
+    {"-0.0", "-0.0"},
+    {"1.0", "1.0"},
+    {"1e2", "100.0"},
+    {"1E-2", "0.01"},
+    {"1e100", "1e+100"},
+    {"5e-324", "4.94065645841247e-324"},
+    {"1.7976931348623157e308", "1.7976931348623157e+308"},
+    {"1e-400", "0.0"},
+    {"0.30000000000000004", "0.30000000000000004"},
+    {"1e400", NULL},
+    {"01", NULL},
+    {"+1", NULL},
+    {".5", NULL},
+    {"1.", NULL},
+    {"1e", NULL},
+    {"-", NULL},
+    {"NaN", NULL},
+    {"Infinity", NULL},
+    {"tru", NULL},
+    {"truex", NULL},
+    {"TRUE", NULL},
+    {"'a'", NULL},
+    {"[1,]", NULL},
+    {"[,1]", NULL},
+    {"[1 2]", NULL},
+    {"[", NULL},
+    {"{\"a\"}", NULL},
+    {"{\"a\":1,}", NULL},
+    {"{a:1}", NULL},
+    {"\"\\x\"", NULL},
+    {"\"\\u12\"", NULL},
+    {"\"\\u\331\241234\"", NULL},
+    {"\"a\nb\"", NULL},
+    {"\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\\"\\\\/\\b\\f\\n\\r\\t\""},
+    {"\"\\u0000\\u001f\\u007f\"", "\"\\u0000\\u001f\177\""},
+    {"\"\\ud83d\\ude00\"", "\"\360\237\230\200\""},
+    {"\"\\ud83d\"", "\"\357\277\275\""},
+    {"\"\\ude00\"", "\"\357\277\275\""},
+    {"\"\\ud83dx\"", "\"\357\277\275x\""},
+    {"\"\\ud83d\\u0041\"", "\"\357\277\275A\""},
+    {"\"\303\251\342\202\254\360\237\230\200\"", "\"\303\251\342\202\254\360\237\230\200\""},
+    {"[1,[2,{\"a\":[]}],null,false]", "[1,[2,{\"a\":[]}],null,false]"},
+    {"{\"a\":1,\"a\":2}", "{\"a\":2}"},
+    {" [ 1 ,\t2 ] ", "[1,2]"},
+};
+
+Test(run, json_comes_back_as_it_went) {
+    struct zygote_end zygote = start_zygote();
+    struct worker_end worker = spawn(&zygote);
+    size_t failed = 0;
+    for (size_t i = 0; i < sizeof mapping / sizeof *mapping; i++) {
+        cleanup_free char *back = round_trip(&worker, mapping[i].text);
+        bool same =
+            back && mapping[i].back ? strcmp(back, mapping[i].back) == 0 : back == mapping[i].back;
+        if (!same) {
+            failed++;
+            fprintf(stderr, "%s came back as %s\n", mapping[i].text, back ? back : "(refused)");
+        }
+    }
+    driver_close(&worker);
+    driver_stop(&zygote);
+    cr_assert_eq(failed, 0);
+}
+
+Test(run, json_has_its_limits) {
+    struct zygote_end zygote = start_zygote();
+    struct worker_end worker = spawn(&zygote);
+    char *text = calloc(1, 30000);
+    cr_assert(text);
+    memset(text, '[', 126);
+    memset(text + 126, ']', 126);
+    cleanup_free char *shallow = round_trip(&worker, text);
+    cr_assert(shallow);
+    memset(text, '[', 128);
+    memset(text + 128, ']', 128);
+    cr_assert_null(round_trip(&worker, text));
+    memset(text, '[', 20000);
+    cr_assert_null(round_trip(&worker, text));
+    memset(text, '7', 20000);
+    cr_assert_null(round_trip(&worker, text));
+    text[9000] = 0;
+    cleanup_free char *long_integer = round_trip(&worker, text);
+    cr_assert_str_eq(long_integer, text);
+    free(text);
+    driver_close(&worker);
+    driver_stop(&zygote);
+}
+
+/* A random value as text that json-c writes as well, and so can be compared as text. */
+static void random_value(struct random *random, struct buffer *out, unsigned depth) {
+    static const char *const scalars[] = {
+        "true", "false", "null", "0", "-7", "\"\"", "12345678901234567"};
+    switch (random_below(random, depth ? 6 : 4)) {
+    case 0:
+        buffer_append_text(out, random_pick(random, scalars));
+        break;
+    case 1:
+        buffer_append_format(out, "%ld", random_between(random, -1000000, 1000000));
+        break;
+    case 2: {
+        union {
+            uint64_t bits;
+            double number;
+        } any = {random_bits(random)};
+        if (any.number - any.number == 0)
+            buffer_append_format(out, "%.17g", any.number);
+        else
+            buffer_append_text(out, "0.5");
+        break;
+    }
+    case 3:
+        buffer_append_text(out, "\"");
+        for (size_t i = random_below(random, 8); i; i--) {
+            static const char *const pieces[] = {"a",        "\\n",     "\\\"",
+                                                 "\303\251", "\\u0001", "\360\237\230\200",
+                                                 "\\\\",     "/",       "\342\202\254"};
+            buffer_append_text(out, random_pick(random, pieces));
+        }
+        buffer_append_text(out, "\"");
+        break;
+    default: {
+        bool object = random_percent(random, 50);
+        buffer_append_text(out, object ? "{" : "[");
+        for (size_t i = 0, count = random_below(random, 5); i < count; i++) {
+            if (i)
+                buffer_append_text(out, ",");
+            if (object)
+                buffer_append_format(out, "\"k%zu\":", i);
+            random_value(random, out, depth - 1);
+        }
+        buffer_append_text(out, object ? "}" : "]");
+    }
+    }
+}
+
+static bool comes_back(struct worker_end *worker, const char *text) {
+    cleanup_free char *back = round_trip(worker, text);
+    return back && (strcmp(back, text) == 0 || same_json(span_of(back), text));
+}
+
+/* Leaves out of TEXT every value that need not be there for it not to come back. */
+static void shrink(struct worker_end *worker, char *text) {
+    for (size_t start = 0; text[start]; start++)
+        for (size_t length = strlen(text + start); length; length--) {
+            cleanup_free char *less = strdup(text);
+            memmove(less + start, less + start + length, strlen(less + start + length) + 1);
+            struct json_object *json = parse(span_of(less));
+            if (json && !comes_back(worker, less)) {
+                memcpy(text, less, strlen(less) + 1);
+                length = strlen(text + start) + 1;
+            }
+            json_object_put(json);
+        }
+}
+
+Test(run, random_json_comes_back, .timeout = 240) {
+    struct random random = random_for("json round trips");
+    struct zygote_end zygote = start_zygote();
+    struct worker_end worker = spawn(&zygote);
+    for (size_t trial = random_trials(600, 20000); trial; trial--) {
+        cleanup_buffer struct buffer text = buffer_make(1 << 20);
+        random_value(&random, &text, 4);
+        buffer_append(&text, "", 1);
+        if (!comes_back(&worker, (char *)text.data)) {
+            shrink(&worker, (char *)text.data);
+            cleanup_free char *back = round_trip(&worker, (char *)text.data);
+            cr_assert_fail("%s came back as %s", (char *)text.data, back ? back : "(refused)");
+        }
+    }
+    driver_close(&worker);
+    driver_stop(&zygote);
+}

@@ -1,0 +1,407 @@
+;;;; JSON, strict in both directions. Values are mapped so that what is read is written again as it
+;;;; was, up to blanks, the order of members and the notation of numbers:
+;;;;
+;;;;   JSON             Lisp, as read                  also written so
+;;;;   object           hash table, EQUAL, string keys (:OBJECT name value ...), in that order; names
+;;;;                                                    that are symbols, by JSON-NAME
+;;;;   array            simple vector                  any other vector; a list but NIL
+;;;;   string           string                         character; symbol, by JSON-NAME
+;;;;   number, whole    integer, exact
+;;;;   number, other    double float                   single float; ratio, as the nearest double
+;;;;   true             T                              :TRUE
+;;;;   false            NIL                            :FALSE
+;;;;   null             :NULL
+;;;;
+;;;; NIL is false and never an empty array: that is #(), or (MCP:ARRAY list) of any list. A whole
+;;;; number is one without fraction and exponent. Of a repeated member the last counts. Half a
+;;;; surrogate pair becomes U+FFFD. What nests deeper than +DEPTH-MAX+, has more digits than
+;;;; +DIGITS-MAX+ or is longer than its limit is an error, as is a number that no double holds.
+
+(in-package "MCP")
+
+(defconstant +depth-max+ 128)
+(defconstant +digits-max+ 10000)
+
+(define-condition json-error (simple-error) ()
+  (:documentation "Text that is not JSON, or a value that JSON cannot hold."))
+
+(defun refuse (control &rest arguments)
+  (error 'json-error :format-control control :format-arguments arguments))
+
+;;; Names and constructors.
+
+(defun json-name (symbol)
+  "The name that a symbol stands for: MIME-TYPE is mimeType."
+  (let ((parts (split-name (string-downcase symbol))))
+    (format nil "~a~{~a~}" (first parts) (mapcar #'string-capitalize (rest parts)))))
+
+(defun split-name (name)
+  (loop for start = 0 then (1+ end)
+        for end = (position #\- name :start start)
+        collect (subseq name start end)
+        while end))
+
+(defun key-string (key)
+  (typecase key
+    (string key)
+    (symbol (json-name key))
+    (t (refuse "~s is no name of a member: that is a string or a symbol." key))))
+
+(defun object (&rest names-and-values)
+  "An object: a hash table that JSON and REF know."
+  (let ((table (make-hash-table :test 'equal)))
+    (loop for (name value) on names-and-values by #'cddr
+          do (setf (gethash (key-string name) table) value))
+    table))
+
+(defun array (list)
+  "An array of the elements of LIST, which may be NIL."
+  (coerce list 'simple-vector))
+
+(defun ref (value &rest path)
+  "What stands in VALUE at PATH, of names and indices, and whether there is anything."
+  (dolist (step path (values value t))
+    (cond ((and (hash-table-p value) (nth-value 1 (gethash (key-string step) value)))
+           (setf value (gethash (key-string step) value)))
+          ((and (vectorp value) (not (stringp value)) (integerp step) (< -1 step (length value)))
+           (setf value (aref value step)))
+          (t (return (values nil nil))))))
+
+;;; Reading.
+
+(defvar *text* "")
+(defvar *at* 0)
+(declaim (type string *text*) (type fixnum *at*))
+
+(defun peek ()
+  "The character that comes next, or NIL."
+  (and (< *at* (length *text*)) (char *text* *at*)))
+
+(defun bad (what)
+  (refuse "~a at character ~d of the JSON text." what *at*))
+
+(defun blank-p (char)
+  (member char '(#\Space #\Newline #\Return #\Tab)))
+
+(defun skip-blanks ()
+  (loop while (blank-p (peek)) do (incf *at*)))
+
+(defun next-p (char)
+  "Skips blanks and CHAR, if it comes next."
+  (skip-blanks)
+  (when (eql (peek) char)
+    (incf *at*)))
+
+(defun expect (char)
+  (unless (next-p char)
+    (bad (format nil "There is no ~a" char))))
+
+(defun parse-json (text)
+  "The value that TEXT stands for."
+  (check-type text string)
+  (let ((*text* text)
+        (*at* 0))
+    (prog1 (parse-value +depth-max+)
+      (skip-blanks)
+      (when (peek)
+        (bad "There is more than one value")))))
+
+(defun parse-value (depth)
+  (when (zerop depth)
+    (bad "It nests too deeply"))
+  (cond ((next-p #\{) (parse-object (1- depth)))
+        ((next-p #\[) (parse-array (1- depth)))
+        ((next-p #\") (parse-string))
+        (t (case (peek)
+             (#\t (parse-word "true" t))
+             (#\f (parse-word "false" nil))
+             (#\n (parse-word "null" :null))
+             (t (parse-number))))))
+
+(defun parse-word (word value)
+  (let ((end (+ *at* (length word))))
+    (unless (and (<= end (length *text*)) (string= word *text* :start2 *at* :end2 end))
+      (bad "There is no value"))
+    (setf *at* end)
+    value))
+
+(defun parse-object (depth)
+  (let ((table (make-hash-table :test 'equal)))
+    (unless (next-p #\})
+      (loop
+        (expect #\")
+        (let ((name (parse-string)))
+          (expect #\:)
+          (setf (gethash name table) (parse-value depth)))
+        (unless (next-p #\,)
+          (expect #\})
+          (return))))
+    table))
+
+(defun parse-array (depth)
+  (if (next-p #\])
+      (vector)
+      (let ((values (loop collect (parse-value depth)
+                          while (next-p #\,))))
+        (expect #\])
+        (coerce values 'simple-vector))))
+
+(defun plain-end (start)
+  "Where the run of characters that stand for themselves ends."
+  (let ((text *text*)
+        (at start))
+    (declare (type string text) (type fixnum at))
+    (loop
+      (when (>= at (length text))
+        (return at))
+      (let ((char (char text at)))
+        (when (or (char= char #\") (char= char #\\) (< (char-code char) 32))
+          (return at)))
+      (incf at))))
+
+(defun parse-string ()
+  "Behind its first quote."
+  (let* ((start *at*)
+         (end (plain-end start)))
+    (setf *at* end)
+    (if (eql (peek) #\")
+        (progn (incf *at*)
+               (subseq *text* start end))
+        (with-output-to-string (out)
+          (write-string *text* out :start start :end end)
+          (parse-rest-of-string out)))))
+
+(defun parse-rest-of-string (out)
+  (loop
+    (case (peek)
+      (#\" (incf *at*) (return))
+      (#\\ (incf *at*) (write-char (parse-escape) out))
+      (t (let ((end (plain-end *at*)))
+           (when (= end *at*)
+             (bad (if (peek) "A string has a raw control character" "A string does not end")))
+           (write-string *text* out :start *at* :end end)
+           (setf *at* end))))))
+
+(defun parse-escape ()
+  (let ((char (peek)))
+    (incf *at*)
+    (case char
+      ((#\" #\\ #\/) char)
+      (#\b #\Backspace)
+      (#\f #\Page)
+      (#\n #\Newline)
+      (#\r #\Return)
+      (#\t #\Tab)
+      (#\u (code-char (parse-unicode)))
+      (t (bad "There is no such escape")))))
+
+(defun parse-hexadecimal ()
+  (let* ((end (+ *at* 4))
+         (good (and (<= end (length *text*))
+                    (loop for at from *at* below end
+                          always (and (< (char-code (char *text* at)) 128)
+                                      (digit-char-p (char *text* at) 16))))))
+    (unless good
+      (bad "There are no four digits"))
+    (prog1 (parse-integer *text* :start *at* :end end :radix 16)
+      (setf *at* end))))
+
+(defun parse-unicode ()
+  (let ((code (parse-hexadecimal)))
+    (cond ((<= #xD800 code #xDBFF) (parse-low-half code))
+          ((<= #xDC00 code #xDFFF) #xFFFD)
+          (t code))))
+
+(defun parse-low-half (high)
+  (let ((start *at*)
+        (end (+ *at* 2)))
+    (if (and (<= end (length *text*)) (string= "\\u" *text* :start2 start :end2 end))
+        (let ((low (progn (setf *at* end) (parse-hexadecimal))))
+          (cond ((<= #xDC00 low #xDFFF)
+                 (+ #x10000 (ash (- high #xD800) 10) (- low #xDC00)))
+                (t (setf *at* start)
+                   #xFFFD)))
+        #xFFFD)))
+
+(defun skip-digits ()
+  "How many digits were skipped."
+  (loop for char = (peek)
+        while (and char (char<= #\0 char #\9))
+        do (incf *at*)
+        count t))
+
+(defun require-digits ()
+  (when (zerop (skip-digits))
+    (bad "There is no value")))
+
+(defun skip-one-of (chars)
+  (let ((char (peek)))
+    (when (and char (find char chars))
+      (incf *at*))))
+
+(defun skip-whole-part ()
+  (skip-one-of "-")
+  (if (eql (peek) #\0)
+      (incf *at*)
+      (require-digits)))
+
+(defun skip-fraction-and-exponent ()
+  "Whether there was any."
+  (let ((start *at*))
+    (when (skip-one-of ".")
+      (require-digits))
+    (when (skip-one-of "eE")
+      (skip-one-of "+-")
+      (require-digits))
+    (> *at* start)))
+
+(defun parse-number ()
+  (let ((start *at*))
+    (skip-whole-part)
+    (let ((other (skip-fraction-and-exponent)))
+      (when (> (- *at* start) +digits-max+)
+        (bad "A number has too many digits"))
+      (if other
+          (or (eclave::parse-double (coerce (subseq *text* start *at*) 'base-string))
+              (bad "A number is too large"))
+          (parse-integer *text* :start start :end *at*)))))
+
+;;; Writing.
+
+(defconstant +result-max+ (* 16 1024 1024)) ; bytes
+(defconstant +values-max+ 250000)
+
+(defvar *room* 0)
+(defvar *values-left* 0)
+(declaim (type fixnum *room* *values-left*))
+
+(defun byte-count (string start end)
+  "How many bytes that part of STRING has as UTF-8."
+  (if (typep string 'base-string)
+      (- end start)
+      (loop for at from start below end
+            for code of-type fixnum = (char-code (char string at))
+            sum (cond ((< code #x80) 1) ((< code #x800) 2) ((< code #x10000) 3) (t 4))
+              of-type fixnum)))
+
+(defun put (string out &optional (start 0) (end (length string)))
+  (when (minusp (decf *room* (byte-count string start end)))
+    (refuse "The JSON text is too long."))
+  (write-string string out :start start :end end))
+
+(defun write-json (value &key (limit +result-max+))
+  "VALUE as JSON text of at most LIMIT bytes."
+  (let ((*room* (min limit +result-max+))
+        (*values-left* +values-max+))
+    (with-output-to-string (out)
+      (put-value value out +depth-max+))))
+
+(defun put-value (value out depth)
+  (when (zerop depth)
+    (refuse "The value nests too deeply for JSON, or is circular."))
+  (when (minusp (decf *values-left*))
+    (refuse "The JSON text has more than ~d values." +values-max+))
+  (typecase value
+    (string (put-string value out))
+    (symbol (put-symbol value out))
+    (integer (put-integer value out))
+    (real (put-real value out))
+    (hash-table (put-object value out (1- depth)))
+    (vector (put-elements value out (1- depth)))
+    (cons (put-list (proper-list value) out (1- depth)))
+    (character (put-string (string value) out))
+    (t (refuse "A value of type ~s cannot be written as JSON." (type-of value)))))
+
+(defun proper-list (list)
+  (unless (ignore-errors (list-length list))
+    (refuse "A list that is dotted or circular cannot be written as JSON."))
+  list)
+
+(defun put-symbol (symbol out)
+  (case symbol
+    ((t :true) (put "true" out))
+    ((nil :false) (put "false" out))
+    (:null (put "null" out))
+    (t (put-string (json-name symbol) out))))
+
+(defun put-integer (integer out)
+  (when (> (integer-length integer) (* 10/3 +digits-max+))
+    (refuse "An integer of more than ~d digits cannot be written as JSON." +digits-max+))
+  (put (let ((*print-base* 10) (*print-radix* nil))
+         (princ-to-string integer))
+       out))
+
+(defun put-real (real out)
+  (put (or (eclave::double-text (typecase real
+                                  (single-float real)
+                                  (t (coerce real 'double-float))))
+           (refuse "JSON has no infinity, and nothing that is not a number."))
+       out))
+
+(defun put-elements (elements out depth)
+  (let ((before "["))
+    (map nil (lambda (element)
+               (put before out)
+               (put-value element out depth)
+               (setf before ","))
+         elements)
+    (when (string= before "[")
+      (put before out))
+    (put "]" out)))
+
+(defun put-list (list out depth)
+  (cond ((not (eq (first list) :object)) (put-elements list out depth))
+        ((oddp (length list))
+         (put-members out depth
+                      (lambda (put)
+                        (loop for (key value) on (rest list) by #'cddr
+                              do (funcall put key value)))))
+        (t (refuse "(:OBJECT ...) has a name without a value."))))
+
+(defun put-object (table out depth)
+  (put-members out depth (lambda (put) (maphash put table))))
+
+(defun put-members (out depth map)
+  "MAP calls what it is given for each name and value."
+  (let ((before "{"))
+    (funcall map (lambda (key value)
+                   (put before out)
+                   (put-string (key-string key) out)
+                   (put ":" out)
+                   (put-value value out depth)
+                   (setf before ",")))
+    (when (string= before "{")
+      (put before out))
+    (put "}" out)))
+
+(defun escaped-p (char)
+  (or (char= char #\") (char= char #\\) (< (char-code char) 32)
+      (<= #xD800 (char-code char) #xDFFF)))
+
+(defun put-string (string out)
+  (put "\"" out)
+  (loop for start = 0 then (1+ end)
+        for end = (position-if #'escaped-p string :start start)
+        do (put string out start (or end (length string)))
+        while end
+        do (put (escape (char string end)) out))
+  (put "\"" out))
+
+(defun make-escape (code)
+  (let ((short (position (code-char code) '(#\Backspace #\Page #\Newline #\Return #\Tab))))
+    (coerce (if short
+                (format nil "\\~a" (char "bfnrt" short))
+                (format nil "\\u~(~4,'0x~)" code))
+            'base-string)))
+
+(defparameter *escapes* (coerce (loop for code below 32 collect (make-escape code)) 'simple-vector)
+  "Of the control characters.")
+
+(defun escape (char)
+  (case char
+    (#\" "\\\"")
+    (#\\ "\\\\")
+    (t (let ((code (char-code char)))
+         (if (< code 32)
+             (svref *escapes* code)
+             (string (code-char #xFFFD)))))))
