@@ -259,6 +259,32 @@ static void ask_modern(struct run *run) {
     make_room(project);
 }
 
+/* Takes from GIVEN what was asked. False when something is missing. */
+static bool take_responses(struct run *run, struct json_object *given) {
+    bool all = true;
+    json_object_object_foreach(run->questions, key, question) {
+        (void)question;
+        struct json_object *response = json_tree_member(given, key);
+        if (json_object_is_type(response, json_type_object))
+            json_object_object_add(run->responses, key, json_object_get(response));
+        else
+            all = all && json_object_object_get_ex(run->responses, key, NULL);
+    }
+    return all;
+}
+
+/* A client that knows what it will be asked may answer with its first request, each question
+ * once. */
+static bool is_answered_already(struct run *run) {
+    if (!json_object_is_type(run->given, json_type_object) || !take_responses(run, run->given))
+        return false;
+    json_object_object_foreach(run->questions, key, question) {
+        (void)question;
+        json_object_object_del(run->given, key);
+    }
+    return true;
+}
+
 void ask_client(struct run *run, struct json_object *questions) {
     struct json_object *asked = json_object_new_object();
     if (!run->request || run->server->draining) {
@@ -280,10 +306,12 @@ void ask_client(struct run *run, struct json_object *questions) {
     }
     run->questions = asked;
     run->responses = json_object_new_object();
-    if (run->request->modern)
-        ask_modern(run);
-    else
+    if (!run->request->modern)
         ask_legacy(run);
+    else if (is_answered_already(run))
+        answer_responses(run);
+    else
+        ask_modern(run);
 }
 
 void ask_give_up(struct project *project) {
@@ -307,20 +335,6 @@ static struct run *find_parked(const struct project *project, const struct state
         if (run->number == state->run && is_parked(run) && run->round == state->round)
             return run;
     return NULL;
-}
-
-/* Takes from GIVEN what was asked. False when something is missing. */
-static bool take_responses(struct run *run, struct json_object *given) {
-    bool all = true;
-    json_object_object_foreach(run->questions, key, question) {
-        (void)question;
-        struct json_object *response = json_tree_member(given, key);
-        if (response)
-            json_object_object_add(run->responses, key, json_object_get(response));
-        else
-            all = all && json_object_object_get_ex(run->responses, key, NULL);
-    }
-    return all;
 }
 
 /* What is wrong with the shape of `inputResponses`, or NULL. */

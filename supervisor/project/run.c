@@ -102,6 +102,7 @@ void run_free(struct run *run) {
     ask_forget(run);
     json_object_put(run->abilities);
     json_object_put(run->lacking);
+    json_object_put(run->given);
     entry_unref(run->entry);
     free(run->name);
     free(run);
@@ -296,6 +297,8 @@ void run_begin(struct request *request, const struct registry_entry *entry,
         return;
     }
     run->abilities = json_object_get(abilities_of(request, params));
+    run->given =
+        request->modern ? json_object_get(json_tree_member(params, "inputResponses")) : NULL;
     state_bind(&server->project->key, form->method, name, bound, run->binding);
     run->call = submit(run, session, arguments);
     if (!run->call) {
