@@ -13,8 +13,8 @@
 #include <string.h>
 
 static void summarize(const struct snapshot *snapshot, const struct tests_tally *tally) {
-    printf("%zu tools, %zu resources, %zu templates, %zu prompts, %zu completions; %zu refused; "
-           "tests: %zu met, %zu not\n",
+    printf("tools: %zu, resources: %zu, templates: %zu, prompts: %zu, completions: %zu; "
+           "refused: %zu; tests: %zu met, %zu not\n",
            snapshot->lists[REGISTRY_TOOL].count, snapshot->lists[REGISTRY_RESOURCE].count,
            snapshot->lists[REGISTRY_TEMPLATE].count, snapshot->lists[REGISTRY_PROMPT].count,
            snapshot->lists[REGISTRY_COMPLETION].count, snapshot->refusal_count, tally->met,

@@ -80,7 +80,7 @@ static void begin_tool(const char *name) {
 Test(project_commands, a_new_tool_passes_its_own_tests_and_can_be_called) {
     begin_tool("greet");
     expect_check(0, "greet(name: string, age?: integer)\n");
-    expect_check(0, "0 refused; tests: 4 met, 0 not\n");
+    expect_check(0, "refused: 0; tests: 4 met, 0 not\n");
     expect_tool("greet", "{\"name\": \"Ada\", \"age\": 36}", 0, "Hello, Ada! You are 36.\n");
     expect_tool("greet", "{\"name\": \"\"}", 1, "Whom shall I greet?\n");
 }
@@ -88,7 +88,7 @@ Test(project_commands, a_new_tool_passes_its_own_tests_and_can_be_called) {
 Test(project_commands, new_makes_the_directory_of_the_project) {
     cr_assert_eq(rmdir(project), 0);
     begin_tool("first");
-    expect_check(0, "1 tools");
+    expect_check(0, "tools: 1, ");
 }
 
 static void expect_new_refused(const char *name, const char *part) {
@@ -193,7 +193,7 @@ Test(project_commands, check_tells_each_refusal_with_its_reason) {
     expect_contains(result.output, "tools/bad.lisp: ");
     expect_contains(result.output, "unknown member \"tittle\"");
     expect_contains(result.output, "tools/worse.lisp: ");
-    expect_contains(result.output, "2 refused");
+    expect_contains(result.output, "refused: 2;");
     command_result_free(&result);
 }
 
