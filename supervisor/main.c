@@ -16,7 +16,7 @@ static void print_usage(FILE *out) {
         "                                      its own; see eclave batch --help\n"
         "       eclave tool --project DIR [OPTIONS] NAME [--args JSON]\n"
         "                                      one tool of a project, once\n"
-        "       eclave new tool NAME --project DIR\n"
+        "       eclave new tool NAME [--project DIR]\n"
         "                                      a tool to begin with, and its tests\n"
         "       eclave check [OPTIONS] DIR     what clients see of a project, what is refused and\n"
         "                                      why; runs its tests\n"

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BACKLOG_MAX_BYTES = 1 << 20 };
+
 /* --- what it says while it runs --- */
 
 static void tell_progress(struct run *run, const struct run_event *event) {
@@ -71,9 +73,10 @@ static void tell_log(struct run *run, const struct run_event *event) {
     output_line_end(&run->server->output, (struct span){0});
 }
 
+/* To a client that does not read, nothing is told: the queue would grow without end. */
 static void on_event(void *context, const struct run_event *event) {
     struct run *run = context;
-    if (run->server->finishing)
+    if (run->server->finishing || output_backlog(&run->server->output) > BACKLOG_MAX_BYTES)
         return;
     switch (event->kind) {
     case RUN_PROGRESS:

@@ -2,6 +2,7 @@
  * link. */
 #include "common/cleanup.h"
 #include "supervisor/commands.h"
+#include "supervisor/path_list.h"
 #include "supervisor/registry/beneath.h"
 #include "supervisor/registry/metadata.h"
 #include "supervisor/tools.h"
@@ -114,11 +115,17 @@ static bool write_all(const char *directory, const char *name, struct error *err
 
 int command_new(const struct settings *settings, int count, char **arguments) {
     struct error error;
-    bool usable = count == 2 && strcmp(arguments[0], "tool") == 0 && settings->project.count;
+    int code = 0;
+    cleanup_free char *here =
+        settings->project.count ? NULL : path_find(".", NULL, PATH_DIRECTORY, &code);
+    const char *directory = settings->project.count ? settings->project.paths[0] : here;
+    bool usable = count == 2 && strcmp(arguments[0], "tool") == 0;
     if (!usable)
-        error_set(&error, 0, "usage: eclave new tool NAME --project DIR");
-    if (!usable || !check_name(arguments[1], &error) ||
-        !write_all(settings->project.paths[0], arguments[1], &error)) {
+        error_set(&error, 0, "usage: eclave new tool NAME [--project DIR]");
+    else if (!directory)
+        error_set(&error, code, "the current directory");
+    if (!usable || !directory || !check_name(arguments[1], &error) ||
+        !write_all(directory, arguments[1], &error)) {
         fprintf(stderr, "eclave: %s\n", error.text);
         return STATUS_USAGE;
     }

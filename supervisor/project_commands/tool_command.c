@@ -1,11 +1,11 @@
 /* `eclave tool`: one tool of the project from a shell. The same path as a client's call, without
  * the protocol. */
 #include "supervisor/commands.h"
+#include "supervisor/json_inspect.h"
 #include "supervisor/json_tree.h"
 #include "supervisor/nearest.h"
 #include "supervisor/project_commands/call.h"
 #include "supervisor/project_commands/look.h"
-#include "supervisor/registry/json_file.h"
 #include "supervisor/stdio.h"
 #include "supervisor/undumpable.h"
 
@@ -32,15 +32,21 @@ static bool explain_missing(const struct snapshot *snapshot, const char *name,
                      nearest.name[0] ? "?" : "");
 }
 
-static struct json_object *parse_arguments(const char *text, struct error *error) {
-    struct error why = {0};
-    if (!text)
-        return json_object_new_object();
-    struct json_object *arguments =
-        json_file_parse((struct span){(const unsigned char *)text, strlen(text)}, &why);
-    if (!arguments)
-        error_set(error, 0, "--args: %.200s", why.text);
-    return arguments;
+/* The arguments as an object, the caller's; NULL with *error. */
+static struct json_object *parse_arguments(const struct settings *settings, const char *text,
+                                           struct error *error) {
+    const struct json_limits limits = {.depth = (size_t)settings->json_max_depth,
+                                       .values = (size_t)settings->json_max_values};
+    const struct span span = {(const unsigned char *)text, strlen(text)};
+    struct json_shape shape;
+    enum json_fault fault = json_inspect(span.bytes, span.length, limits, &shape);
+    if (fault != JSON_FINE)
+        error_set(error, 0, "--args: %s, at byte %zu", json_fault_text(fault), shape.fault_at);
+    else if (shape.kind != JSON_OBJECT)
+        error_set(error, 0, "--args must be a JSON object");
+    else
+        return json_tree_parse(span);
+    return NULL;
 }
 
 static bool print(const struct tool_call *call) {
@@ -90,7 +96,8 @@ int command_tool(const struct settings *settings, const struct project_options *
         error_set(&error, 0, "usage: eclave tool --project DIR [OPTIONS] NAME [--args JSON]");
         return usage_error(&error);
     }
-    cleanup_json struct json_object *given = parse_arguments(options->args, &error);
+    cleanup_json struct json_object *given =
+        parse_arguments(settings, options->args ? options->args : "{}", &error);
     if (!given || !stdio_fill(&error))
         return usage_error(&error);
     const struct snapshot *snapshot = project_look(settings, &error);

@@ -99,6 +99,32 @@ PROJECT_TEST(ask, is_forgotten_with_the_call) {
     client_finish(client);
 }
 
+PROJECT_TEST(ask, takes_no_answer_that_the_form_does_not_have) {
+    static const struct {
+        const char *result, *why;
+    } cases[] = {{"{}", "action must be accept, decline or cancel"},
+                 {"{\"action\":\"maybe\"}", "action must be"},
+                 {"{\"action\":\"accept\"}", "an object as its content"},
+                 {"{\"action\":\"accept\",\"content\":{\"n\":\"x\"}}", "/n"},
+                 {"[]", "a response must be an object"}};
+    put("tools/form.lisp",
+        ";;; {\"description\": \"x\"}\n(mcp:deftool \"form\" () (mcp:write-json (mcp:ask :elicit "
+        "\"?\" '(:object :type :object :properties (:object :n (:object :type :integer))))))");
+    struct client *client = serve_as(newest, FORM, NULL, false);
+    char result[200];
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        era_call_send(client, newest, "1", "form", "{}");
+        snprintf(result, sizeof result, "\"result\":%s", cases[i].result);
+        respond(client, expect_question(client, "elicitation/create"), result);
+        expect_has(client_await(client, "1", NULL), cases[i].why);
+    }
+    era_call_send(client, newest, "2", "form", "{}");
+    respond(client, expect_question(client, "elicitation/create"),
+            "\"result\":{\"action\":\"decline\"}");
+    expect_has(client_await(client, "2", NULL), "decline");
+    client_finish(client);
+}
+
 /* --- modern --- */
 
 #define META                                                                                       \
@@ -146,6 +172,7 @@ PROJECT_TEST(ask, a_modern_client_by_a_result_and_go_on_with_its_next_request) {
     expect_refused(retry(client, "3", ONE, WHO, state), "used before");
     line = retry(client, "4", ONE, "{\"who\":5}", again);
     expect_member(line, "-32602", "error", "code", NULL);
+    again = state_of(client, retry(client, "44", ONE, "{\"who\":{\"action\":\"x\"}}", again));
     expect_has(retry(client, "5", ONE, "{\"other\":{},\"who\":" ACCEPT "}", again),
                "\"text\":\"A\"");
     expect_refused(retry(client, "6", ONE, WHO, again), "used before");
@@ -197,12 +224,12 @@ PROJECT_TEST(ask, refuses_states_that_are_altered_or_of_another_request) {
 
 PROJECT_TEST(ask, waits_for_so_long_and_for_so_many) {
     static const char *const options[] = {
-        "--call-timeout-max-s", "1", "--call-timeout-s", "1", "--session-max", "4", NULL};
+        "--call-timeout-max-s", "1", "--call-timeout-s", "1", "--session-max", "8", NULL};
     put_tools();
     struct client *client = serve_as(era_modern, "{}", options, false);
     const char *state = ASK(client, "1");
     const char *oldest = ASK(client, "2"), *newer = ASK(client, "3");
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 4; i++)
         newer = ASK(client, "4");
     expect_refused(retry(client, "5", ONE, WHO, oldest), "requestState");
     expect_has(retry(client, "6", ONE, WHO, newer), "\"text\":\"A\"");
