@@ -3,6 +3,7 @@
 #define ECLAVE_SUPERVISOR_COMMANDS_H
 
 #include "supervisor/batch/options.h"
+#include "supervisor/project_commands/options.h"
 #include "supervisor/settings.h"
 
 enum { STATUS_USAGE = 2, STATUS_INTERNAL = 70 };
@@ -16,6 +17,17 @@ int command_batch(const struct settings *settings, const struct batch_options *o
 
 /* `eclave doctor [--json]`: 0 when code may be evaluated here, else 1. */
 int command_doctor(const struct settings *settings, bool json);
+
+/* `eclave tool NAME [--args JSON]`: one tool of the project, once. */
+int command_tool(const struct settings *settings, const struct project_options *options, int count,
+                 char **arguments);
+
+/* `eclave new tool NAME`: a tool to begin with, in the project, or else in the current directory.
+ */
+int command_new(const struct settings *settings, int count, char **arguments);
+
+/* `eclave check [DIR]`: 0 when nothing of the project is refused and its tests are met, else 1. */
+int command_check(const struct settings *settings, int count, char **arguments);
 
 /* `eclave policy`. */
 int command_policy(const struct settings *settings);

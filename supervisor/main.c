@@ -14,6 +14,12 @@ static void print_usage(FILE *out) {
         "       eclave batch [OPTIONS] [FILE | -]\n"
         "                                      JSON lines in, JSON lines out, each in a world of\n"
         "                                      its own; see eclave batch --help\n"
+        "       eclave tool --project DIR [OPTIONS] NAME [--args JSON]\n"
+        "                                      one tool of a project, once\n"
+        "       eclave new tool NAME [--project DIR]\n"
+        "                                      a tool to begin with, and its tests\n"
+        "       eclave check [OPTIONS] DIR     what clients see of a project, what is refused and\n"
+        "                                      why; runs its tests\n"
         "       eclave doctor [OPTIONS] [--json]\n"
         "                                      which layers this machine gives, proved by attacks\n"
         "       eclave policy [OPTIONS]        what code may do with these options, and why\n"
@@ -55,6 +61,7 @@ static bool take_flag(int *count, char **arguments, const char *flag) {
 struct own_options {
     bool json; /* doctor */
     struct batch_options batch;
+    struct project_options project; /* tool */
 };
 
 static int run_command(const struct settings *settings, const struct own_options *options,
@@ -66,6 +73,12 @@ static int run_command(const struct settings *settings, const struct own_options
         return command_eval(settings, count - 1, arguments + 1);
     if (strcmp(command, "batch") == 0 && options->batch.jobs)
         return command_batch(settings, &options->batch, count - 1, arguments + 1);
+    if (strcmp(command, "tool") == 0)
+        return command_tool(settings, &options->project, count - 1, arguments + 1);
+    if (strcmp(command, "new") == 0)
+        return command_new(settings, count - 1, arguments + 1);
+    if (strcmp(command, "check") == 0)
+        return command_check(settings, count - 1, arguments + 1);
     if (strcmp(command, "doctor") == 0 && count == 1)
         return command_doctor(settings, options->json);
     if (strcmp(command, "policy") == 0 && count == 1)
@@ -77,6 +90,20 @@ static int run_command(const struct settings *settings, const struct own_options
     else
         fprintf(stderr, "eclave: unknown command %.60s; see eclave --help\n", command);
     return STATUS_USAGE;
+}
+
+/* Takes what the settings do not know. The commands with options of their own have their names
+ * first. */
+static bool take_own_options(struct own_options *options, int *count, char **arguments,
+                             struct error *error) {
+    const char *command = *count > 1 ? arguments[1] : "";
+    if (strcmp(command, "doctor") == 0)
+        options->json = take_flag(count, arguments, "--json");
+    if (strcmp(command, "batch") == 0)
+        return batch_options_take(&options->batch, count, arguments, error);
+    if (strcmp(command, "tool") == 0)
+        return project_options_take(&options->project, count, arguments, error);
+    return strcmp(command, "new") != 0 || project_options_prepare(*count, arguments, error);
 }
 
 int main(int count, char **arguments) {
@@ -101,10 +128,7 @@ int main(int count, char **arguments) {
         puts("eclave " ECLAVE_VERSION);
         return 0;
     }
-    /* The commands with options of their own have their names first. */
-    options.json =
-        count > 1 && strcmp(arguments[1], "doctor") == 0 && take_flag(&count, arguments, "--json");
-    if ((is_batch && !batch_options_take(&options.batch, &count, arguments, &error)) ||
+    if (!take_own_options(&options, &count, arguments, &error) ||
         !settings_read(&settings, count, arguments, &left, &error)) {
         fprintf(stderr, "eclave: %s\n", error.text);
         return STATUS_USAGE;

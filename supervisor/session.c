@@ -97,8 +97,13 @@ static void keep_result(struct session *session, const unsigned char *payload, s
     loop_timer_stop(session->all->loop, &session->time_limit);
     loop_timer_stop(session->all->loop, &session->memory_check);
     call->kept_result = buffer_make(size);
-    if (!buffer_append(&call->kept_result, payload, size))
+    struct span *structured = &call->run.result.structured;
+    if (!buffer_append(&call->kept_result, payload, size)) {
         call_decide(call, OUTCOME_MALFORMED, "There is no memory for the answer of the worker.");
+        run_result_free(&call->run.result);
+    } else if (structured->bytes) {
+        structured->bytes = call->kept_result.data + (structured->bytes - payload);
+    }
     worker_kill(session->head);
 }
 

@@ -207,15 +207,13 @@ bool run_refuse_incapable(struct request *request, const struct registry_entry *
     return true;
 }
 
-static int64_t timeout_ms_of(const struct request *request, const struct registry_entry *entry,
-                             const struct run_form *form) {
-    const struct settings *settings = request->server->settings;
+int64_t run_timeout_ms(const struct settings *settings, const struct registry_entry *entry,
+                       int64_t maximum_ms) {
     double seconds = entry->timeout_s > 0 ? entry->timeout_s : (double)settings->call_timeout_s;
     if (seconds > (double)settings->call_timeout_max_s)
         seconds = (double)settings->call_timeout_max_s;
     int64_t timeout_ms = (int64_t)ceil(seconds * CLOCK_MS_PER_S);
-    return form->timeout_max_ms && timeout_ms > form->timeout_max_ms ? form->timeout_max_ms
-                                                                     : timeout_ms;
+    return maximum_ms && timeout_ms > maximum_ms ? maximum_ms : timeout_ms;
 }
 
 /* A run that is not under way yet; NULL without memory. */
@@ -269,16 +267,17 @@ static struct call *submit(struct run *run, struct session *session,
     const char *name = entry->kind == REGISTRY_RESOURCE || entry->kind == REGISTRY_TEMPLATE
                            ? entry->key
                            : entry->name;
-    const struct call_request wanted = {.kind = CALL_RUN,
-                                        .code = {entry->body.bytes, entry->body.size},
-                                        .timeout_ms = timeout_ms_of(run->request, entry, run->form),
-                                        .run = {.kind = run->form->kind,
-                                                .name = {(const unsigned char *)name, strlen(name)},
-                                                .arguments = {(const unsigned char *)json, length}},
-                                        .event = on_event,
-                                        .ask = run->form->asks ? on_ask : NULL,
-                                        .done = on_done,
-                                        .context = run};
+    const struct call_request wanted = {
+        .kind = CALL_RUN,
+        .code = {entry->body.bytes, entry->body.size},
+        .timeout_ms = run_timeout_ms(run->server->settings, entry, run->form->timeout_max_ms),
+        .run = {.kind = run->form->kind,
+                .name = {(const unsigned char *)name, strlen(name)},
+                .arguments = {(const unsigned char *)json, length}},
+        .event = on_event,
+        .ask = run->form->asks ? on_ask : NULL,
+        .done = on_done,
+        .context = run};
     if (!json)
         return NULL;
     return session ? session_submit(session, &wanted)

@@ -16,6 +16,7 @@ struct project;
 struct request;
 struct run;
 struct server;
+struct settings;
 
 /* What the kinds of runs differ in. */
 struct run_form {
@@ -62,6 +63,10 @@ void run_begin(struct request *request, const struct registry_entry *entry,
 /* Does the client lack what ENTRY requires? Then the request has been answered. */
 bool run_refuse_incapable(struct request *request, const struct registry_entry *entry,
                           struct json_object *params);
+
+/* How long a run of ENTRY may take; MAXIMUM_MS 0: none but the settings'. */
+int64_t run_timeout_ms(const struct settings *settings, const struct registry_entry *entry,
+                       int64_t maximum_ms);
 
 /* Frees a run that is told nothing any more. */
 void run_free(struct run *run);

@@ -5,6 +5,7 @@
 #include "supervisor/json_write.h"
 #include "supervisor/project/content.h"
 #include "supervisor/project/methods.h"
+#include "supervisor/project/promise.h"
 #include "supervisor/project/run.h"
 #include "supervisor/project/show.h"
 #include "supervisor/schema.h"
@@ -34,17 +35,6 @@ static void answer_unlike_schema(struct run *run, const struct evaluation *evalu
 
 static bool has_structured(const struct run_result *result) {
     return result->structured.bytes != NULL;
-}
-
-/* Is the result what the tool's output schema demands? */
-static bool keeps_promise(const struct run *run, const struct run_result *result,
-                          struct error *error) {
-    if (!run->entry->output || result->is_error)
-        return true;
-    if (!has_structured(result))
-        return error_set(error, 0, "it has no structured result");
-    return schema_check(run->entry->output, json_tree_member(result->json, "structuredContent"),
-                        error);
 }
 
 /* The text as the worker wrote it keeps integers of any size; where characters are escaped, half of
@@ -96,7 +86,7 @@ static void answer(struct run *run, const struct evaluation *evaluation) {
     const struct run_result *result = evaluation->run;
     const struct revision *revision = revision_of(request);
     struct error error;
-    if (!keeps_promise(run, result, &error)) {
+    if (!promise_is_kept(run->entry, result, &error)) {
         answer_unlike_schema(run, evaluation, &error);
         return;
     }

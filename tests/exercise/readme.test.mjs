@@ -1,7 +1,7 @@
 // The README shows the exercise sheet, graded; this is it, and so is what goes into a pipeline.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
@@ -58,4 +58,23 @@ test("a submission that prints a verdict is not believed", () => {
   assert.equal(eve.length, 3);
   assert.ok(eve.every(({ pass }) => pass === false));
   assert.deepEqual(eve.map(({ outcome }) => outcome), ["error", "value", "violation"]);
+});
+
+// The commands of a console block, each with what it prints.
+function commands(text) {
+  return text.split(/^\$ /m).slice(1).map((part) => {
+    const [command, ...output] = part.split("\n");
+    return { command, output: output.join("\n") };
+  });
+}
+
+test("the README's tool is begun, tested and called as it stands there", () => {
+  const run = (name) => {
+    for (const { command, output } of commands(block(name, "console")))
+      assert.deepEqual(shell(command), { output, error: "", status: 0 });
+  };
+  run("tool-new");
+  writeFileSync(join(directory, "words/tools/count-words.lisp"), block("tool-source", "lisp"));
+  writeFileSync(join(directory, "words/tools/count-words.test.jsonl"), block("tool-tests", "json"));
+  run("tool-check");
 });

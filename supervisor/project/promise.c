@@ -1,0 +1,14 @@
+/* Results against output schemas. Never looks at one that tells of a failure: it promised nothing.
+ */
+#include "supervisor/project/promise.h"
+#include "supervisor/json_tree.h"
+#include "supervisor/schema.h"
+
+bool promise_is_kept(const struct registry_entry *entry, const struct run_result *result,
+                     struct error *error) {
+    if (!entry->output || result->is_error)
+        return true;
+    if (!result->structured.bytes)
+        return error_set(error, 0, "it has no structured result");
+    return schema_check(entry->output, json_tree_member(result->json, "structuredContent"), error);
+}

@@ -1,0 +1,25 @@
+/* Tests of a project's tools: beside tools/NAME.lisp the file tools/NAME.test.jsonl, a test a line.
+ *
+ *   {"args": {…}, "expect": "text"}       what `eclave tool` prints of the contents, but for the
+ *                                         end of its last line
+ *   {"args": {…}, "expect": {…}}          any other JSON: the value for programs
+ *   {"args": {…}, "expectError": "part"}  the call fails, and its text has this in it
+ *
+ * `args` may be left out; empty lines are. Without an expectation the call must not fail. */
+#ifndef ECLAVE_SUPERVISOR_PROJECT_COMMANDS_TESTS_H
+#define ECLAVE_SUPERVISOR_PROJECT_COMMANDS_TESTS_H
+
+#include "supervisor/registry/snapshot.h"
+#include "supervisor/settings.h"
+#include <stddef.h>
+
+struct tests_tally {
+    size_t met, unmet;
+    int broken; /* the exit status when they could not be run to their end, else 0 */
+};
+
+/* Runs them all, each in a world of its own, and prints a line for each. Where there are none
+ * nothing is started. */
+struct tests_tally tests_run(const struct settings *settings, const struct snapshot *snapshot);
+
+#endif

@@ -1,0 +1,114 @@
+/* `eclave tool`: one tool of the project from a shell. The same path as a client's call, without
+ * the protocol. */
+#include "supervisor/commands.h"
+#include "supervisor/json_inspect.h"
+#include "supervisor/json_tree.h"
+#include "supervisor/nearest.h"
+#include "supervisor/project_commands/call.h"
+#include "supervisor/project_commands/look.h"
+#include "supervisor/stdio.h"
+#include "supervisor/undumpable.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void interrupted(void *context) {
+    sessions_cancel_all(&((struct one_shot *)context)->sessions, "Interrupted.");
+}
+
+static bool explain_missing(const struct snapshot *snapshot, const char *name,
+                            struct error *error) {
+    char file[80];
+    const struct entry_list *tools = &snapshot->lists[REGISTRY_TOOL];
+    struct nearest nearest = nearest_to(name);
+    snprintf(file, sizeof file, "tools/%.64s.lisp", name);
+    for (size_t i = 0; i < snapshot->refusal_count; i++)
+        if (strcmp(snapshot->refusals[i].file, file) == 0)
+            return error_set(error, 0, "%s is refused: %.160s", file, snapshot->refusals[i].reason);
+    for (size_t i = 0; i < tools->count; i++)
+        nearest_offer(&nearest, tools->entries[i]->name);
+    return error_set(error, 0, "the project has no tool %.64s%s%s%s", name,
+                     nearest.name[0] ? "; did you mean " : "", nearest.name,
+                     nearest.name[0] ? "?" : "");
+}
+
+/* The arguments as an object, the caller's; NULL with *error. */
+static struct json_object *parse_arguments(const struct settings *settings, const char *text,
+                                           struct error *error) {
+    const struct json_limits limits = {.depth = (size_t)settings->json_max_depth,
+                                       .values = (size_t)settings->json_max_values};
+    const struct span span = {(const unsigned char *)text, strlen(text)};
+    struct json_shape shape;
+    enum json_fault fault = json_inspect(span.bytes, span.length, limits, &shape);
+    if (fault != JSON_FINE)
+        error_set(error, 0, "--args: %s, at byte %zu", json_fault_text(fault), shape.fault_at);
+    else if (shape.kind != JSON_OBJECT)
+        error_set(error, 0, "--args must be a JSON object");
+    else
+        return json_tree_parse(span);
+    return NULL;
+}
+
+static bool print(const struct tool_call *call) {
+    const struct buffer *structured = &call->structured_text;
+    return fwrite(call->text.data ? call->text.data : (const unsigned char *)"", 1,
+                  call->text.length, stdout) == call->text.length &&
+           (!structured->length ||
+            (fwrite(structured->data, 1, structured->length, stdout) == structured->length &&
+             putchar('\n') != EOF)) &&
+           fflush(stdout) == 0;
+}
+
+/* Fails before anything is run. */
+static int usage_error(const struct error *error) {
+    fprintf(stderr, "eclave: %s\n", error->text);
+    return STATUS_USAGE;
+}
+
+static int run(const struct settings *settings, const struct registry_entry *entry,
+               struct json_object *arguments) {
+    struct one_shot one_shot;
+    struct error error;
+    int status;
+    if (!one_shot_open(&one_shot, settings, interrupted, &one_shot, &status, &error)) {
+        fprintf(stderr, "eclave: %s\n", error.text);
+        return status;
+    }
+    become_undumpable();
+    one_shot.pool.spares_wanted = 0;
+    struct tool_call call = {
+        .one_shot = &one_shot, .settings = settings, .entry = entry, .arguments = arguments};
+    tool_call_run(&call);
+    status = call.status;
+    if (!print(&call)) {
+        fprintf(stderr, "eclave: writing the result: %s\n", strerror(errno));
+        status = STATUS_INTERNAL;
+    }
+    tool_call_free(&call);
+    one_shot_close(&one_shot);
+    return status;
+}
+
+int command_tool(const struct settings *settings, const struct project_options *options, int count,
+                 char **arguments) {
+    struct error error;
+    if (count != 1 || !settings->project.count) {
+        error_set(&error, 0, "usage: eclave tool --project DIR [OPTIONS] NAME [--args JSON]");
+        return usage_error(&error);
+    }
+    cleanup_json struct json_object *given =
+        parse_arguments(settings, options->args ? options->args : "{}", &error);
+    if (!given || !stdio_fill(&error))
+        return usage_error(&error);
+    const struct snapshot *snapshot = project_look(settings, &error);
+    if (!snapshot)
+        return usage_error(&error);
+    const struct registry_entry *entry = snapshot_find(snapshot, REGISTRY_TOOL, arguments[0]);
+    int status = STATUS_USAGE;
+    if (entry)
+        status = run(settings, entry, given);
+    else if (!explain_missing(snapshot, arguments[0], &error))
+        usage_error(&error);
+    snapshot_unref(snapshot);
+    return status;
+}
