@@ -1,0 +1,91 @@
+/* See project_files.h. It must never remove anything outside the directory that it made. */
+#include "tests/support/project_files.h"
+#include <criterion/criterion.h>
+#include <ftw.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char root[] = "/var/tmp/eclave-project-XXXXXX";
+static bool begun;
+
+const char *project_files_path(void) {
+    return root;
+}
+
+static char *path_of(const char *name) {
+    char *path;
+    if (asprintf(&path, "%s/%s", root, name) < 0)
+        abort();
+    return path;
+}
+
+static void make_folder(const char *name) {
+    char *path = path_of(name);
+    cr_assert_eq(mkdir(path, 0755), 0);
+    chmod(path, 0755);
+    free(path);
+}
+
+void project_files_begin(void) {
+    cr_assert_not_null(mkdtemp(root));
+    begun = true;
+    chmod(root, 0755);
+    make_folder("tools");
+    make_folder("prompts");
+    make_folder("resources");
+    make_folder("completions");
+}
+
+static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *walk) {
+    (void)status, (void)flag, (void)walk;
+    return remove(path);
+}
+
+void project_files_end(void) {
+    if (begun)
+        nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    begun = false;
+}
+
+void project_files_write(const char *name, const char *text) {
+    char *path = path_of(name), *beside = path_of(".beside");
+    FILE *file = fopen(beside, "w");
+    cr_assert_not_null(file);
+    cr_assert_geq(fputs(text, file), 0);
+    cr_assert_eq(fclose(file), 0);
+    chmod(beside, 0644);
+    cr_assert_eq(rename(beside, path), 0);
+    free(beside);
+    free(path);
+}
+
+void project_files_format(const char *name, const char *format, ...) {
+    char *text;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (length < 0)
+        abort();
+    project_files_write(name, text);
+    free(text);
+}
+
+void project_files_remove(const char *name) {
+    char *path = path_of(name);
+    cr_assert_eq(unlink(path), 0);
+    free(path);
+}
+
+struct client *project_files_serve(const char *const *arguments, bool unprivileged) {
+    enum { ARGUMENTS_MAX = 16 };
+    const char *all[ARGUMENTS_MAX] = {"--project", root};
+    for (size_t i = 0; arguments && arguments[i] && i < ARGUMENTS_MAX - 3; i++)
+        all[i + 2] = arguments[i];
+    const struct client_options options = {.arguments = all, .unprivileged = unprivileged};
+    return client_start(&options);
+}

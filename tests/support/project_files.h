@@ -1,0 +1,22 @@
+/* A project directory of a test's own, filled file by file, and servers that serve it. Everything
+ * is readable by anybody, because the server may run as nobody. Nothing here judges an answer. */
+#ifndef ECLAVE_TESTS_SUPPORT_PROJECT_FILES_H
+#define ECLAVE_TESTS_SUPPORT_PROJECT_FILES_H
+
+#include "tests/support/client.h"
+
+/* Makes the directory with its four folders. One at a time; end with project_files_end. */
+void project_files_begin(void);
+void project_files_end(void);
+const char *project_files_path(void);
+
+/* Puts a file there in one step, as an editor does that writes beside and renames. */
+void project_files_write(const char *name, const char *text);
+__attribute__((format(printf, 2, 3))) void project_files_format(const char *name,
+                                                                const char *format, ...);
+void project_files_remove(const char *name);
+
+/* Starts a server on the directory; ARGUMENTS (ends with NULL) may be NULL. */
+struct client *project_files_serve(const char *const *arguments, bool unprivileged);
+
+#endif
