@@ -34,5 +34,6 @@ void section_sessions(struct bench *bench);
 void section_filter(struct bench *bench);
 void section_layers(struct bench *bench);
 void section_batch(struct bench *bench);
+void section_project(struct bench *bench);
 
 #endif

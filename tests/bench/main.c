@@ -20,6 +20,7 @@ static const struct section {
     {"memory", section_memory},     {"start", section_start},   {"round-trip", section_round_trip},
     {"recovery", section_recovery}, {"bulk", section_bulk},     {"sessions", section_sessions},
     {"filter", section_filter},     {"layers", section_layers}, {"batch", section_batch},
+    {"project", section_project},
 };
 
 enum { ROUNDS = 5, SECTION_COUNT = sizeof sections / sizeof *sections };

@@ -44,10 +44,13 @@ static bool is_answer(const struct server *server, const char *line) {
 
 /* Reads until the answer to the last request, over notifications. */
 static bool await(struct server *server) {
-    do {
-        server->answer = peer_line(&server->peer, &server->answer_length);
-    } while (server->answer && !is_answer(server, server->answer));
-    return server->answer != NULL;
+    while ((server->answer = peer_line(&server->peer, &server->answer_length)) != NULL) {
+        if (is_answer(server, server->answer))
+            return true;
+        if (server->awaited && strstr(server->answer, server->awaited))
+            server->noticed = true;
+    }
+    return false;
 }
 
 static bool expect(struct server *server, const char *expected) {
@@ -67,15 +70,20 @@ static double exchange(struct server *server, const char *line, size_t length,
     return answered && expect(server, expected) ? end - begin : -1;
 }
 
+/* The line of a new request, to be freed, behind the line BEFORE. */
+static char *make_line(struct server *server, const char *before, const char *method,
+                       const char *parameters) {
+    char *line = NULL;
+    if (asprintf(&line, "%s{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"%s\",\"params\":%s}\n",
+                 before, ++server->last_id, method, parameters) < 0)
+        abort();
+    return line;
+}
+
 static double request(struct server *server, const char *method, const char *parameters,
                       const char *expected) {
-    char *line = NULL;
-    int length =
-        asprintf(&line, "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"%s\",\"params\":%s}\n",
-                 ++server->last_id, method, parameters);
-    if (length < 0)
-        abort();
-    double ms = exchange(server, line, (size_t)length, expected);
+    char *line = make_line(server, "", method, parameters);
+    double ms = exchange(server, line, strlen(line), expected);
     free(line);
     return ms;
 }
@@ -107,6 +115,51 @@ double server_call(struct server *server, const char *arguments, const char *exp
 
 double server_ping(struct server *server) {
     return request(server, "ping", "{}", "\"result\"");
+}
+
+static char *list_parameters(const char *cursor) {
+    char *parameters = NULL;
+    if ((cursor ? asprintf(&parameters, "{\"cursor\":\"%s\"}", cursor)
+                : asprintf(&parameters, "{}")) < 0)
+        abort();
+    return parameters;
+}
+
+double server_list_tools(struct server *server, const char *cursor) {
+    char *parameters = list_parameters(cursor);
+    double ms = request(server, "tools/list", parameters, "\"tools\":[");
+    free(parameters);
+    return ms;
+}
+
+double server_ping_behind_list(struct server *server, const char *cursor) {
+    char *parameters = list_parameters(cursor);
+    char *list = make_line(server, "", "tools/list", parameters);
+    char *both = make_line(server, list, "ping", "{}");
+    double ms = exchange(server, both, strlen(both), "\"result\"");
+    free(both);
+    free(list);
+    free(parameters);
+    return ms;
+}
+
+char *server_next_cursor(const struct server *server) {
+    static const char label[] = "\"nextCursor\":\"";
+    const char *value = server->answer ? strstr(server->answer, label) : NULL;
+    if (!value)
+        return NULL;
+    value += sizeof label - 1;
+    char *cursor = strndup(value, strcspn(value, "\""));
+    if (!cursor)
+        abort();
+    return cursor;
+}
+
+bool server_await_notification(struct server *server, const char *method) {
+    const char *line = peer_line(&server->peer, NULL);
+    while (line && !strstr(line, method))
+        line = peer_line(&server->peer, NULL);
+    return line != NULL;
 }
 
 double server_open_session(struct server *server, const char *from, char name[SESSION_NAME_MAX]) {

@@ -16,6 +16,8 @@ struct server {
     int last_id;
     const char *answer; /* the line of the last call, or NULL; good until the next call */
     size_t answer_length;
+    const char *awaited; /* the method of a notification, or NULL */
+    bool noticed;        /* it came while an answer was waited for */
 };
 
 /* Starts eclave with OPTIONS (ends with NULL; NULL: none), or the reference server, which must be
@@ -37,6 +39,16 @@ double server_call(struct server *server, const char *arguments, const char *exp
 double server_call_tool(struct server *server, const char *tool, const char *arguments,
                         const char *expected);
 double server_ping(struct server *server);
+/* A page of tools/list from CURSOR on; NULL: the first. */
+double server_list_tools(struct server *server, const char *cursor);
+/* The same and a ping in one write: until the ping is answered. */
+double server_ping_behind_list(struct server *server, const char *cursor);
+
+/* The cursor of the page behind the last answer, a list's, to be freed; NULL: there is none. */
+char *server_next_cursor(const struct server *server);
+
+/* Waits for a notification of METHOD, over everything else. */
+bool server_await_notification(struct server *server, const char *method);
 
 /* Opens a session, or a copy of FROM when it is not NULL: the time, with the new session's name in
  * NAME. */
