@@ -115,7 +115,7 @@ static long start_a_process(const struct policy_victim *victim) {
 static long start_many(const struct policy_victim *victim) {
     (void)victim;
     int ends[2];
-    if (pipe2(ends, 0))
+    if (pipe2(ends, O_CLOEXEC))
         return -1;
     for (int i = 0; i < MANY; i++) {
         long pid = clone_self();

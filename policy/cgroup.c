@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* One control that may stand in a hierarchy of its own (version 1) or share one (version 2). */
@@ -107,18 +108,33 @@ static bool find_directory(const char *controller, char directory[PATH_MAX], str
 
 /* --- groups of earlier programs --- */
 
-/* An empty group whose program is gone: one that was killed could not remove it. */
+static unsigned long long now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (unsigned long long)now.tv_sec * 1000000000 + (unsigned long long)now.tv_nsec;
+}
+
+/* Is NAME that of a group whose program is gone? Its pid may be one of another namespace, where it
+ * is not gone; but a group that is no more than a minute old may just be waiting to be joined. */
+static bool is_stale(const char *name) {
+    const unsigned long long minute_ns = 60000000000ULL;
+    char *end;
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+        return false;
+    long pid = strtol(name + sizeof prefix - 1, &end, 10);
+    if (pid <= 1 || *end != '-' || kill((pid_t)pid, 0) == 0 || errno != ESRCH)
+        return false;
+    return strtoull(end + 1, NULL, 16) + minute_ns < now_ns();
+}
+
+/* Removes empty groups of programs that are gone: one that was killed could not do it itself. */
 static void sweep(const char *parent) {
     DIR *entries = opendir(parent);
     if (!entries)
         return;
     for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
-        char path[PATH_MAX], *end;
-        if (strncmp(entry->d_name, prefix, sizeof prefix - 1) != 0)
-            continue;
-        long pid = strtol(entry->d_name + sizeof prefix - 1, &end, 10);
-        if (pid > 1 && *end == 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH &&
-            join_path(path, parent, entry->d_name, NULL))
+        char path[PATH_MAX];
+        if (is_stale(entry->d_name) && join_path(path, parent, entry->d_name, NULL))
             rmdir(path);
     }
     closedir(entries);
@@ -126,27 +142,40 @@ static void sweep(const char *parent) {
 
 /* --- this program's --- */
 
+/* The name of this program's group: its pid, by which a later one knows that it is gone, and when
+ * it was first needed, since other pid namespaces have the same pids. Empty until then. */
+static char own_name[48];
+
+void policy_cgroup_name(void) {
+    if (!own_name[0])
+        snprintf(own_name, sizeof own_name, "%s%d-%llx", prefix, getpid(), now_ns());
+}
+
 static bool make_group(const char *parent, char group[PATH_MAX], struct error *error) {
-    char leaf[32];
-    snprintf(leaf, sizeof leaf, "%s%d", prefix, getppid());
     sweep(parent);
-    return join_path(group, parent, leaf, error) &&
+    return join_path(group, parent, own_name, error) &&
            (mkdir(group, 0755) == 0 || errno == EEXIST ||
             error_set(error, errno, "making a control group"));
 }
 
-static bool limit_and_join(const char *group, const char *file, uint64_t most,
-                           struct error *error) {
-    char number[24];
+/* Limits GROUP and opens the file by which a process joins it. -1 with *error. */
+static int open_group(const char *group, const char *file, uint64_t most, struct error *error) {
+    char number[24], path[PATH_MAX];
     snprintf(number, sizeof number, "%llu", (unsigned long long)most);
-    return (!most || write_text(group, file, number, error)) &&
-           write_text(group, "cgroup.procs", "0", error);
+    if ((most && !write_text(group, file, number, error)) ||
+        !join_path(path, group, "cgroup.procs", error))
+        return -1;
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        error_set(error, errno, "opening a control group");
+    return fd;
 }
 
-static bool join_version_1(const struct control *control, uint64_t most, struct error *error) {
+static int open_version_1(const struct control *control, uint64_t most, struct error *error) {
     char parent[PATH_MAX], group[PATH_MAX];
-    return find_directory(control->controller, parent, error) && make_group(parent, group, error) &&
-           limit_and_join(group, control->file_1, most, error);
+    return find_directory(control->controller, parent, error) && make_group(parent, group, error)
+               ? open_group(group, control->file_1, most, error)
+               : -1;
 }
 
 /* Is the group PARENT this program's alone: this process and the one that launches? */
@@ -155,10 +184,12 @@ static bool is_alone(const char *parent) {
     if (!join_path(path, parent, "cgroup.procs", NULL))
         return false;
     FILE *file = fopen(path, "re");
-    long pid;
+    char line[32];
     bool alone = file != NULL;
-    while (file && fscanf(file, "%ld", &pid) == 1)
+    while (file && fgets(line, sizeof line, file)) {
+        long pid = strtol(line, NULL, 10);
         alone = alone && (pid == getpid() || pid == getppid());
+    }
     if (file)
         fclose(file);
     return alone;
@@ -179,48 +210,66 @@ static bool move_aside(const char *parent, struct error *error) {
            write_text(group, "cgroup.procs", "0", error);
 }
 
-static bool join_version_2(const struct policy *policy, struct error *error) {
-    char parent[PATH_MAX], group[PATH_MAX];
+static int open_version_2(const struct policy *policy, struct error *error) {
+    char parent[PATH_MAX], group[PATH_MAX], number[24];
     static const char controls[] = "+memory +pids";
     if (!find_directory(NULL, parent, error))
-        return false;
+        return -1;
     /* Aside already, by an earlier launch. */
     char *last = strrchr(parent, '/');
     if (last && strcmp(last, "/supervisor") == 0)
         *last = 0;
+    snprintf(number, sizeof number, "%llu", (unsigned long long)policy->all_memory_bytes);
     if (!write_text(parent, "cgroup.subtree_control", controls, error) &&
         (error->code != EBUSY || !move_aside(parent, error) ||
          !write_text(parent, "cgroup.subtree_control", controls, error)))
-        return false;
-    return make_group(parent, group, error) &&
-           (!policy->all_memory_bytes ||
-            limit_and_join(group, memory_control.file_2, policy->all_memory_bytes, error)) &&
-           limit_and_join(group, process_control.file_2, policy->all_processes, error);
+        return -1;
+    if (!make_group(parent, group, error) ||
+        (policy->all_memory_bytes && !write_text(group, memory_control.file_2, number, error)))
+        return -1;
+    return open_group(group, process_control.file_2, policy->all_processes, error);
 }
 
-bool policy_cgroup_join(const struct policy *policy, struct error *error) {
+bool policy_cgroup_open(const struct policy *policy, struct policy_cgroup *cgroup,
+                        struct error *error) {
     char mount[PATH_MAX];
+    *cgroup = (struct policy_cgroup){{-1, -1}};
     if (!find_mount(memory_control.controller, mount) &&
-        !find_mount(process_control.controller, mount))
-        return join_version_2(policy, error);
-    return join_version_1(&memory_control, policy->all_memory_bytes, error) &&
-           join_version_1(&process_control, policy->all_processes, error);
+        !find_mount(process_control.controller, mount)) {
+        cgroup->procs[0] = open_version_2(policy, error);
+        return cgroup->procs[0] >= 0;
+    }
+    cgroup->procs[0] = open_version_1(&memory_control, policy->all_memory_bytes, error);
+    if (cgroup->procs[0] < 0)
+        return false;
+    cgroup->procs[1] = open_version_1(&process_control, policy->all_processes, error);
+    return cgroup->procs[1] >= 0;
+}
+
+bool policy_cgroup_join(const struct policy_cgroup *cgroup, pid_t pid, struct error *error) {
+    char number[24];
+    int length = snprintf(number, sizeof number, "%d", pid);
+    for (size_t i = 0; i < sizeof cgroup->procs / sizeof *cgroup->procs; i++)
+        if (cgroup->procs[i] >= 0 && write(cgroup->procs[i], number, (size_t)length) != length)
+            return error_set(error, errno, "joining a control group");
+    return true;
 }
 
 /* rmdir fails while anything is in there, and where there is none. */
 static void remove_group(const char *controller) {
-    char parent[PATH_MAX], group[PATH_MAX], leaf[32];
-    snprintf(leaf, sizeof leaf, "%s%d", prefix, getpid());
+    char parent[PATH_MAX], group[PATH_MAX];
     if (!find_directory(controller, parent, NULL))
         return;
     char *last = strrchr(parent, '/');
     if (last && strcmp(last, "/supervisor") == 0)
         *last = 0;
-    if (join_path(group, parent, leaf, NULL))
+    if (join_path(group, parent, own_name, NULL))
         rmdir(group);
 }
 
 void policy_cgroup_remove(void) {
+    if (!own_name[0])
+        return;
     remove_group(memory_control.controller);
     remove_group(process_control.controller);
     remove_group(NULL);

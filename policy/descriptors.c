@@ -12,16 +12,17 @@ static bool may_stay(const char *entry) {
     return strncmp(entry, "TZ=", 3) == 0 || strncmp(entry, "GC_MARKERS=", 11) == 0;
 }
 
-/* In place: clearenv leaves the strings where they were, and any address can be read. */
+/* In place: clearenv leaves the strings where they were, and any address can be read. Writes
+ * nothing where nothing is to go: a fork of a process that did this only looks. */
 void policy_descriptors_wipe_environment(void) {
     char **kept = environ;
     for (char **entry = environ; entry && *entry; entry++) {
-        if (may_stay(*entry))
-            *kept++ = *entry;
-        else
+        if (!may_stay(*entry))
             explicit_bzero(*entry, strlen(*entry));
+        else if (kept++ != entry)
+            kept[-1] = *entry;
     }
-    if (kept)
+    if (kept && *kept)
         *kept = NULL;
 }
 

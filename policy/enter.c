@@ -31,8 +31,30 @@ static bool grants_are_held(const struct policy *policy, struct error *error) {
         return error_set(error, 0, "files are granted only with the layer landlock");
     if (grants && policy->degraded)
         return error_set(error, 0, "files are granted only with seccomp notifications");
+    for (size_t i = 0; i < policy->readable_count; i++)
+        if (strcmp(policy->readable[i], "/") == 0)
+            return error_set(error, 0,
+                             "the whole machine is not granted: name a directory below /");
     return !(grants & POLICY_GRANT_WRITE) || policy_wants(policy, POLICY_LAYER_NAMESPACES) ||
            error_set(error, 0, "a scratch directory needs the layer namespaces");
+}
+
+static bool landlock_available(const struct policy *policy, struct error *error) {
+    (void)policy;
+    return policy_landlock_available(error);
+}
+
+/* Finds out by PUT_ON whether an optional layer is to be had, and leaves it out of POLICY if not.
+ * False when it is required. */
+static bool settle(struct policy *policy, enum policy_layer layer,
+                   bool (*put_on)(const struct policy *policy, struct error *error),
+                   struct policy_report *report, struct error *error) {
+    if (!policy_wants(policy, layer))
+        return true;
+    bool good = put_on(policy, error);
+    if (!good)
+        policy->layers &= ~POLICY_LAYER_BIT(layer);
+    return policy_report_note(report, policy, layer, good, error);
 }
 
 static bool prepare(struct policy_ground *ground, struct policy_report *report,
@@ -42,20 +64,19 @@ static bool prepare(struct policy_ground *ground, struct policy_report *report,
     for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++)
         if (report->layers[layer].state == POLICY_UNAVAILABLE)
             policy->layers &= ~POLICY_LAYER_BIT(layer);
-    if (policy_wants(policy, POLICY_LAYER_LANDLOCK)) {
-        bool good = policy_landlock_available(error);
-        if (!policy_report_note(report, policy, POLICY_LAYER_LANDLOCK, good, error))
-            return false;
-        if (!good)
-            policy->layers &= ~POLICY_LAYER_BIT(POLICY_LAYER_LANDLOCK);
-    }
-    if (!grants_are_held(policy, error) ||
-        (policy_wants(policy, POLICY_LAYER_NAMESPACES) &&
-         !policy_namespaces_enclose(policy, error)) ||
+    if (!settle(policy, POLICY_LAYER_LANDLOCK, landlock_available, report, error) ||
+        !grants_are_held(policy, error) ||
+        !settle(policy, POLICY_LAYER_NAMESPACES, policy_namespaces_enclose, report, error) ||
+        /* Once more: a scratch directory was perhaps lost with the namespaces. */
+        !grants_are_held(policy, error) ||
+        (policy_wants(policy, POLICY_LAYER_PRIVILEGES) && !policy_privileges_forbid_new(error)) ||
+        (policy_wants(policy, POLICY_LAYER_LIMITS) && !policy_limits_lower(error)) ||
         (policy_wants(policy, POLICY_LAYER_PROCESS) && !policy_process_forbid_new_code(error)))
         return false;
     if (policy_wants(policy, POLICY_LAYER_SECCOMP))
         ground->program = policy_program_build(policy->degraded, policy_grants(policy), error);
+    if (policy_wants(policy, POLICY_LAYER_DESCRIPTORS))
+        policy_descriptors_wipe_environment();
     return ground->program || !policy_wants(policy, POLICY_LAYER_SECCOMP);
 }
 

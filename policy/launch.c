@@ -16,18 +16,19 @@
 
 enum { PATIENCE_MS = 10000 };
 
-/* What the process between tells. */
+/* What the process between tells first, and at its end. */
 struct account {
     pid_t process, keeper;
     struct policy_report report;
-    struct error error; /* with process 0 */
+    bool good;
+    struct error error; /* when not good */
 };
 
 struct launch {
     const struct policy *policy;
     void (*body)(void *context, const struct policy_report *report);
     void *context;
-    int tell[2]; /* pipe: the account */
+    int tell[2]; /* pipe: the accounts */
     int life[2]; /* pipe: its end tells the keeper */
 };
 
@@ -53,12 +54,10 @@ static _Noreturn void keep(int life) {
         syscall(SYS_exit_group, 0);
 }
 
-static bool put_on(const struct policy *policy, enum policy_layer layer, struct account *account) {
-    if (!policy_wants(policy, layer))
-        return true;
-    bool good = layer == POLICY_LAYER_CGROUP ? policy_cgroup_join(policy, &account->error)
-                                             : policy_namespaces_make(&account->error);
-    return policy_report_note(&account->report, policy, layer, good, &account->error);
+static bool make_namespaces(const struct policy *policy, struct account *account) {
+    return !policy_wants(policy, POLICY_LAYER_NAMESPACES) ||
+           policy_report_note(&account->report, policy, POLICY_LAYER_NAMESPACES,
+                              policy_namespaces_make(&account->error), &account->error);
 }
 
 static bool start_keeper(const struct launch *launch, struct account *account) {
@@ -73,7 +72,7 @@ static bool start_keeper(const struct launch *launch, struct account *account) {
     return error_set(&account->error, errno, "starting the first process of the namespaces");
 }
 
-static void start_process(const struct launch *launch, struct account *account) {
+static bool start_process(const struct launch *launch, struct account *account) {
     account->process = fork_for_parent();
     if (account->process == 0) {
         close(launch->tell[0]);
@@ -82,18 +81,31 @@ static void start_process(const struct launch *launch, struct account *account) 
         close(launch->life[1]);
         launch->body(launch->context, &account->report);
     }
-    if (account->process < 0) {
-        account->process = 0;
-        error_set(&account->error, errno, "starting a process");
-    }
+    if (account->process > 0)
+        return true;
+    account->process = 0;
+    return error_set(&account->error, errno, "starting a process");
 }
 
+/* The group is made before the namespaces, in which its place cannot be told, and joined while the
+ * process is busy with what it has to load. */
 static _Noreturn void stand_between(const struct launch *launch) {
+    const struct policy *policy = launch->policy;
+    bool wants_group = policy_wants(policy, POLICY_LAYER_CGROUP);
     struct account account = {0};
-    if (put_on(launch->policy, POLICY_LAYER_CGROUP, &account) &&
-        put_on(launch->policy, POLICY_LAYER_NAMESPACES, &account) && start_keeper(launch, &account))
-        start_process(launch, &account);
+    struct error group_error = {0};
+    struct policy_cgroup group;
+    bool grouped = wants_group && policy_cgroup_open(policy, &group, &group_error);
+    account.good = make_namespaces(policy, &account) && start_keeper(launch, &account) &&
+                   start_process(launch, &account);
     bool told = write_all(launch->tell[1], &account, sizeof account);
+    if (account.good && wants_group) {
+        grouped = grouped && policy_cgroup_join(&group, account.process, &group_error);
+        account.good =
+            policy_report_note(&account.report, policy, POLICY_LAYER_CGROUP, grouped, &group_error);
+        account.error = group_error;
+    }
+    told = told && write_all(launch->tell[1], &account, sizeof account);
     /* Not _exit: a sanitizer would look for leaks. */
     for (;;)
         syscall(SYS_exit_group, told ? 0 : 1);
@@ -120,23 +132,26 @@ static void reap(pid_t child) {
         ;
 }
 
-/* False when nothing was started. */
-static bool run_between(const struct launch *launch, struct account *account, struct error *error) {
-    pid_t between = fork();
-    if (between < 0)
-        return error_set(error, errno, "fork");
-    if (between == 0)
-        stand_between(launch);
-    close(launch->tell[1]);
-    bool told = read_account(launch->tell[0], account);
-    if (!told)
-        kill(between, SIGKILL);
-    reap(between);
-    if (told && account->process > 0)
-        return true;
-    if (told && error)
+/* Reads what the process between tells next. False with *error when nothing comes. */
+static bool hear(int tell, struct account *account, struct policy_report *report,
+                 struct error *error) {
+    if (!read_account(tell, account))
+        return error_set(error, 0, "no process could be started inside the namespaces");
+    *report = account->report;
+    if (!account->good && error)
         *error = account->error;
-    return told ? false : error_set(error, 0, "no process could be started inside the namespaces");
+    return account->good;
+}
+
+/* Ends what a launch that failed has left. */
+static void give_up(struct policy_launched *launched) {
+    close(launched->tell);
+    close(launched->keeper_life);
+    kill(launched->between, SIGKILL);
+    reap(launched->between);
+    if (launched->keeper > 0)
+        reap(launched->keeper);
+    *launched = (struct policy_launched){.keeper_life = -1, .tell = -1};
 }
 
 bool policy_launch(const struct policy *policy,
@@ -145,25 +160,46 @@ bool policy_launch(const struct policy *policy,
                    struct error *error) {
     struct launch launch = {.policy = policy, .body = body, .context = context};
     struct account account = {0};
-    *launched = (struct policy_launched){.keeper_life = -1};
+    *launched = (struct policy_launched){.keeper_life = -1, .tell = -1};
+    policy_cgroup_name();
     if (pipe2(launch.tell, O_CLOEXEC))
         return error_set(error, errno, "a pipe");
-    cleanup_fd int tell = launch.tell[0];
+    cleanup_fd int their_tell = launch.tell[1];
+    launched->tell = launch.tell[0];
     if (pipe2(launch.life, O_CLOEXEC)) {
-        close(launch.tell[1]);
+        close(launched->tell);
         return error_set(error, errno, "a pipe");
     }
-    bool good = run_between(&launch, &account, error);
-    close(launch.life[0]);
-    *report = account.report;
-    if (good && account.keeper) {
-        *launched = (struct policy_launched){account.process, account.keeper, launch.life[1]};
+    cleanup_fd int their_life = launch.life[0];
+    launched->keeper_life = launch.life[1];
+    launched->between = fork();
+    if (launched->between == 0)
+        stand_between(&launch);
+    if (launched->between < 0) {
+        error_set(error, errno, "fork");
+        close(launched->tell);
+        close(launched->keeper_life);
+        return false;
+    }
+    close(steal_fd(&their_tell));
+    if (hear(launched->tell, &account, report, error)) {
+        launched->process = account.process;
+        launched->keeper = account.keeper;
+        if (!launched->keeper)
+            close(steal_fd(&launched->keeper_life));
         return true;
     }
-    close(launch.life[1]); /* ends a keeper that stands alone */
-    if (account.keeper)
-        reap(account.keeper);
-    launched->process = good ? account.process : 0;
+    launched->keeper = account.keeper;
+    give_up(launched);
+    return false;
+}
+
+bool policy_launch_finish(struct policy_launched *launched, struct policy_report *report,
+                          struct error *error) {
+    struct account account = {0};
+    bool good = hear(launched->tell, &account, report, error);
+    close(launched->tell);
+    launched->tell = -1;
     return good;
 }
 

@@ -32,12 +32,26 @@ policy_layer_enter policy_enter_descriptors; /* descriptors.c: what it was born 
 policy_layer_enter policy_enter_seccomp;     /* seccomp.c: the filter */
 
 /* The parts of layers that are put on earlier. */
-bool policy_cgroup_join(const struct policy *policy, struct error *error);
+/* Names the group that the processes launched by this one are to join. */
+void policy_cgroup_name(void);
+struct policy_cgroup {
+    int procs[2]; /* the files that a process joins it by; -1: none */
+};
+/* Makes it, with the limits of POLICY. Its descriptors end with the process. */
+bool policy_cgroup_open(const struct policy *policy, struct policy_cgroup *cgroup,
+                        struct error *error);
+/* Puts the process PID and its later children in. The kernel may take some milliseconds. */
+bool policy_cgroup_join(const struct policy_cgroup *cgroup, pid_t pid, struct error *error);
 void policy_cgroup_remove(void);
 bool policy_namespaces_make(struct error *error);
 /* Replaces the root directory by an empty one with only what POLICY grants. */
 bool policy_namespaces_enclose(const struct policy *policy, struct error *error);
 bool policy_process_forbid_new_code(struct error *error);
+/* Those of limits.def. Forks inherit them, and then only look. */
+bool policy_limits_lower(struct error *error);
+/* Nothing that this process or a fork executes could ever win a capability back. Without
+ * CAP_SETPCAP that is left to no_new_privs. */
+bool policy_privileges_forbid_new(struct error *error);
 bool policy_landlock_available(struct error *error);
 
 /* Runs in a process that is to live on with the environment of its parent but not keep it. */

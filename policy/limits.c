@@ -23,6 +23,8 @@ static bool lower(const struct limit *limit, struct error *error) {
     struct rlimit now, wanted;
     if (getrlimit((__rlimit_resource_t)limit->resource, &now))
         return error_set(error, errno, "reading limit %s", limit->name);
+    if (now.rlim_cur <= limit->value && now.rlim_max <= limit->value)
+        return true;
     wanted.rlim_cur = lesser(now.rlim_cur, limit->value);
     wanted.rlim_max = lesser(now.rlim_max, limit->value);
     if (setrlimit((__rlimit_resource_t)limit->resource, &wanted) ||
@@ -32,10 +34,16 @@ static bool lower(const struct limit *limit, struct error *error) {
            error_set(error, 0, "limit %s did not hold", limit->name);
 }
 
-bool policy_enter_limits(const struct policy_entry *entry, struct error *error) {
+bool policy_limits_lower(struct error *error) {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (!lower(&table[i], error))
             return false;
+    return true;
+}
+
+bool policy_enter_limits(const struct policy_entry *entry, struct error *error) {
+    if (!policy_limits_lower(error))
+        return false;
     const struct policy *policy = entry->policy;
     const struct limit memory = {"AS", RLIMIT_AS, (rlim_t)policy->address_space_bytes};
     const struct limit file = {"FSIZE", RLIMIT_FSIZE, (rlim_t)policy->scratch_bytes};

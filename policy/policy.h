@@ -67,22 +67,30 @@ struct policy_report {
     } layers[POLICY_LAYER_COUNT];
 };
 
-/* A process started by policy_launch, and the first process of its namespaces, which does nothing:
- * when it ends, everything in there ends. */
+/* A process started by policy_launch, the first process of its namespaces, which does nothing (when
+ * it ends, everything in there ends), and one between that ends by itself in a moment. All three
+ * are children of the caller, who reaps them, the keeper last: the kernel keeps it until all others
+ * in there are reaped. */
 struct policy_launched {
     pid_t process;
-    pid_t keeper;    /* 0: none */
+    pid_t keeper; /* 0: none */
+    pid_t between;
     int keeper_life; /* close it to end the keeper; -1: none */
+    int tell;        /* for policy_launch_finish; -1: finished */
 };
 
-/* As fork, but the child is in the control group and the namespaces that POLICY asks for; BODY runs
- * in it and must not return. Both new processes are children of this one. *report, and what BODY
- * gets, tells how those two layers went. False with *error when a required one is not to be had;
- * nothing runs then. */
+/* As fork, but the child is in the namespaces that POLICY asks for; BODY runs in it and must not
+ * return. *report, and what BODY gets, tells how that layer went. False with *error when it is
+ * required and not to be had; nothing is left then. */
 bool policy_launch(const struct policy *policy,
                    void (*body)(void *context, const struct policy_report *report), void *context,
                    struct policy_launched *launched, struct policy_report *report,
                    struct error *error);
+/* Waits until the process is in the control group as well, which goes on beside what the process
+ * loads; called before anything foreign runs there. *report tells all of the launch. False with
+ * *error when the control group is required and not to be had: the caller ends the process. */
+bool policy_launch_finish(struct policy_launched *launched, struct policy_report *report,
+                          struct error *error);
 /* Removes what this process's launches have left in the control group's file system. Only when all
  * their processes are reaped. */
 void policy_launch_clean(void);
@@ -91,9 +99,9 @@ void policy_launch_clean(void);
 struct policy_ground;
 
 /* In the launched process, once it has loaded all it needs: takes the host's files out of its sight
- * (with namespaces), forbids code made at run time, builds the filters, and finds out about the
- * layers that each fork puts on. REPORT comes from policy_launch. NULL with *error when a required
- * layer is not to be had. Free with policy_ground_free. */
+ * (with namespaces), forbids new capabilities and code made at run time, builds the filters, and
+ * finds out about the layers that each fork puts on. REPORT comes from policy_launch. NULL with
+ * *error when a required layer is not to be had. Free with policy_ground_free. */
 struct policy_ground *policy_prepare(const struct policy *policy, struct policy_report *report,
                                      struct error *error);
 void policy_ground_free(struct policy_ground *ground);

@@ -21,13 +21,22 @@ static bool capabilities_get(struct __user_cap_data_struct sets[WORDS], struct e
            error_set(error, errno, "reading the capabilities");
 }
 
-/* What only a holder of CAP_SETPCAP can do, and only while it holds it: nothing that is executed
- * could ever win a capability back. Without CAP_SETPCAP no_new_privs alone sees to that. */
-static bool drop_future_capabilities(struct error *error) {
+/* What only a holder of CAP_SETPCAP can do, and only while it holds it. */
+static bool may_drop_future_capabilities(bool *may, struct error *error) {
     struct __user_cap_data_struct sets[WORDS];
     if (!capabilities_get(sets, error))
         return false;
-    if (!(sets[CAP_TO_INDEX(CAP_SETPCAP)].effective & CAP_TO_MASK(CAP_SETPCAP)))
+    *may = sets[CAP_TO_INDEX(CAP_SETPCAP)].effective & CAP_TO_MASK(CAP_SETPCAP);
+    return true;
+}
+
+/* Two calls for each capability there is, so once for all forks, which inherit it. What this
+ * process holds it keeps. */
+bool policy_privileges_forbid_new(struct error *error) {
+    bool may;
+    if (!may_drop_future_capabilities(&may, error))
+        return false;
+    if (!may)
         return true;
     /* The first number the kernel does not know ends the list. */
     int held;
@@ -39,6 +48,18 @@ static bool drop_future_capabilities(struct error *error) {
     if (bits < 0 || prctl(PR_SET_SECUREBITS, (unsigned long)(bits | SECUREBITS), 0, 0, 0))
         return error_set(error, errno, "locking the secure bits");
     return true;
+}
+
+/* The secure bits were locked after the last capability was dropped, and nothing undoes either but
+ * a user namespace, which would bring back CAP_SETPCAP with all the others. */
+static bool inherited_no_future_capabilities(struct error *error) {
+    bool may;
+    if (!may_drop_future_capabilities(&may, error))
+        return false;
+    return !may ||
+           ((prctl(PR_GET_SECUREBITS, 0, 0, 0, 0) & SECUREBITS) == SECUREBITS &&
+            prctl(PR_CAPBSET_READ, (unsigned long)CAP_SETPCAP, 0, 0, 0) == 0) ||
+           error_set(error, 0, "the capabilities that could be won back were not dropped");
 }
 
 static bool drop_present_capabilities(struct error *error) {
@@ -89,7 +110,7 @@ bool policy_no_new_privileges(struct error *error) {
 bool policy_enter_privileges(const struct policy_entry *entry, struct error *error) {
     uid_t user = entry->policy->user;
     /* Capabilities end with the change of user, so what needs one comes first. */
-    return drop_future_capabilities(error) && drop_groups(error) &&
+    return inherited_no_future_capabilities(error) && drop_groups(error) &&
            (user == 0 || geteuid() != 0 || change_identity(user, error)) &&
            drop_present_capabilities(error) && policy_no_new_privileges(error);
 }

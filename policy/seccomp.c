@@ -39,21 +39,24 @@ static int install_with_listener(const struct sock_fprog *program) {
     return listener;
 }
 
-static bool load_calls(const struct policy_entry *entry, struct error *error) {
-    struct sock_fprog calls = policy_program_calls_for(entry->program, getpid());
+/* Only this filter names its process, so that each needs a copy of its own. */
+static bool load_degraded(const struct policy_program *program, struct error *error) {
+    struct sock_fprog calls = policy_program_calls_for(program, getpid());
     if (!calls.filter)
         return error_set(error, ENOMEM, "the filter");
-    int outcome =
-        entry->program->degraded ? install(&calls, every_thread) : install_with_listener(&calls);
+    int outcome = install(&calls, every_thread);
     int code = errno;
     free(calls.filter);
+    return outcome >= 0 || error_set(error, code, "loading the filter");
+}
+
+static bool load_calls(const struct policy_entry *entry, struct error *error) {
+    if (entry->program->degraded)
+        return load_degraded(entry->program, error);
+    *entry->listener = install_with_listener(&entry->program->calls);
     /* EBUSY: an outer filter has a listener already, and there can be one only. */
-    if (outcome < 0)
-        return error_set(error, code, "loading the filter%s",
-                         entry->program->degraded ? "" : " with notifications");
-    if (!entry->program->degraded)
-        *entry->listener = outcome;
-    return true;
+    return *entry->listener >= 0 ||
+           error_set(error, errno, "loading the filter with notifications");
 }
 
 bool policy_enter_seccomp(const struct policy_entry *entry, struct error *error) {

@@ -11,13 +11,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* The C library sets it, where there are file offsets of two sizes; its own constant is zero. */
-#ifdef __x86_64__
-#define LARGE 0100000
-#else
-#define LARGE 0400000
-#endif
-
 #define BITS(position, required, optional)                                                         \
     {                                                                                              \
         .kind = TERM_BITS, .argument = (position), .mask = ~(uint64_t)(optional),                  \

@@ -115,8 +115,10 @@ static void judge(const struct policy_trial *trial, pid_t child, int listener,
     struct seccomp_notif notification = {0};
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &notification))
         return;
-    struct policy_answer answer = policy_judge(policy_grants(trial->policy), &notification.data,
-                                               policy_pid_within((pid_t)notification.pid));
+    pid_t pid = (pid_t)notification.pid;
+    struct policy_answer answer =
+        policy_judge(policy_grants(trial->policy), &notification.data,
+                     policy_judges_by_pid(notification.data.nr) ? policy_pid_within(pid) : pid);
     struct seccomp_notif_resp response = {.id = notification.id, .error = -answer.error};
     if (answer.verdict == POLICY_ALLOW)
         response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
@@ -170,16 +172,38 @@ static void reap(pid_t child, int *status) {
         ;
 }
 
-/* Starts the child, inside namespaces when the policy has them. */
-static bool start(const struct policy_trial *trial, int channel, struct policy_launched *launched,
-                  struct policy_trial_end *end) {
-    struct child child = {.trial = trial, .channel = channel};
-    static const struct policy unconfined = {0};
-    return policy_launch(trial->policy ? trial->policy : &unconfined, child_main, &child, launched,
-                         &end->report, &end->error);
+static void explain_silence(struct policy_trial_end *end) {
+    if (end->ran || end->error.text[0])
+        return;
+    if (WIFSIGNALED(end->status))
+        error_set(&end->error, 0, "a child that confines itself is killed by signal %d (%s)",
+                  WTERMSIG(end->status), strsignal(WTERMSIG(end->status)));
+    else
+        error_set(&end->error, 0, "a child that confines itself does not report");
+}
+
+/* Serves a child that was started, and reaps all that was started with it. */
+static void see_through(const struct policy_trial *trial, struct policy_launched *launched,
+                        int channel, struct policy_trial_end *end) {
+    if (policy_launch_finish(launched, &end->report, &end->error)) {
+        struct policy_report report = end->report;
+        serve(trial, launched->process, channel, end);
+        /* That one the child knows nothing of. */
+        end->report.layers[POLICY_LAYER_CGROUP] = report.layers[POLICY_LAYER_CGROUP];
+    } else {
+        kill(launched->process, SIGKILL);
+    }
+    reap(launched->between, NULL);
+    reap(launched->process, &end->status);
+    if (launched->keeper > 0) {
+        close(launched->keeper_life);
+        reap(launched->keeper, NULL);
+    }
+    policy_launch_clean();
 }
 
 static struct policy_trial_end try_and_reap(const struct policy_trial *trial) {
+    static const struct policy unconfined = {0};
     struct policy_trial_end end = {0};
     struct policy_launched launched;
     int ends[2];
@@ -189,21 +213,13 @@ static struct policy_trial_end try_and_reap(const struct policy_trial *trial) {
     }
     cleanup_fd int mine = ends[0];
     cleanup_fd int its = ends[1];
-    if (!start(trial, its, &launched, &end))
+    struct child child = {.trial = trial, .channel = its};
+    if (!policy_launch(trial->policy ? trial->policy : &unconfined, child_main, &child, &launched,
+                       &end.report, &end.error))
         return end;
     close(steal_fd(&its));
-    serve(trial, launched.process, mine, &end);
-    reap(launched.process, &end.status);
-    if (launched.keeper_life >= 0)
-        close(launched.keeper_life);
-    if (launched.keeper)
-        reap(launched.keeper, NULL);
-    policy_launch_clean();
-    if (!end.ran && !end.error.text[0] && WIFSIGNALED(end.status))
-        error_set(&end.error, 0, "a child that confines itself is killed by signal %d (%s)",
-                  WTERMSIG(end.status), strsignal(WTERMSIG(end.status)));
-    else if (!end.ran && !end.error.text[0])
-        error_set(&end.error, 0, "a child that confines itself does not report");
+    see_through(trial, &launched, mine, &end);
+    explain_silence(&end);
     return end;
 }
 

@@ -13,6 +13,7 @@ void call_decide(struct call *call, enum outcome outcome, const char *format, ..
     if (call->decided)
         return;
     call->decided = true;
+    call->decided_ns = clock_now_ns();
     call->outcome = outcome;
     va_list arguments;
     va_start(arguments, format);
@@ -34,6 +35,13 @@ void call_decide_by_status(struct call *call, bool inside_frame, int status) {
     else
         call_decide(call, OUTCOME_CRASH, "The worker was ended by signal %d (SIG%s).",
                     WTERMSIG(status), sigabbrev_np(WTERMSIG(status)));
+}
+
+void call_free(struct call *call) {
+    buffer_free(&call->payload);
+    buffer_free(&call->kept_result);
+    run_result_free(&call->run.result);
+    free(call);
 }
 
 static void append_cause(struct evaluation *evaluation, const char *sentence) {
@@ -79,6 +87,8 @@ static int exit_code_of(enum outcome outcome, int status) {
 }
 
 static void log_outcome(const struct call *call, const struct evaluation *evaluation) {
+    if (call->session->all->unlogged)
+        return;
     const struct outcome_facts *facts = &outcome_table[call->outcome];
     const struct log_event event = {.level = facts->level,
                                     .name = facts->word,
@@ -94,7 +104,8 @@ static void describe(const struct call *call, struct evaluation *evaluation,
         evaluation->result = *result;
     if (!outlet)
         return;
-    evaluation->elapsed_ms = clock_elapsed_ms(call->started_ns);
+    evaluation->elapsed_us = (call->decided_ns - call->started_ns) / CLOCK_NS_PER_US;
+    evaluation->usage = call->usage;
     evaluation->output = outlet_captured(&outlet->output);
     evaluation->error_output = outlet_captured(&outlet->error_output);
     evaluation->state_lost = state_lost;
@@ -128,7 +139,5 @@ void call_conclude(struct call *call, struct result_message *result, const struc
     call->done(call->context, &evaluation);
     if (told)
         session->loss[0] = 0;
-    run_result_free(&call->run.result);
-    buffer_free(&call->payload);
-    free(call);
+    call_free(call);
 }

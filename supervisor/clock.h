@@ -5,7 +5,12 @@
 #include <stdint.h>
 #include <time.h>
 
-enum { CLOCK_NS_PER_MS = 1000000, CLOCK_MS_PER_S = 1000 };
+enum {
+    CLOCK_NS_PER_US = 1000,
+    CLOCK_NS_PER_MS = 1000000,
+    CLOCK_US_PER_MS = 1000,
+    CLOCK_MS_PER_S = 1000
+};
 
 static inline int64_t clock_now_ns(void) {
     struct timespec now;

@@ -45,3 +45,10 @@ bool confinement_is_possible(const struct settings *settings, struct error *erro
     policy.address_space_bytes = 0; /* as a worker has it, it may be too little for this program */
     return policy_probe(&policy, NULL, error);
 }
+
+bool confinement_without_grants_is_possible(const struct settings *settings) {
+    struct settings less = *settings;
+    less.allow_read.count = 0;
+    less.scratch_mb = 0;
+    return confinement_is_possible(&less, NULL);
+}

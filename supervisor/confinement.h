@@ -11,5 +11,8 @@ struct policy confinement_policy(const struct settings *settings);
 /* May code be evaluated here? Tries what is not to be done without, on a child. False with the
  * reason. */
 bool confinement_is_possible(const struct settings *settings, struct error *error);
+/* The same without the files that they grant: when only that is possible, granting them would widen
+ * what code may do beyond them. */
+bool confinement_without_grants_is_possible(const struct settings *settings);
 
 #endif

@@ -75,8 +75,9 @@ static bool diagnose(const struct settings *settings, struct diagnosis *diagnosi
     policy = policy_attack_limits(&policy);
     diagnosis->may_evaluate = policy_probe(&policy, &diagnosis->report, &diagnosis->why);
     diagnosis->findings = calloc(count, sizeof *diagnosis->findings);
-    bool good = diagnosis->findings || error_set(error, ENOMEM, "the findings");
-    good = policy_victim_open(&victim, error) && good;
+    if (!diagnosis->findings)
+        return error_set(error, ENOMEM, "the findings");
+    bool good = policy_victim_open(&victim, error);
     for (size_t i = 0; good && diagnosis->may_evaluate && i < count; i++) {
         struct finding *finding = &diagnosis->findings[diagnosis->count];
         finding->attack = &attacks[i];

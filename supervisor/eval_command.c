@@ -2,28 +2,21 @@
  * server, without the protocol. */
 #include "common/cleanup.h"
 #include "common/utf8.h"
+#include "supervisor/clock.h"
 #include "supervisor/commands.h"
-#include "supervisor/confinement.h"
-#include "supervisor/session.h"
-#include "supervisor/signals.h"
+#include "supervisor/one_shot.h"
 #include "supervisor/stdio.h"
 #include "supervisor/text.h"
+#include "supervisor/undumpable.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { TEXT_MAX_BYTES = 1 << 30 };
 
 struct eval_run {
     const struct settings *settings;
-    struct loop loop;
-    struct log log;
-    struct pool pool;
-    struct sessions sessions;
-    struct loop_watch signal_watch;
-    int signal_fd;
+    struct one_shot one_shot;
     int status;
 };
 
@@ -60,8 +53,7 @@ static bool find_code(int count, char **arguments, struct buffer *code, struct e
 
 static void done(void *context, const struct evaluation *evaluation) {
     struct eval_run *run = context;
-    const struct text_limits limits = {.shown_chars = (size_t)run->settings->output_shown_chars,
-                                       .value_max_chars = (size_t)run->settings->value_max_chars};
+    const struct text_limits limits = text_limits_of(run->settings);
     cleanup_buffer struct buffer text = buffer_make(TEXT_MAX_BYTES);
     text_append_evaluation(&text, evaluation, &limits);
     if (text.length)
@@ -72,39 +64,12 @@ static void done(void *context, const struct evaluation *evaluation) {
         fprintf(stderr, "eclave: writing the result: %s\n", strerror(errno));
         run->status = STATUS_INTERNAL;
     }
-    loop_stop(&run->loop);
+    loop_stop(&run->one_shot.loop);
 }
 
-static void on_signal(void *context, uint32_t events) {
-    (void)events;
+static void interrupted(void *context) {
     struct eval_run *run = context;
-    for (int number; (number = signals_next(run->signal_fd)) != 0;) {
-        if (number == SIGCHLD)
-            pool_reap(&run->pool);
-        else
-            sessions_cancel_all(&run->sessions, "Interrupted.");
-    }
-}
-
-static bool open_run(struct eval_run *run, struct error *error) {
-    const struct settings *settings = run->settings;
-    run->signal_fd = signals_open(error);
-    if (run->signal_fd < 0)
-        return false;
-    log_open(&run->log, (enum log_level)settings->log_level, settings->log_format == 1);
-    return loop_open(&run->loop, error) &&
-           loop_watch_add(&run->loop, &run->signal_watch, run->signal_fd, EPOLLIN, on_signal, run,
-                          error) &&
-           pool_open(&run->pool, &run->loop, &run->log, settings, error);
-}
-
-static void close_run(struct eval_run *run) {
-    sessions_close(&run->sessions);
-    pool_close(&run->pool);
-    loop_watch_remove(&run->loop, &run->signal_watch);
-    close(run->signal_fd);
-    log_close(&run->log);
-    loop_close(&run->loop);
+    sessions_cancel_all(&run->one_shot.sessions, "Interrupted.");
 }
 
 static int usage_error(const struct error *error) {
@@ -112,8 +77,27 @@ static int usage_error(const struct error *error) {
     return STATUS_USAGE;
 }
 
+static void evaluate(struct eval_run *run, struct span code) {
+    struct one_shot *one_shot = &run->one_shot;
+    struct session *session = sessions_own(&one_shot->sessions, "main");
+    const struct call_request request = {.code = code,
+                                         .timeout_ms =
+                                             run->settings->call_timeout_s * CLOCK_MS_PER_S,
+                                         .done = done,
+                                         .context = run};
+    struct error error;
+    if (!session || !session_submit(session, &request)) {
+        fprintf(stderr, "eclave: out of memory\n");
+        return;
+    }
+    one_shot->pool.spares_wanted = 0;
+    session_run(session);
+    if (!one_shot->loop.stopped && !loop_run(&one_shot->loop, &error))
+        fprintf(stderr, "eclave: %s\n", error.text);
+}
+
 int command_eval(const struct settings *settings, int count, char **arguments) {
-    struct eval_run run = {.settings = settings, .signal_fd = -1, .status = STATUS_INTERNAL};
+    struct eval_run run = {.settings = settings};
     struct error error;
     cleanup_buffer struct buffer code = buffer_make((size_t)settings->request_max_bytes);
     if (!stdio_fill(&error) || !find_code(count, arguments, &code, &error))
@@ -122,30 +106,14 @@ int command_eval(const struct settings *settings, int count, char **arguments) {
         error_set(&error, 0, "the code is not UTF-8");
         return usage_error(&error);
     }
-    if (!open_run(&run, &error))
-        return usage_error(&error);
-    if (settings->minimal || !confinement_is_possible(settings, &error)) {
-        fprintf(stderr, "eclave: code cannot be evaluated here: %s\n",
-                settings->minimal ? "the setting minimal forbids it" : error.text);
-        log_close(&run.log);
-        return STATUS_INTERNAL;
+    if (!one_shot_open(&run.one_shot, settings, interrupted, &run, &run.status, &error)) {
+        fprintf(stderr, "eclave: %s\n", error.text);
+        return run.status;
     }
-    sessions_open(&run.sessions, &run.loop, &run.log, settings, &run.pool);
-    run.sessions.one_shot = true;
-    run.pool.without_spare = true;
-    struct session *session = sessions_own(&run.sessions, "main");
     static const unsigned char nothing[1];
-    const struct call_request request = {.code = {code.data ? code.data : nothing, code.length},
-                                         .timeout_ms = settings->call_timeout_s * 1000,
-                                         .done = done,
-                                         .context = &run};
-    if (!session || !session_submit(session, &request)) {
-        fprintf(stderr, "eclave: out of memory\n");
-    } else {
-        session_run(session);
-        if (!run.loop.stopped && !loop_run(&run.loop, &error))
-            fprintf(stderr, "eclave: %s\n", error.text);
-    }
-    close_run(&run);
+    become_undumpable();
+    run.status = STATUS_INTERNAL;
+    evaluate(&run, (struct span){code.data ? code.data : nothing, code.length});
+    one_shot_close(&run.one_shot);
     return run.status;
 }

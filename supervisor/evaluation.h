@@ -6,6 +6,7 @@
 #include "common/message.h"
 #include "supervisor/log.h"
 #include "supervisor/run.h"
+#include "supervisor/usage.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -37,8 +38,9 @@ struct evaluation {
     struct span error_output;     /* captured error output */
     const char *limit_stream;     /* with OUTCOME_OUTPUT: "stdout" or "stderr" */
     int64_t limit_bytes;
-    int64_t timeout_ms; /* the call's limit */
-    int64_t elapsed_ms;
+    int64_t timeout_ms;  /* the call's limit */
+    int64_t elapsed_us;  /* from the start to the moment that decided the outcome */
+    struct usage usage;  /* of a one-shot call: of its process; else zero */
     bool state_lost;     /* the session could not be put back to where it was before the call */
     const char *session; /* its name */
 };

@@ -35,6 +35,7 @@ static void end_of_line(struct input *input, size_t start, size_t end) {
         input->handler.too_long(input->handler.context);
     else
         deliver(input, input->pending.data + start, end - start);
+    input->ended_lines++;
 }
 
 /* Delivers the whole lines in the buffer, as long as nobody pauses or ends the input. */
@@ -93,6 +94,7 @@ static void on_readable(void *context, uint32_t events) {
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (got <= 0) {
+        input->failure = got < 0 ? errno : 0;
         finish(input);
         return;
     }
@@ -109,6 +111,10 @@ bool input_open(struct input *input, struct loop *loop, size_t line_max,
     return stream_open(&input->stream, STDIN_FILENO, false, error) &&
            loop_watch_add(loop, &input->watch, input->stream.fd, EPOLLIN, on_readable, input,
                           error);
+}
+
+uint64_t input_line_number(const struct input *input) {
+    return input->ended_lines + 1;
 }
 
 void input_pause(struct input *input, bool paused) {

@@ -8,6 +8,7 @@
 #include "supervisor/stdio.h"
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct input_handler {
     void (*line)(void *context, const unsigned char *bytes, size_t size);
@@ -25,11 +26,15 @@ struct input {
     size_t line_max;
     bool skipping; /* inside a line that was reported as too long */
     bool paused, ended;
+    uint64_t ended_lines; /* those that came to their newline, empty ones included */
+    int failure;          /* errno of the read that ended the input, 0 for its own end */
     struct input_handler handler;
 };
 
 bool input_open(struct input *input, struct loop *loop, size_t line_max,
                 const struct input_handler *handler, struct error *error);
+/* Inside a handler: the number of its line, the first being 1. */
+uint64_t input_line_number(const struct input *input);
 /* While paused nothing is read, and lines already read wait. */
 void input_pause(struct input *input, bool paused);
 /* No more lines, not even those already read. May be called from a handler; close may not. */

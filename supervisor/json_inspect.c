@@ -23,6 +23,8 @@ struct inspector {
     bool in_params;            /* the top-level member being read is "params" */
     bool in_meta;              /* and its member being read is "_meta" */
     struct json_token *wanted; /* where the value to come is noted, or NULL */
+    struct json_token *open;   /* a noted container that is not read to its end, or NULL */
+    size_t open_depth;         /* outside it */
     struct json_shape *shape;
 };
 
@@ -251,6 +253,10 @@ static enum json_fault scan_value(struct inspector *in, enum state *state) {
         if (in->depth >= in->limits.depth)
             return JSON_TOO_DEEP;
         in->at++;
+        if (in->wanted) {
+            in->open = in->wanted;
+            in->open_depth = in->depth;
+        }
         note_value(in, start, kind, false);
         enter_level(in, kind == JSON_OBJECT);
         *state = kind == JSON_OBJECT ? WANT_KEY_OR_END : WANT_VALUE_OR_END;
@@ -319,6 +325,11 @@ static enum json_fault scan_key(struct inspector *in, enum state *state) {
 static void leave_level(struct inspector *in, enum state *state) {
     in->at++;
     in->depth--;
+    if (in->open && in->depth == in->open_depth) {
+        struct span *whole = &in->open->text;
+        whole->length = (size_t)(in->text + in->at - whole->bytes);
+        in->open = NULL;
+    }
     *state = in->depth ? WANT_COMMA_OR_END : FINISHED;
 }
 
@@ -352,6 +363,16 @@ static enum json_fault scan_step(struct inspector *in, enum state *state) {
         break;
     }
     return JSON_NOT_JSON;
+}
+
+const char *json_fault_text(enum json_fault fault) {
+    static const char *const texts[] = {[JSON_FINE] = "",
+                                        [JSON_NOT_UTF8] = "not well-formed UTF-8",
+                                        [JSON_NOT_JSON] = "not JSON",
+                                        [JSON_TOO_DEEP] = "nested deeper than json.max_depth",
+                                        [JSON_TOO_MANY] = "more values than json.max_values",
+                                        [JSON_ZERO_IN_NAME] = "a name with a zero byte in it"};
+    return texts[fault];
 }
 
 enum json_fault json_inspect(const unsigned char *text, size_t size, struct json_limits limits,

@@ -23,6 +23,9 @@ enum json_fault {
     JSON_ZERO_IN_NAME /* JSON, but no library in C can tell its members apart */
 };
 
+/* What FAULT is, as a part of a sentence. */
+const char *json_fault_text(enum json_fault fault);
+
 struct json_limits {
     size_t depth;  /* at most JSON_DEPTH_MAX */
     size_t values; /* 0: no limit */

@@ -11,6 +11,9 @@ static void print_usage(FILE *out) {
         "Usage: eclave [serve] [OPTIONS]       MCP server on stdin and stdout\n"
         "       eclave eval [OPTIONS] [-e CODE | FILE | -]\n"
         "                                      one confined evaluation\n"
+        "       eclave batch [OPTIONS] [FILE | -]\n"
+        "                                      JSON lines in, JSON lines out, each in a world of\n"
+        "                                      its own; see eclave batch --help\n"
         "       eclave doctor [OPTIONS] [--json]\n"
         "                                      which layers this machine gives, proved by attacks\n"
         "       eclave policy [OPTIONS]        what code may do with these options, and why\n"
@@ -19,6 +22,15 @@ static void print_usage(FILE *out) {
         "of the JSON file that --policy names (\"call.timeout_s\"); the flag is the strongest:\n",
         out);
     settings_help(out);
+}
+
+static void print_batch_usage(FILE *out) {
+    fputs("Usage: eclave batch [OPTIONS] [FILE | -]\n\n"
+          "Evaluates {\"id\":…,\"code\":\"…\",\"expect\":\"…\"} line by line, each in a fresh "
+          "confined\n"
+          "world, and writes a line of what came of it. Options besides those of eclave --help:\n",
+          out);
+    batch_options_help(out);
 }
 
 static bool has_flag(int count, char **arguments, const char *flag) {
@@ -39,18 +51,29 @@ static bool take_flag(int *count, char **arguments, const char *flag) {
     return taken;
 }
 
-static int run_command(const struct settings *settings, bool json, int count, char **arguments) {
+/* What single commands can be told besides the settings. */
+struct own_options {
+    bool json; /* doctor */
+    struct batch_options batch;
+};
+
+static int run_command(const struct settings *settings, const struct own_options *options,
+                       int count, char **arguments) {
     const char *command = count ? arguments[0] : "serve";
     if (strcmp(command, "serve") == 0 && count <= 1)
         return server_run(settings);
     if (strcmp(command, "eval") == 0)
         return command_eval(settings, count - 1, arguments + 1);
+    if (strcmp(command, "batch") == 0 && options->batch.jobs)
+        return command_batch(settings, &options->batch, count - 1, arguments + 1);
     if (strcmp(command, "doctor") == 0 && count == 1)
-        return command_doctor(settings, json);
+        return command_doctor(settings, options->json);
     if (strcmp(command, "policy") == 0 && count == 1)
         return command_policy(settings);
     if (strcmp(command, "serve") == 0)
         fprintf(stderr, "eclave: serve takes no argument %.60s; see eclave --help\n", arguments[1]);
+    else if (strcmp(command, "batch") == 0)
+        fputs("eclave: batch must stand before its options; see eclave batch --help\n", stderr);
     else
         fprintf(stderr, "eclave: unknown command %.60s; see eclave --help\n", command);
     return STATUS_USAGE;
@@ -59,9 +82,15 @@ static int run_command(const struct settings *settings, bool json, int count, ch
 int main(int count, char **arguments) {
     struct settings settings;
     struct error error;
+    struct own_options options = {0};
     int left;
+    bool is_batch = count > 1 && strcmp(arguments[1], "batch") == 0;
     if (has_flag(count, arguments, "--help")) {
-        print_usage(stdout);
+        (is_batch ? print_batch_usage : print_usage)(stdout);
+        return 0;
+    }
+    if (has_flag(count, arguments, "--manual-batch-options")) {
+        batch_options_manual(stdout);
         return 0;
     }
     if (has_flag(count, arguments, "--manual-options")) {
@@ -72,14 +101,15 @@ int main(int count, char **arguments) {
         puts("eclave " ECLAVE_VERSION);
         return 0;
     }
-    /* The one command with an option of its own. */
-    bool json =
+    /* The commands with options of their own have their names first. */
+    options.json =
         count > 1 && strcmp(arguments[1], "doctor") == 0 && take_flag(&count, arguments, "--json");
-    if (!settings_read(&settings, count, arguments, &left, &error)) {
+    if ((is_batch && !batch_options_take(&options.batch, &count, arguments, &error)) ||
+        !settings_read(&settings, count, arguments, &left, &error)) {
         fprintf(stderr, "eclave: %s\n", error.text);
         return STATUS_USAGE;
     }
-    int status = run_command(&settings, json, left, arguments);
+    int status = run_command(&settings, &options, left, arguments);
     settings_free(&settings);
     return status;
 }

@@ -1,4 +1,4 @@
-/* Zygote and spare worker. Never hands out a worker that has not said that it is confined. */
+/* Zygote and spare workers. Never hands out a worker that has not said that it is confined. */
 #include "supervisor/pool.h"
 #include "common/cleanup.h"
 #include "common/descriptor.h"
@@ -30,15 +30,13 @@ static void note_failure(struct pool *pool, const char *reason) {
     log_write(pool->log, &event, "%s", reason);
 }
 
-/* Tells everybody who waits that there is no worker to be had; the next request tries again. */
+/* Tells everybody who waits that there is no worker to be had; the next request tries again. Who is
+ * told may withdraw others. */
 static void fail_waiters(struct pool *pool) {
-    struct pool_waiter *waiter = pool->waiters;
-    pool->waiters = NULL;
-    while (waiter) {
-        struct pool_waiter *next = waiter->next;
-        waiter->waiting = false;
+    for (size_t left = pool->waiter_count; left && pool->waiters; left--) {
+        struct pool_waiter *waiter = pool->waiters;
+        pool_withdraw(pool, waiter);
         waiter->served(waiter->context, NULL, NULL, pool->last_failure);
-        waiter = next;
     }
 }
 
@@ -54,51 +52,98 @@ static void retry_or_fail(struct pool *pool) {
     }
 }
 
-/* --- the spare worker --- */
+/* --- the spare workers --- */
 
-/* The spare is somebody else's from now on, or nobody's. */
-static struct outlet *release_spare(struct pool *pool) {
-    struct outlet *outlet = pool->spare_outlet;
-    pool->spare = NULL;
-    pool->spare_outlet = NULL;
+static struct pool_spare *find_spare(const struct pool *pool, const struct worker_process *worker) {
+    struct pool_spare *spare = pool->spares;
+    while (spare && spare->worker != worker)
+        spare = spare->next;
+    return spare;
+}
+
+static struct pool_spare *ready_spare(const struct pool *pool) {
+    struct pool_spare *spare = pool->spares;
+    while (spare && spare->worker->state != WORKER_READY)
+        spare = spare->next;
+    return spare;
+}
+
+/* The spare's worker is somebody else's from now on, or nobody's. The outlet is the caller's. */
+static struct outlet *release_spare(struct pool *pool, struct pool_spare *spare) {
+    struct outlet *outlet = spare->outlet;
+    struct pool_spare **link = &pool->spares;
+    while (*link != spare)
+        link = &(*link)->next;
+    *link = spare->next;
+    pool->spare_count--;
+    free(spare);
     return outlet;
 }
 
-static void drop_spare(struct pool *pool) {
-    struct outlet *outlet = release_spare(pool);
-    if (outlet)
-        outlet_close(outlet);
+static void drop_spare(struct pool *pool, struct pool_spare *spare) {
+    outlet_close(release_spare(pool, spare));
 }
 
-static void serve(struct pool *pool, struct pool_waiter *waiter) {
-    struct worker_process *worker = pool->spare;
-    struct outlet *outlet = release_spare(pool);
+/* Those that are still starting will end by the end of their channels. */
+static void drop_starting(struct pool *pool) {
+    struct pool_spare *spare = pool->spares;
+    while (spare) {
+        struct pool_spare *next = spare->next;
+        if (spare->worker->state == WORKER_STARTING)
+            drop_spare(pool, spare);
+        spare = next;
+    }
+}
+
+static void on_boot_limit(void *context) {
+    struct pool *pool = context;
+    note_failure(pool, "the worker process does not answer");
+    if (pool->zygote_pid > 1)
+        kill(pool->zygote_pid, SIGKILL); /* its death does the rest */
+}
+
+/* The limit counts anew from each worker that becomes ready, while others are awaited. */
+static void watch_boot(struct pool *pool) {
+    const struct pool_spare *spare = pool->spares;
+    while (spare && spare->worker->state != WORKER_STARTING)
+        spare = spare->next;
+    if (spare)
+        loop_timer_start(pool->loop, &pool->boot_timer, BOOT_LIMIT_MS, on_boot_limit, pool);
+    else
+        loop_timer_stop(pool->loop, &pool->boot_timer);
+}
+
+static void serve(struct pool *pool, struct pool_spare *spare, struct pool_waiter *waiter) {
+    struct worker_process *worker = spare->worker;
+    struct outlet *outlet = release_spare(pool, spare);
     waiter->served(waiter->context, worker, outlet, NULL);
     fill_pool(pool);
 }
 
 static void spare_ready(void *context, struct worker_process *worker) {
     struct pool *pool = context;
-    if (pool->spare != worker) {
+    struct pool_spare *spare = find_spare(pool, worker);
+    if (!spare) {
         worker_kill(worker); /* given up meanwhile */
         return;
     }
     pool->failures = 0;
-    loop_timer_stop(pool->loop, &pool->boot_timer);
+    watch_boot(pool);
     struct pool_waiter *waiter = pool->waiters;
     if (!waiter)
         return;
-    pool->waiters = waiter->next;
-    waiter->waiting = false;
-    serve(pool, waiter);
+    pool_withdraw(pool, waiter);
+    serve(pool, spare, waiter);
 }
 
 static void spare_malformed(void *context, struct worker_process *worker, const char *what) {
     struct pool *pool = context;
-    if (pool->spare != worker)
+    struct pool_spare *spare = find_spare(pool, worker);
+    if (!spare)
         return; /* given up already: its zygote died, which has been counted */
-    loop_timer_stop(pool->loop, &pool->boot_timer);
-    drop_spare(pool);
+    drop_spare(pool, spare);
+    drop_starting(pool); /* what failed one fails them all, and counts once */
+    watch_boot(pool);
     note_failure(pool, what);
     retry_or_fail(pool);
 }
@@ -106,11 +151,11 @@ static void spare_malformed(void *context, struct worker_process *worker, const 
 static void spare_ended(void *context, struct worker_process *worker, int status) {
     struct pool *pool = context;
     (void)status;
-    bool was_spare = pool->spare == worker;
-    if (was_spare)
-        drop_spare(pool);
+    struct pool_spare *spare = find_spare(pool, worker);
+    if (spare)
+        drop_spare(pool, spare);
     worker_destroy(worker);
-    if (was_spare && !pool->closing)
+    if (spare && !pool->closing)
         fill_pool(pool);
 }
 
@@ -136,13 +181,6 @@ static const struct worker_events spare_events = {.ready = spare_ready,
                                                   .violation = spare_violation,
                                                   .ended = spare_ended};
 
-static void on_boot_limit(void *context) {
-    struct pool *pool = context;
-    note_failure(pool, "the worker process does not answer");
-    if (pool->zygote_pid > 1)
-        kill(pool->zygote_pid, SIGKILL); /* its death does the rest */
-}
-
 /* Asks the zygote for a worker with these ends. */
 static bool request_spawn(struct pool *pool, int channel, const int outputs[2],
                           struct error *error) {
@@ -151,40 +189,58 @@ static bool request_spawn(struct pool *pool, int channel, const int outputs[2],
     return frame_send(pool->zygote_channel, &header, NULL, descriptors, 3, error);
 }
 
-static void spawn_spare(struct pool *pool) {
-    struct error error;
+/* Creates SPARE's worker and asks the zygote for it. False with *error when it cannot be had; with
+ * an empty one when the zygote is dying, and its death starts another. */
+static bool create_spare(struct pool *pool, struct pool_spare *spare, struct error *error) {
     int channel, outputs[2];
-    pool->spare_outlet = outlet_open(pool->loop, pool->settings, outputs, &error);
-    if (pool->spare_outlet) {
-        pool->spare = worker_create(&pool->workers, &spare_events, pool, &channel, &error);
-        if (pool->spare) {
-            /* When this fails the zygote is dying, and its death starts another. */
-            bool sent = request_spawn(pool, channel, outputs, &error);
-            close(channel);
-            if (!sent) {
-                worker_destroy(pool->spare);
-                pool->spare = NULL;
-            }
-        } else {
-            note_failure(pool, error.text);
+    spare->outlet = outlet_open(pool->loop, pool->settings, outputs, error);
+    if (!spare->outlet)
+        return false;
+    spare->worker = worker_create(&pool->workers, &spare_events, pool, &channel, error);
+    bool sent = false;
+    if (spare->worker) {
+        sent = request_spawn(pool, channel, outputs, error);
+        close(channel);
+        if (!sent) {
+            worker_destroy(spare->worker);
+            error->text[0] = 0;
         }
-        close(outputs[0]);
-        close(outputs[1]);
-    } else {
+    }
+    close(outputs[0]);
+    close(outputs[1]);
+    return sent;
+}
+
+/* One more spare. False when there is none. */
+static bool spawn_spare(struct pool *pool) {
+    struct error error = {.text = "out of memory"};
+    struct pool_spare *spare = calloc(1, sizeof *spare);
+    if (spare && create_spare(pool, spare, &error)) {
+        struct pool_spare **end = &pool->spares;
+        while (*end)
+            end = &(*end)->next;
+        *end = spare;
+        pool->spare_count++;
+        if (!pool->boot_timer.active)
+            watch_boot(pool);
+        return true;
+    }
+    if (spare)
+        outlet_close(spare->outlet);
+    free(spare);
+    if (error.text[0])
         note_failure(pool, error.text);
-    }
-    if (!pool->spare) {
-        drop_spare(pool);
-        if (pool->zygote_watch.active && pool->failures)
-            fail_waiters(pool);
-        return;
-    }
-    loop_timer_start(pool->loop, &pool->boot_timer, BOOT_LIMIT_MS, on_boot_limit, pool);
+    if (pool->zygote_watch.active && pool->failures)
+        fail_waiters(pool);
+    return false;
 }
 
 /* --- the zygote --- */
 
 static void close_zygote(struct pool *pool) {
+    if (pool->launched.tell >= 0)
+        close(pool->launched.tell);
+    pool->launched.tell = -1;
     loop_timer_stop(pool->loop, &pool->boot_timer);
     loop_watch_remove(pool->loop, &pool->zygote_watch);
     loop_watch_remove(pool->loop, &pool->zygote_stderr_watch);
@@ -226,6 +282,11 @@ static void on_zygote_frame(void *context, uint32_t events) {
         close(descriptors[i]);
     if (header.type == FRAME_BOOTED && pool->zygote == ZYGOTE_BOOTING &&
         header.length == sizeof(struct policy_report)) {
+        if (!policy_launch_finish(&pool->launched, &pool->report, &error)) {
+            note_failure(pool, error.text);
+            kill(pool->zygote_pid, SIGKILL); /* its death does the rest */
+            return;
+        }
         note_layers(pool, (const struct policy_report *)(const void *)payload);
         pool->zygote = ZYGOTE_UP;
         loop_timer_stop(pool->loop, &pool->boot_timer);
@@ -351,11 +412,10 @@ static bool start_zygote(struct pool *pool, struct error *error) {
     their_errors = descriptor_move_above(their_errors, CONTROL_FD + 1);
     struct birth birth = {pool->worker_path, theirs, their_errors};
     const struct policy policy = confinement_policy(pool->settings);
-    struct policy_launched launched;
-    if (!policy_launch(&policy, become_zygote, &birth, &launched, &pool->report, error))
+    if (!policy_launch(&policy, become_zygote, &birth, &pool->launched, &pool->report, error))
         return false;
-    hold_namespaces(pool, launched.keeper_life);
-    pool->zygote_pid = pool->workers.zygote = launched.process;
+    hold_namespaces(pool, pool->launched.keeper_life);
+    pool->zygote_pid = pool->workers.zygote = pool->launched.process;
     pool->zygote = ZYGOTE_BOOTING;
     loop_timer_start(pool->loop, &pool->boot_timer, BOOT_LIMIT_MS, on_boot_limit, pool);
     return loop_watch_add(pool->loop, &pool->zygote_watch, pool->zygote_channel, EPOLLIN,
@@ -378,21 +438,24 @@ static void zygote_died(struct pool *pool, int status) {
         snprintf(reason, sizeof reason, "the zygote was ended by signal %d", WTERMSIG(status));
     else
         snprintf(reason, sizeof reason, "the zygote ended with status %d", WEXITSTATUS(status));
-    if (pool->spare && pool->spare->state == WORKER_STARTING)
-        drop_spare(pool); /* it will end by the end of its channel */
+    drop_starting(pool);
     note_failure(pool, reason);
     retry_or_fail(pool);
 }
 
-/* One step towards a ready spare. */
+/* As many as are wanted ahead, or as wait already when those are more. */
+static bool wants_spare(const struct pool *pool) {
+    return pool->spare_count < pool->spares_wanted || pool->spare_count < pool->waiter_count;
+}
+
+/* One step towards as many spares as are wanted. */
 static void fill_pool(struct pool *pool) {
     struct error error;
-    if (pool->closing || pool->spare || pool->zygote == ZYGOTE_BOOTING)
-        return;
-    if (pool->without_spare && !pool->waiters)
+    if (pool->closing || !wants_spare(pool) || pool->zygote == ZYGOTE_BOOTING)
         return;
     if (pool->zygote == ZYGOTE_UP) {
-        spawn_spare(pool);
+        while (wants_spare(pool) && spawn_spare(pool))
+            ;
     } else if (pool->zygote_pid == 0 && !start_zygote(pool, &error)) {
         close_zygote(pool);
         note_failure(pool, error.text);
@@ -430,6 +493,8 @@ bool pool_open(struct pool *pool, struct loop *loop, struct log *log,
                           .log = log,
                           .settings = settings,
                           .workers = {.loop = loop, .log = log},
+                          .launched = {.tell = -1},
+                          .spares_wanted = 1,
                           .zygote_channel = -1,
                           .zygote_stderr = -1};
     for (size_t i = 0; i < POOL_LIVES_MAX; i++)
@@ -444,8 +509,9 @@ void pool_start(struct pool *pool) {
 }
 
 void pool_take(struct pool *pool, struct pool_waiter *waiter) {
-    if (pool->spare && pool->spare->state == WORKER_READY) {
-        serve(pool, waiter);
+    struct pool_spare *spare = ready_spare(pool);
+    if (spare) {
+        serve(pool, spare, waiter);
         return;
     }
     struct pool_waiter **end = &pool->waiters;
@@ -454,6 +520,7 @@ void pool_take(struct pool *pool, struct pool_waiter *waiter) {
     waiter->waiting = true;
     waiter->next = NULL;
     *end = waiter;
+    pool->waiter_count++;
     fill_pool(pool);
 }
 
@@ -462,6 +529,7 @@ void pool_withdraw(struct pool *pool, struct pool_waiter *waiter) {
         if (*link == waiter) {
             *link = waiter->next;
             waiter->waiting = false;
+            pool->waiter_count--;
             return;
         }
 }
@@ -469,10 +537,11 @@ void pool_withdraw(struct pool *pool, struct pool_waiter *waiter) {
 void pool_reap(struct pool *pool) {
     int status;
     pid_t pid;
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+    struct rusage counted;
+    while ((pid = wait4(-1, &status, WNOHANG, &counted)) > 0) {
         struct worker_process *worker = workers_find(&pool->workers, pid);
         if (worker)
-            worker_reaped(worker, status);
+            worker_reaped(worker, status, usage_of(&counted));
         else if (pid == pool->zygote_pid)
             zygote_died(pool, status);
     }
@@ -502,6 +571,7 @@ void pool_close(struct pool *pool) {
     }
     while (pool->workers.first)
         worker_destroy(pool->workers.first);
-    drop_spare(pool);
+    while (pool->spares)
+        drop_spare(pool, pool->spares);
     policy_launch_clean();
 }

@@ -2,6 +2,7 @@
  * request. */
 #include "supervisor/rpc.h"
 #include "supervisor/json_inspect.h"
+#include "supervisor/json_tree.h"
 #include "supervisor/json_write.h"
 #include "supervisor/modern.h"
 #include "supervisor/request.h"
@@ -10,32 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static void put_json(struct json_object **object) {
-    json_object_put(*object);
-}
-#define cleanup_json __attribute__((cleanup(put_json)))
-
-/* Parses text that json_inspect found fine. */
-static struct json_object *parse(const unsigned char *bytes, size_t size) {
-    struct json_tokener *tokener = json_tokener_new_ex(JSON_DEPTH_MAX + 1);
-    if (!tokener)
-        return NULL;
-    struct json_object *root = json_tokener_parse_ex(tokener, (const char *)bytes, (int)size);
-    json_tokener_free(tokener);
-    return root;
-}
-
 const char *rpc_plain_string(struct json_object *value) {
     if (!json_object_is_type(value, json_type_string))
         return NULL;
     const char *text = json_object_get_string(value);
     return strlen(text) == (size_t)json_object_get_string_len(value) ? text : NULL;
-}
-
-static struct json_object *member_of(struct json_object *object, const char *name) {
-    struct json_object *member = NULL;
-    json_object_object_get_ex(object, name, &member);
-    return member;
 }
 
 static bool has_member(struct json_object *object, const char *name) {
@@ -88,10 +68,10 @@ static void dispatch(struct server *server, struct request *request, const char 
 
 /* What keeps ROOT from being a request or notification, or NULL. */
 static const char *envelope_problem(struct json_object *root, const struct json_token *id) {
-    const char *version = rpc_plain_string(member_of(root, "jsonrpc"));
+    const char *version = rpc_plain_string(json_tree_member(root, "jsonrpc"));
     if (!version || strcmp(version, "2.0") != 0)
         return "jsonrpc must be \"2.0\"";
-    if (!json_object_is_type(member_of(root, "method"), json_type_string))
+    if (!json_object_is_type(json_tree_member(root, "method"), json_type_string))
         return "method must be a string";
     if (has_member(root, "result") || has_member(root, "error"))
         return "a message is either a request or a response";
@@ -131,9 +111,9 @@ static void handle_object(struct server *server, struct batch *batch, struct jso
         return;
     }
     /* A name with a zero byte inside is a string, and no method's. */
-    const char *plain_name = rpc_plain_string(member_of(root, "method"));
+    const char *plain_name = rpc_plain_string(json_tree_member(root, "method"));
     const char *name = plain_name ? plain_name : "";
-    struct json_object *params = member_of(root, "params");
+    struct json_object *params = json_tree_member(root, "params");
     if (!shape->id.text.bytes) {
         const struct notification *notification = notification_find(name);
         if (notification && (!params || json_object_is_type(params, json_type_object)))
@@ -172,7 +152,7 @@ static bool batches_allowed(const struct server *server) {
 static void handle_element(struct server *server, struct batch *batch, struct span element) {
     struct json_shape shape;
     json_inspect(element.bytes, element.length, input_limits(server), &shape);
-    cleanup_json struct json_object *root = parse(element.bytes, element.length);
+    cleanup_json struct json_object *root = json_tree_parse(element);
     if (shape.kind == JSON_OBJECT && root)
         handle_object(server, batch, root, &shape);
     else
@@ -205,14 +185,8 @@ static void handle_array(struct server *server, struct span text) {
 }
 
 static void refuse_text(struct server *server, enum json_fault fault, size_t at) {
-    static const char *const names[] = {[JSON_FINE] = "",
-                                        [JSON_NOT_UTF8] = "not well-formed UTF-8",
-                                        [JSON_NOT_JSON] = "not JSON",
-                                        [JSON_TOO_DEEP] = "nested deeper than json.max_depth",
-                                        [JSON_TOO_MANY] = "more values than json.max_values",
-                                        [JSON_ZERO_IN_NAME] = "a name with a zero byte in it"};
     char reason[80];
-    snprintf(reason, sizeof reason, "%s, at byte %zu", names[fault], at);
+    snprintf(reason, sizeof reason, "%s, at byte %zu", json_fault_text(fault), at);
     respond_without_id(server, NULL, RPC_PARSE_ERROR, "Parse error", reason);
 }
 
@@ -232,7 +206,7 @@ void rpc_handle_line(struct server *server, const unsigned char *bytes, size_t s
                            "a message must be an object");
         return;
     }
-    cleanup_json struct json_object *root = parse(bytes, size);
+    cleanup_json struct json_object *root = json_tree_parse((struct span){bytes, size});
     if (root)
         handle_object(server, NULL, root, &shape);
     else

@@ -1,17 +1,18 @@
 /* The life of a server: opening, the loop, and the end in all its forms. Never leaves a process
  * behind and never ends with a request unanswered that it accepted. */
 #include "common/cleanup.h"
+#include "supervisor/commands.h"
 #include "supervisor/confinement.h"
 #include "supervisor/json_write.h"
 #include "supervisor/modern.h"
 #include "supervisor/rpc.h"
 #include "supervisor/server.h"
 #include "supervisor/signals.h"
+#include "supervisor/undumpable.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 enum {
@@ -189,14 +190,19 @@ static bool open_signals(struct server *server, struct error *error) {
                           on_signal, server, error);
 }
 
-/* May code be evaluated here at all? If not, the server lives on without. */
-static void choose_mode(struct server *server) {
+/* May code be evaluated here at all? If not, the server lives on without. Where only the files that
+ * were granted are the reason, it does not begin: false. */
+static bool choose_mode(struct server *server, struct error *error) {
+    const struct settings *settings = server->settings;
     struct error why;
     if (server->settings->minimal) {
         server->minimal = true;
         snprintf(server->minimal_reason, sizeof server->minimal_reason,
                  "the setting minimal asks for it.");
-    } else if (!confinement_is_possible(server->settings, &why)) {
+    } else if (!confinement_is_possible(settings, &why)) {
+        bool grants = settings->allow_read.count || settings->scratch_mb;
+        if (grants && confinement_without_grants_is_possible(settings))
+            return error_set(error, 0, "a worker cannot be confined here: %.180s", why.text);
         server->minimal = true;
         snprintf(server->minimal_reason, sizeof server->minimal_reason,
                  "a worker cannot be confined here: %.180s.", why.text);
@@ -205,6 +211,7 @@ static void choose_mode(struct server *server) {
         const struct log_event event = {.level = LOG_WARNING_LEVEL, .name = "minimal-mode"};
         log_write(&server->log, &event, "%s", server->minimal_reason);
     }
+    return true;
 }
 
 static bool server_open(struct server *server, struct error *error) {
@@ -227,7 +234,6 @@ static bool server_open(struct server *server, struct error *error) {
         !stdio_detach(error))
         return false;
     sessions_open(&server->sessions, &server->loop, &server->log, settings, &server->pool);
-    choose_mode(server);
     return true;
 }
 
@@ -261,11 +267,14 @@ int server_run(const struct settings *settings) {
     struct error error;
     if (!stdio_fill(&error) || !server_open(&server, &error)) {
         fprintf(stderr, "eclave: %s\n", error.text);
-        return 2;
+        return STATUS_USAGE;
     }
-#ifndef __SANITIZE_ADDRESS__ /* its leak check traces the process at exit */
-    prctl(PR_SET_DUMPABLE, 0);
-#endif
+    if (!choose_mode(&server, &error)) {
+        fprintf(stderr, "eclave: %s\n", error.text);
+        server_close(&server);
+        return STATUS_USAGE;
+    }
+    become_undumpable();
     if (!loop_run(&server.loop, &error)) {
         fprintf(stderr, "eclave: %s\n", error.text);
         server.exit_status = 70;

@@ -91,6 +91,17 @@ static void step_later(struct session *session) {
 
 /* --- what workers say --- */
 
+/* The answer to a one-shot call, which is told when its process is reaped. */
+static void keep_result(struct session *session, const unsigned char *payload, size_t size) {
+    struct call *call = session->running;
+    loop_timer_stop(session->all->loop, &session->time_limit);
+    loop_timer_stop(session->all->loop, &session->memory_check);
+    call->kept_result = buffer_make(size);
+    if (!buffer_append(&call->kept_result, payload, size))
+        call_decide(call, OUTCOME_MALFORMED, "There is no memory for the answer of the worker.");
+    worker_kill(session->head);
+}
+
 static void on_result(void *context, struct worker_process *worker, const unsigned char *payload,
                       size_t size) {
     struct session *session = context;
@@ -105,8 +116,13 @@ static void on_result(void *context, struct worker_process *worker, const unsign
         worker_kill(worker);
         return;
     }
+    if (session->all->one_shot)
+        keep_result(session, payload, size);
+    call_decide(session->running, result.condition.bytes ? OUTCOME_CONDITION : OUTCOME_VALUE, "%s",
+                "");
+    if (session->all->one_shot)
+        return;
     struct call *call = take_running(session);
-    call_decide(call, result.condition.bytes ? OUTCOME_CONDITION : OUTCOME_VALUE, "%s", "");
     session->number++;
     session->unprotected = false;
     call_conclude(call, &result, session->outlet, 0, false);
@@ -123,16 +139,21 @@ static void note_loss(struct session *session, const char *what) {
 
 static void head_ended(struct session *session, bool inside_frame, int status) {
     struct call *call = session->running;
+    struct result_message result;
     if (session->taking)
         history_failed(session, "the worker ended");
     if (call && call->started_ns) {
         outlet_drain(session->outlet);
         call_decide_by_status(call, inside_frame, status);
+        call->usage = session->head->usage;
         take_running(session);
         struct outlet *outlet = session->outlet;
         session->outlet = NULL; /* kept open until the call is told */
         bool restored = history_restore(session);
-        call_conclude(call, NULL, outlet, status, !restored);
+        bool kept =
+            result_message_decode(call->kept_result.data, call->kept_result.length, &result) &&
+            call_take_result(call, &result);
+        call_conclude(call, kept ? &result : NULL, outlet, status, !restored);
         outlet_end(outlet);
         if (session->head)
             session->outlet = outlet;
@@ -285,8 +306,7 @@ static void unlink_session(struct session *session) {
 static void drop_calls(struct call *call) {
     while (call) {
         struct call *next = call->next;
-        buffer_free(&call->payload);
-        free(call);
+        call_free(call);
         call = next;
     }
 }
@@ -462,8 +482,7 @@ struct call *session_submit(struct session *session, const struct call_request *
     if (!call)
         return NULL;
     if (!encode(call, request)) {
-        buffer_free(&call->payload);
-        free(call);
+        call_free(call);
         return NULL;
     }
     if (++all->last_call == 0)

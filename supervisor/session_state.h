@@ -29,6 +29,7 @@ struct call {
     struct run_state run;
     void (*event)(void *context, const struct run_event *event);
     void (*ask)(void *context, struct json_object *questions);
+    int64_t decided_ns;
     call_done done;
     void *context;
     bool decided;
@@ -36,6 +37,8 @@ struct call {
     char cause[200];
     const char *limit_stream;
     size_t limit_bytes;
+    struct buffer kept_result; /* of a one-shot call, until its process is reaped */
+    struct usage usage;        /* then */
 };
 
 /* A parked process and the number of the state that it holds. */
@@ -81,6 +84,9 @@ void call_decide_by_status(struct call *call, bool inside_frame, int status);
  * the worker gave none; OUTLET is NULL for a call that never ran. */
 void call_conclude(struct call *call, struct result_message *result, const struct outlet *outlet,
                    int status, bool state_lost);
+
+/* Frees a call that is told nothing any more. */
+void call_free(struct call *call);
 
 /* history.c */
 /* Does the present state still need a checkpoint before the next call? */

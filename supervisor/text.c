@@ -1,6 +1,7 @@
 /* Formatting of evaluations. Never cuts inside a character. */
 #include "supervisor/text.h"
 #include "common/utf8.h"
+#include "supervisor/json_write.h"
 
 const struct outcome_facts outcome_table[OUTCOME_COUNT] = {
 #define OUTCOME(name, word_text, type_text, code, log_severity, lost)                              \
@@ -8,6 +9,11 @@ const struct outcome_facts outcome_table[OUTCOME_COUNT] = {
 #include "supervisor/outcome.def"
 #undef OUTCOME
 };
+
+struct text_limits text_limits_of(const struct settings *settings) {
+    return (struct text_limits){.shown_chars = (size_t)settings->output_shown_chars,
+                                .value_max_chars = (size_t)settings->value_max_chars};
+}
 
 static void append_span(struct buffer *out, struct span span) {
     buffer_append(out, span.bytes, span.length);
@@ -35,6 +41,13 @@ void text_append_captured(struct buffer *out, struct span captured, size_t shown
     buffer_append(out, captured.bytes, head);
     buffer_append_format(out, "\n[… %zu characters left out …]\n", count - shown_chars);
     buffer_append(out, captured.bytes + tail, captured.length - tail);
+}
+
+void text_write_captured(struct buffer *out, struct span captured, size_t shown_chars) {
+    cleanup_buffer struct buffer text = buffer_make(out->maximum);
+    text_append_captured(&text, captured, shown_chars);
+    json_write_bytes(out, text.data, text.length);
+    out->failed |= text.failed;
 }
 
 /* "[NAME]\n<captured>\n", nothing when nothing was captured. */
@@ -70,8 +83,7 @@ static void drop_last_newline(struct buffer *out, size_t sections_start) {
         out->length--;
 }
 
-static void append_value(struct buffer *out, struct span value, size_t max_chars) {
-    buffer_append_text(out, "=> ");
+void text_append_value(struct buffer *out, struct span value, size_t max_chars) {
     /* The worker marks its own cut within a few words; this is for one that does not keep to it. */
     enum { MARK_CHARS = 64 };
     size_t end = utf8_offset(value.bytes, value.length, max_chars + MARK_CHARS);
@@ -97,7 +109,8 @@ static void append_success(struct buffer *out, const struct evaluation *evaluati
     for (size_t i = 0; i < result->value_count; i++) {
         if (i)
             buffer_append_text(out, "\n");
-        append_value(out, result->values[i], limits->value_max_chars);
+        buffer_append_text(out, "=> ");
+        text_append_value(out, result->values[i], limits->value_max_chars);
     }
 }
 

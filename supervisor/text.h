@@ -4,11 +4,14 @@
 
 #include "common/buffer.h"
 #include "supervisor/evaluation.h"
+#include "supervisor/settings.h"
 
 struct text_limits {
     size_t shown_chars;     /* of each captured stream */
     size_t value_max_chars; /* of one value; the worker keeps to it, this makes sure */
 };
+
+struct text_limits text_limits_of(const struct settings *settings);
 
 /* Appends the text of a success or a failure, as the outcome has it. */
 void text_append_evaluation(struct buffer *out, const struct evaluation *evaluation,
@@ -17,6 +20,12 @@ void text_append_evaluation(struct buffer *out, const struct evaluation *evaluat
 /* Appends captured bytes: repaired to well-formed UTF-8, and when they are more than SHOWN_CHARS
  * characters, their head and tail with one line between that says how many were left out. */
 void text_append_captured(struct buffer *out, struct span captured, size_t shown_chars);
+
+/* The same as a JSON string. */
+void text_write_captured(struct buffer *out, struct span captured, size_t shown_chars);
+
+/* Appends a printed value, cut visibly when it has more than MAX_CHARS characters and some. */
+void text_append_value(struct buffer *out, struct span value, size_t max_chars);
 
 /* Appends the text of a tool error that no worker was asked about: marker line with TYPE, message,
  * and a backtrace section without frames. */

@@ -119,18 +119,6 @@ void tool_no_room(struct request *request) {
     request_end(request);
 }
 
-static struct text_limits text_limits_of(const struct settings *settings) {
-    return (struct text_limits){.shown_chars = (size_t)settings->output_shown_chars,
-                                .value_max_chars = (size_t)settings->value_max_chars};
-}
-
-static void append_captured(struct buffer *out, struct span captured, size_t shown_chars) {
-    cleanup_buffer struct buffer text = buffer_make(out->maximum);
-    text_append_captured(&text, captured, shown_chars);
-    json_write_bytes(out, text.data, text.length);
-    out->failed |= text.failed;
-}
-
 /* Where the code was undefined only because the call ran in a world of its own. */
 static bool wants_hint(const struct request *request, const struct evaluation *evaluation) {
     static const char *const types[] = {"UNDEFINED-FUNCTION", "UNBOUND-VARIABLE"};
@@ -160,10 +148,10 @@ static void answer_result(struct request *request, const struct evaluation *eval
     out->failed |= text.failed;
     if (evaluation->error_output.length) {
         request_member(request, "stderr");
-        append_captured(out, evaluation->error_output, limits.shown_chars);
+        text_write_captured(out, evaluation->error_output, limits.shown_chars);
     }
     request_member(request, "elapsedMs");
-    buffer_append_format(out, "%lld", (long long)evaluation->elapsed_ms);
+    buffer_append_format(out, "%lld", (long long)(evaluation->elapsed_us / CLOCK_US_PER_MS));
     request_member(request, "session");
     json_write_string(out, evaluation->session);
     request_end(request);
@@ -176,10 +164,10 @@ static void answer_timeout(struct request *request, const struct evaluation *eva
     struct buffer *out = request_error_data(request, RPC_TIMED_OUT, message);
     buffer_append_format(out, "{\"timeoutSecs\":%g,\"elapsedMs\":%lld,\"stdout\":",
                          (double)evaluation->timeout_ms / CLOCK_MS_PER_S,
-                         (long long)evaluation->elapsed_ms);
-    append_captured(out, evaluation->output, shown);
+                         (long long)(evaluation->elapsed_us / CLOCK_US_PER_MS));
+    text_write_captured(out, evaluation->output, shown);
     buffer_append_text(out, ",\"stderr\":");
-    append_captured(out, evaluation->error_output, shown);
+    text_write_captured(out, evaluation->error_output, shown);
     buffer_append_text(out, ",\"session\":");
     json_write_string(out, evaluation->session);
     buffer_append_format(out, ",\"_meta\":{\"exitCode\":%d}}", evaluation->exit_code);

@@ -550,8 +550,9 @@ struct worker_process *workers_find(const struct workers *workers, pid_t pid) {
     return worker;
 }
 
-void worker_reaped(struct worker_process *worker, int status) {
+void worker_reaped(struct worker_process *worker, int status, struct usage usage) {
     worker->reaped = true;
+    worker->usage = usage;
     while (worker->state == WORKER_BUSY && worker->channel_watch.active && read_channel(worker))
         ; /* a result that was sent before the end still counts */
     worker->pid = 0;

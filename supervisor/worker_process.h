@@ -13,6 +13,7 @@
 #include "common/message.h"
 #include "supervisor/log.h"
 #include "supervisor/loop.h"
+#include "supervisor/usage.h"
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -87,6 +88,7 @@ struct worker_process {
     bool clone_expected;           /* FORKING, and the one clone has not been made yet */
     size_t notified;               /* system calls that the listener saw since the call began */
     unsigned stray_looks;          /* how often the look for its strays was put off */
+    struct usage usage;            /* once reaped */
     const struct worker_events *events;
     void *context;
     struct worker_process *next;
@@ -143,8 +145,8 @@ size_t worker_proportional_bytes(const struct worker_process *worker, bool *exac
 struct worker_process *workers_find(const struct workers *workers, pid_t pid);
 /* Kills every worker, known or not. The caller reaps. */
 void workers_kill_all(const struct workers *workers);
-/* Called by who reaps: that worker has ended. */
-void worker_reaped(struct worker_process *worker, int status);
+/* Called by who reaps: that worker has ended, and the kernel counted USAGE. */
+void worker_reaped(struct worker_process *worker, int status, struct usage usage);
 
 /* Frees everything. The process must have been reaped, or never have been proven. */
 void worker_destroy(struct worker_process *worker);

@@ -201,7 +201,7 @@ bool image_boot(const struct worker_configuration *configuration, struct error *
 bool image_load(const struct worker_configuration *configuration, const char *path,
                 struct error *error) {
     struct answer answer = {0};
-    cleanup_buffer struct buffer code = buffer_make(4 * PATH_MAX);
+    cleanup_buffer struct buffer code = buffer_make((size_t)4 * PATH_MAX);
     buffer_append_text(&code, "(progn (load \"");
     for (const char *byte = path; *byte; byte++)
         buffer_append_format(&code, *byte == '"' || *byte == '\\' ? "\\%c" : "%c", *byte);

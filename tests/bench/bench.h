@@ -10,6 +10,7 @@
 struct bench {
     const char *binary;    /* eclave */
     const char *image;     /* bench-image */
+    const char *confined;  /* bench-confined */
     const char *reference; /* the reference server's program, or NULL: leave it out */
     unsigned rounds;
     struct report report;
@@ -30,5 +31,8 @@ void section_recovery(struct bench *bench);
 void section_bulk(struct bench *bench);
 void section_memory(struct bench *bench);
 void section_sessions(struct bench *bench);
+void section_filter(struct bench *bench);
+void section_layers(struct bench *bench);
+void section_batch(struct bench *bench);
 
 #endif

@@ -33,7 +33,11 @@ static int decimals_of(enum unit unit, double value) {
     return value >= 100 ? 0 : value >= 10 ? 1 : value >= 1 ? 2 : 3;
 }
 
-static const char *const suffixes[] = {[UNIT_MS] = " ms", [UNIT_MIB] = " MiB", [UNIT_COUNT] = ""};
+static const char *const suffixes[] = {[UNIT_MS] = " ms",
+                                       [UNIT_US] = " µs",
+                                       [UNIT_NS] = " ns",
+                                       [UNIT_MIB] = " MiB",
+                                       [UNIT_COUNT] = ""};
 
 static void append_number(struct buffer *out, enum unit unit, double value) {
     buffer_append_format(out, "%.*f", decimals_of(unit, value), value);
@@ -67,8 +71,7 @@ static void append_ratio(struct buffer *out, double ratio) {
 }
 
 static bool is_comparable(const struct figure *figure, const struct baseline *baseline) {
-    return baseline->name && !isnan(baseline->value) && baseline->value > 0 &&
-           !isnan(figure->value);
+    return baseline->name && !isnan(baseline->value) && baseline->value > 0 && figure->value > 0;
 }
 
 static void append_baselines(struct buffer *out, const struct figure *figure) {

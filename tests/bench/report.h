@@ -6,7 +6,7 @@
 #include "common/buffer.h"
 #include <stdbool.h>
 
-enum unit { UNIT_MS, UNIT_MIB, UNIT_COUNT };
+enum unit { UNIT_MS, UNIT_US, UNIT_NS, UNIT_MIB, UNIT_COUNT };
 
 /* What a figure is compared with. */
 struct baseline {

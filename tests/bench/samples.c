@@ -38,16 +38,17 @@ static double percentile(const double *values, size_t count, double percent) {
     return value;
 }
 
-void samples_end_round(struct samples *samples) {
+double samples_end_round(struct samples *samples) {
     size_t begin = samples->round_begin;
     if (samples->count == begin)
-        return;
+        return NAN;
     double median = percentile(samples->values + begin, samples->count - begin, 50);
     if (begin == 0 || median < samples->low)
         samples->low = median;
     if (begin == 0 || median > samples->high)
         samples->high = median;
     samples->round_begin = samples->count;
+    return median;
 }
 
 double samples_percentile(const struct samples *samples, double percent) {

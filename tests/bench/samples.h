@@ -16,8 +16,8 @@ struct samples {
 /* Appends VALUE, unless it is negative. */
 void samples_add(struct samples *samples, double value);
 
-/* Ends a round: its median takes part in low and high. */
-void samples_end_round(struct samples *samples);
+/* Ends a round: its median, which is returned, takes part in low and high. NAN when it had none. */
+double samples_end_round(struct samples *samples);
 
 /* The value that PERCENT of all values do not exceed; 50 is the median. NAN when there are none. */
 double samples_percentile(const struct samples *samples, double percent);

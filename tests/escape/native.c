@@ -101,11 +101,6 @@ int main(int count, char **arguments) {
     confined_in_own_pid_namespace(WATCHDOG_S);
     if (count > 1 && strcmp(arguments[1], "nobody") == 0)
         confined_become_nobody();
-    /* An unconfined probe aborts its parent. */
-    sigset_t abortion;
-    sigemptyset(&abortion);
-    sigaddset(&abortion, SIGABRT);
-    sigprocmask(SIG_BLOCK, &abortion, NULL);
     const struct variant variants[] = {
         {"with the listener", {.layers = BARE}},
         {"degraded", {.layers = BARE, .degraded = true}},

@@ -128,7 +128,8 @@ static long add_filter(void) {
     return syscall(SYS_seccomp, (long)SECCOMP_SET_MODE_FILTER, 0L, &program);
 }
 
-/* What abort does. A sanitizer's own abort takes the ids that the process had before it was forked. */
+/* What abort does. A sanitizer's own abort takes the ids that the process had before it was forked.
+ */
 static long call_abort(void) {
     return syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), (long)SIGABRT);
 }

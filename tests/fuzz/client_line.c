@@ -176,7 +176,7 @@ static void on_reap(void *context) {
         if (!worker || !mute->killed)
             continue;
         mute->worker = NULL;
-        worker_reaped(worker, SIGKILL);
+        worker_reaped(worker, SIGKILL, (struct usage){0});
     }
 }
 

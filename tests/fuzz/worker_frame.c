@@ -374,7 +374,7 @@ static void reap(void) {
     if (slot->worker->pid == 0 || slot->reaped)
         return; /* nobody would know that it was this one */
     slot->reaped = true;
-    worker_reaped(slot->worker, statuses[fuzz_byte(&script.input) % 6]);
+    worker_reaped(slot->worker, statuses[fuzz_byte(&script.input) % 6], (struct usage){0});
 }
 
 /* A worker that answers and is gone before anybody has looked: its answer counts. */
@@ -396,7 +396,7 @@ static void answer_and_die(void) {
     FUZZ_CHECK(send(slot->peer, frame.data, frame.length, MSG_DONTWAIT) == (ssize_t)frame.length,
                "no room");
     slot->reaped = true;
-    worker_reaped(worker, 0);
+    worker_reaped(worker, 0, (struct usage){0});
     FUZZ_CHECK(script.results == before + 1, "its answer was lost");
 }
 
@@ -477,7 +477,7 @@ static void end_all(void) {
             worker_kill(slot->worker);
         if (slot->worker && slot->worker->pid && !slot->reaped) {
             slot->reaped = true;
-            worker_reaped(slot->worker, SIGKILL);
+            worker_reaped(slot->worker, SIGKILL, (struct usage){0});
         }
     }
     for (int i = 0; i < 300 && script.workers.first; i++) {
@@ -486,7 +486,7 @@ static void end_all(void) {
         for (struct slot *slot = script.slots; slot < script.slots + SLOTS; slot++)
             if (slot->worker && slot->worker->pid && !slot->reaped) {
                 slot->reaped = true;
-                worker_reaped(slot->worker, SIGKILL);
+                worker_reaped(slot->worker, SIGKILL, (struct usage){0});
             }
     }
     FUZZ_CHECK(!script.workers.first, "a worker never ends");

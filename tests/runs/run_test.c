@@ -136,7 +136,7 @@ static void on_done(void *context, const struct evaluation *evaluation) {
     cr_assert_not(run->done);
     run->done = true;
     run->outcome = evaluation->outcome;
-    run->elapsed_ms = evaluation->elapsed_ms;
+    run->elapsed_ms = evaluation->elapsed_us / 1000;
     run->dropped = evaluation->events_dropped;
     snprintf(run->cause, sizeof run->cause, "%s", evaluation->cause);
     cr_assert_eq(evaluation->run != NULL, evaluation->outcome == OUTCOME_VALUE);
@@ -227,6 +227,13 @@ RUN_TEST(a_tool_gives_its_contents) {
     cr_assert_not_null(strstr(text_of(&run->json), "\"text\":\"hello\""));
     cr_assert_str_eq(text_of(&run->output), "out");
     cr_assert_not(run->is_error);
+}
+
+RUN_TEST(is_told_when_its_process_is_gone_where_nothing_outlives_a_call) {
+    bench.sessions.one_shot = true;
+    const struct run *run = run_once(TOOL("(mcp:progress 1) (mcp:object \"n\" 5)"));
+    cr_assert_eq(run->outcome, OUTCOME_VALUE, "%s", run->cause);
+    cr_assert_str_eq(text_of(&run->structured), "{\"n\":5}");
 }
 
 RUN_TEST(integers_keep_their_digits) {

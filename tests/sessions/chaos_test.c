@@ -3,6 +3,7 @@
  * wanted of the answers but that each call has exactly one; of the server, that it lives, that the
  * witness notices nothing, and that nothing is left in the end. */
 #include "tests/support/client_sessions.h"
+#include "tests/support/family.h"
 #include "tests/support/lines.h"
 #include "tests/support/lisp_file.h"
 #include "tests/support/process.h"
@@ -158,8 +159,7 @@ static void step(struct chaos *chaos, pid_t witness) {
 Test(chaos, the_server_outlives_everything_at_once) {
     struct chaos chaos = {.siege = siege_begin(NULL), .random = random_for("chaos")};
     struct siege *siege = &chaos.siege;
-    pid_t witness =
-        getsid((pid_t)client_session_integer(siege->client, siege->witness, "(si:getpid)"));
+    pid_t witness = getsid(family_head(siege->client, siege->witness));
     siege->calls++;
     for (size_t i = 0; i < VICTIMS; i++)
         chaos.victims[i] = siege_victim(siege);

@@ -1,6 +1,7 @@
 /* A session that used much memory and dropped it does not stay heavy, and neither do the states
  * that are kept of it. */
 #include "tests/support/client_sessions.h"
+#include "tests/support/family.h"
 #include "tests/support/lines.h"
 #include "tests/support/process.h"
 #include <unistd.h>
@@ -17,7 +18,7 @@ struct weight {
 
 static struct weight weigh(struct client *client) {
     struct session_row row;
-    pid_t head = (pid_t)client_session_integer(client, NULL, "(si:getpid)");
+    pid_t head = family_head(client, NULL);
     client_session_settle(client, NULL);
     cr_assert(client_session_row(client, NULL, &row));
     return (struct weight){row.memory_mib, (double)process_status(head, "VmRSS") / 1024};

@@ -25,7 +25,7 @@ static int by_pid(const void *one, const void *other) {
  * that came from one worker have its session id, which the spare has not. */
 static void find_checkpoints(struct client *client, size_t count, pid_t *checkpoints) {
     pid_t workers[PIDS_MAX];
-    pid_t head = (pid_t)client_session_integer(client, NULL, "(si:getpid)");
+    pid_t head = family_head(client, NULL);
     client_session_settle(client, NULL);
     family_await_no_zombies(client);
     size_t all = family_workers(client, count + SPARE_AND_HEAD, workers, PIDS_MAX), found = 0;

@@ -265,8 +265,7 @@ Test(rollback, a_reader_that_overflows_the_stack_changes_nothing) {
 }
 
 static pid_t head_of(struct client *client) {
-    pid_t pid =
-        (pid_t)client_session_integer(client, NULL, "(let ((*print-base* 10)) (si:getpid))");
+    pid_t pid = family_head(client, NULL);
     cr_assert_gt(pid, 1);
     return pid;
 }

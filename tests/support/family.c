@@ -1,6 +1,7 @@
 /* See family.h. Reads /proc and signals nobody. */
 #include "tests/support/family.h"
 #include "policy/policy.h"
+#include "tests/support/client_sessions.h"
 #include "tests/support/process.h"
 #include <ctype.h>
 #include <dirent.h>
@@ -92,6 +93,18 @@ size_t family_workers(struct client *client, size_t workers, pid_t *pids, size_t
     for (size_t i = 0; i < family.worker_count && i < maximum; i++)
         pids[i] = family.workers[i];
     return family.worker_count;
+}
+
+/* It knows itself by another pid, in its namespace. */
+pid_t family_head(struct client *client, const char *session) {
+    pid_t within =
+        (pid_t)client_session_integer(client, session, "(let ((*print-base* 10)) (si:getpid))");
+    struct family family = look(client);
+    for (size_t i = 0; i < family.worker_count; i++)
+        if (policy_pid_within(family.workers[i]) == within)
+            return family.workers[i];
+    client_fail(client, "no worker knows itself as %d", within);
+    return 0;
 }
 
 static size_t zombies(struct client *client) {

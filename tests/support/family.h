@@ -18,6 +18,10 @@ pid_t family_zygote_now(struct client *client);
  */
 size_t family_workers(struct client *client, size_t workers, pid_t *pids, size_t maximum);
 
+/* The worker that is the head of SESSION (NULL: the connection's own), as this process knows it.
+ * It takes a call. */
+pid_t family_head(struct client *client, const char *session);
+
 /* Waits until PID, a descendant just named, is gone from below the server, zombie and all. */
 void family_await_gone(struct client *client, pid_t pid);
 

@@ -391,7 +391,7 @@ static void kill_idle(struct stage *stage, size_t slot) {
     if (!session)
         return;
     await_all(stage);
-    pid_t head = (pid_t)client_session_integer(stage->client, session->name, "(si:getpid)");
+    pid_t head = family_head(stage->client, session->name);
     struct model_world world = model_present(session);
     model_use(&stage->model, session);
     model_advance(&stage->model, session, &world);

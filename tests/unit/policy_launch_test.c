@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -69,6 +70,8 @@ static struct policy_launched launch(const struct policy *policy, int *life) {
     *life = ends[1];
     bool good = policy_launch(policy, wait_for_end, NULL, &launched, &report, &error);
     cr_assert(good, "%s", error.text);
+    cr_assert(policy_launch_finish(&launched, &report, &error), "%s", error.text);
+    cr_assert_eq(waitpid(launched.between, NULL, 0), launched.between);
     dup2(before, STDIN_FILENO);
     close(before);
     close(ends[0]);
@@ -163,7 +166,8 @@ static bool has_version_1(void) {
            access("/sys/fs/cgroup/pids/cgroup.procs", W_OK) == 0;
 }
 
-/* Where the group of this process's launches is in HIERARCHY, after its group there. */
+/* Where the group of this process's launches is in HIERARCHY, after its group there; a pattern that
+ * names none when there is none. */
 static void find_group(const char *hierarchy, char *path, size_t size) {
     char line[512], own[400] = "";
     FILE *file = fopen("/proc/self/cgroup", "re");
@@ -178,7 +182,13 @@ static void find_group(const char *hierarchy, char *path, size_t size) {
             snprintf(own, sizeof own, "%s", place);
     }
     fclose(file);
-    snprintf(path, size, "%s%s/eclave-%d", hierarchy, own, getpid());
+    snprintf(path, size, "%s%s/eclave-%d-*", hierarchy, own, getpid());
+    glob_t found;
+    if (glob(path, 0, NULL, &found) == 0) {
+        cr_assert_eq(found.gl_pathc, 1, "%s", path);
+        snprintf(path, size, "%s", found.gl_pathv[0]);
+        globfree(&found);
+    }
 }
 
 static void expect_number(const char *directory, const char *name, long wanted) {
@@ -247,6 +257,11 @@ static _Noreturn void launch_and_wait(const struct policy *policy, int told) {
         pause();
 }
 
+static bool read_byte(int fd) {
+    char byte;
+    return read(fd, &byte, 1) == 1;
+}
+
 /* True when nothing of a launch outlives the SIGKILL of who launched it. */
 static bool nothing_survives(const struct policy *policy) {
     int ends[2];
@@ -257,7 +272,8 @@ static bool nothing_survives(const struct policy *policy) {
     if (launcher == 0)
         launch_and_wait(policy, ends[1]);
     close(ends[1]);
-    bool begun = read(ends[0], &byte, 1) == 1 && read(ends[0], &byte, 1) == 1;
+    bool begun = read_byte(ends[0]); /* of each of its two processes one */
+    begun = read_byte(ends[0]) && begun;
     kill(launcher, SIGKILL);
     waitpid(launcher, NULL, 0);
     struct pollfd end = {.fd = ends[0], .events = POLLIN};
@@ -292,6 +308,7 @@ Test(launch, sweeps_the_group_of_a_killed_launcher) {
         char groups[2][600];
         for (size_t i = 0; i < 2; i++) {
             find_group(hierarchies[i], groups[i], sizeof groups[i]);
+            groups[i][strlen(groups[i]) - 1] = '0'; /* the star */
             if (mkdir(groups[i], 0755))
                 _exit(1);
         }
@@ -307,8 +324,8 @@ Test(launch, sweeps_the_group_of_a_killed_launcher) {
     for (size_t i = 0; i < 2; i++) {
         char group[600], *last;
         find_group(hierarchies[i], group, sizeof group);
-        last = strrchr(group, '-');
-        snprintf(last, sizeof group - (size_t)(last - group), "-%d", dead);
+        last = strrchr(group, '/');
+        snprintf(last, sizeof group - (size_t)(last - group), "/eclave-%d-0", dead);
         cr_expect_neq(access(group, F_OK), 0, "%s is left", group);
     }
 }

@@ -25,12 +25,14 @@ static double now_ms(void) {
 }
 
 struct worker_configuration driver_configuration(void) {
-    return (struct worker_configuration){.memory_bytes = 512U << 20,
-                                         .value_max_chars = 50000,
-                                         .layers = POLICY_LAYERS_ALL &
-                                                   ~(POLICY_LAYER_BIT(POLICY_LAYER_CGROUP) |
-                                                     POLICY_LAYER_BIT(POLICY_LAYER_NAMESPACES)),
-                                         .user = geteuid() == 0 ? 65534 : 0};
+    return (struct worker_configuration){
+        .memory_bytes = 512U << 20,
+        .value_max_chars = 50000,
+        .address_space_bytes = UINT64_C(2560)
+                               << 20, /* four heaps and a margin, as the supervisor */
+        .layers = POLICY_LAYERS_ALL & ~(POLICY_LAYER_BIT(POLICY_LAYER_CGROUP) |
+                                        POLICY_LAYER_BIT(POLICY_LAYER_NAMESPACES)),
+        .user = geteuid() == 0 ? 65534 : 0};
 }
 
 /* The child side of driver_start: descriptors as the supervisor arranges them, no environment. */

@@ -1,0 +1,59 @@
+/* TAP. Never lets a name pass for a directive or a line of its own. */
+#include "supervisor/batch/tap.h"
+#include "supervisor/json_write.h"
+
+#include <ctype.h>
+
+void tap_begin(struct buffer *out) {
+    buffer_append_text(out, "TAP version 13\n");
+}
+
+static void append_name(struct buffer *out, struct span name) {
+    for (size_t i = 0; i < name.length; i++) {
+        const char byte = (char)name.bytes[i];
+        if (byte == '#' || byte == '\\')
+            buffer_append_text(out, "\\");
+        buffer_append(out, iscntrl(name.bytes[i]) ? " " : &byte, 1);
+    }
+}
+
+/* "INDENT NAME: VALUE"; a JSON string is one of YAML as well. */
+static void append_field(struct buffer *out, const char *label, struct span value) {
+    buffer_append_format(out, "  %s: ", label);
+    json_write_bytes(out, value.bytes, value.length);
+    buffer_append_text(out, "\n");
+}
+
+static void append_diagnosis(struct buffer *out, const struct record *record) {
+    struct span reason = record_string(record, "reason"), text = record_string(record, "text");
+    buffer_append_format(out, "  ---\n  outcome: %s\n", record->outcome);
+    if (record_mismatches(record))
+        buffer_append_text(out, "  mismatches:\n");
+    for (size_t i = 0; i < record_mismatches(record); i++) {
+        const struct mismatch mismatch = record_mismatch(record, i);
+        append_field(out, "  - expectation", mismatch.expectation);
+        append_field(out, "    wanted", mismatch.wanted);
+        append_field(out, "    came", mismatch.came);
+    }
+    if (reason.length)
+        append_field(out, "reason", reason);
+    if (text.length)
+        append_field(out, "text", text);
+    buffer_append_text(out, "  ...\n");
+}
+
+void tap_add(struct buffer *out, uint64_t number, const struct record *record) {
+    bool passed = record->standing == STANDING_PASSED;
+    buffer_append_format(out, "%sok %llu - ", passed ? "" : "not ", (unsigned long long)number);
+    append_name(out, record_name(record));
+    buffer_append_text(out, "\n");
+    if (!passed)
+        append_diagnosis(out, record);
+}
+
+void tap_end(struct buffer *out, uint64_t count, bool whole) {
+    if (!whole)
+        buffer_append_text(out, "Bail out! The run was cut short.\n");
+    else
+        buffer_append_format(out, "1..%llu\n", (unsigned long long)count);
+}

@@ -1,0 +1,3 @@
+;;; Not even Lisp.
+(defun primes (limit)
+  (loop for n from 2 to limit collect n)

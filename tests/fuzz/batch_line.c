@@ -1,0 +1,79 @@
+/* Fuzz target: a line of a batch. Whatever it is, it has a fault or all that a run needs; and the
+ * record of what came of it is one line of strict JSON that says the same when it is read again,
+ * whatever bytes the code printed and returned. The input is the line; what stands behind a zero
+ * byte in it is what the code printed. */
+#include "common/utf8.h"
+#include "supervisor/batch/junit.h"
+#include "supervisor/batch/line.h"
+#include "supervisor/batch/record.h"
+#include "supervisor/batch/tap.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/support/json.h"
+
+#include <string.h>
+
+enum { DEPTH = 512, TEXT_MAX_BYTES = 1 << 26 };
+
+static FILE *junit_file;
+
+/* An evaluation that printed PRINTED and, where that is text, returned it. */
+static struct evaluation evaluation_of(struct span printed) {
+    struct evaluation evaluation = {.outcome = printed.length % 2 ? OUTCOME_VALUE : OUTCOME_CRASH,
+                                    .output = printed,
+                                    .error_output = printed};
+    if (evaluation.outcome == OUTCOME_VALUE && utf8_is_valid(printed.bytes, printed.length)) {
+        evaluation.result.values[0] = printed;
+        evaluation.result.value_count = 1;
+    }
+    return evaluation;
+}
+
+static void check_record(const struct batch_line *line, struct span text, enum standing standing) {
+    struct record record;
+    const char *fault = json_fault((struct text){(const char *)text.bytes, text.length}, DEPTH);
+    FUZZ_CHECK(!fault, "%s", fault);
+    FUZZ_CHECK(!memchr(text.bytes, '\n', text.length), "a newline");
+    FUZZ_CHECK(record_read(&record, text), "%.*s", (int)text.length, text.bytes);
+    FUZZ_CHECK(record.standing == standing, "it stands otherwise");
+    FUZZ_CHECK(record.key.length == line->key.length &&
+                   memcmp(record.key.bytes, line->key.data, record.key.length) == 0,
+               "another key");
+    FUZZ_CHECK((strcmp(record.outcome, "invalid") == 0) == (line->fault[0] != 0), "%s",
+               record.outcome);
+    struct buffer tap = buffer_make(TEXT_MAX_BYTES);
+    struct junit junit = {.file = junit_file};
+    tap_add(&tap, 1, &record);
+    FUZZ_CHECK(utf8_is_valid(tap.data, tap.length), "TAP is not UTF-8");
+    rewind(junit_file);
+    junit_add(&junit, &record);
+    buffer_free(&tap);
+    record_free(&record);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static const unsigned char nothing[1];
+    struct settings settings;
+    struct batch_line line;
+    settings_default(&settings);
+    if (!junit_file)
+        junit_file = tmpfile();
+    if (!size)
+        return 0; /* nor is this */
+    const uint8_t *zero = memchr(data, 0, size);
+    size_t length = zero ? (size_t)(zero - data) : size;
+    struct span printed = {zero ? zero + 1 : nothing, zero ? size - length - 1 : 0};
+    if (memchr(data, '\n', length))
+        return 0; /* then it is no line */
+    FUZZ_CHECK(batch_line_read(&line, (struct span){data, length}, 7, &settings), "no memory");
+    FUZZ_CHECK(line.fault[0] || (line.code.bytes && line.timeout_ms > 0 && line.root),
+               "neither good nor bad");
+    struct buffer out = buffer_make(TEXT_MAX_BYTES);
+    const struct evaluation evaluation = evaluation_of(printed);
+    enum standing standing = line.fault[0] ? record_write_invalid(&out, &line)
+                                           : record_write(&out, &line, &evaluation, &settings);
+    FUZZ_CHECK(!out.failed, "no memory");
+    check_record(&line, (struct span){out.data, out.length}, standing);
+    buffer_free(&out);
+    batch_line_free(&line);
+    return 0;
+}

@@ -1,0 +1,332 @@
+/* What the operator may grant, files to read and a scratch directory, to the letter and not beyond
+ * it; and Lisp that is loaded before any session begins. */
+#include "tests/support/client_sessions.h"
+#include "tests/support/command.h"
+#include "tests/support/lines.h"
+#include "tests/support/outer_filter.h"
+
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { ARGUMENTS_MAX = 16, CODE_BYTES = 2048 };
+
+/* A directory with a granted one in it, a file in each, a link out, and a program to load. */
+struct tree {
+    char root[64], granted[80], code[CODE_BYTES];
+};
+
+static void write_file(const char *directory, const char *name, const char *text) {
+    char path[160];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "we");
+    cr_assert_not_null(file, "%s", path);
+    fputs(text, file);
+    fclose(file);
+}
+
+static struct tree make_tree(void) {
+    struct tree tree = {.root = "/var/tmp/eclave-files-XXXXXX"};
+    cr_assert_not_null(mkdtemp(tree.root));
+    snprintf(tree.granted, sizeof tree.granted, "%s/granted", tree.root);
+    cr_assert(chmod(tree.root, 0755) == 0 && mkdir(tree.granted, 0777) == 0 &&
+              chmod(tree.granted, 0777) == 0);
+    write_file(tree.root, "beside.txt", "\"beside\"\n");
+    write_file(tree.granted, "text.txt", "\"inside\"\n");
+    write_file(tree.granted, "load.lisp", "(defun loaded () 42)\n");
+    char link[120], target[120];
+    snprintf(link, sizeof link, "%s/link.txt", tree.granted);
+    snprintf(target, sizeof target, "%s/beside.txt", tree.root);
+    cr_assert_eq(symlink(target, link), 0);
+    return tree;
+}
+
+static void remove_tree(const struct tree *tree) {
+    static const char *const names[] = {"granted/text.txt", "granted/load.lisp", "granted/link.txt",
+                                        "beside.txt",       "granted",           ""};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        char path[160];
+        snprintf(path, sizeof path, "%s/%s", tree->root, names[i]);
+        remove(path);
+    }
+}
+
+/* Runs `eclave eval` with OPTIONS (ends with NULL) and -e CODE. */
+static struct command_result evaluate(const char *const *options, const char *code,
+                                      bool unprivileged) {
+    const char *arguments[ARGUMENTS_MAX] = {ECLAVE_BINARY, "eval"};
+    size_t count = 2;
+    for (; *options; options++)
+        arguments[count++] = *options;
+    arguments[count++] = "-e";
+    arguments[count] = code;
+    return command_run(&(struct command){.arguments = arguments, .unprivileged = unprivileged});
+}
+
+/* The same, and wants a status and a part of what is printed. */
+static void expect(const char *const *options, const char *code, bool unprivileged, int status,
+                   const char *part) {
+    struct command_result result = evaluate(options, code, unprivileged);
+    cr_expect(result.status == status && strstr(result.output, part), "%s: %d, not %d: %s%s", code,
+              result.status, status, result.output, result.error);
+    command_result_free(&result);
+}
+
+static const struct {
+    const char *code; /* @: the granted directory */
+    int status;
+    const char *part;
+} readings[] = {
+    {"(with-open-file (s \"@/text.txt\") (read s))", 0, "=> \"inside\""},
+    {"(progn (load \"@/load.lisp\") (loaded))", 0, "=> 42"},
+    {"(not (probe-file \"@/text.txt\"))", 0, "=> NIL"},
+    {"(length (directory \"@/*.lisp\"))", 0, "=> 1"},
+    {"(with-open-file (s \"@/text.txt\") (file-length s))", 0, "=> 9"},
+    {"(with-open-file (s \"@/../beside.txt\") (read s))", 1, "[ERROR]"},
+    {"(with-open-file (s \"@/link.txt\") (read s))", 1, "[ERROR]"},
+    {"(with-open-file (s \"@/new.txt\" :direction :output) (write 1 :stream s))", 1, "[ERROR]"},
+    {"(with-open-file (s \"@/text.txt\" :direction :output :if-exists :append) (print 1 s))", 1,
+     "[ERROR]"},
+    {"(delete-file \"@/text.txt\")", 1, "[ERROR]"},
+    {"(rename-file \"@/text.txt\" \"other.txt\")", 1, "[ERROR]"},
+    {"(progn \"@\" (with-open-file (s \"/etc/passwd\") (read-line s)))", 1, "[ERROR]"},
+    {"(progn \"@\" (with-open-file (s \"/proc/self/status\") (read-line s)))", 1, "[ERROR]"},
+};
+
+static void check_readings(bool with_namespaces, bool unprivileged) {
+    struct tree tree = make_tree();
+    const char *options[] = {"--allow-read", tree.granted, with_namespaces ? NULL : "--without",
+                             "namespaces", NULL};
+    for (size_t i = 0; i < COUNT_OF(readings); i++) {
+        const char *place = strchr(readings[i].code, '@');
+        snprintf(tree.code, sizeof tree.code, "%.*s%s%s", (int)(place - readings[i].code),
+                 readings[i].code, tree.granted, place + 1);
+        expect(options, tree.code, unprivileged, readings[i].status, readings[i].part);
+    }
+    remove_tree(&tree);
+}
+
+Test(files, are_read_below_a_granted_directory_and_nowhere_else) {
+    check_readings(true, false);
+}
+
+Test(files, are_read_below_a_granted_directory_and_nowhere_else_without_namespaces) {
+    check_readings(false, false);
+}
+
+Test(files, are_read_below_a_granted_directory_and_nowhere_else_by_nobody) {
+    if (geteuid() != 0)
+        cr_skip_test("only root can become somebody else");
+    check_readings(true, true);
+    check_readings(false, true);
+}
+
+Test(scratch, belongs_to_one_session_and_lasts_as_long) {
+    const char *arguments[] = {"--scratch", "2", NULL};
+    struct client *client =
+        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    const char *other = client_session_open(client);
+    client_session_expect(client, NULL,
+                          "(with-open-file (s \"/scratch/a\" :direction :output) (print 7 s) 1)",
+                          "=> 1");
+    client_session_expect(client, NULL, "(with-open-file (s \"/scratch/a\") (read s))", "=> 7");
+    client_session_expect(client, other, "(probe-file \"/scratch/a\")", "=> NIL");
+    client_session_reset(client, NULL);
+    client_session_expect(client, NULL, "(probe-file \"/scratch/a\")", "=> NIL");
+    client_finish(client);
+}
+
+Test(scratch, is_there_for_an_ordinary_user_too) {
+    static const char *const options[] = {"--scratch", "1", NULL};
+    static const char code[] = "(with-open-file (s \"/scratch/a\" :direction :output) (print 7 s))"
+                               " (with-open-file (s \"/scratch/a\") (read s))";
+    if (geteuid() != 0)
+        cr_skip_test("only root can become somebody else");
+    expect(options, code, true, 0, "=> 7");
+}
+
+/* A fork can make no directory of its own, so there is none. */
+Test(scratch, is_shared_with_no_copy_of_a_session) {
+    const char *arguments[] = {"--scratch", "1", NULL};
+    struct client *client =
+        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    char from[120];
+    snprintf(from, sizeof from, "{\"from\":\"%s\"}", client_session_open(client));
+    struct evaluation copy = client_tool(client, "open-session", from);
+    cr_expect(copy.is_error, "%s", copy.line);
+    expect_contains(copy.text, "scratch directory");
+    client_finish(client);
+}
+
+Test(scratch, is_full_with_an_error_of_lisp) {
+    const char *arguments[] = {"--scratch", "1", NULL};
+    struct client *client =
+        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    struct evaluation full = client_evaluate(
+        client, "(with-open-file (s \"/scratch/a\" :direction :output)"
+                " (dotimes (i 3000) (write-string (make-string 1024) s)) (finish-output s))");
+    cr_expect(full.is_error && full.exit_code == 1, "%s", full.text);
+    full = client_evaluate(
+        client, "(dotimes (i 3) (with-open-file (s (format nil \"/scratch/~a\" i) :direction"
+                " :output) (dotimes (i 500) (write-string (make-string 1024) s))))");
+    cr_expect(full.is_error && full.exit_code == 1, "%s", full.text);
+    cr_assert_str_eq(client_evaluate(client, "(+ 1 2)").text, "=> 3");
+    client_finish(client);
+}
+
+Test(scratch, has_neither_links_nor_programs_nor_ways_out) {
+    static const char *const options[] = {"--scratch", "1", NULL};
+    static const char *const codes[] = {
+        FOREIGN "(c \"symlink\" :int '(:cstring :cstring) \"/\" \"/scratch/root\")",
+        FOREIGN "(c \"link\" :int '(:cstring :cstring) \"/scratch/x\" \"/scratch/root\")",
+        FOREIGN "(c \"chmod\" :int '(:cstring :unsigned-int) \"/scratch\" 511)",
+        FOREIGN "(c \"mkfifo\" :int '(:cstring :unsigned-int) \"/scratch/pipe\" 384)",
+        FOREIGN "(c \"chdir\" :int '(:cstring) \"/scratch\")"};
+    for (size_t i = 0; i < COUNT_OF(codes); i++) {
+        struct command_result result = evaluate(options, codes[i], false);
+        cr_expect((result.status == 0 && strcmp(result.output, "=> -1\n") == 0) ||
+                      result.status == 159,
+                  "%s: %d %s", codes[i], result.status, result.output);
+        command_result_free(&result);
+    }
+    expect(options, "(open \"/scratch/../x\" :direction :output)", false, 1, "[ERROR]");
+    expect(options, "(directory \"/*\")", false, 0, "");
+    expect(options, "(with-open-file (s \"/etc/passwd\") (read-line s))", false, 1, "[ERROR]");
+}
+
+Test(scratch, needs_namespaces) {
+    static const char *const options[] = {"--scratch", "1", "--without", "namespaces", NULL};
+    struct command_result result = evaluate(options, "1", false);
+    cr_expect_eq(result.status, 70);
+    expect_contains(result.error, "scratch");
+    command_result_free(&result);
+}
+
+Test(layers, that_are_missing_are_told_and_done_without) {
+    outer_filter_forbid(SYS_landlock_create_ruleset, ENOSYS);
+    expect((const char *const[]){NULL}, "(+ 1 2)", false, 0, "=> 3");
+    struct command_result result = evaluate((const char *const[]){NULL}, "1", false);
+    expect_contains(result.error, "landlock: ");
+    command_result_free(&result);
+}
+
+Test(layers, that_are_required_and_missing_allow_no_evaluation) {
+    static const char *const required[] = {"--require", "landlock", NULL};
+    outer_filter_forbid(SYS_landlock_create_ruleset, ENOSYS);
+    struct command_result result = evaluate(required, "(+ 1 2)", false);
+    cr_expect(result.status == 70 && !result.output_length, "%d %s", result.status, result.output);
+    expect_contains(result.error, "landlock");
+    command_result_free(&result);
+    struct client *client = client_start(&(struct client_options){.arguments = required});
+    const char *answer = client_initialize(client, NULL);
+    expect_contains(client_string(client, answer, "result", "instructions", NULL), "minimal mode");
+    client_expect_error(client, EVALUATE("1", "1"), -32601, "1");
+    client_finish(client);
+}
+
+Test(layers, without_landlock_nothing_is_granted) {
+    static const char *const granting[][3] = {{"--allow-read", "/usr", NULL},
+                                              {"--scratch", "1", NULL}};
+    outer_filter_forbid(SYS_landlock_create_ruleset, ENOSYS);
+    for (size_t i = 0; i < COUNT_OF(granting); i++) {
+        struct command_result result = evaluate(granting[i], "(+ 1 2)", false);
+        cr_expect(result.status == 70 && !result.output_length, "%d %s", result.status,
+                  result.output);
+        expect_contains(result.error, "landlock");
+        command_result_free(&result);
+        result = command_eclave(granting[i], "");
+        cr_expect_eq(result.status, 2, "%d %s", result.status, result.error);
+        expect_contains(result.error, "landlock");
+        command_result_free(&result);
+    }
+}
+
+Test(layers, without_namespaces_code_is_evaluated_unless_they_are_required) {
+    static const char *const required[] = {"--require", "namespaces", NULL};
+    outer_filter_forbid(SYS_unshare, EPERM);
+    expect((const char *const[]){NULL}, "(+ 1 2)", false, 0, "=> 3");
+    struct command_result result = evaluate(required, "(+ 1 2)", false);
+    cr_expect_eq(result.status, 70);
+    expect_contains(result.error, "namespaces");
+    command_result_free(&result);
+}
+
+/* A file of Lisp to preload; the caller removes it. */
+static void write_program(char path[static 64], const char *text) {
+    snprintf(path, 64, "/var/tmp/eclave-preload-XXXXXX");
+    int fd = mkstemp(path);
+    cr_assert_geq(fd, 0);
+    cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+}
+
+Test(preload, is_in_every_session_from_its_beginning) {
+    char path[64];
+    write_program(path, "(defvar *loaded* 5)\n(defun twice (x) (* 2 x))\n");
+    const char *arguments[] = {"--preload", path, NULL};
+    struct client *client =
+        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    client_session_expect(client, NULL, "(twice (incf *loaded*))", "=> 12");
+    client_session_expect(client, client_session_open(client), "(twice *loaded*)", "=> 10");
+    client_session_reset(client, NULL);
+    client_session_expect(client, NULL, "(twice *loaded*)", "=> 10");
+    cr_assert_eq(client_evaluate(client, "(ext:quit 3)").exit_code, 3);
+    client_session_expect(client, NULL, "(twice *loaded*)", "=> 10");
+    client_finish(client);
+    unlink(path);
+}
+
+Test(preload, that_fails_is_told_and_starts_no_worker) {
+    static const struct {
+        const char *text, *part;
+    } rows[] = {{"(error \"no such luck\")", "no such luck"},
+                {"(mp:process-run-function 'x (lambda () (sleep 1000)))", "threads"}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        char path[64];
+        write_program(path, rows[i].text);
+        const char *options[] = {"--preload", path, NULL};
+        struct command_result result = evaluate(options, "(+ 1 2)", false);
+        cr_expect_neq(result.status, 0, "%s", result.output);
+        cr_expect(strstr(result.error, rows[i].part), "%s is not in: %s", rows[i].part,
+                  result.error);
+        cr_expect(!strstr(result.output, "=> 3"));
+        command_result_free(&result);
+        unlink(path);
+    }
+}
+
+/* Runs the server with OPTIONS (ends with NULL) for the lines of INPUT. */
+static struct command_result converse(const char *const *options, const char *input) {
+    const char *arguments[ARGUMENTS_MAX] = {ECLAVE_BINARY};
+    for (size_t count = 1; *options; options++)
+        arguments[count++] = *options;
+    return command_run(&(struct command){.arguments = arguments, .input = input});
+}
+
+Test(grants, are_told_to_the_client) {
+    struct tree tree = make_tree();
+    const char *options[] = {"--allow-read", tree.granted, "--scratch", "3", NULL};
+    struct command_result result = converse(options, INITIALIZE("1", "\"2025-11-25\""));
+    char wanted[120];
+    snprintf(wanted, sizeof wanted, "files may be read in %s.", tree.granted);
+    expect_contains(result.output, wanted);
+    expect_contains(result.output, "3 MiB for files in /scratch");
+    command_result_free(&result);
+    remove_tree(&tree);
+}
+
+Test(scratch, is_not_shared_with_a_copy) {
+    const char *options[] = {"--scratch", "1", NULL};
+    struct command_result result = converse(
+        options,
+        INITIALIZE("1", "\"2025-11-25\"") "\n" EVALUATE("2", "1") "\n" REQUEST_WITH(
+            "3", "tools/call", "{\"name\":\"open-session\",\"arguments\":{\"from\":\"main\"}}"));
+    expect_contains(result.output, "[ERROR] UNSUPPORTED-OPERATION");
+    command_result_free(&result);
+}

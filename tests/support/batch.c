@@ -1,0 +1,224 @@
+/* See batch.h. Must never leave a run behind. */
+#include "tests/support/batch.h"
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ARGUMENTS_MAX = 24, WATCHDOG_MS = 300000, DEPTH = 128, PATH_BYTES = 160 };
+
+char *batch_input(const char *id, const char *code, const char *more) {
+    char *quoted = json_quote(code, strlen(code)), *line;
+    cr_assert_gt(asprintf(&line, "{\"id\":%s,\"code\":%s%s}\n", id, quoted, more), 0);
+    free(quoted);
+    return line;
+}
+
+void batch_append(char **text, char *piece) {
+    size_t have = *text ? strlen(*text) : 0, more = strlen(piece);
+    *text = realloc(*text, have + more + 1);
+    cr_assert_not_null(*text);
+    memcpy(*text + have, piece, more + 1);
+    free(piece);
+}
+
+struct command_result batch_run(const char *const *arguments, const char *input) {
+    const char *whole[ARGUMENTS_MAX] = {"batch"};
+    for (size_t i = 0; arguments[i]; i++) {
+        cr_assert_lt(i + 2, ARGUMENTS_MAX);
+        whole[i + 1] = arguments[i];
+    }
+    return command_eclave(whole, input);
+}
+
+/* --- lines --- */
+
+static const char *line_end(const char *line) {
+    const char *end = strchr(line, '\n');
+    cr_assert(end, "a line without its newline: %.200s", line);
+    return end;
+}
+
+static struct text checked(const char *line) {
+    struct text text = {line, (size_t)(line_end(line) - line)};
+    const char *fault = json_fault(text, DEPTH);
+    cr_assert(!fault && json_kind(text) == VALUE_OBJECT, "%s: %.200s", fault ? fault : "no object",
+              line);
+    cr_assert_not(json_has_twins(text), "%.200s", line);
+    return text;
+}
+
+size_t batch_lines(const char *output) {
+    size_t count = 0;
+    for (; *output; output = line_end(output) + 1, count++)
+        checked(output);
+    return count;
+}
+
+struct text batch_line(const char *output, size_t index) {
+    const char *line = output;
+    for (size_t i = 0; i < index && *line; i++)
+        line = line_end(line) + 1;
+    cr_assert(*line, "there is no line %zu in: %.2000s", index, output);
+    return checked(line);
+}
+
+struct text batch_line_of(const char *output, const char *id) {
+    struct text found = {0};
+    for (const char *line = output; *line; line = line_end(line) + 1) {
+        struct text text = checked(line), value;
+        if (!json_member(text, "id", &value) || !text_is(value, id))
+            continue;
+        cr_assert_null(found.bytes, "id %s is there twice: %.2000s", id, output);
+        found = text;
+    }
+    cr_assert_not_null(found.bytes, "id %s is not in: %.2000s", id, output);
+    return found;
+}
+
+static struct text member(struct text line, const char *name) {
+    struct text value;
+    cr_assert(json_member(line, name, &value), "no %s in %.*s", name, (int)line.length, line.bytes);
+    return value;
+}
+
+char *batch_string(struct text line, const char *name) {
+    struct text value = member(line, name);
+    cr_assert_eq(json_kind(value), VALUE_STRING, "%s", name);
+    return json_decode(value, NULL);
+}
+
+double batch_number(struct text line, const char *name) {
+    struct text value = member(line, name);
+    cr_assert_eq(json_kind(value), VALUE_NUMBER, "%s", name);
+    return strtod(value.bytes, NULL);
+}
+
+void batch_expect(struct text line, const char *name, const char *json) {
+    struct text value = member(line, name);
+    cr_assert(text_is(value, json), "%s is not %s in %.*s", name, json, (int)line.length,
+              line.bytes);
+}
+
+void batch_expect_string(struct text line, const char *name, const char *value) {
+    char *text = batch_string(line, name);
+    cr_assert_str_eq(text, value, "%s in %.*s", name, (int)line.length, line.bytes);
+    free(text);
+}
+
+bool batch_has(struct text line, const char *name) {
+    struct text value;
+    return json_member(line, name, &value);
+}
+
+/* Copies from *from to *to up to the end of NAME, and a 0 in the place of the number behind it. */
+static bool copy_measurement(const char **from, char **to, const char *name) {
+    size_t length = strlen(name);
+    if (strncmp(*from, name, length) != 0)
+        return false;
+    memcpy(*to, name, length);
+    *to += length;
+    *(*to)++ = '0';
+    *from += length;
+    *from += strspn(*from, "0123456789.");
+    return true;
+}
+
+char *batch_without_costs(const char *output) {
+    char *copy = malloc(strlen(output) + 1), *to = copy;
+    cr_assert_not_null(copy);
+    while (*output)
+        if (!copy_measurement(&output, &to, "\"wallMs\":") &&
+            !copy_measurement(&output, &to, "\"cpuMs\":") &&
+            !copy_measurement(&output, &to, "\"maxRssKb\":"))
+            *to++ = *output++;
+    *to = '\0';
+    return copy;
+}
+
+/* --- processes --- */
+
+_Noreturn static void become(const char *const *arguments, const int streams[3], pid_t parent) {
+    const char *whole[ARGUMENTS_MAX] = {ECLAVE_BINARY, "batch"};
+    for (size_t i = 0; arguments[i] && i + 3 < ARGUMENTS_MAX; i++)
+        whole[i + 2] = arguments[i];
+    for (int i = 0; i < 3; i++)
+        dup2(streams[i], i);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() == parent)
+        execv(whole[0], (char *const *)whole);
+    _exit(127);
+}
+
+pid_t batch_start(const char *const *arguments, int input, int output, int error) {
+    const int streams[3] = {fcntl(input, F_DUPFD_CLOEXEC, 10), fcntl(output, F_DUPFD_CLOEXEC, 10),
+                            fcntl(error, F_DUPFD_CLOEXEC, 10)};
+    pid_t parent = getpid(), pid = fork();
+    cr_assert_geq(pid, 0);
+    if (pid == 0)
+        become(arguments, streams, parent);
+    for (int i = 0; i < 3; i++)
+        close(streams[i]);
+    return pid;
+}
+
+int batch_wait(pid_t pid) {
+    int status;
+    struct pollfd process = {.fd = pidfd_open(pid, 0), .events = POLLIN};
+    bool ended = poll(&process, 1, WATCHDOG_MS) == 1;
+    if (!ended)
+        kill(pid, SIGKILL);
+    close(process.fd);
+    cr_assert_eq(waitpid(pid, &status, 0), pid);
+    cr_assert(ended, "the run does not end");
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* --- files --- */
+
+static char directory[] = "/tmp/eclave-batch-XXXXXX";
+
+static void remove_directory(void) {
+    const char *arguments[] = {"/bin/rm", "-rf", directory, NULL};
+    struct command_result result = command_run(&(struct command){.arguments = arguments});
+    command_result_free(&result);
+}
+
+const char *batch_file(const char *name) {
+    static char paths[8][PATH_BYTES];
+    static size_t next;
+    if (next == 0) {
+        cr_assert_not_null(mkdtemp(directory));
+        cr_assert_eq(chmod(directory, 0777), 0);
+        atexit(remove_directory);
+    }
+    char *path = paths[next++ % (sizeof paths / sizeof *paths)];
+    snprintf(path, PATH_BYTES, "%s/%s", directory, name);
+    return path;
+}
+
+void batch_write(const char *path, const char *text) {
+    FILE *file = fopen(path, "w");
+    cr_assert(file && fputs(text, file) >= 0 && fclose(file) == 0, "%s", path);
+}
+
+char *batch_read(const char *path) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = fopen(path, "r");
+    cr_assert_not_null(file, "%s", path);
+    if (getdelim(&text, &size, '\0', file) < 0) {
+        free(text);
+        text = strdup("");
+    }
+    fclose(file);
+    return text;
+}

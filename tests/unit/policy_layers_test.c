@@ -1,0 +1,109 @@
+/* A layer that this machine does not give: made so by an outer filter, as containers and old
+ * kernels have it. Reported with its reason, done without where that is allowed, else refused; and
+ * no file is granted that it should have guarded. */
+#include "policy/policy.h"
+#include "tests/support/outer_filter.h"
+
+#include <criterion/criterion.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define CGROUP     POLICY_LAYER_BIT(POLICY_LAYER_CGROUP)
+#define NAMESPACES POLICY_LAYER_BIT(POLICY_LAYER_NAMESPACES)
+#define LANDLOCK   POLICY_LAYER_BIT(POLICY_LAYER_LANDLOCK)
+
+static struct policy whole(void) {
+    return (struct policy){.layers = POLICY_LAYERS_ALL & ~CGROUP};
+}
+
+/* LAYER is not to be had: told with WORD when it may be missing, refused when it must not. */
+static void expect_missing(enum policy_layer layer, const char *word) {
+    struct policy policy = whole();
+    struct policy_report report = {0};
+    struct error error = {0};
+    policy.layers |= POLICY_LAYER_BIT(layer);
+    cr_assert(policy_probe(&policy, &report, &error), "%s", error.text);
+    cr_expect_eq(report.layers[layer].state, POLICY_UNAVAILABLE);
+    cr_expect(strstr(report.layers[layer].why, word), "%s: %s", policy_layer_name(layer),
+              report.layers[layer].why);
+    for (unsigned other = 0; other < POLICY_LAYER_COUNT; other++)
+        if (other != layer)
+            cr_expect_eq(report.layers[other].state,
+                         policy.layers & POLICY_LAYER_BIT(other) ? POLICY_ACTIVE : POLICY_OFF, "%s",
+                         policy_layer_name(other));
+    policy.required = POLICY_LAYER_BIT(layer);
+    cr_expect_not(policy_probe(&policy, &report, &error));
+    cr_expect(strstr(error.text, policy_layer_name(layer)), "%s", error.text);
+    cr_expect(strstr(error.text, word), "%s", error.text);
+}
+
+static void expect_no_grant(const struct policy *policy, const char *word) {
+    struct error error = {0};
+    cr_expect_not(policy_probe(policy, NULL, &error));
+    cr_expect(strstr(error.text, word), "%s", error.text);
+}
+
+Test(layers, landlock_may_be_missing) {
+    outer_filter_forbid(SYS_landlock_create_ruleset, ENOSYS);
+    expect_missing(POLICY_LAYER_LANDLOCK, "Landlock");
+}
+
+Test(layers, namespaces_may_be_missing) {
+    outer_filter_forbid(SYS_unshare, EPERM);
+    expect_missing(POLICY_LAYER_NAMESPACES, "namespaces");
+}
+
+Test(layers, the_control_group_may_be_missing) {
+#ifdef SYS_mkdir
+    outer_filter_forbid(SYS_mkdir, EROFS);
+#else
+    outer_filter_forbid(SYS_mkdirat, EROFS);
+#endif
+    expect_missing(POLICY_LAYER_CGROUP, "control group");
+}
+
+Test(layers, grant_no_files_without_landlock) {
+    static const char *const directories[] = {"/usr"};
+    struct policy reading = whole(), writing = whole();
+    reading.readable = directories;
+    reading.readable_count = 1;
+    writing.scratch_bytes = 1 << 20;
+    outer_filter_forbid(SYS_landlock_create_ruleset, ENOSYS);
+    expect_no_grant(&reading, "landlock");
+    expect_no_grant(&writing, "landlock");
+    reading.layers &= ~LANDLOCK;
+    expect_no_grant(&reading, "landlock");
+}
+
+Test(layers, grant_no_files_without_notifications) {
+    static const char *const directories[] = {"/usr"};
+    struct policy policy = whole();
+    policy.readable = directories;
+    policy.readable_count = 1;
+    policy.degraded = true;
+    expect_no_grant(&policy, "notifications");
+}
+
+Test(layers, grant_no_scratch_directory_without_namespaces) {
+    struct policy policy = whole();
+    policy.scratch_bytes = 1 << 20;
+    policy.layers &= ~NAMESPACES;
+    expect_no_grant(&policy, "namespaces");
+    policy.layers |= NAMESPACES;
+    outer_filter_forbid(SYS_unshare, EPERM);
+    expect_no_grant(&policy, "namespaces");
+}
+
+Test(layers, have_names_and_say_what_they_stop) {
+    uint32_t optional = policy_optional_layers();
+    cr_expect_eq(optional, CGROUP | NAMESPACES | LANDLOCK);
+    for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++) {
+        cr_expect_gt(strlen(policy_layer_name(layer)), 4);
+        cr_expect_gt(strlen(policy_layer_stops(layer)), 10);
+        for (unsigned other = 0; other < layer; other++)
+            cr_expect_str_neq(policy_layer_name(layer), policy_layer_name(other));
+    }
+}
