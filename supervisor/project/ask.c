@@ -31,6 +31,7 @@ static bool is_implied(const char *name, struct json_object *abilities) {
     return strcmp(name, "form") == 0 && json_object_object_length(abilities) == 0;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as metadata in a file, JSON_FILE_DEPTH_MAX */
 bool ask_is_able(struct json_object *abilities, struct json_object *required) {
     json_object_object_foreach(required, name, wanted) {
         struct json_object *have = json_tree_member(abilities, name);

@@ -94,7 +94,8 @@ static void fill(struct buffer *out, const struct filling *filling, const char *
     }
 }
 
-/* A copy of VALUE with its texts filled, but for what is no text. */
+/* A copy of VALUE with its texts filled, but for what is no text.
+ * NOLINTNEXTLINE(misc-no-recursion): JSON_FILE_DEPTH_MAX deep at most */
 static struct json_object *filled(const struct filling *filling, struct json_object *value,
                                   const char *name, size_t maximum) {
     bool plain =
@@ -194,6 +195,7 @@ static void get(struct request *request, const struct registry_entry *entry,
     }
     cleanup_json struct json_object *given =
         arguments ? json_object_get(arguments) : json_object_new_object();
+    /* NOLINTNEXTLINE(readability-suspicious-call-argument): bound as they were sent */
     run_begin(request, entry, &form, entry->name, arguments, given, params);
 }
 

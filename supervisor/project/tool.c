@@ -131,6 +131,7 @@ void project_call_tool(struct server *server, struct request *request,
         snprintf(message, sizeof message, "Invalid arguments for %s: %s", entry->name, error.text);
         tool_refuse(request, "TYPE-ERROR", message);
     } else if (!run_refuse_incapable(request, entry, params)) {
+        /* NOLINTNEXTLINE(readability-suspicious-call-argument): bound as they were sent */
         run_begin(request, entry, &form, entry->name, arguments, given, params);
     }
 }

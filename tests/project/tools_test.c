@@ -278,3 +278,23 @@ PROJECT_TEST(tools, are_none_of_a_server_without_a_project_or_in_minimal_mode) {
         client_finish(client);
     }
 }
+
+PROJECT_TEST(tools, that_cannot_be_read_fail_one_list_and_leave_what_was_known) {
+    static const char *const options[] = {"--registry-max-bytes", "400", NULL};
+    EACH_KIND(era) {
+        put("tools/greet.lisp", HEAD "1");
+        struct client *client = serve_as(era, "{}", options, false);
+        expect_has(era_request(client, era, "1", "tools/list", NULL), "\"name\":\"greet\"");
+        put("tools/much.lisp", greet);
+        put("tools/more.lisp", greet);
+        client_await_stderr(client, "registry-failed");
+        const char *line = era_refused(client, era, -32603, "2", "tools/list", NULL);
+        expect_member(line, "\"registry\"", "error", "data", "name", NULL);
+        expect_has(era_request(client, era, "3", "tools/list", NULL), "\"name\":\"greet\"");
+        if (!era->modern)
+            client_await_notification(client, "notifications/message", NULL);
+        client_finish(client);
+        unlink("tools/much.lisp");
+        unlink("tools/more.lisp");
+    }
+}
