@@ -108,18 +108,33 @@ static bool find_directory(const char *controller, char directory[PATH_MAX], str
 
 /* --- groups of earlier programs --- */
 
-/* An empty group whose program is gone: one that was killed could not remove it. */
+static unsigned long long now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (unsigned long long)now.tv_sec * 1000000000 + (unsigned long long)now.tv_nsec;
+}
+
+/* Is NAME that of a group whose program is gone? Its pid may be one of another namespace, where it
+ * is not gone; but a group that is no more than a minute old may just be waiting to be joined. */
+static bool is_stale(const char *name) {
+    const unsigned long long minute_ns = 60000000000ULL;
+    char *end;
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+        return false;
+    long pid = strtol(name + sizeof prefix - 1, &end, 10);
+    if (pid <= 1 || *end != '-' || kill((pid_t)pid, 0) == 0 || errno != ESRCH)
+        return false;
+    return strtoull(end + 1, NULL, 16) + minute_ns < now_ns();
+}
+
+/* Removes empty groups of programs that are gone: one that was killed could not do it itself. */
 static void sweep(const char *parent) {
     DIR *entries = opendir(parent);
     if (!entries)
         return;
     for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
-        char path[PATH_MAX], *end;
-        if (strncmp(entry->d_name, prefix, sizeof prefix - 1) != 0)
-            continue;
-        long pid = strtol(entry->d_name + sizeof prefix - 1, &end, 10);
-        if (pid > 1 && *end == '-' && kill((pid_t)pid, 0) != 0 && errno == ESRCH &&
-            join_path(path, parent, entry->d_name, NULL))
+        char path[PATH_MAX];
+        if (is_stale(entry->d_name) && join_path(path, parent, entry->d_name, NULL))
             rmdir(path);
     }
     closedir(entries);
@@ -132,12 +147,8 @@ static void sweep(const char *parent) {
 static char own_name[48];
 
 void policy_cgroup_name(void) {
-    struct timespec now;
-    if (own_name[0])
-        return;
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    snprintf(own_name, sizeof own_name, "%s%d-%llx", prefix, getpid(),
-             (unsigned long long)now.tv_sec * 1000000000 + (unsigned long long)now.tv_nsec);
+    if (!own_name[0])
+        snprintf(own_name, sizeof own_name, "%s%d-%llx", prefix, getpid(), now_ns());
 }
 
 static bool make_group(const char *parent, char group[PATH_MAX], struct error *error) {

@@ -40,6 +40,7 @@ void call_decide_by_status(struct call *call, bool inside_frame, int status) {
 void call_free(struct call *call) {
     buffer_free(&call->payload);
     buffer_free(&call->kept_result);
+    run_result_free(&call->run.result);
     free(call);
 }
 
@@ -138,6 +139,5 @@ void call_conclude(struct call *call, struct result_message *result, const struc
     call->done(call->context, &evaluation);
     if (told)
         session->loss[0] = 0;
-    run_result_free(&call->run.result);
     call_free(call);
 }

@@ -17,6 +17,15 @@ int command_batch(const struct settings *settings, const struct batch_options *o
 /* `eclave doctor [--json]`: 0 when code may be evaluated here, else 1. */
 int command_doctor(const struct settings *settings, bool json);
 
+/* `eclave tool NAME [--args JSON]`: JSON is NULL without the option. */
+int command_tool(const struct settings *settings, const char *json, int count, char **arguments);
+
+/* `eclave new tool NAME`. */
+int command_new(const struct settings *settings, int count, char **arguments);
+
+/* `eclave check DIR`: 0 when nothing is refused, else 1. */
+int command_check(const struct settings *settings, int count, char **arguments);
+
 /* `eclave policy`. */
 int command_policy(const struct settings *settings);
 

@@ -14,6 +14,12 @@ static void print_usage(FILE *out) {
         "       eclave batch [OPTIONS] [FILE | -]\n"
         "                                      JSON lines in, JSON lines out, each in a world of\n"
         "                                      its own; see eclave batch --help\n"
+        "       eclave tool NAME --project DIR [--args JSON]\n"
+        "                                      one call of a tool of the project\n"
+        "       eclave new tool NAME [--project DIR]\n"
+        "                                      begins a tool, as a file to go on from\n"
+        "       eclave check DIR               what a server finds in a project, and what it\n"
+        "                                      refuses, and why\n"
         "       eclave doctor [OPTIONS] [--json]\n"
         "                                      which layers this machine gives, proved by attacks\n"
         "       eclave policy [OPTIONS]        what code may do with these options, and why\n"
@@ -51,9 +57,23 @@ static bool take_flag(int *count, char **arguments, const char *flag) {
     return taken;
 }
 
+/* The same for an option with a value: the value, or NULL. */
+static const char *take_value(int *count, char **arguments, const char *flag) {
+    const char *value = NULL;
+    int kept = 1;
+    for (int i = 1; i < *count; i++)
+        if (strcmp(arguments[i], flag) == 0 && i + 1 < *count)
+            value = arguments[++i];
+        else
+            arguments[kept++] = arguments[i];
+    *count = kept;
+    return value;
+}
+
 /* What single commands can be told besides the settings. */
 struct own_options {
-    bool json; /* doctor */
+    bool json;        /* doctor */
+    const char *args; /* tool */
     struct batch_options batch;
 };
 
@@ -66,6 +86,12 @@ static int run_command(const struct settings *settings, const struct own_options
         return command_eval(settings, count - 1, arguments + 1);
     if (strcmp(command, "batch") == 0 && options->batch.jobs)
         return command_batch(settings, &options->batch, count - 1, arguments + 1);
+    if (strcmp(command, "tool") == 0)
+        return command_tool(settings, options->args, count - 1, arguments + 1);
+    if (strcmp(command, "new") == 0)
+        return command_new(settings, count - 1, arguments + 1);
+    if (strcmp(command, "check") == 0)
+        return command_check(settings, count - 1, arguments + 1);
     if (strcmp(command, "doctor") == 0 && count == 1)
         return command_doctor(settings, options->json);
     if (strcmp(command, "policy") == 0 && count == 1)
@@ -104,6 +130,8 @@ int main(int count, char **arguments) {
     /* The commands with options of their own have their names first. */
     options.json =
         count > 1 && strcmp(arguments[1], "doctor") == 0 && take_flag(&count, arguments, "--json");
+    if (count > 1 && strcmp(arguments[1], "tool") == 0)
+        options.args = take_value(&count, arguments, "--args");
     if ((is_batch && !batch_options_take(&options.batch, &count, arguments, &error)) ||
         !settings_read(&settings, count, arguments, &left, &error)) {
         fprintf(stderr, "eclave: %s\n", error.text);

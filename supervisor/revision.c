@@ -1,5 +1,6 @@
 /* Revisions and the server's words about itself. */
 #include "supervisor/revision.h"
+#include "policy/policy.h"
 #include "supervisor/json_write.h"
 #include "supervisor/rpc.h"
 #include "supervisor/server.h"
@@ -25,7 +26,7 @@ static const struct revision revisions[] = {
     {.date = "2024-11-05"},
 };
 
-enum { REVISION_COUNT = sizeof revisions / sizeof *revisions, INSTRUCTIONS_MAX_BYTES = 2048 };
+enum { REVISION_COUNT = sizeof revisions / sizeof *revisions, INSTRUCTIONS_MAX_BYTES = 1 << 18 };
 
 const struct revision *const revision_modern = &revisions[0];
 
@@ -95,6 +96,20 @@ void revision_append_capabilities(struct buffer *out, const struct server *serve
     }
 }
 
+/* What the operator let in, which a client cannot use without knowing of it. */
+static void append_granted_files(struct buffer *text, const struct settings *settings) {
+    for (size_t i = 0; i < settings->allow_read.count; i++)
+        buffer_append_format(text, "%s%s", i ? ", " : " Except: files may be read in ",
+                             settings->allow_read.paths[i]);
+    if (settings->allow_read.count)
+        buffer_append_text(text, ".");
+    if (settings->scratch_mb)
+        buffer_append_format(text,
+                             " Except: each session has %lld MiB for files in " POLICY_SCRATCH
+                             ", which are not rolled back.",
+                             (long long)settings->scratch_mb);
+}
+
 void revision_append_instructions(struct buffer *out, const struct server *server) {
     cleanup_buffer struct buffer text = buffer_make(INSTRUCTIONS_MAX_BYTES);
     const struct settings *settings = server->settings;
@@ -118,5 +133,7 @@ void revision_append_instructions(struct buffer *out, const struct server *serve
             (long long)settings->call_timeout_s, (long long)settings->call_timeout_max_s,
             (long long)settings->session_history, (long long)settings->session_max,
             (long long)settings->session_memory_mb, (long long)settings->output_max_bytes);
+    if (!server->minimal)
+        append_granted_files(&text, settings);
     json_write_bytes(out, text.data, text.length);
 }

@@ -273,7 +273,7 @@ static const struct shape results[RUN_KIND_COUNT] = {
 static struct json_object *parse(struct span text, size_t size_max) {
     static const struct json_limits limits = {.depth = RUN_DEPTH_MAX, .values = RUN_VALUES_MAX};
     struct json_shape shape;
-    if (text.length > size_max ||
+    if (text.length == 0 || text.length > size_max ||
         json_inspect(text.bytes, text.length, limits, &shape) != JSON_FINE ||
         shape.kind != JSON_OBJECT)
         return NULL;

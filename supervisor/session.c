@@ -151,7 +151,8 @@ static void head_ended(struct session *session, bool inside_frame, int status) {
         session->outlet = NULL; /* kept open until the call is told */
         bool restored = history_restore(session);
         bool kept =
-            result_message_decode(call->kept_result.data, call->kept_result.length, &result);
+            result_message_decode(call->kept_result.data, call->kept_result.length, &result) &&
+            call_take_result(call, &result);
         call_conclude(call, kept ? &result : NULL, outlet, status, !restored);
         outlet_end(outlet);
         if (session->head)

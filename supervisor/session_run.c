@@ -121,6 +121,7 @@ void session_run_ask(void *context, struct worker_process *worker, const unsigne
 }
 
 bool call_take_result(struct call *call, const struct result_message *result) {
+    run_result_free(&call->run.result);
     if (call->kind != CALL_RUN || result->condition.bytes)
         return !result->json.bytes;
     return result->json.bytes && run_result_decode(call->run.kind, result->json, &call->run.result);

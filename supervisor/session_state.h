@@ -26,10 +26,10 @@ struct call {
     size_t size;           /* of the payload, as counted by the queue */
     int64_t timeout_ms, steps, at;
     int64_t started_ns; /* 0 until a worker has it */
-    int64_t decided_ns;
     struct run_state run;
     void (*event)(void *context, const struct run_event *event);
     void (*ask)(void *context, struct json_object *questions);
+    int64_t decided_ns;
     call_done done;
     void *context;
     bool decided;

@@ -4,6 +4,7 @@
 #include "supervisor/clock.h"
 #include "supervisor/json_tree.h"
 #include "supervisor/json_write.h"
+#include "supervisor/project/answer.h"
 #include "supervisor/project/project.h"
 #include "supervisor/project/run.h"
 #include "supervisor/rpc.h"
@@ -188,6 +189,19 @@ static void take_failure(struct run *run, struct json_object *error) {
              message && *message ? message : "The client refused the question.");
 }
 
+static void take_response(struct run *run, const char *key, struct json_object *response) {
+    struct json_object *result = json_tree_member(response, "result");
+    struct error error;
+    if (!result) {
+        take_failure(run, json_tree_member(response, "error"));
+    } else if (!answer_check(json_tree_member(run->questions, key), result, &error)) {
+        run->failure_code = RPC_INVALID_PARAMS;
+        snprintf(run->failure, sizeof run->failure, "%s", error.text);
+    } else {
+        json_object_object_add(run->responses, key, json_object_get(result));
+    }
+}
+
 void project_take_response(struct project *project, struct json_object *response) {
     const char *id = rpc_plain_string(json_tree_member(response, "id"));
     struct question **link = project ? &project->questions : NULL;
@@ -198,11 +212,7 @@ void project_take_response(struct project *project, struct json_object *response
         snprintf(own, sizeof own, "ask-%" PRIu64, question->number);
         if (strcmp(own, id) != 0)
             continue;
-        struct json_object *result = json_tree_member(response, "result");
-        if (json_object_is_type(result, json_type_object))
-            json_object_object_add(run->responses, question->key, json_object_get(result));
-        else
-            take_failure(run, json_tree_member(response, "error"));
+        take_response(run, question->key, response);
         *link = question->next;
         free(question);
         if (is_asking(project, run))
@@ -259,6 +269,32 @@ static void ask_modern(struct run *run) {
     make_room(project);
 }
 
+/* Takes from GIVEN what was asked. False when something is missing, or is no answer to it: that is
+ * asked again. */
+static bool take_responses(struct run *run, struct json_object *given) {
+    bool all = true;
+    json_object_object_foreach(run->questions, key, question) {
+        struct json_object *response = json_tree_member(given, key);
+        if (answer_check(question, response, NULL))
+            json_object_object_add(run->responses, key, json_object_get(response));
+        else
+            all = all && json_object_object_get_ex(run->responses, key, NULL);
+    }
+    return all;
+}
+
+/* A client that knows what it will be asked may answer with its first request, each question
+ * once. */
+static bool is_answered_already(struct run *run) {
+    if (!json_object_is_type(run->given, json_type_object) || !take_responses(run, run->given))
+        return false;
+    json_object_object_foreach(run->questions, key, question) {
+        (void)question;
+        json_object_object_del(run->given, key);
+    }
+    return true;
+}
+
 void ask_client(struct run *run, struct json_object *questions) {
     struct json_object *asked = json_object_new_object();
     if (!run->request || run->server->draining) {
@@ -280,10 +316,12 @@ void ask_client(struct run *run, struct json_object *questions) {
     }
     run->questions = asked;
     run->responses = json_object_new_object();
-    if (run->request->modern)
-        ask_modern(run);
-    else
+    if (!run->request->modern)
         ask_legacy(run);
+    else if (is_answered_already(run))
+        answer_responses(run);
+    else
+        ask_modern(run);
 }
 
 void ask_give_up(struct project *project) {
@@ -307,20 +345,6 @@ static struct run *find_parked(const struct project *project, const struct state
         if (run->number == state->run && is_parked(run) && run->round == state->round)
             return run;
     return NULL;
-}
-
-/* Takes from GIVEN what was asked. False when something is missing. */
-static bool take_responses(struct run *run, struct json_object *given) {
-    bool all = true;
-    json_object_object_foreach(run->questions, key, question) {
-        (void)question;
-        struct json_object *response = json_tree_member(given, key);
-        if (response)
-            json_object_object_add(run->responses, key, json_object_get(response));
-        else
-            all = all && json_object_object_get_ex(run->responses, key, NULL);
-    }
-    return all;
 }
 
 /* What is wrong with the shape of `inputResponses`, or NULL. */

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BACKLOG_MAX_BYTES = 1 << 20 };
+
 /* --- what it says while it runs --- */
 
 static void tell_progress(struct run *run, const struct run_event *event) {
@@ -71,9 +73,10 @@ static void tell_log(struct run *run, const struct run_event *event) {
     output_line_end(&run->server->output, (struct span){0});
 }
 
+/* To a client that does not read, nothing is told: the queue would grow without end. */
 static void on_event(void *context, const struct run_event *event) {
     struct run *run = context;
-    if (run->server->finishing)
+    if (run->server->finishing || output_backlog(&run->server->output) > BACKLOG_MAX_BYTES)
         return;
     switch (event->kind) {
     case RUN_PROGRESS:
@@ -102,6 +105,7 @@ void run_free(struct run *run) {
     ask_forget(run);
     json_object_put(run->abilities);
     json_object_put(run->lacking);
+    json_object_put(run->given);
     entry_unref(run->entry);
     free(run->name);
     free(run);
@@ -297,6 +301,8 @@ void run_begin(struct request *request, const struct registry_entry *entry,
         return;
     }
     run->abilities = json_object_get(abilities_of(request, params));
+    run->given =
+        request->modern ? json_object_get(json_tree_member(params, "inputResponses")) : NULL;
     state_bind(&server->project->key, form->method, name, bound, run->binding);
     run->call = submit(run, session, arguments);
     if (!run->call) {

@@ -43,6 +43,7 @@ struct run {
     struct json_object *abilities; /* what the client said it can do; may be NULL */
     struct json_object *questions; /* asked and not answered; NULL: none */
     struct json_object *responses; /* to them, so far */
+    struct json_object *given;     /* `inputResponses` that came with the first request; or NULL */
     struct json_object *lacking;   /* capabilities that the last question wanted in vain */
     char failure[240];             /* why one of them has no response; empty: they all have */
     int failure_code;

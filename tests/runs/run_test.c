@@ -229,6 +229,13 @@ RUN_TEST(a_tool_gives_its_contents) {
     cr_assert_not(run->is_error);
 }
 
+RUN_TEST(is_told_when_its_process_is_gone_where_nothing_outlives_a_call) {
+    bench.sessions.one_shot = true;
+    const struct run *run = run_once(TOOL("(mcp:progress 1) (mcp:object \"n\" 5)"));
+    cr_assert_eq(run->outcome, OUTCOME_VALUE, "%s", run->cause);
+    cr_assert_str_eq(text_of(&run->structured), "{\"n\":5}");
+}
+
 RUN_TEST(integers_keep_their_digits) {
     const struct run *run = run_once(TOOL("(mcp:object \"n\" 123456789012345678901234567890)"));
     cr_assert_str_eq(text_of(&run->structured), "{\"n\":123456789012345678901234567890}");
@@ -457,18 +464,26 @@ RUN_TEST(ends_hostile_tools) {
     bench.count = 0;
 }
 
+#define SEND(octets) "(hostile::send-octets 3 " octets ")"
+#define PROGRESS     "{\\\"type\\\":\\\"progress\\\",\\\"progress\\\":1}"
+#define ROOTS        "{\\\"requests\\\":{\\\"a\\\":{\\\"method\\\":\\\"roots/list\\\",\\\"params\\\":{}}}}"
+
 /* The same by frames of its own making, which the number of its call goes into. */
 RUN_TEST(ends_forgers) {
     static const char *const codes[] = {
-        "(hostile::frame :ask :call %u :payload (hostile::octets"
-        " \"{\\\"requests\\\":{\\\"a\\\":{\\\"method\\\":\\\"roots/"
-        "list\\\",\\\"params\\\":{}}}}\"))"
-        " (hostile::send-octets 3 (hostile::frame :event :call %u))",
-        "(hostile::frame :event :call 0 :payload (hostile::octets \"{}\"))",
-        "(hostile::frame :answer :call %u :payload (hostile::octets \"{}\"))",
-        "(hostile::result %u \"value\")",
-        "(hostile::frame :result :call %u :payload (append (hostile::section 2 '(65))"
-        " (hostile::section 11 (hostile::octets \"{\\\"content\\\":[5]}\"))))",
+        SEND("(hostile::frame :ask :call %u :payload (hostile::octets \"" ROOTS "\"))")
+            SEND("(hostile::frame :event :call %u :payload (hostile::octets \"" PROGRESS "\"))"),
+        SEND("(hostile::frame :ask :call %u :payload (hostile::octets \"" ROOTS "\"))")
+            SEND("(hostile::result %u \"value\")"),
+        SEND("(hostile::frame :event :call 0 :payload (hostile::octets \"" PROGRESS "\"))"),
+        SEND("(hostile::frame :event :call %u :flags 1 :payload (hostile::octets \"" PROGRESS
+             "\"))"),
+        SEND("(hostile::frame :event :call %u :length 65537)"),
+        SEND("(hostile::frame :ask :call %u :length 1048577)"),
+        SEND("(hostile::frame :answer :call %u :payload (hostile::octets \"{}\"))"),
+        SEND("(hostile::result %u \"value\")"),
+        SEND("(hostile::frame :result :call %u :payload (append (hostile::section 2 '(65))"
+             " (hostile::section 11 (hostile::octets \"{\\\"content\\\":[5]}\"))))"),
     };
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         struct run *run = prepare();
@@ -476,7 +491,7 @@ RUN_TEST(ends_forgers) {
         uint32_t number = bench.sessions.last_call + 1;
         lisp_file_append_hostile(&code);
         buffer_append_text(&code, "(in-package :cl-user)");
-        buffer_append_text(&code, "(mcp:deftool x () (hostile::send-octets 3 ");
+        buffer_append_text(&code, "(mcp:deftool x () ");
         char *forged = NULL;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
@@ -484,7 +499,7 @@ RUN_TEST(ends_forgers) {
 #pragma GCC diagnostic pop
         buffer_append_text(&code, forged);
         free(forged);
-        buffer_append_text(&code, ") (sleep 100))");
+        buffer_append_text(&code, " (sleep 100))");
         buffer_append(&code, "", 1);
         const struct call_request wanted = request(run, (const char *)code.data, "{}");
         start(run, NULL, &wanted);

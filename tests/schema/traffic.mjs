@@ -20,6 +20,13 @@ const results = {
   "completion/complete": "CompleteResult",
 };
 
+// What a server may ask of a client, where requests go both ways.
+const questions = {
+  "elicitation/create": "ElicitRequest",
+  "sampling/createMessage": "CreateMessageRequest",
+  "roots/list": "ListRootsRequest",
+};
+
 // The errors that a schema describes by their code.
 const errors = {
   [-32022]: "UnsupportedProtocolVersionError",
@@ -77,7 +84,8 @@ function firstFault(schema, ...checks) {
 
 function resultFault(revision, method, message) {
   const schema = schemas[revision];
-  const name = results[method] ?? "EmptyResult";
+  const asks = message.result.resultType === "input_required";
+  const name = asks ? "InputRequiredResult" : (results[method] ?? "EmptyResult");
   if (!schema.has(name)) return `${method} has no result in ${revision}`;
   const envelope = schema.has("JSONRPCResultResponse") ? "JSONRPCResultResponse" : "JSONRPCResponse";
   const fault = firstFault(schema, [envelope, message], [name, message.result]);
@@ -95,6 +103,14 @@ function errorFault(revision, message) {
   const byCode = errors[message.error.code];
   const fault = firstFault(schema, [envelope, checked]);
   return fault ?? (schema.has(byCode) ? schema.fault(byCode, checked) : null);
+}
+
+function questionFault(revision, message) {
+  const schema = schemas[revision];
+  const name = questions[message.method];
+  if (revision === modernRevision || !name || !schema.has(name))
+    return `${message.method} is no question of ${revision}`;
+  return schema.fault(name, message);
 }
 
 function notificationFault(revision, message) {
@@ -135,6 +151,8 @@ export function faultsIn(sent, received) {
 
   function faultOf(message) {
     const asked = requests.get(JSON.stringify(message.id)) ?? [];
+    if (typeof message.method === "string" && "id" in message)
+      return anyFault(spoken, (revision) => questionFault(revision, message));
     if (typeof message.method === "string")
       return anyFault(spoken, (revision) => notificationFault(revision, message));
     if (isObject(message.error))

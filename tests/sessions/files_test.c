@@ -3,9 +3,9 @@
 #include "tests/support/client_sessions.h"
 #include "tests/support/command.h"
 #include "tests/support/lines.h"
+#include "tests/support/outer_filter.h"
 
 #include <errno.h>
-#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -208,21 +208,8 @@ Test(scratch, needs_namespaces) {
     command_result_free(&result);
 }
 
-/* Makes call NUMBER fail with CODE for this process and all that it starts, as on a kernel without
- * it or in a container. */
-static void forbid(unsigned number, unsigned code) {
-    struct sock_filter steps[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | code),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-    const struct sock_fprog program = {.len = COUNT_OF(steps), .filter = steps};
-    cr_assert_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-    cr_assert_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
-}
-
 Test(layers, that_are_missing_are_told_and_done_without) {
-    forbid(SYS_landlock_create_ruleset, ENOSYS);
+    outer_filter_forbid(SYS_landlock_create_ruleset, ENOSYS);
     expect((const char *const[]){NULL}, "(+ 1 2)", false, 0, "=> 3");
     struct command_result result = evaluate((const char *const[]){NULL}, "1", false);
     expect_contains(result.error, "landlock: ");
@@ -231,7 +218,7 @@ Test(layers, that_are_missing_are_told_and_done_without) {
 
 Test(layers, that_are_required_and_missing_allow_no_evaluation) {
     static const char *const required[] = {"--require", "landlock", NULL};
-    forbid(SYS_landlock_create_ruleset, ENOSYS);
+    outer_filter_forbid(SYS_landlock_create_ruleset, ENOSYS);
     struct command_result result = evaluate(required, "(+ 1 2)", false);
     cr_expect(result.status == 70 && !result.output_length, "%d %s", result.status, result.output);
     expect_contains(result.error, "landlock");
@@ -246,7 +233,7 @@ Test(layers, that_are_required_and_missing_allow_no_evaluation) {
 Test(layers, without_landlock_nothing_is_granted) {
     static const char *const granting[][3] = {{"--allow-read", "/usr", NULL},
                                               {"--scratch", "1", NULL}};
-    forbid(SYS_landlock_create_ruleset, ENOSYS);
+    outer_filter_forbid(SYS_landlock_create_ruleset, ENOSYS);
     for (size_t i = 0; i < COUNT_OF(granting); i++) {
         struct command_result result = evaluate(granting[i], "(+ 1 2)", false);
         cr_expect(result.status == 70 && !result.output_length, "%d %s", result.status,
@@ -262,7 +249,7 @@ Test(layers, without_landlock_nothing_is_granted) {
 
 Test(layers, without_namespaces_code_is_evaluated_unless_they_are_required) {
     static const char *const required[] = {"--require", "namespaces", NULL};
-    forbid(SYS_unshare, EPERM);
+    outer_filter_forbid(SYS_unshare, EPERM);
     expect((const char *const[]){NULL}, "(+ 1 2)", false, 0, "=> 3");
     struct command_result result = evaluate(required, "(+ 1 2)", false);
     cr_expect_eq(result.status, 70);
@@ -312,4 +299,34 @@ Test(preload, that_fails_is_told_and_starts_no_worker) {
         command_result_free(&result);
         unlink(path);
     }
+}
+
+/* Runs the server with OPTIONS (ends with NULL) for the lines of INPUT. */
+static struct command_result converse(const char *const *options, const char *input) {
+    const char *arguments[ARGUMENTS_MAX] = {ECLAVE_BINARY};
+    for (size_t count = 1; *options; options++)
+        arguments[count++] = *options;
+    return command_run(&(struct command){.arguments = arguments, .input = input});
+}
+
+Test(grants, are_told_to_the_client) {
+    struct tree tree = make_tree();
+    const char *options[] = {"--allow-read", tree.granted, "--scratch", "3", NULL};
+    struct command_result result = converse(options, INITIALIZE("1", "\"2025-11-25\""));
+    char wanted[120];
+    snprintf(wanted, sizeof wanted, "files may be read in %s.", tree.granted);
+    expect_contains(result.output, wanted);
+    expect_contains(result.output, "3 MiB for files in /scratch");
+    command_result_free(&result);
+    remove_tree(&tree);
+}
+
+Test(scratch, is_not_shared_with_a_copy) {
+    const char *options[] = {"--scratch", "1", NULL};
+    struct command_result result = converse(
+        options,
+        INITIALIZE("1", "\"2025-11-25\"") "\n" EVALUATE("2", "1") "\n" REQUEST_WITH(
+            "3", "tools/call", "{\"name\":\"open-session\",\"arguments\":{\"from\":\"main\"}}"));
+    expect_contains(result.output, "[ERROR] UNSUPPORTED-OPERATION");
+    command_result_free(&result);
 }

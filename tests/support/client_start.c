@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 
 enum {
     BYTES_MAX = 1 << 30, /* of anything that one test sends or receives */
@@ -178,6 +179,20 @@ static void unlink_client(struct client *client) {
         *link = client->next;
 }
 
+/* In whatever order they can be: what a parent leaves is then this process's, and the kernel keeps
+ * the first process of a pid namespace until all others in there are reaped. */
+static void reap_all(pid_t *pids, size_t count) {
+    const struct timespec moment = {.tv_nsec = 1000000};
+    for (bool left = true; left; nanosleep(&moment, NULL)) {
+        left = false;
+        for (size_t i = 0; i < count; i++) {
+            if (pids[i] && waitpid(pids[i], NULL, WNOHANG) != 0)
+                pids[i] = 0; /* reaped, or another's child */
+            left = left || pids[i];
+        }
+    }
+}
+
 void client_free(struct client *client) {
     if (!client)
         return;
@@ -191,9 +206,7 @@ void client_free(struct client *client) {
     }
     for (size_t i = 0; i < count; i++)
         kill(pids[i], SIGKILL);
-    for (size_t i = 0; i < count; i++) /* parents first: what they leave is then this process's */
-        while (waitpid(pids[i], NULL, 0) < 0 && errno == EINTR)
-            ;
+    reap_all(pids, count);
     unlink_client(client);
     client_record_close(client);
     if (client->in >= 0 && client->in != client->out)

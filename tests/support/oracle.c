@@ -75,12 +75,15 @@ static void add_result(struct oracle *oracle, enum answer_shape shape,
     add(oracle, (struct answer){.kind = ANSWER_RESULT, .shape = shape}, incoming);
 }
 
-/* How many calls may be waiting or running when the next line is read. */
+/* How many calls may be waiting or running when the next line is read. What is open may be one. */
 static size_t calls_due(const struct oracle *oracle) {
     size_t calls = 0;
-    for (size_t i = oracle->first_due; i < oracle->count; i++)
-        calls += !oracle->answers[i].given && oracle->answers[i].kind == ANSWER_RESULT &&
-                 oracle->answers[i].shape == SHAPE_CALL;
+    for (size_t i = oracle->first_due; i < oracle->count; i++) {
+        const struct answer *answer = &oracle->answers[i];
+        calls += !answer->given &&
+                 (answer->kind == ANSWER_OPEN ||
+                  (answer->kind == ANSWER_RESULT && answer->shape == SHAPE_CALL));
+    }
     return calls;
 }
 

@@ -213,10 +213,13 @@ bool oracle_received(struct oracle *oracle, struct text line) {
         if (!receive_message(oracle, element, batch))
             return false;
     for (size_t i = oracle->first_due; i < oracle->count; i++) {
-        const struct answer *answer = &oracle->answers[i];
-        if (answer->batch == batch && !answer->given && answer->kind != ANSWER_OPEN)
+        struct answer *answer = &oracle->answers[i];
+        if (answer->batch != batch || answer->given)
+            continue;
+        if (answer->kind != ANSWER_OPEN)
             return refuse(oracle, "a batch was answered in part: %.*s", (int)line.length,
                           line.bytes);
+        answer->given = true; /* what it left open will not come in another array */
     }
     return true;
 }

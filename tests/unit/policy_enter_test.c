@@ -2,11 +2,11 @@
  * ends. What it can no longer do is the matter of tests/escape. */
 #include "policy/policy.h"
 #include "tests/support/confined.h"
+#include "tests/support/outer_filter.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/filter.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -182,18 +182,6 @@ Test(enter, limits_the_address_space) {
     cr_expect_eq(WEXITSTATUS(end.status), ENOMEM);
 }
 
-/* Makes call NUMBER fail with CODE from now on, as a container would. */
-static void forbid(unsigned number, unsigned code) {
-    struct sock_filter steps[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | code),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-    const struct sock_fprog program = {.len = sizeof steps / sizeof *steps, .filter = steps};
-    cr_assert_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-    cr_assert_eq(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program), 0);
-}
-
 /* One call that each layer needs, and a word of the sentence that tells of it. */
 static const struct {
     unsigned number;
@@ -215,7 +203,7 @@ static const struct {
 static bool fails_without(unsigned number, uint32_t layer, const char *word) {
     const struct policy policy = {.layers = BARE | layer, .required = layer};
     const struct policy_trial trial = {.policy = &policy, .body = return_seven};
-    forbid(number, EPERM);
+    outer_filter_forbid(number, EPERM);
     struct policy_trial_end end = policy_try(&trial);
     bool good = !end.ran && end.error.text[0] && strstr(end.error.text, word);
     if (!good)

@@ -2,9 +2,9 @@
  * kernels have it. Reported with its reason, done without where that is allowed, else refused; and
  * no file is granted that it should have guarded. */
 #include "policy/policy.h"
+#include "tests/support/outer_filter.h"
 
 #include <criterion/criterion.h>
-#include <linux/filter.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -14,18 +14,6 @@
 #define CGROUP     POLICY_LAYER_BIT(POLICY_LAYER_CGROUP)
 #define NAMESPACES POLICY_LAYER_BIT(POLICY_LAYER_NAMESPACES)
 #define LANDLOCK   POLICY_LAYER_BIT(POLICY_LAYER_LANDLOCK)
-
-/* Makes call NUMBER fail with CODE from now on. */
-static void forbid(unsigned number, unsigned code) {
-    struct sock_filter steps[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | code),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-    const struct sock_fprog program = {.len = sizeof steps / sizeof *steps, .filter = steps};
-    cr_assert_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-    cr_assert_eq(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program), 0);
-}
 
 static struct policy whole(void) {
     return (struct policy){.layers = POLICY_LAYERS_ALL & ~CGROUP};
@@ -59,20 +47,20 @@ static void expect_no_grant(const struct policy *policy, const char *word) {
 }
 
 Test(layers, landlock_may_be_missing) {
-    forbid(SYS_landlock_create_ruleset, ENOSYS);
+    outer_filter_forbid(SYS_landlock_create_ruleset, ENOSYS);
     expect_missing(POLICY_LAYER_LANDLOCK, "Landlock");
 }
 
 Test(layers, namespaces_may_be_missing) {
-    forbid(SYS_unshare, EPERM);
+    outer_filter_forbid(SYS_unshare, EPERM);
     expect_missing(POLICY_LAYER_NAMESPACES, "namespaces");
 }
 
 Test(layers, the_control_group_may_be_missing) {
 #ifdef SYS_mkdir
-    forbid(SYS_mkdir, EROFS);
+    outer_filter_forbid(SYS_mkdir, EROFS);
 #else
-    forbid(SYS_mkdirat, EROFS);
+    outer_filter_forbid(SYS_mkdirat, EROFS);
 #endif
     expect_missing(POLICY_LAYER_CGROUP, "control group");
 }
@@ -83,7 +71,7 @@ Test(layers, grant_no_files_without_landlock) {
     reading.readable = directories;
     reading.readable_count = 1;
     writing.scratch_bytes = 1 << 20;
-    forbid(SYS_landlock_create_ruleset, ENOSYS);
+    outer_filter_forbid(SYS_landlock_create_ruleset, ENOSYS);
     expect_no_grant(&reading, "landlock");
     expect_no_grant(&writing, "landlock");
     reading.layers &= ~LANDLOCK;
@@ -105,7 +93,7 @@ Test(layers, grant_no_scratch_directory_without_namespaces) {
     policy.layers &= ~NAMESPACES;
     expect_no_grant(&policy, "namespaces");
     policy.layers |= NAMESPACES;
-    forbid(SYS_unshare, EPERM);
+    outer_filter_forbid(SYS_unshare, EPERM);
     expect_no_grant(&policy, "namespaces");
 }
 

@@ -1,6 +1,7 @@
 /* The probe tells the truth about this machine, and about worse ones: each is made here by an outer
  * filter, as containers have them. */
 #include "policy/policy.h"
+#include "tests/support/outer_filter.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -19,15 +20,6 @@ static int install(struct sock_filter *steps, size_t count, unsigned long flags)
     const struct sock_fprog program = {.len = (unsigned short)count, .filter = steps};
     cr_assert_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
     return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
-}
-
-/* Call NUMBER gets ACTION, all others are allowed. */
-static int outer_filter(unsigned number, uint32_t action, unsigned long flags) {
-    struct sock_filter steps[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), BPF_STMT(BPF_RET | BPF_K, action),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-    return install(steps, sizeof steps / sizeof *steps, flags);
 }
 
 static size_t descriptors(void) {

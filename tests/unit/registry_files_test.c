@@ -1,7 +1,11 @@
 /* supervisor/registry: what files of a project make which entries, and which are refused. */
 #include "supervisor/registry/scan.h"
 #include "tests/unit/project.h"
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
 
@@ -367,6 +371,43 @@ PROJECT_TEST(registry_files, only_regular_files_are_read_and_no_link_followed) {
         expect_file_refused(project, "tools/null.lisp", "is a device and not a regular file");
     cr_expect_eq(snapshot_of(project)->total, 1);
     close(server);
+}
+
+/* From now on this process is on a kernel without openat2. */
+static void forbid_openat2(void) {
+    struct sock_filter program[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog filter = {.len = sizeof program / sizeof *program, .filter = program};
+    cr_assert_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    cr_assert_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
+    cr_assert_eq(syscall(SYS_openat2, AT_FDCWD, "/", NULL, 0), -1);
+    cr_assert_eq(errno, ENOSYS);
+}
+
+PROJECT_TEST(registry_files, without_openat2_no_link_is_followed_either) {
+    forbid_openat2();
+    mkdir("docs", 0755);
+    mkdir("docs/deep", 0755);
+    put("docs/deep/good", "1");
+    cr_assert_eq(symlink("deep", "docs/linked"), 0);
+    cr_assert_eq(symlink("/etc/passwd", "tools/outside.lisp"), 0);
+    cr_assert_eq(symlink("docs", "elsewhere"), 0);
+    cr_assert_eq(rmdir("prompts"), 0);
+    cr_assert_eq(symlink("docs", "prompts"), 0);
+    put("tools/good.lisp", "1");
+    put("register.json", "{\"version\":1,\"resources\":[{\"file\":\"docs/deep/good\"},"
+                         "{\"file\":\"docs/linked/good\"},{\"file\":\"elsewhere/deep/good\"}]}");
+    project_begin(project);
+    cr_expect_eq(count_of(project, REGISTRY_RESOURCE), 1, "%s", project->logged);
+    cr_expect_eq(count_of(project, REGISTRY_TOOL), 1);
+    expect_file_refused(project, "docs/linked/good", "cannot be opened: Not a directory");
+    expect_file_refused(project, "elsewhere/deep/good", "cannot be opened: Not a directory");
+    expect_file_refused(project, "tools/outside.lisp", "symbolic link");
+    expect_file_refused(project, "prompts", "symbolic link");
 }
 
 PROJECT_TEST(registry_files, an_unreadable_file_is_refused_alone) {

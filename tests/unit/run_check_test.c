@@ -213,6 +213,9 @@ static char *repeated(const char *before, const char *part, size_t count, const 
 
 Test(run_check, has_limits) {
     struct run_result result;
+    struct run_event event;
+    cr_expect_not(run_event_decode((struct span){0}, &event), "no bytes at all");
+    cr_expect_null(run_ask_decode((struct span){0}));
     char *text = repeated("{\"content\":[],\"structuredContent\":", "[", 200, "");
     char *whole = repeated(text, "]", 200, "}");
     cr_expect_not(run_result_decode(RUN_TOOL, span_of(whole), &result), "deep");
