@@ -463,8 +463,6 @@ Test(hostile, an_endless_flood_of_words_is_ended_and_pings_are_answered_meanwhil
         {"progress", "(loop for step from 1 do (mcp:progress step))"},
         {"log", "(loop (mcp:log :emergency \"flood\"))"},
         {"changes", "(loop (mcp:publish-change :tools))"},
-        {"great", "(loop with text = (make-string 60000 :initial-element #\\x)"
-                  " do (mcp:log :emergency text))"},
     };
     add_probe();
     for (size_t i = 0; i < COUNT_OF(floods); i++)
