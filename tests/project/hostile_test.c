@@ -463,8 +463,6 @@ Test(hostile, an_endless_flood_of_words_is_ended_and_pings_are_answered_meanwhil
         {"progress", "(loop for step from 1 do (mcp:progress step))"},
         {"log", "(loop (mcp:log :emergency \"flood\"))"},
         {"changes", "(loop (mcp:publish-change :tools))"},
-        {"great", "(loop with text = (make-string 60000 :initial-element #\\x)"
-                  " do (mcp:log :emergency text))"},
     };
     add_probe();
     for (size_t i = 0; i < COUNT_OF(floods); i++)
@@ -617,4 +615,79 @@ Test(hostile, a_tool_never_takes_the_name_of_a_built_in_one) {
         client_await_stderr(client, "evaluate-lisp");
         client_finish(client);
     }
+}
+
+/* --- prompts and resources, whose results have no word for failure --- */
+
+static void add_other_harm(const struct harm *harm) {
+    char file[100];
+    snprintf(file, sizeof file, "prompts/%s.lisp", harm->name);
+    project_files_format(file, "(mcp:defprompt \"%s\" () " TRACES " %s)", harm->name, harm->code);
+    snprintf(file, sizeof file, "resources/%s.lisp", harm->name);
+    project_files_format(file, "(mcp:defresource \"harm://%s/{x}\" (x) " TRACES " x %s)",
+                         harm->name, harm->code);
+    snprintf(file, sizeof file, "resources/%s.lisp.meta.json", harm->name);
+    project_files_format(file, "{\"uriTemplate\":\"harm://%s/{x}\"}", harm->name);
+}
+
+static void expect_error_of(const char *line, const struct harm *harm) {
+    char type[64], code[16];
+    snprintf(type, sizeof type, "\"%s\"", harm->type);
+    snprintf(code, sizeof code, "%d", harm->exit_code);
+    expect_member(line, "-32603", "error", "code", NULL);
+    expect_member(line, type, "error", "data", "type", NULL);
+    expect_member(line, code, "error", "data", "exitCode", NULL);
+}
+
+static void expect_other_harms(const struct era *era) {
+    char members[100];
+    struct client *client = serve_in(era, NULL, false);
+    for (size_t i = 0; i < COUNT_OF(harms); i++) {
+        if (strcmp(harms[i].name, "eats") == 0)
+            continue;
+        snprintf(members, sizeof members, "\"name\":\"%s\"", harms[i].name);
+        expect_error_of(era_request(client, era, "1", "prompts/get", members), &harms[i]);
+        snprintf(members, sizeof members, "\"uri\":\"harm://%s/y\"", harms[i].name);
+        expect_error_of(era_request(client, era, "1", "resources/read", members), &harms[i]);
+        expect_untouched(client, era);
+    }
+    client_finish(client);
+}
+
+Test(hostile, prompts_and_resources_that_do_harm_are_errors_that_say_which) {
+    add_probe();
+    for (size_t i = 0; i < COUNT_OF(harms); i++)
+        add_other_harm(&harms[i]);
+    for (size_t e = 0; e < ERA_COUNT; e++)
+        expect_other_harms(&eras[e]);
+}
+
+Test(hostile, a_completion_that_does_harm_never_fails_the_line) {
+    char file[64], members[200];
+    add_probe();
+    for (size_t i = 0; i < COUNT_OF(harms); i++) {
+        snprintf(file, sizeof file, "completions/%s.lisp", harms[i].name);
+        project_files_format(file,
+                             "(mcp:defcompletion \"%s\" (argument value context) "
+                             "argument value context " TRACES " %s)",
+                             harms[i].name, harms[i].code);
+        snprintf(file, sizeof file, "prompts/%s.txt", harms[i].name);
+        project_files_write(file, "{{a}}");
+        snprintf(file, sizeof file, "prompts/%s.json", harms[i].name);
+        project_files_format(file,
+                             "{\"arguments\":[{\"name\":\"a\"}],\"completions\":{\"a\":\"%s\"}}",
+                             harms[i].name);
+    }
+    static const char *const arguments[] = {"--session-memory-mb", "128", NULL};
+    struct client *client = serve_in(newest_legacy, arguments, false);
+    for (size_t i = 0; i < COUNT_OF(harms); i++) {
+        snprintf(members, sizeof members,
+                 "\"ref\":{\"type\":\"ref/prompt\",\"name\":\"%s\"},"
+                 "\"argument\":{\"name\":\"a\",\"value\":\"v\"}",
+                 harms[i].name);
+        const char *line = era_request(client, newest_legacy, "1", "completion/complete", members);
+        expect_lacks(line, "spoiled");
+        expect_untouched(client, newest_legacy);
+    }
+    client_finish(client);
 }
