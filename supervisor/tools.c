@@ -127,6 +127,8 @@ static void append_cursor(struct request *request, size_t end) {
         list_append_cursor(request, REGISTRY_TOOL, end - TOOL_COUNT);
         return;
     }
+    if (end == 0)
+        return; /* no page is empty */
     request_member(request, "nextCursor");
     json_write_string(request->out, cursor_make(&request->server->cursors, tools[end - 1]->name));
 }

@@ -77,9 +77,9 @@ static void run_completion(struct request *request, const struct registry_entry 
 /* Is NAME an argument of what is completed? */
 static bool has_argument(const struct registry_entry *entry, const char *name) {
     struct json_object *declared = json_tree_member(entry->metadata, "arguments");
-    char place[TEMPLATE_NAME_BYTES + 4];
     size_t length = strlen(name);
     if (entry->kind == REGISTRY_TEMPLATE && length > 0 && length < TEMPLATE_NAME_BYTES) {
+        char place[TEMPLATE_NAME_BYTES + 4];
         memcpy(place + 2, name, length);
         place[length + 2] = '}';
         place[length + 3] = 0;

@@ -147,9 +147,9 @@ void notify_event(struct project *project, const struct run_event *event) {
 /* --- what is asked for --- */
 
 static struct json_object *honoured_uris(struct json_object *wanted) {
-    struct json_object *uris = json_object_new_array(), *value;
+    struct json_object *uris = json_object_new_array();
     for (size_t i = 0; uris && i < json_object_array_length(wanted); i++) {
-        value = json_object_array_get_idx(wanted, i);
+        struct json_object *value = json_object_array_get_idx(wanted, i);
         const char *uri = rpc_plain_string(value);
         if (json_object_array_length(uris) == SUBSCRIPTIONS_MAX)
             break;

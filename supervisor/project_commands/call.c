@@ -86,8 +86,8 @@ static bool is_structured_alone(const struct tool_call *call) {
 
 static void take_result(struct tool_call *call, const struct run_result *result) {
     struct error error;
-    char message[MESSAGE_BYTES];
     if (!promise_is_kept(call->entry, result, &error)) {
+        char message[MESSAGE_BYTES];
         snprintf(message, sizeof message,
                  "The result of %s is not what its outputSchema demands: %s", call->entry->name,
                  error.text);
@@ -140,10 +140,10 @@ static void on_done(void *context, const struct evaluation *evaluation) {
 
 static bool may_run(struct tool_call *call) {
     struct error error;
-    char message[MESSAGE_BYTES];
     const struct registry_entry *entry = call->entry;
     struct json_object *required = json_tree_member(entry->metadata, "requires");
     if (entry->input && !schema_check(entry->input, call->arguments, &error)) {
+        char message[MESSAGE_BYTES];
         snprintf(message, sizeof message, "Invalid arguments for %s: %s", entry->name, error.text);
         refuse(call, "TYPE-ERROR", 1, message);
         return false;

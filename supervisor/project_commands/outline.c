@@ -48,9 +48,9 @@ static void print_type(FILE *out, struct json_object *schema) {
 /* "(name: string, age?: integer)" */
 static void print_schema(FILE *out, struct json_object *schema) {
     struct json_object *members = json_tree_member(schema, "properties");
-    const char *between = "";
     putc('(', out);
     if (json_object_is_type(members, json_type_object)) {
+        const char *between = "";
         json_object_object_foreach(members, name, member) {
             print_part(out, between, name);
             fputs(is_among(json_tree_member(schema, "required"), name) ? "" : "?", out);

@@ -71,8 +71,8 @@ PROJECT_TEST(ask, never_what_the_client_did_not_say_it_can_do) {
         struct client *client = serve_as(era, able, NULL, false);
         expect_contains(era_call(client, era, "tries", "{}").text, "Unanswered: ");
         if (!era->modern) {
-            struct evaluation call = era_call(client, era, "one", "{}");
-            expect_contains(call.text, "[ERROR] MCP:UNANSWERED");
+            struct evaluation refused = era_call(client, era, "one", "{}");
+            expect_contains(refused.text, "[ERROR] MCP:UNANSWERED");
         } else {
             const char *line =
                 era_refused(client, era, -32021, "1", "tools/call", "\"name\":\"one\"");
@@ -228,13 +228,13 @@ PROJECT_TEST(ask, waits_for_so_long_and_for_so_many) {
         "--call-timeout-max-s", "1", "--call-timeout-s", "1", "--session-max", "8", NULL};
     put_tools();
     struct client *client = serve_as(era_modern, "{}", options, false);
-    const char *state = ASK(client, "1");
+    ASK(client, "1");
     const char *oldest = ASK(client, "2"), *newer = ASK(client, "3");
     for (int i = 0; i < 4; i++)
         newer = ASK(client, "4");
     expect_refused(retry(client, "5", ONE, WHO, oldest), "requestState");
     expect_has(retry(client, "6", ONE, WHO, newer), "\"text\":\"A\"");
-    state = ASK(client, "7");
+    const char *state = ASK(client, "7");
     usleep(1500000);
     expect_refused(retry(client, "8", ONE, WHO, state), "expired");
     ASK(client, "9");

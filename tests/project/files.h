@@ -74,9 +74,11 @@ static inline struct client *serve(const struct era *era) {
     return serve_as(era, "{}", NULL, false);
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a declared name stands bare
 #define EACH_ERA(era) for (const struct era *era = eras; era < eras + ERA_COUNT; era++)
 /* The newest of each kind. */
 #define EACH_KIND(era) for (const struct era *era = eras + 3; era < eras + ERA_COUNT; era++)
+// NOLINTEND(bugprone-macro-parentheses)
 
 static inline bool has(const char *line, const char *part) {
     return strstr(line, part) != NULL;

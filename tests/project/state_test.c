@@ -326,27 +326,28 @@ enum { HUGE_BYTES = 12 << 20, DEEP_LEVELS = 110 };
 static char *huge_answer(bool deep) {
     static const char before[] = "{\"action\":\"accept\",\"content\":{\"name\":";
     size_t size = deep ? (size_t)2 * DEEP_LEVELS : HUGE_BYTES;
-    char *answer = malloc(sizeof before + size + 16), *to = answer;
-    if (!answer)
+    char *huge = malloc(sizeof before + size + 16), *to = huge;
+    if (!huge)
         abort();
     to = stpcpy(to, before);
     *to++ = deep ? '[' : '"';
     memset(to, deep ? '[' : 'x', size);
     if (deep)
         memset(to + DEEP_LEVELS - 1, ']', DEEP_LEVELS + 1);
-    strcpy(deep ? to + 2 * DEEP_LEVELS - 1 : to + size, deep ? "}}" : "\"}}");
-    return answer;
+    to += deep ? (size_t)2 * DEEP_LEVELS - 1 : size;
+    stpcpy(to, deep ? "}}" : "\"}}");
+    return huge;
 }
 
 Test(state, a_huge_or_deep_answer_ends_at_most_its_own_call) {
     add_asker("ask");
     struct client *client = project_files_serve(NULL, false);
     for (int deep = 0; deep < 2; deep++) {
-        char *answer = huge_answer(deep), *responses;
-        cr_assert_geq(asprintf(&responses, "{\"k\":%s}", answer), 0);
+        char *huge = huge_answer(deep), *responses;
+        cr_assert_geq(asprintf(&responses, "{\"k\":%s}", huge), 0);
         const char *line = continued(client, begin(client, "ask"), responses);
         expect_member(line, "1", "id", NULL);
-        free(answer);
+        free(huge);
         free(responses);
         expect_hello(client, "ask", begin(client, "ask"));
     }

@@ -218,7 +218,7 @@ PROJECT_TEST(tools, run_in_a_world_of_their_own_unless_they_want_the_caller_s) {
 PROJECT_TEST(tools, are_paged_and_a_cursor_belongs_to_one_state_of_the_list) {
     static const char *const options[] = {"--list-page-size", "7", NULL};
     char file[32], members[100];
-    for (char name = 'a'; name < 'j'; name++) {
+    for (int name = 'a'; name < 'j'; name++) {
         snprintf(file, sizeof file, "tools/%c.lisp", name);
         put(file, HEAD "1");
     }
