@@ -182,3 +182,19 @@ Test(batch_isolation, no_pipe_or_socket_is_held_by_two_workers) {
     close(null);
     free(input);
 }
+
+Test(isolation, what_is_preloaded_is_as_it_was_loaded_for_each) {
+    const char *file = batch_file("preloaded.lisp");
+    batch_write(file, "(defvar *preloaded* (list 1 2))\n");
+    const char *arguments[] = {"-j", "2", "--policy", "ci", "--preload", file, NULL};
+    char *input = NULL;
+    for (int i = 0; i < ROUNDS; i++) {
+        batch_append(&input, batch_input("\"spoil\"", "(setf (car *preloaded*) 0)", ""));
+        batch_append(&input, batch_input("\"look\"", "*preloaded*", ",\"expect\":\"(1 2)\""));
+    }
+    struct command_result result = batch_run(arguments, input);
+    cr_expect_eq(result.status, 0, "%s%s", result.output, result.error);
+    cr_expect_eq(batch_lines(result.output), (size_t)2 * ROUNDS);
+    command_result_free(&result);
+    free(input);
+}
