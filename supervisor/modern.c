@@ -2,6 +2,7 @@
 #include "supervisor/modern.h"
 #include "common/utf8.h"
 #include "supervisor/clock.h"
+#include "supervisor/json_tree.h"
 #include "supervisor/json_write.h"
 #include "supervisor/log.h"
 #include "supervisor/project/notify.h"
@@ -21,15 +22,8 @@
 
 enum { SUBSCRIPTIONS_MAX = 16, CACHE_MS = 3600000, ECHO_CHARS = 100 };
 
-static struct json_object *member(struct json_object *object, const char *name) {
-    struct json_object *value = NULL;
-    if (json_object_is_type(object, json_type_object))
-        json_object_object_get_ex(object, name, &value);
-    return value;
-}
-
 bool modern_is_claimed(struct json_object *params) {
-    struct json_object *meta = member(params, "_meta");
+    struct json_object *meta = json_tree_member(params, "_meta");
     return json_object_is_type(meta, json_type_object) &&
            json_object_object_get_ex(meta, KEY_VERSION, NULL);
 }
@@ -62,14 +56,14 @@ static void refuse_version(struct request *request, const char *requested) {
 }
 
 bool modern_check_envelope(struct request *request, struct json_object *params) {
-    struct json_object *meta = member(params, "_meta");
-    const char *version = rpc_plain_string(member(meta, KEY_VERSION));
-    struct json_object *level = member(meta, KEY_LOG_LEVEL);
+    struct json_object *meta = json_tree_member(params, "_meta");
+    const char *version = rpc_plain_string(json_tree_member(meta, KEY_VERSION));
+    struct json_object *level = json_tree_member(meta, KEY_LOG_LEVEL);
     if (!version) {
         refuse_key(request, KEY_VERSION, "_meta " KEY_VERSION " must be a string.");
         return false;
     }
-    if (!json_object_is_type(member(meta, KEY_CAPABILITIES), json_type_object)) {
+    if (!json_object_is_type(json_tree_member(meta, KEY_CAPABILITIES), json_type_object)) {
         refuse_key(request, KEY_CAPABILITIES, "_meta must have the object " KEY_CAPABILITIES ".");
         return false;
     }
@@ -150,7 +144,7 @@ static size_t count_open(const struct server *server) {
 }
 
 void modern_listen(struct server *server, struct request *request, struct json_object *params) {
-    if (!json_object_is_type(member(params, "notifications"), json_type_object)) {
+    if (!json_object_is_type(json_tree_member(params, "notifications"), json_type_object)) {
         refuse_key(request, "notifications", "notifications must be an object.");
         return;
     }
@@ -164,7 +158,7 @@ void modern_listen(struct server *server, struct request *request, struct json_o
         return;
     }
     kept->listening = true;
-    kept->filter = notify_filter(server->project, member(params, "notifications"));
+    kept->filter = notify_filter(server->project, json_tree_member(params, "notifications"));
     acknowledge(server, kept);
 }
 
