@@ -143,15 +143,22 @@ static bool hear(int tell, struct account *account, struct policy_report *report
     return account->good;
 }
 
-/* Ends what a launch that failed has left. */
-static void give_up(struct policy_launched *launched) {
-    close(launched->tell);
-    close(launched->keeper_life);
-    kill(launched->between, SIGKILL);
+void policy_launch_end(struct policy_launched *launched) {
+    if (launched->tell >= 0)
+        close(launched->tell);
+    if (launched->keeper_life >= 0)
+        close(launched->keeper_life);
     reap(launched->between);
     if (launched->keeper > 0)
         reap(launched->keeper);
     *launched = (struct policy_launched){.keeper_life = -1, .tell = -1};
+    policy_cgroup_remove();
+}
+
+/* Ends what a launch that failed has left. */
+static void give_up(struct policy_launched *launched) {
+    kill(launched->between, SIGKILL);
+    policy_launch_end(launched);
 }
 
 bool policy_launch(const struct policy *policy,

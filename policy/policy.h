@@ -91,6 +91,9 @@ bool policy_launch(const struct policy *policy,
  * *error when the control group is required and not to be had: the caller ends the process. */
 bool policy_launch_finish(struct policy_launched *launched, struct policy_report *report,
                           struct error *error);
+/* Ends and reaps the rest of a launch whose process is reaped already, and removes its control
+ * group unless others are in it. */
+void policy_launch_end(struct policy_launched *launched);
 /* Removes what this process's launches have left in the control group's file system. Only when all
  * their processes are reaped. */
 void policy_launch_clean(void);

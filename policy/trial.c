@@ -193,13 +193,8 @@ static void see_through(const struct policy_trial *trial, struct policy_launched
     } else {
         kill(launched->process, SIGKILL);
     }
-    reap(launched->between, NULL);
     reap(launched->process, &end->status);
-    if (launched->keeper > 0) {
-        close(launched->keeper_life);
-        reap(launched->keeper, NULL);
-    }
-    policy_launch_clean();
+    policy_launch_end(launched);
 }
 
 static struct policy_trial_end try_and_reap(const struct policy_trial *trial) {

@@ -123,15 +123,12 @@ int main(void) {
     struct policy_report report;
     struct error error = {0};
     if (zygote.entered == MAP_FAILED ||
-        !policy_launch(&policy, serve, &zygote, &launched, &report, &error)) {
+        !policy_launch(&policy, serve, &zygote, &launched, &report, &error) ||
+        !policy_launch_finish(&launched, &report, &error)) {
         puts(error.text);
         return EXIT_FAILURE;
     }
     waitpid(launched.process, NULL, 0);
-    if (launched.keeper_life >= 0)
-        close(launched.keeper_life);
-    if (launched.keeper)
-        waitpid(launched.keeper, NULL, 0);
-    policy_launch_clean();
+    policy_launch_end(&launched);
     return EXIT_SUCCESS;
 }

@@ -1,12 +1,15 @@
 /* What the layers of confinement cost: once for each zygote, whose forks inherit them, and at each
  * worker's start. */
 #include "policy/layers.h"
+#include "common/descriptor.h"
 #include "policy/program.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/confined.h"
 #include "tests/bench/image_client.h"
 #include "tests/bench/layout.h"
+#include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +42,7 @@ struct inside {
 };
 
 struct layers {
+    int go[2]; /* pipe: a byte lets the process that was launched end */
     struct peer image, confined;
     struct samples boot, bare; /* a start of ECL, and a fork of one that nothing confines (µs) */
     struct cost launch[LAUNCH_COUNT];
@@ -77,7 +81,8 @@ static void become_zygote(void *context, const struct policy_report *report) {
         if (policy_process_forbid_new_code(&error))
             all->inside->new_code_ms = now_ms() - begin;
     }
-    _exit(0);
+    char go; /* who is gone cannot be put into a control group */
+    _exit(read(all->go[0], &go, 1) == 1 ? 0 : 1);
 }
 
 static void launch_once(struct bench *bench, struct layers *all, size_t launch) {
@@ -92,13 +97,14 @@ static void launch_once(struct bench *bench, struct layers *all, size_t launch) 
         report_note(&bench->report, "Starting a zygote: %s", error.text);
         return;
     }
-    samples_add(&all->launch[launch].samples, now_ms() - begin);
+    if (policy_launch_finish(&launched, &report, &error))
+        samples_add(&all->launch[launch].samples, now_ms() - begin);
+    else
+        report_note(&bench->report, "Starting a zygote: %s", error.text);
+    if (!write_all(all->go[1], "", 1))
+        kill(launched.process, SIGKILL);
     waitpid(launched.process, NULL, 0);
-    if (launched.keeper_life >= 0)
-        close(launched.keeper_life);
-    if (launched.keeper)
-        waitpid(launched.keeper, NULL, 0);
-    policy_launch_clean();
+    policy_launch_end(&launched);
     samples_add(&all->enclose, all->inside->enclose_ms);
     samples_add(&all->new_code, all->inside->new_code_ms);
 }
@@ -249,8 +255,8 @@ static bool set_up(struct bench *bench, struct layers *all) {
     const char *const arguments[] = {bench->confined, NULL};
     all->inside =
         mmap(NULL, sizeof *all->inside, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (all->inside == MAP_FAILED) {
-        report_problem(&bench->report, "no memory to share with a zygote");
+    if (all->inside == MAP_FAILED || pipe2(all->go, O_CLOEXEC)) {
+        report_problem(&bench->report, "nothing to share with a zygote");
         return false;
     }
     image_start(&all->image, bench, NULL);
@@ -273,6 +279,8 @@ static void tear_down(struct layers *all) {
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         samples_free(others[i]);
     munmap(all->inside, sizeof *all->inside);
+    close(all->go[0]);
+    close(all->go[1]);
 }
 
 void section_layers(struct bench *bench) {
