@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "policy/policy.h"
 
+#include <criterion/criterion.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -331,4 +332,19 @@ void call_end_free(struct call_end *end) {
     buffer_free(&end->error);
     buffer_free(&end->said);
     *end = (struct call_end){0};
+}
+
+struct zygote_end driver_zygote(void) {
+    struct zygote_end zygote;
+    struct error error = {0};
+    struct worker_configuration configuration = driver_configuration();
+    cr_assert(driver_start(&zygote, ECLAVE_WORKER, &configuration, &error), "%s", error.text);
+    return zygote;
+}
+
+struct worker_end driver_worker(struct zygote_end *zygote) {
+    struct worker_end worker;
+    struct error error = {0};
+    cr_assert(driver_spawn(zygote, &worker, &error), "%s", error.text);
+    return worker;
 }

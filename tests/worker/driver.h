@@ -58,6 +58,15 @@ int driver_stop(struct zygote_end *zygote);
 /* Spawns a worker and waits until it is confined. False with *error. */
 bool driver_spawn(struct zygote_end *zygote, struct worker_end *worker, struct error *error);
 
+enum {
+    DRIVER_PATIENCE_MS = 60000
+}; /* for a call that is to end by itself, on a busy machine too */
+
+/* Both, of the worker under test and as it is configured usually; the test fails when they cannot
+ * be had. */
+struct zygote_end driver_zygote(void);
+struct worker_end driver_worker(struct zygote_end *zygote);
+
 /* Sends CODE (PACKAGE may be NULL) and waits for its end, TIMEOUT_MS at most; then the worker is
  * told to write out what it holds and is reaped. Free with call_end_free. */
 void driver_call(struct worker_end *worker, const char *code, size_t length, const char *package,

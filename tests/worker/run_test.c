@@ -12,22 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TIMEOUT_MS = 20000, ENDLESS_MS = 300 };
-
-static struct zygote_end start_zygote(void) {
-    struct zygote_end zygote;
-    struct error error = {0};
-    struct worker_configuration configuration = driver_configuration();
-    cr_assert(driver_start(&zygote, ECLAVE_WORKER, &configuration, &error), "%s", error.text);
-    return zygote;
-}
-
-static struct worker_end spawn(struct zygote_end *zygote) {
-    struct worker_end worker;
-    struct error error = {0};
-    cr_assert(driver_spawn(zygote, &worker, &error), "%s", error.text);
-    return worker;
-}
+enum { ENDLESS_MS = 300 };
 
 static struct span span_of(const char *text) {
     return (struct span){(const unsigned char *)text, strlen(text)};
@@ -329,15 +314,15 @@ static void run(struct worker_end *worker, const char *code, const char *kind,
 }
 
 Test(run, does_what_each_row_says, .timeout = 240) {
-    struct zygote_end zygote = start_zygote();
+    struct zygote_end zygote = driver_zygote();
     size_t failed = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct row *row = &rows[i];
-        struct worker_end worker = spawn(&zygote);
+        struct worker_end worker = driver_worker(&zygote);
         struct call_end end;
         run(&worker, row->code, row->kind ? row->kind : "tool",
             row->arguments ? row->arguments : "{}", row->answers,
-            row->endless ? ENDLESS_MS : TIMEOUT_MS, &end);
+            row->endless ? ENDLESS_MS : DRIVER_PATIENCE_MS, &end);
         const char *what = wrong(row, &end);
         if (what) {
             failed++;
@@ -354,13 +339,13 @@ Test(run, does_what_each_row_says, .timeout = 240) {
 Test(run, an_evaluation_has_nobody_to_tell_or_to_ask) {
     static const char *const codes[] = {"(mcp:progress 1)", "(mcp:log :info 1)", "(mcp:ask :roots)",
                                         "(mcp:publish-change :tools)"};
-    struct zygote_end zygote = start_zygote();
-    struct worker_end worker = spawn(&zygote);
+    struct zygote_end zygote = driver_zygote();
+    struct worker_end worker = driver_worker(&zygote);
     struct call_end end;
-    run(&worker, TOOL("\"before\""), "tool", "{}", NULL, TIMEOUT_MS, &end);
+    run(&worker, TOOL("\"before\""), "tool", "{}", NULL, DRIVER_PATIENCE_MS, &end);
     call_end_free(&end);
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
-        driver_call(&worker, codes[i], strlen(codes[i]), NULL, TIMEOUT_MS, &end);
+        driver_call(&worker, codes[i], strlen(codes[i]), NULL, DRIVER_PATIENCE_MS, &end);
         cr_assert_eq(end.kind, END_RESULT);
         cr_assert(is(end.result.condition, "SIMPLE-ERROR") && has(end.result.text, "nobody"));
         call_end_free(&end);
@@ -370,8 +355,8 @@ Test(run, an_evaluation_has_nobody_to_tell_or_to_ask) {
 }
 
 Test(run, an_answer_to_no_question_ends_the_worker) {
-    struct zygote_end zygote = start_zygote();
-    struct worker_end worker = spawn(&zygote);
+    struct zygote_end zygote = driver_zygote();
+    struct worker_end worker = driver_worker(&zygote);
     const struct frame_header answer = {.type = FRAME_ANSWER, .length = 2};
     struct frame_header failed;
     unsigned char *payload = NULL;
@@ -389,17 +374,17 @@ Test(run, a_session_goes_on_where_its_tools_left_it) {
     static const char code[] = "(in-package :mcp) (defvar cl-user::*n* 0)"
                                "(cl-user::deftool x () (princ-to-string (incf cl-user::*n*)))";
     static const char good[] = "(defvar *n* 0) (mcp:deftool x () (princ-to-string (incf *n*)))";
-    struct zygote_end zygote = start_zygote();
-    struct worker_end worker = spawn(&zygote);
+    struct zygote_end zygote = driver_zygote();
+    struct worker_end worker = driver_worker(&zygote);
     struct call_end end;
     for (int i = 1; i <= 3; i++) {
         char wanted[8];
         snprintf(wanted, sizeof wanted, "%d", i);
-        run(&worker, good, "tool", "{}", NULL, TIMEOUT_MS, &end);
+        run(&worker, good, "tool", "{}", NULL, DRIVER_PATIENCE_MS, &end);
         cr_assert(first_text_is(end.result.json, wanted, false));
         cr_assert(is(end.result.package, "COMMON-LISP-USER"));
         call_end_free(&end);
-        run(&worker, code, "tool", "{}", NULL, TIMEOUT_MS,
+        run(&worker, code, "tool", "{}", NULL, DRIVER_PATIENCE_MS,
             &end); /* fails in a package of its own */
         cr_assert(end.result.condition.bytes);
         cr_assert(is(end.result.package, "COMMON-LISP-USER"), "a run changes no package");
@@ -419,7 +404,7 @@ static char *round_trip(struct worker_end *worker, const char *text) {
     cleanup_free char *arguments = NULL;
     struct call_end end;
     cr_assert(asprintf(&arguments, "{\"v\":%s}", text) > 0);
-    run(worker, lenient_echo, "tool", arguments, NULL, TIMEOUT_MS, &end);
+    run(worker, lenient_echo, "tool", arguments, NULL, DRIVER_PATIENCE_MS, &end);
     cr_assert_eq(end.kind, END_RESULT, "%s", text);
     char *back = NULL;
     static const char member[] = "\"structuredContent\":";
@@ -508,8 +493,8 @@ static const struct {
 };
 
 Test(run, json_comes_back_as_it_went) {
-    struct zygote_end zygote = start_zygote();
-    struct worker_end worker = spawn(&zygote);
+    struct zygote_end zygote = driver_zygote();
+    struct worker_end worker = driver_worker(&zygote);
     size_t failed = 0;
     for (size_t i = 0; i < sizeof mapping / sizeof *mapping; i++) {
         cleanup_free char *back = round_trip(&worker, mapping[i].text);
@@ -526,8 +511,8 @@ Test(run, json_comes_back_as_it_went) {
 }
 
 Test(run, json_has_its_limits) {
-    struct zygote_end zygote = start_zygote();
-    struct worker_end worker = spawn(&zygote);
+    struct zygote_end zygote = driver_zygote();
+    struct worker_end worker = driver_worker(&zygote);
     char *text = calloc(1, 30000);
     cr_assert(text);
     memset(text, '[', 126);
@@ -618,8 +603,8 @@ static void shrink(struct worker_end *worker, char *text) {
 
 Test(run, random_json_comes_back, .timeout = 240) {
     struct random random = random_for("json round trips");
-    struct zygote_end zygote = start_zygote();
-    struct worker_end worker = spawn(&zygote);
+    struct zygote_end zygote = driver_zygote();
+    struct worker_end worker = driver_worker(&zygote);
     for (size_t trial = random_trials(600, 20000); trial; trial--) {
         cleanup_buffer struct buffer text = buffer_make(1 << 20);
         random_value(&random, &text, 4);

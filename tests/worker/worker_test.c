@@ -12,26 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TIMEOUT_MS = 60000, ENDLESS_MS = 200 };
-
-static struct zygote_end start_zygote(void) {
-    struct zygote_end zygote;
-    struct error error = {0};
-    struct worker_configuration configuration = driver_configuration();
-    cr_assert(driver_start(&zygote, ECLAVE_WORKER, &configuration, &error), "%s", error.text);
-    return zygote;
-}
-
-static struct worker_end spawn(struct zygote_end *zygote) {
-    struct worker_end worker;
-    struct error error = {0};
-    cr_assert(driver_spawn(zygote, &worker, &error), "%s", error.text);
-    return worker;
-}
+enum { ENDLESS_MS = 200 };
 
 static struct call_end call(struct worker_end *worker, const char *code) {
     struct call_end end;
-    driver_call(worker, code, strlen(code), NULL, TIMEOUT_MS, &end);
+    driver_call(worker, code, strlen(code), NULL, DRIVER_PATIENCE_MS, &end);
     return end;
 }
 
@@ -136,7 +121,7 @@ static void describe(const struct call_end *end) {
 }
 
 Test(worker, does_what_each_row_says, .timeout = 240) {
-    struct zygote_end zygote = start_zygote();
+    struct zygote_end zygote = driver_zygote();
     struct worker_end worker = {.channel = -1};
     size_t failed = 0;
     for (size_t i = 0; i < worker_case_count; i++) {
@@ -144,11 +129,11 @@ Test(worker, does_what_each_row_says, .timeout = 240) {
         if (!row->same) {
             if (worker.channel >= 0)
                 driver_close(&worker);
-            worker = spawn(&zygote);
+            worker = driver_worker(&zygote);
         }
         struct call_end end;
         driver_call(&worker, row->code, strlen(row->code), row->argument,
-                    row->endless ? ENDLESS_MS : TIMEOUT_MS, &end);
+                    row->endless ? ENDLESS_MS : DRIVER_PATIENCE_MS, &end);
         const char *wrong = wrong_end(row, &end);
         if (wrong) {
             failed++;
@@ -165,8 +150,8 @@ Test(worker, does_what_each_row_says, .timeout = 240) {
 /* What does not fit in a row. */
 
 Test(worker, cuts_a_long_value_and_says_how_much) {
-    struct zygote_end zygote = start_zygote();
-    struct worker_end worker = spawn(&zygote);
+    struct zygote_end zygote = driver_zygote();
+    struct worker_end worker = driver_worker(&zygote);
     struct call_end end = call(&worker, "(make-string 60000 :initial-element #\\a)");
     cr_assert_eq(end.kind, END_RESULT);
     cr_assert_eq(end.result.value_count, 1);
@@ -180,8 +165,8 @@ Test(worker, cuts_a_long_value_and_says_how_much) {
 }
 
 Test(worker, shows_at_most_twenty_frames) {
-    struct zygote_end zygote = start_zygote();
-    struct worker_end worker = spawn(&zygote);
+    struct zygote_end zygote = driver_zygote();
+    struct worker_end worker = driver_worker(&zygote);
     struct call_end end =
         call(&worker, "(defun f (n) (if (= n 0) (error \"x\") (f (- n 1)))) (f 30)");
     cr_assert_eq(end.kind, END_RESULT);
@@ -193,8 +178,8 @@ Test(worker, shows_at_most_twenty_frames) {
 }
 
 Test(worker, sums_up_warnings_beyond_the_limit) {
-    struct zygote_end zygote = start_zygote();
-    struct worker_end worker = spawn(&zygote);
+    struct zygote_end zygote = driver_zygote();
+    struct worker_end worker = driver_worker(&zygote);
     struct call_end end = call(&worker, "(dotimes (i 1000) (warn \"w~d\" i))");
     cr_assert_eq(end.kind, END_RESULT);
     cr_assert_eq(end.result.warning_count, RESULT_WARNINGS_MAX);
@@ -206,8 +191,8 @@ Test(worker, sums_up_warnings_beyond_the_limit) {
 }
 
 Test(worker, passes_on_all_of_a_large_output) {
-    struct zygote_end zygote = start_zygote();
-    struct worker_end worker = spawn(&zygote);
+    struct zygote_end zygote = driver_zygote();
+    struct worker_end worker = driver_worker(&zygote);
     struct call_end end = call(&worker, "(dotimes (i 300000) (format t \"~36r~%\" (+ i 1000000)))");
     cr_assert_eq(end.kind, END_RESULT);
     cr_assert_eq(end.output.length, 300000UL * 5);
@@ -222,9 +207,9 @@ Test(worker, passes_on_all_of_a_large_output) {
 }
 
 Test(worker, writes_each_character_once_when_its_time_is_over) {
-    struct zygote_end zygote = start_zygote();
+    struct zygote_end zygote = driver_zygote();
     for (size_t trial = 0; trial < 10; trial++) {
-        struct worker_end worker = spawn(&zygote);
+        struct worker_end worker = driver_worker(&zygote);
         struct call_end end;
         const char *code = "(let ((i 0)) (loop (format t \"~9,'0d~%\" (incf i))))";
         driver_call(&worker, code, strlen(code), NULL, 50, &end);
@@ -252,8 +237,8 @@ Test(worker, refuses_source_that_nests_too_deeply) {
     static const struct {
         const char *open, *close;
     } kinds[] = {{"(", ")"}, {"'", ""}, {"`(", ")"}, {"#'", ""}, {"#(", ")"}, {"('", ")"}};
-    struct zygote_end zygote = start_zygote();
-    struct worker_end worker = spawn(&zygote);
+    struct zygote_end zygote = driver_zygote();
+    struct worker_end worker = driver_worker(&zygote);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         for (size_t depth = 20000; depth <= 1000000; depth *= 50) {
             char *code = nested(kinds[i].open, kinds[i].close, depth);
@@ -269,8 +254,8 @@ Test(worker, refuses_source_that_nests_too_deeply) {
 }
 
 Test(worker, takes_source_that_nests_deeply) {
-    struct zygote_end zygote = start_zygote();
-    struct worker_end worker = spawn(&zygote);
+    struct zygote_end zygote = driver_zygote();
+    struct worker_end worker = driver_worker(&zygote);
     char *code = nested("(list ", ")", 9900);
     struct call_end end = call(&worker, code);
     cr_assert_eq(end.kind, END_RESULT);
@@ -312,8 +297,8 @@ static void make_garbage(unsigned seed, char *code, size_t size) {
 }
 
 Test(worker, answers_garbage, .timeout = 240) {
-    struct zygote_end zygote = start_zygote();
-    struct worker_end worker = spawn(&zygote);
+    struct zygote_end zygote = driver_zygote();
+    struct worker_end worker = driver_worker(&zygote);
     for (unsigned seed = 0; seed < 3000; seed++) {
         char code[400] = "";
         make_garbage(seed, code, sizeof code);
@@ -325,7 +310,7 @@ Test(worker, answers_garbage, .timeout = 240) {
         call_end_free(&end);
         if (endless) {
             driver_close(&worker);
-            worker = spawn(&zygote);
+            worker = driver_worker(&zygote);
         }
     }
     driver_close(&worker);
@@ -333,10 +318,10 @@ Test(worker, answers_garbage, .timeout = 240) {
 }
 
 Test(worker, has_random_numbers_of_its_own) {
-    struct zygote_end zygote = start_zygote();
+    struct zygote_end zygote = driver_zygote();
     char first[64] = "";
     for (size_t i = 0; i < 2; i++) {
-        struct worker_end worker = spawn(&zygote);
+        struct worker_end worker = driver_worker(&zygote);
         struct call_end end = call(&worker, "(random (expt 2 100))");
         cr_assert_eq(end.kind, END_RESULT);
         struct span value = end.result.values[0];
@@ -350,16 +335,16 @@ Test(worker, has_random_numbers_of_its_own) {
 }
 
 Test(worker, ends_with_its_channel_and_dies_of_a_signal) {
-    struct zygote_end zygote = start_zygote();
-    struct worker_end worker = spawn(&zygote);
+    struct zygote_end zygote = driver_zygote();
+    struct worker_end worker = driver_worker(&zygote);
     int status = driver_close(&worker);
     cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    worker = spawn(&zygote);
+    worker = driver_worker(&zygote);
     cr_assert_gt(worker.pid, 1);
     kill(worker.pid, SIGTERM);
     status = driver_close(&worker);
     cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
-    worker = spawn(&zygote);
+    worker = driver_worker(&zygote);
     cr_assert_gt(worker.pid, 1);
     kill(worker.pid, SIGSEGV);
     status = driver_close(&worker);
@@ -381,12 +366,12 @@ static size_t descriptors_of(pid_t pid) {
 }
 
 Test(zygote, leaks_nothing_over_many_spawns) {
-    struct zygote_end zygote = start_zygote();
-    struct worker_end worker = spawn(&zygote);
+    struct zygote_end zygote = driver_zygote();
+    struct worker_end worker = driver_worker(&zygote);
     driver_close(&worker);
     size_t before = descriptors_of(zygote.pid);
     for (size_t i = 0; i < 200; i++) {
-        worker = spawn(&zygote);
+        worker = driver_worker(&zygote);
         driver_close(&worker);
     }
     cr_assert_eq(descriptors_of(zygote.pid), before);
@@ -394,8 +379,8 @@ Test(zygote, leaks_nothing_over_many_spawns) {
 }
 
 Test(zygote, gives_its_workers_nothing_but_four_descriptors) {
-    struct zygote_end zygote = start_zygote();
-    struct worker_end worker = spawn(&zygote);
+    struct zygote_end zygote = driver_zygote();
+    struct worker_end worker = driver_worker(&zygote);
     struct call_end end =
         call(&worker, "(loop for fd from 0 below 64"
                       " count (zerop (si:call-cfun (si:find-foreign-symbol \"close\" :default"
