@@ -375,6 +375,25 @@ const char *json_fault_text(enum json_fault fault) {
     return texts[fault];
 }
 
+const char *json_file_fault_text(enum json_fault fault) {
+    static const char *const texts[] = {
+        [JSON_FINE] = "is fine",
+        [JSON_NOT_UTF8] = "is not UTF-8",
+        [JSON_NOT_JSON] = "is not JSON",
+        [JSON_TOO_DEEP] = "is nested too deep",
+        [JSON_TOO_MANY] = "holds too many values",
+        [JSON_ZERO_IN_NAME] = "has U+0000 in the name of a member",
+    };
+    return texts[fault];
+}
+
+size_t json_line_of(struct span text, size_t offset) {
+    size_t line = 1;
+    for (size_t i = 0; i < offset && i < text.length; i++)
+        line += text.bytes[i] == '\n';
+    return line;
+}
+
 enum json_fault json_inspect(const unsigned char *text, size_t size, struct json_limits limits,
                              struct json_shape *shape) {
     *shape = (struct json_shape){0};

@@ -25,6 +25,10 @@ enum json_fault {
 
 /* What FAULT is, as a part of a sentence. */
 const char *json_fault_text(enum json_fault fault);
+/* The same of a file, which "is not JSON". */
+const char *json_file_fault_text(enum json_fault fault);
+/* The line of TEXT, counted from 1, that the byte at OFFSET is in. */
+size_t json_line_of(struct span text, size_t offset);
 
 struct json_limits {
     size_t depth;  /* at most JSON_DEPTH_MAX */

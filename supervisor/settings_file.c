@@ -63,28 +63,14 @@ static bool load_text(struct policy_file *file) {
     return read;
 }
 
-static size_t line_of(const char *text, size_t offset) {
-    size_t line = 1;
-    for (size_t i = 0; i < offset; i++)
-        line += text[i] == '\n';
-    return line;
-}
-
 static bool parse_text(struct policy_file *file) {
-    static const char *const faults[] = {
-        [JSON_NOT_UTF8] = "is not UTF-8",
-        [JSON_NOT_JSON] = "is not JSON",
-        [JSON_TOO_DEEP] = "is nested too deep",
-        [JSON_TOO_MANY] = "holds too many values",
-        [JSON_ZERO_IN_NAME] = "has U+0000 in the name of a member",
-    };
     static const struct json_limits limits = {.depth = FILE_DEPTH_MAX, .values = FILE_VALUES_MAX};
     struct json_shape shape;
-    enum json_fault fault =
-        json_inspect((const unsigned char *)file->text, file->size, limits, &shape);
+    const struct span text = {(const unsigned char *)file->text, file->size};
+    enum json_fault fault = json_inspect(text.bytes, text.length, limits, &shape);
     if (fault != JSON_FINE)
         return error_set(file->error, 0, "policy file %.100s %s (line %zu)", file->path,
-                         faults[fault], line_of(file->text, shape.fault_at));
+                         json_file_fault_text(fault), json_line_of(text, shape.fault_at));
     file->root = json_tokener_parse(file->text);
     return json_object_is_type(file->root, json_type_object) ||
            error_set(file->error, 0, "policy file %.100s is not a JSON object", file->path);

@@ -4,28 +4,15 @@
 
 #include <string.h>
 
-static size_t line_of(struct span text, size_t offset) {
-    size_t line = 1;
-    for (size_t i = 0; i < offset && i < text.length; i++)
-        line += text.bytes[i] == '\n';
-    return line;
-}
-
 bool json_file_check(struct span text, size_t values, struct error *error) {
-    static const char *const faults[] = {
-        [JSON_NOT_UTF8] = "is not UTF-8",
-        [JSON_NOT_JSON] = "is not JSON",
-        [JSON_TOO_DEEP] = "is nested too deep",
-        [JSON_TOO_MANY] = "holds too many values",
-        [JSON_ZERO_IN_NAME] = "has U+0000 in the name of a member",
-    };
     const struct json_limits limits = {.depth = JSON_FILE_DEPTH_MAX, .values = values};
     struct json_shape shape;
     if (text.length >= 3 && memcmp(text.bytes, "\xef\xbb\xbf", 3) == 0)
         return error_set(error, 0, "begins with a byte order mark, which JSON may not");
     enum json_fault fault = json_inspect(text.bytes, text.length, limits, &shape);
     if (fault != JSON_FINE)
-        return error_set(error, 0, "%s (line %zu)", faults[fault], line_of(text, shape.fault_at));
+        return error_set(error, 0, "%s (line %zu)", json_file_fault_text(fault),
+                         json_line_of(text, shape.fault_at));
     return shape.kind == JSON_OBJECT || error_set(error, 0, "is not a JSON object");
 }
 
