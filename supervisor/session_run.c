@@ -64,23 +64,25 @@ static void on_wait_limit(void *context) {
     worker_stop(session->head);
 }
 
+/* One clock of the running call stops with what it has LEFT_MS; the other goes on, for NEXT_MS. */
+static void switch_clock(struct session *session, int64_t *left_ms, int64_t next_ms,
+                         void (*over)(void *context)) {
+    struct call *call = session->running;
+    int64_t rest_ms = *left_ms - clock_elapsed_ms(call->run.since_ns);
+    *left_ms = rest_ms > 1 ? rest_ms : 1;
+    call->run.since_ns = clock_now_ns();
+    loop_timer_start(session->all->loop, &session->time_limit, next_ms, over, session);
+}
+
 /* The time limit of the call stands still while the client thinks. */
 static void begin_waiting(struct session *session) {
     struct call *call = session->running;
-    int64_t left_ms = call->run.left_ms - clock_elapsed_ms(call->run.since_ns);
-    call->run.left_ms = left_ms > 1 ? left_ms : 1;
-    call->run.since_ns = clock_now_ns();
-    loop_timer_start(session->all->loop, &session->time_limit, call->run.wait_left_ms,
-                     on_wait_limit, session);
+    switch_clock(session, &call->run.left_ms, call->run.wait_left_ms, on_wait_limit);
 }
 
 static void end_waiting(struct session *session) {
     struct call *call = session->running;
-    int64_t left_ms = call->run.wait_left_ms - clock_elapsed_ms(call->run.since_ns);
-    call->run.wait_left_ms = left_ms > 1 ? left_ms : 1;
-    call->run.since_ns = clock_now_ns();
-    loop_timer_start(session->all->loop, &session->time_limit, call->run.left_ms,
-                     session_on_time_limit, session);
+    switch_clock(session, &call->run.wait_left_ms, call->run.left_ms, session_on_time_limit);
 }
 
 bool call_answer(struct call *call, struct span json) {
