@@ -39,11 +39,6 @@ static bool grants_are_held(const struct policy *policy, struct error *error) {
            error_set(error, 0, "a scratch directory needs the layer namespaces");
 }
 
-static bool landlock_available(const struct policy *policy, struct error *error) {
-    (void)policy;
-    return policy_landlock_available(error);
-}
-
 /* Finds out by PUT_ON whether an optional layer is to be had, and leaves it out of POLICY if not.
  * False when it is required. */
 static bool settle(struct policy *policy, enum policy_layer layer,
@@ -61,10 +56,8 @@ static bool prepare(struct policy_ground *ground, struct policy_report *report,
                     struct error *error) {
     struct policy *policy = &ground->policy;
     /* What policy_launch did not get. */
-    for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++)
-        if (report->layers[layer].state == POLICY_UNAVAILABLE)
-            policy->layers &= ~POLICY_LAYER_BIT(layer);
-    if (!settle(policy, POLICY_LAYER_LANDLOCK, landlock_available, report, error) ||
+    policy->layers &= ~policy_layers_in(report, POLICY_UNAVAILABLE);
+    if (!settle(policy, POLICY_LAYER_LANDLOCK, policy_landlock_available, report, error) ||
         !grants_are_held(policy, error) ||
         !settle(policy, POLICY_LAYER_NAMESPACES, policy_namespaces_enclose, report, error) ||
         /* Once more: a scratch directory was perhaps lost with the namespaces. */

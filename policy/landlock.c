@@ -38,7 +38,8 @@ static int abi(void) {
     return (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 }
 
-bool policy_landlock_available(struct error *error) {
+bool policy_landlock_available(const struct policy *policy, struct error *error) {
+    (void)policy; /* a kernel that has it can do what any policy wants of it */
     return abi() >= 1 || error_set(error, errno, "this kernel has no Landlock");
 }
 

@@ -52,7 +52,7 @@ bool policy_limits_lower(struct error *error);
 /* Nothing that this process or a fork executes could ever win a capability back. Without
  * CAP_SETPCAP that is left to no_new_privs. */
 bool policy_privileges_forbid_new(struct error *error);
-bool policy_landlock_available(struct error *error);
+bool policy_landlock_available(const struct policy *policy, struct error *error);
 
 /* Runs in a process that is to live on with the environment of its parent but not keep it. */
 void policy_descriptors_wipe_environment(void);

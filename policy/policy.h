@@ -67,6 +67,9 @@ struct policy_report {
     } layers[POLICY_LAYER_COUNT];
 };
 
+/* Bits of the layers that are in STATE. */
+uint32_t policy_layers_in(const struct policy_report *report, enum policy_state state);
+
 /* A process started by policy_launch, the first process of its namespaces, which does nothing (when
  * it ends, everything in there ends), and one between that ends by itself in a moment. All three
  * are children of the caller, who reaps them, the keeper last: the kernel keeps it until all others
@@ -102,9 +105,11 @@ void policy_launch_clean(void);
 struct policy_ground;
 
 /* In the launched process, once it has loaded all it needs: takes the host's files out of its sight
- * (with namespaces), forbids new capabilities and code made at run time, builds the filters, and
- * finds out about the layers that each fork puts on. REPORT comes from policy_launch. NULL with
- * *error when a required layer is not to be had. Free with policy_ground_free. */
+ * (with namespaces), forbids new capabilities and code made at run time, lowers the limits of
+ * limits.def, wipes the environment, builds the filters, and finds out about the layers that each
+ * fork puts on. What is done here to this process its forks inherit, and look at. REPORT comes from
+ * policy_launch. NULL with *error when a required layer is not to be had. Free with
+ * policy_ground_free. */
 struct policy_ground *policy_prepare(const struct policy *policy, struct policy_report *report,
                                      struct error *error);
 void policy_ground_free(struct policy_ground *ground);

@@ -36,6 +36,14 @@ uint32_t policy_grants(const struct policy *policy) {
     return grants;
 }
 
+uint32_t policy_layers_in(const struct policy_report *report, enum policy_state state) {
+    uint32_t bits = 0;
+    for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++)
+        if (report->layers[layer].state == state)
+            bits |= POLICY_LAYER_BIT(layer);
+    return bits;
+}
+
 bool policy_wants(const struct policy *policy, enum policy_layer layer) {
     return policy->layers & POLICY_LAYER_BIT(layer);
 }

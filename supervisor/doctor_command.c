@@ -32,14 +32,6 @@ struct diagnosis {
 
 /* --- finding out --- */
 
-static uint32_t active_layers(const struct policy_report *report) {
-    uint32_t layers = 0;
-    for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++)
-        if (report->layers[layer].state == POLICY_ACTIVE)
-            layers |= POLICY_LAYER_BIT(layer);
-    return layers;
-}
-
 static void try_alone(struct finding *finding, uint32_t available,
                       const struct policy_victim *victim) {
     uint32_t layers = policy_attack_stopped_by(finding->attack) & available;
@@ -83,7 +75,7 @@ static bool diagnose(const struct settings *settings, struct diagnosis *diagnosi
         finding->attack = &attacks[i];
         if (attacks[i].root_only && geteuid() != 0)
             continue;
-        examine(finding, &policy, active_layers(&diagnosis->report), &victim);
+        examine(finding, &policy, policy_layers_in(&diagnosis->report, POLICY_ACTIVE), &victim);
         diagnosis->escapes += finding->covered_here && !finding->stopped_here;
         diagnosis->count++;
     }

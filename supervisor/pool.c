@@ -379,15 +379,6 @@ static bool send_configuration(const struct pool *pool, uint32_t layers, struct 
     return frame_send(pool->zygote_channel, &header, payload.data, NULL, 0, error);
 }
 
-/* The layers of POLICY without those that REPORT says cannot be had. */
-static uint32_t layers_left(const struct policy *policy, const struct policy_report *report) {
-    uint32_t layers = policy->layers;
-    for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++)
-        if (report->layers[layer].state == POLICY_UNAVAILABLE)
-            layers &= ~POLICY_LAYER_BIT(layer);
-    return layers;
-}
-
 /* The processes of a zygote that died live on in its namespaces, so these must live on too; those
  * of the one before the last few end. */
 static void hold_namespaces(struct pool *pool, int life) {
@@ -422,7 +413,8 @@ static bool start_zygote(struct pool *pool, struct error *error) {
                           on_zygote_frame, pool, error) &&
            loop_watch_add(pool->loop, &pool->zygote_stderr_watch, pool->zygote_stderr, EPOLLIN,
                           on_zygote_stderr, pool, error) &&
-           send_configuration(pool, layers_left(&policy, &pool->report), error);
+           send_configuration(
+               pool, policy.layers & ~policy_layers_in(&pool->report, POLICY_UNAVAILABLE), error);
 }
 
 static void zygote_died(struct pool *pool, int status) {

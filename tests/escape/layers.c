@@ -42,15 +42,12 @@ static uint32_t available_layers(void) {
     const struct policy all = {.layers = POLICY_LAYERS_ALL, .user = geteuid() == 0 ? NOBODY : 0};
     struct policy_report report;
     struct error error = {0};
-    uint32_t layers = 0;
     if (!policy_probe(&all, &report, &error))
         printf("FAILED: %s\n", error.text), failures++;
     for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++)
-        if (report.layers[layer].state == POLICY_ACTIVE)
-            layers |= POLICY_LAYER_BIT(layer);
-        else
+        if (report.layers[layer].state != POLICY_ACTIVE)
             printf("not here: %s: %s\n", policy_layer_name(layer), report.layers[layer].why);
-    return layers;
+    return policy_layers_in(&report, POLICY_ACTIVE);
 }
 
 static void check(const struct policy_attack *attack, uint32_t available,
