@@ -297,13 +297,20 @@ static void run_reset(struct session *session) {
     conclude_done(call);
 }
 
+/* Those that wait for a place of one that has ended. */
+static void step_waiting(struct sessions *sessions) {
+    for (struct session *session = sessions->first; session; session = session->next)
+        if (session->passing && session->queue)
+            step_later(session);
+}
+
 static void unlink_session(struct session *session) {
     struct session **link = &session->all->first;
     while (*link != session)
         link = &(*link)->next;
     *link = session->next;
     if (session->passing)
-        session->all->passing--;
+        step_waiting(session->all);
     else
         session->all->count--;
 }
@@ -451,7 +458,7 @@ static void step(struct session *session) {
         if (session->taking)
             return;
     }
-    if (!session->queue || session->all->held)
+    if (!session->queue || session->all->held || !session_has_place(session))
         return;
     session->running = take_queued(session);
     session->running->next = NULL;
@@ -601,10 +608,7 @@ struct session *session_add(struct sessions *sessions, const char *name, bool pa
         end = &(*end)->next;
     *end = session;
     session->passing = passing;
-    if (passing)
-        sessions->passing++;
-    else
-        sessions->count++;
+    sessions->count += !passing;
     return session;
 }
 

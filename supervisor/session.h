@@ -54,11 +54,10 @@ struct sessions {
     const struct settings *settings;
     struct pool *pool;
     struct session *first; /* oldest first */
-    size_t count;
-    size_t passing;     /* sessions of one call, which do not count as sessions */
-    size_t active;      /* calls submitted and not yet done */
-    uint32_t last_call; /* number of the newest call */
-    bool held;          /* no new evaluation starts: the client does not read its answers */
+    size_t count;          /* without those of one call */
+    size_t active;         /* calls submitted and not yet done */
+    uint32_t last_call;    /* number of the newest call */
+    bool held;             /* no new evaluation starts: the client does not read its answers */
     /* No checkpoints and no word about state: nothing outlives the call. Its process is ended with
      * it, and the call is told when that is reaped and what it used is known. */
     bool one_shot;
@@ -104,9 +103,13 @@ void sessions_cancel_all(struct sessions *sessions, const char *cause);
  * not called then. */
 struct call *session_submit(struct session *session, const struct call_request *request);
 /* Queues a call in a fresh world of its own, which ends with it: no name finds it, no state is
- * kept, and it counts against no limit but that there are at most session.max such at a time. The
- * worker that is kept ready serves it. NULL as with session_submit, or when there are so many. */
+ * kept, and it counts against no limit but that session.max such may be busy at a time. The worker
+ * that is kept ready serves it. NULL as with session_submit, or when so many are busy. */
 struct call *session_submit_once(struct sessions *sessions, const struct call_request *request);
+/* A call in such a world that waits for a client which may never come back is parked: it does not
+ * count as busy. The caller sees to it that there are at most sessions_parked_max. */
+void call_park(struct call *call, bool parked);
+size_t sessions_parked_max(const struct settings *settings);
 /* Where the call runs, for session_run; the call's session may be gone when `done` was called. */
 struct session *call_session(const struct call *call);
 

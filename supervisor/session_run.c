@@ -131,8 +131,40 @@ bool call_take_result(struct call *call, const struct result_message *result) {
 
 /* --- worlds for one call --- */
 
+size_t sessions_parked_max(const struct settings *settings) {
+    return settings->session_max > 1 ? (size_t)settings->session_max / 2 : 1;
+}
+
+/* What such worlds are doing. */
+struct worlds {
+    size_t busy;      /* with a call that is to give a result by itself */
+    size_t processes; /* also those that wait for their client, and those that are ending */
+};
+
+static struct worlds count_worlds(const struct sessions *sessions) {
+    struct worlds worlds = {0};
+    for (const struct session *session = sessions->first; session; session = session->next) {
+        if (!session->passing)
+            continue;
+        const struct call *call = session->running ? session->running : session->queue;
+        worlds.busy += call && !call->decided && !call->run.parked;
+        worlds.processes += session->running != NULL;
+    }
+    return worlds;
+}
+
+bool session_has_place(const struct session *session) {
+    const struct settings *settings = session->all->settings;
+    return !session->passing || count_worlds(session->all).processes <
+                                    (size_t)settings->session_max + sessions_parked_max(settings);
+}
+
+void call_park(struct call *call, bool parked) {
+    call->run.parked = parked;
+}
+
 struct call *session_submit_once(struct sessions *sessions, const struct call_request *request) {
-    if (sessions->passing >= (size_t)sessions->settings->session_max)
+    if (count_worlds(sessions).busy >= (size_t)sessions->settings->session_max)
         return NULL;
     char name[SESSION_NAME_MAX];
     snprintf(name, sizeof name, "run-%u", sessions->last_call + 1);

@@ -13,6 +13,7 @@ struct run_state {
     size_t events, events_bytes, asks, dropped;
     double progress;               /* the last that was handed on */
     bool asking;                   /* and not answered yet */
+    bool parked;                   /* its client may never come back */
     int64_t left_ms, wait_left_ms; /* of the two time limits, when since_ns began */
     int64_t since_ns;              /* when it last began to work or to wait */
 };
@@ -118,6 +119,9 @@ void session_run_event(void *context, struct worker_process *worker, const unsig
                        size_t size);
 void session_run_ask(void *context, struct worker_process *worker, const unsigned char *payload,
                      size_t size);
+/* May it start a process now? A passing one waits while those before it, though told to end, have
+ * not ended. */
+bool session_has_place(const struct session *session);
 /* Is RESULT what a call of this kind gives? Keeps that of a run, which points into RESULT. */
 bool call_take_result(struct call *call, const struct result_message *result);
 

@@ -232,9 +232,9 @@ static bool is_parked(const struct run *run) {
     return !run->request && run->questions;
 }
 
-/* Parked runs hold a worker each: at most half of those that may run, the oldest going first. */
+/* Parked runs hold a worker each, so there are not many, and the oldest goes first. */
 static void make_room(struct project *project) {
-    size_t count = 0, most = (size_t)project->server->settings->session_max / 2;
+    size_t count = 0;
     struct run *oldest = NULL;
     for (struct run *run = project->runs; run; run = run->next)
         if (is_parked(run)) {
@@ -242,7 +242,7 @@ static void make_room(struct project *project) {
             if (!oldest || run->parked_ns < oldest->parked_ns)
                 oldest = run;
         }
-    if (count > (most ? most : 1)) {
+    if (count > sessions_parked_max(project->server->settings)) {
         ask_forget(oldest);
         call_cancel(oldest->call, "Too many calls wait for their client.");
     }
@@ -266,6 +266,7 @@ static void ask_modern(struct run *run) {
     json_write_string(out, text);
     run->request = NULL;
     run->parked_ns = clock_now_ns();
+    call_park(run->call, true);
     request_end(request);
     make_room(project);
 }
@@ -383,6 +384,7 @@ static void resume(struct request *request, struct run *run, struct json_object 
         return;
     }
     kept->call = run->call;
+    call_park(run->call, false);
     answer_responses(run);
 }
 

@@ -202,26 +202,45 @@ Test(state, answers_without_a_state_are_for_their_own_call_alone) {
     client_finish(client);
 }
 
-/* The same on a server whose worlds may all be taken yet by calls that are about to end. */
-static const char *begin_when_free(struct client *client, const char *name) {
-    enum { TRIES = 100000 };
-    const char *line = call(client, name, "");
-    for (int i = 0; i < TRIES && strstr(line, "\"session.max\""); i++)
-        line = call(client, name, "");
-    return state_of(client, line);
-}
-
-Test(state, calls_that_nobody_continues_make_room_for_new_ones) {
-    static const char *const arguments[] = {"--session-max", "4", NULL};
-    enum { CALLS = 12 };
-    add_asker("ask");
+static void expect_room(const char *session_max, size_t kept) {
+    const char *const arguments[] = {"--session-max", session_max, NULL};
+    enum { CALLS = 40 };
     struct client *client = project_files_serve(arguments, false);
     const char *states[CALLS];
     for (size_t i = 0; i < CALLS; i++)
-        states[i] = begin_when_free(client, "ask");
+        states[i] = begin(client, "ask");
+    expect_contains(call(client, "plain", ""), "Plain");
     expect_refused(call(client, "ask", with_state(client, states[0])), "the oldest");
-    expect_hello(client, "ask", states[CALLS - 1]);
-    expect_hello(client, "ask", states[CALLS - 2]);
+    for (size_t i = 1; i <= kept; i++)
+        expect_hello(client, "ask", states[CALLS - i]);
+    client_finish(client);
+}
+
+Test(state, calls_that_nobody_continues_make_room_for_new_ones) {
+    add_asker("ask");
+    project_files_write("tools/plain.lisp", "(mcp:deftool \"plain\" () \"Plain\")");
+    expect_room("1", 1);
+    expect_room("4", 2);
+    expect_room("7", 3);
+}
+
+/* Each waits for the place of one that is told to end, and none is refused. */
+Test(state, calls_that_come_at_once_wait_for_their_places) {
+    static const char *const arguments[] = {"--session-max", "3", NULL};
+    enum { CALLS = 3, ROUNDS = 20 };
+    add_asker("ask");
+    struct client *client = project_files_serve(arguments, false);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < CALLS; i++)
+            client_send_format(client,
+                               REQUEST_WITH("%d", "tools/call",
+                                            "{\"name\":\"ask\",\"arguments\":{}," ABLE_ENVELOPE
+                                            "}"),
+                               i);
+        for (int i = 0; i < CALLS; i++)
+            expect_member(client_read_line(client, NULL), "\"input_required\"", "result",
+                          "resultType", NULL);
+    }
     client_finish(client);
 }
 
