@@ -272,19 +272,26 @@ static bool index_files(struct snapshot *snapshot) {
     return true;
 }
 
-/* The list of one kind, completions first. */
-static bool finish_list(struct snapshot *snapshot, struct entry_list *list,
+static bool finish_list(struct snapshot *snapshot, struct entry_list *list, unsigned stage,
                         const struct digest_key *key) {
-    if (list->count)
-        qsort(list->entries, list->count, sizeof(struct registry_entry *), by_key_then_file);
-    bool fine = weed(snapshot, list);
-    digest_list(list, key);
-    return fine;
+    switch (stage) {
+    case 0:
+        if (list->count)
+            qsort(list->entries, list->count, sizeof(struct registry_entry *), by_key_then_file);
+        return true;
+    case 1:
+        return weed(snapshot, list);
+    default:
+        digest_list(list, key);
+        return true;
+    }
 }
 
 bool snapshot_finish(struct snapshot *snapshot, unsigned stage, const struct digest_key *key) {
-    if (stage < REGISTRY_KINDS)
-        return finish_list(snapshot, &snapshot->lists[REGISTRY_KINDS - 1 - stage], key);
+    unsigned list = stage / SNAPSHOT_LIST_STAGES;
+    if (list < REGISTRY_KINDS) /* completions first: others name them */
+        return finish_list(snapshot, &snapshot->lists[REGISTRY_KINDS - 1 - list],
+                           stage % SNAPSHOT_LIST_STAGES, key);
     struct digester all = digest_begin(key);
     for (enum registry_kind kind = 0; kind < REGISTRY_KINDS; kind++)
         digest_add(&all, snapshot->lists[kind].listing.words, sizeof(struct digest));

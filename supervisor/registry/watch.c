@@ -20,14 +20,20 @@ static bool is_of_project(const char *name) {
     return strcmp(name, override_file) == 0;
 }
 
-/* Does the event call for another look? */
+/* Does the event call for another look? Not one of a folder that was forgotten; but that events
+ * were lost, which is of no folder. */
 static bool counts(struct watch *watch, const struct inotify_event *event) {
-    if (event->mask & IN_IGNORED)
-        for (size_t slot = 0; slot < WATCH_COUNT; slot++)
-            if (watch->descriptors[slot] == event->wd)
-                watch->descriptors[slot] = -1;
-    bool in_root = event->wd >= 0 && event->wd == watch->descriptors[WATCH_ROOT];
-    return !in_root || !event->len || is_of_project(event->name);
+    if (event->wd < 0)
+        return true;
+    bool in_root = event->wd == watch->descriptors[WATCH_ROOT], is_known = false;
+    for (size_t slot = 0; slot < WATCH_COUNT; slot++) {
+        if (watch->descriptors[slot] != event->wd)
+            continue;
+        is_known = true;
+        if (event->mask & IN_IGNORED)
+            watch->descriptors[slot] = -1;
+    }
+    return is_known && (!in_root || !event->len || is_of_project(event->name));
 }
 
 static void on_events(void *context, uint32_t events) {

@@ -400,6 +400,17 @@ PROJECT_TEST(registry_refresh, without_inotify_the_interval_finds_changes) {
         close(taken[--count]);
 }
 
+/* Lets the loop turn for MS, whatever comes. */
+static void turn_for(struct project *project, int64_t ms) {
+    struct loop_timer end;
+    memset(&end, 0, sizeof end);
+    project->guard = (struct loop_timer){0};
+    project->wanted_looks = SIZE_MAX;
+    project->loop.stopped = false;
+    loop_timer_start(&project->loop, &end, ms, (loop_timer_callback)loop_stop, &project->loop);
+    cr_assert(loop_run(&project->loop, NULL));
+}
+
 PROJECT_TEST(registry_refresh, what_else_happens_in_the_project_calls_for_no_look) {
     project_begin(project);
     size_t looks = registry_looks(project->registry);
@@ -410,14 +421,29 @@ PROJECT_TEST(registry_refresh, what_else_happens_in_the_project_calls_for_no_loo
     project_await_change(project);
     cr_expect_eq(registry_looks(project->registry), looks + 1);
     put("notes.txt", "2");
-    project->guard = (struct loop_timer){0};
-    project->wanted_looks = SIZE_MAX;
-    struct loop_timer end;
-    memset(&end, 0, sizeof end);
-    project->loop.stopped = false;
-    loop_timer_start(&project->loop, &end, 400, (loop_timer_callback)loop_stop, &project->loop);
-    cr_assert(loop_run(&project->loop, NULL));
+    turn_for(project, 400);
     cr_expect_eq(registry_looks(project->registry), looks + 1);
+}
+
+PROJECT_TEST(registry_refresh, a_folder_that_is_replaced_is_looked_at_once) {
+    put("tools/a.lisp", "1");
+    project_begin(project);
+    size_t looks = registry_looks(project->registry);
+    mkdir("next", 0755);
+    put("next/a.lisp", "2");
+    put("next/b.lisp", "2");
+    cr_assert_eq(rename("tools", "before"), 0);
+    cr_assert_eq(rename("next", "tools"), 0);
+    project_await_change(project);
+    cr_expect_eq(snapshot_of(project)->total, 2);
+    turn_for(project, 400);
+    cr_expect_eq(registry_looks(project->registry), looks + 1);
+    put("before/c.lisp", "3"); /* nobody's business any more */
+    turn_for(project, 400);
+    cr_expect_eq(registry_looks(project->registry), looks + 1);
+    put("tools/c.lisp", "3");
+    project_await_change(project);
+    cr_expect_eq(snapshot_of(project)->total, 3);
 }
 
 /* A timer that wants to run in every turn of the loop, and the most of this process's own time that
