@@ -8,25 +8,35 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { makeRecords, takeRecords } from "./records.mjs";
 
-const { ECLAVE: eclave } = process.env;
+const { ECLAVE: eclave, ECLAVE_PROJECT_OF_TEST: project } = process.env;
 assert.ok(eclave, "ECLAVE names the server's executable");
+assert.ok(project, "ECLAVE_PROJECT_OF_TEST names a directory of tools");
 
 const platform = readdirSync("node_modules/@anthropic-ai").find((name) =>
   name.endsWith(`-${process.platform}-${process.arch}`),
 );
 const claude = join(process.cwd(), "node_modules/@anthropic-ai", platform, "claude");
 
-const negotiations = {
-  default: { environment: {}, first: ["server/discover"], never: "initialize" },
-  legacy: {
-    environment: { MCP_PROTOCOL_NEGOTIATION: "legacy" },
-    first: ["initialize", "notifications/initialized"],
-    never: "server/discover",
+const legacy = { MCP_PROTOCOL_NEGOTIATION: "legacy" };
+const modernFirst = { first: ["server/discover"], never: "initialize" };
+const legacyFirst = {
+  first: ["initialize", "notifications/initialized"],
+  never: "server/discover",
+};
+
+const ways = {
+  "the default negotiation": { environment: {}, ...modernFirst, options: [] },
+  "the legacy negotiation": { environment: legacy, ...legacyFirst, options: [] },
+  "a project": { environment: {}, ...modernFirst, options: ["--project", project] },
+  "a project, the legacy negotiation": {
+    environment: legacy,
+    ...legacyFirst,
+    options: ["--project", project],
   },
 };
 
-for (const [name, { environment, first, never }] of Object.entries(negotiations))
-  describe(`Claude Code with the ${name} negotiation`, () => {
+for (const [name, { environment, first, never, options: serverOptions }] of Object.entries(ways))
+  describe(`Claude Code with ${name}`, () => {
     const directory = makeRecords();
     const home = mkdtempSync(join(tmpdir(), "eclave-claude-code-"));
 
@@ -49,7 +59,8 @@ for (const [name, { environment, first, never }] of Object.entries(negotiations)
       return result.stdout;
     }
 
-    before(() => run("add", "lisp", "--", process.execPath, join(process.cwd(), "record.mjs"), directory, eclave));
+    const recorded = [process.execPath, join(process.cwd(), "record.mjs"), directory, eclave];
+    before(() => run("add", "lisp", "--", ...recorded, ...serverOptions));
     after(() => rmSync(home, { recursive: true }));
 
     test("mcp get shows it connected", (context) => {
