@@ -32,6 +32,11 @@ static void finish_now(void *context) {
     loop_stop(&server->loop);
 }
 
+static void start_grace(struct server *server, void (*over)(void *context)) {
+    loop_timer_start(&server->loop, &server->grace,
+                     server->settings->shutdown_grace_s * CLOCK_MS_PER_S, over, server);
+}
+
 /* Everything is answered; what is queued still has to reach the reader, as long as it reads. */
 static void finish(struct server *server) {
     if (server->finishing)
@@ -47,8 +52,7 @@ static void finish(struct server *server) {
     if (output_backlog(&server->output) == 0)
         loop_stop(&server->loop);
     else
-        loop_timer_start(&server->loop, &server->grace,
-                         server->settings->shutdown_grace_s * CLOCK_MS_PER_S, finish_now, server);
+        start_grace(server, finish_now);
 }
 
 static void on_exit_wait(void *context) {
@@ -66,8 +70,7 @@ void server_begin_shutdown(struct server *server) {
     if (server->shutting_down)
         return;
     server->shutting_down = true;
-    loop_timer_start(&server->loop, &server->grace,
-                     server->settings->shutdown_grace_s * CLOCK_MS_PER_S, on_grace_over, server);
+    start_grace(server, on_grace_over);
 }
 
 void server_call_done(struct server *server) {
@@ -84,9 +87,7 @@ void server_drain(struct server *server) {
     if (server->sessions.active == 0)
         finish(server);
     else if (!server->shutting_down)
-        loop_timer_start(&server->loop, &server->grace,
-                         server->settings->shutdown_grace_s * CLOCK_MS_PER_S, on_grace_over,
-                         server);
+        start_grace(server, on_grace_over);
 }
 
 /* --- what the loop calls --- */
@@ -137,8 +138,7 @@ static void on_output_change(void *context) {
     if (server->finishing && output_backlog(&server->output) == 0)
         loop_stop(&server->loop);
     else if (server->finishing) /* it still reads: it has its grace anew */
-        loop_timer_start(&server->loop, &server->grace,
-                         server->settings->shutdown_grace_s * CLOCK_MS_PER_S, finish_now, server);
+        start_grace(server, finish_now);
 }
 
 static void before_wait(void *context) {

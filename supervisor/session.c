@@ -166,15 +166,12 @@ static void head_ended(struct session *session, bool inside_frame, int status) {
             outlet_close(outlet);
         return;
     }
-    uint64_t number = session->number;
     if (!history_restore(session))
         note_loss(session, session->number || !session->began_fresh
                                ? "the worker ended between calls; the effects of the last calls "
                                  "are lost"
                                : "the worker ended between calls; the state of the session is "
                                  "lost, it started afresh");
-    else if (number)
-        step_later(session);
 }
 
 static void on_ended(void *context, struct worker_process *worker, int status) {
