@@ -124,8 +124,9 @@ static void handle_set_level(struct server *server, struct request *request,
         request_end(request);
         return;
     }
-    server->client_log_level = (enum log_level)wanted;
+    server->client_log.least = (enum log_level)wanted;
     request_acknowledge(request);
+    client_log_tell_held(server, server->client_log.least);
 }
 
 static void handle_shutdown(struct server *server, struct request *request,
@@ -169,10 +170,15 @@ static const struct method methods[] = {
     {"tools/list", true, true, false, false, false, true, false, tools_list},
 };
 
+/* In minimal mode a project's methods are known, and not available. */
+static bool has_project(const struct server *server) {
+    return server->project || (server->minimal && server->settings->project.count);
+}
+
 const struct method *method_find(const struct server *server, const char *name) {
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
         if (strcmp(methods[i].name, name) == 0)
-            return methods[i].of_project && !server->project ? NULL : &methods[i];
+            return methods[i].of_project && !has_project(server) ? NULL : &methods[i];
     return NULL;
 }
 
@@ -210,6 +216,8 @@ static void handle_exit_notification(struct server *server, const struct json_sh
 static void handle_initialized(struct server *server, const struct json_shape *shape) {
     (void)shape;
     server->initialized = server->revision != NULL;
+    if (server->initialized)
+        client_log_tell_held(server, server->client_log.least);
 }
 
 static const struct notification notifications[] = {

@@ -54,6 +54,8 @@ static void dispatch(struct server *server, struct request *request, const char 
     if (request->modern) {
         if (!modern_check_envelope(request, params))
             return;
+        if (request->log_level >= 0)
+            client_log_tell_held(server, (enum log_level)request->log_level);
         if (method && method->modern)
             run(server, request, method, params);
         else

@@ -3,7 +3,6 @@
 #include "common/cleanup.h"
 #include "supervisor/commands.h"
 #include "supervisor/confinement.h"
-#include "supervisor/json_write.h"
 #include "supervisor/modern.h"
 #include "supervisor/project/ask.h"
 #include "supervisor/project/project.h"
@@ -20,8 +19,6 @@
 enum {
     HIGH_WATER_BYTES = 1 << 20, /* of unread answers: above it nothing is read and nothing begun */
     EXIT_WAIT_MS = 5000,        /* for `exit` after `shutdown`, once nothing runs any more */
-    CLIENT_LINES_PER_SECOND = 2,
-    CLIENT_LINES_AT_ONCE = 100,
     STATUS_CORRUPT = 2
 };
 
@@ -150,41 +147,6 @@ static void before_wait(void *context) {
     output_flush(&server->output);
 }
 
-/* Who hears of the event: the request whose call it belongs to, if that is a modern one, else the
- * legacy session. */
-static bool client_wants(struct server *server, const struct log_event *event) {
-    const struct request *request = server->requests.in_flight;
-    while (request && !(event->call && request->call && call_number(request->call) == event->call))
-        request = request->next;
-    if (request && request->modern)
-        return request->log_level >= 0 && (int)event->level >= request->log_level &&
-               !request->silent;
-    return server->revision && event->level >= server->client_log_level;
-}
-
-/* Events for the client, as notifications/message. */
-static void on_log(void *context, const struct log_event *event, const char *cause) {
-    struct server *server = context;
-    if (server->finishing || !client_wants(server, event) || !rate_take(&server->client_log_rate))
-        return;
-    struct buffer *out = output_line_begin(&server->output);
-    buffer_append_format(out,
-                         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{"
-                         "\"level\":\"%s\",\"logger\":\"eclave\",\"data\":{\"event\":",
-                         log_level_name(event->level));
-    json_write_string(out, event->name);
-    if (event->session) {
-        buffer_append_text(out, ",\"session\":");
-        json_write_string(out, event->session);
-    }
-    if (event->call)
-        buffer_append_format(out, ",\"call\":%u", event->call);
-    buffer_append_text(out, ",\"cause\":");
-    json_write_string(out, cause);
-    buffer_append_text(out, "}}}");
-    output_line_end(&server->output, (struct span){0});
-}
-
 void server_warm_up(struct server *server) {
     if (!server->minimal)
         pool_start(&server->pool);
@@ -232,7 +194,7 @@ static bool server_open(struct server *server, struct error *error) {
     server->loop.before_wait = before_wait;
     server->loop.before_wait_context = server;
     log_open(&server->log, (enum log_level)settings->log_level, settings->log_format == 1);
-    server->log.hook = on_log;
+    server->log.hook = client_log_event;
     server->log.hook_context = server;
     if (!open_signals(server, error) ||
         !pool_open(&server->pool, &server->loop, &server->log, settings, error) ||
@@ -282,8 +244,7 @@ int server_run(const struct settings *settings) {
     struct server server = {
         .settings = settings,
         .signal_fd = -1,
-        .client_log_level = LOG_ERROR_LEVEL,
-        .client_log_rate = rate_make(CLIENT_LINES_PER_SECOND, CLIENT_LINES_AT_ONCE),
+        .client_log = client_log_make(),
         .faults_left = settings->fault == FAULT_NONE ? 0 : settings->fault_count};
     struct error error;
     if (!stdio_fill(&error) || !server_open(&server, &error)) {

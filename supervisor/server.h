@@ -2,13 +2,12 @@
 #ifndef ECLAVE_SUPERVISOR_SERVER_H
 #define ECLAVE_SUPERVISOR_SERVER_H
 
+#include "supervisor/client_log.h"
 #include "supervisor/cursor.h"
 #include "supervisor/input.h"
-#include "supervisor/log.h"
 #include "supervisor/loop.h"
 #include "supervisor/output.h"
 #include "supervisor/pool.h"
-#include "supervisor/rate.h"
 #include "supervisor/request.h"
 #include "supervisor/revision.h"
 #include "supervisor/session.h"
@@ -32,12 +31,12 @@ struct server {
     struct loop_watch signal_watch;
     int signal_fd;
 
+    struct client_log client_log;
+
     /* The legacy conversation. */
     const struct revision *revision;         /* NULL before `initialize` */
-    enum log_level client_log_level;         /* least level sent as notifications/message */
     bool initialized;                        /* `notifications/initialized` has been */
     struct json_object *client_capabilities; /* of `initialize`; NULL: none were told */
-    struct rate client_log_rate;
     bool client_closes_on_late_reply; /* a client that ends the connection on -32001 */
 
     /* The end. */

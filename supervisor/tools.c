@@ -149,7 +149,7 @@ void tools_list(struct server *server, struct request *request, struct json_obje
     struct json_object *cursor = NULL;
     size_t start = 0, size = (size_t)server->settings->list_page_size;
     size_t count = TOOL_COUNT + list_count(server->project, REGISTRY_TOOL);
-    if (project_refuse_list(server->project, request))
+    if (project_refuse_unread(server->project, request))
         return;
     if (params && json_object_object_get_ex(params, "cursor", &cursor))
         start = index_after(server, cursor);
@@ -259,7 +259,8 @@ void tools_call(struct server *server, struct request *request, struct json_obje
         return;
     }
     if (!tool) {
-        unknown_tool(request, name);
+        if (!project_refuse_unread(server->project, request))
+            unknown_tool(request, name);
         return;
     }
     const char *bad = bad_required(tool, arguments);

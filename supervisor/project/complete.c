@@ -118,7 +118,8 @@ static void complete(struct request *request, const struct asked *asked,
 /* Finds what REF means. False: the request has been answered. */
 static bool find_subject(struct request *request, struct json_object *ref,
                          const struct registry_entry **entry) {
-    const struct project *project = request->server->project;
+    struct project *project = request->server->project;
+    struct template_match match;
     const char *type = rpc_plain_string(json_tree_member(ref, "type"));
     bool prompt = type && strcmp(type, "ref/prompt") == 0;
     if (!prompt && !(type && strcmp(type, "ref/resource") == 0)) {
@@ -134,19 +135,24 @@ static bool find_subject(struct request *request, struct json_object *ref,
     *entry = project_find(project, prompt ? REGISTRY_PROMPT : REGISTRY_TEMPLATE, key);
     if (*entry || (!prompt && project_find(project, REGISTRY_RESOURCE, key)))
         return true;
-    tool_invalid_params(request, key,
-                        prompt ? "There is no prompt of that name."
-                               : "There is no resource or template of that URI.");
+    if (!prompt) /* it may also be what a template has made */
+        *entry = snapshot_match(registry_snapshot(project->registry), key, &match);
+    if (*entry)
+        return true;
+    if (!project_refuse_unread(project, request))
+        tool_invalid_params(request, key,
+                            prompt ? "There is no prompt of that name."
+                                   : "There is no resource or template of that URI.");
     return false;
 }
 
 void project_complete(struct server *server, struct request *request, struct json_object *params) {
     (void)server;
     struct json_object *argument = json_tree_member(params, "argument");
+    struct json_object *context = json_tree_member(params, "context");
     struct asked asked = {.name = rpc_plain_string(json_tree_member(argument, "name")),
                           .value = rpc_plain_string(json_tree_member(argument, "value")),
-                          .context =
-                              json_tree_member(json_tree_member(params, "context"), "arguments")};
+                          .context = json_tree_member(context, "arguments")};
     if (!find_subject(request, json_tree_member(params, "ref"), &asked.entry))
         return;
     if (!asked.name || !asked.value) {
@@ -154,7 +160,11 @@ void project_complete(struct server *server, struct request *request, struct jso
                             "argument.name and argument.value must be strings.");
         return;
     }
-    if (!json_object_is_type(asked.context, json_type_object))
-        asked.context = NULL;
+    if ((context && !json_object_is_type(context, json_type_object)) ||
+        (asked.context && !json_object_is_type(asked.context, json_type_object))) {
+        tool_invalid_params(request, "context",
+                            "context must be an object, and context.arguments too.");
+        return;
+    }
     complete(request, &asked, params);
 }

@@ -53,7 +53,7 @@ static void list(struct server *server, struct request *request, struct json_obj
                  enum registry_kind kind, const char *member) {
     size_t start, count = list_count(server->project, kind);
     size_t size = (size_t)server->settings->list_page_size;
-    if (project_refuse_list(server->project, request))
+    if (project_refuse_unread(server->project, request))
         return;
     if (!find_start(server, kind, params, &start)) {
         tool_invalid_params(request, "cursor", "Invalid cursor.");

@@ -64,7 +64,7 @@ void project_drain(struct project *project) {
         ask_give_up(project);
 }
 
-bool project_refuse_list(struct project *project, struct request *request) {
+bool project_refuse_unread(struct project *project, struct request *request) {
     struct error error;
     if (!project || !registry_take_failure(project->registry, &error))
         return false;

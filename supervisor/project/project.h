@@ -45,8 +45,8 @@ const struct registry_entry *project_find(const struct project *project, enum re
 /* No more input comes: whoever waits for the client's word waits no longer. NULL does nothing. */
 void project_drain(struct project *project);
 
-/* Answers REQUEST, a list's, with the newest failure of a refresh (spec/003, Operational
- * Safeguards). False when there is none that was not told of. */
-bool project_refuse_list(struct project *project, struct request *request);
+/* Answers REQUEST, which is a list's or asks for what is not known, with the newest failure of a
+ * refresh (spec/003, Operational Safeguards). False when there is none that was not told of. */
+bool project_refuse_unread(struct project *project, struct request *request);
 
 #endif

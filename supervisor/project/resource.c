@@ -153,6 +153,6 @@ void project_read_resource(struct server *server, struct request *request,
         answer_file(request, file);
     else if (made)
         run_template(request, made, uri, &match, params);
-    else
+    else if (!project_refuse_unread(server->project, request))
         resource_not_found(request, uri);
 }

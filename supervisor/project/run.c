@@ -50,7 +50,7 @@ static bool wants_log(const struct run *run, int level) {
         return false;
     if (request->modern)
         return request->log_level >= 0 && level >= request->log_level;
-    return level >= (int)run->server->client_log_level;
+    return level >= (int)run->server->client_log.least;
 }
 
 static void tell_log(struct run *run, const struct run_event *event) {
