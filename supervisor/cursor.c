@@ -2,10 +2,10 @@
  * being forgotten. */
 #include "supervisor/cursor.h"
 
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 enum { CURSOR_RANDOM_BYTES = 16, CURSORS_MAX = 1024, NAME_MAX_BYTES = 256 };
 
@@ -30,14 +30,12 @@ const char *cursor_make(struct cursors *cursors, const char *last) {
             return known->text;
     unsigned char random[CURSOR_RANDOM_BYTES];
     struct cursor *cursor = calloc(1, sizeof *cursor);
-    if (!cursor || getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) {
-        free(cursor);
+    if (!cursor)
         return "";
-    }
     if (cursors->count == CURSORS_MAX)
         forget_oldest(cursors);
-    for (size_t i = 0; i < sizeof random; i++)
-        snprintf(cursor->text + 2 * i, 3, "%02x", random[i]);
+    randombytes_buf(random, sizeof random);
+    sodium_bin2hex(cursor->text, sizeof cursor->text, random, sizeof random);
     snprintf(cursor->last, sizeof cursor->last, "%s", last);
     cursor->next = cursors->first;
     cursors->first = cursor;

@@ -3,6 +3,7 @@
 #include "supervisor/server.h"
 #include "supervisor/settings.h"
 
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -127,6 +128,10 @@ int main(int count, char **arguments) {
     if (has_flag(count, arguments, "--version")) {
         puts("eclave " ECLAVE_VERSION);
         return 0;
+    }
+    if (sodium_init() < 0) {
+        fputs("eclave: libsodium cannot be used\n", stderr);
+        return STATUS_INTERNAL;
     }
     if (!take_own_options(&options, &count, arguments, &error) ||
         !settings_read(&settings, count, arguments, &left, &error)) {

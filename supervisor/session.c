@@ -4,10 +4,10 @@
 #include "supervisor/clock.h"
 #include "supervisor/session_state.h"
 
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 enum { MEMORY_CHECK_MS = 50, NAME_RANDOM_BYTES = 16 };
@@ -652,10 +652,10 @@ struct session *sessions_own(struct sessions *sessions, const char *name) {
 struct session *sessions_make(struct sessions *sessions) {
     unsigned char random[NAME_RANDOM_BYTES];
     char name[2 * NAME_RANDOM_BYTES + 3] = "s-";
-    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random || !make_room(sessions))
+    if (!make_room(sessions))
         return NULL;
-    for (size_t i = 0; i < sizeof random; i++)
-        snprintf(name + 2 + 2 * i, 3, "%02x", random[i]);
+    randombytes_buf(random, sizeof random);
+    sodium_bin2hex(name + 2, sizeof name - 2, random, sizeof random);
     return session_add(sessions, name, false);
 }
 

@@ -1,15 +1,22 @@
 /* Finished lines. Never takes a torn last line for a finished one. */
 #include "supervisor/batch/done.h"
-#include "common/siphash.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
+#include <string.h>
 
 struct done_line {
     uint64_t hash;
     bool taken;
 };
+
+static uint64_t hash_of(const struct done *done, struct span key) {
+    unsigned char bytes[crypto_shorthash_BYTES];
+    uint64_t hash;
+    crypto_shorthash(bytes, key.bytes, key.length, done->hash_key);
+    memcpy(&hash, bytes, sizeof hash);
+    return hash;
+}
 
 static bool add(struct done *done, struct span key) {
     if (done->count == done->capacity) {
@@ -20,8 +27,7 @@ static bool add(struct done *done, struct span key) {
         done->lines = lines;
         done->capacity = capacity;
     }
-    done->lines[done->count++] =
-        (struct done_line){.hash = siphash(done->hash_key, key.bytes, key.length)};
+    done->lines[done->count++] = (struct done_line){.hash = hash_of(done, key)};
     return true;
 }
 
@@ -73,10 +79,8 @@ bool done_read(struct done *done, const char *path,
             fclose(file);
         return false;
     }
-    bool good =
-        getrandom(done->hash_key, sizeof done->hash_key, 0) == (ssize_t)sizeof done->hash_key ||
-        error_set(&why, errno, "a random key");
-    good = good && read_lines(done, file, visit, context, &why);
+    randombytes_buf(done->hash_key, sizeof done->hash_key);
+    bool good = read_lines(done, file, visit, context, &why);
     fclose(file);
     if (!good)
         return error_set(error, 0, "--skip-done %.100s: %.100s", path, why.text);
@@ -94,7 +98,7 @@ void done_free(struct done *done) {
 bool done_take(struct done *done, struct span key) {
     if (done->left == 0)
         return false;
-    const uint64_t hash = siphash(done->hash_key, key.bytes, key.length);
+    const uint64_t hash = hash_of(done, key);
     size_t low = 0, high = done->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;

@@ -7,6 +7,7 @@
 #include "common/error.h"
 #include "common/message.h"
 #include "supervisor/batch/record.h"
+#include <sodium.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,8 +17,9 @@
 struct done_line;
 
 struct done {
-    unsigned char hash_key[16]; /* so that nobody can choose keys that collide */
-    struct done_line *lines;    /* sorted by hash once all are read */
+    /* So that nobody can choose keys that collide. */
+    unsigned char hash_key[crypto_shorthash_KEYBYTES];
+    struct done_line *lines; /* sorted by hash once all are read */
     size_t count, capacity, left;
     off_t whole_bytes; /* of the file, up to its last newline; what follows is a torn line */
     struct stat file;

@@ -392,7 +392,7 @@ bool project_resume(struct request *request, const char *method, const char *nam
                     struct json_object *arguments, struct json_object *params) {
     struct project *project = request->server->project;
     struct json_object *member;
-    unsigned char binding[SHA256_BYTES];
+    unsigned char binding[STATE_HASH_BYTES];
     struct state state;
     if (!request->modern || !project || !json_object_object_get_ex(params, state_member, &member))
         return false;

@@ -30,7 +30,8 @@ struct project *project_open(struct server *server, struct error *error) {
                                                  .schemas = &schemas,
                                                  .changed = on_change,
                                                  .context = project};
-    if (project->subscribed && state_key_make(&project->key, error))
+    state_key_make(&project->key);
+    if (project->subscribed)
         project->registry =
             registry_open(&server->loop, &server->log, server->settings, &project->options, error);
     if (!project->registry) {

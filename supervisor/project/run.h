@@ -5,6 +5,7 @@
 #define ECLAVE_SUPERVISOR_PROJECT_RUN_H
 
 #include "supervisor/evaluation.h"
+#include "supervisor/project/state.h"
 #include "supervisor/registry/entry.h"
 #include "supervisor/run.h"
 #include <json-c/json.h>
@@ -49,7 +50,7 @@ struct run {
     char failure[240];             /* why one of them has no response; empty: they all have */
     int failure_code;
     uint64_t round; /* how often it has asked */
-    unsigned char binding[32];
+    unsigned char binding[STATE_HASH_BYTES];
     int64_t parked_ns; /* when, monotonic */
 };
 

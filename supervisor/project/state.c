@@ -1,37 +1,38 @@
 /* Making and checking states. Believes nothing in one before its MAC is right. */
 #include "supervisor/project/state.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
-enum { HEX_BYTES = 2 * SHA256_BYTES };
+enum { HEX_BYTES = 2 * STATE_HASH_BYTES };
 
-bool state_key_make(struct state_key *key, struct error *error) {
-    return getrandom(key->bytes, sizeof key->bytes, 0) == (ssize_t)sizeof key->bytes ||
-           error_set(error, errno, "no random bytes");
+void state_key_make(struct state_key *key) {
+    randombytes_buf(key->bytes, sizeof key->bytes);
 }
 
 /* --- binding --- */
 
-static void digest_text(struct sha256 *sha, const char *text, size_t size) {
+static void add(crypto_generichash_state *hash, const void *bytes, size_t size) {
+    crypto_generichash_update(hash, bytes, size);
+}
+
+static void add_text(crypto_generichash_state *hash, const char *text, size_t size) {
     uint64_t length = size;
-    sha256_add(sha, &length, sizeof length);
-    sha256_add(sha, text, size);
+    add(hash, &length, sizeof length);
+    add(hash, text, size);
 }
 
 static int by_name(const void *left, const void *right) {
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-static void digest_value(struct sha256 *sha, struct json_object *value);
+static void add_value(crypto_generichash_state *hash, struct json_object *value);
 
 /* NOLINTBEGIN(misc-no-recursion): json.max_depth deep at most */
 /* In the order of the names. Without memory for that, in the order that they have. */
-static void digest_object(struct sha256 *sha, struct json_object *object) {
+static void add_object(crypto_generichash_state *hash, struct json_object *object) {
     size_t count = 0, size = (size_t)json_object_object_length(object);
     const char **names = calloc(size + 1, sizeof *names);
     json_object_object_foreach(object, name, value) {
@@ -39,60 +40,61 @@ static void digest_object(struct sha256 *sha, struct json_object *object) {
             names[count++] = name;
             continue;
         }
-        digest_text(sha, name, strlen(name));
-        digest_value(sha, value);
+        add_text(hash, name, strlen(name));
+        add_value(hash, value);
     }
     if (count)
         qsort(names, count, sizeof *names, by_name);
     for (size_t i = 0; i < count; i++) {
-        digest_text(sha, names[i], strlen(names[i]));
-        digest_value(sha, json_object_object_get(object, names[i]));
+        add_text(hash, names[i], strlen(names[i]));
+        add_value(hash, json_object_object_get(object, names[i]));
     }
     free(names);
 }
 
-static void digest_value(struct sha256 *sha, struct json_object *value) {
+static void add_value(crypto_generichash_state *hash, struct json_object *value) {
     int type = (int)json_object_get_type(value);
-    sha256_add(sha, &type, sizeof type);
+    add(hash, &type, sizeof type);
     if (json_object_is_type(value, json_type_object)) {
-        digest_object(sha, value);
+        add_object(hash, value);
     } else if (json_object_is_type(value, json_type_array)) {
         for (size_t i = 0; i < json_object_array_length(value); i++)
-            digest_value(sha, json_object_array_get_idx(value, i));
+            add_value(hash, json_object_array_get_idx(value, i));
     } else {
         size_t length = 0;
         const char *text =
             json_object_to_json_string_length(value, JSON_C_TO_STRING_PLAIN, &length);
-        digest_text(sha, text ? text : "", text ? length : 0);
+        add_text(hash, text ? text : "", text ? length : 0);
     }
-    sha256_add(sha, "", 1); /* its end */
+    add(hash, "", 1); /* its end */
 }
 
 /* NOLINTEND(misc-no-recursion) */
 
+/* Under the same key as the MAC, but never of the same bytes: a state's text has no zero byte, and
+ * METHOD's length, which comes first here, has some. */
 void state_bind(const struct state_key *key, const char *method, const char *name,
-                struct json_object *arguments, unsigned char binding[SHA256_BYTES]) {
-    unsigned char digest[SHA256_BYTES];
-    struct sha256 sha = sha256_begin();
-    digest_text(&sha, method, strlen(method));
-    digest_text(&sha, name, strlen(name));
+                struct json_object *arguments, unsigned char binding[STATE_HASH_BYTES]) {
+    crypto_generichash_state hash;
+    crypto_generichash_init(&hash, key->bytes, sizeof key->bytes, STATE_HASH_BYTES);
+    add_text(&hash, method, strlen(method));
+    add_text(&hash, name, strlen(name));
     if (arguments && json_object_object_length(arguments) > 0)
-        digest_value(&sha, arguments);
-    sha256_end(&sha, digest);
-    hmac_sha256(key->bytes, sizeof key->bytes, digest, sizeof digest, binding);
+        add_value(&hash, arguments);
+    crypto_generichash_final(&hash, binding, STATE_HASH_BYTES);
 }
 
 /* --- text: "RUN.ROUND.EXPIRY.BINDING.MAC", all in hexadecimal digits --- */
 
-static void write_hex(const unsigned char bytes[SHA256_BYTES], char text[HEX_BYTES + 1]) {
-    for (size_t i = 0; i < SHA256_BYTES; i++)
-        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+static void write_hex(const unsigned char bytes[STATE_HASH_BYTES], char text[HEX_BYTES + 1]) {
+    sodium_bin2hex(text, HEX_BYTES + 1, bytes, STATE_HASH_BYTES);
 }
 
 static void write_mac(const struct state_key *key, const char *text, size_t size,
                       char mac[HEX_BYTES + 1]) {
-    unsigned char bytes[SHA256_BYTES];
-    hmac_sha256(key->bytes, sizeof key->bytes, text, size, bytes);
+    unsigned char bytes[STATE_HASH_BYTES];
+    crypto_generichash(bytes, sizeof bytes, (const unsigned char *)text, size, key->bytes,
+                       sizeof key->bytes);
     write_hex(bytes, mac);
 }
 
@@ -116,14 +118,14 @@ static uint64_t take_number(const char **text) {
 }
 
 const char *state_read(const struct state_key *key, const char *text,
-                       const unsigned char binding[SHA256_BYTES], int64_t now_ns,
+                       const unsigned char binding[STATE_HASH_BYTES], int64_t now_ns,
                        struct state *state) {
     char mac[HEX_BYTES + 1], wanted[HEX_BYTES + 1], given[HEX_BYTES + 1];
     const char *last = strrchr(text, '.');
     if (!last || strlen(last + 1) != HEX_BYTES)
         return "requestState was not made by this server.";
     write_mac(key, text, (size_t)(last + 1 - text), mac);
-    if (!bytes_equal_slowly(mac, last + 1, HEX_BYTES))
+    if (sodium_memcmp(mac, last + 1, HEX_BYTES) != 0)
         return "requestState was altered, or made by another process of this server.";
     state->run = take_number(&text);
     state->round = take_number(&text);
@@ -133,6 +135,6 @@ const char *state_read(const struct state_key *key, const char *text,
     if (strcmp(given, wanted) != 0)
         return "requestState belongs to another request: method, name and arguments must be those "
                "of the request that it answered.";
-    memcpy(state->binding, binding, SHA256_BYTES);
+    memcpy(state->binding, binding, STATE_HASH_BYTES);
     return now_ns > state->expires_ns ? "requestState has expired; send the request anew." : NULL;
 }

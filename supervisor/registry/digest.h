@@ -1,30 +1,29 @@
-/* Digests of files and listings, to tell whether they are the same: SipHash-2-4 with 128 bits of
- * result (Aumasson and Bernstein, https://github.com/veorq/SipHash, public domain). It is a few
- * lines where SHA-256 would want a library, several times faster, and with a key that never leaves
- * the process nobody can prepare two texts with one digest. It is not for anything that outlives
- * the process. */
+/* Digests of files and listings, to tell whether they are the same: BLAKE2b under a key that never
+ * leaves the process, so that nobody can prepare two texts with one digest. They are not for
+ * anything that outlives the process. */
 #ifndef ECLAVE_SUPERVISOR_REGISTRY_DIGEST_H
 #define ECLAVE_SUPERVISOR_REGISTRY_DIGEST_H
 
+#include <sodium.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+enum { DIGEST_BYTES = 16, DIGEST_TEXT_BYTES = 2 * DIGEST_BYTES + 1 };
 
 struct digest_key {
-    uint64_t words[2];
+    unsigned char bytes[crypto_generichash_KEYBYTES];
 };
 
 struct digest {
-    uint64_t words[2];
+    unsigned char bytes[DIGEST_BYTES];
 };
 
-enum { DIGEST_TEXT_BYTES = 33 };
-
-/* A digest being made; bytes may come in any portions. */
+/* A digest being made; bytes may come in any portions. Aligned more strictly than what malloc
+ * gives. */
 struct digester {
-    uint64_t state[4];
-    uint64_t pending; /* the last length % 8 bytes, the first of them lowest */
-    uint64_t length;
+    crypto_generichash_state state;
 };
 
 struct digester digest_begin(const struct digest_key *key);
@@ -32,13 +31,14 @@ void digest_add(struct digester *digester, const void *bytes, size_t size);
 /* The same for text with its end, so that "a","bc" differs from "ab","c". NULL differs from "". */
 void digest_add_text(struct digester *digester, const char *text);
 void digest_add_number(struct digester *digester, uint64_t number);
+/* Ends the digester as well. */
 struct digest digest_end(struct digester *digester);
 
 /* 32 hexadecimal digits. */
 void digest_write(struct digest digest, char text[DIGEST_TEXT_BYTES]);
 
 static inline bool digest_equal(struct digest left, struct digest right) {
-    return left.words[0] == right.words[0] && left.words[1] == right.words[1];
+    return memcmp(left.bytes, right.bytes, DIGEST_BYTES) == 0;
 }
 
 #endif

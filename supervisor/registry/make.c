@@ -189,7 +189,7 @@ static void digest_entry(struct registry_entry *entry, const struct digest_key *
     digest_add_text(&listing, entry->mime_type);
     if (entry->kind == REGISTRY_RESOURCE)
         digest_add_number(&listing, entry->body.size);
-    digest_add(&content, entry->body.digest.words, sizeof entry->body.digest.words);
+    digest_add(&content, entry->body.digest.bytes, sizeof entry->body.digest.bytes);
     digest_add_number(&content, entry->is_lisp);
     entry->listing = digest_end(&listing);
     entry->content = digest_end(&content);

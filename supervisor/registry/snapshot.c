@@ -250,9 +250,9 @@ static void digest_list(struct entry_list *list, const struct digest_key *key) {
     struct digester listing = digest_begin(key), content = digest_begin(key);
     for (size_t i = 0; i < list->count; i++) {
         const struct registry_entry *entry = list->entries[i];
-        digest_add(&listing, entry->listing.words, sizeof entry->listing.words);
+        digest_add(&listing, entry->listing.bytes, sizeof entry->listing.bytes);
         digest_add_text(&content, entry->key);
-        digest_add(&content, entry->content.words, sizeof entry->content.words);
+        digest_add(&content, entry->content.bytes, sizeof entry->content.bytes);
     }
     list->listing = digest_end(&listing);
     list->content = digest_end(&content);
@@ -294,7 +294,7 @@ bool snapshot_finish(struct snapshot *snapshot, unsigned stage, const struct dig
                            stage % SNAPSHOT_LIST_STAGES, key);
     struct digester all = digest_begin(key);
     for (enum registry_kind kind = 0; kind < REGISTRY_KINDS; kind++)
-        digest_add(&all, snapshot->lists[kind].listing.words, sizeof(struct digest));
+        digest_add(&all, snapshot->lists[kind].listing.bytes, DIGEST_BYTES);
     digest_write(digest_end(&all), snapshot->hash);
     if (snapshot->refusal_count)
         qsort(snapshot->refusals, snapshot->refusal_count, sizeof(struct refusal), by_refused_file);

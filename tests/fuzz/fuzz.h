@@ -49,7 +49,7 @@ int fuzz_open_descriptors(void);
 struct fuzz_edges {
     int64_t now_ns;      /* the monotonic clock, which moves only as told */
     bool waiting_passes; /* a wait moves the clock to its end; waiting for ever is a hang */
-    uint8_t random;      /* what getrandom gives next */
+    uint8_t random;      /* what randombytes_buf gives next */
     /* What a signal does; without it every signal is a finding. */
     void (*killed)(pid_t pid, int number);
     /* Is this a child of ours? NULL: nobody is. */
@@ -63,7 +63,7 @@ extern struct fuzz_edges fuzz_edges;
 
 int fuzz_clock_gettime(clockid_t clock, struct timespec *now);
 int fuzz_epoll_wait(int epoll_fd, struct epoll_event *events, int count, int timeout_ms);
-ssize_t fuzz_getrandom(void *bytes, size_t size, unsigned flags);
+void fuzz_randombytes_buf(void *bytes, size_t size);
 int fuzz_kill(pid_t pid, int number);
 int fuzz_waitid(idtype_t type, id_t id, siginfo_t *info, int options);
 ssize_t fuzz_recvmsg(int fd, struct msghdr *message, int flags);
