@@ -241,11 +241,11 @@ static void server_close(struct server *server) {
 }
 
 int server_run(const struct settings *settings) {
-    struct server server = {
-        .settings = settings,
-        .signal_fd = -1,
-        .client_log = client_log_make(),
-        .faults_left = settings->fault == FAULT_NONE ? 0 : settings->fault_count};
+    struct server server = {.settings = settings,
+                            .signal_fd = -1,
+                            .client_log = client_log_make(),
+                            .faults_left =
+                                settings->fault == FAULT_NONE ? 0 : settings->fault_count};
     struct error error;
     if (!stdio_fill(&error) || !server_open(&server, &error)) {
         fprintf(stderr, "eclave: %s\n", error.text);

@@ -37,7 +37,7 @@ struct server {
     const struct revision *revision;         /* NULL before `initialize` */
     bool initialized;                        /* `notifications/initialized` has been */
     struct json_object *client_capabilities; /* of `initialize`; NULL: none were told */
-    bool client_closes_on_late_reply; /* a client that ends the connection on -32001 */
+    bool client_closes_on_late_reply;        /* a client that ends the connection on -32001 */
 
     /* The end. */
     bool shutting_down;           /* `shutdown` was served: new work is refused */
