@@ -1,4 +1,4 @@
-/* A rate limit: so many at once, so many a second in the long run. */
+/* A rate limit: so many at once, so many a second or a minute in the long run. */
 #ifndef ECLAVE_SUPERVISOR_RATE_H
 #define ECLAVE_SUPERVISOR_RATE_H
 
@@ -7,18 +7,22 @@
 #include <stdint.h>
 
 struct rate {
-    int64_t cost_ns;   /* of one: a second divided by how many a second */
+    int64_t cost_ns;   /* of one: the time divided by how many in it */
     int64_t burst_ns;  /* the most that can be saved up */
     int64_t credit_ns; /* saved up so far */
     int64_t seen_ns;   /* when that was last brought up to date */
 };
 
-static inline struct rate rate_make(int64_t per_second, int64_t at_once) {
-    int64_t cost_ns = INT64_C(1000000000) / per_second;
+static inline struct rate rate_make_slow(int64_t per_minute, int64_t at_once) {
+    int64_t cost_ns = INT64_C(60000000000) / per_minute;
     return (struct rate){.cost_ns = cost_ns,
                          .burst_ns = cost_ns * at_once,
                          .credit_ns = cost_ns * at_once,
                          .seen_ns = clock_now_ns()};
+}
+
+static inline struct rate rate_make(int64_t per_second, int64_t at_once) {
+    return rate_make_slow(per_second * 60, at_once);
 }
 
 /* May one more happen now? */

@@ -38,8 +38,9 @@ enum {
     RUN_EVENTS_MAX = 100000,
     RUN_EVENTS_MAX_BYTES = 64 << 20,
     RUN_ASKS_MAX = 100,
-    /* Events handed on; those beyond are dropped and counted. */
-    RUN_EVENTS_PER_SECOND = 100,
+    /* Events that are looked at; those beyond are dropped and counted. The settings may lower what
+     * is handed on of it: progress.max_per_min, log.max_per_min. */
+    RUN_EVENTS_PER_MINUTE = 6000,
     RUN_EVENTS_AT_ONCE = 200
 };
 

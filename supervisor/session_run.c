@@ -13,12 +13,21 @@ static void end_run(struct session *session, enum outcome outcome, const char *s
     worker_kill(session->head);
 }
 
+static struct rate event_rate(int64_t per_minute) {
+    if (per_minute == 0)
+        per_minute = RUN_EVENTS_PER_MINUTE;
+    return rate_make_slow(per_minute,
+                          per_minute < RUN_EVENTS_AT_ONCE ? per_minute : RUN_EVENTS_AT_ONCE);
+}
+
 void call_begin_run(struct call *call) {
-    call->run.rate = rate_make(RUN_EVENTS_PER_SECOND, RUN_EVENTS_AT_ONCE);
+    const struct settings *settings = call->session->all->settings;
+    call->run.rate = event_rate(RUN_EVENTS_PER_MINUTE);
+    call->run.progress_rate = event_rate(settings->progress_max_per_min);
+    call->run.log_rate = event_rate(settings->log_max_per_min);
     call->run.progress = -HUGE_VAL;
     call->run.left_ms = call->timeout_ms;
-    call->run.wait_left_ms =
-        call->session->all->settings->call_timeout_max_s * (int64_t)CLOCK_MS_PER_S;
+    call->run.wait_left_ms = settings->call_timeout_max_s * (int64_t)CLOCK_MS_PER_S;
     call->run.since_ns = call->started_ns;
 }
 
@@ -26,6 +35,11 @@ void call_begin_run(struct call *call) {
 static void hand_on(struct call *call, const struct run_event *event) {
     if (event->kind == RUN_PROGRESS && event->progress <= call->run.progress)
         return;
+    if ((event->kind == RUN_PROGRESS && !rate_take(&call->run.progress_rate)) ||
+        (event->kind == RUN_LOG && !rate_take(&call->run.log_rate))) {
+        call->run.dropped++;
+        return;
+    }
     if (event->kind == RUN_PROGRESS)
         call->run.progress = event->progress;
     if (call->event)

@@ -9,7 +9,7 @@
 struct run_state {
     enum run_kind kind;
     struct run_result result; /* with OUTCOME_VALUE */
-    struct rate rate;
+    struct rate rate, progress_rate, log_rate;
     size_t events, events_bytes, asks, dropped;
     double progress;               /* the last that was handed on */
     bool asking;                   /* and not answered yet */
