@@ -124,8 +124,9 @@ void call_conclude(struct call *call, struct result_message *result, const struc
     struct session *session = call->session;
     struct evaluation evaluation = {.outcome = call->outcome,
                                     .exit_code = exit_code_of(call->outcome, status),
+                                    .limit_name = call->limit_name,
                                     .limit_stream = call->limit_stream,
-                                    .limit_bytes = (int64_t)call->limit_bytes,
+                                    .limit = (int64_t)call->limit,
                                     .timeout_ms = call->timeout_ms,
                                     .session = session->name};
     describe(call, &evaluation, result, outlet, state_lost);

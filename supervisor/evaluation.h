@@ -36,8 +36,9 @@ struct evaluation {
     size_t events_dropped;        /* of a CALL_RUN: progress and log messages beyond their rate */
     struct span output;           /* captured standard output, any bytes; not owned */
     struct span error_output;     /* captured error output */
-    const char *limit_stream;     /* with OUTCOME_OUTPUT: "stdout" or "stderr" */
-    int64_t limit_bytes;
+    const char *limit_name;       /* with OUTCOME_OUTPUT: the setting or the limit of run.h */
+    const char *limit_stream;     /* "stdout" or "stderr", if it is of one; else NULL */
+    int64_t limit;
     int64_t timeout_ms;  /* the call's limit */
     int64_t elapsed_us;  /* from the start to the moment that decided the outcome */
     struct usage usage;  /* of a one-shot call: of its process; else zero */

@@ -54,21 +54,25 @@ static void on_stream(void *context, uint32_t events) {
     read_stream(context);
 }
 
-static bool open_stream(struct outlet *outlet, struct captured_stream *stream, const char *name,
-                        int64_t limit, int *write_end, struct error *error) {
+static struct captured_stream make_stream(struct outlet *outlet, const char *name,
+                                          const char *setting, int64_t limit) {
+    return (struct captured_stream){.outlet = outlet,
+                                    .name = name,
+                                    .setting = setting,
+                                    .fd = -1,
+                                    .limit = (size_t)limit,
+                                    .bytes = buffer_make((size_t)limit + (size_t)2 * READ_BYTES)};
+}
+
+static bool open_stream(struct outlet *outlet, struct captured_stream *stream, int *write_end,
+                        struct error *error) {
     int ends[2];
-    *stream =
-        (struct captured_stream){.outlet = outlet,
-                                 .name = name,
-                                 .fd = -1,
-                                 .limit = (size_t)limit,
-                                 .bytes = buffer_make((size_t)limit + (size_t)2 * READ_BYTES)};
     if (pipe2(ends, O_CLOEXEC) != 0)
-        return error_set(error, errno, "a pipe for %s", name);
+        return error_set(error, errno, "a pipe for %s", stream->name);
     *write_end = ends[1];
     stream->fd = ends[0];
     if (fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0)
-        return error_set(error, errno, "a pipe for %s", name);
+        return error_set(error, errno, "a pipe for %s", stream->name);
     return loop_watch_add(outlet->loop, &stream->watch, ends[0], EPOLLIN, on_stream, stream, error);
 }
 
@@ -81,11 +85,11 @@ struct outlet *outlet_open(struct loop *loop, const struct settings *settings, i
         return NULL;
     }
     outlet->loop = loop;
-    outlet->error_output = (struct captured_stream){.outlet = outlet, .fd = -1};
-    if (open_stream(outlet, &outlet->output, "stdout", settings->output_max_bytes, &write_ends[0],
-                    error) &&
-        open_stream(outlet, &outlet->error_output, "stderr", settings->stderr_max_bytes,
-                    &write_ends[1], error))
+    outlet->output = make_stream(outlet, "stdout", "output.max_bytes", settings->output_max_bytes);
+    outlet->error_output =
+        make_stream(outlet, "stderr", "stderr.max_bytes", settings->stderr_max_bytes);
+    if (open_stream(outlet, &outlet->output, &write_ends[0], error) &&
+        open_stream(outlet, &outlet->error_output, &write_ends[1], error))
         return outlet;
     for (size_t i = 0; i < 2; i++)
         if (write_ends[i] >= 0)

@@ -14,8 +14,8 @@ struct outlet;
 
 struct captured_stream {
     struct outlet *outlet;
-    const char *name; /* "stdout" or "stderr" */
-    int fd;           /* -1 when nobody holds the other end any more */
+    const char *name, *setting; /* "stdout" or "stderr"; what limits it */
+    int fd;                     /* -1 when nobody holds the other end any more */
     struct loop_watch watch;
     struct buffer bytes;
     size_t limit; /* bytes */

@@ -57,7 +57,8 @@ static void on_flooded(void *context, const struct captured_stream *stream) {
     if (!call || call->decided)
         return;
     call->limit_stream = stream->name;
-    call->limit_bytes = stream->limit;
+    call->limit_name = stream->setting;
+    call->limit = stream->limit;
     call_decide(call, OUTCOME_OUTPUT, "The code wrote more than %zu bytes to %s.", stream->limit,
                 stream->name);
     worker_kill(session->head);

@@ -13,6 +13,13 @@ static void end_run(struct session *session, enum outcome outcome, const char *s
     worker_kill(session->head);
 }
 
+static void end_over_limit(struct session *session, const char *name, size_t limit,
+                           const char *sentence) {
+    session->running->limit_name = name;
+    session->running->limit = limit;
+    end_run(session, OUTCOME_OUTPUT, sentence);
+}
+
 static struct rate event_rate(int64_t per_minute) {
     if (per_minute == 0)
         per_minute = RUN_EVENTS_PER_MINUTE;
@@ -55,8 +62,14 @@ void session_run_event(void *context, struct worker_process *worker, const unsig
     if (!call || call->decided)
         return;
     call->run.events_bytes += size;
-    if (++call->run.events > RUN_EVENTS_MAX || call->run.events_bytes > RUN_EVENTS_MAX_BYTES) {
-        end_run(session, OUTCOME_OUTPUT, "The code sent too many progress and log messages.");
+    if (++call->run.events > RUN_EVENTS_MAX) {
+        end_over_limit(session, "run.events", RUN_EVENTS_MAX,
+                       "The code sent too many progress and log messages.");
+        return;
+    }
+    if (call->run.events_bytes > RUN_EVENTS_MAX_BYTES) {
+        end_over_limit(session, "run.event_bytes", RUN_EVENTS_MAX_BYTES,
+                       "The code sent too much in progress and log messages.");
         return;
     }
     /* Those dropped are not looked at: that would be work for the asking. */
@@ -119,7 +132,8 @@ void session_run_ask(void *context, struct worker_process *worker, const unsigne
     if (!call || call->decided)
         return;
     if (++call->run.asks > RUN_ASKS_MAX) {
-        end_run(session, OUTCOME_OUTPUT, "The code asked the client too often.");
+        end_over_limit(session, "run.questions", RUN_ASKS_MAX,
+                       "The code asked the client too often.");
         return;
     }
     struct json_object *questions = run_ask_decode((struct span){payload, size});

@@ -36,8 +36,8 @@ struct call {
     bool decided;
     enum outcome outcome; /* when decided */
     char cause[200];
-    const char *limit_stream;
-    size_t limit_bytes;
+    const char *limit_stream, *limit_name;
+    size_t limit;
     struct buffer kept_result; /* of a one-shot call, until its process is reaped */
     struct usage usage;        /* then */
 };

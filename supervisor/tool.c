@@ -203,12 +203,12 @@ static void answer_cancelled(struct request *request, const struct evaluation *e
 
 static void answer_internal(struct request *request, const struct evaluation *evaluation) {
     struct buffer *out = request_error_data(request, RPC_INTERNAL_ERROR, evaluation->cause);
-    const char *stream = evaluation->limit_stream;
     buffer_append_format(out, "{\"outcome\":\"%s\"", outcome_table[evaluation->outcome].word);
-    if (stream)
-        buffer_append_format(out, ",\"limit\":%lld,\"stream\":\"%s\",\"name\":\"%s.max_bytes\"",
-                             (long long)evaluation->limit_bytes, stream,
-                             strcmp(stream, "stdout") == 0 ? "output" : "stderr");
+    if (evaluation->limit_name)
+        buffer_append_format(out, ",\"limit\":%lld,\"name\":\"%s\"", (long long)evaluation->limit,
+                             evaluation->limit_name);
+    if (evaluation->limit_stream)
+        buffer_append_format(out, ",\"stream\":\"%s\"", evaluation->limit_stream);
     append_session(out, request, evaluation);
     buffer_append_text(out, "}");
     request_end(request);

@@ -256,6 +256,8 @@ Test(state, a_call_that_asks_for_ever_is_ended) {
         line = call(client, "nags", with_state(client, state_of(client, line)));
     }
     cr_assert_eq(client_integer(client, line, "error", "code", NULL), -32603, "%s", line);
+    expect_member(line, "\"run.questions\"", "error", "data", "name", NULL);
+    expect_member(line, "100", "error", "data", "limit", NULL);
     expect_hello(client, "ask", begin(client, "ask"));
     client_finish(client);
 }
