@@ -119,7 +119,8 @@ static bool check_icons(struct json_object *value, struct error *error) {
 }
 
 static bool check_argument(struct json_object *argument, struct error *error) {
-    if (!metadata_text(argument, "name") || !*metadata_text(argument, "name"))
+    const char *own_name = metadata_text(argument, "name");
+    if (!own_name || !*own_name)
         return error_set(error, 0, "has an argument without a text \"name\"");
     json_object_object_foreach(argument, name, value) {
         bool text = strcmp(name, "name") == 0 || strcmp(name, "title") == 0 ||
