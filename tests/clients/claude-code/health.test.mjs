@@ -2,20 +2,16 @@
 // open a conversation. Needs no account: neither command talks to anything but the server.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { claude } from "./program.mjs";
 import { makeRecords, takeRecords } from "./records.mjs";
 
 const { ECLAVE: eclave, ECLAVE_PROJECT_OF_TEST: project } = process.env;
 assert.ok(eclave, "ECLAVE names the server's executable");
 assert.ok(project, "ECLAVE_PROJECT_OF_TEST names a directory of tools");
-
-const platform = readdirSync("node_modules/@anthropic-ai").find((name) =>
-  name.endsWith(`-${process.platform}-${process.arch}`),
-);
-const claude = join(process.cwd(), "node_modules/@anthropic-ai", platform, "claude");
 
 const legacy = { MCP_PROTOCOL_NEGOTIATION: "legacy" };
 const modernFirst = { first: ["server/discover"], never: "initialize" };
