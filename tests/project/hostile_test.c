@@ -458,7 +458,7 @@ static void send_with_token(struct client *client, const struct era *era, const 
                            tool);
 }
 
-Test(hostile, an_endless_flood_of_words_is_ended_and_pings_are_answered_meanwhile) {
+static void expect_floods_end(const struct era *era) {
     static const char *const floods[][2] = {
         {"progress", "(loop for step from 1 do (mcp:progress step))"},
         {"log", "(loop (mcp:log :emergency \"flood\"))"},
@@ -467,18 +467,24 @@ Test(hostile, an_endless_flood_of_words_is_ended_and_pings_are_answered_meanwhil
     add_probe();
     for (size_t i = 0; i < COUNT_OF(floods); i++)
         add_harm(floods[i][0], floods[i][1]);
-    for (size_t e = ERA_COUNT - 2; e < ERA_COUNT; e++) {
-        struct client *client = serve_in(&eras[e], NULL, false);
-        for (size_t i = 0; i < COUNT_OF(floods); i++) {
-            send_with_token(client, &eras[e], floods[i][0]);
-            if (!eras[e].modern)
-                client_ping(client);
-            struct evaluation end = client_evaluate_await(client, "1");
-            cr_assert_eq(end.error_code, -32603, "%s", end.line);
-            expect_untouched(client, &eras[e]);
-        }
-        client_finish(client);
+    struct client *client = serve_in(era, NULL, false);
+    for (size_t i = 0; i < COUNT_OF(floods); i++) {
+        send_with_token(client, era, floods[i][0]);
+        if (!era->modern)
+            client_ping(client);
+        struct evaluation end = client_evaluate_await(client, "1");
+        cr_assert_eq(end.error_code, -32603, "%s", end.line);
+        expect_untouched(client, era);
     }
+    client_finish(client);
+}
+
+Test(hostile, an_endless_flood_of_words_is_ended_and_pings_are_answered_meanwhile) {
+    expect_floods_end(newest_legacy);
+}
+
+Test(hostile, an_endless_flood_of_words_is_ended_in_the_modern_era) {
+    expect_floods_end(era_modern);
 }
 
 /* Sends TEXT as an event or a question below the package's checks. */

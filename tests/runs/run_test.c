@@ -419,7 +419,10 @@ static const struct {
 } hostile[] = {
     {TOOL("(loop for i from 0 do (mcp:progress i))"), OUTCOME_OUTPUT},
     {TOOL("(loop (mcp:log :info \"flood\"))"), OUTCOME_OUTPUT},
-    {TOOL("(loop (mcp:log :info (make-string 65000)))"), OUTCOME_OUTPUT},
+    /* Few and large ones, made once: it is their bytes that are too many. */
+    {"(defvar *event* (format nil \"{\\\"type\\\":\\\"log\\\",\\\"level\\\":\\\"info\\\","
+     "\\\"data\\\":\\\"~65000a\\\"}\" 1))" TOOL("(loop (eclave::send-event *event*))"),
+     OUTCOME_OUTPUT},
     {TOOL("(loop (mcp:ask :elicit \"again\"))"), OUTCOME_OUTPUT},
     {EVENT("\"\""), OUTCOME_MALFORMED},
     {EVENT("\"{}\""), OUTCOME_MALFORMED},
