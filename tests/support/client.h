@@ -95,6 +95,9 @@ const char *client_expect_result(struct client *client, const char *line, const 
 /* The handshake: initialize, its answer, notifications/initialized. Wants REVISION echoed (NULL:
  * the newest). Returns the answer's line. */
 const char *client_initialize(struct client *client, const char *revision);
+/* The same by a client that declares CAPABILITIES, the JSON text of an object. */
+const char *client_initialize_with(struct client *client, const char *revision,
+                                   const char *capabilities);
 void client_ping(struct client *client);
 
 /* How one tools/call of evaluate-lisp ended. */

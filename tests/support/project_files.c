@@ -89,3 +89,26 @@ struct client *project_files_serve(const char *const *arguments, bool unprivileg
     const struct client_options options = {.arguments = all, .unprivileged = unprivileged};
     return client_start(&options);
 }
+
+struct client *project_files_serve_able(const struct era *era, const char *capabilities,
+                                        const char *const *arguments) {
+    struct client *client = project_files_serve(arguments, false);
+    if (!era->modern)
+        client_initialize_with(client, era->revision, capabilities);
+    return client;
+}
+
+struct client *project_files_serve_in(const struct era *era, const char *const *arguments) {
+    return project_files_serve_able(era, "{}", arguments);
+}
+
+void project_files_expect(const struct project_answer *answers, size_t count) {
+    EACH_ERA(era) {
+        struct client *client = project_files_serve_in(era, NULL);
+        for (size_t i = 0; i < count; i++) {
+            const char *line = era_request(client, era, "1", answers[i].method, answers[i].members);
+            expect_contains_if(era >= eras + answers[i].since, line, answers[i].part);
+        }
+        client_finish(client);
+    }
+}

@@ -1,9 +1,9 @@
 /* A project directory of a test's own, filled file by file, and servers that serve it. Everything
- * is readable by anybody, because the server may run as nobody. Nothing here judges an answer. */
+ * is readable by anybody, because the server may run as nobody. */
 #ifndef ECLAVE_TESTS_SUPPORT_PROJECT_FILES_H
 #define ECLAVE_TESTS_SUPPORT_PROJECT_FILES_H
 
-#include "tests/support/client.h"
+#include "tests/support/eras.h"
 
 /* Makes the directory with its four folders. One at a time; end with project_files_end. */
 void project_files_begin(void);
@@ -18,5 +18,18 @@ void project_files_remove(const char *name);
 
 /* Starts a server on the directory; ARGUMENTS (ends with NULL) may be NULL. */
 struct client *project_files_serve(const char *const *arguments, bool unprivileged);
+/* The same, ready for requests of ERA. */
+struct client *project_files_serve_in(const struct era *era, const char *const *arguments);
+/* The same to a client that, where it is a legacy one, declares CAPABILITIES (JSON text). */
+struct client *project_files_serve_able(const struct era *era, const char *capabilities,
+                                        const char *const *arguments);
+
+/* A request, and a part of its answer that is there from the revision eras[SINCE] on. */
+struct project_answer {
+    const char *method, *members, *part; /* as in era_request */
+    size_t since;
+};
+/* Wants those of each revision from a server of the directory. */
+void project_files_expect(const struct project_answer *answers, size_t count);
 
 #endif
