@@ -2,6 +2,7 @@
  */
 #include "tests/support/command.h"
 #include "tests/support/project_files.h"
+#include "tests/support/user.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -186,6 +187,19 @@ Test(project_commands, check_tells_each_refusal_with_its_reason) {
     expect_contains(result.output, "unknown member \"tittle\"");
     expect_contains(result.output, "tools/worse.lisp: ");
     expect_contains(result.output, "refused: 2;");
+    command_result_free(&result);
+}
+
+Test(project_commands, check_refuses_what_its_user_may_not_read) {
+    const bool readable = !user_nobody_wanted(false);
+    project_files_write("tools/good.lisp", "(mcp:deftool good () \"\")");
+    project_files_write("tools/secret.lisp", "(mcp:deftool secret () \"\")");
+    project_files_hide("tools/secret.lisp");
+    struct command_result result = check(readable ? 0 : 1);
+    expect_contains(result.output, "  good(any arguments)\n");
+    expect_contains_if(readable, result.output, "  secret(any arguments)\n");
+    expect_contains_if(!readable, result.output, "tools/secret.lisp: ");
+    expect_contains_if(!readable, result.output, "Permission denied");
     command_result_free(&result);
 }
 

@@ -66,14 +66,12 @@ static const struct harm {
     {"forges", FORGERY, "MALFORMED-OUTPUT", 70},
 };
 
-static void expect_each_harm(const struct era *era, bool nobody) {
+static void expect_each_harm(const struct era *era) {
     static const char *const arguments[] = {"--session-memory-mb", "128", NULL};
     add_probe();
     for (size_t i = 0; i < COUNT_OF(harms); i++)
         add_harm(harms[i].name, harms[i].code);
-    struct client *client = project_files_serve(arguments, nobody);
-    if (!era->modern)
-        client_initialize(client, era->revision);
+    struct client *client = project_files_serve_in(era, arguments);
     for (size_t i = 0; i < COUNT_OF(harms); i++) {
         struct evaluation end = era_call(client, era, harms[i].name, "{}");
         expect_marker(&end, harms[i].type, harms[i].exit_code);
@@ -85,19 +83,15 @@ static void expect_each_harm(const struct era *era, bool nobody) {
 }
 
 Test(hostile, each_harm_has_its_own_end_in_the_oldest_revision) {
-    expect_each_harm(&eras[0], false);
+    expect_each_harm(&eras[0]);
 }
 
 Test(hostile, each_harm_has_its_own_end_in_the_newest_legacy_revision) {
-    expect_each_harm(era_legacy, false);
+    expect_each_harm(era_legacy);
 }
 
 Test(hostile, each_harm_has_its_own_end_in_the_modern_era) {
-    expect_each_harm(era_modern, false);
-}
-
-Test(hostile, each_harm_has_its_own_end_when_the_server_has_no_privilege) {
-    expect_each_harm(era_legacy, geteuid() == 0);
+    expect_each_harm(era_modern);
 }
 
 Test(hostile, a_failure_is_told_in_the_tools_own_words) {

@@ -1,6 +1,7 @@
 /* Tools that users define, in every revision: what lists show of them, what their calls come to,
  * and what never reaches a client that does not know it. */
 #include "tests/support/project_files.h"
+#include "tests/support/user.h"
 #include <stdio.h>
 #include <unistd.h>
 
@@ -60,12 +61,21 @@ Test(tools, are_found_below_the_current_directory) {
     client_finish(client);
 }
 
-Test(tools, are_called_by_a_server_of_any_user) {
+Test(tools, that_the_user_of_the_server_may_not_read_are_refused_alone) {
+    const bool readable = !user_nobody_wanted(false);
     project_files_write("tools/greet.lisp", greet);
-    struct client *client = project_files_serve(NULL, getuid() == 0);
-    client_initialize(client, era_legacy->revision);
-    cr_assert_str_eq(era_call(client, era_legacy, "greet", "{\"name\":\"you\"}").text,
-                     "Hello, you 1");
+    project_files_write("tools/secret.lisp", HEAD "(mcp:deftool \"secret\" () \"told\")");
+    project_files_hide("tools/secret.lisp");
+    struct client *client = project_files_serve_in(era_legacy, NULL);
+    const char *line = era_request(client, era_legacy, "1", "tools/list", NULL);
+    expect_contains(line, "\"name\":\"greet\"");
+    expect_contains_if(readable, line, "\"name\":\"secret\"");
+    if (readable) {
+        cr_assert_str_eq(era_call(client, era_legacy, "secret", "{}").text, "told");
+    } else {
+        era_refused(client, era_legacy, -32602, "2", "tools/call", "\"name\":\"secret\"");
+        client_await_stderr(client, "Permission denied");
+    }
     client_finish(client);
 }
 

@@ -6,6 +6,7 @@
 #include "supervisor/session.h"
 #include "supervisor/signals.h"
 #include "tests/support/lisp_file.h"
+#include "tests/support/user.h"
 #include "tests/unit/read_settings.h"
 
 #include <signal.h>
@@ -53,8 +54,12 @@ static void on_signal(void *context, uint32_t events) {
             pool_reap(&bench.pool);
 }
 
+/* This process has the part of the server, so it is the one that becomes nobody. */
 static void begin(void) {
     struct error error = {0};
+    const bool nobody = user_nobody_wanted(false);
+    cr_assert(!nobody || user_become_nobody());
+    user_check(getpid(), nobody);
     READ_FINE(&bench.settings, (char *)"--call-timeout-s", (char *)"3",
               (char *)"--call-timeout-max-s", (char *)"3");
     bench.signal_fd = signals_open(&error);

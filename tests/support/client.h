@@ -29,7 +29,7 @@ struct client_options {
     bool stderr_full;               /* stderr is a full pipe that nobody reads */
     bool stdin_null;                /* stdin is the null device */
     bool batches;                   /* an array may be an answer from the start on */
-    bool unprivileged;              /* run as user nobody; only root may ask for it */
+    bool unprivileged;              /* as nobody, whatever user.h says; only root may ask for it */
     bool collect;                   /* a failure is kept for client_failure, the test goes on */
     unsigned watchdog_s;            /* 0: ECLAVE_WATCHDOG_S from the environment, else 60 */
 };

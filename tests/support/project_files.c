@@ -1,5 +1,6 @@
 /* See project_files.h. It must never remove anything outside the directory that it made. */
 #include "tests/support/project_files.h"
+#include "tests/support/user.h"
 #include <criterion/criterion.h>
 #include <ftw.h>
 #include <stdarg.h>
@@ -27,6 +28,7 @@ static void make_folder(const char *name) {
     char *path = path_of(name);
     cr_assert_eq(mkdir(path, 0755), 0);
     chmod(path, 0755);
+    user_give(path);
     free(path);
 }
 
@@ -34,6 +36,7 @@ void project_files_begin(void) {
     cr_assert_not_null(mkdtemp(root));
     begun = true;
     chmod(root, 0755);
+    user_give(root);
     make_folder("tools");
     make_folder("prompts");
     make_folder("resources");
@@ -78,6 +81,12 @@ void project_files_format(const char *name, const char *format, ...) {
 void project_files_remove(const char *name) {
     char *path = path_of(name);
     cr_assert_eq(unlink(path), 0);
+    free(path);
+}
+
+void project_files_hide(const char *name) {
+    char *path = path_of(name);
+    cr_assert_eq(chmod(path, 0600), 0);
     free(path);
 }
 

@@ -1,5 +1,6 @@
-/* A project directory of a test's own, filled file by file, and servers that serve it. Everything
- * is readable by anybody, because the server may run as nobody. */
+/* A project directory of a test's own, filled file by file, and servers that serve it. The folders
+ * are those of the user as whom servers run (user.h), the files the test's own, readable by
+ * anybody. */
 #ifndef ECLAVE_TESTS_SUPPORT_PROJECT_FILES_H
 #define ECLAVE_TESTS_SUPPORT_PROJECT_FILES_H
 
@@ -15,6 +16,8 @@ void project_files_write(const char *name, const char *text);
 __attribute__((format(printf, 2, 3))) void project_files_format(const char *name,
                                                                 const char *format, ...);
 void project_files_remove(const char *name);
+/* From now on none but the test's own user may read it. */
+void project_files_hide(const char *name);
 
 /* Starts a server on the directory; ARGUMENTS (ends with NULL) may be NULL. */
 struct client *project_files_serve(const char *const *arguments, bool unprivileged);
