@@ -1,41 +1,15 @@
 /* The commands for projects: `eclave new`, `eclave check` and `eclave tool`, as a shell sees them.
  */
 #include "tests/support/command.h"
-#include "tests/support/lines.h"
+#include "tests/support/project_files.h"
+#include "tests/support/user.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PATH_BYTES = 200 };
 
-static char project[PATH_BYTES];
-
-/* An empty project for the test that runs. */
-static void make_project(void) {
-    snprintf(project, sizeof project, "/tmp/eclave-project-XXXXXX");
-    cr_assert_not_null(mkdtemp(project));
-}
-
-static void remove_project(void) {
-    const char *arguments[] = {"/bin/rm", "-r", "-f", project, NULL};
-    struct command_result result = command_run(&(struct command){.arguments = arguments});
-    command_result_free(&result);
-}
-
-TestSuite(project_commands, .init = make_project, .fini = remove_project);
-
-static void write_file(const char *name, const char *text) {
-    char path[PATH_BYTES + 100];
-    snprintf(path, sizeof path, "%s/tools", project);
-    mkdir(path, 0777);
-    snprintf(path, sizeof path, "%s/%s", project, name);
-    FILE *out = fopen(path, "w");
-    cr_assert_not_null(out, "%s", path);
-    fputs(text, out);
-    cr_assert_eq(fclose(out), 0);
-}
+TestSuite(project_commands, .init = project_files_begin, .fini = project_files_end);
 
 /* Runs the program; its status must be STATUS. */
 static struct command_result run(int status, const char *const *arguments) {
@@ -46,21 +20,23 @@ static struct command_result run(int status, const char *const *arguments) {
 }
 
 static void expect_tool(const char *name, const char *args, int status, const char *output) {
-    struct command_result result = run(
-        status, (const char *const[]){"tool", name, "--project", project, "--args", args, NULL});
+    struct command_result result =
+        run(status, (const char *const[]){"tool", name, "--project", project_files_path(), "--args",
+                                          args, NULL});
     cr_assert_str_eq(result.output, output);
     command_result_free(&result);
 }
 
 static void expect_tool_error(const char *name, const char *args, int status, const char *part) {
-    struct command_result result = run(
-        status, (const char *const[]){"tool", name, "--project", project, "--args", args, NULL});
+    struct command_result result =
+        run(status, (const char *const[]){"tool", name, "--project", project_files_path(), "--args",
+                                          args, NULL});
     expect_contains(status == 2 ? result.error : result.output, part);
     command_result_free(&result);
 }
 
 static struct command_result check(int status) {
-    return run(status, (const char *const[]){"check", project, NULL});
+    return run(status, (const char *const[]){"check", project_files_path(), NULL});
 }
 
 static void expect_check(int status, const char *part) {
@@ -69,10 +45,14 @@ static void expect_check(int status, const char *part) {
     command_result_free(&result);
 }
 
-static void begin_tool(const char *name) {
+static void begin_tool_in(const char *directory, const char *name) {
     struct command_result result =
-        run(0, (const char *const[]){"new", "tool", name, "--project", project, NULL});
+        run(0, (const char *const[]){"new", "tool", name, "--project", directory, NULL});
     command_result_free(&result);
+}
+
+static void begin_tool(const char *name) {
+    begin_tool_in(project_files_path(), name);
 }
 
 /* --- new --- */
@@ -86,13 +66,16 @@ Test(project_commands, a_new_tool_passes_its_own_tests_and_can_be_called) {
 }
 
 Test(project_commands, new_makes_the_directory_of_the_project) {
-    cr_assert_eq(rmdir(project), 0);
-    begin_tool("first");
-    expect_check(0, "tools: 1, ");
+    char directory[PATH_BYTES];
+    snprintf(directory, sizeof directory, "%s/new", project_files_path());
+    begin_tool_in(directory, "first");
+    struct command_result result = run(0, (const char *const[]){"check", directory, NULL});
+    expect_contains(result.output, "tools: 1, ");
+    command_result_free(&result);
 }
 
 Test(project_commands, new_begins_in_the_current_directory) {
-    cr_assert_eq(chdir(project), 0);
+    cr_assert_eq(chdir(project_files_path()), 0);
     struct command_result result = run(0, (const char *const[]){"new", "tool", "here", NULL});
     command_result_free(&result);
     expect_check(0, "tools: 1,");
@@ -100,21 +83,21 @@ Test(project_commands, new_begins_in_the_current_directory) {
 
 static void expect_new_refused(const char *name, const char *part) {
     struct command_result result =
-        run(2, (const char *const[]){"new", "tool", name, "--project", project, NULL});
+        run(2, (const char *const[]){"new", "tool", name, "--project", project_files_path(), NULL});
     cr_assert_str_eq(result.output, "");
     expect_contains(result.error, part);
     command_result_free(&result);
 }
 
 Test(project_commands, new_overwrites_nothing) {
-    write_file("tools/mine.lisp", "(mine)");
-    write_file("tools/other.json", "{}");
+    project_files_write("tools/mine.lisp", "(mine)");
+    project_files_write("tools/other.json", "{}");
     expect_new_refused("mine", "tools/mine.lisp is there already");
     expect_new_refused("other", "tools/other.json is there already");
     expect_new_refused("evaluate-lisp", "eclave's own");
     expect_new_refused("../x", "a name has");
-    char link[PATH_BYTES + 100];
-    snprintf(link, sizeof link, "%s/tools/linked.lisp", project);
+    char link[PATH_BYTES];
+    snprintf(link, sizeof link, "%s/tools/linked.lisp", project_files_path());
     cr_assert_eq(symlink("/tmp/eclave-not-there", link), 0);
     expect_new_refused("linked", "tools/linked.lisp is there already");
 }
@@ -122,13 +105,14 @@ Test(project_commands, new_overwrites_nothing) {
 /* --- tool --- */
 
 Test(project_commands, tool_prints_texts_as_they_are_and_all_else_as_json_lines) {
-    write_file("tools/mixed.lisp",
-               "(mcp:deftool mixed ()\n"
-               "  (list (mcp:text \"two~%lines\" 0) (mcp:image \"AAAA\" \"image/png\")\n"
-               "        (mcp:structured (mcp:object \"n\" 123456789012345678901234567890))))");
-    write_file("tools/value.lisp", "(mcp:deftool value () (mcp:object \"n\" #(1 2)))");
+    project_files_write(
+        "tools/mixed.lisp",
+        "(mcp:deftool mixed ()\n"
+        "  (list (mcp:text \"two~%lines\" 0) (mcp:image \"AAAA\" \"image/png\")\n"
+        "        (mcp:structured (mcp:object \"n\" 123456789012345678901234567890))))");
+    project_files_write("tools/value.lisp", "(mcp:deftool value () (mcp:object \"n\" #(1 2)))");
     struct command_result result =
-        run(0, (const char *const[]){"tool", "mixed", "--project", project, NULL});
+        run(0, (const char *const[]){"tool", "mixed", "--project", project_files_path(), NULL});
     cr_assert_eq(strncmp(result.output, "two\nlines\n{", 11), 0, "%s", result.output);
     expect_contains(result.output, "\"data\":\"AAAA\"");
     expect_contains(result.output, "}\n{\"n\":123456789012345678901234567890}\n");
@@ -137,12 +121,13 @@ Test(project_commands, tool_prints_texts_as_they_are_and_all_else_as_json_lines)
 }
 
 Test(project_commands, tool_tells_progress_log_and_output_on_standard_error) {
-    write_file("tools/loud.lisp",
-               "(mcp:deftool loud ()\n"
-               "  (mcp:progress 1 3 \"one\") (mcp:log :warning \"careful\") (princ \"printed\")\n"
-               "  \"done\")");
+    project_files_write(
+        "tools/loud.lisp",
+        "(mcp:deftool loud ()\n"
+        "  (mcp:progress 1 3 \"one\") (mcp:log :warning \"careful\") (princ \"printed\")\n"
+        "  \"done\")");
     struct command_result result =
-        run(0, (const char *const[]){"tool", "loud", "--project", project, NULL});
+        run(0, (const char *const[]){"tool", "loud", "--project", project_files_path(), NULL});
     cr_assert_str_eq(result.output, "done\n");
     expect_contains(result.error, "progress: 1 of 3: one\n");
     expect_contains(result.error, "warning: tool: careful\n");
@@ -151,12 +136,13 @@ Test(project_commands, tool_tells_progress_log_and_output_on_standard_error) {
 }
 
 Test(project_commands, tool_ends_with_a_status_for_each_outcome) {
-    write_file("tools/ends.lisp", ";;; {\"timeout\": 1}\n"
-                                  "(mcp:deftool ends (how)\n"
-                                  "  (cond ((string= how \"quit\") (ext:quit 5))\n"
-                                  "        ((string= how \"loop\") (loop))\n"
-                                  "        ((string= how \"ask\") (mcp:ask :elicit \"Who?\"))\n"
-                                  "        (t (error \"No.\"))))");
+    project_files_write("tools/ends.lisp",
+                        ";;; {\"timeout\": 1}\n"
+                        "(mcp:deftool ends (how)\n"
+                        "  (cond ((string= how \"quit\") (ext:quit 5))\n"
+                        "        ((string= how \"loop\") (loop))\n"
+                        "        ((string= how \"ask\") (mcp:ask :elicit \"Who?\"))\n"
+                        "        (t (error \"No.\"))))");
     expect_tool_error("ends", "{\"how\": \"\"}", 1, "[ERROR] SIMPLE-ERROR\nNo.");
     expect_tool_error("ends", "{\"how\": \"quit\"}", 5, "[ERROR] PROCESS-EXIT");
     expect_tool_error("ends", "{\"how\": \"loop\"}", 124, "[ERROR] TIMEOUT");
@@ -165,12 +151,12 @@ Test(project_commands, tool_ends_with_a_status_for_each_outcome) {
 }
 
 Test(project_commands, tool_holds_schemas_and_requirements) {
-    write_file("tools/typed.lisp",
-               ";;; {\"inputSchema\": {\"type\": \"object\", \"required\": [\"n\"]},\n"
-               ";;;  \"outputSchema\": {\"type\": \"object\", \"required\": [\"m\"]}}\n"
-               "(mcp:deftool typed (n) (mcp:object \"n\" n))");
-    write_file("tools/needy.lisp", ";;; {\"requires\": {\"sampling\": {}}}\n"
-                                   "(mcp:deftool needy () \"\")");
+    project_files_write("tools/typed.lisp",
+                        ";;; {\"inputSchema\": {\"type\": \"object\", \"required\": [\"n\"]},\n"
+                        ";;;  \"outputSchema\": {\"type\": \"object\", \"required\": [\"m\"]}}\n"
+                        "(mcp:deftool typed (n) (mcp:object \"n\" n))");
+    project_files_write("tools/needy.lisp", ";;; {\"requires\": {\"sampling\": {}}}\n"
+                                            "(mcp:deftool needy () \"\")");
     expect_tool_error("typed", "{}", 1, "[ERROR] TYPE-ERROR\nInvalid arguments for typed");
     expect_tool_error("typed", "{\"n\": 1}", 70, "[ERROR] MALFORMED-OUTPUT");
     expect_tool_error("needy", "{}", 1, "[ERROR] MISSING-CAPABILITY");
@@ -178,7 +164,7 @@ Test(project_commands, tool_holds_schemas_and_requirements) {
 
 Test(project_commands, tool_says_why_it_cannot_run_one) {
     begin_tool("greet");
-    write_file("tools/bad.lisp", ";;; {\"tittle\": \"x\"}\n");
+    project_files_write("tools/bad.lisp", ";;; {\"tittle\": \"x\"}\n");
     expect_tool_error("gret", "{}", 2, "did you mean greet?");
     expect_tool_error("bad", "{}", 2, "tools/bad.lisp is refused: ");
     expect_tool_error("greet", "[]", 2, "--args must be a JSON object");
@@ -191,10 +177,10 @@ Test(project_commands, tool_says_why_it_cannot_run_one) {
 /* --- check --- */
 
 Test(project_commands, check_tells_each_refusal_with_its_reason) {
-    write_file("tools/good.lisp", "(mcp:deftool good () \"\")");
-    write_file("tools/bad.lisp", ";;; {\"tittle\": \"x\"}\n");
-    write_file("tools/worse.lisp", ";;; {\"inputSchema\": {\"type\": \"object\", "
-                                   "\"properties\": {\"a\": {\"type\": \"nothing\"}}}}\n");
+    project_files_write("tools/good.lisp", "(mcp:deftool good () \"\")");
+    project_files_write("tools/bad.lisp", ";;; {\"tittle\": \"x\"}\n");
+    project_files_write("tools/worse.lisp", ";;; {\"inputSchema\": {\"type\": \"object\", "
+                                            "\"properties\": {\"a\": {\"type\": \"nothing\"}}}}\n");
     struct command_result result = check(1);
     expect_contains(result.output, "  good(any arguments)\n");
     expect_contains(result.output, "tools/bad.lisp: ");
@@ -204,16 +190,30 @@ Test(project_commands, check_tells_each_refusal_with_its_reason) {
     command_result_free(&result);
 }
 
+Test(project_commands, check_refuses_what_its_user_may_not_read) {
+    const bool readable = !user_nobody_wanted(false);
+    project_files_write("tools/good.lisp", "(mcp:deftool good () \"\")");
+    project_files_write("tools/secret.lisp", "(mcp:deftool secret () \"\")");
+    project_files_hide("tools/secret.lisp");
+    struct command_result result = check(readable ? 0 : 1);
+    expect_contains(result.output, "  good(any arguments)\n");
+    expect_contains_if(readable, result.output, "  secret(any arguments)\n");
+    expect_contains_if(!readable, result.output, "tools/secret.lisp: ");
+    expect_contains_if(!readable, result.output, "Permission denied");
+    command_result_free(&result);
+}
+
 Test(project_commands, check_tells_which_test_is_not_met) {
-    write_file("tools/value.lisp", "(mcp:deftool value (&key n) (mcp:object \"n\" n))");
-    write_file("tools/value.test.jsonl", "{\"args\": {\"n\": 1}, \"expect\": {\"n\": 1}}\n"
-                                         "\n"
-                                         "{\"args\": {\"n\": 1}, \"expect\": {\"n\": 2}}\n"
-                                         "{\"args\": {\"n\": 1}}\n"
-                                         "{\"args\": {\"n\": 1}, \"expectError\": \"no\"}\n"
-                                         "{\"arg\": {}}\n"
-                                         "not JSON\n"
-                                         "{\"args\": {\"m\": 1}}\n");
+    project_files_write("tools/value.lisp", "(mcp:deftool value (&key n) (mcp:object \"n\" n))");
+    project_files_write("tools/value.test.jsonl",
+                        "{\"args\": {\"n\": 1}, \"expect\": {\"n\": 1}}\n"
+                        "\n"
+                        "{\"args\": {\"n\": 1}, \"expect\": {\"n\": 2}}\n"
+                        "{\"args\": {\"n\": 1}}\n"
+                        "{\"args\": {\"n\": 1}, \"expectError\": \"no\"}\n"
+                        "{\"arg\": {}}\n"
+                        "not JSON\n"
+                        "{\"args\": {\"m\": 1}}\n");
     struct command_result result = check(1);
     expect_contains(result.output, "  ok      tools/value.test.jsonl:1\n");
     expect_contains(result.output, "  FAILED  tools/value.test.jsonl:3: wanted {\"n\":2}, came "

@@ -19,8 +19,6 @@ TestSuite(hostile, .init = project_files_begin, .fini = project_files_end);
     "(mcp:deftool \"probe\" () (list (mcp:text \"~a\" (list (boundp '*trace*)"                     \
     " (fboundp 'trace-left) (find-package \"TRACE-LEFT\") (get 'probe :trace) *print-base*))))"
 
-static const struct era *const newest_legacy = &eras[ERA_COUNT - 2];
-
 static void add_probe(void) {
     project_files_write("tools/probe.lisp", PROBE);
 }
@@ -30,13 +28,6 @@ static void add_harm(const char *name, const char *harm) {
     char file[100];
     snprintf(file, sizeof file, "tools/%s.lisp", name);
     project_files_format(file, "(mcp:deftool \"%s\" () " TRACES " %s)", name, harm);
-}
-
-static struct client *serve_in(const struct era *era, const char *const *arguments, bool nobody) {
-    struct client *client = project_files_serve(arguments, nobody);
-    if (!era->modern)
-        client_initialize(client, era->revision);
-    return client;
 }
 
 static void expect_untouched(struct client *client, const struct era *era) {
@@ -75,12 +66,12 @@ static const struct harm {
     {"forges", FORGERY, "MALFORMED-OUTPUT", 70},
 };
 
-static void expect_each_harm(const struct era *era, bool nobody) {
+static void expect_each_harm(const struct era *era) {
     static const char *const arguments[] = {"--session-memory-mb", "128", NULL};
     add_probe();
     for (size_t i = 0; i < COUNT_OF(harms); i++)
         add_harm(harms[i].name, harms[i].code);
-    struct client *client = serve_in(era, arguments, nobody);
+    struct client *client = project_files_serve_in(era, arguments);
     for (size_t i = 0; i < COUNT_OF(harms); i++) {
         struct evaluation end = era_call(client, era, harms[i].name, "{}");
         expect_marker(&end, harms[i].type, harms[i].exit_code);
@@ -92,26 +83,22 @@ static void expect_each_harm(const struct era *era, bool nobody) {
 }
 
 Test(hostile, each_harm_has_its_own_end_in_the_oldest_revision) {
-    expect_each_harm(&eras[0], false);
+    expect_each_harm(&eras[0]);
 }
 
 Test(hostile, each_harm_has_its_own_end_in_the_newest_legacy_revision) {
-    expect_each_harm(newest_legacy, false);
+    expect_each_harm(era_legacy);
 }
 
 Test(hostile, each_harm_has_its_own_end_in_the_modern_era) {
-    expect_each_harm(era_modern, false);
-}
-
-Test(hostile, each_harm_has_its_own_end_when_the_server_has_no_privilege) {
-    expect_each_harm(newest_legacy, geteuid() == 0);
+    expect_each_harm(era_modern);
 }
 
 Test(hostile, a_failure_is_told_in_the_tools_own_words) {
     add_probe();
     add_harm("fails", "(mcp:fail \"There are only ~d words.\" 3)");
     for (size_t i = 0; i < ERA_COUNT; i++) {
-        struct client *client = serve_in(&eras[i], NULL, false);
+        struct client *client = project_files_serve_in(&eras[i], NULL);
         struct evaluation end = era_call(client, &eras[i], "fails", "{}");
         cr_assert_str_eq(end.text, "There are only 3 words.", "%s", end.line);
         cr_assert(end.is_error);
@@ -126,7 +113,7 @@ Test(hostile, a_tool_ends_at_its_own_time_limit) {
     add_harm("endless", "(princ \"said\") (finish-output) (loop)");
     project_files_write("tools/endless.json", "{\"timeout\":1}");
     for (size_t i = 0; i < ERA_COUNT; i++) {
-        struct client *client = serve_in(&eras[i], NULL, false);
+        struct client *client = project_files_serve_in(&eras[i], NULL);
         struct evaluation end = era_call(client, &eras[i], "endless", "{}");
         cr_assert_eq(end.error_code, -32004, "%s", end.line);
         expect_member(end.line, "1", "error", "data", "timeoutSecs", NULL);
@@ -140,15 +127,15 @@ Test(hostile, a_tool_ends_at_its_own_time_limit) {
 Test(hostile, a_cancelled_tool_is_answered_as_its_era_wants) {
     add_probe();
     add_harm("endless", "(loop)");
-    struct client *client = serve_in(newest_legacy, NULL, false);
-    era_call_send(client, newest_legacy, "1", "endless", "{}");
+    struct client *client = project_files_serve_in(era_legacy, NULL);
+    era_call_send(client, era_legacy, "1", "endless", "{}");
     client_busy_worker(client);
     client_send_line(client, CANCEL("1"));
     cr_assert_eq(client_evaluate_await(client, "1").error_code, -32001);
-    expect_untouched(client, newest_legacy);
+    expect_untouched(client, era_legacy);
     client_finish(client);
 
-    client = serve_in(era_modern, NULL, false);
+    client = project_files_serve_in(era_modern, NULL);
     era_call_send(client, era_modern, "1", "endless", "{}");
     client_busy_worker(client);
     client_send_line(client, CANCEL("1"));
@@ -172,7 +159,7 @@ Test(hostile, a_flood_of_output_is_an_error_that_names_the_stream) {
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         add_harm(rows[i].tool, rows[i].code);
     for (size_t e = 0; e < ERA_COUNT; e++) {
-        struct client *client = serve_in(&eras[e], arguments, false);
+        struct client *client = project_files_serve_in(&eras[e], arguments);
         for (size_t i = 0; i < COUNT_OF(rows); i++) {
             struct evaluation end = era_call(client, &eras[e], rows[i].tool, "{}");
             cr_assert_eq(end.error_code, -32603, "%s", end.line);
@@ -199,11 +186,11 @@ Test(hostile, a_source_that_does_harm_when_it_is_read_ends_its_own_call_only) {
         snprintf(file, sizeof file, "tools/%s.lisp", rows[i].name);
         project_files_write(file, rows[i].code);
     }
-    struct client *client = serve_in(newest_legacy, NULL, false);
+    struct client *client = project_files_serve_in(era_legacy, NULL);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        struct evaluation end = era_call(client, newest_legacy, rows[i].name, "{}");
+        struct evaluation end = era_call(client, era_legacy, rows[i].name, "{}");
         expect_marker(&end, rows[i].type, rows[i].exit_code);
-        expect_untouched(client, newest_legacy);
+        expect_untouched(client, era_legacy);
     }
     client_finish(client);
 }
@@ -282,14 +269,14 @@ Test(hostile, a_forged_result_is_replaced_and_told_as_such) {
         snprintf(name, sizeof name, "forged%zu", i);
         add_forged(name, forged_results[i]);
     }
-    struct client *client = serve_in(newest_legacy, NULL, false);
+    struct client *client = project_files_serve_in(era_legacy, NULL);
     for (size_t i = 0; i < COUNT_OF(forged_results); i++) {
         snprintf(name, sizeof name, "forged%zu", i);
-        struct evaluation end = era_call(client, newest_legacy, name, "{}");
+        struct evaluation end = era_call(client, era_legacy, name, "{}");
         cr_expect(end.is_error && end.exit_code == 70 && strstr(end.text, "MALFORMED-OUTPUT"),
                   "%s became %s", forged_results[i], end.line);
     }
-    expect_untouched(client, newest_legacy);
+    expect_untouched(client, era_legacy);
     client_finish(client);
 }
 
@@ -324,7 +311,7 @@ Test(hostile, an_odd_result_never_breaks_the_line) {
         add_forged(name, odd[i]);
     }
     for (size_t e = 0; e < ERA_COUNT; e++) {
-        struct client *client = serve_in(&eras[e], NULL, false);
+        struct client *client = project_files_serve_in(&eras[e], NULL);
         for (size_t i = 0; i < COUNT_OF(odd); i++) {
             snprintf(name, sizeof name, "odd%zu", i);
             era_call_send(client, &eras[e], "1", name, "{}");
@@ -358,14 +345,14 @@ Test(hostile, an_object_built_by_hand_that_is_no_content_is_refused) {
         snprintf(name, sizeof name, "made%zu", i);
         add_harm(name, made[i]);
     }
-    struct client *client = serve_in(newest_legacy, NULL, false);
+    struct client *client = project_files_serve_in(era_legacy, NULL);
     for (size_t i = 0; i < COUNT_OF(made); i++) {
         snprintf(name, sizeof name, "made%zu", i);
-        struct evaluation end = era_call(client, newest_legacy, name, "{}");
+        struct evaluation end = era_call(client, era_legacy, name, "{}");
         cr_expect(end.is_error && end.exit_code == 70 && strstr(end.text, "MALFORMED-OUTPUT"),
                   "%s became %s", made[i], end.line);
     }
-    expect_untouched(client, newest_legacy);
+    expect_untouched(client, era_legacy);
     client_finish(client);
 }
 
@@ -392,7 +379,7 @@ Test(hostile, a_result_that_its_output_schema_refuses_never_passes) {
         project_files_write(file, schema);
     }
     for (size_t e = 0; e < ERA_COUNT; e++) {
-        struct client *client = serve_in(&eras[e], NULL, false);
+        struct client *client = project_files_serve_in(&eras[e], NULL);
         for (size_t i = 0; i < COUNT_OF(values); i++) {
             snprintf(name, sizeof name, "breaks%zu", i);
             struct evaluation end = era_call(client, &eras[e], name, "{}");
@@ -428,7 +415,7 @@ Test(hostile, arguments_that_the_input_schema_refuses_never_reach_the_tool) {
                         "{\"type\":\"integer\",\"minimum\":0,\"maximum\":9}},\"required\":[\"n\"],"
                         "\"additionalProperties\":false}}");
     for (size_t e = 0; e < ERA_COUNT; e++) {
-        struct client *client = serve_in(&eras[e], NULL, false);
+        struct client *client = project_files_serve_in(&eras[e], NULL);
         for (size_t i = 0; i < COUNT_OF(refused); i++) {
             struct evaluation end = era_call(client, &eras[e], "strict", refused[i]);
             expect_marker(&end, "TYPE-ERROR", 1);
@@ -458,7 +445,7 @@ static void send_with_token(struct client *client, const struct era *era, const 
                            tool);
 }
 
-Test(hostile, an_endless_flood_of_words_is_ended_and_pings_are_answered_meanwhile) {
+static void expect_floods_end(const struct era *era) {
     static const char *const floods[][2] = {
         {"progress", "(loop for step from 1 do (mcp:progress step))"},
         {"log", "(loop (mcp:log :emergency \"flood\"))"},
@@ -467,18 +454,24 @@ Test(hostile, an_endless_flood_of_words_is_ended_and_pings_are_answered_meanwhil
     add_probe();
     for (size_t i = 0; i < COUNT_OF(floods); i++)
         add_harm(floods[i][0], floods[i][1]);
-    for (size_t e = ERA_COUNT - 2; e < ERA_COUNT; e++) {
-        struct client *client = serve_in(&eras[e], NULL, false);
-        for (size_t i = 0; i < COUNT_OF(floods); i++) {
-            send_with_token(client, &eras[e], floods[i][0]);
-            if (!eras[e].modern)
-                client_ping(client);
-            struct evaluation end = client_evaluate_await(client, "1");
-            cr_assert_eq(end.error_code, -32603, "%s", end.line);
-            expect_untouched(client, &eras[e]);
-        }
-        client_finish(client);
+    struct client *client = project_files_serve_in(era, NULL);
+    for (size_t i = 0; i < COUNT_OF(floods); i++) {
+        send_with_token(client, era, floods[i][0]);
+        if (!era->modern)
+            client_ping(client);
+        struct evaluation end = client_evaluate_await(client, "1");
+        cr_assert_eq(end.error_code, -32603, "%s", end.line);
+        expect_untouched(client, era);
     }
+    client_finish(client);
+}
+
+Test(hostile, an_endless_flood_of_words_is_ended_and_pings_are_answered_meanwhile) {
+    expect_floods_end(era_legacy);
+}
+
+Test(hostile, an_endless_flood_of_words_is_ended_in_the_modern_era) {
+    expect_floods_end(era_modern);
 }
 
 /* Sends TEXT as an event or a question below the package's checks. */
@@ -498,15 +491,15 @@ static void expect_forgeries_end(const char *function, const char *const *texts,
         snprintf(name, sizeof name, "sends%zu", i);
         add_sender(name, function, texts[i]);
     }
-    struct client *client = serve_in(newest_legacy, NULL, false);
+    struct client *client = project_files_serve_in(era_legacy, NULL);
     for (size_t i = 0; i < count; i++) {
         snprintf(name, sizeof name, "sends%zu", i);
-        send_with_token(client, newest_legacy, name);
+        send_with_token(client, era_legacy, name);
         struct evaluation end = client_evaluate_await(client, "1");
         cr_expect(end.is_error && end.exit_code == 70 && strstr(end.text, "MALFORMED-OUTPUT"),
                   "%s became %s", texts[i], end.line);
     }
-    expect_untouched(client, newest_legacy);
+    expect_untouched(client, era_legacy);
     client_finish(client);
 }
 
@@ -578,7 +571,7 @@ Test(hostile, odd_progress_never_breaks_the_line) {
         add_sender(name, "eclave::send-event", events[i]);
     }
     for (size_t e = ERA_COUNT - 2; e < ERA_COUNT; e++) {
-        struct client *client = serve_in(&eras[e], NULL, false);
+        struct client *client = project_files_serve_in(&eras[e], NULL);
         for (size_t i = 0; i < COUNT_OF(events); i++) {
             snprintf(name, sizeof name, "sends%zu", i);
             send_with_token(client, &eras[e], name);
@@ -600,7 +593,7 @@ Test(hostile, a_tool_never_takes_the_name_of_a_built_in_one) {
         project_files_format(file, "(mcp:deftool \"%s\" (&rest all) all \"taken over\")", names[i]);
     }
     for (size_t e = 0; e < ERA_COUNT; e++) {
-        struct client *client = serve_in(&eras[e], NULL, false);
+        struct client *client = project_files_serve_in(&eras[e], NULL);
         const char *list = era_request(client, &eras[e], "1", "tools/list", NULL);
         for (size_t i = 0; i < COUNT_OF(names); i++) {
             char wanted[64];
@@ -641,7 +634,7 @@ static void expect_error_of(const char *line, const struct harm *harm) {
 
 static void expect_other_harms(const struct era *era) {
     char members[100];
-    struct client *client = serve_in(era, NULL, false);
+    struct client *client = project_files_serve_in(era, NULL);
     for (size_t i = 0; i < COUNT_OF(harms); i++) {
         if (strcmp(harms[i].name, "eats") == 0)
             continue;
@@ -679,15 +672,15 @@ Test(hostile, a_completion_that_does_harm_never_fails_the_line) {
                              harms[i].name);
     }
     static const char *const arguments[] = {"--session-memory-mb", "128", NULL};
-    struct client *client = serve_in(newest_legacy, arguments, false);
+    struct client *client = project_files_serve_in(era_legacy, arguments);
     for (size_t i = 0; i < COUNT_OF(harms); i++) {
         snprintf(members, sizeof members,
                  "\"ref\":{\"type\":\"ref/prompt\",\"name\":\"%s\"},"
                  "\"argument\":{\"name\":\"a\",\"value\":\"v\"}",
                  harms[i].name);
-        const char *line = era_request(client, newest_legacy, "1", "completion/complete", members);
+        const char *line = era_request(client, era_legacy, "1", "completion/complete", members);
         expect_lacks(line, "spoiled");
-        expect_untouched(client, newest_legacy);
+        expect_untouched(client, era_legacy);
     }
     client_finish(client);
 }

@@ -1,53 +1,49 @@
 /* Resources in every revision: files as text or base64, templates that Lisp answers, and who is
  * told when one changes. */
-#include "tests/project/files.h"
+#include "tests/support/project_files.h"
 
 #define URI(uri) "\"uri\":\"" uri "\""
 
-static void put_resources(void) {
-    put("resources/a.txt", "text \xC3\xA9");
-    put("resources/empty.txt", "");
-    put("resources/b.bin", "\x01\xFF");
-    put("resources/item.lisp",
+static void begin(void) {
+    project_files_begin();
+    project_files_write("resources/a.txt", "text \xC3\xA9");
+    project_files_write("resources/empty.txt", "");
+    project_files_write("resources/b.bin", "\x01\xFF");
+    project_files_write(
+        "resources/item.lisp",
         "(mcp:defresource \"item://{id}/x\" (id uri)\n (cond ((string= id \"no\") (format "
         "*error-output* \"looked\") (mcp:fail \"no item ~a\" id))\n ((string= id \"big\") "
         "(make-string 3000 :initial-element #\\a)) (t (format nil \"~a at ~a\" id uri))))");
-    put("resources/item.lisp.meta.json",
+    project_files_write(
+        "resources/item.lisp.meta.json",
         "{\"uriTemplate\":\"item://{id}/x\",\"mimeType\":\"text/x-item\",\"title\":\"T\"}");
 }
 
-PROJECT_TEST(resources, are_listed_and_read) {
-    put_resources();
-    EACH_ERA(era) {
-        struct client *client = serve(era);
-        const char *line = era_request(client, era, "1", "resources/list", NULL);
-        expect_has(line, "{\"name\":\"a.txt\",\"uri\":\"eclave:///a.txt\",\"mimeType\":"
-                         "\"text/plain\"}");
-        cr_expect_eq(has(line, "\"ttlMs\":"), era->modern);
-        line = era_request(client, era, "2", "resources/templates/list", NULL);
-        expect_has(line, "\"uriTemplate\":\"item://{id}/x\"");
-        cr_expect_eq(has(line, "\"title\":\"T\""), era >= eras + 2);
-        line = era_request(client, era, "3", "resources/read", URI("eclave:///a.txt"));
-        expect_member(line,
-                      "[{\"uri\":\"eclave:///a.txt\",\"mimeType\":\"text/plain\",\"text\":\"text "
-                      "\xC3\xA9\"}]",
-                      "result", "contents", NULL);
-        line = era_request(client, era, "4", "resources/read", URI("eclave:///empty.txt"));
-        expect_has(line, "\"text\":\"\"");
-        line = era_request(client, era, "5", "resources/read", URI("eclave:///b.bin"));
-        expect_has(line, "\"blob\":\"Af8=\"");
-        line = era_request(client, era, "6", "resources/read", URI("item://5%20/x"));
-        expect_has(line, "\"text\":\"5  at item://5%20/x\"");
-        expect_has(line, "\"mimeType\":\"text/x-item\"");
-        client_finish(client);
-    }
+TestSuite(resources, .init = begin, .fini = project_files_end);
+
+Test(resources, are_listed_and_read) {
+    static const struct project_answer answers[] = {
+        {"resources/list", NULL,
+         "{\"name\":\"a.txt\",\"uri\":\"eclave:///a.txt\",\"mimeType\":\"text/plain\"}", 0},
+        {"resources/list", NULL, "\"ttlMs\":", ERA_COUNT - 1},
+        {"resources/templates/list", NULL, "\"uriTemplate\":\"item://{id}/x\"", 0},
+        {"resources/templates/list", NULL, "\"title\":\"T\"", 2},
+        {"resources/read", URI("eclave:///a.txt"),
+         "\"contents\":[{\"uri\":\"eclave:///a.txt\",\"mimeType\":\"text/plain\","
+         "\"text\":\"text \xC3\xA9\"}]",
+         0},
+        {"resources/read", URI("eclave:///empty.txt"), "\"text\":\"\"", 0},
+        {"resources/read", URI("eclave:///b.bin"), "\"blob\":\"Af8=\"", 0},
+        {"resources/read", URI("item://5%20/x"), "\"text\":\"5  at item://5%20/x\"", 0},
+        {"resources/read", URI("item://5%20/x"), "\"mimeType\":\"text/x-item\"", 0},
+    };
+    project_files_expect(answers, COUNT_OF(answers));
 }
 
-PROJECT_TEST(resources, that_cannot_be_read_say_why) {
+Test(resources, that_cannot_be_read_say_why) {
     static const char *const options[] = {"--resource-max-bytes", "2000", NULL};
-    put_resources();
     EACH_ERA(era) {
-        struct client *client = serve_as(era, "{}", options, false);
+        struct client *client = project_files_serve_in(era, options);
         const char *line = era_refused(client, era, era->modern ? -32602 : -32002, "1",
                                        "resources/read", URI("test://nothing"));
         expect_member(line, "\"test://nothing\"", "error", "data", "uri", NULL);
@@ -66,35 +62,33 @@ PROJECT_TEST(resources, that_cannot_be_read_say_why) {
     }
 }
 
-PROJECT_TEST(resources, tell_those_who_subscribed_when_they_change) {
-    put_resources();
+Test(resources, tell_those_who_subscribed_when_they_change) {
     for (const struct era *era = eras; !era->modern; era++) {
-        put("resources/a.txt", "before");
-        struct client *client = serve(era);
+        project_files_write("resources/a.txt", "before");
+        struct client *client = project_files_serve_in(era, NULL);
         expect_member(era_request(client, era, "1", "resources/subscribe", URI("eclave:///a.txt")),
                       "{}", "result", NULL);
         era_request(client, era, "2", "resources/subscribe", URI("item://1/x"));
         era_refused(client, era, -32002, "3", "resources/subscribe", URI("test://nothing"));
-        put("resources/a.txt", "behind");
+        project_files_write("resources/a.txt", "behind");
         const char *line =
             client_await_notification(client, "notifications/resources/updated", NULL);
         expect_member(line, "{\"uri\":\"eclave:///a.txt\"}", "params", NULL);
         expect_member(
             era_request(client, era, "4", "resources/unsubscribe", URI("eclave:///a.txt")), "{}",
             "result", NULL);
-        put("resources/a.txt", "before");
-        put("tools/new.lisp", "1");
+        project_files_write("resources/a.txt", "before");
+        project_files_write("tools/new.lisp", "1");
         client_await_notification(client, "notifications/tools/list_changed", NULL);
-        unlink("tools/new.lisp");
+        project_files_remove("tools/new.lisp");
         client_await_notification(client, "notifications/tools/list_changed", NULL);
         client_expect_silence(client);
         client_finish(client);
     }
 }
 
-PROJECT_TEST(resources, tell_the_streams_of_a_modern_client) {
-    put_resources();
-    struct client *client = serve(era_modern);
+Test(resources, tell_the_streams_of_a_modern_client) {
+    struct client *client = project_files_serve_in(era_modern, NULL);
     client_send_line(client, LISTEN("\"s\"", "{\"resourceSubscriptions\":[\"eclave:///a.txt\","
                                              "\"eclave:///a.txt\",7],\"promptsListChanged\":true,"
                                              "\"toolsListChanged\":false,\"other\":1}"));
@@ -103,33 +97,32 @@ PROJECT_TEST(resources, tell_the_streams_of_a_modern_client) {
     expect_member(line,
                   "{\"promptsListChanged\":true,\"resourceSubscriptions\":[\"eclave:///a.txt\"]}",
                   "params", "notifications", NULL);
-    put("resources/a.txt", "behind");
+    project_files_write("resources/a.txt", "behind");
     line = client_await_notification(client, "notifications/resources/updated", NULL);
     expect_member(line, "\"s\"", "params", "_meta", KEY_SUBSCRIBED, NULL);
     expect_member(line, "\"eclave:///a.txt\"", "params", "uri", NULL);
-    put("prompts/p.txt", "p");
+    project_files_write("prompts/p.txt", "p");
     line = client_await_notification(client, "notifications/prompts/list_changed", NULL);
     expect_member(line, "\"s\"", "params", "_meta", KEY_SUBSCRIBED, NULL);
     client_send_line(client, CANCEL("\"s\""));
     client_finish(client);
 }
 
-PROJECT_TEST(resources, tell_once_a_refresh_which_lists_changed) {
-    put_resources();
-    put("tools/says.lisp", ";;; {\"description\": \"x\"}\n(mcp:deftool \"says\" () "
-                           "(mcp:publish-change :prompts) \"said\")");
+Test(resources, tell_once_a_refresh_which_lists_changed) {
+    project_files_write("tools/says.lisp", ";;; {\"description\": \"x\"}\n(mcp:deftool \"says\" () "
+                                           "(mcp:publish-change :prompts) \"said\")");
     for (const struct era *era = eras; !era->modern; era++) {
-        struct client *client = serve(era);
-        put("prompts/one.txt", "1");
+        struct client *client = project_files_serve_in(era, NULL);
+        project_files_write("prompts/one.txt", "1");
         client_await_notification(client, "notifications/prompts/list_changed", NULL);
-        put("prompts/one.txt", "2");
-        put("resources/new.txt", "2");
+        project_files_write("prompts/one.txt", "2");
+        project_files_write("resources/new.txt", "2");
         client_await_notification(client, "notifications/resources/list_changed", NULL);
-        unlink("resources/new.txt");
+        project_files_remove("resources/new.txt");
         client_await_notification(client, "notifications/resources/list_changed", NULL);
         cr_assert_str_eq(era_call(client, era, "says", "{}").text, "said");
         client_await_notification(client, "notifications/prompts/list_changed", NULL);
-        unlink("prompts/one.txt");
+        project_files_remove("prompts/one.txt");
         client_await_notification(client, "notifications/prompts/list_changed", NULL);
         client_expect_silence(client);
         client_finish(client);

@@ -378,15 +378,8 @@ Test(state, a_huge_or_deep_answer_ends_at_most_its_own_call) {
 /* --- legacy: our requests, and their answers --- */
 
 static struct client *serve_legacy(const char *const *arguments) {
-    struct client *client = project_files_serve(arguments, false);
-    client_send_line(client, REQUEST_WITH("0", "initialize",
-                                          "{\"protocolVersion\":\"" CLIENT_REVISION_NEWEST "\","
-                                          "\"capabilities\":{\"elicitation\":{},\"sampling\":{},"
-                                          "\"roots\":{}},"
-                                          "\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}"));
-    client_await(client, "0", NULL);
-    client_send_line(client, NOTIFICATION("notifications/initialized"));
-    return client;
+    static const char able[] = "{\"elicitation\":{},\"sampling\":{},\"roots\":{}}";
+    return project_files_serve_able(era_legacy, able, arguments);
 }
 
 static void send_call(struct client *client, const char *id, const char *tool) {
@@ -562,9 +555,7 @@ Test(state, a_client_that_goes_away_instead_of_answering_leaves_nothing_behind) 
 Test(state, a_client_that_cannot_be_asked_is_not_asked) {
     add_asker("ask");
     for (size_t e = 0; e < ERA_COUNT; e++) {
-        struct client *client = project_files_serve(NULL, false);
-        if (!eras[e].modern)
-            client_initialize(client, eras[e].revision);
+        struct client *client = project_files_serve_in(&eras[e], NULL);
         era_call_send(client, &eras[e], "1", "ask", "{}");
         const char *line = client_read_line(client, NULL);
         expect_member(line, "1", "id", NULL);

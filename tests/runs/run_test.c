@@ -6,6 +6,7 @@
 #include "supervisor/session.h"
 #include "supervisor/signals.h"
 #include "tests/support/lisp_file.h"
+#include "tests/support/user.h"
 #include "tests/unit/read_settings.h"
 
 #include <signal.h>
@@ -53,8 +54,12 @@ static void on_signal(void *context, uint32_t events) {
             pool_reap(&bench.pool);
 }
 
+/* This process has the part of the server, so it is the one that becomes nobody. */
 static void begin(void) {
     struct error error = {0};
+    const bool nobody = user_nobody_wanted(false);
+    cr_assert(!nobody || user_become_nobody());
+    user_check(getpid(), nobody);
     READ_FINE(&bench.settings, (char *)"--call-timeout-s", (char *)"3",
               (char *)"--call-timeout-max-s", (char *)"3");
     bench.signal_fd = signals_open(&error);
@@ -417,7 +422,10 @@ static const struct {
 } hostile[] = {
     {TOOL("(loop for i from 0 do (mcp:progress i))"), OUTCOME_OUTPUT},
     {TOOL("(loop (mcp:log :info \"flood\"))"), OUTCOME_OUTPUT},
-    {TOOL("(loop (mcp:log :info (make-string 65000)))"), OUTCOME_OUTPUT},
+    /* Few and large ones, made once: it is their bytes that are too many. */
+    {"(defvar *event* (format nil \"{\\\"type\\\":\\\"log\\\",\\\"level\\\":\\\"info\\\","
+     "\\\"data\\\":\\\"~65000a\\\"}\" 1))" TOOL("(loop (eclave::send-event *event*))"),
+     OUTCOME_OUTPUT},
     {TOOL("(loop (mcp:ask :elicit \"again\"))"), OUTCOME_OUTPUT},
     {EVENT("\"\""), OUTCOME_MALFORMED},
     {EVENT("\"{}\""), OUTCOME_MALFORMED},

@@ -1,6 +1,7 @@
 /* See client.h. This file moves bytes and tells failures. It must never block in a read or a
  * write. */
 #include "tests/support/client_parts.h"
+#include "tests/support/user.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <poll.h>
@@ -166,9 +167,13 @@ static void feed(struct client *client) {
 }
 
 void client_reap(struct client *client) {
-    int status;
-    if (client->reaped || waitpid(client->pid, &status, WNOHANG) != client->pid)
+    siginfo_t end = {0};
+    if (client->reaped ||
+        waitid(P_PID, (id_t)client->pid, &end, WEXITED | WNOHANG | WNOWAIT) != 0 || !end.si_pid)
         return;
+    user_check(client->pid, client->unprivileged);
+    int status = 0;
+    waitpid(client->pid, &status, 0);
     client->reaped = true;
     client->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

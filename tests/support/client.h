@@ -29,7 +29,7 @@ struct client_options {
     bool stderr_full;               /* stderr is a full pipe that nobody reads */
     bool stdin_null;                /* stdin is the null device */
     bool batches;                   /* an array may be an answer from the start on */
-    bool unprivileged;              /* run as user nobody; only root may ask for it */
+    bool unprivileged;              /* as nobody, whatever user.h says; only root may ask for it */
     bool collect;                   /* a failure is kept for client_failure, the test goes on */
     unsigned watchdog_s;            /* 0: ECLAVE_WATCHDOG_S from the environment, else 60 */
 };
@@ -95,6 +95,9 @@ const char *client_expect_result(struct client *client, const char *line, const 
 /* The handshake: initialize, its answer, notifications/initialized. Wants REVISION echoed (NULL:
  * the newest). Returns the answer's line. */
 const char *client_initialize(struct client *client, const char *revision);
+/* The same by a client that declares CAPABILITIES, the JSON text of an object. */
+const char *client_initialize_with(struct client *client, const char *revision,
+                                   const char *capabilities);
 void client_ping(struct client *client);
 
 /* How one tools/call of evaluate-lisp ended. */

@@ -63,13 +63,18 @@ static void make_own_id(char *id, size_t size) {
 }
 
 const char *client_initialize(struct client *client, const char *revision) {
-    char params[256], id[40];
+    return client_initialize_with(client, revision, "{}");
+}
+
+const char *client_initialize_with(struct client *client, const char *revision,
+                                   const char *capabilities) {
+    char params[512], id[40];
     if (!revision)
         revision = CLIENT_REVISION_NEWEST;
     snprintf(params, sizeof params,
-             "{\"protocolVersion\":\"%s\",\"capabilities\":{},"
+             "{\"protocolVersion\":\"%s\",\"capabilities\":%s,"
              "\"clientInfo\":{\"name\":\"eclave-tests\",\"version\":\"1\"}}",
-             revision);
+             revision, capabilities);
     make_own_id(id, sizeof id);
     const char *line = client_request(client, id, "initialize", params);
     const char *answered = client_string(client, line, "result", "protocolVersion", NULL);

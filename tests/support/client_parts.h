@@ -30,7 +30,7 @@ struct client {
     bool reaped;
     int status; /* as client_wait returns it */
     int in, out, error;
-    bool socket, batches, collect, paused, close_in;
+    bool socket, batches, collect, unprivileged, paused, close_in;
     uint64_t watchdog_ms;
     struct buffer to_server, from_server, from_error, transcript;
     FILE *record; /* NULL: nothing is recorded */

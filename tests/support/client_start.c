@@ -1,9 +1,9 @@
 /* See client.h. Starts a server and ends it. It must never leave one running. */
 #include "tests/support/client_parts.h"
+#include "tests/support/user.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,8 +15,7 @@
 
 enum {
     BYTES_MAX = 1 << 30, /* of anything that one test sends or receives */
-    WATCHDOG_DEFAULT_S = 60,
-    NOBODY = 65534
+    WATCHDOG_DEFAULT_S = 60
 };
 
 static struct client *live_clients;
@@ -66,7 +65,8 @@ static struct wires make_wires(const struct client_options *options) {
 }
 
 static void set_environment(const char *const *environment) {
-    static const char *const of_the_tests[] = {"ECLAVE_RECORD", "ECLAVE_SEED", "ECLAVE_THOROUGH",
+    static const char *const of_the_tests[] = {"ECLAVE_RECORD", "ECLAVE_SEED",
+                                               "ECLAVE_TEST_UNPRIVILEGED", "ECLAVE_THOROUGH",
                                                "ECLAVE_WATCHDOG_S"};
     for (size_t i = 0; i < sizeof of_the_tests / sizeof of_the_tests[0]; i++)
         unsetenv(of_the_tests[i]); /* they are no settings of the server */
@@ -92,7 +92,7 @@ _Noreturn static void become_server(const struct client_options *options, const 
     for (int i = 0; i < 3; i++)
         dup2(moved[i], i);
     close_range(3, ~0U, 0);
-    if (options->unprivileged && (setgroups(0, NULL) || setgid(NOBODY) || setuid(NOBODY)))
+    if (user_nobody_wanted(options->unprivileged) && !user_become_nobody())
         _exit(126);
     /* Changing the user forgets the death signal, so it comes last. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -145,6 +145,7 @@ struct client *client_start(const struct client_options *options) {
                               .socket = options->socket,
                               .batches = options->batches,
                               .collect = options->collect,
+                              .unprivileged = user_nobody_wanted(options->unprivileged),
                               .watchdog_ms = watchdog_of(options),
                               .to_server = buffer_make(BYTES_MAX),
                               .from_server = buffer_make(BYTES_MAX),

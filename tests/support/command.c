@@ -1,9 +1,9 @@
 /* See command.h. Must never leave the program running. */
 #include "tests/support/command.h"
 #include "common/descriptor.h"
+#include "tests/support/user.h"
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <grp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NOBODY = 65534, WATCHDOG_MS = 60000, ARGUMENTS_MAX = 30 };
+enum { WATCHDOG_MS = 60000, ARGUMENTS_MAX = 30 };
 
 static int memory_file(const char *bytes, size_t length) {
     int fd = memfd_create("stream", MFD_CLOEXEC);
@@ -41,7 +41,7 @@ _Noreturn static void become(const struct command *command, const int streams[3]
     for (int i = 0; i < 3; i++)
         dup2(streams[i], i);
     close_range(3, ~0U, 0);
-    if (command->unprivileged && (setgroups(0, NULL) || setgid(NOBODY) || setuid(NOBODY)))
+    if (user_nobody_wanted(command->unprivileged) && !user_become_nobody())
         _exit(126);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
@@ -70,6 +70,7 @@ struct command_result command_run(const struct command *command) {
     struct command_result result;
     int status = 0;
     size_t error_length;
+    user_check(pid, user_nobody_wanted(command->unprivileged));
     waitpid(pid, &status, 0);
     result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     result.output = contents(streams[1], &result.output_length);

@@ -12,7 +12,7 @@ struct command {
     const char *input;              /* standard input; NULL: empty */
     size_t input_length;            /* 0: that of the string */
     const char *const *environment; /* "NAME=value" sets; ends with NULL; may be NULL */
-    bool unprivileged;              /* as user nobody; only root may ask for it */
+    bool unprivileged;              /* as nobody, whatever user.h says; only root may ask for it */
 };
 
 struct command_result {

@@ -9,6 +9,7 @@ const struct era eras[ERA_COUNT] = {
     {"2025-11-25", false}, {MODERN_REVISION, true},
 };
 const struct era *const era_modern = &eras[ERA_COUNT - 1];
+const struct era *const era_legacy = &eras[ERA_COUNT - 2];
 
 struct client *era_start(const struct era *era, const char *const *arguments) {
     const struct client_options options = {.arguments = arguments};

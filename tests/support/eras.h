@@ -34,7 +34,12 @@ struct era {
 /* Every revision, oldest first; the last is the modern one. */
 enum { ERA_COUNT = 5 };
 extern const struct era eras[ERA_COUNT];
-extern const struct era *const era_modern;
+extern const struct era *const era_modern, *const era_legacy; /* the newest of each kind */
+
+// NOLINTBEGIN(bugprone-macro-parentheses): a declared name stands bare
+#define EACH_ERA(era)  for (const struct era *era = eras; era < eras + ERA_COUNT; era++)
+#define EACH_KIND(era) for (const struct era *era = era_legacy; era < eras + ERA_COUNT; era++)
+// NOLINTEND(bugprone-macro-parentheses)
 
 /* Starts a server with ARGUMENTS (ends with NULL; NULL: none) that is ready for requests of ERA. */
 struct client *era_start(const struct era *era, const char *const *arguments);

@@ -1,4 +1,4 @@
-/* Input lines as literals, so that a test shows what goes over the wire, and two assertions about
+/* Input lines as literals, so that a test shows what goes over the wire, and assertions about
  * text. IDs and PARAMS are JSON text. Nothing here sends anything. */
 #ifndef ECLAVE_TESTS_SUPPORT_LINES_H
 #define ECLAVE_TESTS_SUPPORT_LINES_H
@@ -58,6 +58,14 @@
     do {                                                                                           \
         const char *text_ = (text), *part_ = (part);                                               \
         cr_assert(!strstr(text_, part_), "\"%s\" is in: %s", part_, text_);                        \
+    } while (0)
+/* Wants PART to be there or not to be there. */
+#define expect_contains_if(wanted, text, part)                                                     \
+    do {                                                                                           \
+        const char *text_ = (text), *part_ = (part);                                               \
+        const bool wanted_ = (wanted);                                                             \
+        cr_expect_eq(strstr(text_, part_) != NULL, wanted_, "\"%s\" is %sin: %s", part_,           \
+                     wanted_ ? "not " : "", text_);                                                \
     } while (0)
 
 #endif

@@ -1,5 +1,6 @@
 /* See project_files.h. It must never remove anything outside the directory that it made. */
 #include "tests/support/project_files.h"
+#include "tests/support/user.h"
 #include <criterion/criterion.h>
 #include <ftw.h>
 #include <stdarg.h>
@@ -27,6 +28,7 @@ static void make_folder(const char *name) {
     char *path = path_of(name);
     cr_assert_eq(mkdir(path, 0755), 0);
     chmod(path, 0755);
+    user_give(path);
     free(path);
 }
 
@@ -34,6 +36,7 @@ void project_files_begin(void) {
     cr_assert_not_null(mkdtemp(root));
     begun = true;
     chmod(root, 0755);
+    user_give(root);
     make_folder("tools");
     make_folder("prompts");
     make_folder("resources");
@@ -81,6 +84,12 @@ void project_files_remove(const char *name) {
     free(path);
 }
 
+void project_files_hide(const char *name) {
+    char *path = path_of(name);
+    cr_assert_eq(chmod(path, 0600), 0);
+    free(path);
+}
+
 struct client *project_files_serve(const char *const *arguments, bool unprivileged) {
     enum { ARGUMENTS_MAX = 16 };
     const char *all[ARGUMENTS_MAX] = {"--project", root};
@@ -88,4 +97,27 @@ struct client *project_files_serve(const char *const *arguments, bool unprivileg
         all[i + 2] = arguments[i];
     const struct client_options options = {.arguments = all, .unprivileged = unprivileged};
     return client_start(&options);
+}
+
+struct client *project_files_serve_able(const struct era *era, const char *capabilities,
+                                        const char *const *arguments) {
+    struct client *client = project_files_serve(arguments, false);
+    if (!era->modern)
+        client_initialize_with(client, era->revision, capabilities);
+    return client;
+}
+
+struct client *project_files_serve_in(const struct era *era, const char *const *arguments) {
+    return project_files_serve_able(era, "{}", arguments);
+}
+
+void project_files_expect(const struct project_answer *answers, size_t count) {
+    EACH_ERA(era) {
+        struct client *client = project_files_serve_in(era, NULL);
+        for (size_t i = 0; i < count; i++) {
+            const char *line = era_request(client, era, "1", answers[i].method, answers[i].members);
+            expect_contains_if(era >= eras + answers[i].since, line, answers[i].part);
+        }
+        client_finish(client);
+    }
 }

@@ -1,9 +1,10 @@
-/* A project directory of a test's own, filled file by file, and servers that serve it. Everything
- * is readable by anybody, because the server may run as nobody. Nothing here judges an answer. */
+/* A project directory of a test's own, filled file by file, and servers that serve it. The folders
+ * are those of the user as whom servers run (user.h), the files the test's own, readable by
+ * anybody. */
 #ifndef ECLAVE_TESTS_SUPPORT_PROJECT_FILES_H
 #define ECLAVE_TESTS_SUPPORT_PROJECT_FILES_H
 
-#include "tests/support/client.h"
+#include "tests/support/eras.h"
 
 /* Makes the directory with its four folders. One at a time; end with project_files_end. */
 void project_files_begin(void);
@@ -15,8 +16,23 @@ void project_files_write(const char *name, const char *text);
 __attribute__((format(printf, 2, 3))) void project_files_format(const char *name,
                                                                 const char *format, ...);
 void project_files_remove(const char *name);
+/* From now on none but the test's own user may read it. */
+void project_files_hide(const char *name);
 
 /* Starts a server on the directory; ARGUMENTS (ends with NULL) may be NULL. */
 struct client *project_files_serve(const char *const *arguments, bool unprivileged);
+/* The same, ready for requests of ERA. */
+struct client *project_files_serve_in(const struct era *era, const char *const *arguments);
+/* The same to a client that, where it is a legacy one, declares CAPABILITIES (JSON text). */
+struct client *project_files_serve_able(const struct era *era, const char *capabilities,
+                                        const char *const *arguments);
+
+/* A request, and a part of its answer that is there from the revision eras[SINCE] on. */
+struct project_answer {
+    const char *method, *members, *part; /* as in era_request */
+    size_t since;
+};
+/* Wants those of each revision from a server of the directory. */
+void project_files_expect(const struct project_answer *answers, size_t count);
 
 #endif
