@@ -43,8 +43,8 @@ struct schema *schema_compile(struct json_object *json, struct error *error);
 void schema_free(struct schema *schema);
 
 /* Is VALUE (NULL: null) as SCHEMA demands? If not, *error (which may be NULL) says where and what,
- * "/count: 5 is more than the maximum 3", with "the value" for the root; its code is 0. A check
- * that cannot be finished within the limits fails with code E2BIG (ENOMEM without memory). Messages
+ * "/count: 5 is more than the maximum 3", and of the root only what; its code is 0. A check that
+ * cannot be finished within the limits fails with code E2BIG (ENOMEM without memory). Messages
  * are UTF-8 on one line, with no more than some ten characters of a value in them. */
 bool schema_check(const struct schema *schema, struct json_object *value, struct error *error);
 

@@ -14,7 +14,7 @@ bool schema_differ(struct schema_check *check, const struct schema_subject *subj
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     check->error_depth = subject->depth;
-    return schema_fail(check->error, "the value", subject->place, "%s", text);
+    return schema_fail(check->error, "", subject->place, "%s", text);
 }
 
 bool schema_break(struct schema_check *check, int code) {

@@ -27,8 +27,8 @@ struct schema_brief {
 /* VALUE in a few characters: a number, a short string's text, "an array of 3". */
 struct schema_brief schema_brief(struct json_object *value);
 
-/* Sets *error (which may be NULL) to "POINTER: text", ROOT in place of an empty pointer. Returns
- * false. */
+/* Sets *error (which may be NULL) to "POINTER: text", ROOT in place of an empty pointer; both
+ * empty: "text". Returns false. */
 __attribute__((format(printf, 4, 5))) bool schema_fail(struct error *error, const char *root,
                                                        const struct schema_place *place,
                                                        const char *format, ...);

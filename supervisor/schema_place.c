@@ -89,7 +89,9 @@ bool schema_fail(struct error *error, const char *root, const struct schema_plac
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    error_set(error, 0, "%s: %s", where[0] ? where : root, what);
+    if (!where[0])
+        where = root;
+    error_set(error, 0, "%s%s%s", where, where[0] ? ": " : "", what);
     settle(error->text);
     return false;
 }

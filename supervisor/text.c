@@ -50,6 +50,31 @@ void text_write_captured(struct buffer *out, struct span captured, size_t shown_
     out->failed |= text.failed;
 }
 
+static void append_warning_lines(struct buffer *out, const struct result_message *result) {
+    for (size_t i = 0; i < result->warning_count; i++) {
+        append_span(out, result->warnings[i]);
+        buffer_append_text(out, "\n");
+    }
+}
+
+void text_append_errors(struct buffer *out, const struct evaluation *evaluation,
+                        size_t shown_chars) {
+    size_t start = out->length;
+    text_append_captured(out, evaluation->error_output, shown_chars);
+    if (evaluation->result.warning_count && out->length > start &&
+        out->data[out->length - 1] != '\n')
+        buffer_append_text(out, "\n");
+    append_warning_lines(out, &evaluation->result);
+}
+
+void text_write_errors(struct buffer *out, const struct evaluation *evaluation,
+                       size_t shown_chars) {
+    cleanup_buffer struct buffer text = buffer_make(out->maximum);
+    text_append_errors(&text, evaluation, shown_chars);
+    json_write_bytes(out, text.data, text.length);
+    out->failed |= text.failed;
+}
+
 /* "[NAME]\n<captured>\n", nothing when nothing was captured. */
 static void append_stream(struct buffer *out, const char *name, struct span captured,
                           size_t shown_chars) {
@@ -64,10 +89,7 @@ static void append_warnings(struct buffer *out, const struct result_message *res
     if (result->warning_count == 0)
         return;
     buffer_append_text(out, "[warnings]\n");
-    for (size_t i = 0; i < result->warning_count; i++) {
-        append_span(out, result->warnings[i]);
-        buffer_append_text(out, "\n");
-    }
+    append_warning_lines(out, result);
 }
 
 static void append_sections(struct buffer *out, const struct evaluation *evaluation,

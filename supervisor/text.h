@@ -24,6 +24,14 @@ void text_append_captured(struct buffer *out, struct span captured, size_t shown
 /* The same as a JSON string. */
 void text_write_captured(struct buffer *out, struct span captured, size_t shown_chars);
 
+/* Appends the captured error output and, a line each, the warnings: where the text of the answer is
+ * the definition's own and has no place for them. */
+void text_append_errors(struct buffer *out, const struct evaluation *evaluation,
+                        size_t shown_chars);
+
+/* The same as a JSON string. */
+void text_write_errors(struct buffer *out, const struct evaluation *evaluation, size_t shown_chars);
+
 /* Appends a printed value, cut visibly when it has more than MAX_CHARS characters and some. */
 void text_append_value(struct buffer *out, struct span value, size_t max_chars);
 

@@ -138,12 +138,21 @@ static void append_session(struct buffer *out, const struct request *request,
     json_write_string(out, evaluation->session);
 }
 
+/* The text of an evaluation shows its warnings; that of a tool is its own. */
+static void append_errors(struct request *request, const struct evaluation *evaluation) {
+    size_t shown = text_limits_of(request->server->settings).shown_chars;
+    bool warned = evaluation->run && evaluation->result.warning_count;
+    if (!warned && !evaluation->error_output.length)
+        return;
+    request_member(request, "stderr");
+    if (warned)
+        text_write_errors(request->out, evaluation, shown);
+    else
+        text_write_captured(request->out, evaluation->error_output, shown);
+}
+
 void tool_append_facts(struct request *request, const struct evaluation *evaluation) {
-    if (evaluation->error_output.length) {
-        request_member(request, "stderr");
-        text_write_captured(request->out, evaluation->error_output,
-                            text_limits_of(request->server->settings).shown_chars);
-    }
+    append_errors(request, evaluation);
     request_member(request, "elapsedMs");
     buffer_append_format(request->out, "%lld",
                          (long long)(evaluation->elapsed_us / CLOCK_US_PER_MS));

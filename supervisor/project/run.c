@@ -91,6 +91,19 @@ static void on_event(void *context, const struct run_event *event) {
     }
 }
 
+static void tell_warnings(struct run *run, const struct evaluation *evaluation) {
+    for (size_t i = 0; i < evaluation->result.warning_count; i++) {
+        const struct span warning = evaluation->result.warnings[i];
+        cleanup_json struct json_object *json = json_object_new_object();
+        json_object_object_add(json, "level", json_object_new_string("warning"));
+        json_object_object_add(
+            json, "data",
+            json_object_new_string_len((const char *)warning.bytes, (int)warning.length));
+        if (json_tree_member(json, "level") && json_tree_member(json, "data"))
+            on_event(run, &(const struct run_event){.kind = RUN_LOG, .json = json});
+    }
+}
+
 static void on_ask(void *context, struct json_object *questions) {
     ask_client(context, questions);
 }
@@ -133,9 +146,9 @@ void run_answer_failure(struct run *run, const struct evaluation *evaluation) {
     else
         json_write_string(out, outcome_table[evaluation->outcome].type);
     buffer_append_format(out, ",\"exitCode\":%d,\"stderr\":", evaluation->exit_code);
-    text_write_captured(out, evaluation->error_output, shown);
+    text_write_errors(out, evaluation, shown);
     buffer_append_format(out, ",\"_meta\":{\"exitCode\":%d,\"stderr\":", evaluation->exit_code);
-    text_write_captured(out, evaluation->error_output, shown);
+    text_write_errors(out, evaluation, shown);
     buffer_append_text(out, "}}");
     request_end(request);
 }
@@ -163,6 +176,7 @@ static void on_done(void *context, const struct evaluation *evaluation) {
     struct run *run = context;
     struct server *server = run->server;
     struct request *request = run->request;
+    tell_warnings(run, evaluation);
     if (request && request->silent)
         request_drop(request);
     else if (request && ended_for_want(run, evaluation))

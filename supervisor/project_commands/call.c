@@ -112,7 +112,7 @@ static void print_captured(const struct tool_call *call, const struct evaluation
     cleanup_buffer struct buffer printed = buffer_make(TEXT_MAX_BYTES);
     size_t shown = (size_t)call->settings->output_shown_chars;
     text_append_captured(&printed, evaluation->output, shown);
-    text_append_captured(&printed, evaluation->error_output, shown);
+    text_append_errors(&printed, evaluation, shown);
     if (printed.length && printed.data[printed.length - 1] != '\n')
         buffer_append_text(&printed, "\n");
     if (printed.length)

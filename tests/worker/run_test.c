@@ -37,6 +37,13 @@ struct row {
 };
 
 #define TOOL(body) "(mcp:deftool \"x\" () " body ")"
+/* A list that is its own rest. */
+#define ENDLESS_LIST "(let ((l (list \"a\"))) (setf (cdr l) l) l)"
+/* What is said of a form without fields. */
+#define ASKED(key)                                                                                 \
+    "ask {\"requests\":{\"" key                                                                    \
+    "\":{\"method\":\"elicitation/create\",\"params\":{\"message\":\"m\","                         \
+    "\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}}}}\n"
 
 static const struct row rows[] = {
     /* Contents */
@@ -97,9 +104,8 @@ static const struct row rows[] = {
     {"(defun x (a &optional (b 5) &key c) (list a b c))", .arguments = "{\"a\":1,\"c\":\"z\"}",
      .error = "The argument b is missing."},
     {"(defun x (&optional (b 5)) (list (princ-to-string b)))", .text = "5"},
-    {"(mcp:deftool x (&key city-name (limit 3)) \"doc\" (:timeout 5) (format nil \"~a ~a\" "
-     "city-name "
-     "limit))",
+    {"(mcp:deftool x (&key city-name (limit 3)) \"doc\" (format nil \"~a ~a\" "
+     "city-name limit))",
      .arguments = "{\"cityName\":\"Bonn\"}", .text = "Bonn 3"},
     {"(mcp:deftool x (&key city-name) city-name)", .arguments = "{\"city_name\":\"Bonn\"}",
      .text = "Bonn"},
@@ -145,20 +151,125 @@ static const struct row rows[] = {
 
     /* Failures */
     {TOOL("(mcp:fail \"no ~a\" \"~b\")"), .error = "no ~b"},
+    {TOOL("(mcp:fail \"100%~\")"), .error = "100%~"},
+    {TOOL("(mcp:fail \"~a\")"), .error = "~a"},
+    {TOOL("(handler-case (error \"~a\" \"why\") (error (e) (mcp:fail e)))"), .error = "why"},
+    {TOOL("(mcp:fail 5)"), .type = "TYPE-ERROR",
+     .message = "MCP:FAIL: the reason must be a string or a condition, not 5."},
+    {TOOL("(mcp:text \"50~\")"), .text = "50~"},
+    {TOOL("(mcp:log :info \"50~\") (mcp:progress 1 2 \"50~\") \"~\""), .text = "~",
+     .said = "event {\"type\":\"log\",\"level\":\"info\",\"data\":\"50~\"}\n"
+             "event {\"type\":\"progress\",\"progress\":1,\"total\":2,\"message\":\"50~\"}\n"},
     {TOOL("(handler-case (mcp:fail \"no\") (mcp:failure () \"caught\"))"), .text = "caught"},
     {"(mcp:defprompt \"x\" () (mcp:fail \"why\"))", .kind = "prompt", .type = "MCP:FAILURE",
      .message = "why"},
     {"(mcp:deftool x (&key a) (car a))", .arguments = "{\"a\":5}", .type = "TYPE-ERROR",
      .message = "The value 5 is not of type LIST.", .frame = "(CAR 5)"},
-    {"(/ 1 0)" TOOL("1"), .type = "DIVISION-BY-ZERO"},
+    {"(/ 1 0)" TOOL("1"), .type = "DIVISION-BY-ZERO", .message = "begins at line 1 of the source"},
+    {"; a \303\251\n#| b\n |#\n(defun y () (car 5))\n\n  ; c\n #|d|# (list\n (y))\n" TOOL("1"),
+     .type = "TYPE-ERROR", .message = "begins at line 7 of the source", .frame = "(CAR 5)"},
+    {"\n(defun y () (y))\n(labels ((f (n) (+ 1 (f n)))) (f 1))", .type = "STACK-OVERFLOW",
+     .message = "begins at line 3 of the source"},
+    {"1\n(car ')", .type = "READER-ERROR", .message = "line 2"},
+    {"(defun y (z) (car z))\n" TOOL("(y 5)"), .type = "TYPE-ERROR", .message = "argument of CAR.",
+     .frame = "(CAR 5)"},
     {"(mcp:deftool x (", .type = "END-OF-FILE", .message = "line 1, column 16"},
-    {"(mcp:deftool y () 1)", .type = "SIMPLE-ERROR", .message = "no tool \"x\""},
+    {"(mcp:deftool y () 1) (mcp:defprompt \"z\" ())", .type = "SIMPLE-ERROR",
+     .message = "no tool \"x\", and no function of that name. It defines the prompt \"z\", "
+                "the tool \"y\"."},
+    {"(dotimes (i 12) (eval `(mcp:deftool ,(format nil \"y~2,'0d\" i) ())))",
+     .type = "SIMPLE-ERROR", .message = "\"y09\", and more."},
     {"", .type = "SIMPLE-ERROR", .message = "no tool \"x\""},
     {"", .kind = "prompt", .type = "SIMPLE-ERROR", .message = "no prompt \"x\"."},
     {"(defun x ())", .kind = "prompt", .type = "SIMPLE-ERROR"},
     {TOOL("1"), .kind = "car", .type = "SIMPLE-ERROR", .message = "kind car"},
-    {TOOL("'(1 2)"), .type = "SIMPLE-ERROR", .message = "1 is no content"},
-    {TOOL("(mcp:text 5)"), .type = "TYPE-ERROR"},
+    {TOOL("'(1 2)"), .type = "SIMPLE-ERROR", .message = "1 is no content: such are strings, and"},
+    {TOOL("(list (mcp:text \"a\") (mcp:object))"), .type = "SIMPLE-ERROR",
+     .message = "(MCP:STRUCTURED value) is any value for programs."},
+    {TOOL("(list nil \"a\" (when nil \"b\") (mcp:text \"c\") nil)"),
+     .json =
+         "{\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"c\"}]}"},
+    {TOOL("(list nil)"), .json = "{\"content\":[]}"},
+    {TOOL("(mcp:message :user \"hi\")"), .type = "SIMPLE-ERROR",
+     .message = "#<MCP:MESSAGE \"hi\"> is a message: these belong to prompts."},
+    {TOOL("(list \"a\" (mcp:question :roots))"), .type = "SIMPLE-ERROR",
+     .message = "#<MCP:QUESTION \"roots\"> is a question"},
+    {TOOL("(format nil \"~{~a~^ ~}\" (list (mcp:text \"a b\") (mcp:image #(1) \"image/png\")"
+          " (mcp:resource \"x:y\" \"t\") (mcp:link \"x:z\" \"n\") (mcp:structured 5)))"),
+     .text = "#<MCP:TEXT \"a b\"> #<MCP:IMAGE \"image/png\"> #<MCP:RESOURCE \"x:y\"> "
+             "#<MCP:LINK \"x:z\"> #<MCP:STRUCTURED 5>"},
+    {"(mcp:defprompt \"x\" () (list nil \"a\"))", .kind = "prompt",
+     .json = "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"a\"}}]}"},
+    {"(mcp:defprompt \"x\" () (mcp:structured 1))", .kind = "prompt", .type = "SIMPLE-ERROR",
+     .message = "#<MCP:STRUCTURED 1> is a value for programs"},
+    {"(mcp:defresource \"x\" () (list nil \"a\"))", .kind = "resource",
+     .arguments = "{\"uri\":\"x:y\"}", .json = "{\"contents\":[{\"uri\":\"x:y\",\"text\":\"a\"}]}"},
+    {"(mcp:defresource \"x\" () 5)", .kind = "resource", .type = "SIMPLE-ERROR",
+     .message = "5 is no content of a resource"},
+
+    /* Lists without an end, and members that are there twice */
+    {TOOL(ENDLESS_LIST), .type = "MCP:JSON-ERROR", .message = "dotted or circular"},
+    {TOOL("(cons \"a\" \"b\")"), .type = "MCP:JSON-ERROR",
+     .message = "The list (\"a\" . \"b\") is dotted or circular"},
+    {TOOL("(let ((l (list :object \"a\" 1))) (setf (cdddr l) l) l)"), .type = "MCP:JSON-ERROR"},
+    {TOOL("(list \"a\" (mcp:structured " ENDLESS_LIST "))"), .type = "MCP:JSON-ERROR"},
+    {TOOL("(mcp:object \"a\" " ENDLESS_LIST ")"), .type = "MCP:JSON-ERROR"},
+    {TOOL("(let ((h (mcp:object))) (setf (gethash \"h\" h) h) h)"), .type = "MCP:JSON-ERROR",
+     .message = "circular"},
+    {TOOL("(let ((h (mcp:object))) (dotimes (i 9 h) (setf (gethash (princ-to-string i) h)"
+          " (vector h h))))"),
+     .type = "MCP:JSON-ERROR"},
+    {TOOL("(mcp:array " ENDLESS_LIST ")"), .type = "MCP:JSON-ERROR"},
+    {TOOL("(mcp:write-json " ENDLESS_LIST ")"), .type = "MCP:JSON-ERROR"},
+    {TOOL("(mcp:log :info " ENDLESS_LIST ")"), .type = "MCP:JSON-ERROR"},
+    {TOOL("(mcp:annotate (mcp:text \"a\") :audience (let ((l (list :user))) (setf (cdr l) l)))"),
+     .type = "MCP:JSON-ERROR"},
+    {TOOL("(mcp:ask-all (let ((l (list (mcp:question :roots)))) (setf (cdr l) l)))"),
+     .type = "MCP:JSON-ERROR"},
+    {TOOL("(mcp:ask :sample " ENDLESS_LIST ")"), .type = "MCP:JSON-ERROR"},
+    {TOOL("(mcp:ask :sample \"a\" :stop-sequences " ENDLESS_LIST ")"), .type = "MCP:JSON-ERROR"},
+    {TOOL("(mcp:ask :elicit \"m\" (list :object \"a\" " ENDLESS_LIST "))"),
+     .type = "MCP:JSON-ERROR"},
+    {"(mcp:defprompt \"x\" () " ENDLESS_LIST ")", .kind = "prompt", .type = "MCP:JSON-ERROR"},
+    {"(mcp:defresource \"x\" () " ENDLESS_LIST ")", .kind = "resource", .type = "MCP:JSON-ERROR"},
+    {"(mcp:defcompletion \"x\" () " ENDLESS_LIST ")", .kind = "completion",
+     .type = "MCP:JSON-ERROR"},
+    {"(mcp:defcompletion \"x\" () '(\"a\" . \"b\"))", .kind = "completion",
+     .type = "MCP:JSON-ERROR"},
+    {"(mcp:defcompletion \"x\" () '(1))", .kind = "completion", .type = "TYPE-ERROR",
+     .message = "each of its values must be a string, not 1."},
+    {"(mcp:defcompletion \"x\" () \"abc\")", .kind = "completion", .type = "TYPE-ERROR",
+     .message = "the result must be a list or a vector, not \"abc\"."},
+    {TOOL("(list :object \"a\" 1 \"b\" 2 \"a\" 3)"), .type = "MCP:JSON-ERROR",
+     .message = "An object has the member \"a\" twice."},
+    {TOOL("(mcp:structured (list (list :object :the-a 1 \"theA\" 2)))"), .type = "MCP:JSON-ERROR",
+     .message = "member \"theA\" twice"},
+    {TOOL("(let ((h (make-hash-table))) (setf (gethash :a h) 1 (gethash \"a\" h) 2) h)"),
+     .type = "MCP:JSON-ERROR", .message = "member \"a\" twice"},
+    {TOOL("(let ((h (make-hash-table :test 'equal))) (setf (gethash :a h) 1 (gethash \"a\" h) 2)"
+          " (mcp:write-json h))"),
+     .type = "MCP:JSON-ERROR", .message = "member \"a\" twice"},
+    {TOOL("(mcp:object :a 1 \"a\" 2)"), .type = "MCP:JSON-ERROR", .message = "member \"a\" twice"},
+    {TOOL("(mcp:object \"a\" nil :a 2)"), .type = "MCP:JSON-ERROR", .message = "\"a\" twice"},
+    {TOOL("(mcp:object \"a\")"), .type = "MCP:JSON-ERROR", .message = "a name without a value"},
+    {TOOL("(list (mcp:structured 1) \"a\" (mcp:structured 2))"), .type = "SIMPLE-ERROR",
+     .message = "more than one value for programs: #<MCP:STRUCTURED 1> and #<MCP:STRUCTURED 2>."},
+    {TOOL("(mcp:structured (list (mcp:text \"a\")))"), .type = "MCP:JSON-ERROR",
+     .message = "#<MCP:TEXT \"a\"> is a content"},
+
+    /* Metadata in a body */
+    {"\n\n" TOOL("(:timeout 5) 1"), .type = "SIMPLE-ERROR",
+     .message =
+         "(:TIMEOUT 5) in the body of \"x\" does nothing: metadata belong in the head of the "
+         "file, or in the JSON file beside it.\n(in the form that begins at line 3 "},
+    {TOOL("\"Says.\" (:title \"T\") \"a\""), .type = "SIMPLE-ERROR",
+     .message = "metadata belong in the head"},
+    {"(mcp:defprompt \"x\" () (:title \"T\"))", .kind = "prompt", .type = "SIMPLE-ERROR"},
+    {TOOL("(list :object \"timeout\" 5)"), .text = "{\"timeout\":5}"},
+    {"(mcp:deftool 5 () 1)", .type = "TYPE-ERROR",
+     .message = "the name must be a string or a symbol"},
+    {TOOL("(mcp:text 5)"), .type = "TYPE-ERROR",
+     .message = "MCP:TEXT: the text must be a string, not 5."},
     {TOOL("(mcp:image '(1) \"image/png\")"), .type = "TYPE-ERROR"},
     {TOOL("(mcp:image #(256) \"image/png\")"), .type = "TYPE-ERROR"},
     {TOOL("(mcp:image \"A===\" \"image/png\")"), .type = "TYPE-ERROR"},
@@ -201,6 +312,51 @@ static const struct row rows[] = {
              "\"message\":\"who?\",\"requestedSchema\":{}}}}}\n",
      .answers = {"{\"responses\":{\"user_name\":{\"action\":\"accept\",\"content\":{\"name\":"
                  "\"Ann\"}}}}"}},
+    {TOOL("(mcp:ask :elicit \"m\" :key \"k\") (mcp:ask :elicit \"m\" nil :key \"k\") "
+          "(mcp:ask :elicit \"m\") \"a\""),
+     .text = "a", .said = ASKED("k") ASKED("k") ASKED("elicit"),
+     .answers = {"{\"responses\":{\"k\":1}}", "{\"responses\":{\"k\":1}}",
+                 "{\"responses\":{\"elicit\":1}}"}},
+    {TOOL("(mcp:ask :elicit \"m\" :url \"x:y\" :id \"1\") \"a\""), .text = "a",
+     .said =
+         "ask {\"requests\":{\"elicit\":{\"method\":\"elicitation/create\",\"params\":{\"mode\":"
+         "\"url\",\"message\":\"m\",\"url\":\"x:y\",\"elicitationId\":\"1\"}}}}\n",
+     .answers = {"{\"responses\":{\"elicit\":1}}"}},
+    {TOOL("(princ-to-string (mcp:ask-all '()))"), .text = "NIL", .said = ""},
+    {TOOL("(mcp:ask :elicit)"), .type = "SIMPLE-ERROR",
+     .message = "MCP:ASK :ELICIT needs a message."},
+    {TOOL("(mcp:ask :sample)"), .type = "SIMPLE-ERROR",
+     .message = "MCP:ASK :SAMPLE needs messages."},
+    {TOOL("(mcp:ask :other)"), .type = "TYPE-ERROR",
+     .message = "the kind of question must be one of :ELICIT, :SAMPLE, :ROOTS, not :OTHER."},
+    {TOOL("(mcp:ask :elicit :key \"k\")"), .type = "TYPE-ERROR",
+     .message = "MCP:ASK :ELICIT: the message must be a string, not :KEY."},
+    {TOOL("(mcp:ask :elicit \"m\" 5)"), .type = "TYPE-ERROR",
+     .message = "MCP:ASK :ELICIT: the schema must be an object, not 5."},
+    {TOOL("(mcp:ask :elicit \"m\" '(1 2))"), .type = "TYPE-ERROR"},
+    {TOOL("(mcp:ask :elicit \"m\" nil :key)"), .type = "SIMPLE-ERROR",
+     .message = "the option :KEY has no value."},
+    {TOOL("(mcp:ask :elicit \"m\" :kee 1)"), .type = "SIMPLE-ERROR",
+     .message = "MCP:ASK :ELICIT has no option :KEE, but :KEY, :URL, :ID."},
+    {TOOL("(mcp:ask :elicit \"m\" :key \"\")"), .type = "SIMPLE-ERROR", .message = "1 to 128"},
+    {TOOL("(mcp:ask :elicit \"m\" :url \"x:y\")"), .type = "TYPE-ERROR",
+     .message = ":ID must be a string, not NIL."},
+    {TOOL("(mcp:ask :roots \"k\")"), .type = "SIMPLE-ERROR",
+     .message = "MCP:ASK :ROOTS has no option \"k\", but :KEY."},
+    {TOOL("(mcp:ask :sample \"a\" :temperature \"b\")"), .type = "TYPE-ERROR",
+     .message = ":TEMPERATURE must be a number"},
+    {TOOL("(mcp:ask :sample \"a\" :max-tokens 0)"), .type = "TYPE-ERROR",
+     .message = ":MAX-TOKENS must be a whole number from 1 to 2147483648, not 0."},
+    {TOOL("(mcp:ask :sample \"a\" :stop-sequences '(1))"), .type = "TYPE-ERROR",
+     .message = "each of :STOP-SEQUENCES must be a string"},
+    {TOOL("(mcp:ask :sample \"a\" :stop-sequences 1)"), .type = "TYPE-ERROR",
+     .message = ":STOP-SEQUENCES must be a list or a vector, not 1."},
+    {TOOL("(mcp:ask-all 5)"), .type = "TYPE-ERROR", .message = "must be a list, not 5."},
+    {TOOL("(mcp:ask-all (list \"a\"))"), .type = "SIMPLE-ERROR",
+     .message = "\"a\" is no question: that is what MCP:QUESTION returns."},
+    {TOOL("(mcp:ask-all (loop for i below 17 collect (mcp:question :roots :key (princ-to-string "
+          "i))))"),
+     .type = "SIMPLE-ERROR", .message = "at most 16 questions"},
     {TOOL("(mcp:ref (mcp:ask :sample \"hi\") \"content\" \"text\")"), .text = "yo",
      .answers = {"{\"responses\":{\"sample\":{\"content\":{\"type\":\"text\",\"text\":\"yo\"}}}}"}},
     {TOOL("(format nil \"~a~a\" (mcp:ref (mcp:ask :roots) \"roots\" 0 \"uri\")"

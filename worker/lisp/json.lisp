@@ -13,9 +13,10 @@
 ;;;;   null             :NULL
 ;;;;
 ;;;; NIL is false and never an empty array: that is #(), or (MCP:ARRAY list) of any list. A whole
-;;;; number is one without fraction and exponent. Of a repeated member the last counts. Half a
-;;;; surrogate pair becomes U+FFFD. What nests deeper than +DEPTH-MAX+, has more digits than
-;;;; +DIGITS-MAX+ or is longer than its limit is an error, as is a number that no double holds.
+;;;; number is one without fraction and exponent. Of a member that is read twice the last counts; none
+;;;; is written twice. Half a surrogate pair becomes U+FFFD. What nests deeper than +DEPTH-MAX+, has
+;;;; more digits than +DIGITS-MAX+ or is longer than its limit is an error, as is a number that no
+;;;; double holds, and a list that is dotted or circular.
 
 (in-package "MCP")
 
@@ -27,6 +28,48 @@
 
 (defun refuse (control &rest arguments)
   (error 'json-error :format-control control :format-arguments arguments))
+
+(defun brief (object)
+  "OBJECT as a part of a message."
+  (with-output-to-string (out)
+    (eclave::write-brief object out)))
+
+(defun proper-list (list)
+  (unless (ignore-errors (list-length list))
+    (refuse "The list ~a is dotted or circular: it cannot be written as JSON." (brief list)))
+  list)
+
+;;; Arguments of a wrong type.
+
+(defparameter *type-words*
+  '((string . "a string") (real . "a number") (list . "a list") (symbol . "a symbol")
+    (hash-table . "an object") (object-form . "an object") (octets . "octets from 0 to 255")
+    (base64 . "base64") (uri . "a URI") (mime-type . "a MIME type") (condition . "a condition")
+    (sequence . "a list or a vector") (vector . "a vector")))
+
+(defun type-words (type)
+  "TYPE for people. NULL is what stands for nothing."
+  (let ((kind (if (consp type) (first type) type)))
+    (case kind
+      (member (format nil "one of ~{~a~^, ~}" (mapcar #'brief (rest type))))
+      (or (format nil "~{~a~^ or ~}" (mapcar #'type-words (remove 'null (rest type)))))
+      (and (type-words (second type)))
+      ((integer real) (if (consp type)
+                          (format nil "~:[a number~;a whole number~] from ~d to ~d"
+                                  (eq kind 'integer) (second type) (third type))
+                          "a number"))
+      (t (cdr (assoc kind *type-words*))))))
+
+(defun complain (value type operator role)
+  (error 'simple-type-error
+         :datum value :expected-type type
+         :format-control "~a: ~a must be ~a, not ~a."
+         :format-arguments (list operator role (type-words type) (brief value))))
+
+(defmacro demand (type value operator role)
+  "The value is of TYPE, or the error says in the words of OPERATOR's users what is wrong."
+  `(unless (typep ,value ',type)
+     (complain ,value ',type ,operator ,role)))
 
 ;;; Names and constructors.
 
@@ -45,18 +88,30 @@
   (typecase key
     (string key)
     (symbol (json-name key))
-    (t (refuse "~s is no name of a member: that is a string or a symbol." key))))
+    (t (refuse "~a is no name of a member: that is a string or a symbol." (brief key)))))
+
+(defun refuse-repeated (name)
+  (refuse "An object has the member ~s twice." name))
+
+(defun refuse-incomplete (operator)
+  (refuse "~a has a name without a value." operator))
 
 (defun object (&rest names-and-values)
   "An object: a hash table that JSON and REF know."
+  (when (oddp (length names-and-values))
+    (refuse-incomplete "MCP:OBJECT"))
   (let ((table (make-hash-table :test 'equal)))
-    (loop for (name value) on names-and-values by #'cddr
-          do (setf (gethash (key-string name) table) value))
+    (loop for (key value) on names-and-values by #'cddr
+          for name = (key-string key)
+          do (when (nth-value 1 (gethash name table))
+               (refuse-repeated name))
+             (setf (gethash name table) value))
     table))
 
 (defun array (list)
   "An array of the elements of LIST, which may be NIL."
-  (coerce list 'simple-vector))
+  (demand sequence list "MCP:ARRAY" "the list")
+  (coerce (if (listp list) (proper-list list) list) 'simple-vector))
 
 (defun ref (value &rest path)
   "What stands in VALUE at PATH, of names and indices, and whether there is anything."
@@ -98,7 +153,7 @@
 
 (defun parse-json (text)
   "The value that TEXT stands for."
-  (check-type text string)
+  (demand string text "MCP:PARSE-JSON" "the text")
   (let ((*text* text)
         (*at* 0))
     (prog1 (parse-value +depth-max+)
@@ -310,12 +365,12 @@
     (vector (put-elements value out (1- depth)))
     (cons (put-list (proper-list value) out (1- depth)))
     (character (put-string (string value) out))
-    (t (refuse "A value of type ~s cannot be written as JSON." (type-of value)))))
+    (t (refuse-unwritable value))))
 
-(defun proper-list (list)
-  (unless (ignore-errors (list-length list))
-    (refuse "A list that is dotted or circular cannot be written as JSON."))
-  list)
+(defun refuse-unwritable (value)
+  (if (content-p value)
+      (refuse "~a is a content: it cannot stand within a value." (brief value))
+      (refuse "A value of type ~s cannot be written as JSON." (type-of value))))
 
 (defun put-symbol (symbol out)
   (case symbol
@@ -352,14 +407,30 @@
 (defun put-list (list out depth)
   (cond ((not (eq (first list) :object)) (put-elements list out depth))
         ((oddp (length list))
+         (check-repeated (loop for (key) on (rest list) by #'cddr
+                               collect (key-string key)))
          (put-members out depth
                       (lambda (put)
                         (loop for (key value) on (rest list) by #'cddr
                               do (funcall put key value)))))
-        (t (refuse "(:OBJECT ...) has a name without a value."))))
+        (t (refuse-incomplete "(:OBJECT ...)"))))
 
 (defun put-object (table out depth)
+  (unless (distinct-names-p table)
+    (check-repeated (loop for key being the hash-keys of table
+                          collect (key-string key))))
   (put-members out depth (lambda (put) (maphash put table))))
+
+(defun distinct-names-p (table)
+  "Can no two keys of TABLE be the same name?"
+  (and (member (hash-table-test table) '(equal equalp))
+       (loop for key being the hash-keys of table
+             always (stringp key))))
+
+(defun check-repeated (names)
+  (loop for (name next) on (sort names #'string<)
+        do (when (and next (string= name next))
+             (refuse-repeated name))))
 
 (defun put-members (out depth map)
   "MAP calls what it is given for each name and value."

@@ -25,15 +25,39 @@
   (:documentation "The client did not answer a question, or cannot be asked."))
 
 (defun fail (control &rest arguments)
-  "Ends the call as failed; the reason is what the client reads."
-  (error 'failure :format-control "~?" :format-arguments (list control arguments)))
+  "Ends the call as failed; the reason is what the client reads. With ARGUMENTS, CONTROL is for
+FORMAT; alone it is a text, or a condition that tells the reason."
+  (demand (or string condition) control "MCP:FAIL" "the reason")
+  (if arguments
+      (error 'failure :format-control "~?" :format-arguments (list control arguments))
+      (error 'failure :format-control "~a" :format-arguments (list control))))
 
 ;;; Contents.
 
-(defstruct (content (:constructor make-content (kind value &optional key)) (:copier nil))
+(defstruct (content (:constructor make-content (kind value &optional key)) (:copier nil)
+                    (:print-function print-content))
   kind   ; :BLOCK, :STRUCTURED, :MESSAGE or :QUESTION
   value  ; an object of the protocol; of :STRUCTURED any value
   key)   ; of a question
+
+(defun content-summary (content)
+  "Its operator, and what tells it from others of the same."
+  (let ((value (content-value content)))
+    (ecase (content-kind content)
+      (:structured (values "structured" value))
+      (:message (values "message" (ref value "content" "text")))
+      (:question (values "question" (content-key content)))
+      (:block
+       (let ((type (ref value "type")))
+         (if (string= type "resource_link")
+             (values "link" (ref value "uri"))
+             (values type (or (ref value "text") (ref value "mimeType")
+                              (ref value "resource" "uri")))))))))
+
+(defun print-content (content stream depth)
+  (declare (ignore depth))
+  (multiple-value-bind (operator detail) (content-summary content)
+    (format stream "#<MCP:~:@(~a~)~@[ ~a~]>" operator (and detail (brief detail)))))
 
 (defun uri-p (object)
   "A string that begins with a scheme and has no blanks?"
@@ -76,7 +100,7 @@
 
 (defun base64 (octets)
   "OCTETS as text."
-  (check-type octets octets)
+  (demand octets octets "MCP:BASE64" "the data")
   (let* ((octets (coerce octets '(simple-array (unsigned-byte 8) (*))))
          (length (length octets))
          (text (make-string (* 4 (ceiling length 3)) :element-type 'base-char
@@ -94,31 +118,31 @@
                               (char *base64* (ldb (byte 6 (- 18 (* 6 place))) bits))))))
     text))
 
-(defun encode (data)
+(defun encode (data operator)
   "DATA is octets, or base64 already."
-  (check-type data (or base64 octets))
+  (demand (or base64 octets) data operator "the data")
   (if (stringp data) data (base64 data)))
 
 (defun text (control &rest arguments)
   "A text; with ARGUMENTS, CONTROL is for FORMAT."
-  (check-type control string)
+  (demand string control "MCP:TEXT" "the text")
   (block-of "text" "text" (if arguments (apply #'format nil control arguments) control)))
 
 (defun block-of (type &rest members)
   (make-content :block (apply #'object "type" type members)))
 
 (defun image (data mime-type)
-  (check-type mime-type mime-type)
-  (block-of "image" "data" (encode data) "mimeType" mime-type))
+  (demand mime-type mime-type "MCP:IMAGE" "the kind of data")
+  (block-of "image" "data" (encode data "MCP:IMAGE") "mimeType" mime-type))
 
 (defun audio (data mime-type)
-  (check-type mime-type mime-type)
-  (block-of "audio" "data" (encode data) "mimeType" mime-type))
+  (demand mime-type mime-type "MCP:AUDIO" "the kind of data")
+  (block-of "audio" "data" (encode data "MCP:AUDIO") "mimeType" mime-type))
 
 (defun resource-object (uri contents mime-type)
-  (check-type uri uri)
-  (check-type contents (or string octets))
-  (check-type mime-type (or null mime-type))
+  (demand uri uri "MCP:RESOURCE" "the URI")
+  (demand (or string octets) contents "MCP:RESOURCE" "the contents")
+  (demand (or null mime-type) mime-type "MCP:RESOURCE" "the kind of contents")
   (let ((object (object "uri" uri)))
     (if (stringp contents)
         (setf (gethash "text" object) contents)
@@ -132,12 +156,12 @@
   (block-of "resource" "resource" (resource-object uri contents mime-type)))
 
 (defun link (uri name &key title description mime-type size)
-  (check-type uri uri)
-  (check-type name string)
-  (check-type title (or null string))
-  (check-type description (or null string))
-  (check-type mime-type (or null mime-type))
-  (check-type size (or null (integer 0 #.(expt 2 53))))
+  (demand uri uri "MCP:LINK" "the URI")
+  (demand string name "MCP:LINK" "the name")
+  (demand (or null string) title "MCP:LINK" ":TITLE")
+  (demand (or null string) description "MCP:LINK" ":DESCRIPTION")
+  (demand (or null mime-type) mime-type "MCP:LINK" ":MIME-TYPE")
+  (demand (or null (integer 0 #.(expt 2 53))) size "MCP:LINK" ":SIZE")
   (let ((link (block-of "resource_link" "uri" uri "name" name)))
     (loop for (key value) on (list "title" title "description" description
                                    "mimeType" mime-type "size" size)
@@ -151,31 +175,53 @@
 
 (defun annotate (content &key audience priority)
   "CONTENT for an AUDIENCE, :USER, :ASSISTANT or a list of both, of a PRIORITY from 0 to 1."
-  (check-type content content)
-  (let ((annotations (object)))
+  (unless (block-p content)
+    (error "MCP:ANNOTATE: ~a" (content-complaint content)))
+  (demand (or null (real 0 1)) priority "MCP:ANNOTATE" ":PRIORITY")
+  (let ((annotations (object))
+        (audience (list-of audience)))
+    (dolist (reader audience)
+      (demand (member :user :assistant) reader "MCP:ANNOTATE" ":AUDIENCE"))
     (when audience
-      (dolist (reader (if (listp audience) audience (list audience)))
-        (check-type reader (member :user :assistant)))
-      (setf (gethash "audience" annotations)
-            (array (if (listp audience) audience (list audience)))))
+      (setf (gethash "audience" annotations) (array audience)))
     (when priority
-      (check-type priority (real 0 1))
       (setf (gethash "priority" annotations) priority))
     (setf (gethash "annotations" (content-value content)) annotations)
     content))
 
 (defun message (role content)
   "A part of a conversation; ROLE is :USER or :ASSISTANT."
-  (check-type role (member :user :assistant))
+  (demand (member :user :assistant) role "MCP:MESSAGE" "the role")
   (make-content :message (object "role" role "content" (block-value content))))
+
+(defun kind-p (kind object)
+  (and (content-p object) (eq (content-kind object) kind)))
+
+(defun block-p (object)
+  (kind-p :block object))
+
+(defun content-complaint (object)
+  "Why OBJECT cannot stand among contents, and what may."
+  (format nil "~a ~@?" (brief object)
+          (case (and (content-p object) (content-kind object))
+            (:message "is a message: these belong to prompts. A tool returns what is in it.")
+            (:structured "is a value for programs: these belong to the results of tools.")
+            (:question "is a question: these are for MCP:ASK-ALL.")
+            (t "is no content: such are strings, and what MCP:TEXT, MCP:IMAGE, MCP:AUDIO, ~
+                MCP:RESOURCE and MCP:LINK return. (MCP:STRUCTURED value) is any value for ~
+                programs."))))
 
 (defun block-value (object)
   "The block that a part of a result stands for."
   (cond ((stringp object) (content-value (text object)))
-        ((and (content-p object) (eq (content-kind object) :block)) (content-value object))
-        (t (error "~s is no content: that is a string, or what TEXT, IMAGE, AUDIO, RESOURCE or LINK ~
-                   returns. (MCP:STRUCTURED value) returns any value as JSON."
-                  object))))
+        ((block-p object) (content-value object))
+        (t (error "~a" (content-complaint object)))))
+
+(defun list-of (value)
+  "The parts of a result or an argument that may be one or a list. NIL in it is nothing."
+  (if (listp value)
+      (remove nil (proper-list value))
+      (list value)))
 
 ;;; Definitions.
 
@@ -183,25 +229,23 @@
   "By kind and name: (function lambda-list).")
 
 (defun definition-name (name)
-  (etypecase name
-    (string name)
-    (symbol (string-downcase name))))
+  (demand (or string symbol) name "A definition" "the name")
+  (if (stringp name) name (string-downcase name)))
 
-(defun option-p (form)
-  (and (consp form) (keywordp (first form))))
-
-(defun without-options (body)
-  "BODY without what is said about the definition, for those who read the source: forms like
-(:timeout 5) at its beginning or behind its documentation."
-  (let ((documentation (and (stringp (first body)) (rest body) (list (pop body)))))
-    (append documentation (member-if-not #'option-p body))))
+(defun check-body (name body)
+  "Forms like (:timeout 5) look like metadata, which nobody reads there."
+  (let ((form (if (and (stringp (first body)) (rest body)) (second body) (first body))))
+    (when (and (consp form) (keywordp (first form)))
+      (error "~a in the body of ~a does nothing: metadata belong in the head of the file, or in ~
+              the JSON file beside it."
+             (brief form) (brief name)))))
 
 (defun definition-form (kind name lambda-list body)
   (let ((name (definition-name name)))
+    (check-body name body)
     `(progn
        (setf (gethash '(,kind ,name) *definitions*)
-             (list (ext:lambda-block ,(intern (string-upcase name)) ,lambda-list
-                     ,@(without-options body))
+             (list (ext:lambda-block ,(intern (string-upcase name)) ,lambda-list ,@body)
                    ',lambda-list))
        ,name)))
 
@@ -236,11 +280,24 @@ a string, octets, a RESOURCE, or a list of them."
                (not (eclave::implementation-package-p (symbol-package symbol))))
       (list (fdefinition symbol) (ext:function-lambda-list symbol)))))
 
+(defconstant +definitions-shown+ 10)
+
+(defun definitions-text ()
+  "What there is, for those who misspelt a name; NIL when there is nothing."
+  (let ((texts (sort (loop for (kind name) being the hash-keys of *definitions*
+                           collect (format nil "the ~(~a~) ~s" kind name))
+                     #'string<)))
+    (when texts
+      (format nil "~{~a~^, ~}~:[~;, and more~]"
+              (subseq texts 0 (min (length texts) +definitions-shown+))
+              (nthcdr +definitions-shown+ texts)))))
+
 (defun definition (kind name)
   (or (gethash (list kind name) *definitions*)
       (and (eq kind :tool) (plain-function name))
-      (error "The source defines no ~(~a~) ~s~@[, and no function of that name~]."
-             kind name (eq kind :tool))))
+      (error "The source defines no ~(~a~) ~s~@[, and no function of that name~*~].~
+              ~@[ It defines ~a.~]"
+             kind name (eq kind :tool) (definitions-text))))
 
 ;;; Arguments.
 
@@ -321,50 +378,48 @@ a string, octets, a RESOURCE, or a list of them."
 ;;; Results.
 
 (defun structured-p (object)
-  (and (content-p object) (eq (content-kind object) :structured)))
+  (kind-p :structured object))
 
 (defun tool-result (value)
   (typecase value
-    (string (tool-contents (list value) nil))
     (list (if (eq (first value) :object)
-              (tool-contents '() (structured value))
-              (tool-contents (remove-if #'structured-p value) (find-if #'structured-p value))))
-    (content (if (structured-p value)
-                 (tool-contents '() value)
-                 (tool-contents (list value) nil)))
-    ((or hash-table vector) (tool-contents '() (structured value)))
-    (t (tool-contents (list (write-json value)) nil))))
+              (tool-contents '() (list (structured value)))
+              (let ((parts (list-of value)))
+                (tool-contents (remove-if #'structured-p parts)
+                               (remove-if-not #'structured-p parts)))))
+    ((or string content) (tool-result (list value)))
+    ((or hash-table vector) (tool-contents '() (list (structured value))))
+    (t (tool-contents (list (write-json value)) '()))))
 
 (defun tool-contents (parts structured)
-  (when (and structured (null parts))
-    (setf parts (list (write-json (content-value structured)))))
-  (let ((result (object "content" (array (mapcar #'block-value parts)))))
+  (when (rest structured)
+    (error "A result has more than one value for programs: ~{~a~^ and ~}."
+           (mapcar #'brief structured)))
+  (let* ((value (and structured (content-value (first structured))))
+         (shown (if (and structured (null parts)) (list (write-json value)) parts))
+         (result (object "content" (array (mapcar #'block-value shown)))))
     (when structured
-      (setf (gethash "structuredContent" result) (content-value structured)))
+      (setf (gethash "structuredContent" result) value))
     result))
 
 (defun failed-result (failure)
   (object "content" (vector (block-value (princ-to-string failure))) "isError" t))
 
-(defun list-of (value)
-  (if (listp value) value (list value)))
-
 (defun prompt-result (value)
   (object "messages"
           (array (loop for part in (list-of value)
                        collect (content-value
-                                (if (and (content-p part) (eq (content-kind part) :message))
+                                (if (kind-p :message part)
                                     part
                                     (message :user part)))))))
 
 (defun resource-part (part)
-  (cond ((and (content-p part) (eq (content-kind part) :block)
-              (gethash "resource" (content-value part))))
+  (cond ((and (block-p part) (gethash "resource" (content-value part))))
         ((or (stringp part) (octets-p part))
          (resource-object (gethash "uri" *arguments*) part nil))
-        (t (error "~s is no content of a resource: that is a string, octets, or what RESOURCE ~
+        (t (error "~a is no content of a resource: that is a string, octets, or what MCP:RESOURCE ~
                    returns."
-                  part))))
+                  (brief part)))))
 
 (defun resource-result (value)
   (object "contents" (array (mapcar #'resource-part (list-of value)))))
@@ -372,9 +427,10 @@ a string, octets, a RESOURCE, or a list of them."
 (defconstant +completions-max+ 100)
 
 (defun completion-result (value)
-  (let ((values (coerce value 'list)))
+  (demand (and sequence (not string)) value "A completion" "the result")
+  (let ((values (list-of (coerce value 'list))))
     (dolist (completion values)
-      (check-type completion string))
+      (demand string completion "A completion" "each of its values"))
     (object "values" (array (if (nthcdr +completions-max+ values)
                                 (subseq values 0 +completions-max+)
                                 values))
@@ -416,92 +472,156 @@ a string, octets, a RESOURCE, or a list of them."
 
 (defun progress (progress &optional total message)
   "Tells how far the call is. The client sees it when it asked for that."
-  (check-type progress real)
-  (check-type total (or null real))
-  (check-type message (or null string))
+  (demand real progress "MCP:PROGRESS" "the progress")
+  (demand (or null real) total "MCP:PROGRESS" "the total")
+  (demand (or null string) message "MCP:PROGRESS" "the message")
   (send-event "progress" "progress" progress "total" total "message" message))
 
 (defun log (level data &optional logger)
   "A line of the log, of any value. The client sees it when it listens to that level."
-  (check-type level (member :debug :info :notice :warning :error :critical :alert :emergency))
-  (check-type logger (or null string))
+  (demand (member :debug :info :notice :warning :error :critical :alert :emergency) level
+          "MCP:LOG" "the level")
+  (demand (or null string) logger "MCP:LOG" "the logger")
   (send-event "log" "level" level "data" (or data :false) "logger" logger))
 
 (defun publish-change (kind &optional uri)
   "Tells those who listen that the :TOOLS, :PROMPTS or :RESOURCES there are have changed, or the
 :RESOURCE of URI."
-  (check-type kind (member :tools :prompts :resources :resource))
+  (demand (member :tools :prompts :resources :resource) kind "MCP:PUBLISH-CHANGE" "the kind")
   (when (eq kind :resource)
-    (check-type uri uri))
+    (demand uri uri "MCP:PUBLISH-CHANGE" "the URI"))
   (send-event "change" "kind" kind "uri" (and (eq kind :resource) uri)))
 
-(defun make-question (key method params)
-  (check-type key string)
+;;; Questions.
+
+(defconstant +questions-max+ 16)
+(defconstant +key-max+ 128) ; bytes
+
+(defun object-form-p (object)
+  (or (hash-table-p object)
+      (and (consp object) (eq (first object) :object))))
+
+(deftype object-form () '(satisfies object-form-p))
+
+(defun check-options (kind options known)
+  "OPTIONS, which are to be names among KNOWN, each with a value."
+  (loop for (name) on options by #'cddr
+        do (unless (member name known)
+             (error "~a has no option ~a, but ~{~a~^, ~}."
+                    kind (brief name) (mapcar #'brief known))))
+  (when (oddp (length options))
+    (error "~a: the option ~a has no value." kind (brief (first (last options)))))
+  options)
+
+(defun make-question (kind key method params)
+  (demand string key kind ":KEY")
+  (unless (<= 1 (byte-count key 0 (length key)) +key-max+)
+    (error "~a: :KEY has from 1 to ~d bytes." kind +key-max+))
   (make-content :question (list :object "method" method "params" params) key))
 
-(defun elicit-question (message &optional (schema '(:object :type :object :properties (:object)))
-                        &key (key "elicit") url id)
-  (check-type message string)
-  (cond (url
-         (check-type url uri)
-         (check-type id string)
-         (make-question key "elicitation/create"
-                        (list :object "mode" "url" "message" message "url" url
-                              "elicitationId" id)))
-        (t
-         (check-type schema (or hash-table cons))
-         (make-question key "elicitation/create"
-                        (list :object "message" message "requestedSchema" schema)))))
+(defun elicit-question (kind message &rest schema-and-options)
+  "The schema may be left out, or NIL: then the form is empty."
+  (let ((schema (unless (keywordp (first schema-and-options))
+                  (pop schema-and-options))))
+    (demand string message kind "the message")
+    (demand (or null object-form) schema kind "the schema")
+    (destructuring-bind (&key (key "elicit") url id)
+        (check-options kind schema-and-options '(:key :url :id))
+      (make-question kind key "elicitation/create"
+                     (if url
+                         (page-params kind message url id)
+                         (form-params message schema))))))
 
-(defun sample-question (messages &key (key "sample") (max-tokens 1000) system-prompt temperature
-                                   stop-sequences model-preferences)
-  (check-type max-tokens (integer 1 #.(expt 2 31)))
-  (let ((params (prompt-result messages)))
-    (setf (gethash "maxTokens" params) max-tokens)
-    (loop for (name value) on (list "systemPrompt" system-prompt "temperature" temperature
-                                    "stopSequences" stop-sequences
-                                    "modelPreferences" model-preferences)
-            by #'cddr
-          when value do (setf (gethash name params) value))
-    (make-question key "sampling/createMessage" params)))
+(defun form-params (message schema)
+  (list :object "message" message
+                "requestedSchema"
+                (or schema '(:object :type :object :properties (:object)))))
 
-(defun roots-question (&key (key "roots"))
-  (make-question key "roots/list" (object)))
+(defun page-params (kind message url id)
+  (demand uri url kind ":URL")
+  (demand string id kind ":ID")
+  (list :object "mode" "url" "message" message "url" url "elicitationId" id))
+
+(defun sample-question (kind messages &rest options)
+  (destructuring-bind (&key (key "sample") (max-tokens 1000) system-prompt temperature
+                            stop-sequences model-preferences)
+      (check-options kind options '(:key :max-tokens :system-prompt :temperature
+                                    :stop-sequences :model-preferences))
+    (demand (integer 1 #.(expt 2 31)) max-tokens kind ":MAX-TOKENS")
+    (demand (or null string) system-prompt kind ":SYSTEM-PROMPT")
+    (demand (or null real) temperature kind ":TEMPERATURE")
+    (demand (or null object-form) model-preferences kind ":MODEL-PREFERENCES")
+    (let ((params (prompt-result messages)))
+      (setf (gethash "maxTokens" params) max-tokens)
+      (loop for (name value) on (list "systemPrompt" system-prompt "temperature" temperature
+                                      "stopSequences" (stop-strings kind stop-sequences)
+                                      "modelPreferences" model-preferences)
+              by #'cddr
+            when value do (setf (gethash name params) value))
+      (make-question kind key "sampling/createMessage" params))))
+
+(defun stop-strings (kind sequences)
+  (demand (or list vector) sequences kind ":STOP-SEQUENCES")
+  (let ((strings (list-of (if (stringp sequences) sequences (coerce sequences 'list)))))
+    (dolist (string strings strings)
+      (demand string string kind "each of :STOP-SEQUENCES"))))
+
+(defun roots-question (kind &rest options)
+  (destructuring-bind (&key (key "roots")) (check-options kind options '(:key))
+    (make-question kind key "roots/list" (object))))
 
 (defun question (kind &rest arguments)
   "What ASK-ALL asks:
   :ELICIT message [schema] [:key string]      a form for the user; :URL and :ID for a page instead
   :SAMPLE messages [:key string] [options]    an answer of the client's model
   :ROOTS [:key string]                        the directories that the client works in"
+  (demand (member :elicit :sample :roots) kind "MCP:ASK" "the kind of question")
+  (when (and (null arguments) (not (eq kind :roots)))
+    (error "MCP:ASK ~s needs ~:[messages~;a message~]." kind (eq kind :elicit)))
   (apply (ecase kind
            (:elicit #'elicit-question)
            (:sample #'sample-question)
            (:roots #'roots-question))
+         (format nil "MCP:ASK ~s" kind)
          arguments))
 
 (defun ask (kind &rest arguments)
   "Asks the client one QUESTION and returns its answer, an object. Signals UNANSWERED."
   (first (ask-all (list (apply #'question kind arguments)))))
 
+(defun check-questions (questions)
+  (demand list questions "MCP:ASK-ALL" "the argument")
+  (dolist (question (proper-list questions))
+    (unless (kind-p :question question)
+      (error "MCP:ASK-ALL: ~a is no question: that is what MCP:QUESTION returns."
+             (brief question))))
+  (when (nthcdr +questions-max+ questions)
+    (error "MCP:ASK-ALL asks at most ~d questions at once." +questions-max+)))
+
 (defun questions-object (questions)
   (let ((requests (object)))
     (dolist (question questions (object "requests" requests))
-      (check-type question content)
       (when (gethash (content-key question) requests)
         (error "Two questions have the key ~s." (content-key question)))
       (setf (gethash (content-key question) requests) (content-value question)))))
 
 (defun ask-all (questions)
   "Asks several at once and returns the answers in the same order."
-  (let* ((answer (parse-json (send #'eclave::send-ask (questions-object questions) +ask-max+)))
-         (reason (ref answer "error" "message")))
-    (when (nth-value 1 (ref answer "error"))
-      (error 'unanswered :format-control "~a" :format-arguments (list reason)))
-    (loop for question in questions
-          collect (multiple-value-bind (value found)
-                      (ref answer "responses" (content-key question))
-                    (unless found
-                      (error 'unanswered
-                             :format-control "The client did not answer the question ~s."
-                             :format-arguments (list (content-key question))))
-                    value))))
+  (check-questions questions)
+  (when questions
+    (answers questions (parse-json (send #'eclave::send-ask (questions-object questions)
+                                         +ask-max+)))))
+
+(defun answers (questions answer)
+  "What ANSWER has for each of QUESTIONS."
+  (when (nth-value 1 (ref answer "error"))
+    (error 'unanswered :format-control "~a"
+                       :format-arguments (list (ref answer "error" "message"))))
+  (loop for question in questions
+        collect (multiple-value-bind (value found)
+                    (ref answer "responses" (content-key question))
+                  (unless found
+                    (error 'unanswered
+                           :format-control "The client did not answer the question ~s."
+                           :format-arguments (list (content-key question))))
+                  value)))

@@ -1,0 +1,102 @@
+/* What a tool's Lisp comes to on the wire where it is not as it should be: values without an end,
+ * warnings, failures while the source is loaded, arguments that lack something. */
+#include "tests/project/files.h"
+
+#define HEAD "\n;;; {\"description\": \"x\"}\n"
+
+PROJECT_TEST(lisp, a_list_without_an_end_is_refused_at_once) {
+    static const char *const bodies[] = {
+        "(let ((l (list \"a\"))) (setf (cdr l) l) l)",
+        "(list \"a\" (mcp:structured (let ((l (list 1))) (setf (cdr l) l))))",
+        "(cons \"a\" \"b\")",
+        "(mcp:log :info (let ((l (list 1))) (setf (cdr l) l)))",
+    };
+    char name[16], file[32], source[400];
+    for (size_t i = 0; i < COUNT_OF(bodies); i++) {
+        snprintf(file, sizeof file, "tools/x%zu.lisp", i);
+        snprintf(source, sizeof source, HEAD "(mcp:deftool x%zu () %s)", i, bodies[i]);
+        put(file, source);
+    }
+    EACH_KIND(era) {
+        struct client *client = serve(era);
+        for (size_t i = 0; i < COUNT_OF(bodies); i++) {
+            snprintf(name, sizeof name, "x%zu", i);
+            struct evaluation call = era_call(client, era, name, "{}");
+            cr_expect(call.is_error, "%s", call.line);
+            expect_contains(call.text, "[ERROR] MCP:JSON-ERROR\nThe list ");
+            expect_contains(call.text, " is dotted or circular");
+        }
+        client_finish(client);
+    }
+}
+
+static void call_and_listen(struct client *client, const struct era *era) {
+    if (era->modern) {
+        client_send_line(client, REQUEST_WITH("\"c\"", "tools/call",
+                                              "{\"name\":\"x\",\"arguments\":{}," ENVELOPE_WITH(
+                                                  "\"" KEY_LOG_LEVEL "\":\"warning\",") "}"));
+        return;
+    }
+    era_request(client, era, "\"level\"", "logging/setLevel", "\"level\":\"warning\"");
+    era_call_send(client, era, "\"c\"", "x", "{}");
+}
+
+PROJECT_TEST(lisp, warnings_go_to_the_log_and_to_standard_error) {
+    put("tools/x.lisp", HEAD "(warn \"early\") (mcp:deftool x () (format *error-output* \"err\")"
+                             " (warn \"late \\\"~a\\\"\" 1) \"fine\")");
+    EACH_KIND(era) {
+        struct client *client = serve(era);
+        call_and_listen(client, era);
+        const char *line = client_await_notification(client, "notifications/message", NULL);
+        expect_member(line, "\"warning\"", "params", "level", NULL);
+        expect_member(line, "\"x\"", "params", "logger", NULL);
+        expect_member(line, "\"WARNING: early\"", "params", "data", NULL);
+        line = client_await_notification(client, "notifications/message", NULL);
+        expect_member(line, "\"WARNING: late \\\"1\\\"\"", "params", "data", NULL);
+        struct evaluation call = client_evaluate_await(client, "\"c\"");
+        cr_expect_str_eq(call.text, "fine");
+        cr_expect_not(call.is_error);
+        cr_expect_str_eq(call.stderr_text, "err\nWARNING: early\nWARNING: late \"1\"\n");
+        client_finish(client);
+    }
+}
+
+PROJECT_TEST(lisp, warnings_of_a_failed_prompt_go_with_its_error) {
+    put("prompts/x.lisp", HEAD "(mcp:defprompt x () (warn \"careful\") (car 5))");
+    EACH_KIND(era) {
+        struct client *client = serve(era);
+        const char *line = era_request(client, era, "1", "prompts/get", "\"name\":\"x\"");
+        expect_member(line, "\"WARNING: careful\\n\"", "error", "data", "stderr", NULL);
+        client_finish(client);
+    }
+}
+
+PROJECT_TEST(lisp, a_flood_of_warnings_is_cut_and_told) {
+    put("tools/x.lisp", HEAD "(mcp:deftool x () (dotimes (i 1000) (warn \"w~d\" i)) 1)");
+    struct client *client = serve(era_modern);
+    struct evaluation call = era_call(client, era_modern, "x", "{}");
+    cr_expect_not(call.is_error);
+    expect_contains(call.stderr_text, "WARNING: w98\nWARNING: 901 more warnings\n");
+    client_finish(client);
+}
+
+PROJECT_TEST(lisp, failures_while_loading_tell_the_line) {
+    put("tools/x.lisp", HEAD "(defun f (x) (car x))\n\n; here\n(f 5)\n(mcp:deftool x () 1)");
+    put("tools/z.lisp", HEAD "(mcp:deftool y () 1)");
+    struct client *client = serve(era_modern);
+    struct evaluation call = era_call(client, era_modern, "x", "{}");
+    expect_contains(call.text, "\n(in the form that begins at line 6 of the source)\n");
+    expect_contains(call.text, "\n1: (F 5)");
+    expect_contains(era_call(client, era_modern, "z", "{}").text, "It defines the tool \"y\".");
+    client_finish(client);
+}
+
+PROJECT_TEST(lisp, arguments_that_lack_something_are_refused_in_plain_words) {
+    put("tools/x.lisp", ";;; {\"description\": \"x\", \"inputSchema\": {\"type\": \"object\", "
+                        "\"required\": [\"text\"]}}\n(mcp:deftool x (text) text)");
+    struct client *client = serve(era_modern);
+    struct evaluation call = era_call(client, era_modern, "x", "{}");
+    expect_contains(call.text, "[ERROR] TYPE-ERROR\n"
+                               "Invalid arguments for x: lacks the member \"text\"\n");
+    client_finish(client);
+}
