@@ -136,10 +136,11 @@ Test(project_commands, tool_tells_progress_log_and_output_on_standard_error) {
 }
 
 Test(project_commands, tool_tells_warnings_on_standard_error) {
-    write_file("tools/warns.lisp", ";;; {\"description\": \"x\"}\n(mcp:deftool \"warns\" ()\n"
-                                   "  (format *error-output* \"err\") (warn \"w ~a\" 1) 7)");
+    project_files_write("tools/warns.lisp",
+                        ";;; {\"description\": \"x\"}\n(mcp:deftool \"warns\" ()\n"
+                        "  (format *error-output* \"err\") (warn \"w ~a\" 1) 7)");
     struct command_result result =
-        run(0, (const char *const[]){"tool", "warns", "--project", project, NULL});
+        run(0, (const char *const[]){"tool", "warns", "--project", project_files_path(), NULL});
     cr_assert_str_eq(result.output, "7\n");
     expect_contains(result.error, "err\nWARNING: w 1\n");
     command_result_free(&result);

@@ -1,13 +1,10 @@
 /* What a client hears of a project that cannot be read, or not wholly: an error for the request
  * that met it, and a message, also when all that happened before the client was there. */
-#include "tests/support/eras.h"
 #include "tests/support/project_files.h"
 #include <stdio.h>
 #include <string.h>
 
 TestSuite(failures, .init = project_files_begin, .fini = project_files_end);
-
-#define EACH_KIND(era) for (const struct era *era = eras + 3; era < eras + ERA_COUNT; era++)
 
 static void add_tools(int count) {
     for (int i = 0; i < count; i++) {
@@ -15,24 +12,6 @@ static void add_tools(int count) {
         snprintf(file, sizeof file, "tools/t%d.lisp", i);
         project_files_format(file, "(mcp:deftool \"t%d\" () \"here\")", i);
     }
-}
-
-static void greet(struct client *client, const struct era *era) {
-    if (era->modern)
-        return;
-    client_send_format(client,
-                       REQUEST_WITH("\"hello\"", "initialize",
-                                    "{\"protocolVersion\":\"%s\",\"capabilities\":{},"
-                                    "\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}"),
-                       era->revision);
-    client_await(client, "\"hello\"", NULL);
-    client_send_line(client, NOTIFICATION("notifications/initialized"));
-}
-
-static struct client *serve(const struct era *era, const char *const *arguments) {
-    struct client *client = project_files_serve(arguments, false);
-    greet(client, era);
-    return client;
 }
 
 /* Sends a request that wants to hear of LEVEL and above. */
@@ -64,7 +43,7 @@ Test(failures, at_the_start_are_told_to_who_comes) {
     static const char *const arguments[] = {"--registry-max-entries", "2", NULL};
     add_tools(3);
     EACH_KIND(era) {
-        struct client *client = serve(era, arguments);
+        struct client *client = project_files_serve_in(era, arguments);
         if (era->modern)
             list_with_level(client, era, "1", "error");
         expect_message(client_await_notification(client, "notifications/message", NULL),
@@ -86,7 +65,7 @@ Test(failures, of_register_json_are_told_to_who_comes) {
     add_tools(1);
     project_files_write("register.json", "{\"version\":1,");
     EACH_KIND(era) {
-        struct client *client = serve(era, NULL);
+        struct client *client = project_files_serve_in(era, NULL);
         if (era->modern)
             list_with_level(client, era, "1", "error");
         expect_message(client_await_notification(client, "notifications/message", NULL),
@@ -103,7 +82,7 @@ Test(failures, of_one_file_are_told_to_who_wants_warnings) {
     project_files_write("tools/bad.json", "{\"inputSchema\":{\"type\":5}}");
     project_files_write("tools/bad.lisp", "1");
     EACH_KIND(era) {
-        struct client *client = serve(era, NULL);
+        struct client *client = project_files_serve_in(era, NULL);
         static const char *const levels[] = {"error", "warning"};
         for (int i = 0; i < 2; i++) {
             list_with_level(client, era, i ? "2" : "1", levels[i]);
@@ -121,7 +100,7 @@ Test(failures, of_one_file_are_told_to_who_wants_warnings) {
 
 Test(failures, later_on_are_told_to_the_next_modern_request_that_wants_to_hear) {
     add_tools(1);
-    struct client *client = serve(era_modern, NULL);
+    struct client *client = project_files_serve_in(era_modern, NULL);
     list_with_level(client, era_modern, "1", "debug");
     expect_member(client_read_line(client, NULL), "1", "id", NULL);
     project_files_write("register.json", "[]");
@@ -148,7 +127,7 @@ Test(failures, are_met_by_a_call_of_what_is_not_known) {
     add_tools(3);
     EACH_KIND(era)
     for (size_t i = 0; i < COUNT_OF(asked); i++) {
-        struct client *client = serve(era, arguments);
+        struct client *client = project_files_serve_in(era, arguments);
         const char *line = era_refused(client, era, -32603, "1", asked[i].method, asked[i].members);
         expect_member(line, "\"registry\"", "error", "data", "name", NULL);
         line = era_request(client, era, "2", asked[i].method, asked[i].members);
@@ -162,9 +141,9 @@ Test(failures, of_the_whole_server_leave_the_methods_known) {
     static const char *const arguments[] = {"--minimal", NULL};
     static const char *const methods[] = {"tools/list", "prompts/list", "prompts/get",
                                           "resources/templates/list", "completion/complete"};
-    struct client *client = serve(&eras[3], arguments);
+    struct client *client = project_files_serve_in(era_legacy, arguments);
     for (size_t i = 0; i < COUNT_OF(methods); i++)
-        expect_contains(era_refused(client, &eras[3], -32601, "1", methods[i], NULL),
+        expect_contains(era_refused(client, era_legacy, -32601, "1", methods[i], NULL),
                         "minimal mode");
     client_finish(client);
 }

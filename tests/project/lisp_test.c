@@ -1,10 +1,14 @@
 /* What a tool's Lisp comes to on the wire where it is not as it should be: values without an end,
  * warnings, failures while the source is loaded, arguments that lack something. */
-#include "tests/project/files.h"
+#include "tests/support/project_files.h"
+
+#include <stdio.h>
+
+TestSuite(lisp, .init = project_files_begin, .fini = project_files_end);
 
 #define HEAD "\n;;; {\"description\": \"x\"}\n"
 
-PROJECT_TEST(lisp, a_list_without_an_end_is_refused_at_once) {
+Test(lisp, a_list_without_an_end_is_refused_at_once) {
     static const char *const bodies[] = {
         "(let ((l (list \"a\"))) (setf (cdr l) l) l)",
         "(list \"a\" (mcp:structured (let ((l (list 1))) (setf (cdr l) l))))",
@@ -15,10 +19,10 @@ PROJECT_TEST(lisp, a_list_without_an_end_is_refused_at_once) {
     for (size_t i = 0; i < COUNT_OF(bodies); i++) {
         snprintf(file, sizeof file, "tools/x%zu.lisp", i);
         snprintf(source, sizeof source, HEAD "(mcp:deftool x%zu () %s)", i, bodies[i]);
-        put(file, source);
+        project_files_write(file, source);
     }
     EACH_KIND(era) {
-        struct client *client = serve(era);
+        struct client *client = project_files_serve_in(era, NULL);
         for (size_t i = 0; i < COUNT_OF(bodies); i++) {
             snprintf(name, sizeof name, "x%zu", i);
             struct evaluation call = era_call(client, era, name, "{}");
@@ -41,11 +45,12 @@ static void call_and_listen(struct client *client, const struct era *era) {
     era_call_send(client, era, "\"c\"", "x", "{}");
 }
 
-PROJECT_TEST(lisp, warnings_go_to_the_log_and_to_standard_error) {
-    put("tools/x.lisp", HEAD "(warn \"early\") (mcp:deftool x () (format *error-output* \"err\")"
+Test(lisp, warnings_go_to_the_log_and_to_standard_error) {
+    project_files_write("tools/x.lisp",
+                        HEAD "(warn \"early\") (mcp:deftool x () (format *error-output* \"err\")"
                              " (warn \"late \\\"~a\\\"\" 1) \"fine\")");
     EACH_KIND(era) {
-        struct client *client = serve(era);
+        struct client *client = project_files_serve_in(era, NULL);
         call_and_listen(client, era);
         const char *line = client_await_notification(client, "notifications/message", NULL);
         expect_member(line, "\"warning\"", "params", "level", NULL);
@@ -61,29 +66,31 @@ PROJECT_TEST(lisp, warnings_go_to_the_log_and_to_standard_error) {
     }
 }
 
-PROJECT_TEST(lisp, warnings_of_a_failed_prompt_go_with_its_error) {
-    put("prompts/x.lisp", HEAD "(mcp:defprompt x () (warn \"careful\") (car 5))");
+Test(lisp, warnings_of_a_failed_prompt_go_with_its_error) {
+    project_files_write("prompts/x.lisp", HEAD "(mcp:defprompt x () (warn \"careful\") (car 5))");
     EACH_KIND(era) {
-        struct client *client = serve(era);
+        struct client *client = project_files_serve_in(era, NULL);
         const char *line = era_request(client, era, "1", "prompts/get", "\"name\":\"x\"");
         expect_member(line, "\"WARNING: careful\\n\"", "error", "data", "stderr", NULL);
         client_finish(client);
     }
 }
 
-PROJECT_TEST(lisp, a_flood_of_warnings_is_cut_and_told) {
-    put("tools/x.lisp", HEAD "(mcp:deftool x () (dotimes (i 1000) (warn \"w~d\" i)) 1)");
-    struct client *client = serve(era_modern);
+Test(lisp, a_flood_of_warnings_is_cut_and_told) {
+    project_files_write("tools/x.lisp",
+                        HEAD "(mcp:deftool x () (dotimes (i 1000) (warn \"w~d\" i)) 1)");
+    struct client *client = project_files_serve_in(era_modern, NULL);
     struct evaluation call = era_call(client, era_modern, "x", "{}");
     cr_expect_not(call.is_error);
     expect_contains(call.stderr_text, "WARNING: w98\nWARNING: 901 more warnings\n");
     client_finish(client);
 }
 
-PROJECT_TEST(lisp, failures_while_loading_tell_the_line) {
-    put("tools/x.lisp", HEAD "(defun f (x) (car x))\n\n; here\n(f 5)\n(mcp:deftool x () 1)");
-    put("tools/z.lisp", HEAD "(mcp:deftool y () 1)");
-    struct client *client = serve(era_modern);
+Test(lisp, failures_while_loading_tell_the_line) {
+    project_files_write("tools/x.lisp",
+                        HEAD "(defun f (x) (car x))\n\n; here\n(f 5)\n(mcp:deftool x () 1)");
+    project_files_write("tools/z.lisp", HEAD "(mcp:deftool y () 1)");
+    struct client *client = project_files_serve_in(era_modern, NULL);
     struct evaluation call = era_call(client, era_modern, "x", "{}");
     expect_contains(call.text, "\n(in the form that begins at line 6 of the source)\n");
     expect_contains(call.text, "\n1: (F 5)");
@@ -91,10 +98,11 @@ PROJECT_TEST(lisp, failures_while_loading_tell_the_line) {
     client_finish(client);
 }
 
-PROJECT_TEST(lisp, arguments_that_lack_something_are_refused_in_plain_words) {
-    put("tools/x.lisp", ";;; {\"description\": \"x\", \"inputSchema\": {\"type\": \"object\", "
+Test(lisp, arguments_that_lack_something_are_refused_in_plain_words) {
+    project_files_write("tools/x.lisp",
+                        ";;; {\"description\": \"x\", \"inputSchema\": {\"type\": \"object\", "
                         "\"required\": [\"text\"]}}\n(mcp:deftool x (text) text)");
-    struct client *client = serve(era_modern);
+    struct client *client = project_files_serve_in(era_modern, NULL);
     struct evaluation call = era_call(client, era_modern, "x", "{}");
     expect_contains(call.text, "[ERROR] TYPE-ERROR\n"
                                "Invalid arguments for x: lacks the member \"text\"\n");

@@ -1,5 +1,4 @@
 /* How much a tool may tell while it runs is a setting. */
-#include "tests/support/eras.h"
 #include "tests/support/project_files.h"
 #include <string.h>
 
@@ -13,7 +12,7 @@ static size_t count(const char *line, const char *part) {
 
 /* Calls the tool; of progress and of log messages there must be so many before the answer. */
 static void expect_told(const char *const *arguments, size_t progress, size_t logs) {
-    struct client *client = project_files_serve(arguments, false);
+    struct client *client = project_files_serve_in(era_modern, arguments);
     client_send_line(client, REQUEST_WITH("1", "tools/call",
                                           "{\"name\":\"tell\",\"arguments\":{},\"_meta\":{"
                                           "\"progressToken\":\"p\",\"" KEY_LOG_LEVEL

@@ -70,7 +70,7 @@ static void expect_hello(struct client *client, const char *name, const char *st
 
 Test(state, a_state_is_good_once) {
     add_asker("ask");
-    struct client *client = project_files_serve(NULL, false);
+    struct client *client = project_files_serve(NULL);
     const char *state = begin(client, "ask");
     expect_hello(client, "ask", state);
     for (int i = 0; i < 3; i++)
@@ -82,7 +82,7 @@ Test(state, a_state_is_good_once) {
 Test(state, an_older_round_does_not_come_back) {
     project_files_write("tools/twice.lisp", "(mcp:deftool \"twice\" () (let ((one " ASK_NAME
                                             ")) (format nil \"~a and ~a\" one " ASK_NAME ")))");
-    struct client *client = project_files_serve(NULL, false);
+    struct client *client = project_files_serve(NULL);
     const char *first = begin(client, "twice");
     const char *second = state_of(client, call(client, "twice", with_state(client, first)));
     cr_assert_str_neq(first, second);
@@ -94,7 +94,7 @@ Test(state, an_older_round_does_not_come_back) {
 
 Test(state, a_state_altered_anywhere_is_refused_and_harms_nothing) {
     add_asker("ask");
-    struct client *client = project_files_serve(NULL, false);
+    struct client *client = project_files_serve(NULL);
     const char *state = begin(client, "ask");
     size_t length = strlen(state);
     for (size_t i = 0; i < length; i++) {
@@ -116,7 +116,7 @@ Test(state, a_state_dressed_otherwise_is_refused) {
                                          "-1.5", "\"%n\"", "\"\\ud800\"", "\"\\u0000\""};
     char more[2000], dressed[1200];
     add_asker("ask");
-    struct client *client = project_files_serve(NULL, false);
+    struct client *client = project_files_serve(NULL);
     const char *state = begin(client, "ask");
     for (size_t i = 0; i < COUNT_OF(forms); i++) {
         const char *end = strstr(forms[i], "%s") + 2;
@@ -137,7 +137,7 @@ Test(state, a_state_belongs_to_its_own_request) {
     add_asker("ask");
     add_asker("other");
     project_files_write("prompts/ask.lisp", "(mcp:defprompt \"ask\" (&rest all) all " ASK_NAME ")");
-    struct client *client = project_files_serve(NULL, false);
+    struct client *client = project_files_serve(NULL);
     const char *state = begin(client, "ask");
     const char *more = with_state(client, state);
     expect_refused(call(client, "other", more), "another tool");
@@ -167,8 +167,8 @@ Test(state, a_state_belongs_to_its_own_request) {
 
 Test(state, a_state_of_another_process_is_refused) {
     add_asker("ask");
-    struct client *one = project_files_serve(NULL, false);
-    struct client *other = project_files_serve(NULL, false);
+    struct client *one = project_files_serve(NULL);
+    struct client *other = project_files_serve(NULL);
     const char *state = begin(one, "ask"), *own = begin(other, "ask");
     expect_refused(call(other, "ask", with_state(other, state)), "another process's state");
     expect_refused(call(one, "ask", with_state(one, own)), "another process's state");
@@ -182,7 +182,7 @@ Test(state, a_state_whose_time_is_over_is_refused) {
     static const char *const arguments[] = {"--call-timeout-s", "1", "--call-timeout-max-s", "1",
                                             NULL};
     add_asker("ask");
-    struct client *client = project_files_serve(arguments, false);
+    struct client *client = project_files_serve(arguments);
     const char *state = begin(client, "ask");
     client_await_stderr(client, "timeout"); /* the call that waited has ended */
     expect_refused(call(client, "ask", with_state(client, state)), "an expired state");
@@ -192,7 +192,7 @@ Test(state, a_state_whose_time_is_over_is_refused) {
 
 Test(state, answers_without_a_state_are_for_their_own_call_alone) {
     add_asker("ask");
-    struct client *client = project_files_serve(NULL, false);
+    struct client *client = project_files_serve(NULL);
     const char *waiting = begin(client, "ask");
     expect_contains(call(client, "ask", HELLO("Eve")), "\"Hello Eve\"");
     const char *anew = state_of(client, call(client, "ask", "\"inputResponses\":{\"other\":{}},"));
@@ -205,7 +205,7 @@ Test(state, answers_without_a_state_are_for_their_own_call_alone) {
 static void expect_room(const char *session_max, size_t kept) {
     const char *const arguments[] = {"--session-max", session_max, NULL};
     enum { CALLS = 40 };
-    struct client *client = project_files_serve(arguments, false);
+    struct client *client = project_files_serve(arguments);
     const char *states[CALLS];
     for (size_t i = 0; i < CALLS; i++)
         states[i] = begin(client, "ask");
@@ -229,7 +229,7 @@ Test(state, calls_that_come_at_once_wait_for_their_places) {
     static const char *const arguments[] = {"--session-max", "3", NULL};
     enum { CALLS = 3, ROUNDS = 20 };
     add_asker("ask");
-    struct client *client = project_files_serve(arguments, false);
+    struct client *client = project_files_serve(arguments);
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < CALLS; i++)
             client_send_format(client,
@@ -247,7 +247,7 @@ Test(state, calls_that_come_at_once_wait_for_their_places) {
 Test(state, a_call_that_asks_for_ever_is_ended) {
     project_files_write("tools/nags.lisp", "(mcp:deftool \"nags\" () (loop " ASK_NAME "))");
     add_asker("ask");
-    struct client *client = project_files_serve(NULL, false);
+    struct client *client = project_files_serve(NULL);
     const char *line = call(client, "nags", "");
     struct text value;
     int rounds = 0;
@@ -277,7 +277,7 @@ Test(state, responses_of_a_wrong_shape_are_refused_and_may_be_mended) {
                                         "true",       "{\"k\":5}",    "{\"k\":\"a\"}",
                                         "{\"k\":[]}", "{\"k\":true}", "{\"k\":1.5}"};
     add_asker("ask");
-    struct client *client = project_files_serve(NULL, false);
+    struct client *client = project_files_serve(NULL);
     const char *state = begin(client, "ask");
     for (size_t i = 0; i < COUNT_OF(wrong); i++)
         expect_refused(continued(client, state, wrong[i]), wrong[i]);
@@ -289,7 +289,7 @@ Test(state, a_missing_response_is_asked_for_again) {
     static const char *const missing[] = {"{}", "{\"K\":{}}", "{\"\":{},\"k \":{}}",
                                           "{\"other\":{\"action\":\"accept\"}}"};
     add_asker("ask");
-    struct client *client = project_files_serve(NULL, false);
+    struct client *client = project_files_serve(NULL);
     const char *state = begin(client, "ask");
     for (size_t i = 0; i < COUNT_OF(missing); i++) {
         const char *next = state_of(client, continued(client, state, missing[i]));
@@ -328,7 +328,7 @@ static void expect_result(const char *line) {
 Test(state, a_strange_answer_is_data_or_is_asked_for_again) {
     char responses[400];
     add_asker("ask");
-    struct client *client = project_files_serve(NULL, false);
+    struct client *client = project_files_serve(NULL);
     for (size_t i = 0; i < COUNT_OF(strange); i++) {
         snprintf(responses, sizeof responses, "{\"k\":%s}", strange[i]);
         const char *line = continued(client, begin(client, "ask"), responses);
@@ -362,7 +362,7 @@ static char *huge_answer(bool deep) {
 
 Test(state, a_huge_or_deep_answer_ends_at_most_its_own_call) {
     add_asker("ask");
-    struct client *client = project_files_serve(NULL, false);
+    struct client *client = project_files_serve(NULL);
     for (int deep = 0; deep < 2; deep++) {
         char *huge = huge_answer(deep), *responses;
         cr_assert_geq(asprintf(&responses, "{\"k\":%s}", huge), 0);
@@ -546,7 +546,7 @@ Test(state, a_client_that_goes_away_instead_of_answering_leaves_nothing_behind) 
     client_await(client, "1", NULL);
     client_finish(client);
 
-    client = project_files_serve(NULL, false);
+    client = project_files_serve(NULL);
     begin(client, "ask");
     begin(client, "ask");
     client_finish(client);
@@ -622,7 +622,7 @@ Test(state, a_tool_that_is_removed_while_it_runs_still_answers_and_then_is_unkno
 Test(state, a_parked_call_of_a_removed_tool_is_refused_or_goes_on) {
     add_asker("ask");
     add_asker("keep");
-    struct client *client = project_files_serve(NULL, false);
+    struct client *client = project_files_serve(NULL);
     const char *state = begin(client, "ask"), *kept = begin(client, "keep");
     client_send_line(client, LISTEN("\"l\"", "{\"toolsListChanged\":true}"));
     client_await_notification(client, "notifications/subscriptions/acknowledged", NULL);

@@ -90,18 +90,18 @@ void project_files_hide(const char *name) {
     free(path);
 }
 
-struct client *project_files_serve(const char *const *arguments, bool unprivileged) {
+struct client *project_files_serve(const char *const *arguments) {
     enum { ARGUMENTS_MAX = 16 };
     const char *all[ARGUMENTS_MAX] = {"--project", root};
     for (size_t i = 0; arguments && arguments[i] && i < ARGUMENTS_MAX - 3; i++)
         all[i + 2] = arguments[i];
-    const struct client_options options = {.arguments = all, .unprivileged = unprivileged};
+    const struct client_options options = {.arguments = all};
     return client_start(&options);
 }
 
 struct client *project_files_serve_able(const struct era *era, const char *capabilities,
                                         const char *const *arguments) {
-    struct client *client = project_files_serve(arguments, false);
+    struct client *client = project_files_serve(arguments);
     if (!era->modern)
         client_initialize_with(client, era->revision, capabilities);
     return client;

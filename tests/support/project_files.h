@@ -20,7 +20,7 @@ void project_files_remove(const char *name);
 void project_files_hide(const char *name);
 
 /* Starts a server on the directory; ARGUMENTS (ends with NULL) may be NULL. */
-struct client *project_files_serve(const char *const *arguments, bool unprivileged);
+struct client *project_files_serve(const char *const *arguments);
 /* The same, ready for requests of ERA. */
 struct client *project_files_serve_in(const struct era *era, const char *const *arguments);
 /* The same to a client that, where it is a legacy one, declares CAPABILITIES (JSON text). */
