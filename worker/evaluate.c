@@ -18,6 +18,7 @@ struct evaluation {
     cl_object package; /* of the `package` argument, else NULL */
     cl_object stream;  /* of the source */
     bool reading;
+    bool loading;         /* of a run: its source, before what it defines is called */
     cl_fixnum form_start; /* character at which the form in work begins */
     cl_object values[RESULT_VALUES_MAX];
     size_t value_count;
@@ -78,7 +79,9 @@ static void run_forms(void *argument) {
 
 static void run_definition(void *argument) {
     const struct run_message *run = evaluation.run;
+    evaluation.loading = run != NULL;
     run_forms(argument);
+    evaluation.loading = false;
     if (!run)
         return;
     evaluation.value_count = 0;
@@ -244,6 +247,18 @@ static void explain_condition(cl_object condition) {
     }
 }
 
+/* Where the condition came from while the source of a definition was evaluated: people look for it
+ * in a file. */
+static void explain_form(void) {
+    if (!evaluation.loading || evaluation.reading)
+        return;
+    struct answer *answer = evaluation.answer;
+    struct span code = evaluation.message->code;
+    size_t start = utf8_offset(code.bytes, code.length, (size_t)evaluation.form_start);
+    answer_add(answer, &answer->message, "\n(in the form that begins at line %zu of the source)",
+               place_of(source_form(code, start)).line);
+}
+
 static void add_frame(void (*write)(void *, cl_object), void *argument) {
     struct answer *answer = evaluation.answer;
     if (answer->frame_count == RESULT_FRAMES_MAX)
@@ -278,6 +293,7 @@ static void explain(enum guard_end end) {
     } else {
         fail("STACK-OVERFLOW", "The control stack is exhausted: the recursion is too deep.");
     }
+    explain_form();
     explain_backtrace(condition);
 }
 

@@ -211,6 +211,22 @@ struct source_scan source_scan(struct span source, size_t start) {
     return scanner.result;
 }
 
+size_t source_form(struct span source, size_t start) {
+    struct scanner scanner = {.source = source, .at = start};
+    while (more(&scanner)) {
+        unsigned char byte = byte_at(&scanner, 0);
+        if (is_blank(byte))
+            scanner.at++;
+        else if (byte == ';')
+            skip_line(&scanner);
+        else if (byte == '#' && byte_at(&scanner, 1) == '|')
+            skip_comment(&scanner);
+        else
+            break;
+    }
+    return scanner.at;
+}
+
 struct source_place source_place(struct span source, size_t offset) {
     struct source_place place = {.line = 1};
     const unsigned char *line = source.bytes;

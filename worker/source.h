@@ -38,6 +38,9 @@ struct source_place {
 /* Looks at SOURCE from byte START on. */
 struct source_scan source_scan(struct span source, size_t start);
 
+/* The byte from START on at which a form begins: behind blanks and comments. */
+size_t source_form(struct span source, size_t start);
+
 /* The place of byte OFFSET (at most the length). */
 struct source_place source_place(struct span source, size_t offset);
 

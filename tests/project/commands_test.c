@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,7 +29,7 @@ TestSuite(project_commands, .init = make_project, .fini = remove_project);
 
 static void write_file(const char *name, const char *text) {
     char path[PATH_BYTES + 100];
-    snprintf(path, sizeof path, "%s/tools", project);
+    snprintf(path, sizeof path, "%s/%.*s", project, (int)strcspn(name, "/"), name);
     mkdir(path, 0777);
     snprintf(path, sizeof path, "%s/%s", project, name);
     FILE *out = fopen(path, "w");
@@ -80,7 +81,7 @@ static void begin_tool(const char *name) {
 Test(project_commands, a_new_tool_passes_its_own_tests_and_can_be_called) {
     begin_tool("greet");
     expect_check(0, "greet(name: string, age?: integer)\n");
-    expect_check(0, "refused: 0; tests: 4 met, 0 not\n");
+    expect_check(0, "refused: 0; sources: 1 loaded, 0 not; tests: 4 met, 0 not\n");
     expect_tool("greet", "{\"name\": \"Ada\", \"age\": 36}", 0, "Hello, Ada! You are 36.\n");
     expect_tool("greet", "{\"name\": \"\"}", 1, "Whom shall I greet?\n");
 }
@@ -201,6 +202,83 @@ Test(project_commands, check_tells_each_refusal_with_its_reason) {
     expect_contains(result.output, "unknown member \"tittle\"");
     expect_contains(result.output, "tools/worse.lisp: ");
     expect_contains(result.output, "refused: 2;");
+    command_result_free(&result);
+}
+
+/* A file, and what `check` says of it. */
+static const struct {
+    const char *name, *text, *said;
+} sources[] = {
+    {"tools/open.lisp", ";;; {\"title\": \"Open\"}\n(mcp:deftool \"open\" ()\n  (list 1",
+     "  FAILED  tools/open.lisp: END-OF-FILE: The code ends too early: the list that begins at "
+     "line 3, column 3 is not closed."},
+    {"tools/closed.lisp", "(mcp:deftool \"closed\" () 1)\n)\n",
+     "  FAILED  tools/closed.lisp: READER-ERROR: Unmatched right parenthesis, #\\)\n"
+     "          (read up to line 2, column 2)\n"},
+    {"tools/symbol.lisp", "(mcp:deftool \"symbol\" ()\n (nope:call))\n",
+     "  FAILED  tools/symbol.lisp: PACKAGE-ERROR: There is no package with the name NOPE.\n"
+     "          (read up to line 2, column 9)\n"},
+    {"tools/package.lisp", ";; A comment\n\n#| and\none |#\n(in-package \"NOPE\")\n",
+     "  FAILED  tools/package.lisp: PACKAGE-ERROR: There exists no package with name \"NOPE\"\n"
+     "          (in the form that begins at line 5 of the source)\n"},
+    {"tools/form.lisp", "(mcp:deftool \"form\" () (let (1) 2))",
+     "  FAILED  tools/form.lisp: PROGRAM-ERROR: "},
+    {"tools/x.lisp", "(mcp:deftool \"y\" () 1)",
+     "  FAILED  tools/x.lisp: The source defines no tool \"x\", and no function of that name. It "
+     "defines the tool \"y\".\n"},
+    {"tools/empty.lisp", "(defun other ())",
+     "  FAILED  tools/empty.lisp: The source defines no tool \"empty\", and no function of that "
+     "name.\n"},
+    {"tools/endless.lisp", ";;; {\"timeout\": 1}\n(loop)",
+     "  FAILED  tools/endless.lisp: TIMEOUT: "},
+    {"tools/quits.lisp", "(ext:quit 3)",
+     "  FAILED  tools/quits.lisp: PROCESS-EXIT: The code ended its process with status 3."},
+    {"prompts/other.lisp", "(mcp:defprompt \"a\" () 1) (mcp:deftool \"b\" () 1)",
+     "  FAILED  prompts/other.lisp: The source defines no prompt \"other\". It defines the "
+     "prompt \"a\", the tool \"b\".\n"},
+    {"completions/c.lisp", "(mcp:defcompletion \"p\" () nil)",
+     "  FAILED  completions/c.lisp: The source defines no completion \"c\". It defines the "
+     "completion \"p\".\n"},
+};
+
+enum { SOURCE_COUNT = sizeof sources / sizeof *sources };
+
+Test(project_commands, check_loads_each_source_and_tells_what_fails) {
+    for (size_t i = 0; i < SOURCE_COUNT; i++)
+        write_file(sources[i].name, sources[i].text);
+    write_file("resources/t.lisp", "(mcp:defresource \"test://a/{id}\" (id) id)");
+    write_file("resources/t.lisp.meta.json", "{\"uriTemplate\": \"test://b/{id}\"}");
+    struct command_result result = check(1);
+    for (size_t i = 0; i < SOURCE_COUNT; i++)
+        expect_contains(result.output, sources[i].said);
+    expect_contains(result.output, "defines no resource \"test://b/{id}\". It defines the resource "
+                                   "\"test://a/{id}\".\n");
+    expect_contains(result.output, "refused: 0; sources: 0 loaded, 12 not;");
+    command_result_free(&result);
+}
+
+Test(project_commands, check_calls_nothing_and_warnings_are_no_failures) {
+    write_file("tools/careless.lisp", "(defun helper (x)\n"
+                                      "  (flet ((inner () (inside x)))\n"
+                                      "    (mapcar #'referred (list x (inner)))))\n"
+                                      "(warn \"Take care.\")\n"
+                                      "(mcp:deftool \"careless\" (x)\n"
+                                      "  (lambda () (setf (place x) 1))\n"
+                                      "  (typo (car x) 'not-called) (helper x))\n");
+    write_file("tools/fails.lisp", "(mcp:deftool \"fails\" () (ext:quit 3))");
+    write_file("tools/plain-one.lisp", "(defun plain-one (x) (if x (plain-one (rest x)) 1))");
+    struct command_result result = check(0);
+    expect_contains(result.output, "  warning tools/careless.lisp: Take care.\n");
+    static const char *const undefined[] = {"INSIDE", "REFERRED", "(SETF PLACE)", "TYPO"};
+    for (size_t i = 0; i < sizeof undefined / sizeof *undefined; i++) {
+        char text[100];
+        snprintf(text, sizeof text, "tools/careless.lisp: The function %s is not defined",
+                 undefined[i]);
+        expect_contains(result.output, text);
+    }
+    cr_assert_null(strstr(result.output, "NOT-CALLED"));
+    cr_assert_null(strstr(result.output, "plain-one.lisp"));
+    expect_contains(result.output, "sources: 3 loaded, 0 not;");
     command_result_free(&result);
 }
 

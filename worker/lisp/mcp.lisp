@@ -236,11 +236,24 @@ a string, octets, a RESOURCE, or a list of them."
                (not (eclave::implementation-package-p (symbol-package symbol))))
       (list (fdefinition symbol) (ext:function-lambda-list symbol)))))
 
+(defconstant +definitions-shown+ 10)
+
+(defun definitions-text ()
+  "What there is, for those who misspelt a name; NIL when there is nothing."
+  (let ((texts (sort (loop for (kind name) being the hash-keys of *definitions*
+                           collect (format nil "the ~(~a~) ~s" kind name))
+                     #'string<)))
+    (when texts
+      (format nil "~{~a~^, ~}~:[~;, and more~]"
+              (subseq texts 0 (min (length texts) +definitions-shown+))
+              (nthcdr +definitions-shown+ texts)))))
+
 (defun definition (kind name)
   (or (gethash (list kind name) *definitions*)
       (and (eq kind :tool) (plain-function name))
-      (error "The source defines no ~(~a~) ~s~@[, and no function of that name~]."
-             kind name (eq kind :tool))))
+      (error "The source defines no ~(~a~) ~s~@[, and no function of that name~*~].~
+              ~@[ It defines ~a.~]"
+             kind name (eq kind :tool) (definitions-text))))
 
 ;;; Arguments.
 
@@ -382,7 +395,7 @@ a string, octets, a RESOURCE, or a list of them."
             "hasMore" (> (length values) +completions-max+))))
 
 (defun kind-named (name)
-  (or (find name '(:tool :prompt :resource :completion) :test #'string-equal)
+  (or (find name '(:tool :prompt :resource :completion :load) :test #'string-equal)
       (error "There is nothing of the kind ~a." name)))
 
 (defun run (kind name arguments)
@@ -395,7 +408,8 @@ a string, octets, a RESOURCE, or a list of them."
                            (failure (failure) (failed-result failure))))
                   (:prompt (prompt-result (call-definition kind name)))
                   (:resource (resource-result (call-definition kind name)))
-                  (:completion (completion-result (call-definition kind name)))))))
+                  (:completion (completion-result (call-definition kind name)))
+                  (:load (load-result (ref *arguments* "kind") name))))))
 
 ;;; Words to the client while the call runs.
 
