@@ -220,8 +220,9 @@ a string, octets, a RESOURCE, or a list of them."
   (definition-form :resource template lambda-list body))
 
 (defmacro defcompletion (name lambda-list &body body)
-  "Completes arguments of the prompt or the URI template NAME. It gets `argument`, the name,
-`value`, what there is of it, and `context`, and returns a list of strings."
+  "A completion, which the `completions` of prompts and URI templates call by its name, that of its
+file. It gets `argument`, the name of what is completed, `value`, what there is of it, and
+`context`, and returns a list of strings."
   (definition-form :completion name lambda-list body))
 
 (defun plain-function (name)
