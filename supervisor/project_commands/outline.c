@@ -1,6 +1,7 @@
-/* Prints a snapshot of a project. Lets no text of it reach a terminal with control characters. */
+/* Prints a snapshot of a project. Lets no text of it reach a terminal but through shown.h. */
 #include "supervisor/project_commands/outline.h"
 #include "supervisor/json_tree.h"
+#include "supervisor/project_commands/shown.h"
 #include "supervisor/registry/metadata.h"
 
 #include <string.h>
@@ -13,8 +14,7 @@ static void print_text(FILE *out, const char *text) {
     if (shown > SHOWN_BYTES)
         for (shown = SHOWN_BYTES; shown && ((unsigned char)text[shown] & 0xC0) == 0x80;)
             shown--;
-    for (size_t i = 0; i < shown; i++)
-        putc((unsigned char)text[i] < ' ' || text[i] == 0x7F ? ' ' : text[i], out);
+    shown_print(out, (struct span){(const unsigned char *)text, shown}, "");
     if (shown < strlen(text))
         fputs(" …", out);
 }
@@ -117,6 +117,10 @@ void outline_print(FILE *out, const struct snapshot *snapshot) {
         print_kind(out, &kinds[i], &snapshot->lists[kinds[i].kind]);
     if (snapshot->refusal_count)
         fputs("Refused\n", out);
-    for (size_t i = 0; i < snapshot->refusal_count; i++)
-        fprintf(out, "  %s: %s\n", snapshot->refusals[i].file, snapshot->refusals[i].reason);
+    for (size_t i = 0; i < snapshot->refusal_count; i++) {
+        const char *reason = snapshot->refusals[i].reason;
+        fprintf(out, "  %s: ", snapshot->refusals[i].file);
+        shown_print(out, (struct span){(const unsigned char *)reason, strlen(reason)}, "      ");
+        putc('\n', out);
+    }
 }

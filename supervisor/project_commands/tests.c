@@ -4,6 +4,7 @@
 #include "supervisor/json_tree.h"
 #include "supervisor/json_write.h"
 #include "supervisor/project_commands/call.h"
+#include "supervisor/project_commands/shown.h"
 #include "supervisor/registry/beneath.h"
 #include "supervisor/registry/json_file.h"
 
@@ -31,10 +32,12 @@ struct test {
 };
 
 static bool report(struct tests *tests, const char *failure) {
-    if (failure)
-        printf("  FAILED  %s:%zu: %s\n", tests->file, tests->line, failure);
-    else
-        printf("  ok      %s:%zu\n", tests->file, tests->line);
+    printf("  %-7s %s:%zu", failure ? "FAILED" : "ok", tests->file, tests->line);
+    if (failure) {
+        fputs(": ", stdout);
+        shown_print(stdout, (struct span){(const unsigned char *)failure, strlen(failure)}, "");
+    }
+    putchar('\n');
     fflush(stdout);
     *(failure ? &tests->tally.unmet : &tests->tally.met) += 1;
     return !failure;

@@ -315,6 +315,25 @@ Test(project_commands, check_shows_what_a_client_sees) {
     command_result_free(&result);
 }
 
+/* U+009B begins a command of a terminal, U+202E turns around what follows.
+ * NOLINTBEGIN(misc-misleading-bidirectional): that is what is tested */
+Test(project_commands, check_shows_what_would_command_the_terminal) {
+    write_file("tools/a.lisp", ";;; {\"description\": \"na\302\233ughty \\u001b[2J\342\200\256txt "
+                               "\303\251 \342\202\254\"}\n(mcp:deftool a () \"\342\200\256\")");
+    write_file("tools/a.test.jsonl", "{\"expect\": \"\302\233\"}\n");
+    write_file("tools/b.lisp", ";;; {\"\342\200\256x\": 1}\n");
+    write_file("tools/c.lisp", "(error \"\342\200\256~cx\" (code-char 155))");
+    struct command_result result = check(1);
+    expect_contains(result.output, "na\\u009Bughty \\u001B[2J\\u202Etxt \303\251 \342\202\254\n");
+    expect_contains(result.output, "wanted \"\\u009B\", came \"\\u202E\"\n");
+    expect_contains(result.output, "unknown member \"\\u202Ex\"");
+    expect_contains(result.output, "tools/c.lisp: \\u202E\\u009Bx\n");
+    cr_assert_null(strstr(result.output, "\342\200\256"));
+    cr_assert_null(strstr(result.output, "\302\233"));
+    command_result_free(&result);
+}
+/* NOLINTEND(misc-misleading-bidirectional) */
+
 Test(project_commands, check_of_what_is_no_directory_is_a_mistake) {
     struct command_result result = run(2, (const char *const[]){"check", "/dev/null", NULL});
     expect_contains(result.error, "/dev/null");
