@@ -1,5 +1,6 @@
 /* Prints a snapshot of a project. Lets no text of it reach a terminal but through shown.h. */
 #include "supervisor/project_commands/outline.h"
+#include "supervisor/colour.h"
 #include "supervisor/json_tree.h"
 #include "supervisor/project_commands/shown.h"
 #include "supervisor/registry/metadata.h"
@@ -115,8 +116,9 @@ static void print_kind(FILE *out, const struct outline_kind *kind, const struct 
 void outline_print(FILE *out, const struct snapshot *snapshot) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         print_kind(out, &kinds[i], &snapshot->lists[kinds[i].kind]);
+    const struct colours colours = colours_of(out);
     if (snapshot->refusal_count)
-        fputs("Refused\n", out);
+        fprintf(out, "%sRefused%s\n", colours.bad, colours.end);
     for (size_t i = 0; i < snapshot->refusal_count; i++) {
         const char *reason = snapshot->refusals[i].reason;
         fprintf(out, "  %s: ", snapshot->refusals[i].file);

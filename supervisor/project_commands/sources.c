@@ -1,5 +1,6 @@
 /* Has each Lisp source loaded, confined, as a call of it would. Never calls what it defines. */
 #include "supervisor/project_commands/sources.h"
+#include "supervisor/colour.h"
 #include "supervisor/project/run.h"
 #include "supervisor/project_commands/shown.h"
 
@@ -30,12 +31,13 @@ static struct span without(const char *type, struct span text) {
     return text;
 }
 
-static void print_line(struct sources *sources, const char *word, struct span type,
-                       struct span text) {
+static void print_line(struct sources *sources, bool failed, struct span type, struct span text) {
+    const struct colours colours = colours_of(stdout);
     if (!sources->titled)
         puts("Sources");
     sources->titled = true;
-    printf("  %-7s %s: ", word, sources->entry->file);
+    printf("  %s%-7s%s %s: ", failed ? colours.bad : colours.odd, failed ? "FAILED" : "warning",
+           colours.end, sources->entry->file);
     if (type.length) {
         shown_print(stdout, type, indent);
         fputs(": ", stdout);
@@ -46,7 +48,7 @@ static void print_line(struct sources *sources, const char *word, struct span ty
 
 static void fail(struct sources *sources, struct span type, struct span text) {
     sources->tally.failed++;
-    print_line(sources, "FAILED", type, text);
+    print_line(sources, true, type, text);
 }
 
 static void on_done(void *context, const struct evaluation *evaluation) {
@@ -59,7 +61,7 @@ static void on_done(void *context, const struct evaluation *evaluation) {
         return;
     }
     for (size_t i = 0; i < result->warning_count; i++)
-        print_line(sources, "warning", (struct span){0}, without("WARNING: ", result->warnings[i]));
+        print_line(sources, false, (struct span){0}, without("WARNING: ", result->warnings[i]));
     if (outcome == OUTCOME_VALUE)
         sources->tally.loaded++;
     else if (outcome == OUTCOME_CONDITION)

@@ -1,6 +1,7 @@
 /* Runs the tests of a project's tools. Never counts one as met that did not come to its end. */
 #include "supervisor/project_commands/tests.h"
 #include "common/cleanup.h"
+#include "supervisor/colour.h"
 #include "supervisor/json_tree.h"
 #include "supervisor/json_write.h"
 #include "supervisor/project_commands/call.h"
@@ -32,7 +33,9 @@ struct test {
 };
 
 static bool report(struct tests *tests, const char *failure) {
-    printf("  %-7s %s:%zu", failure ? "FAILED" : "ok", tests->file, tests->line);
+    const struct colours colours = colours_of(stdout);
+    printf("  %s%-7s%s %s:%zu", failure ? colours.bad : colours.good, failure ? "FAILED" : "ok",
+           colours.end, tests->file, tests->line);
     if (failure) {
         fputs(": ", stdout);
         shown_print(stdout, (struct span){(const unsigned char *)failure, strlen(failure)}, "");
