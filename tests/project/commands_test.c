@@ -99,6 +99,61 @@ Test(project_commands, new_begins_in_the_current_directory) {
     expect_check(0, "tools: 1,");
 }
 
+/* Each kind, what `check` shows of it, and what else may not be there before. */
+static const struct {
+    const char *kind, *name, *shown, *taken;
+} starters[] = {
+    {"resource", "guide.md", "  eclave:///guide.md  text/markdown\n",
+     "resources/guide.md.meta.json"},
+    {"template", "numbers", "  eclave:///numbers/{number}  text/plain\n", "resources/numbers.lisp"},
+    {"prompt", "review", "  review(code, language?)\n", "prompts/review.txt"},
+    {"completion", "colours", "completions: 1; refused: 0;", "completions/colours.json"},
+};
+
+Test(project_commands, new_begins_each_kind_so_that_check_is_content) {
+    for (size_t i = 0; i < sizeof starters / sizeof *starters; i++) {
+        const char *arguments[] = {"new",       starters[i].kind, starters[i].name,
+                                   "--project", project,          NULL};
+        struct command_result result = run(0, arguments);
+        expect_contains(result.output, "wrote ");
+        command_result_free(&result);
+        result = run(2, arguments);
+        expect_contains(result.error, " is there already; nothing was written");
+        command_result_free(&result);
+        expect_check(0, starters[i].shown);
+    }
+    struct command_result result = check(0);
+    expect_contains(result.output, "resources: 1, templates: 1, prompts: 1, completions: 1; "
+                                   "refused: 0; sources: 3 loaded, 0 not;");
+    cr_assert_null(strstr(result.output, "warning"));
+    command_result_free(&result);
+}
+
+Test(project_commands, new_takes_no_name_that_belongs_to_another) {
+    for (size_t i = 0; i < sizeof starters / sizeof *starters; i++) {
+        write_file(starters[i].taken, "");
+        struct command_result result =
+            run(2, (const char *const[]){"new", starters[i].kind, starters[i].name, "--project",
+                                         project, NULL});
+        cr_assert_str_eq(result.output, "");
+        expect_contains(result.error, starters[i].taken);
+        command_result_free(&result);
+    }
+    static const struct {
+        const char *kind, *name, *why;
+    } names[] = {{"tool", ".x", "begins with a dot"},
+                 {"resource", "x.meta.json", "metadata of another"},
+                 {"resource", "a/b", "a name has"},
+                 {"tols", "x", "usage: eclave new tool|resource|"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct command_result result =
+            run(2, (const char *const[]){"new", names[i].kind, names[i].name, "--project", project,
+                                         NULL});
+        expect_contains(result.error, names[i].why);
+        command_result_free(&result);
+    }
+}
+
 static void expect_new_refused(const char *name, const char *part) {
     struct command_result result =
         run(2, (const char *const[]){"new", "tool", name, "--project", project, NULL});
