@@ -21,7 +21,8 @@ enum section_tag {
     SECTION_FRAME,     /* backtrace, innermost first: "(FN ARGS)" without its number */
     SECTION_WARNING,   /* "TYPE: message" */
     /* run: exactly one of each */
-    SECTION_KIND, /* what of the source is called: "tool", "prompt", "resource", "completion" */
+    SECTION_KIND, /* what of the source is called: "tool", "prompt", "resource", "completion"; or
+                     "load": it is only looked whether that is there */
     SECTION_NAME, /* its name, not empty */
     SECTION_ARGUMENTS, /* a JSON object */
     /* result of a run that returned, exactly one, and then no SECTION_VALUE */

@@ -22,8 +22,8 @@ int command_doctor(const struct settings *settings, bool json);
 int command_tool(const struct settings *settings, const struct project_options *options, int count,
                  char **arguments);
 
-/* `eclave new tool NAME`: a tool to begin with, in the project, or else in the current directory.
- */
+/* `eclave new KIND NAME`: a tool, resource, template, prompt or completion to begin with, in the
+ * project, or else in the current directory. */
 int command_new(const struct settings *settings, int count, char **arguments);
 
 /* `eclave check [DIR]`: 0 when nothing of the project is refused and its tests are met, else 1. */

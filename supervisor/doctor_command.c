@@ -2,6 +2,7 @@
  * takes a layer's word for it, and never evaluates anything. */
 #include "common/cleanup.h"
 #include "policy/attacks.h"
+#include "supervisor/colour.h"
 #include "supervisor/commands.h"
 #include "supervisor/confinement.h"
 #include "supervisor/json_write.h"
@@ -102,43 +103,64 @@ static void append_layers(struct buffer *out, uint32_t layers, uint32_t stopped)
         }
 }
 
-static const char *verdict_on(const struct finding *finding) {
-    if (finding->stopped_here)
-        return finding->here;
-    return finding->covered_here ? "ESCAPES" : "not covered";
-}
-
-static void append_text(struct buffer *out, const struct diagnosis *diagnosis) {
+static void append_layer_states(struct buffer *out, const struct policy_report *report,
+                                const struct colours *colours) {
+    const char *const colour[] = {[POLICY_OFF] = colours->odd,
+                                  [POLICY_ACTIVE] = colours->good,
+                                  [POLICY_UNAVAILABLE] = colours->bad};
     buffer_append_format(out, "%-12s %-8s %s\n", "LAYER", "STATE",
                          "KEEPS AWAY, OR WHY IT IS MISSING");
     for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++) {
-        enum policy_state state = diagnosis->report.layers[layer].state;
-        buffer_append_format(out, "%-12s %-8s %s\n", policy_layer_name(layer), state_word(state),
-                             state == POLICY_UNAVAILABLE ? diagnosis->report.layers[layer].why
+        enum policy_state state = report->layers[layer].state;
+        buffer_append_format(out, "%-12s %s%-8s%s %s\n", policy_layer_name(layer), colour[state],
+                             state_word(state), colours->end,
+                             state == POLICY_UNAVAILABLE ? report->layers[layer].why
                                                          : policy_layer_stops(layer));
     }
+}
+
+static void append_finding(struct buffer *out, const struct finding *finding,
+                           const struct colours *colours) {
+    const char *colour = colours->good, *verdict = finding->here;
+    if (!finding->stopped_here) {
+        colour = finding->covered_here ? colours->bad : colours->odd;
+        verdict = finding->covered_here ? "ESCAPES" : "not covered";
+    }
+    buffer_append_format(out, "%-47s %s%-10s%s %s%-28s%s ", finding->attack->name,
+                         finding->succeeds_unconfined ? colours->odd : "", finding->unconfined,
+                         finding->succeeds_unconfined ? colours->end : "", colour, verdict,
+                         colours->end);
+    append_layers(out, finding->tried, finding->stopped);
+    buffer_append_text(out, "\n");
+}
+
+static void append_conclusion(struct buffer *out, const struct diagnosis *diagnosis,
+                              const struct colours *colours) {
+    if (!diagnosis->may_evaluate)
+        buffer_append_format(out, "\n%sCode is NOT evaluated here%s: %s.\n", colours->bad,
+                             colours->end, diagnosis->why.text);
+    else if (diagnosis->escapes)
+        buffer_append_format(out,
+                             "\n%sCode must not be evaluated here%s: %zu of %zu attacks %scame "
+                             "through%s.\n",
+                             colours->bad, colours->end, diagnosis->escapes, diagnosis->count,
+                             colours->bad, colours->end);
+    else
+        buffer_append_format(out,
+                             "\n%sCode may be evaluated here.%s %zu attacks tried, none came "
+                             "through.\n",
+                             colours->good, colours->end, diagnosis->count);
+}
+
+static void append_text(struct buffer *out, const struct diagnosis *diagnosis) {
+    const struct colours colours = colours_of(stdout);
+    append_layer_states(out, &diagnosis->report, &colours);
     if (diagnosis->count)
         buffer_append_format(out, "\n%-47s %-10s %-28s %s\n", "ATTACK", "UNCONFINED", "HERE",
                              "EACH STOPS IT ALONE");
-    for (size_t i = 0; i < diagnosis->count; i++) {
-        const struct finding *finding = &diagnosis->findings[i];
-        buffer_append_format(out, "%-47s %-10s %-28s ", finding->attack->name, finding->unconfined,
-                             verdict_on(finding));
-        append_layers(out, finding->tried, finding->stopped);
-        buffer_append_text(out, "\n");
-    }
-    if (!diagnosis->may_evaluate)
-        buffer_append_format(out, "\nCode is NOT evaluated here: %s.\n", diagnosis->why.text);
-    else if (diagnosis->escapes)
-        buffer_append_format(out,
-                             "\nCode must not be evaluated here: %zu of %zu attacks came "
-                             "through.\n",
-                             diagnosis->escapes, diagnosis->count);
-    else
-        buffer_append_format(out,
-                             "\nCode may be evaluated here. %zu attacks tried, none came "
-                             "through.\n",
-                             diagnosis->count);
+    for (size_t i = 0; i < diagnosis->count; i++)
+        append_finding(out, &diagnosis->findings[i], &colours);
+    append_conclusion(out, diagnosis, &colours);
 }
 
 static void append_json_layers(struct buffer *out, const struct policy_report *report) {

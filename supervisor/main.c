@@ -1,44 +1,12 @@
 /* The program: which command, with which settings. */
 #include "supervisor/commands.h"
+#include "supervisor/help.h"
 #include "supervisor/server.h"
 #include "supervisor/settings.h"
 
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
-
-static void print_usage(FILE *out) {
-    fputs(
-        "Usage: eclave [serve] [OPTIONS]       MCP server on stdin and stdout\n"
-        "       eclave eval [OPTIONS] [-e CODE | FILE | -]\n"
-        "                                      one confined evaluation\n"
-        "       eclave batch [OPTIONS] [FILE | -]\n"
-        "                                      JSON lines in, JSON lines out, each in a world of\n"
-        "                                      its own; see eclave batch --help\n"
-        "       eclave tool --project DIR [OPTIONS] NAME [--args JSON]\n"
-        "                                      one tool of a project, once\n"
-        "       eclave new tool NAME [--project DIR]\n"
-        "                                      a tool to begin with, and its tests\n"
-        "       eclave check [OPTIONS] DIR     what clients see of a project, what is refused and\n"
-        "                                      why; runs its tests\n"
-        "       eclave doctor [OPTIONS] [--json]\n"
-        "                                      which layers this machine gives, proved by attacks\n"
-        "       eclave policy [OPTIONS]        what code may do with these options, and why\n"
-        "       eclave --help | --version\n\n"
-        "Options, each also a variable (--call-timeout-s is ECLAVE_CALL_TIMEOUT_S) and a member\n"
-        "of the JSON file that --policy names (\"call.timeout_s\"); the flag is the strongest:\n",
-        out);
-    settings_help(out);
-}
-
-static void print_batch_usage(FILE *out) {
-    fputs("Usage: eclave batch [OPTIONS] [FILE | -]\n\n"
-          "Evaluates {\"id\":…,\"code\":\"…\",\"expect\":\"…\"} line by line, each in a fresh "
-          "confined\n"
-          "world, and writes a line of what came of it. Options besides those of eclave --help:\n",
-          out);
-    batch_options_help(out);
-}
 
 static bool has_flag(int count, char **arguments, const char *flag) {
     for (int i = 1; i < count && strcmp(arguments[i], "--") != 0; i++)
@@ -112,9 +80,8 @@ int main(int count, char **arguments) {
     struct error error;
     struct own_options options = {0};
     int left;
-    bool is_batch = count > 1 && strcmp(arguments[1], "batch") == 0;
     if (has_flag(count, arguments, "--help")) {
-        (is_batch ? print_batch_usage : print_usage)(stdout);
+        help_print(stdout, arguments[1]);
         return 0;
     }
     if (has_flag(count, arguments, "--manual-batch-options")) {

@@ -25,7 +25,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum run_kind { RUN_TOOL, RUN_PROMPT, RUN_RESOURCE, RUN_COMPLETION, RUN_KIND_COUNT };
+enum run_kind {
+    RUN_TOOL,
+    RUN_PROMPT,
+    RUN_RESOURCE,
+    RUN_COMPLETION,
+    RUN_LOAD, /* nothing is called, but it must be defined */
+    RUN_KIND_COUNT
+};
 
 enum {
     RUN_RESULT_MAX_BYTES =
@@ -48,7 +55,8 @@ struct run_request {
     enum run_kind kind;
     struct span name;      /* as the source defines it: of a tool or prompt, or a URI template */
     struct span arguments; /* a JSON object. Of a resource: `uri` and the variables of the template;
-                              of a completion: `argument`, `value`, `context` */
+                              of a completion: `argument`, `value`, `context`; of RUN_LOAD: `kind`,
+                              the word for what is to be defined */
 };
 
 /* The word for KIND in a FRAME_RUN. */
@@ -82,7 +90,8 @@ struct json_object *run_ask_decode(struct span text);
  *   RUN_TOOL        `content`, and perhaps `isError` and `structuredContent` (any value)
  *   RUN_PROMPT      `messages`
  *   RUN_RESOURCE    `contents`; without `mimeType` where the source names none
- *   RUN_COMPLETION  `values` (at most 100), `total`, `hasMore` */
+ *   RUN_COMPLETION  `values` (at most 100), `total`, `hasMore`
+ *   RUN_LOAD        nothing */
 struct run_result {
     enum run_kind kind;
     struct json_object *json;

@@ -11,7 +11,8 @@
 enum { COMPLETIONS_MAX = 100 };
 
 const char *run_kind_word(enum run_kind kind) {
-    static const char *const words[RUN_KIND_COUNT] = {"tool", "prompt", "resource", "completion"};
+    static const char *const words[RUN_KIND_COUNT] = {"tool", "prompt", "resource", "completion",
+                                                      "load"};
     return words[kind];
 }
 
@@ -265,6 +266,7 @@ static const struct shape results[RUN_KIND_COUNT] = {
     [RUN_COMPLETION] = {.members = {{"values", are_completions, true},
                                     {"total", is_count, true},
                                     {"hasMore", is_boolean, true}}},
+    [RUN_LOAD] = {.members = {{0}}},
 };
 
 /* --- texts --- */

@@ -1,6 +1,8 @@
-/* Prints a snapshot of a project. Lets no text of it reach a terminal with control characters. */
+/* Prints a snapshot of a project. Lets no text of it reach a terminal but through shown.h. */
 #include "supervisor/project_commands/outline.h"
+#include "supervisor/colour.h"
 #include "supervisor/json_tree.h"
+#include "supervisor/project_commands/shown.h"
 #include "supervisor/registry/metadata.h"
 
 #include <string.h>
@@ -13,8 +15,7 @@ static void print_text(FILE *out, const char *text) {
     if (shown > SHOWN_BYTES)
         for (shown = SHOWN_BYTES; shown && ((unsigned char)text[shown] & 0xC0) == 0x80;)
             shown--;
-    for (size_t i = 0; i < shown; i++)
-        putc((unsigned char)text[i] < ' ' || text[i] == 0x7F ? ' ' : text[i], out);
+    shown_print(out, (struct span){(const unsigned char *)text, shown}, "");
     if (shown < strlen(text))
         fputs(" …", out);
 }
@@ -115,8 +116,13 @@ static void print_kind(FILE *out, const struct outline_kind *kind, const struct 
 void outline_print(FILE *out, const struct snapshot *snapshot) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         print_kind(out, &kinds[i], &snapshot->lists[kinds[i].kind]);
+    const struct colours colours = colours_of(out);
     if (snapshot->refusal_count)
-        fputs("Refused\n", out);
-    for (size_t i = 0; i < snapshot->refusal_count; i++)
-        fprintf(out, "  %s: %s\n", snapshot->refusals[i].file, snapshot->refusals[i].reason);
+        fprintf(out, "%sRefused%s\n", colours.bad, colours.end);
+    for (size_t i = 0; i < snapshot->refusal_count; i++) {
+        const char *reason = snapshot->refusals[i].reason;
+        fprintf(out, "  %s: ", snapshot->refusals[i].file);
+        shown_print(out, (struct span){(const unsigned char *)reason, strlen(reason)}, "      ");
+        putc('\n', out);
+    }
 }

@@ -5,8 +5,7 @@
 #include "supervisor/registry/snapshot.h"
 #include <stdio.h>
 
-/* Prints the entries by kind, then what is refused and why. Control characters of what users wrote
- * are not printed. */
+/* Prints the entries by kind, then what is refused and why. */
 void outline_print(FILE *out, const struct snapshot *snapshot);
 
 #endif

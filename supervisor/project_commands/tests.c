@@ -1,26 +1,26 @@
 /* Runs the tests of a project's tools. Never counts one as met that did not come to its end. */
 #include "supervisor/project_commands/tests.h"
 #include "common/cleanup.h"
+#include "supervisor/colour.h"
 #include "supervisor/json_tree.h"
 #include "supervisor/json_write.h"
 #include "supervisor/project_commands/call.h"
+#include "supervisor/project_commands/shown.h"
 #include "supervisor/registry/beneath.h"
 #include "supervisor/registry/json_file.h"
-#include "supervisor/undumpable.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { FILE_MAX_BYTES = 1 << 20, PATH_BYTES = 300, SHOWN_BYTES = 300, INTERRUPTED_STATUS = 130 };
+enum { FILE_MAX_BYTES = 1 << 20, PATH_BYTES = 300, SHOWN_BYTES = 300 };
 
 struct tests {
     const struct settings *settings;
     const struct registry_entry *entry;
     int root;
-    struct one_shot one_shot;
-    bool opened;
+    struct one_shot *one_shot;
     char file[PATH_BYTES];
     size_t line;
     struct tests_tally tally;
@@ -32,15 +32,15 @@ struct test {
     bool has_expect; /* which may be null */
 };
 
-static void interrupted(void *context) {
-    sessions_cancel_all(&((struct one_shot *)context)->sessions, "Interrupted.");
-}
-
 static bool report(struct tests *tests, const char *failure) {
-    if (failure)
-        printf("  FAILED  %s:%zu: %s\n", tests->file, tests->line, failure);
-    else
-        printf("  ok      %s:%zu\n", tests->file, tests->line);
+    const struct colours colours = colours_of(stdout);
+    printf("  %s%-7s%s %s:%zu", failure ? colours.bad : colours.good, failure ? "FAILED" : "ok",
+           colours.end, tests->file, tests->line);
+    if (failure) {
+        fputs(": ", stdout);
+        shown_print(stdout, (struct span){(const unsigned char *)failure, strlen(failure)}, "");
+    }
+    putchar('\n');
     fflush(stdout);
     *(failure ? &tests->tally.unmet : &tests->tally.met) += 1;
     return !failure;
@@ -124,36 +124,19 @@ static bool read_test(struct json_object *line, struct test *test, struct error 
            error_set(error, 0, "both \"expect\" and \"expectError\"");
 }
 
-static bool open_worlds(struct tests *tests) {
-    struct error error;
-    int status;
-    if (tests->opened)
-        return true;
-    if (!one_shot_open(&tests->one_shot, tests->settings, interrupted, &tests->one_shot, &status,
-                       &error)) {
-        fprintf(stderr, "eclave: %s\n", error.text);
-        tests->tally.broken = status;
-        return false;
-    }
-    tests->opened = true;
-    tests->one_shot.sessions.unlogged = true;
-    become_undumpable();
-    return true;
-}
-
 static void run_test(struct tests *tests, const struct test *test) {
     cleanup_json struct json_object *args =
         test->args ? json_object_get(test->args) : json_object_new_object();
-    if (!args || !open_worlds(tests))
+    if (!args)
         return;
-    struct tool_call call = {.one_shot = &tests->one_shot,
+    struct tool_call call = {.one_shot = tests->one_shot,
                              .settings = tests->settings,
                              .entry = tests->entry,
                              .arguments = args,
                              .quiet = true};
     tool_call_run(&call);
     if (call.interrupted)
-        tests->tally.broken = INTERRUPTED_STATUS;
+        tests->tally.interrupted = true;
     else
         judge(tests, test, &call);
     tool_call_free(&call);
@@ -180,7 +163,7 @@ static bool is_blank(struct span line) {
 
 static void take_lines(struct tests *tests, struct span text) {
     tests->line = 0;
-    while (text.length && !tests->tally.broken) {
+    while (text.length && !tests->tally.interrupted) {
         const unsigned char *end = memchr(text.bytes, '\n', text.length);
         size_t length = end ? (size_t)(end - text.bytes) : text.length;
         const struct span line = {text.bytes, length};
@@ -231,22 +214,18 @@ static void run_tool(struct tests *tests) {
         take_lines(tests, (struct span){text.data, text.length});
 }
 
-struct tests_tally tests_run(const struct settings *settings, const struct snapshot *snapshot) {
-    struct error error;
-    struct tests tests = {.settings = settings};
+bool tests_run(struct one_shot *one_shot, const struct settings *settings,
+               const struct snapshot *snapshot, struct tests_tally *tally, struct error *error) {
+    struct tests tests = {.settings = settings, .one_shot = one_shot};
     const struct entry_list *tools = &snapshot->lists[REGISTRY_TOOL];
-    tests.root = beneath_open_root(settings->project.paths[0], &error);
-    if (tests.root < 0) {
-        fprintf(stderr, "eclave: %s\n", error.text);
-        tests.tally.broken = 1;
-        return tests.tally;
-    }
-    for (size_t i = 0; i < tools->count && !tests.tally.broken; i++) {
+    tests.root = beneath_open_root(settings->project.paths[0], error);
+    if (tests.root < 0)
+        return false;
+    for (size_t i = 0; i < tools->count && !tests.tally.interrupted; i++) {
         tests.entry = tools->entries[i];
         run_tool(&tests);
     }
-    if (tests.opened)
-        one_shot_close(&tests.one_shot);
     close(tests.root);
-    return tests.tally;
+    *tally = tests.tally;
+    return true;
 }

@@ -9,17 +9,21 @@
 #ifndef ECLAVE_SUPERVISOR_PROJECT_COMMANDS_TESTS_H
 #define ECLAVE_SUPERVISOR_PROJECT_COMMANDS_TESTS_H
 
+#include "common/error.h"
+#include "supervisor/one_shot.h"
 #include "supervisor/registry/snapshot.h"
 #include "supervisor/settings.h"
+#include <stdbool.h>
 #include <stddef.h>
 
 struct tests_tally {
     size_t met, unmet;
-    int broken; /* the exit status when they could not be run to their end, else 0 */
+    bool interrupted; /* and not all are counted */
 };
 
-/* Runs them all, each in a world of its own, and prints a line for each. Where there are none
- * nothing is started. */
-struct tests_tally tests_run(const struct settings *settings, const struct snapshot *snapshot);
+/* Runs them all, each in a world of its own, and prints a line for each. False with *error when the
+ * project is gone. */
+bool tests_run(struct one_shot *one_shot, const struct settings *settings,
+               const struct snapshot *snapshot, struct tests_tally *tally, struct error *error);
 
 #endif

@@ -60,7 +60,7 @@ static void begin_tool(const char *name) {
 Test(project_commands, a_new_tool_passes_its_own_tests_and_can_be_called) {
     begin_tool("greet");
     expect_check(0, "greet(name: string, age?: integer)\n");
-    expect_check(0, "refused: 0; tests: 4 met, 0 not\n");
+    expect_check(0, "refused: 0; sources: 1 loaded, 0 not; tests: 4 met, 0 not\n");
     expect_tool("greet", "{\"name\": \"Ada\", \"age\": 36}", 0, "Hello, Ada! You are 36.\n");
     expect_tool("greet", "{\"name\": \"\"}", 1, "Whom shall I greet?\n");
 }
@@ -79,6 +79,61 @@ Test(project_commands, new_begins_in_the_current_directory) {
     struct command_result result = run(0, (const char *const[]){"new", "tool", "here", NULL});
     command_result_free(&result);
     expect_check(0, "tools: 1,");
+}
+
+/* Each kind, what `check` shows of it, and what else may not be there before. */
+static const struct {
+    const char *kind, *name, *shown, *taken;
+} starters[] = {
+    {"resource", "guide.md", "  eclave:///guide.md  text/markdown\n",
+     "resources/guide.md.meta.json"},
+    {"template", "numbers", "  eclave:///numbers/{number}  text/plain\n", "resources/numbers.lisp"},
+    {"prompt", "review", "  review(code, language?)\n", "prompts/review.txt"},
+    {"completion", "colours", "completions: 1; refused: 0;", "completions/colours.json"},
+};
+
+Test(project_commands, new_begins_each_kind_so_that_check_is_content) {
+    for (size_t i = 0; i < sizeof starters / sizeof *starters; i++) {
+        const char *arguments[] = {"new",       starters[i].kind,     starters[i].name,
+                                   "--project", project_files_path(), NULL};
+        struct command_result result = run(0, arguments);
+        expect_contains(result.output, "wrote ");
+        command_result_free(&result);
+        result = run(2, arguments);
+        expect_contains(result.error, " is there already; nothing was written");
+        command_result_free(&result);
+        expect_check(0, starters[i].shown);
+    }
+    struct command_result result = check(0);
+    expect_contains(result.output, "resources: 1, templates: 1, prompts: 1, completions: 1; "
+                                   "refused: 0; sources: 3 loaded, 0 not;");
+    cr_assert_null(strstr(result.output, "warning"));
+    command_result_free(&result);
+}
+
+Test(project_commands, new_takes_no_name_that_belongs_to_another) {
+    for (size_t i = 0; i < sizeof starters / sizeof *starters; i++) {
+        project_files_write(starters[i].taken, "");
+        struct command_result result =
+            run(2, (const char *const[]){"new", starters[i].kind, starters[i].name, "--project",
+                                         project_files_path(), NULL});
+        cr_assert_str_eq(result.output, "");
+        expect_contains(result.error, starters[i].taken);
+        command_result_free(&result);
+    }
+    static const struct {
+        const char *kind, *name, *why;
+    } names[] = {{"tool", ".x", "begins with a dot"},
+                 {"resource", "x.meta.json", "metadata of another"},
+                 {"resource", "a/b", "a name has"},
+                 {"tols", "x", "usage: eclave new tool|resource|"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct command_result result =
+            run(2, (const char *const[]){"new", names[i].kind, names[i].name, "--project",
+                                         project_files_path(), NULL});
+        expect_contains(result.error, names[i].why);
+        command_result_free(&result);
+    }
 }
 
 static void expect_new_refused(const char *name, const char *part) {
@@ -214,6 +269,84 @@ Test(project_commands, check_refuses_what_its_user_may_not_read) {
     command_result_free(&result);
 }
 
+/* A file, and what `check` says of it. */
+static const struct {
+    const char *name, *text, *said;
+} sources[] = {
+    {"tools/open.lisp", ";;; {\"title\": \"Open\"}\n(mcp:deftool \"open\" ()\n  (list 1",
+     "  FAILED  tools/open.lisp: END-OF-FILE: The code ends too early: the list that begins at "
+     "line 3, column 3 is not closed."},
+    {"tools/closed.lisp", "(mcp:deftool \"closed\" () 1)\n)\n",
+     "  FAILED  tools/closed.lisp: READER-ERROR: Unmatched right parenthesis, #\\)\n"
+     "          (read up to line 2, column 2)\n"},
+    {"tools/symbol.lisp", "(mcp:deftool \"symbol\" ()\n (nope:call))\n",
+     "  FAILED  tools/symbol.lisp: PACKAGE-ERROR: There is no package with the name NOPE.\n"
+     "          (read up to line 2, column 9)\n"},
+    {"tools/package.lisp", ";; A comment\n\n#| and\none |#\n(in-package \"NOPE\")\n",
+     "  FAILED  tools/package.lisp: PACKAGE-ERROR: There exists no package with name \"NOPE\"\n"
+     "          (in the form that begins at line 5 of the source)\n"},
+    {"tools/form.lisp", "(mcp:deftool \"form\" () (let (1) 2))",
+     "  FAILED  tools/form.lisp: PROGRAM-ERROR: "},
+    {"tools/x.lisp", "(mcp:deftool \"y\" () 1)",
+     "  FAILED  tools/x.lisp: The source defines no tool \"x\", and no function of that name. It "
+     "defines the tool \"y\".\n"},
+    {"tools/empty.lisp", "(defun other ())",
+     "  FAILED  tools/empty.lisp: The source defines no tool \"empty\", and no function of that "
+     "name.\n"},
+    {"tools/endless.lisp", ";;; {\"timeout\": 1}\n(loop)",
+     "  FAILED  tools/endless.lisp: TIMEOUT: "},
+    {"tools/quits.lisp", "(ext:quit 3)",
+     "  FAILED  tools/quits.lisp: PROCESS-EXIT: The code ended its process with status 3."},
+    {"prompts/other.lisp", "(mcp:defprompt \"a\" () 1) (mcp:deftool \"b\" () 1)",
+     "  FAILED  prompts/other.lisp: The source defines no prompt \"other\". It defines the "
+     "prompt \"a\", the tool \"b\".\n"},
+    {"completions/c.lisp", "(mcp:defcompletion \"p\" () nil)",
+     "  FAILED  completions/c.lisp: The source defines no completion \"c\". It defines the "
+     "completion \"p\".\n"},
+};
+
+enum { SOURCE_COUNT = sizeof sources / sizeof *sources };
+
+Test(project_commands, check_loads_each_source_and_tells_what_fails) {
+    for (size_t i = 0; i < SOURCE_COUNT; i++)
+        project_files_write(sources[i].name, sources[i].text);
+    project_files_write("resources/t.lisp", "(mcp:defresource \"test://a/{id}\" (id) id)");
+    project_files_write("resources/t.lisp.meta.json", "{\"uriTemplate\": \"test://b/{id}\"}");
+    struct command_result result = check(1);
+    for (size_t i = 0; i < SOURCE_COUNT; i++)
+        expect_contains(result.output, sources[i].said);
+    expect_contains(result.output, "defines no resource \"test://b/{id}\". It defines the resource "
+                                   "\"test://a/{id}\".\n");
+    expect_contains(result.output, "refused: 0; sources: 0 loaded, 12 not;");
+    command_result_free(&result);
+}
+
+Test(project_commands, check_calls_nothing_and_warnings_are_no_failures) {
+    project_files_write("tools/careless.lisp", "(defun helper (x)\n"
+                                               "  (flet ((inner () (inside x)))\n"
+                                               "    (mapcar #'referred (list x (inner)))))\n"
+                                               "(warn \"Take care.\")\n"
+                                               "(mcp:deftool \"careless\" (x)\n"
+                                               "  (lambda () (setf (place x) 1))\n"
+                                               "  (typo (car x) 'not-called) (helper x))\n");
+    project_files_write("tools/fails.lisp", "(mcp:deftool \"fails\" () (ext:quit 3))");
+    project_files_write("tools/plain-one.lisp",
+                        "(defun plain-one (x) (if x (plain-one (rest x)) 1))");
+    struct command_result result = check(0);
+    expect_contains(result.output, "  warning tools/careless.lisp: Take care.\n");
+    static const char *const undefined[] = {"INSIDE", "REFERRED", "(SETF PLACE)", "TYPO"};
+    for (size_t i = 0; i < sizeof undefined / sizeof *undefined; i++) {
+        char text[100];
+        snprintf(text, sizeof text, "tools/careless.lisp: The function %s is not defined",
+                 undefined[i]);
+        expect_contains(result.output, text);
+    }
+    cr_assert_null(strstr(result.output, "NOT-CALLED"));
+    cr_assert_null(strstr(result.output, "plain-one.lisp"));
+    expect_contains(result.output, "sources: 3 loaded, 0 not;");
+    command_result_free(&result);
+}
+
 Test(project_commands, check_tells_which_test_is_not_met) {
     project_files_write("tools/value.lisp", "(mcp:deftool value (&key n) (mcp:object \"n\" n))");
     project_files_write("tools/value.test.jsonl",
@@ -247,6 +380,26 @@ Test(project_commands, check_shows_what_a_client_sees) {
     expect_contains(result.output, "  test_prompt_with_arguments(arg1, arg2)\n");
     command_result_free(&result);
 }
+
+/* U+009B begins a command of a terminal, U+202E turns around what follows.
+ * NOLINTBEGIN(misc-misleading-bidirectional): that is what is tested */
+Test(project_commands, check_shows_what_would_command_the_terminal) {
+    project_files_write("tools/a.lisp",
+                        ";;; {\"description\": \"na\302\233ughty \\u001b[2J\342\200\256txt "
+                        "\303\251 \342\202\254\"}\n(mcp:deftool a () \"\342\200\256\")");
+    project_files_write("tools/a.test.jsonl", "{\"expect\": \"\302\233\"}\n");
+    project_files_write("tools/b.lisp", ";;; {\"\342\200\256x\": 1}\n");
+    project_files_write("tools/c.lisp", "(error \"\342\200\256~cx\" (code-char 155))");
+    struct command_result result = check(1);
+    expect_contains(result.output, "na\\u009Bughty \\u001B[2J\\u202Etxt \303\251 \342\202\254\n");
+    expect_contains(result.output, "wanted \"\\u009B\", came \"\\u202E\"\n");
+    expect_contains(result.output, "unknown member \"\\u202Ex\"");
+    expect_contains(result.output, "tools/c.lisp: \\u202E\\u009Bx\n");
+    cr_assert_null(strstr(result.output, "\342\200\256"));
+    cr_assert_null(strstr(result.output, "\302\233"));
+    command_result_free(&result);
+}
+/* NOLINTEND(misc-misleading-bidirectional) */
 
 Test(project_commands, check_of_what_is_no_directory_is_a_mistake) {
     struct command_result result = run(2, (const char *const[]){"check", "/dev/null", NULL});

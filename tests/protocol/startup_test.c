@@ -235,6 +235,32 @@ Test(startup, help_names_every_setting_and_keeps_the_test_switches_to_itself) {
     command_result_free(&result);
 }
 
+Test(startup, each_command_has_its_own_help) {
+    static const struct {
+        const char *command, *usage, *own;
+    } commands[] = {
+        {"serve", "Usage: eclave [serve] [OPTIONS]\n", "--project DIR"},
+        {"eval", "Usage: eclave eval [OPTIONS] [-e CODE", "-e CODE  "},
+        {"batch", "Usage: eclave batch [OPTIONS] [FILE", "--skip-done"},
+        {"tool", "Usage: eclave tool --project DIR", "--args JSON  "},
+        {"new", "Usage: eclave new KIND NAME", "completions/NAME.lisp"},
+        {"check", "Usage: eclave check [OPTIONS] DIR\n", "tools/NAME.test.jsonl"},
+        {"doctor", "Usage: eclave doctor [OPTIONS]", "--json  "},
+        {"policy", "Usage: eclave policy [OPTIONS]\n", "system call"},
+    };
+    for (size_t i = 0; i < COUNT_OF(commands); i++) {
+        const char *arguments[] = {commands[i].command, "--help", NULL};
+        struct command_result result = command_eclave(arguments, NULL);
+        cr_assert_eq(result.status, 0);
+        cr_assert_eq(strncmp(result.output, commands[i].usage, strlen(commands[i].usage)), 0, "%s",
+                     result.output);
+        expect_contains(result.output, commands[i].own);
+        expect_contains(result.output, "eclave --help");
+        expect_lacks(result.output, "--call-timeout-s");
+        command_result_free(&result);
+    }
+}
+
 Test(startup, version_is_one_line) {
     const char *arguments[] = {"--version", NULL};
     struct command_result result = command_eclave(arguments, NULL);

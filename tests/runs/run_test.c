@@ -263,10 +263,12 @@ RUN_TEST(each_kind_has_its_result) {
          "{\"messages\":[{\"role\":\"user\",\"content\":{"},
         {RUN_RESOURCE, "(mcp:defresource \"x\" () #(1))", "\"blob\":\"AQ==\""},
         {RUN_COMPLETION, "(mcp:defcompletion \"x\" () '(\"a\"))", "\"values\":[\"a\"]"},
+        {RUN_LOAD, "(mcp:deftool \"x\" () (ext:quit 3))", "{}"},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         struct run *run = prepare();
-        struct call_request wanted = request(run, kinds[i].code, "{\"uri\":\"test://u\"}");
+        struct call_request wanted =
+            request(run, kinds[i].code, "{\"uri\":\"test://u\",\"kind\":\"tool\"}");
         wanted.run.kind = kinds[i].kind;
         start(run, NULL, &wanted);
         wait_for_all();

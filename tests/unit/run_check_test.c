@@ -87,6 +87,8 @@ static const struct {
     {RUN_PROMPT, false, "{\"messages\":[{\"role\":\"system\",\"content\":" TEXT "}]}"},
     {RUN_PROMPT, false, "{\"messages\":[{\"role\":\"user\",\"content\":[" TEXT "]}]}"},
     {RUN_RESOURCE, false, "{\"contents\":[" TEXT "]}"},
+    {RUN_LOAD, true, "{}"},
+    {RUN_LOAD, false, "{\"values\":[]}"},
     {RUN_COMPLETION, false, "{\"values\":[1],\"total\":1,\"hasMore\":false}"},
     {RUN_COMPLETION, false, "{\"values\":[],\"total\":-1,\"hasMore\":false}"},
     {RUN_COMPLETION, false, "{\"values\":[]}"},

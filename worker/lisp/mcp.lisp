@@ -264,8 +264,9 @@ a string, octets, a RESOURCE, or a list of them."
   (definition-form :resource template lambda-list body))
 
 (defmacro defcompletion (name lambda-list &body body)
-  "Completes arguments of the prompt or the URI template NAME. It gets `argument`, the name,
-`value`, what there is of it, and `context`, and returns a list of strings."
+  "A completion, which the `completions` of prompts and URI templates call by its name, that of its
+file. It gets `argument`, the name of what is completed, `value`, what there is of it, and
+`context`, and returns a list of strings."
   (definition-form :completion name lambda-list body))
 
 (defun plain-function (name)
@@ -438,7 +439,7 @@ a string, octets, a RESOURCE, or a list of them."
             "hasMore" (> (length values) +completions-max+))))
 
 (defun kind-named (name)
-  (or (find name '(:tool :prompt :resource :completion) :test #'string-equal)
+  (or (find name '(:tool :prompt :resource :completion :load) :test #'string-equal)
       (error "There is nothing of the kind ~a." name)))
 
 (defun run (kind name arguments)
@@ -451,7 +452,8 @@ a string, octets, a RESOURCE, or a list of them."
                            (failure (failure) (failed-result failure))))
                   (:prompt (prompt-result (call-definition kind name)))
                   (:resource (resource-result (call-definition kind name)))
-                  (:completion (completion-result (call-definition kind name)))))))
+                  (:completion (completion-result (call-definition kind name)))
+                  (:load (load-result (ref *arguments* "kind") name))))))
 
 ;;; Words to the client while the call runs.
 
