@@ -7,14 +7,23 @@
 
 enum { SHOWN_BYTES = 100 };
 
+/* Is the character at AT, in UTF-8, one that a terminal obeys? */
+static bool is_control(const char *at) {
+    const unsigned char *bytes = (const unsigned char *)at;
+    return bytes[0] < ' ' || bytes[0] == 0x7F || (bytes[0] == 0xC2 && bytes[1] < 0xA0);
+}
+
 /* The first line of TEXT, or its first SHOWN_BYTES bytes and some of them. */
 static void print_text(FILE *out, const char *text) {
     size_t length = strcspn(text, "\r\n"), shown = length;
     if (shown > SHOWN_BYTES)
         for (shown = SHOWN_BYTES; shown && ((unsigned char)text[shown] & 0xC0) == 0x80;)
             shown--;
-    for (size_t i = 0; i < shown; i++)
-        putc((unsigned char)text[i] < ' ' || text[i] == 0x7F ? ' ' : text[i], out);
+    for (size_t i = 0; i < shown; i++) {
+        bool control = is_control(text + i);
+        putc(control ? ' ' : text[i], out);
+        i += control && text[i] == '\xC2';
+    }
     if (shown < strlen(text))
         fputs(" …", out);
 }

@@ -235,6 +235,12 @@ PROJECT_TEST(registry_files, metadata_is_refused_with_the_member_named) {
     expect_logged(project, "more files");
 }
 
+PROJECT_TEST(registry_files, a_refusal_is_told_in_printable_words) {
+    put("tools/a.lisp", ";;; {\"\\u001b[31m\\u009b\\n\": 1}");
+    project_begin(project);
+    expect_file_refused(project, "tools/a.lisp", "member \"\\x1b[31m\\xc2\\x9b\\x0a\"");
+}
+
 PROJECT_TEST(registry_files, uris_are_checked) {
     static const struct {
         const char *metadata, *reason;
