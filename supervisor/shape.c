@@ -1,7 +1,7 @@
 /* See shape.h. The checks of scalars, and of objects by table. */
 #include "supervisor/shape.h"
+#include "supervisor/registry/uri_template.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -134,11 +134,9 @@ static bool is_printable(struct json_object *value, char low) {
 }
 
 bool shape_uri(struct json_object *value, struct error *error) {
+    struct error why;
     const char *text = is_printable(value, '!') ? json_object_get_string(value) : "";
-    size_t scheme =
-        strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
-    return (isalpha((unsigned char)text[0]) && text[scheme] == ':') ||
-           error_set(error, 0, "must be a URI");
+    return uri_check_syntax(text, &why) || error_set(error, 0, "must be a URI: %s", why.text);
 }
 
 bool shape_mime_type(struct json_object *value, struct error *error) {

@@ -18,20 +18,20 @@ static struct client *serve_in(const struct era *era, const char *const *argumen
 static void write_embedding(void) {
     project_files_write(
         "prompts/embeds.json",
-        "{\"arguments\":[{\"name\":\"uri\",\"required\":true},{\"name\":\"type\"}],\"messages\":["
+        "{\"arguments\":[{\"name\":\"uri\",\"required\":true},{\"name\":\"type\"},{\"name\":"
+        "\"note\"}],\"messages\":["
         "{\"role\":\"user\",\"content\":{\"type\":\"resource\",\"resource\":{\"uri\":\"{{uri}}\","
-        "\"mimeType\":\"text/{{type}}\",\"text\":\"{{uri}}\"}}}]}");
+        "\"mimeType\":\"text/{{type}}\",\"text\":\"{{note}}\"}}}]}");
 }
 
 Test(fixed_prompts, places_take_what_makes_a_message) {
     write_embedding();
     for (size_t i = 0; i < ERA_COUNT; i++) {
         struct client *client = serve_in(&eras[i], NULL);
-        const char *line = era_request(
-            client, &eras[i], "1", "prompts/get",
-            "\"name\":\"embeds\",\"arguments\":{\"uri\":\"x:{{type}}\",\"type\":\"y\"}");
-        expect_contains(line,
-                        "{\"uri\":\"x:{{type}}\",\"mimeType\":\"text/y\",\"text\":\"x:{{type}}\"}");
+        const char *line = era_request(client, &eras[i], "1", "prompts/get",
+                                       "\"name\":\"embeds\",\"arguments\":{\"uri\":\"x:%20\","
+                                       "\"type\":\"y\",\"note\":\"{{uri}}\"}");
+        expect_contains(line, "{\"uri\":\"x:%20\",\"mimeType\":\"text/y\",\"text\":\"{{uri}}\"}");
         client_finish(client);
     }
 }
@@ -40,6 +40,8 @@ Test(fixed_prompts, arguments_that_make_no_message_are_refused_with_the_place) {
     static const char *const cases[][2] = {
         {"{\"uri\":\"no uri\",\"type\":\"y\"}", "\\\"resource\\\": \\\"uri\\\" must be a URI"},
         {"{\"uri\":\"\",\"type\":\"y\"}", "\\\"uri\\\" must be a URI"},
+        {"{\"uri\":\"a:{{type}}\",\"type\":\"y\"}", "must be a URI: byte 2 may not be in a URI"},
+        {"{\"uri\":\"a:%2\",\"type\":\"y\"}", "must be a URI: a % must stand before"},
         {"{\"uri\":\"a:b\",\"type\":\"\"}", "\\\"mimeType\\\" must be a MIME type"},
         {"{\"uri\":\"a:b\"}", "element 1: \\\"content\\\": \\\"resource\\\": \\\"mimeType\\\""},
     };
