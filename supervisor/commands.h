@@ -18,7 +18,7 @@ int command_batch(const struct settings *settings, const struct batch_options *o
 /* `eclave doctor [--json]`: 0 when code may be evaluated here, else 1. */
 int command_doctor(const struct settings *settings, bool json);
 
-/* `eclave tool NAME [--args JSON]`: one tool of the project, once. */
+/* `eclave tool NAME [--args JSON|@FILE|-]`: one tool of the project, once. */
 int command_tool(const struct settings *settings, const struct project_options *options, int count,
                  char **arguments);
 

@@ -8,6 +8,7 @@
 #include "supervisor/stdio.h"
 #include "supervisor/text.h"
 #include "supervisor/undumpable.h"
+#include "supervisor/whole_file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,35 +21,15 @@ struct eval_run {
     int status;
 };
 
-/* Reads FILE whole ("-": standard input). */
-static bool read_source(const char *file, struct buffer *code, struct error *error) {
-    FILE *in = strcmp(file, "-") == 0 ? stdin : fopen(file, "re");
-    if (!in)
-        return error_set(error, errno, "%.100s", file);
-    unsigned char *room;
-    size_t got;
-    do {
-        room = buffer_reserve(code, 65536);
-        got = room ? fread(room, 1, 65536, in) : 0;
-        code->length += got;
-    } while (got);
-    bool failed = ferror(in) != 0;
-    int code_of_failure = errno;
-    if (in != stdin)
-        fclose(in);
-    if (failed)
-        return error_set(error, code_of_failure, "%.100s", file);
-    return room || error_set(error, 0, "%.100s is longer than request.max_bytes", file);
-}
-
 /* The code from the command line. False with *error. */
 static bool find_code(int count, char **arguments, struct buffer *code, struct error *error) {
     if (count == 2 && strcmp(arguments[0], "-e") == 0)
         return buffer_append_text(code, arguments[1]) ||
-               error_set(error, 0, "the code is longer than request.max_bytes");
+               error_set(error, 0, "the code is longer than request.max_bytes (%zu)",
+                         code->maximum);
     if (count > 1 || (count == 1 && arguments[0][0] == '-' && arguments[0][1]))
         return error_set(error, 0, "usage: eclave eval [OPTIONS] [-e CODE | FILE | -]");
-    return read_source(count ? arguments[0] : "-", code, error);
+    return whole_file_read(count ? arguments[0] : "-", code, error);
 }
 
 static void done(void *context, const struct evaluation *evaluation) {

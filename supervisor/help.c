@@ -28,13 +28,15 @@ static const struct help {
      "Evaluates {\"id\":…,\"code\":\"…\",\"expect\":\"…\"} line by line, each in a fresh confined\n"
      "world, and writes a line of what came of it.\n\n",
      batch_options_help},
-    {"tool", "tool --project DIR [OPTIONS] NAME [--args JSON]", "one tool of a project, once",
+    {"tool", "tool --project DIR [OPTIONS] NAME [--args JSON|@FILE|-]",
+     "one tool of a project, once, with arguments from\nhere, a file or standard input",
      "Runs the tool NAME of the project DIR by the path that a client's call takes. Texts are\n"
      "printed as they are, all else as lines of JSON; progress, log and what the code prints go "
      "to\n"
      "standard error. Exit status: as of eval.\n\n"
      "  --project DIR              directory of the project\n"
-     "  --args JSON                the arguments, an object; without it {}\n",
+     "  --args JSON|@FILE|-        the arguments, an object: here, in a file, on standard input;\n"
+     "                             without it {}\n",
      NULL},
     {"new", "new KIND NAME [--project DIR]",
      "a tool, resource, template, prompt or completion\nto begin with",

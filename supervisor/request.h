@@ -51,12 +51,12 @@ struct request {
     bool listening;             /* an open subscriptions/listen */
     struct json_object *filter; /* with it: what it is told of, as acknowledged; owned */
     bool passing;               /* its call has a world that ends with it, and no name */
-    bool reports;               /* its own progress goes out under its token */
+    bool reports;               /* a run's progress goes out under its token */
     const char *subject;        /* what a sentence about its failure begins with; NULL: "Tool" */
     bool new_session;           /* modern: runs in a session made for it */
     struct call *call;
     struct server *server;
-    struct loop_timer heartbeat; /* progress; in flight */
+    struct loop_timer heartbeat; /* of progress; in flight */
     /* The answer being built. */
     struct buffer *out;
     struct buffer element; /* with batch */

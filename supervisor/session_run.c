@@ -69,7 +69,7 @@ void session_run_event(void *context, struct worker_process *worker, const unsig
     }
     if (call->run.events_bytes > RUN_EVENTS_MAX_BYTES) {
         end_over_limit(session, "run.event_bytes", RUN_EVENTS_MAX_BYTES,
-                       "The code sent too much in progress and log messages.");
+                       "The code sent too many progress and log messages.");
         return;
     }
     /* Those dropped are not looked at: that would be work for the asking. */

@@ -256,7 +256,20 @@ void tool_answer(void *context, const struct evaluation *evaluation) {
     server_call_done(server);
 }
 
-enum { HEARTBEAT_MS = 1000 };
+struct buffer *tool_progress_begin(struct request *request) {
+    struct buffer *out = output_line_begin(&request->server->output);
+    buffer_append_text(out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\","
+                            "\"params\":{\"progressToken\":");
+    buffer_append(out, request->progress_token.text.bytes, request->progress_token.text.length);
+    buffer_append_text(out, ",\"progress\":");
+    return out;
+}
+
+void tool_progress_end(struct request *request) {
+    struct output *output = &request->server->output;
+    buffer_append_text(&output->queue, "}}");
+    output_line_end(output, (struct span){0});
+}
 
 /* Tells a client that asked for it how far a running call is. The value is the time since the call
  * began, so it always grows; there is no further one once the call is done. */
@@ -264,22 +277,17 @@ static void on_heartbeat(void *context) {
     struct request *request = context;
     struct server *server = request->server;
     struct call_progress progress = call_progress(request->call);
-    loop_timer_start(&server->loop, &request->heartbeat, HEARTBEAT_MS, on_heartbeat, request);
+    loop_timer_start(&server->loop, &request->heartbeat, TOOL_HEARTBEAT_MS, on_heartbeat, request);
     if (!progress.running || request->silent)
         return;
-    struct buffer *out = output_line_begin(&server->output);
-    buffer_append_text(out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\","
-                            "\"params\":{\"progressToken\":");
-    buffer_append(out, request->progress_token.text.bytes, request->progress_token.text.length);
-    buffer_append_format(out, ",\"progress\":%.3f,\"total\":%.3f",
-                         (double)progress.elapsed_ms / CLOCK_MS_PER_S,
+    struct buffer *out = tool_progress_begin(request);
+    buffer_append_format(out, "%.3f,\"total\":%.3f", (double)progress.elapsed_ms / CLOCK_MS_PER_S,
                          (double)progress.timeout_ms / CLOCK_MS_PER_S);
     if (request->modern || server->revision->annotations)
         buffer_append_format(out, ",\"message\":\"%.0f s of %.0f s, %zu bytes printed\"",
                              (double)progress.elapsed_ms / CLOCK_MS_PER_S,
                              (double)progress.timeout_ms / CLOCK_MS_PER_S, progress.printed_bytes);
-    buffer_append_text(out, "}}");
-    output_line_end(&server->output, (struct span){0});
+    tool_progress_end(request);
 }
 
 /* Two calls under one token would take turns with their numbers, and the second would go on when
@@ -305,7 +313,8 @@ void tool_submit(struct server *server, struct request *request, struct session 
     kept->call = session_submit(session, &with_context);
     if (kept->call) {
         if (tool_token_is_free(server, &kept->progress_token))
-            loop_timer_start(&server->loop, &kept->heartbeat, HEARTBEAT_MS, on_heartbeat, kept);
+            loop_timer_start(&server->loop, &kept->heartbeat, TOOL_HEARTBEAT_MS, on_heartbeat,
+                             kept);
         server_warm_up(server);
         session_run(session);
         return;

@@ -66,6 +66,13 @@ void tool_answer_evaluation(struct request *request, const struct evaluation *ev
 bool tool_is_shown(const struct evaluation *evaluation);
 /* Adds to `_meta`, behind `exitCode`, what else is known of the evaluation. */
 void tool_append_facts(struct request *request, const struct evaluation *evaluation);
+/* Progress. Time between the beats of a heartbeat, which tells a client that asked for progress
+ * that its call goes on. */
+enum { TOOL_HEARTBEAT_MS = 1000 };
+/* Begins a notification of progress of REQUEST. The caller appends the number and, behind it, the
+ * members it has besides, and ends it. */
+struct buffer *tool_progress_begin(struct request *request);
+void tool_progress_end(struct request *request);
 /* May progress go out under TOKEN? Not without one, nor when another request has it. */
 bool tool_token_is_free(const struct server *server, const struct json_token *token);
 

@@ -5,6 +5,7 @@
 #include "supervisor/json_tree.h"
 #include "supervisor/json_write.h"
 #include "supervisor/project/answer.h"
+#include "supervisor/project/progress.h"
 #include "supervisor/project/project.h"
 #include "supervisor/project/run.h"
 #include "supervisor/rpc.h"
@@ -373,8 +374,8 @@ static void resume(struct request *request, struct run *run, struct json_object 
     bool all = take_responses(run, given);
     kept->subject = run->form->subject;
     kept->passing = !run->entry->in_caller_session;
-    kept->reports = tool_token_is_free(run->server, &kept->progress_token);
     run->request = kept;
+    progress_begin(run);
     json_object_put(run->abilities);
     run->abilities = json_object_get(json_tree_member(json_tree_member(params, "_meta"),
                                                       "io.modelcontextprotocol/"

@@ -1,5 +1,6 @@
 /* prompts/get. Text takes the arguments' values in its {{places}}, once: what a value holds is
  * never a place itself. */
+#include "supervisor/content_check.h"
 #include "supervisor/json_tree.h"
 #include "supervisor/json_write.h"
 #include "supervisor/project/ask.h"
@@ -8,6 +9,7 @@
 #include "supervisor/project/project.h"
 #include "supervisor/project/run.h"
 #include "supervisor/registry/metadata.h"
+#include "supervisor/registry/places.h"
 #include "supervisor/rpc.h"
 #include "supervisor/server.h"
 #include "supervisor/tool.h"
@@ -55,12 +57,7 @@ static bool check_arguments(struct request *request, const struct registry_entry
 
 /* --- text with places --- */
 
-struct filling {
-    struct json_object *declared, *arguments; /* either may be NULL */
-};
-
-/* Appends what stands for NAME. False when it is no argument. */
-static bool append_argument(struct buffer *out, const struct filling *filling, const char *name) {
+static bool append_argument(const struct filling *filling, const char *name, struct buffer *out) {
     struct json_object *value = json_tree_member(filling->arguments, name);
     const struct span text = json_tree_string(value);
     if (text.bytes)
@@ -68,58 +65,29 @@ static bool append_argument(struct buffer *out, const struct filling *filling, c
     return value || (filling->declared && declares(filling->declared, name));
 }
 
-static void fill(struct buffer *out, const struct filling *filling, const char *text,
-                 size_t length) {
-    char name[METADATA_NAME_MAX + 1];
-    const char *end = text + length;
-    while (text < end) {
-        const char *open = memmem(text, (size_t)(end - text), "{{", 2);
-        const char *close = open ? memmem(open, (size_t)(end - open), "}}", 2) : NULL;
-        size_t size = close ? (size_t)(close - open - 2) : 0;
-        if (!close) {
-            buffer_append(out, text, (size_t)(end - text));
-            return;
-        }
-        buffer_append(out, text, (size_t)(open - text));
-        text = open + 2;
-        if (size > 0 && size <= METADATA_NAME_MAX) {
-            memcpy(name, open + 2, size);
-            name[size] = 0;
-            if (append_argument(out, filling, name)) {
-                text = close + 2;
-                continue;
-            }
-        }
-        buffer_append_text(out, "{{");
-    }
+/* The text of ENTRY as a message. */
+static struct json_object *text_message(const struct registry_entry *entry,
+                                        struct filling *filling) {
+    const char *role = metadata_text(entry->metadata, "role");
+    struct json_object *message = json_object_new_object(), *content = json_object_new_object();
+    const struct span text = {entry->body.bytes, entry->body.size};
+    json_object_object_add(content, "type", json_object_new_string("text"));
+    json_object_object_add(content, "text", places_fill(filling, text));
+    json_object_object_add(message, "role", json_object_new_string(role ? role : "user"));
+    json_object_object_add(message, "content", content);
+    return message;
 }
 
-/* A copy of VALUE with its texts filled, but for what is no text.
- * NOLINTNEXTLINE(misc-no-recursion): JSON_FILE_DEPTH_MAX deep at most */
-static struct json_object *filled(const struct filling *filling, struct json_object *value,
-                                  const char *name, size_t maximum) {
-    bool plain =
-        strcmp(name, "data") == 0 || strcmp(name, "blob") == 0 || strcmp(name, "type") == 0;
-    if (json_object_is_type(value, json_type_object)) {
-        struct json_object *copy = json_object_new_object();
-        json_object_object_foreach(value, member, inner) {
-            json_object_object_add(copy, member, filled(filling, inner, member, maximum));
-        }
-        return copy;
-    }
-    if (json_object_is_type(value, json_type_array)) {
-        struct json_object *copy = json_object_new_array();
-        for (size_t i = 0; i < json_object_array_length(value); i++)
-            json_object_array_add(
-                copy, filled(filling, json_object_array_get_idx(value, i), name, maximum));
-        return copy;
-    }
-    if (plain || !json_object_is_type(value, json_type_string))
-        return json_object_get(value);
-    cleanup_buffer struct buffer text = buffer_make(maximum);
-    const struct span given = json_tree_string(value);
-    fill(&text, filling, (const char *)given.bytes, given.length);
-    return json_object_new_string_len(text.data ? (const char *)text.data : "", (int)text.length);
+/* A prompt of text, of messages, or of both. */
+static struct json_object *fixed_messages(const struct registry_entry *entry,
+                                          struct filling *filling) {
+    struct json_object *messages = json_tree_member(entry->metadata, "messages");
+    struct json_object *all = json_object_new_array();
+    if (entry->body.bytes)
+        json_object_array_add(all, text_message(entry, filling));
+    for (size_t i = 0; messages && i < json_object_array_length(messages); i++)
+        json_object_array_add(all, places_filled(filling, json_object_array_get_idx(messages, i)));
+    return all;
 }
 
 /* --- answers --- */
@@ -134,49 +102,44 @@ static void begin(struct request *request, const struct registry_entry *entry) {
     request_member(request, "messages");
 }
 
-static void append_text(struct request *request, const struct registry_entry *entry,
-                        const struct filling *filling) {
-    const char *role = metadata_text(entry->metadata, "role");
-    cleanup_buffer struct buffer text = buffer_make(request->out->maximum);
-    fill(&text, filling, (const char *)entry->body.bytes, entry->body.size);
-    buffer_append_format(request->out, "{\"role\":\"%s\",\"content\":{\"type\":\"text\",\"text\":",
-                         role ? role : "user");
-    json_write_bytes(request->out, text.data, text.length);
-    buffer_append_text(request->out, "}}");
-    request->out->failed |= text.failed;
+static void answer_messages(struct request *request, const struct registry_entry *entry,
+                            struct json_object *messages) {
+    begin(request, entry);
+    content_append_messages(request->out, revision_of(request), messages);
+    request_end(request);
 }
 
-/* A prompt of text, of messages, or of both. */
+/* Its texts are too long for any answer. */
+static void answer_full(struct request *request, const struct registry_entry *entry) {
+    begin(request, entry);
+    request->out->failed = true;
+    request_end(request);
+}
+
+static void refuse_filling(struct request *request, const struct error *error) {
+    char message[sizeof error->text + 80];
+    snprintf(message, sizeof message, "These arguments make the prompt malformed: %s", error->text);
+    tool_invalid_params(request, "arguments", message);
+}
+
 static void answer_fixed(struct request *request, const struct registry_entry *entry,
                          struct json_object *arguments) {
-    const struct filling filling = {json_tree_member(entry->metadata, "arguments"), arguments};
-    struct json_object *messages = json_tree_member(entry->metadata, "messages");
-    size_t count = messages ? json_object_array_length(messages) : 0;
-    begin(request, entry);
-    struct buffer *out = request->out;
-    buffer_append_text(out, "[");
-    if (entry->body.bytes)
-        append_text(request, entry, &filling);
-    for (size_t i = 0; i < count; i++) {
-        struct json_object *message = json_object_array_get_idx(messages, i);
-        cleanup_json struct json_object *content =
-            filled(&filling, json_tree_member(message, "content"), "", out->maximum);
-        buffer_append_text(out, i || entry->body.bytes ? ",{\"role\":" : "{\"role\":");
-        json_write_tree(out, json_tree_member(message, "role"));
-        buffer_append_text(out, ",\"content\":");
-        content_append(out, revision_of(request), content);
-        buffer_append_text(out, "}");
-    }
-    buffer_append_text(out, "]");
-    request_end(request);
+    struct filling filling = {.append = append_argument,
+                              .declared = json_tree_member(entry->metadata, "arguments"),
+                              .arguments = arguments,
+                              .room = (size_t)request->server->settings->response_max_bytes};
+    cleanup_json struct json_object *messages = fixed_messages(entry, &filling);
+    struct error error;
+    if (filling.full)
+        answer_full(request, entry);
+    else if (content_check_messages(messages, &error))
+        answer_messages(request, entry, messages);
+    else
+        refuse_filling(request, &error);
 }
 
 static void answer(struct run *run, const struct evaluation *evaluation) {
-    struct request *request = run->request;
-    begin(request, run->entry);
-    content_append_messages(request->out, revision_of(request),
-                            json_tree_member(evaluation->run->json, "messages"));
-    request_end(request);
+    answer_messages(run->request, run->entry, json_tree_member(evaluation->run->json, "messages"));
 }
 
 static const struct run_form form = {.kind = RUN_PROMPT,

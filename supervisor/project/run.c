@@ -5,6 +5,7 @@
 #include "supervisor/json_write.h"
 #include "supervisor/project/ask.h"
 #include "supervisor/project/notify.h"
+#include "supervisor/project/progress.h"
 #include "supervisor/project/project.h"
 #include "supervisor/server.h"
 #include "supervisor/text.h"
@@ -18,30 +19,6 @@
 enum { BACKLOG_MAX_BYTES = 1 << 20 };
 
 /* --- what it says while it runs --- */
-
-static void tell_progress(struct run *run, const struct run_event *event) {
-    struct request *request = run->request;
-    struct json_object *total = json_tree_member(event->json, "total");
-    struct json_object *message = json_tree_member(event->json, "message");
-    if (!request || !request->reports || request->silent)
-        return;
-    struct buffer *out = output_line_begin(&run->server->output);
-    buffer_append_text(out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\","
-                            "\"params\":{\"progressToken\":");
-    buffer_append(out, request->progress_token.text.bytes, request->progress_token.text.length);
-    buffer_append_text(out, ",\"progress\":");
-    json_write_tree(out, json_tree_member(event->json, "progress"));
-    if (total) {
-        buffer_append_text(out, ",\"total\":");
-        json_write_tree(out, total);
-    }
-    if (message && revision_of(request)->since >= SINCE_2025_03) {
-        buffer_append_text(out, ",\"message\":");
-        json_write_tree(out, message);
-    }
-    buffer_append_text(out, "}}");
-    output_line_end(&run->server->output, (struct span){0});
-}
 
 /* A modern client hears what its request asked for, a legacy one what its session did. */
 static bool wants_log(const struct run *run, int level) {
@@ -73,14 +50,17 @@ static void tell_log(struct run *run, const struct run_event *event) {
     output_line_end(&run->server->output, (struct span){0});
 }
 
-/* To a client that does not read, nothing is told: the queue would grow without end. */
+bool run_may_speak(const struct run *run) {
+    return !run->server->finishing && output_backlog(&run->server->output) <= BACKLOG_MAX_BYTES;
+}
+
 static void on_event(void *context, const struct run_event *event) {
     struct run *run = context;
-    if (run->server->finishing || output_backlog(&run->server->output) > BACKLOG_MAX_BYTES)
+    if (!run_may_speak(run))
         return;
     switch (event->kind) {
     case RUN_PROGRESS:
-        tell_progress(run, event);
+        progress_tell(run, event);
         break;
     case RUN_LOG:
         tell_log(run, event);
@@ -324,7 +304,7 @@ void run_begin(struct request *request, const struct registry_entry *entry,
         return;
     }
     run->request->call = run->call;
-    run->request->reports = tool_token_is_free(server, &run->request->progress_token);
+    progress_begin(run);
     server_warm_up(server);
     session_run(call_session(run->call));
 }

@@ -40,6 +40,8 @@ struct run {
     char *name; /* of the tool or prompt, or the URI: what its request names */
     struct call *call;
     int64_t begun_ns; /* monotonic */
+    bool speaks;      /* it has told of its own progress: there is no heartbeat any more */
+    uint64_t beats;   /* of the heartbeat, so far */
 
     /* Questions: ask.c. */
     struct json_object *abilities; /* what the client said it can do; may be NULL */
@@ -68,6 +70,9 @@ bool run_refuse_incapable(struct request *request, const struct registry_entry *
 /* How long a run of ENTRY may take; MAXIMUM_MS 0: none but the settings'. */
 int64_t run_timeout_ms(const struct settings *settings, const struct registry_entry *entry,
                        int64_t maximum_ms);
+
+/* Not to a client that does not read: the queue would grow without end. */
+bool run_may_speak(const struct run *run);
 
 /* Frees a run that is told nothing any more. */
 void run_free(struct run *run);

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 struct project_options {
-    const char *args; /* --args of `eclave tool`; NULL: none */
+    const char *args; /* --args of `eclave tool`: JSON, @FILE or "-"; NULL: none */
 };
 
 /* Takes these options out of ARGUMENTS[1..*count-1], up to a lone "--"; what is left is for

@@ -8,6 +8,7 @@
 #include "supervisor/project_commands/look.h"
 #include "supervisor/stdio.h"
 #include "supervisor/undumpable.h"
+#include "supervisor/whole_file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -32,20 +33,32 @@ static bool explain_missing(const struct snapshot *snapshot, const char *name,
                      nearest.name[0] ? "?" : "");
 }
 
+/* The text of --args: what it is, or what a file or standard input holds. */
+static bool read_arguments(const char *given, struct buffer *text, struct error *error) {
+    struct error why;
+    if (given[0] != '@' && strcmp(given, "-") != 0)
+        return buffer_append_text(text, given) ||
+               error_set(error, 0, "--args is longer than request.max_bytes (%zu)", text->maximum);
+    return whole_file_read(given[0] == '@' ? given + 1 : given, text, &why) ||
+           error_set(error, 0, "--args: %.200s", why.text);
+}
+
 /* The arguments as an object, the caller's; NULL with *error. */
-static struct json_object *parse_arguments(const struct settings *settings, const char *text,
+static struct json_object *parse_arguments(const struct settings *settings, const char *given,
                                            struct error *error) {
     const struct json_limits limits = {.depth = (size_t)settings->json_max_depth,
                                        .values = (size_t)settings->json_max_values};
-    const struct span span = {(const unsigned char *)text, strlen(text)};
+    cleanup_buffer struct buffer text = buffer_make((size_t)settings->request_max_bytes);
+    if (!read_arguments(given, &text, error))
+        return NULL;
     struct json_shape shape;
-    enum json_fault fault = json_inspect(span.bytes, span.length, limits, &shape);
+    enum json_fault fault = json_inspect(text.data, text.length, limits, &shape);
     if (fault != JSON_FINE)
         error_set(error, 0, "--args: %s, at byte %zu", json_fault_text(fault), shape.fault_at);
     else if (shape.kind != JSON_OBJECT)
         error_set(error, 0, "--args must be a JSON object");
     else
-        return json_tree_parse(span);
+        return json_tree_parse((struct span){text.data, text.length});
     return NULL;
 }
 
@@ -93,12 +106,15 @@ int command_tool(const struct settings *settings, const struct project_options *
                  char **arguments) {
     struct error error;
     if (count != 1 || !settings->project.count) {
-        error_set(&error, 0, "usage: eclave tool --project DIR [OPTIONS] NAME [--args JSON]");
+        error_set(&error, 0,
+                  "usage: eclave tool --project DIR [OPTIONS] NAME [--args JSON|@FILE|-]");
         return usage_error(&error);
     }
+    if (!stdio_fill(&error))
+        return usage_error(&error);
     cleanup_json struct json_object *given =
         parse_arguments(settings, options->args ? options->args : "{}", &error);
-    if (!given || !stdio_fill(&error))
+    if (!given)
         return usage_error(&error);
     const struct snapshot *snapshot = project_look(settings, &error);
     if (!snapshot)

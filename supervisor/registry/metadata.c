@@ -1,6 +1,8 @@
 /* The table of metadata members and their checks. Never takes a member that it does not know. */
 #include "supervisor/registry/metadata.h"
+#include "supervisor/content_check.h"
 #include "supervisor/nearest.h"
+#include "supervisor/registry/places.h"
 #include "supervisor/registry/uri_template.h"
 
 #include <ctype.h>
@@ -151,18 +153,13 @@ static bool check_arguments(struct json_object *value, struct error *error) {
     return true;
 }
 
-static bool check_message(struct json_object *message, struct error *error) {
-    struct json_object *role = NULL, *content = NULL;
-    json_object_object_get_ex(message, "role", &role);
-    json_object_object_get_ex(message, "content", &content);
-    if (!is_either(role, "user", "assistant"))
-        return error_set(error, 0, "has a message whose \"role\" is not user or assistant");
-    return (json_object_is_type(content, json_type_object) && metadata_text(content, "type")) ||
-           error_set(error, 0, "has a message whose \"content\" is no object with a \"type\"");
-}
-
+/* As they are for some arguments; those of a request are checked again. */
 static bool check_messages(struct json_object *value, struct error *error) {
-    return check_objects(value, check_message, error);
+    struct filling sample = places_sample(METADATA_MAX_BYTES);
+    struct json_object *filled = places_filled(&sample, value);
+    bool fine = content_check_messages(filled, error);
+    json_object_put(filled);
+    return fine;
 }
 
 /* Of one argument: the fixed values, or the name of a completion. */

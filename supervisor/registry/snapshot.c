@@ -140,14 +140,20 @@ bool snapshot_add(struct snapshot *snapshot, struct registry_entry *entry) {
     return true;
 }
 
-/* FILE as a log line may have it: what is not a printable character as \xNN. */
-static char *printable(const char *file) {
+/* Is the character at BYTES one that a terminal obeys, U+0080 to U+009F among them? */
+static bool is_control(const unsigned char *bytes) {
+    return bytes[0] < ' ' || bytes[0] == 0x7f || (bytes[0] == 0xc2 && bytes[1] < 0xa0);
+}
+
+/* TEXT as a log line or a terminal may have it: what is not a printable character as \xNN, and so
+ * the characters in ESCAPED. */
+static char *printable(const char *text, const char *escaped) {
     char shown[SHOWN_MAX_BYTES + 5];
-    size_t size = 0, length = strlen(file);
+    size_t size = 0, length = strlen(text);
     for (size_t at = 0; at < length && size < SHOWN_MAX_BYTES;) {
-        const unsigned char *bytes = (const unsigned char *)file + at;
+        const unsigned char *bytes = (const unsigned char *)text + at;
         size_t taken = utf8_sequence_length(bytes, length - at);
-        if (taken && bytes[0] >= ' ' && bytes[0] != 0x7f && bytes[0] != '\\') {
+        if (taken && !is_control(bytes) && !strchr(escaped, bytes[0])) {
             memcpy(shown + size, bytes, taken);
             size += taken;
             at += taken;
@@ -165,7 +171,7 @@ bool snapshot_refuse(struct snapshot *snapshot, const char *file, const char *re
     if (!grow(&table, snapshot->refusal_count, &snapshot->refusal_capacity, sizeof(struct refusal)))
         return false;
     snapshot->refusals = table;
-    struct refusal refusal = {.file = printable(file), .reason = strdup(reason)};
+    struct refusal refusal = {.file = printable(file, "\\"), .reason = printable(reason, "")};
     if (!refusal.file || !refusal.reason) {
         free(refusal.file);
         free(refusal.reason);

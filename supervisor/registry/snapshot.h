@@ -18,7 +18,7 @@ enum {
 
 /* A file that is no entry, and why. */
 struct refusal {
-    char *file; /* below the project; safe to print */
+    char *file; /* below the project; safe to print, as is the reason */
     char *reason;
 };
 
@@ -68,7 +68,7 @@ bool snapshot_open_mark(const struct snapshot *snapshot, enum registry_kind kind
 struct snapshot *snapshot_make(void);
 /* Takes ENTRY over, also when it fails for want of memory. */
 bool snapshot_add(struct snapshot *snapshot, struct registry_entry *entry);
-/* Notes that FILE, of any bytes, is refused. */
+/* Notes that FILE is refused. It and REASON, which may quote the file, are of any bytes. */
 bool snapshot_refuse(struct snapshot *snapshot, const char *file, const char *reason);
 /* Sorts, refuses what has another's key or names a completion that there is not, and digests: the
  * part number STAGE of it, from 0 to SNAPSHOT_STAGES - 1, each once and in this order. */

@@ -25,10 +25,13 @@ static size_t scheme_length(const char *text) {
     return isalpha((unsigned char)text[0]) && text[length] == ':' ? length : 0;
 }
 
-/* Checks size, scheme and the characters outside braces. */
+static bool check_size(const char *text, struct error *error) {
+    return strnlen(text, URI_MAX_BYTES + 1) <= URI_MAX_BYTES ||
+           error_set(error, 0, "it is longer than %d bytes", URI_MAX_BYTES);
+}
+
+/* Checks scheme and the characters outside braces. */
 static bool check_characters(const char *text, bool braces, struct error *error) {
-    if (strnlen(text, URI_MAX_BYTES + 1) > URI_MAX_BYTES)
-        return error_set(error, 0, "it is longer than %d bytes", URI_MAX_BYTES);
     if (!scheme_length(text))
         return error_set(error, 0, "it has no scheme");
     for (const char *byte = text; *byte; byte++) {
@@ -40,8 +43,12 @@ static bool check_characters(const char *text, bool braces, struct error *error)
     return true;
 }
 
-bool uri_check(const char *text, struct error *error) {
+bool uri_check_syntax(const char *text, struct error *error) {
     return check_characters(text, false, error);
+}
+
+bool uri_check(const char *text, struct error *error) {
+    return check_size(text, error) && uri_check_syntax(text, error);
 }
 
 /* One {expression}. */
@@ -76,7 +83,7 @@ static bool same_name(struct span left, struct span right) {
 bool uri_template_check(const char *text, struct error *error) {
     struct span names[TEMPLATE_NAMES_MAX];
     size_t count = 0;
-    if (!check_characters(text, true, error))
+    if (!check_size(text, error) || !check_characters(text, true, error))
         return false;
     for (const char *at = text; *at;) {
         struct expression expression = expression_at(at);

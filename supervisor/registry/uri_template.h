@@ -25,7 +25,10 @@ struct template_match {
  * literal text between each two? At most URI_MAX_BYTES. */
 bool uri_template_check(const char *text, struct error *error);
 
-/* Is TEXT a URI (RFC 3986): a scheme, and only characters that a URI may have? */
+/* Is TEXT, of any length, a URI (RFC 3986): a scheme, and only characters that a URI may have? */
+bool uri_check_syntax(const char *text, struct error *error);
+
+/* The same, of at most URI_MAX_BYTES. */
 bool uri_check(const char *text, struct error *error);
 
 /* Does URI match TEMPLATE, which was checked? Each name but the last takes the shortest text that

@@ -55,7 +55,20 @@ static const char *const values[] = {"null",
                                      "\"close-session\"",
                                      "\"reset-session\"",
                                      "\"s-00000000000000000000000000000001\"",
-                                     "\"server/discover\""};
+                                     "\"server/discover\"",
+                                     "\"prompts/get\"",
+                                     "\"resources/read\"",
+                                     "\"completion/complete\"",
+                                     "\"elicitation/create\"",
+                                     "\"object\"",
+                                     "\"user\"",
+                                     "\"caller\"",
+                                     "\"text\"",
+                                     "\"resource_link\"",
+                                     "\"AAAA\"",
+                                     "\"a:b\"",
+                                     "\"t://{a}/{+b}\"",
+                                     "\"text/plain\""};
 
 static const char *const members[] = {
     "\"id\":1",
@@ -94,7 +107,21 @@ static const char *const members[] = {
     "\"session.max\":2",
     "\"call.timeout_s\":1",
     "\"log-level\":\"debug\"",
-    "\"batches\":true"};
+    "\"batches\":true",
+    "\"description\":\"d\"",
+    "\"title\":\"t\"",
+    "\"inputSchema\":{\"type\":\"object\"}",
+    "\"outputSchema\":{}",
+    "\"uri\":\"a:b\"",
+    "\"uriTemplate\":\"t://{a}\"",
+    "\"mimeType\":\"text/plain\"",
+    "\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"t\"}}]",
+    "\"completions\":{\"a\":\"names\"}",
+    "\"requires\":{\"sampling\":{}}",
+    "\"file\":\"other/a.lisp\"",
+    "\"inputResponses\":{\"k\":{\"action\":\"accept\",\"content\":{}}}",
+    "\"requestState\":\"STATE\"",
+    "\"capabilities\":{\"elicitation\":{},\"sampling\":{},\"roots\":{}}"};
 
 static const char *const lines[] = {
     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n",

@@ -216,6 +216,78 @@ Test(project_commands, tool_ends_with_a_status_for_each_outcome) {
                       "[ERROR] MCP:UNANSWERED\nNobody can be asked");
 }
 
+static struct command_result run_on(int status, const char *args, const char *input) {
+    const char *arguments[] = {"tool",   "echo", "--project",           project_files_path(),
+                               "--args", args,   "--request-max-bytes", "2000",
+                               NULL};
+    struct command_result result = command_eclave(arguments, input);
+    cr_assert_eq(result.status, status, "status %d: %s%s", result.status, result.output,
+                 result.error);
+    return result;
+}
+
+static void expect_echo(const char *args, const char *input, const char *output) {
+    struct command_result result = run_on(0, args, input);
+    cr_assert_str_eq(result.output, output);
+    command_result_free(&result);
+}
+
+static void expect_args_refused(const char *args, const char *input, const char *part) {
+    struct command_result result = run_on(2, args, input);
+    cr_assert_str_eq(result.output, "");
+    expect_contains(result.error, part);
+    command_result_free(&result);
+}
+
+/* An object of BYTES bytes, its closing brace and newline included. */
+static char *object_of(size_t bytes) {
+    char *text = malloc(bytes + 1);
+    snprintf(text, bytes + 1, "{\"text\": \"%0*d\"}\n", (int)bytes - 13, 0);
+    return text;
+}
+
+Test(project_commands, tool_takes_arguments_from_a_file_or_standard_input) {
+    char file[PATH_BYTES + 100];
+    project_files_write("tools/echo.lisp", "(mcp:deftool echo (text) text)");
+    project_files_write("args.json", "{\"text\": \"from a file\"}\n");
+    snprintf(file, sizeof file, "@%s/args.json", project_files_path());
+    expect_echo(file, NULL, "from a file\n");
+    expect_echo("-", "{\"text\":\n\"from standard input\"}\n", "from standard input\n");
+    expect_echo("@-", "{\"text\": \"the same\"}", "the same\n");
+    expect_echo("@/dev/stdin", "{\"text\": \"by its name\"}", "by its name\n");
+}
+
+Test(project_commands, tool_says_what_is_wrong_with_arguments_from_a_file) {
+    char file[PATH_BYTES + 100];
+    project_files_write("tools/echo.lisp", "(mcp:deftool echo (text) text)");
+    expect_args_refused("@/nowhere/args.json", NULL,
+                        "--args: /nowhere/args.json: No such file or directory");
+    expect_args_refused("@", NULL, "--args: : No such file");
+    snprintf(file, sizeof file, "@%s", project_files_path());
+    expect_args_refused(file, NULL, "Is a directory");
+    expect_args_refused("-", "", "--args: not JSON, at byte 0");
+    expect_args_refused("-", "[]", "--args must be a JSON object");
+    expect_args_refused("-", "{\"text\": \"\xff\"}", "--args: not well-formed UTF-8");
+}
+
+Test(project_commands, tool_takes_arguments_up_to_the_limit_of_a_request) {
+    char file[PATH_BYTES + 100];
+    char *fits = object_of(2000), *longer = object_of(2001);
+    project_files_write("tools/echo.lisp",
+                        "(mcp:deftool echo (text) (format nil \"~d\" (length text)))");
+    project_files_write("args.json", longer);
+    snprintf(file, sizeof file, "@%s/args.json", project_files_path());
+    expect_echo("-", fits, "1987\n");
+    expect_echo(fits, NULL, "1987\n");
+    expect_args_refused("-", longer, "--args: - is longer than request.max_bytes (2000)");
+    expect_args_refused(longer, NULL, "--args is longer than request.max_bytes (2000)");
+    expect_args_refused(file, NULL, "args.json is longer than request.max_bytes (2000)");
+    project_files_write("args.json", fits);
+    expect_echo(file, NULL, "1987\n");
+    free(fits);
+    free(longer);
+}
+
 Test(project_commands, tool_holds_schemas_and_requirements) {
     project_files_write("tools/typed.lisp",
                         ";;; {\"inputSchema\": {\"type\": \"object\", \"required\": [\"n\"]},\n"

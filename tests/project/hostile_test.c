@@ -2,6 +2,7 @@
  * honest one sends, floods; the server answers once and goes on, and nothing is left for the next
  * call. */
 #include "tests/support/eras.h"
+#include "tests/support/process.h"
 #include "tests/support/project_files.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,7 +87,7 @@ Test(hostile, each_harm_has_its_own_end_in_the_oldest_revision) {
     expect_each_harm(&eras[0]);
 }
 
-Test(hostile, each_harm_has_its_own_end_in_the_newest_legacy_revision) {
+Test(hostile, each_harm_has_its_own_end_in_the_era_legacy_revision) {
     expect_each_harm(era_legacy);
 }
 
@@ -472,6 +473,66 @@ Test(hostile, an_endless_flood_of_words_is_ended_and_pings_are_answered_meanwhil
 
 Test(hostile, an_endless_flood_of_words_is_ended_in_the_modern_era) {
     expect_floods_end(era_modern);
+}
+
+/* Messages of almost the greatest size, written once: they reach the limit of bytes long before
+ * that of their number. */
+static const char *const big_floods[][2] = {
+    {"big-log", "\\\"type\\\":\\\"log\\\",\\\"level\\\":\\\"emergency\\\",\\\"data\\\""},
+    {"big-progress", "\\\"type\\\":\\\"progress\\\",\\\"progress\\\":1,\\\"message\\\""},
+};
+
+static void add_big_floods(void) {
+    char file[100];
+    add_probe();
+    for (size_t i = 0; i < COUNT_OF(big_floods); i++) {
+        snprintf(file, sizeof file, "tools/%s.lisp", big_floods[i][0]);
+        project_files_format(file,
+                             "(mcp:deftool \"%s\" () (let ((words (format nil"
+                             " \"{%s:\\\"~a\\\"}\" (make-string 65000 :initial-element #\\x))))"
+                             " (loop (eclave::send-event words))))",
+                             big_floods[i][0], big_floods[i][1]);
+    }
+}
+
+static void expect_flood_ends(struct client *client, const struct era *era) {
+    struct evaluation end = client_evaluate_await(client, "1");
+    cr_assert_eq(end.error_code, -32603, "%s", end.line);
+    expect_contains(end.text, "too many progress and log messages");
+    if (!era->modern)
+        client_ping(client);
+    expect_untouched(client, era);
+}
+
+Test(hostile, a_flood_of_big_words_ends_at_its_bytes) {
+    add_big_floods();
+    EACH_KIND(era) {
+        struct client *client = project_files_serve_in(era, NULL);
+        for (size_t i = 0; i < COUNT_OF(big_floods); i++) {
+            send_with_token(client, era, big_floods[i][0]);
+            expect_flood_ends(client, era);
+        }
+        client_finish(client);
+    }
+}
+
+Test(hostile, a_flood_for_a_client_that_does_not_read_is_not_held_in_memory) {
+    /* The rate lets 13 MiB through. */
+    enum { GROWTH_MAX_KB = 2 * 1024 + ECLAVE_TEST_MEMORY_SLACK_KB };
+    add_big_floods();
+    for (size_t i = 0; i < COUNT_OF(big_floods); i++) {
+        struct client *client = project_files_serve_in(era_legacy, NULL);
+        expect_untouched(client, era_legacy);
+        long before_kb = process_status(client_pid(client), "VmHWM");
+        client_pause_reading(client, true);
+        send_with_token(client, era_legacy, big_floods[i][0]);
+        client_await_stderr(client, "too many progress and log messages");
+        long grown_kb = process_status(client_pid(client), "VmHWM") - before_kb;
+        cr_assert_leq(grown_kb, GROWTH_MAX_KB, "%s: %ld KiB", big_floods[i][0], grown_kb);
+        client_pause_reading(client, false);
+        expect_flood_ends(client, era_legacy);
+        client_finish(client);
+    }
 }
 
 /* Sends TEXT as an event or a question below the package's checks. */

@@ -39,6 +39,20 @@ Test(eval_command, takes_code_from_the_command_line_a_file_or_standard_input) {
     unlink(path);
 }
 
+Test(eval_command, takes_code_up_to_the_limit_of_a_request) {
+    enum { LIMIT = 70000 };
+    static const char *const arguments[] = {"eval", "--request-max-bytes", "70000", "-", NULL};
+    char *code = malloc(LIMIT + 2);
+    snprintf(code, LIMIT + 1, "%-*s", LIMIT, "(+ 1 2)");
+    expect_run(arguments, code, 0, "=> 3\n");
+    memcpy(code + LIMIT, " ", 2);
+    struct command_result result = command_eclave(arguments, code);
+    cr_assert_eq(result.status, 2);
+    expect_contains(result.error, "- is longer than request.max_bytes (70000)");
+    command_result_free(&result);
+    free(code);
+}
+
 Test(eval_command, prints_the_text_of_the_contract_and_nothing_for_no_value) {
     expect_run((const char *const[]){"eval", NULL},
                "(princ \"out\") (princ \"err\" *error-output*) (values 1 2)", 0,

@@ -209,8 +209,6 @@ PROJECT_TEST(registry_files, metadata_is_refused_with_the_member_named) {
         {"prompts", "{\"arguments\":[{\"name\":\"a\"},{\"name\":\"a\"}]}", "two arguments"},
         {"prompts", "{\"arguments\":[{\"name\":\"a\",\"required\":1}]}", "must be true or false"},
         {"prompts", "{\"arguments\":[{\"name\":\"a\",\"x\":1}]}", "unknown member \"x\""},
-        {"prompts", "{\"messages\":[{\"role\":\"system\"}]}", "a message whose \"role\""},
-        {"prompts", "{\"messages\":[{\"role\":\"user\",\"content\":[]}]}", "\"content\""},
         {"prompts", "{\"role\":\"system\"}", "\"role\": must be"},
         {"prompts", "{\"completions\":{\"a\":[1]}}", "lists of texts alone"},
         {"prompts", "{\"completions\":{\"a\":1}}", "names of completions"},
@@ -233,6 +231,94 @@ PROJECT_TEST(registry_files, metadata_is_refused_with_the_member_named) {
     }
     cr_expect_eq(snapshot_of(project)->total, 1);
     expect_logged(project, "more files");
+}
+
+#define MESSAGE(content) "{\"messages\":[{\"role\":\"user\",\"content\":" content "}]}"
+#define PART(content)    MESSAGE("{\"type\":" content "}")
+
+PROJECT_TEST(registry_files, messages_of_prompts_are_checked_wholly) {
+    static const struct {
+        const char *metadata, *reason;
+    } cases[] = {
+        {"{\"messages\":{}}", "\"messages\": must be an array"},
+        {"{\"messages\":[1]}", "\"messages\": element 1 must be an object"},
+        {"{\"messages\":[{\"role\":\"user\"}]}", "element 1: lacks the member \"content\""},
+        {"{\"messages\":[{\"role\":\"system\"}]}",
+         "element 1: \"role\" must be \"user\" or \"assistant\""},
+        {"{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"\"}},{}]}",
+         "element 2: lacks the member \"role\""},
+        {"{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"\"},\"x\":1}]"
+         "}",
+         "element 1: has the unknown member \"x\""},
+        {MESSAGE("[]"), "element 1: \"content\" must be an object"},
+        {MESSAGE("{}"), "\"content\": \"type\" must be text, image, audio, resource or"},
+        {PART("\"video\""), "\"type\" must be text, image"},
+        {PART("\"text\\u0000\",\"text\":\"\""), "\"type\" must be text, image"},
+        {PART("\"text\""), "\"content\": lacks the member \"text\""},
+        {PART("\"text\",\"text\":1"), "\"content\": \"text\" must be a text"},
+        {PART("\"text\",\"text\":\"\",\"txt\":1"), "has the unknown member \"txt\""},
+        {PART("\"image\",\"mimeType\":\"image/png\""), "lacks the member \"data\""},
+        {PART("\"image\",\"data\":\"AAAA\""), "lacks the member \"mimeType\""},
+        {PART("\"image\",\"data\":\"AAA\",\"mimeType\":\"image/png\""),
+         "\"data\" must be bytes in base64"},
+        {PART("\"audio\",\"data\":\"{{a}}\",\"mimeType\":\"audio/wav\""),
+         "\"data\" must be bytes in base64"},
+        {PART("\"audio\",\"data\":\"\",\"mimeType\":\"wav\""), "\"mimeType\" must be a MIME type"},
+        {PART("\"resource\""), "lacks the member \"resource\""},
+        {PART("\"resource\",\"resource\":{\"text\":\"\"}"),
+         "\"content\": \"resource\": lacks the member \"uri\""},
+        {PART("\"resource\",\"resource\":{\"uri\":\"a:b\"}"),
+         "\"resource\" must have either \"text\" or \"blob\""},
+        {PART("\"resource\",\"resource\":{\"uri\":\"a:b\",\"text\":\"\",\"blob\":\"\"}"),
+         "\"resource\" must have either \"text\" or \"blob\""},
+        {PART("\"resource\",\"resource\":{\"uri\":\"b\",\"text\":\"\"}"),
+         "\"resource\": \"uri\" must be a URI"},
+        {PART("\"resource_link\",\"name\":\"n\""), "lacks the member \"uri\""},
+        {PART("\"resource_link\",\"uri\":\"a:b\""), "lacks the member \"name\""},
+        {PART("\"resource_link\",\"uri\":\"a:b\",\"name\":\"n\",\"size\":-1"),
+         "\"size\" must be a whole number"},
+        {PART("\"text\",\"text\":\"\",\"annotations\":{\"audience\":[\"all\"]}"),
+         "\"annotations\": \"audience\": element 1 must be \"user\" or"},
+    };
+    char path[64];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(path, sizeof path, "prompts/e%zu.json", i);
+        put(path, cases[i].metadata);
+    }
+    project_begin(project);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(path, sizeof path, "prompts/e%zu.json", i);
+        expect_file_refused(project, path, cases[i].reason);
+    }
+    cr_expect_eq(snapshot_of(project)->total, 0);
+}
+
+PROJECT_TEST(registry_files, messages_of_prompts_may_have_places_for_what_is_checked_later) {
+    static const char *const metadata[] = {
+        "{\"messages\":[]}",
+        PART("\"text\",\"text\":\"{{a}} {{\""),
+        PART("\"image\",\"data\":\"AA==\",\"mimeType\":\"image/{{kind}}\""),
+        PART("\"audio\",\"data\":\"\",\"mimeType\":\"{{type}}\""),
+        PART("\"resource\",\"resource\":{\"uri\":\"{{uri}}\",\"blob\":\"AAAA\"}"),
+        PART("\"resource\",\"resource\":{\"uri\":\"x://{{id}}\",\"text\":\"{{id}}\"}"),
+        PART("\"resource_link\",\"uri\":\"a:{{b}}\",\"name\":\"{{b}}\",\"title\":\"t\","
+             "\"description\":\"d\",\"mimeType\":\"text/plain\",\"size\":1"),
+        PART("\"text\",\"text\":\"\",\"annotations\":{\"audience\":[\"user\"],\"priority\":1}"),
+    };
+    char path[64];
+    for (size_t i = 0; i < sizeof metadata / sizeof *metadata; i++) {
+        snprintf(path, sizeof path, "prompts/e%zu.json", i);
+        put(path, metadata[i]);
+    }
+    project_begin(project);
+    cr_expect_eq(snapshot_of(project)->refusal_count, 0);
+    cr_expect_eq(snapshot_of(project)->total, sizeof metadata / sizeof *metadata);
+}
+
+PROJECT_TEST(registry_files, a_refusal_is_told_in_printable_words) {
+    put("tools/a.lisp", ";;; {\"\\u001b[31m\\u009b\\n\": 1}");
+    project_begin(project);
+    expect_file_refused(project, "tools/a.lisp", "member \"\\x1b[31m\\xc2\\x9b\\x0a\"");
 }
 
 PROJECT_TEST(registry_files, uris_are_checked) {

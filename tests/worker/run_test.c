@@ -283,6 +283,8 @@ static const struct row rows[] = {
     {TOOL("(mcp:image \"AA\303\251A\" \"image/png\")"), .type = "TYPE-ERROR"},
     {TOOL("(mcp:image #(1) \"png\")"), .type = "TYPE-ERROR"},
     {TOOL("(mcp:link \"no uri\" \"n\")"), .type = "TYPE-ERROR"},
+    {TOOL("(mcp:link \"a:{b}\" \"n\")"), .type = "TYPE-ERROR"},
+    {TOOL("(mcp:link \"a:%4\" \"n\")"), .type = "TYPE-ERROR"},
     {TOOL("(mcp:resource \"\" \"n\")"), .type = "TYPE-ERROR"},
     {TOOL("(make-hash-table :test 'eq)"), .json =
                                               "{\"content\":[{\"type\":\"text\",\"text\":\"{}\"}],"

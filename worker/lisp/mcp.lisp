@@ -59,15 +59,28 @@ FORMAT; alone it is a text, or a condition that tells the reason."
   (multiple-value-bind (operator detail) (content-summary content)
     (format stream "#<MCP:~:@(~a~)~@[ ~a~]>" operator (and detail (brief detail)))))
 
+(defun uri-character-p (char)
+  (and (< 32 (char-code char) 127)
+       (or (alphanumericp char) (find char "-._~:/?#[]@!$&'()*+,;=%"))))
+
+(defun escape-p (string start)
+  "Do two hexadecimal digits follow the % at START?"
+  (and (< (+ start 2) (length string))
+       (digit-char-p (char string (+ start 1)) 16)
+       (digit-char-p (char string (+ start 2)) 16)))
+
 (defun uri-p (object)
-  "A string that begins with a scheme and has no blanks?"
+  "A string that begins with a scheme and has only characters that a URI may have?"
   (and (stringp object)
        (let ((colon (position #\: object)))
          (and colon (plusp colon)
               (alpha-char-p (char object 0))
               (every (lambda (char) (or (alphanumericp char) (find char "+-.")))
                      (subseq object 0 colon))
-              (every (lambda (char) (< 32 (char-code char) 127)) object)))))
+              (every #'uri-character-p object)
+              (loop for at = (position #\% object) then (position #\% object :start (1+ at))
+                    while at
+                    always (escape-p object at))))))
 
 (defun mime-type-p (object)
   (and (stringp object)

@@ -1,0 +1,14 @@
+/* Progress of runs. A client that asks for it gets what the run tells of itself; until the run
+ * does, a heartbeat. */
+#ifndef ECLAVE_SUPERVISOR_PROJECT_PROGRESS_H
+#define ECLAVE_SUPERVISOR_PROJECT_PROGRESS_H
+
+#include "supervisor/project/run.h"
+
+/* From now on progress of RUN goes out under the token of its request, if that is free. */
+void progress_begin(struct run *run);
+
+/* Tells what RUN says of its own progress: a RUN_PROGRESS. */
+void progress_tell(struct run *run, const struct run_event *event);
+
+#endif
