@@ -1,6 +1,7 @@
 /* The table of metadata members and their checks. Never takes a member that it does not know. */
 #include "supervisor/registry/metadata.h"
 #include "supervisor/nearest.h"
+#include "supervisor/registry/listed.h"
 #include "supervisor/registry/uri_template.h"
 
 #include <ctype.h>
@@ -61,8 +62,14 @@ static bool check_input_schema(struct json_object *value, struct error *error) {
     if (!check_object(value, error))
         return false;
     const char *type = metadata_text(value, "type");
-    return (type && strcmp(type, "object") == 0) ||
-           error_set(error, 0, "must have \"type\": \"object\" (MCP, tools)");
+    if (!type || strcmp(type, "object") != 0)
+        return error_set(error, 0, "must have \"type\": \"object\" (MCP, tools)");
+    return listed_check_schema(value, error);
+}
+
+/* Of any type: revisions that want an object are not shown another one. */
+static bool check_output_schema(struct json_object *value, struct error *error) {
+    return check_object(value, error) && listed_check_schema(value, error);
 }
 
 static bool check_seconds(struct json_object *value, struct error *error) {
@@ -89,7 +96,7 @@ static bool check_role(struct json_object *value, struct error *error) {
 }
 
 static bool check_uri(struct json_object *value, struct error *error) {
-    return check_text(value, error) && uri_check(plain_text(value), error);
+    return check_text(value, error) && uri_check_strictly(plain_text(value), URI_MAX_BYTES, error);
 }
 
 static bool check_template(struct json_object *value, struct error *error) {
@@ -108,14 +115,6 @@ static bool check_objects(struct json_object *value, member_check check, struct 
             return false;
     }
     return true;
-}
-
-static bool check_icon(struct json_object *icon, struct error *error) {
-    return metadata_text(icon, "src") || error_set(error, 0, "has an icon without a text \"src\"");
-}
-
-static bool check_icons(struct json_object *value, struct error *error) {
-    return check_objects(value, check_icon, error);
 }
 
 static bool check_argument(struct json_object *argument, struct error *error) {
@@ -204,11 +203,12 @@ static const struct member {
     {"name", R, true, check_text},          /* else the file's */
     {"title", T | R | P, true, check_text}, /* for people */
     {"description", T | R | P | C, true, check_text},
-    {"icons", T | R | P, true, check_icons},
-    {"annotations", T | R, true, check_object},
+    {"icons", T | R | P, true, listed_check_icons},
+    {"annotations", T, true, listed_check_tool_annotations},
+    {"annotations", R, true, listed_check_resource_annotations},
     {"_meta", T | R | P, true, check_object},
     {"inputSchema", T, true, check_input_schema},     /* else any object */
-    {"outputSchema", T, true, check_object},          /* the result is JSON that it describes */
+    {"outputSchema", T, true, check_output_schema},   /* the result is JSON that it describes */
     {"uri", R, true, check_uri},                      /* else eclave:///FILE */
     {"uriTemplate", R, true, check_template},         /* makes it a template, which Lisp answers */
     {"mimeType", R, true, check_text},                /* else by the file's ending and content */

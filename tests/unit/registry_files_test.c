@@ -194,7 +194,7 @@ PROJECT_TEST(registry_files, metadata_is_refused_with_the_member_named) {
         {"tools", "{\"timeout\":\"1\"}", "\"timeout\": must be seconds"},
         {"tools", "{\"timeout\":1e99}", "\"timeout\": must be seconds"},
         {"tools", "{\"session\":\"mine\"}", "\"session\": must be \"new\" or \"caller\""},
-        {"tools", "{\"icons\":[{}]}", "\"icons\": has an icon without"},
+        {"tools", "{\"icons\":[{}]}", "\"icons\": has an icon without \"src\""},
         {"tools", "{\"icons\":[1]}", "\"icons\": must hold objects alone"},
         {"tools", "{\"name\":\"a b\"}", "\"name\": a name has 1 to 64"},
         {"tools", "{\"name\":\"evaluate-lisp\"}", "built-in tool evaluate-lisp"},
