@@ -141,16 +141,6 @@ static bool name_entry(struct registry_entry *entry, const struct job *job, stru
     return entry->key || error_set(error, ENOMEM, "cannot be held");
 }
 
-static bool compile(const struct maker *maker, struct json_object *metadata, const char *member,
-                    struct schema **schema, struct error *error) {
-    struct json_object *value;
-    struct error why = {0};
-    if (!maker->schemas || !json_object_object_get_ex(metadata, member, &value))
-        return true;
-    *schema = maker->schemas->compile(value, &why);
-    return *schema || error_set(error, 0, "\"%s\": %s", member, why.text);
-}
-
 static bool take_metadata(struct registry_entry *entry, const struct maker *maker,
                           const struct job *job, struct error *error) {
     struct json_object *timeout;
@@ -166,9 +156,7 @@ static bool take_metadata(struct registry_entry *entry, const struct maker *make
     entry->in_caller_session = session && strcmp(session, "caller") == 0;
     entry->schemas = maker->schemas;
     return check_body(entry, job, error) && name_entry(entry, job, error) &&
-           check_reserved(maker, entry, error) &&
-           compile(maker, entry->metadata, "inputSchema", &entry->input, error) &&
-           compile(maker, entry->metadata, "outputSchema", &entry->output, error);
+           check_reserved(maker, entry, error);
 }
 
 static void set_mime_type(struct registry_entry *entry) {
@@ -223,5 +211,29 @@ struct registry_entry *entry_make(const struct maker *maker, const struct job *j
     set_mime_type(entry);
     digest_entry(entry, maker->key);
     entry->bytes = metadata_bytes + entry->body.size;
+    if (metadata_bytes)
+        entry->bytes += json_held_bytes(entry->metadata);
     return entry;
+}
+
+static bool compile(struct registry_entry *entry, const char *member, struct schema **schema,
+                    struct error *error) {
+    struct json_object *value;
+    struct error why = {0};
+    const struct registry_schemas *schemas = entry->schemas;
+    if (!schemas || !json_object_object_get_ex(entry->metadata, member, &value))
+        return true;
+    *schema = schemas->compile(value, &why);
+    if (!*schema)
+        return error_set(error, 0, "\"%s\": %s", member, why.text);
+    entry->bytes += schemas->bytes ? schemas->bytes(*schema) : 0;
+    return true;
+}
+
+bool entry_compile_input(struct registry_entry *entry, struct error *error) {
+    return compile(entry, "inputSchema", &entry->input, error);
+}
+
+bool entry_compile_output(struct registry_entry *entry, struct error *error) {
+    return compile(entry, "outputSchema", &entry->output, error);
 }

@@ -33,5 +33,9 @@ struct maker {
 struct registry_entry *entry_make(const struct maker *maker, const struct job *job,
                                   struct file_content *body, const struct file_content *sidecar,
                                   struct error *error);
+/* What is left to do before it is used, as each may take a millisecond or two. False with *error:
+ * the entry is to be refused. */
+bool entry_compile_input(struct registry_entry *entry, struct error *error);
+bool entry_compile_output(struct registry_entry *entry, struct error *error);
 
 #endif

@@ -37,9 +37,10 @@ struct scan {
     struct discovery discovery;
     struct job *jobs; /* owned */
     size_t job_count, job_capacity, next_job;
-    struct file_content sidecar; /* of the present job */
-    unsigned stage;              /* of finishing the snapshot */
-    struct snapshot *made;       /* owned */
+    struct file_content sidecar;  /* of the present job */
+    struct registry_entry *entry; /* owned: made of it, and not added yet */
+    unsigned stage;               /* of finishing the snapshot */
+    struct snapshot *made;        /* owned */
 };
 
 enum scan_progress { SCAN_MORE, SCAN_DONE, SCAN_FAILED };

@@ -446,7 +446,7 @@ static void drop(struct schema *schema) {
 }
 
 PROJECT_TEST(registry_files, schemas_are_compiled_by_who_is_plugged_in) {
-    static const struct registry_schemas schemas = {compile, drop};
+    static const struct registry_schemas schemas = {.compile = compile, .drop = drop};
     project->options.schemas = &schemas;
     put("tools/good.lisp", ";;; {\"inputSchema\":{\"type\":\"object\"},\"outputSchema\":{}}");
     put("tools/bad.lisp",
