@@ -58,6 +58,31 @@ static void locate(const struct job *job, struct error *error) {
         error_set(error, 0, "%.80s: %.150s", job->sidecar, why.text);
 }
 
+static struct json_object *read_sidecar(const struct job *job, const struct file_content *sidecar,
+                                        struct error *error) {
+    struct json_object *parsed =
+        json_file_parse((struct span){sidecar->bytes, sidecar->size}, error);
+    if (!parsed)
+        locate(job, error);
+    return parsed;
+}
+
+/* The header that begins in LINE; 0: there is none. */
+static struct json_object *read_header(struct span source, size_t line, struct error *error) {
+    cleanup_buffer struct buffer header = buffer_make(METADATA_MAX_BYTES);
+    struct json_object *metadata = line ? NULL : json_object_new_object();
+    if (line > HEADER_LINE_MAX)
+        error_set(error, 0, "has a header in line %zu; it must begin in the first %d lines", line,
+                  HEADER_LINE_MAX);
+    else if (!line && !metadata)
+        error_set(error, ENOMEM, "cannot be held");
+    else if (line && header_take(source, &header) && header.failed)
+        error_set(error, 0, "has a header that is too long");
+    else if (line)
+        metadata = json_file_parse((struct span){header.data, header.length}, error);
+    return metadata;
+}
+
 /* The metadata that comes with the entry; a new reference. NULL with *error. */
 static struct json_object *find_metadata(const struct job *job, const struct file_content *body,
                                          const struct file_content *sidecar, size_t *bytes,
@@ -69,23 +94,15 @@ static struct json_object *find_metadata(const struct job *job, const struct fil
             json_object_object_del(parsed, "file");
         return parsed;
     }
-    if (sidecar->bytes) {
-        struct json_object *parsed =
-            json_file_parse((struct span){sidecar->bytes, sidecar->size}, error);
-        if (!parsed)
-            locate(job, error);
-        return parsed;
-    }
-    cleanup_buffer struct buffer header = buffer_make(METADATA_MAX_BYTES);
     bool may_have = job->folder != FOLDER_RESOURCES && job->body && ends_with(job->body, ".lisp");
-    struct json_object *metadata = NULL;
-    if (!may_have || !header_take((struct span){body->bytes, body->size}, &header))
-        metadata = json_object_new_object();
-    else if (!header.failed)
-        return json_file_parse((struct span){header.data, header.length}, error);
-    if (!metadata)
-        error_set(error, 0, "has a header that is too long");
-    return metadata;
+    const struct span source = {body->bytes, body->size};
+    size_t line = may_have ? header_line(source) : 0;
+    if (sidecar->bytes && line) {
+        error_set(error, 0, "has metadata twice: in its header (line %zu) and in %.120s", line,
+                  job->sidecar);
+        return NULL;
+    }
+    return sidecar->bytes ? read_sidecar(job, sidecar, error) : read_header(source, line, error);
 }
 
 static enum registry_kind kind_of(const struct job *job, struct json_object *metadata) {
@@ -165,6 +182,16 @@ static void set_mime_type(struct registry_entry *entry) {
         entry->mime_type = mime_type_of(&entry->body, entry->file);
 }
 
+/* Lisp and prompts are read without a byte order mark, which some editors write. */
+static void drop_mark(struct registry_entry *entry) {
+    struct file_content *body = &entry->body;
+    const struct span text = {body->bytes, body->size};
+    if (entry->kind == REGISTRY_RESOURCE || !body->bytes || !header_has_mark(text))
+        return;
+    body->size -= HEADER_MARK_BYTES;
+    memmove(body->bytes, body->bytes + HEADER_MARK_BYTES, body->size + 1);
+}
+
 static void digest_entry(struct registry_entry *entry, const struct digest_key *key) {
     struct digester listing = digest_begin(key), content = listing;
     json_object_object_foreach(entry->metadata, name, value) {
@@ -208,6 +235,7 @@ struct registry_entry *entry_make(const struct maker *maker, const struct job *j
         entry_unref(entry);
         return NULL;
     }
+    drop_mark(entry);
     set_mime_type(entry);
     digest_entry(entry, maker->key);
     entry->bytes = metadata_bytes + entry->body.size;

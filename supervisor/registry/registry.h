@@ -13,9 +13,10 @@
  *   register.json            takes the place of all or some of this: override.h
  *
  * Metadata is one JSON object: in tools, prompts and completions the file NAME.json, in resources
- * FILE.meta.json. For want of it, a .lisp file in tools, prompts or completions may begin with a
- * header: its first lines that begin with ";;;", the first of them with ";;; {"; what is left of
- * all of them without the ";;;" is one JSON object, and nothing else. Without either the file's
+ * FILE.meta.json. Instead, a .lisp file in tools, prompts or completions may have a header: lines
+ * that begin with ";;;", the first of them with ";;; {"; what is left of all of them without the
+ * ";;;" is one JSON object, and nothing else. It begins in the first ten lines, and before it there
+ * are comments and blank lines alone. With both the entry is refused; without either the file's
  * name is all there is. The members are those of metadata.c's table.
  *
  * Names of tools, prompts and completions: 1 to 64 of A-Z a-z 0-9 _ . - (MCP, tools#tool-names).

@@ -65,28 +65,75 @@ PROJECT_TEST(registry_files, a_tool_has_what_its_json_says) {
 
 PROJECT_TEST(registry_files, a_header_is_metadata_where_there_is_no_json) {
     put("tools/one.lisp", ";;; {\"title\":\n;;;   \"One\"}\n;; not part of it\n(print 1)\n");
-    put("tools/two.lisp", ";;; {\"title\":\"Two\"}\n1");
-    put("tools/two.json", "{\"title\":\"Beside\"}");
     put("tools/plain.lisp", ";;; A comment.\n1");
-    put("tools/late.lisp", "\n;;; {\"title\":\"Late\"}\n");
+    put("tools/late.lisp", "(print 1)\n;;; {\"title\":\"Late\"}\n");
     put("tools/all.lisp", ";;;{}");
     project_begin(project);
     cr_expect_str_eq(metadata_text(find(project, REGISTRY_TOOL, "one")->metadata, "title"), "One");
-    cr_expect_str_eq(metadata_text(find(project, REGISTRY_TOOL, "two")->metadata, "title"),
-                     "Beside");
     cr_expect_null(metadata_text(find(project, REGISTRY_TOOL, "plain")->metadata, "title"));
     cr_expect_null(metadata_text(find(project, REGISTRY_TOOL, "late")->metadata, "title"));
     cr_expect_not_null(find(project, REGISTRY_TOOL, "all"));
     cr_expect_eq(snapshot_of(project)->refusal_count, 0);
 }
 
+PROJECT_TEST(registry_files, a_header_stands_behind_a_mark_and_comments) {
+    static const char *const before[] = {
+        "\xef\xbb\xbf",
+        "\n",
+        "\r\n \t\r\n",
+        ";;; Copyright\n",
+        ";; -*- mode: lisp -*-\n;\n\n",
+        "\xef\xbb\xbf\r\n;;; Copyright\r\n;;;\r\n",
+        "\n\n\n\n\n\n\n\n\n",
+        "  ",
+    };
+    enum { COUNT = sizeof before / sizeof *before };
+    char path[64], text[200], name[16];
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(path, sizeof path, "tools/t%d.lisp", i);
+        snprintf(text, sizeof text, "%s;;; {\"title\":\r\n;;; \"T\"}\r\n1", before[i]);
+        put(path, text);
+    }
+    project_begin(project);
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(name, sizeof name, "t%d", i);
+        const struct registry_entry *entry = find(project, REGISTRY_TOOL, name);
+        cr_assert_not_null(entry, "%s", name);
+        cr_expect_str_eq(metadata_text(entry->metadata, "title"), "T", "%s", name);
+        cr_expect_neq(entry->body.bytes[0], 0xef, "the mark is not evaluated");
+        cr_expect_eq(entry->body.size, strlen((const char *)entry->body.bytes));
+    }
+}
+
+PROJECT_TEST(registry_files, a_header_that_would_be_lost_is_refused) {
+    put("tools/a.lisp", "\n\n\n\n\n;\n;\n;\n;\n;\n;;; {\"title\":\"T\"}\n1");
+    put("tools/b.lisp", ";;; Copyright\n;;; {\"title\":\"T\"}\n1");
+    put("tools/b.json", "{\"title\":\"Beside\"}");
+    put("prompts/c.lisp", ";;; Copyright\n1");
+    put("prompts/c.json", "{\"title\":\"Beside\"}");
+    project_begin(project);
+    expect_file_refused(project, "tools/a.lisp",
+                        "has a header in line 11; it must begin in the first 10 lines");
+    expect_file_refused(project, "tools/b.lisp",
+                        "has metadata twice: in its header (line 2) and in tools/b.json");
+    cr_expect_not_null(find(project, REGISTRY_PROMPT, "c"));
+}
+
+PROJECT_TEST(registry_files, a_mark_is_no_part_of_a_prompt) {
+    put("prompts/p.txt", "\xef\xbb\xbfHello");
+    put("resources/r.txt", "\xef\xbb\xbfHello");
+    project_begin(project);
+    expect_body(project, REGISTRY_PROMPT, "p", "Hello");
+    expect_body(project, REGISTRY_RESOURCE, "eclave:///r.txt", "\xef\xbb\xbfHello");
+}
+
 PROJECT_TEST(registry_files, a_bad_header_says_where) {
     put("tools/a.lisp", ";;; {\"title\":\"A\"}\n;;; more words\n1");
-    put("tools/b.lisp", ";;; {\"title\":\n;;; nothing\n1");
+    put("tools/b.lisp", ";; b\n;;; {\"title\":\n;;; nothing\n1");
     project_begin(project);
     cr_expect_eq(snapshot_of(project)->total, 0);
     expect_file_refused(project, "tools/a.lisp", "is not JSON (line 2)");
-    expect_file_refused(project, "tools/b.lisp", "is not JSON (line 2)");
+    expect_file_refused(project, "tools/b.lisp", "is not JSON (line 3)");
     expect_logged(project, "warning registry-refused: tools/a.lisp: is not JSON");
 }
 
