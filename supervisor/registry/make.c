@@ -182,6 +182,26 @@ static void set_mime_type(struct registry_entry *entry) {
         entry->mime_type = mime_type_of(&entry->body, entry->file);
 }
 
+/* Can there be an answer that has all of the resource? One with a longer id may still be too long.
+ */
+static bool check_size(const struct maker *maker, const struct registry_entry *entry,
+                       struct error *error) {
+    static const char around[] =
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"contents\":[{\"uri\":\"\","
+        "\"mimeType\":\"\",\"text\":\"\"}]}}";
+    const struct file_content *body = &entry->body;
+    if (entry->kind != REGISTRY_RESOURCE || !maker->response_bytes)
+        return true;
+    size_t size = body->is_text ? body->size + body->escapes : (body->size + 2) / 3 * 4;
+    size_t whole = sizeof around - 1 + strlen(entry->key) + strlen(entry->mime_type) + size;
+    return whole <= maker->response_bytes ||
+           error_set(error, 0,
+                     "has %zu bytes, which are %zu %s: too many for an answer "
+                     "(response.max_bytes, %zu)",
+                     body->size, size, body->is_text ? "in a JSON string" : "as base64",
+                     maker->response_bytes);
+}
+
 /* Lisp and prompts are read without a byte order mark, which some editors write. */
 static void drop_mark(struct registry_entry *entry) {
     struct file_content *body = &entry->body;
@@ -237,6 +257,10 @@ struct registry_entry *entry_make(const struct maker *maker, const struct job *j
     }
     drop_mark(entry);
     set_mime_type(entry);
+    if (!check_size(maker, entry, error)) {
+        entry_unref(entry);
+        return NULL;
+    }
     digest_entry(entry, maker->key);
     entry->bytes = metadata_bytes + entry->body.size;
     if (metadata_bytes)

@@ -26,6 +26,7 @@ struct maker {
     const struct registry_schemas *schemas; /* or NULL */
     const char *const *reserved_tools;      /* or NULL */
     const struct digest_key *key;
+    size_t response_bytes; /* that an answer may have; 0: any number */
 };
 
 /* The entry of JOB; takes over *body, and reads *sidecar, whose bytes are NULL where there is none.

@@ -23,6 +23,7 @@ struct registry {
     struct registry_options options;
     const char *path; /* borrowed; NULL: no project */
     struct scan_limits limits;
+    size_t response_bytes;
     int64_t refresh_ms;
     struct digest_key key;
     struct snapshot *now, *retired; /* the latter is being freed */
@@ -167,7 +168,8 @@ static void begin_scan(void *context) {
     struct error error = {0};
     const struct maker maker = {.schemas = registry->options.schemas,
                                 .reserved_tools = registry->options.reserved_tools,
-                                .key = &registry->key};
+                                .key = &registry->key,
+                                .response_bytes = registry->response_bytes};
     registry->again = registry->soon = false;
     registry->busy_ns = 0;
     if (!scan_begin(&registry->scan, registry->path, &registry->limits, &maker, registry->now,
@@ -212,6 +214,7 @@ struct registry *registry_open(struct loop *loop, struct log *log, const struct 
     registry->limits = (struct scan_limits){.bytes = (size_t)settings->registry_max_bytes,
                                             .entries = (size_t)settings->registry_max_entries,
                                             .resource_bytes = (size_t)settings->resource_max_bytes};
+    registry->response_bytes = (size_t)settings->response_max_bytes;
     registry->refresh_ms = settings->registry_refresh_s * CLOCK_MS_PER_S;
     registry->path = settings->project.count ? settings->project.paths[0] : NULL;
     registry->settled = !registry->path;

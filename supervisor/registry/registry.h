@@ -24,8 +24,9 @@
  * these are not looked at. Folders inside these folders are not searched.
  *
  * Metadata has at most 256 KiB and 4,096 values, 64 deep; a source 1 MiB of UTF-8; a resource
- * resource.max_bytes of anything; one folder registry.max_entries; all of it registry.max_bytes.
- * Nothing is followed that is a symbolic link, and nothing opened that is no regular file.
+ * resource.max_bytes of anything that an answer of response.max_bytes can hold; one folder
+ * registry.max_entries; all of it registry.max_bytes. Nothing is followed that is a symbolic link,
+ * and nothing opened that is no regular file.
  *
  * What is wrong with one entry refuses that entry: it is in the snapshot's list of refusals, and in
  * the log when it is new. What is wrong with the whole (over the limits, the directory gone) fails

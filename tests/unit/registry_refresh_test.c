@@ -209,6 +209,31 @@ PROJECT_TEST(registry_refresh, a_resource_over_its_limit_is_refused_alone) {
     expect_body(project, REGISTRY_RESOURCE, "eclave:///four", "1234");
 }
 
+PROJECT_TEST(registry_refresh, a_resource_that_no_answer_can_hold_is_refused_alone) {
+    char text[1024];
+    project->settings.response_max_bytes = 1024;
+    memset(text, 'x', sizeof text);
+    put_bytes("resources/text", text, 900);
+    put_bytes("resources/long", text, 1000);
+    text[0] = '\xff';
+    put_bytes("resources/bytes", text, 600);
+    put_bytes("resources/many", text, 700);
+    memset(text, '"', sizeof text);
+    put_bytes("resources/quotes", text, 450);
+    put_bytes("resources/more", text, 500);
+    memset(text, '\1', sizeof text);
+    put_bytes("resources/control", text, 150);
+    put_bytes("resources/escape", text, 160);
+    project_begin(project);
+    cr_expect_eq(count_of(project, REGISTRY_RESOURCE), 4);
+    expect_file_refused(project, "resources/long",
+                        "has 1000 bytes, which are 1000 in a JSON string: too many for an answer "
+                        "(response.max_bytes, 1024)");
+    expect_file_refused(project, "resources/many", "has 700 bytes, which are 936 as base64");
+    expect_file_refused(project, "resources/more", "which are 1000 in a JSON string");
+    expect_file_refused(project, "resources/escape", "which are 960 in a JSON string");
+}
+
 PROJECT_TEST(registry_refresh, a_project_that_goes_away_keeps_what_was_known) {
     char away[80];
     put("tools/a.lisp", "1");
@@ -533,6 +558,7 @@ PROJECT_TEST(registry_refresh, the_largest_files_hold_up_nothing) {
         cr_assert_eq(write(fd, text, sizeof text), (ssize_t)sizeof text);
     close(fd);
     project->settings.registry_max_bytes = 1 << 30;
+    project->settings.response_max_bytes = 1 << 30;
     struct metronome metronome = {.loop = &project->loop, .before_ns = own_time_ns()};
     project_open(project);
     loop_timer_start(&project->loop, &metronome.timer, 0, on_tick, &metronome);
