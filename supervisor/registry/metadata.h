@@ -30,6 +30,9 @@ bool metadata_is_listed(const char *member);
 /* May a tool, prompt or completion be called NAME? */
 bool metadata_check_name(const char *name, struct error *error);
 
+/* Is VALUE a text that is not empty, and without U+0000? */
+bool metadata_check_text(struct json_object *value, struct error *error);
+
 /* The text of the string member NAME, or NULL. */
 const char *metadata_text(struct json_object *metadata, const char *name);
 

@@ -78,8 +78,8 @@ static const struct wrong of_resources[] = {
 static const struct wrong of_prompts[] = {
     {"\"arguments\":{}", "\"arguments\": must be an array"},
     {"\"arguments\":[\"a\"]", "\"arguments\": must hold objects alone"},
-    {"\"arguments\":[{}]", "has an argument without a text \"name\""},
-    {"\"arguments\":[{\"name\":1}]", "has an argument without a text \"name\""},
+    {"\"arguments\":[{}]", "has an argument without a \"name\""},
+    {"\"arguments\":[{\"name\":1}]", "has an argument whose \"name\" must be a text"},
     {"\"arguments\":[{\"name\":\"a\",\"title\":1}]", "whose \"title\" must be a text"},
     {"\"arguments\":[{\"name\":\"a\",\"description\":[]}]", "\"description\" must be a text"},
     {"\"arguments\":[{\"name\":\"a\",\"required\":\"yes\"}]", "\"required\" must be true or false"},
