@@ -112,11 +112,16 @@ static void print_kind(FILE *out, const struct outline_kind *kind, const struct 
     }
 }
 
+static void print_refusals(FILE *out, const char *title, const struct refusal *list, size_t count) {
+    if (count)
+        fprintf(out, "%s\n", title);
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, "  %s: %s\n", list[i].file, list[i].reason);
+}
+
 void outline_print(FILE *out, const struct snapshot *snapshot) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         print_kind(out, &kinds[i], &snapshot->lists[kinds[i].kind]);
-    if (snapshot->refusal_count)
-        fputs("Refused\n", out);
-    for (size_t i = 0; i < snapshot->refusal_count; i++)
-        fprintf(out, "  %s: %s\n", snapshot->refusals[i].file, snapshot->refusals[i].reason);
+    print_refusals(out, "Warnings", snapshot->warnings, snapshot->warning_count);
+    print_refusals(out, "Refused", snapshot->refusals, snapshot->refusal_count);
 }

@@ -28,6 +28,8 @@
  * registry.max_entries; all of it registry.max_bytes. Nothing is followed that is a symbolic link,
  * and nothing opened that is no regular file.
  *
+ * A timeout above call.timeout_max_s is cut to it, with a warning in the snapshot and in the log.
+ *
  * What is wrong with one entry refuses that entry: it is in the snapshot's list of refusals, and in
  * the log when it is new. What is wrong with the whole (over the limits, the directory gone) fails
  * the refresh: an event of level error, and the snapshot before stays. */

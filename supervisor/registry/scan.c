@@ -240,6 +240,16 @@ static bool refuse_job(struct scan *scan, const struct error *why, struct error 
     return refuse(scan, job_file(job), why->text, error) && next_job(scan);
 }
 
+/* Says that a timeout will not be what it says. */
+static bool warn_of_timeout(struct scan *scan, const struct registry_entry *entry) {
+    char text[120];
+    if (entry->timeout_s <= scan->limits.timeout_s)
+        return true;
+    snprintf(text, sizeof text, "its timeout of %.10g s is cut to %.10g s (call.timeout_max_s)",
+             entry->timeout_s, scan->limits.timeout_s);
+    return snapshot_warn(scan->made, entry->file, text);
+}
+
 static bool add_entry(struct scan *scan, struct registry_entry *entry, struct error *error) {
     if (entry->bytes > scan->limits.bytes - scan->made->bytes) {
         entry_unref(entry);
@@ -248,8 +258,8 @@ static bool add_entry(struct scan *scan, struct registry_entry *entry, struct er
                          "more than %zu bytes (registry.max_bytes)",
                          scan->limits.bytes);
     }
-    return (snapshot_add(scan->made, entry) ||
-            error_set(error, ENOMEM, "the project cannot be held")) &&
+    bool warned = warn_of_timeout(scan, entry), added = snapshot_add(scan->made, entry);
+    return ((warned && added) || error_set(error, ENOMEM, "the project cannot be held")) &&
            next_job(scan);
 }
 

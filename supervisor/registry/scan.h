@@ -19,6 +19,7 @@ struct scan_limits {
     size_t bytes;          /* of all that is held */
     size_t entries;        /* of one kind */
     size_t resource_bytes; /* of one resource */
+    double timeout_s;      /* of one call: a longer one is cut to it */
 };
 
 struct scan {

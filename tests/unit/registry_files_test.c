@@ -291,6 +291,29 @@ PROJECT_TEST(registry_files, metadata_is_refused_with_the_member_named) {
     expect_logged(project, "more files");
 }
 
+PROJECT_TEST(registry_files, a_timeout_that_is_cut_is_told_once) {
+    project->settings.call_timeout_max_s = 60;
+    put("tools/a.lisp", ";;; {\"timeout\":61.5}");
+    put("tools/b.lisp", ";;; {\"timeout\":60}");
+    put("tools/c.lisp", ";;; {\"timeout\":86401}");
+    put("tools/d.lisp", ";;; {\"timeout\":-1}");
+    static const char warning[] = "warning registry-warned: tools/a.lisp: its timeout of 61.5 s is "
+                                  "cut to 60 s (call.timeout_max_s)\n";
+    project_begin(project);
+    cr_expect_eq(snapshot_of(project)->total, 2);
+    cr_expect_eq(snapshot_of(project)->warning_count, 1);
+    expect_logged(project, warning);
+    expect_file_refused(project, "tools/c.lisp", "above 0 and at most 86400");
+    expect_file_refused(project, "tools/d.lisp", "above 0 and at most 86400");
+    memset(project->logged, 0, sizeof project->logged);
+    project_look(project);
+    cr_expect_eq(snapshot_of(project)->warning_count, 1);
+    cr_expect_null(strstr(project->logged, "registry-warned"), "%s", project->logged);
+    put("tools/a.lisp", ";;; {\"timeout\":62}");
+    project_look(project);
+    expect_logged(project, "its timeout of 62 s is cut");
+}
+
 PROJECT_TEST(registry_files, uris_are_checked) {
     static const struct {
         const char *metadata, *reason;

@@ -292,7 +292,7 @@ static void begin_scan(struct scan *scan, struct project *project, struct watch 
                        struct snapshot *before) {
     static const struct digest_key key = {{1, 2}};
     struct error error;
-    const struct scan_limits limits = {1 << 30, 10000, 1 << 24};
+    const struct scan_limits limits = {1 << 30, 10000, 1 << 24, 600};
     const struct maker maker = {.key = &key};
     *watch = (struct watch){.fd = -1};
     cr_assert(scan_begin(scan, project->path, &limits, &maker, before, watch, &error));
