@@ -4,6 +4,7 @@
 #include "common/cleanup.h"
 #include "supervisor/registry/header.h"
 #include "supervisor/registry/json_file.h"
+#include "supervisor/registry/places.h"
 #include "supervisor/registry/uri_template.h"
 
 #include <stdlib.h>
@@ -158,6 +159,12 @@ static bool name_entry(struct registry_entry *entry, const struct job *job, stru
     return entry->key || error_set(error, ENOMEM, "cannot be held");
 }
 
+static bool declare_places(const struct registry_entry *entry, struct error *error) {
+    const struct span text = {entry->body.bytes, entry->body.size};
+    return entry->kind != REGISTRY_PROMPT || entry->is_lisp ||
+           places_declare(entry->metadata, text, error);
+}
+
 static bool take_metadata(struct registry_entry *entry, const struct maker *maker,
                           const struct job *job, struct error *error) {
     struct json_object *timeout;
@@ -172,8 +179,8 @@ static bool take_metadata(struct registry_entry *entry, const struct maker *make
     const char *session = metadata_text(entry->metadata, "session");
     entry->in_caller_session = session && strcmp(session, "caller") == 0;
     entry->schemas = maker->schemas;
-    return check_body(entry, job, error) && name_entry(entry, job, error) &&
-           check_reserved(maker, entry, error);
+    return check_body(entry, job, error) && declare_places(entry, error) &&
+           name_entry(entry, job, error) && check_reserved(maker, entry, error);
 }
 
 static void set_mime_type(struct registry_entry *entry) {

@@ -148,12 +148,11 @@ static bool check_argument(struct json_object *argument, struct error *error) {
 }
 
 static bool check_arguments(struct json_object *value, struct error *error) {
-    enum { ARGUMENTS_MAX = 64 };
     if (!check_objects(value, check_argument, error))
         return false;
     size_t count = json_object_array_length(value);
-    if (count > ARGUMENTS_MAX)
-        return error_set(error, 0, "must hold at most %d arguments", ARGUMENTS_MAX);
+    if (count > METADATA_ARGUMENTS_MAX)
+        return error_set(error, 0, "must hold at most %d arguments", METADATA_ARGUMENTS_MAX);
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < i; j++)
             if (strcmp(metadata_text(json_object_array_get_idx(value, i), "name"),
@@ -229,7 +228,7 @@ static const struct member {
     {"uri", R, true, check_uri},                      /* else eclave:///FILE */
     {"uriTemplate", R, true, check_template},         /* makes it a template, which Lisp answers */
     {"mimeType", R, true, metadata_check_text},       /* else by the file's ending and content */
-    {"arguments", P, true, check_arguments},          /* as prompts/list shows them */
+    {"arguments", P, true, check_arguments},          /* else the {{places}} of its texts */
     {"role", P, false, check_role},                   /* of the text of a .txt; else user */
     {"messages", P, false, check_messages},           /* behind the text; {{argument}} in texts */
     {"completions", R | P, false, check_completions}, /* argument -> values or completion */

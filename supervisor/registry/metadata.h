@@ -6,7 +6,7 @@
 #include <json-c/json.h>
 #include <stdbool.h>
 
-enum { METADATA_MAX_BYTES = 256 * 1024, METADATA_NAME_MAX = 64 };
+enum { METADATA_MAX_BYTES = 256 * 1024, METADATA_NAME_MAX = 64, METADATA_ARGUMENTS_MAX = 64 };
 
 /* The folders of a project, which are also the members of register.json. */
 enum project_folder {

@@ -4,7 +4,8 @@
  * A project is the directory of the setting `project`:
  *
  *   tools/NAME.lisp          a tool; what it does is the business of who evaluates it
- *   prompts/NAME.txt         a prompt: text in which {{argument}} stands for an argument
+ *   prompts/NAME.txt         a prompt: text in which {{argument}} stands for an argument; all that
+ *                            do are required when its metadata has no `arguments`
  *   prompts/NAME.lisp        a prompt made by Lisp
  *   prompts/NAME.json        alone, with `messages`: a prompt of fixed content
  *   resources/FILE           a resource, served as it is

@@ -223,3 +223,29 @@ PROJECT_TEST(metadata, of_resources_is_annotated) {
         client_finish(client);
     }
 }
+
+PROJECT_TEST(metadata, of_a_prompt_without_any_are_its_places) {
+    put("prompts/letter.txt", "Dear {{who}}, {{who}}");
+    EACH_ERA(era) {
+        struct client *client = serve(era);
+        const char *line = era_request(client, era, "1", "prompts/list", NULL);
+        expect_has(line, "\"arguments\":[{\"name\":\"who\",\"required\":true}]");
+        era_refused(client, era, -32602, "2", "prompts/get", "\"name\":\"letter\"");
+        line = era_request(client, era, "3", "prompts/get",
+                           "\"name\":\"letter\",\"arguments\":{\"who\":\"you\"}");
+        expect_has(line, "Dear you, you");
+        client_finish(client);
+    }
+}
+
+PROJECT_TEST(metadata, of_a_file_with_a_mark_and_a_copyright_is_found) {
+    put("tools/x.lisp",
+        "\xEF\xBB\xBF;;; Copyright\r\n\r\n;;; {\"inputSchema\":{\"type\":\"object\","
+        "\"required\":[\"a\"]}}\r\n(mcp:deftool \"x\" (a) a)");
+    EACH_KIND(era) {
+        struct client *client = serve(era);
+        cr_expect(era_call(client, era, "x", "{}").is_error);
+        cr_expect_str_eq(era_call(client, era, "x", "{\"a\":\"yes\"}").text, "yes");
+        client_finish(client);
+    }
+}

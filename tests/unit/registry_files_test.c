@@ -314,6 +314,48 @@ PROJECT_TEST(registry_files, a_timeout_that_is_cut_is_told_once) {
     expect_logged(project, "its timeout of 62 s is cut");
 }
 
+static void expect_arguments(const struct project *project, const char *prompt, const char *text) {
+    const struct registry_entry *entry = find(project, REGISTRY_PROMPT, prompt);
+    cr_assert_not_null(entry, "%s: %s", prompt, project->logged);
+    struct json_object *arguments = json_object_object_get(entry->metadata, "arguments");
+    cr_expect_str_eq(json_object_to_json_string_ext(arguments, JSON_C_TO_STRING_PLAIN), text, "%s",
+                     prompt);
+}
+
+PROJECT_TEST(registry_files, places_are_arguments_where_none_are_declared) {
+    static char long_text[20000 * 6 + 1];
+    put("prompts/a.txt", "{{who}} and {{what-1}}, {{who}}; {{}} {{ x }} {{{y}}} {{z} }{{{{q}}{{");
+    put("prompts/b.txt", "{{who}} {{what}}");
+    put("prompts/b.json", "{\"arguments\":[{\"name\":\"who\"}]}");
+    put("prompts/c.txt", "{{who}}");
+    put("prompts/c.json", "{\"arguments\":[]}");
+    put("prompts/d.json",
+        "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"{{one}}\"}},"
+        "{\"role\":\"user\",\"content\":{\"type\":\"resource\",\"resource\":{\"uri\":\"a:b\","
+        "\"blob\":\"{{no}}\",\"mimeType\":\"{{two}}\"}}}]}");
+    put("prompts/e.txt", "none");
+    put("prompts/f.lisp", "{{who}}");
+    for (int i = 0; i < 20000; i++)
+        memcpy(long_text + 6 * (size_t)i, "{{aa}}", 6);
+    put("prompts/g.txt", long_text);
+    for (int i = 0; i < 70; i++)
+        snprintf(long_text + 8 * (size_t)i, 9, "{{a%03d}}", i);
+    put("prompts/h.txt", long_text);
+    project_begin(project);
+    expect_arguments(project, "a",
+                     "[{\"name\":\"who\",\"required\":true},{\"name\":\"what-1\","
+                     "\"required\":true},{\"name\":\"q\",\"required\":true}]");
+    expect_arguments(project, "b", "[{\"name\":\"who\"}]");
+    expect_arguments(project, "c", "[]");
+    expect_arguments(project, "d",
+                     "[{\"name\":\"one\",\"required\":true},{\"name\":\"two\","
+                     "\"required\":true}]");
+    expect_arguments(project, "e", "null");
+    expect_arguments(project, "f", "null");
+    expect_file_refused(project, "prompts/g.txt", "has more than 10000 {{places}}");
+    expect_file_refused(project, "prompts/h.txt", "has more than 64 different {{places}}");
+}
+
 PROJECT_TEST(registry_files, uris_are_checked) {
     static const struct {
         const char *metadata, *reason;
