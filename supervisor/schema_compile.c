@@ -176,7 +176,7 @@ static void finish(struct schema *schema) {
         node->combines = node->reference || node->all_of.count || node->any_of.count ||
                          node->one_of.count || node->negated || node->condition;
     }
-    struct schema_node **smaller = reallocarray(nodes->list, nodes->count, sizeof *smaller);
+    void *smaller = reallocarray(nodes->list, nodes->count, sizeof(void *));
     nodes->list = smaller ? smaller : nodes->list;
     drop_tables(schema);
 }

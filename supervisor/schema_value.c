@@ -61,7 +61,7 @@ static struct decimal integer_decimal(struct json_object *number) {
 static bool short_decimal(double number, struct decimal *decimal) {
     static const double limit = 1e15;
     double unit = 1;
-    for (int power = 0; power >= -15; power--, unit *= 10) {
+    for (int power = 0; power >= -15; power--) {
         double digits = nearbyint(number * unit);
         if (!(digits < limit))
             return false;
@@ -69,6 +69,7 @@ static bool short_decimal(double number, struct decimal *decimal) {
             *decimal = (struct decimal){(uint64_t)digits, power};
             return true;
         }
+        unit *= 10;
     }
     return false;
 }

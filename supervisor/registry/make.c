@@ -197,10 +197,11 @@ static bool check_size(const struct maker *maker, const struct registry_entry *e
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"contents\":[{\"uri\":\"\","
         "\"mimeType\":\"\",\"text\":\"\"}]}}";
     const struct file_content *body = &entry->body;
-    if (entry->kind != REGISTRY_RESOURCE || !maker->response_bytes)
+    if (entry->kind != REGISTRY_RESOURCE || !entry->key || !maker->response_bytes)
         return true;
     size_t size = body->is_text ? body->size + body->escapes : (body->size + 2) / 3 * 4;
-    size_t whole = sizeof around - 1 + strlen(entry->key) + strlen(entry->mime_type) + size;
+    const char *type = entry->mime_type ? entry->mime_type : "";
+    size_t whole = sizeof around - 1 + strlen(entry->key) + strlen(type) + size;
     return whole <= maker->response_bytes ||
            error_set(error, 0,
                      "has %zu bytes, which are %zu %s: too many for an answer "

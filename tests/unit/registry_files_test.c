@@ -223,69 +223,69 @@ PROJECT_TEST(registry_files, other_files_are_not_looked_at) {
     cr_expect_eq(snapshot_of(project)->refusal_count, 0);
 }
 
+static const struct {
+    const char *folder, *metadata, *reason;
+} refused_metadata[] = {
+    {"tools", "[]", "is not a JSON object"},
+    {"tools", "", "is not JSON"},
+    {"tools", "{\"title\":1}", "\"title\": must be a text"},
+    {"tools", "{\"title\":\"a\\u0000b\"}", "\"title\": must not hold the character U+0000"},
+    {"tools", "{\"description\":\"\"}", "\"description\": must be a text that is not empty"},
+    {"tools", "{\"name\":\"a\\u0000\"}", "\"name\": must not hold the character U+0000"},
+    {"prompts", "{\"arguments\":[{\"name\":\"a\\u0000\"}]}",
+     "whose \"name\" must not hold the character U+0000"},
+    {"prompts", "{\"arguments\":[{\"name\":\"a\",\"title\":\"\\u0000\"}]}",
+     "whose \"title\" must not hold the character U+0000"},
+    {"prompts", "{\"arguments\":[{\"name\":\"\"}]}", "must be a text that is not empty"},
+    {"prompts", "{\"completions\":{\"a\":[\"\\u0000\"]}}", "must not hold the character U+0000"},
+    {"tools", "{\"titel\":\"x\"}", "unknown member \"titel\"; did you mean \"title\"?"},
+    {"tools", "{\"uri\":\"a:b\"}", "unknown member \"uri\""},
+    {"tools", "{\"a\\u0000\":1}", "U+0000 in the name"},
+    {"tools", "{\"inputSchema\":{}}", "\"inputSchema\": must have \"type\": \"object\""},
+    {"tools", "{\"inputSchema\":null}", "\"inputSchema\": must be an object"},
+    {"tools", "{\"outputSchema\":true}", "\"outputSchema\": must be an object"},
+    {"tools", "{\"timeout\":0}", "\"timeout\": must be seconds"},
+    {"tools", "{\"timeout\":\"1\"}", "\"timeout\": must be seconds"},
+    {"tools", "{\"timeout\":1e99}", "\"timeout\": must be seconds"},
+    {"tools", "{\"session\":\"mine\"}", "\"session\": must be \"new\" or \"caller\""},
+    {"tools", "{\"icons\":[{}]}", "\"icons\": has an icon without \"src\""},
+    {"tools", "{\"icons\":[1]}", "\"icons\": must hold objects alone"},
+    {"tools", "{\"name\":\"a b\"}", "\"name\": a name has 1 to 64"},
+    {"tools", "{\"name\":\"evaluate-lisp\"}", "built-in tool evaluate-lisp"},
+    {"tools", "{\"title\":\"a\",\"title\":\"b\"}", "has the member \"title\" twice"},
+    {"tools", "{\"title\":\"a\",\"t\\u0069tle\":\"b\"}", "twice"},
+    {"tools", "{\"_meta\":{\"a\":{\"b\":1,\"c\":[{\"b\":2}],\"b\":3}}}", "has a member twice"},
+    {"tools", "{\"title\":\"\xff\"}", "is not UTF-8 (line 1)"},
+    {"tools", "\xef\xbb\xbf{}", "byte order mark"},
+    {"tools", "{\"title\":\"a\"}{}", "is not JSON"},
+    {"tools", "{\n\"title\":NaN}", "is not JSON (line 2)"},
+    {"prompts", "{\"arguments\":[{}]}", "argument without a \"name\""},
+    {"prompts", "{\"arguments\":[{\"name\":\"a\"},{\"name\":\"a\"}]}", "two arguments"},
+    {"prompts", "{\"arguments\":[{\"name\":\"a\",\"required\":1}]}", "must be true or false"},
+    {"prompts", "{\"arguments\":[{\"name\":\"a\",\"x\":1}]}", "unknown member \"x\""},
+    {"prompts", "{\"messages\":[{\"role\":\"system\"}]}", "a message whose \"role\""},
+    {"prompts", "{\"messages\":[{\"role\":\"user\",\"content\":[]}]}", "\"content\""},
+    {"prompts", "{\"role\":\"system\"}", "\"role\": must be"},
+    {"prompts", "{\"completions\":{\"a\":[1]}}", "lists of texts alone"},
+    {"prompts", "{\"completions\":{\"a\":1}}", "names of completions"},
+};
+
 PROJECT_TEST(registry_files, metadata_is_refused_with_the_member_named) {
-    static const struct {
-        const char *folder, *metadata, *reason;
-    } cases[] = {
-        {"tools", "[]", "is not a JSON object"},
-        {"tools", "", "is not JSON"},
-        {"tools", "{\"title\":1}", "\"title\": must be a text"},
-        {"tools", "{\"title\":\"a\\u0000b\"}", "\"title\": must not hold the character U+0000"},
-        {"tools", "{\"description\":\"\"}", "\"description\": must be a text that is not empty"},
-        {"tools", "{\"name\":\"a\\u0000\"}", "\"name\": must not hold the character U+0000"},
-        {"prompts", "{\"arguments\":[{\"name\":\"a\\u0000\"}]}",
-         "whose \"name\" must not hold the character U+0000"},
-        {"prompts", "{\"arguments\":[{\"name\":\"a\",\"title\":\"\\u0000\"}]}",
-         "whose \"title\" must not hold the character U+0000"},
-        {"prompts", "{\"arguments\":[{\"name\":\"\"}]}", "must be a text that is not empty"},
-        {"prompts", "{\"completions\":{\"a\":[\"\\u0000\"]}}",
-         "must not hold the character U+0000"},
-        {"tools", "{\"titel\":\"x\"}", "unknown member \"titel\"; did you mean \"title\"?"},
-        {"tools", "{\"uri\":\"a:b\"}", "unknown member \"uri\""},
-        {"tools", "{\"a\\u0000\":1}", "U+0000 in the name"},
-        {"tools", "{\"inputSchema\":{}}", "\"inputSchema\": must have \"type\": \"object\""},
-        {"tools", "{\"inputSchema\":null}", "\"inputSchema\": must be an object"},
-        {"tools", "{\"outputSchema\":true}", "\"outputSchema\": must be an object"},
-        {"tools", "{\"timeout\":0}", "\"timeout\": must be seconds"},
-        {"tools", "{\"timeout\":\"1\"}", "\"timeout\": must be seconds"},
-        {"tools", "{\"timeout\":1e99}", "\"timeout\": must be seconds"},
-        {"tools", "{\"session\":\"mine\"}", "\"session\": must be \"new\" or \"caller\""},
-        {"tools", "{\"icons\":[{}]}", "\"icons\": has an icon without \"src\""},
-        {"tools", "{\"icons\":[1]}", "\"icons\": must hold objects alone"},
-        {"tools", "{\"name\":\"a b\"}", "\"name\": a name has 1 to 64"},
-        {"tools", "{\"name\":\"evaluate-lisp\"}", "built-in tool evaluate-lisp"},
-        {"tools", "{\"title\":\"a\",\"title\":\"b\"}", "has the member \"title\" twice"},
-        {"tools", "{\"title\":\"a\",\"t\\u0069tle\":\"b\"}", "twice"},
-        {"tools", "{\"_meta\":{\"a\":{\"b\":1,\"c\":[{\"b\":2}],\"b\":3}}}", "has a member twice"},
-        {"tools", "{\"title\":\"\xff\"}", "is not UTF-8 (line 1)"},
-        {"tools", "\xef\xbb\xbf{}", "byte order mark"},
-        {"tools", "{\"title\":\"a\"}{}", "is not JSON"},
-        {"tools", "{\n\"title\":NaN}", "is not JSON (line 2)"},
-        {"prompts", "{\"arguments\":[{}]}", "argument without a \"name\""},
-        {"prompts", "{\"arguments\":[{\"name\":\"a\"},{\"name\":\"a\"}]}", "two arguments"},
-        {"prompts", "{\"arguments\":[{\"name\":\"a\",\"required\":1}]}", "must be true or false"},
-        {"prompts", "{\"arguments\":[{\"name\":\"a\",\"x\":1}]}", "unknown member \"x\""},
-        {"prompts", "{\"messages\":[{\"role\":\"system\"}]}", "a message whose \"role\""},
-        {"prompts", "{\"messages\":[{\"role\":\"user\",\"content\":[]}]}", "\"content\""},
-        {"prompts", "{\"role\":\"system\"}", "\"role\": must be"},
-        {"prompts", "{\"completions\":{\"a\":[1]}}", "lists of texts alone"},
-        {"prompts", "{\"completions\":{\"a\":1}}", "names of completions"},
-    };
     static const char *const reserved[] = {"evaluate-lisp", NULL};
     project->options.reserved_tools = reserved;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof refused_metadata / sizeof *refused_metadata; i++) {
         char path[64];
-        snprintf(path, sizeof path, "%s/e%zu.lisp", cases[i].folder, i);
+        snprintf(path, sizeof path, "%s/e%zu.lisp", refused_metadata[i].folder, i);
         put(path, "1");
-        snprintf(path, sizeof path, "%s/e%zu.json", cases[i].folder, i);
-        put(path, cases[i].metadata);
+        snprintf(path, sizeof path, "%s/e%zu.json", refused_metadata[i].folder, i);
+        put(path, refused_metadata[i].metadata);
     }
     put("tools/good.lisp", "1");
     project_begin(project);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof refused_metadata / sizeof *refused_metadata; i++) {
         char path[64];
-        snprintf(path, sizeof path, "%s/e%zu.lisp", cases[i].folder, i);
-        expect_file_refused(project, path, cases[i].reason);
+        snprintf(path, sizeof path, "%s/e%zu.lisp", refused_metadata[i].folder, i);
+        expect_file_refused(project, path, refused_metadata[i].reason);
     }
     cr_expect_eq(snapshot_of(project)->total, 1);
     expect_logged(project, "more files");
