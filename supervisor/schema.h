@@ -29,7 +29,9 @@ enum {
     SCHEMA_NODES_MAX = 4096,      /* schemas in a schema */
     SCHEMA_PATTERNS_MAX = 256,    /* regular expressions in a schema */
     SCHEMA_CHECK_DEPTH_MAX = 512, /* schemas applied within each other, and values in values */
-    SCHEMA_WORK_MAX = 4000000     /* steps of one check: a fraction of a second */
+    SCHEMA_BYTES_MAX = 3145728,   /* that a schema takes when it is compiled: 3 MiB */
+    SCHEMA_COMPILE_MAX = 1000000, /* steps of compiling one: less than 3 ms */
+    SCHEMA_WORK_MAX = 2500000     /* steps of one check: 6 ms, enough for 1 MB of plain values */
 };
 
 struct schema;
@@ -39,6 +41,8 @@ struct schema;
  * with *error (which may be NULL) as "POINTER: what is wrong there", POINTER a JSON pointer into
  * the schema or "the schema" for its root. */
 struct schema *schema_compile(struct json_object *json, struct error *error);
+/* How much memory SCHEMA takes, without the JSON that it was made of. */
+size_t schema_bytes(const struct schema *schema);
 /* SCHEMA may be NULL. */
 void schema_free(struct schema *schema);
 

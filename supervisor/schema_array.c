@@ -70,8 +70,6 @@ static bool check_unique(struct schema_check *check, const struct schema_subject
 
 bool schema_check_array(struct schema_check *check, const struct schema_node *node,
                         const struct schema_subject *subject) {
-    if (!json_object_is_type(subject->value, json_type_array))
-        return true;
     size_t count = json_object_array_length(subject->value);
     return check_count(check, node, subject, count) &&
            check_elements(check, node, subject, count) &&
@@ -85,7 +83,7 @@ bool schema_check_unevaluated_items(struct schema_check *check, const struct sch
         return true;
     size_t count = json_object_array_length(subject->value);
     for (size_t i = 0; i < count; i++)
-        if (!schema_work(check, 1) || (!evaluated_has(subject->evaluated, i) &&
+        if (!schema_work(check, 4) || (!evaluated_has(subject->evaluated, i) &&
                                        !check_element(check, node->unevaluated_items, subject, i)))
             return false;
     return true;

@@ -29,54 +29,46 @@ static bool try_quietly(struct schema_check *check, const struct schema_node *no
     return accepts;
 }
 
-/* Of several reasons the one that is deepest in the value: there the schema that was meant failed.
- */
-struct reason {
-    struct error error;
-    size_t depth;
-};
-
-static bool try_for_reason(struct schema_check *check, const struct schema_node *node,
-                           const struct schema_subject *subject, struct reason *reason) {
-    struct error *error = check->error, why = {0};
-    check->error = error ? &why : NULL;
-    bool accepts = try_schema(check, node, subject);
+/* Says why none of NODES accepts: of their reasons the one that is deepest in the value, for there
+ * the schema that was meant failed. They are made now, when it is known that they are wanted. */
+static bool differ_from_all(struct schema_check *check, const struct schema_nodes *nodes,
+                            const struct schema_subject *subject, const char *keyword) {
+    struct error *error = check->error, best = {0}, why;
+    size_t depth = subject->depth;
+    for (size_t i = 0; i < nodes->count && error && !check->broken; i++) {
+        why.text[0] = 0;
+        check->error = &why;
+        try_schema(check, nodes->list[i], subject);
+        if (why.text[0] && check->error_depth > depth) {
+            best = why;
+            depth = check->error_depth;
+        }
+    }
     check->error = error;
-    if (!accepts && error && why.text[0] && check->error_depth > reason->depth)
-        *reason = (struct reason){why, check->error_depth};
-    return accepts;
-}
-
-static bool differ_from_all(struct schema_check *check, const struct schema_subject *subject,
-                            const char *keyword, size_t count, const struct reason *reason) {
-    if (!reason->error.text[0] || !check->error || check->broken)
+    if (!best.text[0] || check->broken)
         return schema_differ(check, subject, "%s is as none of the %zu schemas of \"%s\" demands",
-                             schema_brief(subject->value).text, count, keyword);
-    *check->error = reason->error;
-    check->error_depth = reason->depth;
+                             schema_brief(subject->value).text, nodes->count, keyword);
+    *error = best;
+    check->error_depth = depth;
     return false;
 }
 
 static bool check_any(struct schema_check *check, const struct schema_node *node,
                       const struct schema_subject *subject) {
-    struct reason reason = {.depth = subject->depth};
-    bool accepted = !node->any_of.count;
+    bool accepted = false;
     for (size_t i = 0; i < node->any_of.count && !check->broken; i++) {
         if (accepted && !subject->evaluated)
             return true;
-        accepted |= try_for_reason(check, node->any_of.list[i], subject, &reason);
+        accepted |= try_quietly(check, node->any_of.list[i], subject);
     }
-    return accepted || differ_from_all(check, subject, "anyOf", node->any_of.count, &reason);
+    return accepted || differ_from_all(check, &node->any_of, subject, "anyOf");
 }
 
 static bool check_one(struct schema_check *check, const struct schema_node *node,
                       const struct schema_subject *subject) {
-    struct reason reason = {.depth = subject->depth};
     size_t accepted = 0, first = 0;
-    if (!node->one_of.count)
-        return true;
     for (size_t i = 0; i < node->one_of.count && !check->broken; i++) {
-        if (!try_for_reason(check, node->one_of.list[i], subject, &reason))
+        if (!try_quietly(check, node->one_of.list[i], subject))
             continue;
         if (accepted++)
             return schema_differ(check, subject,
@@ -84,7 +76,7 @@ static bool check_one(struct schema_check *check, const struct schema_node *node
                                  i);
         first = i;
     }
-    return accepted || differ_from_all(check, subject, "oneOf", node->one_of.count, &reason);
+    return accepted || differ_from_all(check, &node->one_of, subject, "oneOf");
 }
 
 static bool check_condition(struct schema_check *check, const struct schema_node *node,
@@ -113,6 +105,7 @@ bool schema_check_combined(struct schema_check *check, const struct schema_node 
     for (size_t i = 0; i < node->all_of.count; i++)
         if (!schema_apply(check, node->all_of.list[i], subject))
             return false;
-    return check_any(check, node, subject) && check_one(check, node, subject) &&
+    return (!node->any_of.count || check_any(check, node, subject)) &&
+           (!node->one_of.count || check_one(check, node, subject)) &&
            check_negated(check, node, subject) && check_condition(check, node, subject);
 }

@@ -15,13 +15,33 @@ bool schema_refuse(const struct schema_compiler *compiler, const struct schema_n
     return schema_fail(compiler->error, "the schema", keyword ? &place : &node->place, "%s", text);
 }
 
+bool schema_grow(struct schema_compiler *compiler, size_t bytes, size_t work) {
+    static const struct schema_place root = {0};
+    compiler->schema->bytes += bytes;
+    if (compiler->schema->bytes > SCHEMA_BYTES_MAX)
+        return schema_fail(compiler->error, "the schema", &root,
+                           "is too big: with the counts in its patterns written out it takes more "
+                           "than %d KiB",
+                           SCHEMA_BYTES_MAX / 1024);
+    if (!schema_spend(&compiler->work, work))
+        return schema_fail(compiler->error, "the schema", &root,
+                           "is too big: its patterns and its lists of names and values are too "
+                           "long together");
+    return true;
+}
+
 static bool add_node(struct schema_compiler *compiler, struct schema_node *node) {
     struct schema_nodes *nodes = &compiler->schema->nodes;
-    if (nodes->count == SCHEMA_NODES_MAX)
-        return schema_refuse(compiler, node, NULL, "there are more than %d schemas in it",
-                             SCHEMA_NODES_MAX);
+    if (nodes->count == SCHEMA_NODES_MAX) {
+        schema_refuse(compiler, node, NULL, "there are more than %d schemas in it",
+                      SCHEMA_NODES_MAX);
+        free(node);
+        return false;
+    }
     nodes->list[nodes->count++] = node;
-    return true;
+    /* What the allocator adds, and the node's place in its parent and in the list of all. */
+    enum { AROUND = 64 };
+    return schema_grow(compiler, sizeof *node + AROUND, SCHEMA_COST_NODE);
 }
 
 static void place_node(struct schema_node *node, struct schema_node *parent, const char *keyword,
@@ -77,10 +97,8 @@ struct schema_node *schema_compile_node(struct schema_compiler *compiler, struct
     }
     node->json = json;
     place_node(node, parent, keyword, name, index);
-    if (!add_node(compiler, node)) {
-        free(node);
+    if (!add_node(compiler, node))
         return NULL;
-    }
     if (json && !lh_table_lookup_entry(schema->by_json, json))
         lh_table_insert(schema->by_json, json, node);
     if (compiler->depth == SCHEMA_DEPTH_MAX) {
@@ -111,9 +129,19 @@ static void free_node(struct schema_node *node) {
     free(node->any_of.list);
     free(node->one_of.list);
     pattern_free(node->pattern);
+    schema_set_close(&node->values);
     if (node->properties)
         lh_table_free(node->properties);
     free(node);
+}
+
+/* What only the compiler needs. */
+static void drop_tables(struct schema *schema) {
+    if (schema->by_json)
+        lh_table_free(schema->by_json);
+    if (schema->anchors)
+        lh_table_free(schema->anchors);
+    schema->by_json = schema->anchors = NULL;
 }
 
 void schema_free(struct schema *schema) {
@@ -122,10 +150,7 @@ void schema_free(struct schema *schema) {
     for (size_t i = 0; i < schema->nodes.count; i++)
         free_node(schema->nodes.list[i]);
     free(schema->nodes.list);
-    if (schema->by_json)
-        lh_table_free(schema->by_json);
-    if (schema->anchors)
-        lh_table_free(schema->anchors);
+    drop_tables(schema);
     json_object_put(schema->json);
     free(schema);
 }
@@ -144,16 +169,35 @@ static struct schema *make_schema(struct json_object *json) {
     return NULL;
 }
 
+static void finish(struct schema *schema) {
+    struct schema_nodes *nodes = &schema->nodes;
+    for (size_t i = 0; i < nodes->count; i++) {
+        struct schema_node *node = nodes->list[i];
+        node->combines = node->reference || node->all_of.count || node->any_of.count ||
+                         node->one_of.count || node->negated || node->condition;
+    }
+    void *smaller = reallocarray(nodes->list, nodes->count, sizeof(void *));
+    nodes->list = smaller ? smaller : nodes->list;
+    drop_tables(schema);
+}
+
 struct schema *schema_compile(struct json_object *json, struct error *error) {
     struct schema *schema = make_schema(json);
-    struct schema_compiler compiler = {.schema = schema, .error = error};
+    struct schema_compiler compiler = {
+        .schema = schema, .work = SCHEMA_COMPILE_MAX, .error = error};
     if (!schema) {
         error_set(error, ENOMEM, "schema");
         return NULL;
     }
     schema->root = schema_compile_node(&compiler, json, NULL, NULL, NULL, SIZE_MAX);
-    if (schema->root && schema_resolve(&compiler))
+    if (schema->root && schema_resolve(&compiler)) {
+        finish(schema);
         return schema;
+    }
     schema_free(schema);
     return NULL;
+}
+
+size_t schema_bytes(const struct schema *schema) {
+    return sizeof *schema + schema->bytes;
 }

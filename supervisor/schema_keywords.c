@@ -192,6 +192,8 @@ static bool read_properties(struct schema_compiler *compiler, struct schema_node
     if (!read_members(compiler, node, keyword, value))
         return false;
     const struct schema_members *members = &node->property_list;
+    if (!schema_grow(compiler, 2 * members->count * sizeof(struct lh_entry), members->count))
+        return false;
     node->properties = lh_kchar_table_new(2 * (int)members->count + 1, NULL);
     for (size_t i = 0; i < members->count && node->properties; i++)
         if (lh_table_insert(node->properties, members->list[i].name, members->list[i].node) != 0)
@@ -211,11 +213,17 @@ static struct pattern *compile_pattern(struct schema_compiler *compiler,
                     SCHEMA_PATTERNS_MAX);
         return NULL;
     }
+    if (!schema_grow(compiler, 0, size * SCHEMA_COST_PATTERN_BYTE))
+        return NULL;
     struct pattern *pattern = pattern_compile(text, size, &fault);
     if (!pattern)
         schema_fail(compiler->error, "the schema", place, "the pattern %s (at byte %zu)",
                     fault.text, fault.at + 1);
-    return pattern;
+    if (pattern &&
+        schema_grow(compiler, pattern_bytes(pattern), pattern->made * SCHEMA_COST_PATTERN_STEP))
+        return pattern;
+    pattern_free(pattern);
+    return NULL;
 }
 
 static bool read_pattern(struct schema_compiler *compiler, struct schema_node *node,
@@ -296,7 +304,13 @@ static bool read_constant(struct schema_compiler *compiler, struct schema_node *
 static bool read_enumeration(struct schema_compiler *compiler, struct schema_node *node,
                              const struct keyword *keyword, struct json_object *value) {
     node->enumeration = value;
-    return read_array(compiler, node, keyword, value);
+    if (!read_array(compiler, node, keyword, value))
+        return false;
+    if (!schema_set_open(&node->values, value))
+        return error_set(compiler->error, ENOMEM, "schema");
+    for (size_t i = 0; i < json_object_array_length(value) && compiler->work; i++)
+        schema_set_add(&node->values, i, &compiler->work);
+    return schema_grow(compiler, schema_set_bytes(&node->values), 1);
 }
 
 static bool read_one_type(struct schema_compiler *compiler, struct schema_node *node,
@@ -335,22 +349,24 @@ static bool is_name(struct json_object *value) {
 }
 
 /* Nothing but strings that a member's name can be, none of them twice. */
-static bool is_list_of_names(struct json_object *value) {
-    size_t first, second, work = SCHEMA_WORK_MAX;
+static bool is_list_of_names(struct json_object *value, size_t *work) {
+    size_t first, second;
     bool failed;
     if (!json_object_is_type(value, json_type_array))
         return false;
     for (size_t i = 0; i < json_object_array_length(value); i++)
         if (!is_name(json_object_array_get_idx(value, i)))
             return false;
-    return !schema_find_twins(value, &first, &second, &work, &failed) && !failed && work;
+    return !schema_find_twins(value, &first, &second, work, &failed) && !failed;
 }
 
 static bool read_names(struct schema_compiler *compiler, struct schema_node *node,
                        const struct keyword *keyword, struct json_object *value) {
     node->required = value;
-    return is_list_of_names(value) ||
-           refuse_value(compiler, node, keyword, "an array of different strings", value);
+    bool is_list = is_list_of_names(value, &compiler->work);
+    return schema_grow(compiler, 0, 1) &&
+           (is_list ||
+            refuse_value(compiler, node, keyword, "an array of different strings", value));
 }
 
 static bool read_dependencies(struct schema_compiler *compiler, struct schema_node *node,
@@ -361,7 +377,10 @@ static bool read_dependencies(struct schema_compiler *compiler, struct schema_no
     json_object_object_foreach(value, name, names) {
         const struct schema_place keyword_place = {&node->place, keyword->name, 0};
         const struct schema_place place = {&keyword_place, name, 0};
-        if (!is_list_of_names(names))
+        bool is_list = is_list_of_names(names, &compiler->work);
+        if (!schema_grow(compiler, 0, 1))
+            return false;
+        if (!is_list)
             return schema_fail(compiler->error, "", &place,
                                "must be an array of different strings, not %s",
                                schema_brief(names).text);

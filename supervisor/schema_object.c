@@ -29,7 +29,8 @@ static bool check_required(struct schema_check *check, const struct schema_subje
                            struct json_object *names, const char *why) {
     for (size_t i = 0; i < json_object_array_length(names); i++) {
         struct json_object *name = json_object_array_get_idx(names, i);
-        if (!schema_work(check, 1 + (size_t)json_object_get_string_len(name) / 16))
+        size_t size = (size_t)json_object_get_string_len(name);
+        if (!schema_work(check, schema_cost_of_name(object->value, size)))
             return false;
         if (json_object_object_get_ex(object->value, json_object_get_string(name), NULL))
             continue;
@@ -43,7 +44,7 @@ static bool check_required(struct schema_check *check, const struct schema_subje
 /* Is there such a member, or no more work left to look? */
 static bool has_member(struct schema_check *check, const struct schema_subject *object,
                        const char *name) {
-    return schema_work(check, 1 + strlen(name) / 16) &&
+    return schema_work(check, schema_cost_of_name(object->value, strlen(name))) &&
            json_object_object_get_ex(object->value, name, NULL);
 }
 
@@ -66,6 +67,8 @@ static bool check_dependencies(struct schema_check *check, const struct schema_n
 /* Says what is wrong with the name where the object is. */
 static bool check_name(struct schema_check *check, const struct schema_node *node,
                        const struct schema_subject *object, const char *name) {
+    if (!schema_work(check, SCHEMA_COST_MAKE + strlen(name) / 16))
+        return false;
     struct json_object *text = json_object_new_string(name);
     if (!text)
         return schema_break(check, ENOMEM);
@@ -76,8 +79,8 @@ static bool check_name(struct schema_check *check, const struct schema_node *nod
     bool accepts = schema_apply(check, node, &subject);
     check->error = error;
     if (!accepts)
-        schema_differ(check, object, "the name of the member %s is not allowed",
-                      schema_brief(text).text);
+        (void)schema_differ(check, object, "the name of the member %s is not allowed",
+                            schema_brief(text).text);
     json_object_put(text);
     return accepts;
 }
@@ -86,7 +89,7 @@ static bool check_member(struct schema_check *check, const struct schema_node *n
                          const struct schema_subject *object, const struct lh_entry *entry) {
     const char *name = lh_entry_k(entry);
     size_t size = strlen(name);
-    if (!schema_work(check, 1 + size / 16))
+    if (!schema_work(check, schema_cost_of_name(object->value, size)))
         return false;
     if (node->property_names && !check_name(check, node->property_names, object, name))
         return false;
@@ -124,8 +127,6 @@ static bool check_members(struct schema_check *check, const struct schema_node *
 
 bool schema_check_object(struct schema_check *check, const struct schema_node *node,
                          const struct schema_subject *subject) {
-    if (!json_object_is_type(subject->value, json_type_object))
-        return true;
     return check_count(check, node, subject) &&
            (!node->required || check_required(check, subject, node->required, NULL)) &&
            (!looks_at_members(node) || check_members(check, node, subject)) &&
@@ -138,7 +139,7 @@ bool schema_check_unevaluated_members(struct schema_check *check, const struct s
     if (!node->unevaluated_properties || !json_object_is_type(subject->value, json_type_object))
         return true;
     lh_foreach(json_object_get_object(subject->value), entry) {
-        if (!schema_work(check, 1) ||
+        if (!schema_work(check, 4) ||
             (!evaluated_has_member(subject->evaluated, entry) &&
              !apply_to_member(check, node->unevaluated_properties, subject, entry)))
             return false;

@@ -55,15 +55,33 @@ extern const char *const schema_type_names[];
  */
 typedef long double schema_number;
 schema_number schema_number_of(struct json_object *number);
-/* Is NUMBER, as a decimal, a multiple of UNIT, which is more than 0? */
-bool schema_is_multiple(struct json_object *number, struct json_object *unit);
 
-/* Both take their steps off *work. With none left, what they return means nothing. */
+/* All of these take their steps off *work. With none left, what they return means nothing. */
+
+/* Is NUMBER, as a decimal, a multiple of UNIT, which is more than 0? */
+bool schema_is_multiple(struct json_object *number, struct json_object *unit, size_t *work);
 bool schema_equal(struct json_object *left, struct json_object *right, size_t *work);
 /* *first and *second become the indices of two equal elements of ARRAY. False if there are none, or
  * without memory, which *failed tells. */
 bool schema_find_twins(struct json_object *array, size_t *first, size_t *second, size_t *work,
                        bool *failed);
+
+/* Elements of an array, to be found by their value. */
+struct schema_set {
+    struct json_object *list; /* borrowed */
+    struct schema_slot {
+        uint32_t hash, number; /* of the element, from 1; 0: free */
+    } * slots;                 /* owned */
+    size_t mask;
+    unsigned types; /* that elements are of */
+};
+/* An empty one for elements of LIST. False without memory. Closed, it may be opened again. */
+bool schema_set_open(struct schema_set *set, struct json_object *list);
+void schema_set_close(struct schema_set *set);
+/* Adds the element INDEX; returns the index of one before that is equal, or else INDEX. */
+size_t schema_set_add(struct schema_set *set, size_t index, size_t *work);
+bool schema_set_has(const struct schema_set *set, struct json_object *value, size_t *work);
+size_t schema_set_bytes(const struct schema_set *set);
 
 /* Takes COST off *work, as much as there is. */
 static inline bool schema_spend(size_t *work, size_t cost) {
@@ -104,7 +122,8 @@ struct schema_node {
 
     unsigned types; /* 0: any */
     struct json_object *enumeration, *constant;
-    bool has_constant; /* which may be null */
+    struct schema_set values; /* of the enumeration */
+    bool has_constant;        /* which may be null */
 
     struct json_object *maximum, *minimum, *exclusive_maximum, *exclusive_minimum, *multiple_of;
 
@@ -126,6 +145,7 @@ struct schema_node {
     struct schema_node *negated, *condition, *consequence, *alternative;
     struct json_object *reference_text; /* until it is resolved */
     struct schema_node *reference;
+    bool combines; /* has one of allOf to reference: some schema is applied to the same value */
     struct schema_members definitions, old_definitions;
 
     enum { SCHEMA_UNSEEN, SCHEMA_ENTERED, SCHEMA_LEFT } mark; /* of the search for cycles */
@@ -138,6 +158,7 @@ struct schema {
     struct lh_table *by_json;  /* owned: where JSON is a schema, its node */
     struct lh_table *anchors;  /* owned: names to nodes */
     size_t pattern_count;
+    size_t bytes; /* that it takes */
     bool is_draft_7;
 };
 
@@ -145,8 +166,15 @@ struct schema {
 struct schema_compiler {
     struct schema *schema;
     size_t depth;
+    size_t work; /* that is left */
     struct error *error;
 };
+
+/* What compiling costs, in steps as schema_check.h has them. */
+enum { SCHEMA_COST_NODE = 120, SCHEMA_COST_PATTERN_BYTE = 10, SCHEMA_COST_PATTERN_STEP = 2 };
+
+/* Counts BYTES more that the schema takes, and WORK more. False when it is too much of either. */
+bool schema_grow(struct schema_compiler *compiler, size_t bytes, size_t work);
 
 /* Fails at NODE, or at its member KEYWORD when that is not NULL. */
 __attribute__((format(printf, 4, 5))) bool schema_refuse(const struct schema_compiler *compiler,

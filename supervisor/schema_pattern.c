@@ -79,8 +79,9 @@ static bool take_hex(struct parser *parser, size_t count, uint32_t *code) {
 
 static bool emit(struct parser *parser, struct pattern_step step) {
     struct pattern *pattern = parser->pattern;
-    if (pattern->step_count == PATTERN_STEPS_MAX)
+    if (pattern->step_count == PATTERN_STEPS_MAX || pattern->made == PATTERN_MADE_MAX)
         return refuse(parser, "is too big");
+    pattern->made++;
     pattern->steps[pattern->step_count++] = step;
     return true;
 }
@@ -328,6 +329,8 @@ static bool parse_assertion(struct parser *parser, bool *taken) {
                       {"\\b", PATTERN_BORDER, false},
                       {"\\B", PATTERN_BORDER, true}};
     *taken = false;
+    if (!strchr("^$\\", *parser->at))
+        return true;
     for (size_t i = 0; i < sizeof assertions / sizeof *assertions; i++)
         if (accept(parser, assertions[i].text)) {
             *taken = true;
@@ -337,8 +340,15 @@ static bool parse_assertion(struct parser *parser, bool *taken) {
     return true;
 }
 
+/* Most of most patterns. */
+static bool is_letter(unsigned char byte) {
+    return (byte >= '0' && byte <= '9') || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z');
+}
+
 static bool parse_atom(struct parser *parser) {
     uint32_t code;
+    if (is_letter(*parser->at))
+        return emit_character(parser, *parser->at++);
     if (accept(parser, "("))
         return parse_group(parser);
     if (accept(parser, "["))
@@ -382,11 +392,8 @@ static bool multiply(struct parser *parser, const struct pattern_step *steps, si
     for (int i = 0; i < minimum; i++)
         if (!append(parser, steps, count))
             return false;
-    if (maximum == UNLIMITED && minimum)
-        return emit(parser, back(PATTERN_SPLIT, count));
     if (maximum == UNLIMITED)
-        return emit(parser, split(1, count + 2)) && append(parser, steps, count) &&
-               emit(parser, back(PATTERN_JUMP, count + 1));
+        return emit(parser, back(PATTERN_SPLIT, count));
     for (int left = maximum - minimum; left; left--)
         if ((size_t)left * (count + 1) > PATTERN_STEPS_MAX)
             return refuse(parser, "is too big");
@@ -396,7 +403,7 @@ static bool multiply(struct parser *parser, const struct pattern_step *steps, si
     return true;
 }
 
-static bool repeat(struct parser *parser, size_t start, int minimum, int maximum) {
+static bool copy(struct parser *parser, size_t start, int minimum, int maximum) {
     struct pattern *pattern = parser->pattern;
     size_t count = pattern->step_count - start;
     struct pattern_step *steps = malloc((count + 1) * sizeof *steps);
@@ -409,20 +416,39 @@ static bool repeat(struct parser *parser, size_t start, int minimum, int maximum
     return done;
 }
 
+/* The steps from START on are what is repeated. They are copied only where there is more than one
+ * of them, so that counts around counts cost no more than what they make. */
+static bool repeat(struct parser *parser, size_t start, int minimum, int maximum) {
+    struct pattern *pattern = parser->pattern;
+    size_t count = pattern->step_count - start;
+    if (maximum == 0) {
+        pattern->step_count = start;
+        return true;
+    }
+    if (maximum == 1)
+        return minimum == 1 || insert(parser, start, split(1, count + 1));
+    if (maximum == UNLIMITED && minimum == 0)
+        return insert(parser, start, split(1, count + 2)) &&
+               emit(parser, back(PATTERN_JUMP, count + 1));
+    if (maximum == UNLIMITED && minimum == 1)
+        return emit(parser, back(PATTERN_SPLIT, count));
+    return copy(parser, start, minimum, maximum);
+}
+
 static bool parse_repeated(struct parser *parser) {
     size_t start = parser->pattern->step_count;
     int minimum = 1, maximum = 1;
     if (!parse_atom(parser))
         return false;
+    if (parser->at == parser->end || !strchr("*+?{", *parser->at))
+        return true;
     if (accept(parser, "*"))
         minimum = 0, maximum = UNLIMITED;
     else if (accept(parser, "+"))
         maximum = UNLIMITED;
     else if (accept(parser, "?"))
         minimum = 0;
-    else if (!accept(parser, "{"))
-        return true;
-    else if (!take_counts(parser, &minimum, &maximum))
+    else if (!accept(parser, "{") || !take_counts(parser, &minimum, &maximum))
         return false;
     accept(parser, "?");
     return repeat(parser, start, minimum, maximum);
@@ -507,6 +533,12 @@ struct pattern *pattern_compile(const char *text, size_t size, struct pattern_fa
     }
     shrink(pattern);
     return pattern;
+}
+
+size_t pattern_bytes(const struct pattern *pattern) {
+    enum { AROUND = 48 }; /* what the allocator adds to the three */
+    return sizeof *pattern + pattern->step_count * sizeof *pattern->steps +
+           (pattern->range_count + 1) * sizeof *pattern->ranges + AROUND;
 }
 
 void pattern_free(struct pattern *pattern) {

@@ -17,6 +17,7 @@ enum {
     PATTERN_MAX_BYTES = 1024,
     PATTERN_GROUPS_MAX = 32,  /* groups within groups */
     PATTERN_STEPS_MAX = 4096, /* instructions, after counts are multiplied out */
+    PATTERN_MADE_MAX = 16384, /* the same with those that a count of 0 throws away */
     PATTERN_RANGES_MAX = 1024
 };
 
@@ -48,6 +49,7 @@ struct pattern {
     struct pattern_step *steps; /* owned; the last is PATTERN_FOUND */
     struct pattern_range *ranges;
     size_t step_count, range_count;
+    size_t made; /* steps, of which some were thrown away: what compiling it cost */
 };
 
 struct pattern_fault {
@@ -57,6 +59,8 @@ struct pattern_fault {
 
 /* Compiles TEXT. The caller frees the result with pattern_free. NULL with *fault filled in. */
 struct pattern *pattern_compile(const char *text, size_t size, struct pattern_fault *fault);
+/* How much memory it takes. */
+size_t pattern_bytes(const struct pattern *pattern);
 /* PATTERN may be NULL. */
 void pattern_free(struct pattern *pattern);
 

@@ -21,14 +21,6 @@ static bool check_type(struct schema_check *check, const struct schema_node *nod
                          type_words(node->types, words, sizeof words));
 }
 
-static bool is_listed(struct schema_check *check, struct json_object *list,
-                      struct json_object *value) {
-    for (size_t i = 0; i < json_object_array_length(list); i++)
-        if (schema_equal(json_object_array_get_idx(list, i), value, &check->work))
-            return schema_work(check, 1);
-    return false;
-}
-
 /* As many of the values as fit. */
 static const char *list_words(struct json_object *list, char *words, size_t size) {
     size_t used = 0, count = json_object_array_length(list);
@@ -47,6 +39,8 @@ static const char *list_words(struct json_object *list, char *words, size_t size
 static bool differ_from_list(struct schema_check *check, const struct schema_subject *subject,
                              struct json_object *list) {
     char words[120];
+    if (!check->error || !schema_work(check, SCHEMA_COST_SAY))
+        return false;
     return schema_differ(check, subject, "%s is none of %s", schema_brief(subject->value).text,
                          list_words(list, words, sizeof words));
 }
@@ -54,7 +48,7 @@ static bool differ_from_list(struct schema_check *check, const struct schema_sub
 static bool check_values(struct schema_check *check, const struct schema_node *node,
                          const struct schema_subject *subject) {
     struct json_object *value = subject->value;
-    if (node->enumeration && !is_listed(check, node->enumeration, value))
+    if (node->enumeration && !schema_set_has(&node->values, value, &check->work))
         return schema_work(check, 1) && differ_from_list(check, subject, node->enumeration);
     if (node->has_constant && !schema_equal(node->constant, value, &check->work))
         return schema_work(check, 1) &&
@@ -72,7 +66,6 @@ static bool differ_from(struct schema_check *check, const struct schema_subject 
 
 static bool check_number(struct schema_check *check, const struct schema_node *node,
                          const struct schema_subject *subject) {
-    enum { MULTIPLE_COST = 100 };
     schema_number number = schema_number_of(subject->value);
     if (node->maximum && number > schema_number_of(node->maximum))
         return differ_from(check, subject, "more than the maximum", node->maximum);
@@ -84,9 +77,9 @@ static bool check_number(struct schema_check *check, const struct schema_node *n
         return differ_from(check, subject, "not more than", node->exclusive_minimum);
     if (!node->multiple_of)
         return true;
-    return schema_work(check, MULTIPLE_COST) &&
-           (schema_is_multiple(subject->value, node->multiple_of) ||
-            differ_from(check, subject, "not a multiple of", node->multiple_of));
+    bool is_multiple = schema_is_multiple(subject->value, node->multiple_of, &check->work);
+    return schema_work(check, 1) &&
+           (is_multiple || differ_from(check, subject, "not a multiple of", node->multiple_of));
 }
 
 /* Code points; of ill-formed text, bytes that begin one. */

@@ -143,7 +143,7 @@ static enum pattern_result run(struct search *search, const unsigned char *text,
             return PATTERN_DIFFERS;
         if (!*search->work)
             return PATTERN_TOO_MUCH;
-        *search->work -= 1;
+        *search->work -= *search->work > 1 ? 2 : 1;
         advance(search, text, size, &offset);
         if (search->found)
             return PATTERN_MATCHES;

@@ -56,14 +56,25 @@ static struct decimal integer_decimal(struct json_object *number) {
     return (struct decimal){digits, 0};
 }
 
-/* The shortest decimal that reads as NUMBER, which is finite; without its sign. */
-static struct decimal double_decimal(double number) {
-    char text[40];
-    for (int precision = 1; precision <= DBL_DECIMAL_DIG; precision++) {
-        snprintf(text, sizeof text, "%.*e", precision - 1, fabs(number));
-        if (strtod(text, NULL) == fabs(number))
-            break;
+/* A decimal of at most 15 digits, one a power of ten that is exact as a double: there is one such
+ * that reads as NUMBER at most, and the division finds it. False when there is none. */
+static bool short_decimal(double number, struct decimal *decimal) {
+    static const double limit = 1e15;
+    double unit = 1;
+    for (int power = 0; power >= -15; power--) {
+        double digits = nearbyint(number * unit);
+        if (!(digits < limit))
+            return false;
+        if (digits / unit == number) {
+            *decimal = (struct decimal){(uint64_t)digits, power};
+            return true;
+        }
+        unit *= 10;
     }
+    return false;
+}
+
+static struct decimal read_decimal(const char *text) {
     struct decimal decimal = {0, 0};
     bool in_fraction = false;
     const char *at = text;
@@ -78,33 +89,77 @@ static struct decimal double_decimal(double number) {
     return decimal;
 }
 
-static struct decimal decimal_of(struct json_object *number) {
+/* The shortest decimal that reads as NUMBER, which is finite; without its sign. */
+static struct decimal double_decimal(double number, size_t *work) {
+    enum { COST = 300 }; /* of each attempt */
+    char text[40];
+    struct decimal decimal;
+    number = fabs(number);
+    if (short_decimal(number, &decimal))
+        return decimal;
+    /* One of fewer digits would be found with 15, and zeros behind it, but where doubles are so
+     * small that they have fewer themselves. */
+    for (int precision = number < DBL_MIN ? 1 : DBL_DIG; precision <= DBL_DECIMAL_DIG;
+         precision++) {
+        schema_spend(work, COST);
+        snprintf(text, sizeof text, "%.*e", precision - 1, number);
+        if (strtod(text, NULL) == number)
+            break;
+    }
+    return read_decimal(text);
+}
+
+static struct decimal decimal_of(struct json_object *number, size_t *work) {
     struct decimal decimal = json_object_is_type(number, json_type_int)
                                  ? integer_decimal(number)
-                                 : double_decimal(json_object_get_double(number));
+                                 : double_decimal(json_object_get_double(number), work);
     for (; decimal.digits && decimal.digits % 10 == 0; decimal.power++)
         decimal.digits /= 10;
     return decimal;
 }
 
-bool schema_is_multiple(struct json_object *number, struct json_object *unit) {
+static uint64_t multiply(uint64_t left, uint64_t right, uint64_t modulus) {
+    return (uint64_t)((unsigned __int128)left * right % modulus);
+}
+
+/* 10^POWER modulo MODULUS. */
+static uint64_t power_of_ten(int power, uint64_t modulus) {
+    uint64_t result = 1 % modulus, factor = 10 % modulus;
+    for (; power; power >>= 1) {
+        if (power & 1)
+            result = multiply(result, factor, modulus);
+        factor = multiply(factor, factor, modulus);
+    }
+    return result;
+}
+
+bool schema_is_multiple(struct json_object *number, struct json_object *unit, size_t *work) {
+    enum { COST = 32, FAR_COST = 80 };
+    schema_spend(work, COST);
     if (!isfinite(schema_number_of(number)))
         return false;
-    struct decimal value = decimal_of(number), step = decimal_of(unit);
+    struct decimal value = decimal_of(number, work), step = decimal_of(unit, work);
     if (!value.digits)
         return true;
     /* The last digit of the value is none of a multiple of 10. */
     if (!step.digits || step.power > value.power)
         return false;
-    unsigned __int128 rest = value.digits % step.digits;
-    for (int power = value.power; power > step.power && rest; power--)
-        rest = rest * 10 % step.digits;
-    return rest == 0;
+    uint64_t rest = value.digits % step.digits;
+    if (value.power == step.power || !rest)
+        return rest == 0;
+    schema_spend(work, FAR_COST);
+    return multiply(rest, power_of_ten(value.power - step.power, step.digits), step.digits) == 0;
 }
 
 /* --- equality --- */
 
-enum { COMPARE_DEPTH_MAX = SCHEMA_CHECK_DEPTH_MAX + SCHEMA_DEPTH_MAX };
+enum {
+    COMPARE_DEPTH_MAX = SCHEMA_CHECK_DEPTH_MAX + SCHEMA_DEPTH_MAX,
+    COST_OF_VALUE = 4,     /* to compare or hash one, in steps as schema_check.h has them */
+    COST_OF_CONTENTS = 44, /* what is more for an array or an object */
+    COST_OF_MEMBER = 36,   /* to find the same name in another object */
+    COST_OF_SLOT = 10      /* to look into a table that no cache keeps near */
+};
 
 /* NOLINTBEGIN(misc-no-recursion): COMPARE_DEPTH_MAX deep at most */
 
@@ -117,14 +172,14 @@ static bool is_number(struct json_object *value) {
 
 static bool equal_strings(struct json_object *left, struct json_object *right, size_t *work) {
     size_t size = (size_t)json_object_get_string_len(left);
-    return size == (size_t)json_object_get_string_len(right) && schema_spend(work, 1 + size / 64) &&
+    return size == (size_t)json_object_get_string_len(right) && schema_spend(work, 1 + size / 32) &&
            memcmp(json_object_get_string(left), json_object_get_string(right), size) == 0;
 }
 
 static bool equal_arrays(struct json_object *left, struct json_object *right, size_t depth,
                          size_t *work) {
     size_t count = json_object_array_length(left);
-    if (count != json_object_array_length(right))
+    if (!schema_spend(work, COST_OF_CONTENTS) || count != json_object_array_length(right))
         return false;
     for (size_t i = 0; i < count; i++)
         if (!equal(json_object_array_get_idx(left, i), json_object_array_get_idx(right, i), depth,
@@ -136,10 +191,11 @@ static bool equal_arrays(struct json_object *left, struct json_object *right, si
 static bool equal_objects(struct json_object *left, struct json_object *right, size_t depth,
                           size_t *work) {
     struct json_object *other;
-    if (json_object_object_length(left) != json_object_object_length(right))
+    if (!schema_spend(work, COST_OF_CONTENTS) ||
+        json_object_object_length(left) != json_object_object_length(right))
         return false;
     json_object_object_foreach(left, name, member) {
-        if (!schema_spend(work, 1 + strlen(name) / 16) ||
+        if (!schema_spend(work, COST_OF_MEMBER + strlen(name) / 4) ||
             !json_object_object_get_ex(right, name, &other) || !equal(member, other, depth, work))
             return false;
     }
@@ -147,7 +203,7 @@ static bool equal_objects(struct json_object *left, struct json_object *right, s
 }
 
 static bool equal(struct json_object *left, struct json_object *right, size_t depth, size_t *work) {
-    if (!schema_spend(work, depth < COMPARE_DEPTH_MAX ? 1 : SCHEMA_WORK_MAX))
+    if (!schema_spend(work, depth < COMPARE_DEPTH_MAX ? COST_OF_VALUE : SCHEMA_WORK_MAX))
         return false;
     if (is_number(left) && is_number(right))
         return schema_number_of(left) == schema_number_of(right);
@@ -173,7 +229,7 @@ bool schema_equal(struct json_object *left, struct json_object *right, size_t *w
     return equal(left, right, 0, work);
 }
 
-/* --- twins --- */
+/* --- sets --- */
 
 static uint64_t mix(uint64_t hash, uint64_t value) {
     hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
@@ -182,7 +238,7 @@ static uint64_t mix(uint64_t hash, uint64_t value) {
 
 static uint64_t hash_bytes(const char *bytes, size_t size, size_t *work) {
     uint64_t hash = mix(size, 1);
-    schema_spend(work, 1 + size / 4);
+    schema_spend(work, 1 + size / 2);
     for (size_t i = 0; i < size && *work; i++)
         hash = mix(hash, (unsigned char)bytes[i]);
     return hash;
@@ -190,7 +246,7 @@ static uint64_t hash_bytes(const char *bytes, size_t size, size_t *work) {
 
 /* Equal values have equal hashes. NOLINTNEXTLINE(misc-no-recursion): COMPARE_DEPTH_MAX deep */
 static uint64_t hash_value(struct json_object *value, size_t depth, size_t *work) {
-    if (!schema_spend(work, depth < COMPARE_DEPTH_MAX ? 1 : SCHEMA_WORK_MAX))
+    if (!schema_spend(work, depth < COMPARE_DEPTH_MAX ? COST_OF_VALUE : SCHEMA_WORK_MAX))
         return 0;
     enum json_type type = json_object_get_type(value);
     uint64_t hash = mix(type, 2);
@@ -208,11 +264,13 @@ static uint64_t hash_value(struct json_object *value, size_t depth, size_t *work
         return hash_bytes(json_object_get_string(value), (size_t)json_object_get_string_len(value),
                           work);
     case json_type_array:
+        schema_spend(work, COST_OF_CONTENTS);
         for (size_t i = 0; i < json_object_array_length(value) && *work; i++)
             hash = mix(hash, hash_value(json_object_array_get_idx(value, i), depth + 1, work));
         return hash;
     case json_type_object: {
         uint64_t members = 0;
+        schema_spend(work, COST_OF_CONTENTS);
         json_object_object_foreach(value, name, member) members +=
             mix(hash_bytes(name, strlen(name), work), hash_value(member, depth + 1, work));
         return mix(hash, members);
@@ -222,46 +280,71 @@ static uint64_t hash_value(struct json_object *value, size_t depth, size_t *work
     }
 }
 
-struct hashed {
-    uint64_t hash;
-    size_t index;
-};
-
-static int compare_hashed(const void *left, const void *right) {
-    const struct hashed *one = left, *other = right;
-    if (one->hash != other->hash)
-        return one->hash < other->hash ? -1 : 1;
-    return one->index < other->index ? -1 : one->index > other->index;
+/* The slot of a value that is equal to VALUE, or else a free one. With no work left, any. */
+static struct schema_slot *find_slot(const struct schema_set *set, struct json_object *value,
+                                     uint64_t hash, size_t *work) {
+    for (size_t at = hash & set->mask;; at = (at + 1) & set->mask) {
+        struct schema_slot *slot = &set->slots[at];
+        if (!schema_spend(work, COST_OF_SLOT) || !slot->number)
+            return slot;
+        if (slot->hash == (uint32_t)(hash >> 32) &&
+            schema_equal(json_object_array_get_idx(set->list, slot->number - 1), value, work))
+            return slot;
+    }
 }
 
-/* Is one of those with the same hash behind I equal to it? */
-static bool has_twin(struct json_object *array, const struct hashed *hashed, size_t count, size_t i,
-                     size_t *twin, size_t *work) {
-    for (*twin = i + 1; *twin < count && hashed[*twin].hash == hashed[i].hash && *work; ++*twin)
-        if (schema_equal(json_object_array_get_idx(array, hashed[i].index),
-                         json_object_array_get_idx(array, hashed[*twin].index), work))
-            return true;
-    return false;
+/* All bits of it depend on all of VALUE. */
+static uint64_t spread_hash(struct json_object *value, size_t *work) {
+    uint64_t hash = hash_value(value, 0, work);
+    return mix(mix(hash, hash >> 32), 4);
+}
+
+bool schema_set_open(struct schema_set *set, struct json_object *list) {
+    size_t count = json_object_array_length(list), size = 16;
+    while (size < 2 * count)
+        size *= 2;
+    *set = (struct schema_set){.list = list, .mask = size - 1};
+    if (count < UINT32_MAX)
+        set->slots = calloc(size, sizeof *set->slots);
+    return set->slots;
+}
+
+void schema_set_close(struct schema_set *set) {
+    free(set->slots);
+    *set = (struct schema_set){0};
+}
+
+size_t schema_set_bytes(const struct schema_set *set) {
+    return set->slots ? (set->mask + 1) * sizeof *set->slots : 0;
+}
+
+size_t schema_set_add(struct schema_set *set, size_t index, size_t *work) {
+    struct json_object *value = json_object_array_get_idx(set->list, index);
+    uint64_t hash = spread_hash(value, work);
+    struct schema_slot *slot = find_slot(set, value, hash, work);
+    if (slot->number)
+        return slot->number - 1;
+    *slot = (struct schema_slot){(uint32_t)(hash >> 32), (uint32_t)index + 1};
+    set->types |= schema_types_of(value);
+    return index;
+}
+
+bool schema_set_has(const struct schema_set *set, struct json_object *value, size_t *work) {
+    return (set->types & schema_types_of(value)) &&
+           find_slot(set, value, spread_hash(value, work), work)->number;
 }
 
 bool schema_find_twins(struct json_object *array, size_t *first, size_t *second, size_t *work,
                        bool *failed) {
-    size_t count = json_object_array_length(array), twin;
-    struct hashed *hashed = calloc(count + 1, sizeof *hashed);
-    *failed = !hashed;
-    if (!hashed)
-        return false;
-    for (size_t i = 0; i < count && *work; i++)
-        hashed[i] = (struct hashed){hash_value(json_object_array_get_idx(array, i), 0, work), i};
+    struct schema_set set;
+    size_t count = json_object_array_length(array);
     bool found = false;
-    if (schema_spend(work, 8 * count))
-        qsort(hashed, count, sizeof *hashed, compare_hashed);
-    for (size_t i = 0; i < count && *work && !found; i++)
-        if (has_twin(array, hashed, count, i, &twin, work)) {
-            *first = hashed[i].index;
-            *second = hashed[twin].index;
-            found = true;
-        }
-    free(hashed);
+    *failed = !schema_set_open(&set, array);
+    for (size_t i = 0; i < count && *work && !found && !*failed; i++) {
+        *first = schema_set_add(&set, i, work);
+        *second = i;
+        found = *first != i;
+    }
+    schema_set_close(&set);
     return found;
 }

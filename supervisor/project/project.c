@@ -10,7 +10,8 @@
 
 #include <stdlib.h>
 
-static const struct registry_schemas schemas = {.compile = schema_compile, .drop = schema_free};
+static const struct registry_schemas schemas = {
+    .compile = schema_compile, .drop = schema_free, .bytes = schema_bytes};
 
 static void on_change(void *context, const struct registry_change *change) {
     struct project *project = context;

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct registry_schemas schemas = {.compile = schema_compile, .drop = schema_free};
+static const struct registry_schemas schemas = {
+    .compile = schema_compile, .drop = schema_free, .bytes = schema_bytes};
 
 struct look {
     struct loop loop;

@@ -113,16 +113,22 @@ static void print_kind(FILE *out, const struct outline_kind *kind, const struct 
     }
 }
 
+static void print_refusals(FILE *out, const char *title, const char *colour,
+                           const struct refusal *list, size_t count) {
+    if (count)
+        fprintf(out, "%s%s%s\n", colour, title, colours_of(out).end);
+    for (size_t i = 0; i < count; i++) {
+        const char *reason = list[i].reason;
+        fprintf(out, "  %s: ", list[i].file);
+        shown_print(out, (struct span){(const unsigned char *)reason, strlen(reason)}, "      ");
+        putc('\n', out);
+    }
+}
+
 void outline_print(FILE *out, const struct snapshot *snapshot) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         print_kind(out, &kinds[i], &snapshot->lists[kinds[i].kind]);
     const struct colours colours = colours_of(out);
-    if (snapshot->refusal_count)
-        fprintf(out, "%sRefused%s\n", colours.bad, colours.end);
-    for (size_t i = 0; i < snapshot->refusal_count; i++) {
-        const char *reason = snapshot->refusals[i].reason;
-        fprintf(out, "  %s: ", snapshot->refusals[i].file);
-        shown_print(out, (struct span){(const unsigned char *)reason, strlen(reason)}, "      ");
-        putc('\n', out);
-    }
+    print_refusals(out, "Warnings", colours.odd, snapshot->warnings, snapshot->warning_count);
+    print_refusals(out, "Refused", colours.bad, snapshot->refusals, snapshot->refusal_count);
 }

@@ -30,6 +30,8 @@ struct registry_schemas {
     /* The compiled schema, or NULL with *error: the tool is refused with it. */
     struct schema *(*compile)(struct json_object *schema, struct error *error);
     void (*drop)(struct schema *schema);
+    /* How much memory it takes. NULL: none that is worth counting. */
+    size_t (*bytes)(const struct schema *schema);
 };
 
 struct registry_entry {
@@ -52,7 +54,7 @@ struct registry_entry {
     struct file_stamp metadata_stamp; /* of the metadata's own file */
     struct digest given_digest;       /* of the text of that */
     struct digest listing, content;   /* of what lists show; of all else */
-    size_t bytes;                     /* what it counts for in registry.max_bytes */
+    size_t bytes; /* what it counts for in registry.max_bytes: files, and what is made of them */
     const struct registry_schemas *schemas;
     char *owned_key, *owned_name;
 };

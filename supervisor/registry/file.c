@@ -94,6 +94,17 @@ static void check_text(struct file_reader *reader) {
         content->is_text = false;
 }
 
+/* As json_write.c writes them. */
+static size_t count_escapes(const unsigned char *bytes, size_t size) {
+    static const unsigned char more[UINT8_MAX + 1] = {
+        5, 5, 5, 5, 5, 5, 5, 5, 1, 1, 1, 5, 1, 1, 5, 5,         5,
+        5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, ['"'] = 1, ['\\'] = 1};
+    size_t count = 0;
+    for (size_t i = 0; i < size; i++)
+        count += more[bytes[i]];
+    return count;
+}
+
 static bool still_the_same(const struct file_reader *reader) {
     struct stat status;
     if (reader->length != reader->content.size || fstat(reader->fd, &status) != 0)
@@ -135,6 +146,7 @@ enum file_progress file_reader_step(struct file_reader *reader, struct file_cont
         return refuse(reader);
     }
     digest_add(&reader->digester, end, (size_t)got);
+    reader->content.escapes += count_escapes(end, (size_t)got);
     reader->length += (size_t)got;
     check_text(reader);
     return got > 0 && reader->length < reader->content.size ? FILE_MORE

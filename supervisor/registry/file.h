@@ -28,7 +28,8 @@ bool file_is_unchanged(const struct file_stamp *before, const struct file_stamp 
 struct file_content {
     unsigned char *bytes; /* owned; a zero byte, not counted, ends them; NULL: no file */
     size_t size;
-    bool is_text; /* well-formed UTF-8 */
+    bool is_text;   /* well-formed UTF-8 */
+    size_t escapes; /* how many bytes more it has inside a JSON string */
     struct digest digest;
     struct file_stamp stamp;
 };

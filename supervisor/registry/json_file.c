@@ -2,6 +2,7 @@
 #include "supervisor/registry/json_file.h"
 #include "supervisor/json_inspect.h"
 
+#include <json-c/linkhash.h>
 #include <string.h>
 
 bool json_file_check(struct span text, size_t values, struct error *error) {
@@ -104,6 +105,27 @@ bool json_file_next(struct span text, size_t *offset, struct span *name, struct 
         end--;
     *value = (struct span){start, (size_t)(end - start)};
     return true;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): bounded by JSON_FILE_DEPTH_MAX */
+size_t json_held_bytes(struct json_object *value) {
+    enum { VALUE = 64, NAME = 32, TABLE = 112, SLOTS_AT_LEAST = 32 };
+    size_t bytes = VALUE;
+    if (json_object_is_type(value, json_type_string))
+        bytes += (size_t)json_object_get_string_len(value);
+    if (json_object_is_type(value, json_type_array)) {
+        size_t count = json_object_array_length(value);
+        bytes += TABLE + (count > SLOTS_AT_LEAST ? count : SLOTS_AT_LEAST) * sizeof(void *);
+        for (size_t i = 0; i < count; i++)
+            bytes += json_held_bytes(json_object_array_get_idx(value, i));
+    }
+    if (json_object_is_type(value, json_type_object)) {
+        bytes += TABLE + (size_t)json_object_get_object(value)->size * sizeof(struct lh_entry);
+        json_object_object_foreach(value, name, member) {
+            bytes += NAME + strlen(name) + json_held_bytes(member);
+        }
+    }
+    return bytes;
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): bounded by JSON_FILE_DEPTH_MAX */

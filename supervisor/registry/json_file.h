@@ -24,6 +24,9 @@ struct json_object *json_file_parse(struct span text, struct error *error);
  * value. *offset starts at 0. False behind the last. */
 bool json_file_next(struct span text, size_t *offset, struct span *name, struct span *value);
 
+/* About how much memory VALUE, which may be NULL, takes: some hundred times its text at worst. */
+size_t json_held_bytes(struct json_object *value);
+
 /* Adds all that VALUE, which may be NULL, says. */
 void json_digest(struct digester *digester, struct json_object *value);
 

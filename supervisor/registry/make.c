@@ -4,6 +4,7 @@
 #include "common/cleanup.h"
 #include "supervisor/registry/header.h"
 #include "supervisor/registry/json_file.h"
+#include "supervisor/registry/place_arguments.h"
 #include "supervisor/registry/uri_template.h"
 
 #include <stdlib.h>
@@ -58,6 +59,31 @@ static void locate(const struct job *job, struct error *error) {
         error_set(error, 0, "%.80s: %.150s", job->sidecar, why.text);
 }
 
+static struct json_object *read_sidecar(const struct job *job, const struct file_content *sidecar,
+                                        struct error *error) {
+    struct json_object *parsed =
+        json_file_parse((struct span){sidecar->bytes, sidecar->size}, error);
+    if (!parsed)
+        locate(job, error);
+    return parsed;
+}
+
+/* The header that begins in LINE; 0: there is none. */
+static struct json_object *read_header(struct span source, size_t line, struct error *error) {
+    cleanup_buffer struct buffer header = buffer_make(METADATA_MAX_BYTES);
+    struct json_object *metadata = line ? NULL : json_object_new_object();
+    if (line > HEADER_LINE_MAX)
+        error_set(error, 0, "has a header in line %zu; it must begin in the first %d lines", line,
+                  HEADER_LINE_MAX);
+    else if (!line && !metadata)
+        error_set(error, ENOMEM, "cannot be held");
+    else if (line && header_take(source, &header) && header.failed)
+        error_set(error, 0, "has a header that is too long");
+    else if (line)
+        metadata = json_file_parse((struct span){header.data, header.length}, error);
+    return metadata;
+}
+
 /* The metadata that comes with the entry; a new reference. NULL with *error. */
 static struct json_object *find_metadata(const struct job *job, const struct file_content *body,
                                          const struct file_content *sidecar, size_t *bytes,
@@ -69,23 +95,15 @@ static struct json_object *find_metadata(const struct job *job, const struct fil
             json_object_object_del(parsed, "file");
         return parsed;
     }
-    if (sidecar->bytes) {
-        struct json_object *parsed =
-            json_file_parse((struct span){sidecar->bytes, sidecar->size}, error);
-        if (!parsed)
-            locate(job, error);
-        return parsed;
-    }
-    cleanup_buffer struct buffer header = buffer_make(METADATA_MAX_BYTES);
     bool may_have = job->folder != FOLDER_RESOURCES && job->body && ends_with(job->body, ".lisp");
-    struct json_object *metadata = NULL;
-    if (!may_have || !header_take((struct span){body->bytes, body->size}, &header))
-        metadata = json_object_new_object();
-    else if (!header.failed)
-        return json_file_parse((struct span){header.data, header.length}, error);
-    if (!metadata)
-        error_set(error, 0, "has a header that is too long");
-    return metadata;
+    const struct span source = {body->bytes, body->size};
+    size_t line = may_have ? header_line(source) : 0;
+    if (sidecar->bytes && line) {
+        error_set(error, 0, "has metadata twice: in its header (line %zu) and in %.120s", line,
+                  job->sidecar);
+        return NULL;
+    }
+    return sidecar->bytes ? read_sidecar(job, sidecar, error) : read_header(source, line, error);
 }
 
 static enum registry_kind kind_of(const struct job *job, struct json_object *metadata) {
@@ -141,14 +159,10 @@ static bool name_entry(struct registry_entry *entry, const struct job *job, stru
     return entry->key || error_set(error, ENOMEM, "cannot be held");
 }
 
-static bool compile(const struct maker *maker, struct json_object *metadata, const char *member,
-                    struct schema **schema, struct error *error) {
-    struct json_object *value;
-    struct error why = {0};
-    if (!maker->schemas || !json_object_object_get_ex(metadata, member, &value))
-        return true;
-    *schema = maker->schemas->compile(value, &why);
-    return *schema || error_set(error, 0, "\"%s\": %s", member, why.text);
+static bool declare_places(const struct registry_entry *entry, struct error *error) {
+    const struct span text = {entry->body.bytes, entry->body.size};
+    return entry->kind != REGISTRY_PROMPT || entry->is_lisp ||
+           places_declare(entry->metadata, text, error);
 }
 
 static bool take_metadata(struct registry_entry *entry, const struct maker *maker,
@@ -165,16 +179,45 @@ static bool take_metadata(struct registry_entry *entry, const struct maker *make
     const char *session = metadata_text(entry->metadata, "session");
     entry->in_caller_session = session && strcmp(session, "caller") == 0;
     entry->schemas = maker->schemas;
-    return check_body(entry, job, error) && name_entry(entry, job, error) &&
-           check_reserved(maker, entry, error) &&
-           compile(maker, entry->metadata, "inputSchema", &entry->input, error) &&
-           compile(maker, entry->metadata, "outputSchema", &entry->output, error);
+    return check_body(entry, job, error) && declare_places(entry, error) &&
+           name_entry(entry, job, error) && check_reserved(maker, entry, error);
 }
 
 static void set_mime_type(struct registry_entry *entry) {
     entry->mime_type = metadata_text(entry->metadata, "mimeType");
     if (!entry->mime_type && entry->kind == REGISTRY_RESOURCE)
         entry->mime_type = mime_type_of(&entry->body, entry->file);
+}
+
+/* Can there be an answer that has all of the resource? One with a longer id may still be too long.
+ */
+static bool check_size(const struct maker *maker, const struct registry_entry *entry,
+                       struct error *error) {
+    static const char around[] =
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"contents\":[{\"uri\":\"\","
+        "\"mimeType\":\"\",\"text\":\"\"}]}}";
+    const struct file_content *body = &entry->body;
+    if (entry->kind != REGISTRY_RESOURCE || !entry->key || !maker->response_bytes)
+        return true;
+    size_t size = body->is_text ? body->size + body->escapes : (body->size + 2) / 3 * 4;
+    const char *type = entry->mime_type ? entry->mime_type : "";
+    size_t whole = sizeof around - 1 + strlen(entry->key) + strlen(type) + size;
+    return whole <= maker->response_bytes ||
+           error_set(error, 0,
+                     "has %zu bytes, which are %zu %s: too many for an answer "
+                     "(response.max_bytes, %zu)",
+                     body->size, size, body->is_text ? "in a JSON string" : "as base64",
+                     maker->response_bytes);
+}
+
+/* Lisp and prompts are read without a byte order mark, which some editors write. */
+static void drop_mark(struct registry_entry *entry) {
+    struct file_content *body = &entry->body;
+    const struct span text = {body->bytes, body->size};
+    if (entry->kind == REGISTRY_RESOURCE || !body->bytes || !header_has_mark(text))
+        return;
+    body->size -= HEADER_MARK_BYTES;
+    memmove(body->bytes, body->bytes + HEADER_MARK_BYTES, body->size + 1);
 }
 
 static void digest_entry(struct registry_entry *entry, const struct digest_key *key) {
@@ -220,8 +263,37 @@ struct registry_entry *entry_make(const struct maker *maker, const struct job *j
         entry_unref(entry);
         return NULL;
     }
+    drop_mark(entry);
     set_mime_type(entry);
+    if (!check_size(maker, entry, error)) {
+        entry_unref(entry);
+        return NULL;
+    }
     digest_entry(entry, maker->key);
     entry->bytes = metadata_bytes + entry->body.size;
+    if (metadata_bytes)
+        entry->bytes += json_held_bytes(entry->metadata);
     return entry;
+}
+
+static bool compile(struct registry_entry *entry, const char *member, struct schema **schema,
+                    struct error *error) {
+    struct json_object *value;
+    struct error why = {0};
+    const struct registry_schemas *schemas = entry->schemas;
+    if (!schemas || !json_object_object_get_ex(entry->metadata, member, &value))
+        return true;
+    *schema = schemas->compile(value, &why);
+    if (!*schema)
+        return error_set(error, 0, "\"%s\": %s", member, why.text);
+    entry->bytes += schemas->bytes ? schemas->bytes(*schema) : 0;
+    return true;
+}
+
+bool entry_compile_input(struct registry_entry *entry, struct error *error) {
+    return compile(entry, "inputSchema", &entry->input, error);
+}
+
+bool entry_compile_output(struct registry_entry *entry, struct error *error) {
+    return compile(entry, "outputSchema", &entry->output, error);
 }

@@ -26,6 +26,7 @@ struct maker {
     const struct registry_schemas *schemas; /* or NULL */
     const char *const *reserved_tools;      /* or NULL */
     const struct digest_key *key;
+    size_t response_bytes; /* that an answer may have; 0: any number */
 };
 
 /* The entry of JOB; takes over *body, and reads *sidecar, whose bytes are NULL where there is none.
@@ -33,5 +34,9 @@ struct maker {
 struct registry_entry *entry_make(const struct maker *maker, const struct job *job,
                                   struct file_content *body, const struct file_content *sidecar,
                                   struct error *error);
+/* What is left to do before it is used, as each may take a millisecond or two. False with *error:
+ * the entry is to be refused. */
+bool entry_compile_input(struct registry_entry *entry, struct error *error);
+bool entry_compile_output(struct registry_entry *entry, struct error *error);
 
 #endif

@@ -2,6 +2,7 @@
 #include "supervisor/registry/metadata.h"
 #include "supervisor/content_check.h"
 #include "supervisor/nearest.h"
+#include "supervisor/registry/listed.h"
 #include "supervisor/registry/places.h"
 #include "supervisor/registry/uri_template.h"
 
@@ -33,6 +34,19 @@ const char *metadata_text(struct json_object *metadata, const char *name) {
     return json_object_object_get_ex(metadata, name, &value) ? plain_text(value) : NULL;
 }
 
+/* What VALUE, which is no plain text, should be or should not have. */
+static const char *text_fault(struct json_object *value) {
+    return json_object_is_type(value, json_type_string) ? "must not hold the character U+0000"
+                                                        : "must be a text";
+}
+
+bool metadata_check_text(struct json_object *value, struct error *error) {
+    const char *text = plain_text(value);
+    if (!text)
+        return error_set(error, 0, "%s", text_fault(value));
+    return *text || error_set(error, 0, "must be a text that is not empty");
+}
+
 bool metadata_check_name(const char *name, struct error *error) {
     size_t length = strlen(name);
     for (size_t i = 0; i < length; i++)
@@ -46,13 +60,8 @@ bool metadata_check_name(const char *name, struct error *error) {
 
 typedef bool (*member_check)(struct json_object *value, struct error *error);
 
-static bool check_text(struct json_object *value, struct error *error) {
-    const char *text = plain_text(value);
-    return (text && *text) || error_set(error, 0, "must be a text that is not empty");
-}
-
 static bool check_name(struct json_object *value, struct error *error) {
-    return check_text(value, error) && metadata_check_name(plain_text(value), error);
+    return metadata_check_text(value, error) && metadata_check_name(plain_text(value), error);
 }
 
 static bool check_object(struct json_object *value, struct error *error) {
@@ -63,8 +72,14 @@ static bool check_input_schema(struct json_object *value, struct error *error) {
     if (!check_object(value, error))
         return false;
     const char *type = metadata_text(value, "type");
-    return (type && strcmp(type, "object") == 0) ||
-           error_set(error, 0, "must have \"type\": \"object\" (MCP, tools)");
+    if (!type || strcmp(type, "object") != 0)
+        return error_set(error, 0, "must have \"type\": \"object\" (MCP, tools)");
+    return listed_check_schema(value, error);
+}
+
+/* Of any type: revisions that want an object are not shown another one. */
+static bool check_output_schema(struct json_object *value, struct error *error) {
+    return check_object(value, error) && listed_check_schema(value, error);
 }
 
 static bool check_seconds(struct json_object *value, struct error *error) {
@@ -91,11 +106,12 @@ static bool check_role(struct json_object *value, struct error *error) {
 }
 
 static bool check_uri(struct json_object *value, struct error *error) {
-    return check_text(value, error) && uri_check(plain_text(value), error);
+    return metadata_check_text(value, error) &&
+           uri_check_strictly(plain_text(value), URI_MAX_BYTES, error);
 }
 
 static bool check_template(struct json_object *value, struct error *error) {
-    return check_text(value, error) && uri_template_check(plain_text(value), error);
+    return metadata_check_text(value, error) && uri_template_check(plain_text(value), error);
 }
 
 /* Is VALUE an array of objects that all pass? */
@@ -112,18 +128,13 @@ static bool check_objects(struct json_object *value, member_check check, struct 
     return true;
 }
 
-static bool check_icon(struct json_object *icon, struct error *error) {
-    return metadata_text(icon, "src") || error_set(error, 0, "has an icon without a text \"src\"");
-}
-
-static bool check_icons(struct json_object *value, struct error *error) {
-    return check_objects(value, check_icon, error);
-}
-
 static bool check_argument(struct json_object *argument, struct error *error) {
-    const char *own_name = metadata_text(argument, "name");
-    if (!own_name || !*own_name)
-        return error_set(error, 0, "has an argument without a text \"name\"");
+    struct json_object *given;
+    struct error why = {0};
+    if (!json_object_object_get_ex(argument, "name", &given))
+        return error_set(error, 0, "has an argument without a \"name\"");
+    if (!metadata_check_text(given, &why))
+        return error_set(error, 0, "has an argument whose \"name\" %s", why.text);
     json_object_object_foreach(argument, name, value) {
         bool text = strcmp(name, "name") == 0 || strcmp(name, "title") == 0 ||
                     strcmp(name, "description") == 0;
@@ -132,19 +143,18 @@ static bool check_argument(struct json_object *argument, struct error *error) {
             return error_set(error, 0, "has an argument with the unknown member \"%.*s\"",
                              NAME_SHOWN, name);
         if (text ? !plain_text(value) : !json_object_is_type(value, json_type_boolean))
-            return error_set(error, 0, "has an argument whose \"%s\" must be %s", name,
-                             text ? "a text" : "true or false");
+            return error_set(error, 0, "has an argument whose \"%s\" %s", name,
+                             text ? text_fault(value) : "must be true or false");
     }
     return true;
 }
 
 static bool check_arguments(struct json_object *value, struct error *error) {
-    enum { ARGUMENTS_MAX = 64 };
     if (!check_objects(value, check_argument, error))
         return false;
     size_t count = json_object_array_length(value);
-    if (count > ARGUMENTS_MAX)
-        return error_set(error, 0, "must hold at most %d arguments", ARGUMENTS_MAX);
+    if (count > METADATA_ARGUMENTS_MAX)
+        return error_set(error, 0, "must hold at most %d arguments", METADATA_ARGUMENTS_MAX);
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < i; j++)
             if (strcmp(metadata_text(json_object_array_get_idx(value, i), "name"),
@@ -168,9 +178,13 @@ static bool check_completion(struct json_object *value, struct error *error) {
         return check_name(value, error);
     if (!json_object_is_type(value, json_type_array))
         return error_set(error, 0, "must hold lists of texts, or names of completions");
-    for (size_t i = 0; i < json_object_array_length(value); i++)
-        if (!plain_text(json_object_array_get_idx(value, i)))
+    for (size_t i = 0; i < json_object_array_length(value); i++) {
+        struct json_object *text = json_object_array_get_idx(value, i);
+        if (!json_object_is_type(text, json_type_string))
             return error_set(error, 0, "must hold lists of texts alone");
+        if (!plain_text(text))
+            return error_set(error, 0, "%s", text_fault(text));
+    }
     return true;
 }
 
@@ -198,19 +212,20 @@ static const struct member {
     bool listed;
     member_check check;
 } members[] = {
-    {"name", T | P | C, true, check_name},  /* else the file's, without its ending */
-    {"name", R, true, check_text},          /* else the file's */
-    {"title", T | R | P, true, check_text}, /* for people */
-    {"description", T | R | P | C, true, check_text},
-    {"icons", T | R | P, true, check_icons},
-    {"annotations", T | R, true, check_object},
+    {"name", T | P | C, true, check_name},           /* else the file's, without its ending */
+    {"name", R, true, metadata_check_text},          /* else the file's */
+    {"title", T | R | P, true, metadata_check_text}, /* for people */
+    {"description", T | R | P | C, true, metadata_check_text},
+    {"icons", T | R | P, true, listed_check_icons},
+    {"annotations", T, true, listed_check_tool_annotations},
+    {"annotations", R, true, listed_check_resource_annotations},
     {"_meta", T | R | P, true, check_object},
     {"inputSchema", T, true, check_input_schema},     /* else any object */
-    {"outputSchema", T, true, check_object},          /* the result is JSON that it describes */
+    {"outputSchema", T, true, check_output_schema},   /* the result is JSON that it describes */
     {"uri", R, true, check_uri},                      /* else eclave:///FILE */
     {"uriTemplate", R, true, check_template},         /* makes it a template, which Lisp answers */
-    {"mimeType", R, true, check_text},                /* else by the file's ending and content */
-    {"arguments", P, true, check_arguments},          /* as prompts/list shows them */
+    {"mimeType", R, true, metadata_check_text},       /* else by the file's ending and content */
+    {"arguments", P, true, check_arguments},          /* else the {{places}} of its texts */
     {"role", P, false, check_role},                   /* of the text of a .txt; else user */
     {"messages", P, false, check_messages},           /* behind the text; {{argument}} in texts */
     {"completions", R | P, false, check_completions}, /* argument -> values or completion */

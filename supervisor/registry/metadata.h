@@ -6,7 +6,7 @@
 #include <json-c/json.h>
 #include <stdbool.h>
 
-enum { METADATA_MAX_BYTES = 256 * 1024, METADATA_NAME_MAX = 64 };
+enum { METADATA_MAX_BYTES = 256 * 1024, METADATA_NAME_MAX = 64, METADATA_ARGUMENTS_MAX = 64 };
 
 /* The folders of a project, which are also the members of register.json. */
 enum project_folder {
@@ -29,6 +29,9 @@ bool metadata_is_listed(const char *member);
 
 /* May a tool, prompt or completion be called NAME? */
 bool metadata_check_name(const char *name, struct error *error);
+
+/* Is VALUE a text that is not empty, and without U+0000? */
+bool metadata_check_text(struct json_object *value, struct error *error);
 
 /* The text of the string member NAME, or NULL. */
 const char *metadata_text(struct json_object *metadata, const char *name);

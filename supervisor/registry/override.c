@@ -71,19 +71,23 @@ bool override_find_lists(struct override *override, struct error *error) {
 
 /* Takes name and file out of METADATA. False with *error when there are not the right ones. */
 static bool take_names(struct job *job, struct json_object *metadata, struct error *error) {
-    struct json_object *value;
+    struct json_object *value = NULL, *named = NULL;
     struct error why = {0};
     const char *path = metadata_text(metadata, "file");
     const char *name = metadata_text(metadata, "name");
     bool given = json_object_object_get_ex(metadata, "file", &value);
     bool messages = json_object_object_get(metadata, "messages");
     bool resource = job->folder == FOLDER_RESOURCES;
-    if (given && !path)
-        return error_set(error, 0, "\"file\" must be a text");
+    if (given && !metadata_check_text(value, &why))
+        return error_set(error, 0, "\"file\" %s", why.text);
+    if (given && path[0] == '/')
+        return error_set(error, 0, "\"file\" must be relative to the project");
     if (given && !beneath_path_is_plain(path, &why))
         return error_set(error, 0, "\"file\": %s", why.text);
     if (!given && resource)
         return error_set(error, 0, "\"file\" is missing");
+    if (json_object_object_get_ex(metadata, "name", &named) && !metadata_check_text(named, &why))
+        return error_set(error, 0, "\"name\" %s", why.text);
     if (!name && !resource)
         return error_set(error, 0, "\"name\" is missing");
     if (given)

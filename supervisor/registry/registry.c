@@ -23,6 +23,7 @@ struct registry {
     struct registry_options options;
     const char *path; /* borrowed; NULL: no project */
     struct scan_limits limits;
+    size_t response_bytes;
     int64_t refresh_ms;
     struct digest_key key;
     struct snapshot *now, *retired; /* the latter is being freed */
@@ -70,6 +71,20 @@ static void log_refusals(struct registry *registry, const struct snapshot *befor
         log_write(registry->log, &event, "%zu more files", fresh - REFUSALS_LOGGED_MAX);
 }
 
+/* Logs what was not said before. */
+static void log_warnings(struct registry *registry, const struct snapshot *before,
+                         const struct snapshot *now) {
+    const struct log_event event = {.level = LOG_WARNING_LEVEL, .name = "registry-warned"};
+    size_t fresh = 0;
+    for (size_t i = 0; i < now->warning_count && fresh < REFUSALS_LOGGED_MAX; i++) {
+        const struct refusal *warning = &now->warnings[i];
+        if (snapshot_is_warned(before, warning->file, warning->reason))
+            continue;
+        log_write(registry->log, &event, "%s: %s", warning->file, warning->reason);
+        fresh++;
+    }
+}
+
 static void compare(struct registry_change *change) {
     for (enum registry_kind kind = 0; kind < REGISTRY_KINDS; kind++) {
         const struct entry_list *before = &change->before->lists[kind];
@@ -86,6 +101,7 @@ static void publish(struct registry *registry, struct snapshot *made) {
     struct registry_change change = {.first = !registry->settled, .before = before, .now = made};
     compare(&change);
     log_refusals(registry, before, made);
+    log_warnings(registry, before, made);
     registry->now = made;
     registry->settled = true;
     registry->failure = (struct error){0};
@@ -167,7 +183,8 @@ static void begin_scan(void *context) {
     struct error error = {0};
     const struct maker maker = {.schemas = registry->options.schemas,
                                 .reserved_tools = registry->options.reserved_tools,
-                                .key = &registry->key};
+                                .key = &registry->key,
+                                .response_bytes = registry->response_bytes};
     registry->again = registry->soon = false;
     registry->busy_ns = 0;
     if (!scan_begin(&registry->scan, registry->path, &registry->limits, &maker, registry->now,
@@ -218,7 +235,9 @@ struct registry *registry_open(struct loop *loop, struct log *log, const struct 
     registry->options = *options;
     registry->limits = (struct scan_limits){.bytes = (size_t)settings->registry_max_bytes,
                                             .entries = (size_t)settings->registry_max_entries,
-                                            .resource_bytes = (size_t)settings->resource_max_bytes};
+                                            .resource_bytes = (size_t)settings->resource_max_bytes,
+                                            .timeout_s = (double)settings->call_timeout_max_s};
+    registry->response_bytes = (size_t)settings->response_max_bytes;
     registry->refresh_ms = settings->registry_refresh_s * CLOCK_MS_PER_S;
     registry->path = settings->project.count ? settings->project.paths[0] : NULL;
     registry->settled = !registry->path;

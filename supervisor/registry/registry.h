@@ -4,7 +4,8 @@
  * A project is the directory of the setting `project`:
  *
  *   tools/NAME.lisp          a tool; what it does is the business of who evaluates it
- *   prompts/NAME.txt         a prompt: text in which {{argument}} stands for an argument
+ *   prompts/NAME.txt         a prompt: text in which {{argument}} stands for an argument; all that
+ *                            do are required when its metadata has no `arguments`
  *   prompts/NAME.lisp        a prompt made by Lisp
  *   prompts/NAME.json        alone, with `messages`: a prompt of fixed content
  *   resources/FILE           a resource, served as it is
@@ -13,9 +14,10 @@
  *   register.json            takes the place of all or some of this: override.h
  *
  * Metadata is one JSON object: in tools, prompts and completions the file NAME.json, in resources
- * FILE.meta.json. For want of it, a .lisp file in tools, prompts or completions may begin with a
- * header: its first lines that begin with ";;;", the first of them with ";;; {"; what is left of
- * all of them without the ";;;" is one JSON object, and nothing else. Without either the file's
+ * FILE.meta.json. Instead, a .lisp file in tools, prompts or completions may have a header: lines
+ * that begin with ";;;", the first of them with ";;; {"; what is left of all of them without the
+ * ";;;" is one JSON object, and nothing else. It begins in the first ten lines, and before it there
+ * are comments and blank lines alone. With both the entry is refused; without either the file's
  * name is all there is. The members are those of metadata.c's table.
  *
  * Names of tools, prompts and completions: 1 to 64 of A-Z a-z 0-9 _ . - (MCP, tools#tool-names).
@@ -23,8 +25,11 @@
  * these are not looked at. Folders inside these folders are not searched.
  *
  * Metadata has at most 256 KiB and 4,096 values, 64 deep; a source 1 MiB of UTF-8; a resource
- * resource.max_bytes of anything; one folder registry.max_entries; all of it registry.max_bytes.
- * Nothing is followed that is a symbolic link, and nothing opened that is no regular file.
+ * resource.max_bytes of anything that an answer of response.max_bytes can hold; one folder
+ * registry.max_entries; all of it registry.max_bytes. Nothing is followed that is a symbolic link,
+ * and nothing opened that is no regular file.
+ *
+ * A timeout above call.timeout_max_s is cut to it, with a warning in the snapshot and in the log.
  *
  * What is wrong with one entry refuses that entry: it is in the snapshot's list of refusals, and in
  * the log when it is new. What is wrong with the whole (over the limits, the directory gone) fails

@@ -45,6 +45,7 @@ void scan_end(struct scan *scan) {
         close(scan->root);
     file_reader_drop(&scan->reader);
     file_content_free(&scan->sidecar);
+    entry_unref(scan->entry);
     override_end(&scan->override);
     discovery_end(&scan->discovery);
     drop_jobs(scan);
@@ -239,22 +240,58 @@ static bool refuse_job(struct scan *scan, const struct error *why, struct error 
     return refuse(scan, job_file(job), why->text, error) && next_job(scan);
 }
 
+/* Says that a timeout will not be what it says. */
+static bool warn_of_timeout(struct scan *scan, const struct registry_entry *entry) {
+    char text[120];
+    if (entry->timeout_s <= scan->limits.timeout_s)
+        return true;
+    snprintf(text, sizeof text, "its timeout of %.10g s is cut to %.10g s (call.timeout_max_s)",
+             entry->timeout_s, scan->limits.timeout_s);
+    return snapshot_warn(scan->made, entry->file, text);
+}
+
 static bool add_entry(struct scan *scan, struct registry_entry *entry, struct error *error) {
     if (entry->bytes > scan->limits.bytes - scan->made->bytes) {
         entry_unref(entry);
-        return error_set(error, 0, "the project holds more than %zu bytes", scan->limits.bytes);
+        return error_set(error, 0,
+                         "the project, its metadata and schemas as they are held included, takes "
+                         "more than %zu bytes (registry.max_bytes)",
+                         scan->limits.bytes);
     }
-    return (snapshot_add(scan->made, entry) ||
-            error_set(error, ENOMEM, "the project cannot be held")) &&
+    bool warned = warn_of_timeout(scan, entry), added = snapshot_add(scan->made, entry);
+    return ((warned && added) || error_set(error, ENOMEM, "the project cannot be held")) &&
            next_job(scan);
+}
+
+static bool refuse_entry(struct scan *scan, const struct error *why, struct error *error) {
+    entry_unref(scan->entry);
+    scan->entry = NULL;
+    return refuse_job(scan, why, error);
+}
+
+static bool step_compile_output(struct scan *scan, struct error *error) {
+    struct error why = {0};
+    struct registry_entry *entry = scan->entry;
+    if (!entry_compile_output(entry, &why))
+        return refuse_entry(scan, &why, error);
+    scan->entry = NULL;
+    return add_entry(scan, entry, error);
+}
+
+static bool step_compile_input(struct scan *scan, struct error *error) {
+    struct error why = {0};
+    if (!entry_compile_input(scan->entry, &why))
+        return refuse_entry(scan, &why, error);
+    scan->step = step_compile_output;
+    return true;
 }
 
 static bool make_entry(struct scan *scan, struct file_content *body, struct error *error) {
     struct error why = {0};
-    struct registry_entry *entry =
-        entry_make(&scan->maker, present_job(scan), body, &scan->sidecar, &why);
+    scan->entry = entry_make(&scan->maker, present_job(scan), body, &scan->sidecar, &why);
     file_content_free(body);
-    return entry ? add_entry(scan, entry, error) : refuse_job(scan, &why, error);
+    scan->step = step_compile_input;
+    return scan->entry || refuse_entry(scan, &why, error);
 }
 
 static bool step_body(struct scan *scan, struct error *error) {

@@ -19,6 +19,7 @@ struct scan_limits {
     size_t bytes;          /* of all that is held */
     size_t entries;        /* of one kind */
     size_t resource_bytes; /* of one resource */
+    double timeout_s;      /* of one call: a longer one is cut to it */
 };
 
 struct scan {
@@ -37,9 +38,10 @@ struct scan {
     struct discovery discovery;
     struct job *jobs; /* owned */
     size_t job_count, job_capacity, next_job;
-    struct file_content sidecar; /* of the present job */
-    unsigned stage;              /* of finishing the snapshot */
-    struct snapshot *made;       /* owned */
+    struct file_content sidecar;  /* of the present job */
+    struct registry_entry *entry; /* owned: made of it, and not added yet */
+    unsigned stage;               /* of finishing the snapshot */
+    struct snapshot *made;        /* owned */
 };
 
 enum scan_progress { SCAN_MORE, SCAN_DONE, SCAN_FAILED };

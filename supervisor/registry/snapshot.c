@@ -32,16 +32,21 @@ static void free_list(struct entry_list *list) {
     free(list->entries);
 }
 
+static void free_refusals(struct refusal *refusals, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        free(refusals[i].file);
+        free(refusals[i].reason);
+    }
+    free(refusals);
+}
+
 void snapshot_unref(const struct snapshot *snapshot) {
     if (!snapshot || --writable(snapshot)->references > 0)
         return;
     for (enum registry_kind kind = 0; kind < REGISTRY_KINDS; kind++)
         free_list(&writable(snapshot)->lists[kind]);
-    for (size_t i = 0; i < snapshot->refusal_count; i++) {
-        free(snapshot->refusals[i].file);
-        free(snapshot->refusals[i].reason);
-    }
-    free(snapshot->refusals);
+    free_refusals(snapshot->refusals, snapshot->refusal_count);
+    free_refusals(snapshot->warnings, snapshot->warning_count);
     free(snapshot->by_file);
     free(writable(snapshot));
 }
@@ -166,19 +171,30 @@ static char *printable(const char *text, const char *escaped) {
     return strdup(shown);
 }
 
-bool snapshot_refuse(struct snapshot *snapshot, const char *file, const char *reason) {
-    void *table = snapshot->refusals;
-    if (!grow(&table, snapshot->refusal_count, &snapshot->refusal_capacity, sizeof(struct refusal)))
+static bool note(struct refusal **list, size_t *count, size_t *capacity, const char *file,
+                 const char *reason) {
+    void *table = *list;
+    if (!grow(&table, *count, capacity, sizeof **list))
         return false;
-    snapshot->refusals = table;
+    *list = table;
     struct refusal refusal = {.file = printable(file, "\\"), .reason = printable(reason, "")};
     if (!refusal.file || !refusal.reason) {
         free(refusal.file);
         free(refusal.reason);
         return false;
     }
-    snapshot->refusals[snapshot->refusal_count++] = refusal;
+    (*list)[(*count)++] = refusal;
     return true;
+}
+
+bool snapshot_refuse(struct snapshot *snapshot, const char *file, const char *reason) {
+    return note(&snapshot->refusals, &snapshot->refusal_count, &snapshot->refusal_capacity, file,
+                reason);
+}
+
+bool snapshot_warn(struct snapshot *snapshot, const char *file, const char *text) {
+    return note(&snapshot->warnings, &snapshot->warning_count, &snapshot->warning_capacity, file,
+                text);
 }
 
 static int by_key_then_file(const void *left, const void *right) {
@@ -199,11 +215,19 @@ static int by_refused_file(const void *left, const void *right) {
     return order ? order : strcmp(one->reason, other->reason);
 }
 
-bool snapshot_is_refused(const struct snapshot *snapshot, const char *file, const char *reason) {
+static bool is_noted(const struct refusal *list, size_t count, const char *file,
+                     const char *reason) {
     const struct refusal wanted = {.file = (char *)(uintptr_t)file,
                                    .reason = (char *)(uintptr_t)reason};
-    return snapshot->refusal_count && bsearch(&wanted, snapshot->refusals, snapshot->refusal_count,
-                                              sizeof wanted, by_refused_file);
+    return count && bsearch(&wanted, list, count, sizeof wanted, by_refused_file);
+}
+
+bool snapshot_is_refused(const struct snapshot *snapshot, const char *file, const char *reason) {
+    return is_noted(snapshot->refusals, snapshot->refusal_count, file, reason);
+}
+
+bool snapshot_is_warned(const struct snapshot *snapshot, const char *file, const char *text) {
+    return is_noted(snapshot->warnings, snapshot->warning_count, file, text);
 }
 
 /* The completion that ENTRY names and that there is not, or NULL. */
@@ -304,6 +328,8 @@ bool snapshot_finish(struct snapshot *snapshot, unsigned stage, const struct dig
     digest_write(digest_end(&all), snapshot->hash);
     if (snapshot->refusal_count)
         qsort(snapshot->refusals, snapshot->refusal_count, sizeof(struct refusal), by_refused_file);
+    if (snapshot->warning_count)
+        qsort(snapshot->warnings, snapshot->warning_count, sizeof(struct refusal), by_refused_file);
     return index_files(snapshot);
 }
 

@@ -16,7 +16,7 @@ enum {
     SNAPSHOT_STAGES = SNAPSHOT_LIST_STAGES * REGISTRY_KINDS + 1
 };
 
-/* A file that is no entry, and why. */
+/* A file that is no entry, and why; or one whose entry is not quite what was meant, and how. */
 struct refusal {
     char *file; /* below the project; safe to print, as is the reason */
     char *reason;
@@ -38,6 +38,8 @@ struct snapshot {
     size_t bytes;                    /* that count for registry.max_bytes */
     struct refusal *refusals;        /* sorted by file */
     size_t refusal_count, refusal_capacity;
+    struct refusal *warnings; /* sorted by file */
+    size_t warning_count, warning_capacity;
     char hash[DIGEST_TEXT_BYTES]; /* the same as long as this process and all that lists show of
                                      it are the same */
 };
@@ -70,6 +72,8 @@ struct snapshot *snapshot_make(void);
 bool snapshot_add(struct snapshot *snapshot, struct registry_entry *entry);
 /* Notes that FILE is refused. It and REASON, which may quote the file, are of any bytes. */
 bool snapshot_refuse(struct snapshot *snapshot, const char *file, const char *reason);
+/* Notes that the entry of FILE, which is added, is not quite what was meant. */
+bool snapshot_warn(struct snapshot *snapshot, const char *file, const char *text);
 /* Sorts, refuses what has another's key or names a completion that there is not, and digests: the
  * part number STAGE of it, from 0 to SNAPSHOT_STAGES - 1, each once and in this order. */
 bool snapshot_finish(struct snapshot *snapshot, unsigned stage, const struct digest_key *key);
@@ -78,7 +82,8 @@ bool snapshot_finish(struct snapshot *snapshot, unsigned stage, const struct dig
 bool snapshot_drop_some(struct snapshot *snapshot, size_t count);
 /* The entry that was made of FILE, or NULL. */
 struct registry_entry *snapshot_find_file(const struct snapshot *snapshot, const char *file);
-/* Was FILE refused for this reason? */
+/* Was FILE refused for this reason? Was this said of its entry? */
 bool snapshot_is_refused(const struct snapshot *snapshot, const char *file, const char *reason);
+bool snapshot_is_warned(const struct snapshot *snapshot, const char *file, const char *text);
 
 #endif

@@ -30,6 +30,9 @@ bool uri_check_syntax(const char *text, struct error *error);
 
 /* The same, of at most URI_MAX_BYTES. */
 bool uri_check(const char *text, struct error *error);
+/* The same of at most MAXIMUM bytes, and with an authority and a fragment as clients demand that
+ * take URIs apart when they read a list. */
+bool uri_check_strictly(const char *text, size_t maximum, struct error *error);
 
 /* Does URI match TEMPLATE, which was checked? Each name but the last takes the shortest text that
  * lets the literal behind it follow, and at least one character: of {name} unreserved characters

@@ -83,6 +83,7 @@ Test(fixed_prompts, many_places_that_are_none_cost_no_more_than_their_bytes) {
     memset(text, '{', BRACES);
     memcpy(text + BRACES - 2, "}}", 3);
     project_files_write("prompts/braces.txt", text);
+    project_files_write("prompts/braces.json", "{\"arguments\":[]}");
     struct client *client = project_files_serve_in(era_modern, NULL);
     const char *line = era_request(client, era_modern, "1", "prompts/get", "\"name\":\"braces\"");
     expect_contains(line, "{{{{}}\"");

@@ -65,28 +65,75 @@ PROJECT_TEST(registry_files, a_tool_has_what_its_json_says) {
 
 PROJECT_TEST(registry_files, a_header_is_metadata_where_there_is_no_json) {
     put("tools/one.lisp", ";;; {\"title\":\n;;;   \"One\"}\n;; not part of it\n(print 1)\n");
-    put("tools/two.lisp", ";;; {\"title\":\"Two\"}\n1");
-    put("tools/two.json", "{\"title\":\"Beside\"}");
     put("tools/plain.lisp", ";;; A comment.\n1");
-    put("tools/late.lisp", "\n;;; {\"title\":\"Late\"}\n");
+    put("tools/late.lisp", "(print 1)\n;;; {\"title\":\"Late\"}\n");
     put("tools/all.lisp", ";;;{}");
     project_begin(project);
     cr_expect_str_eq(metadata_text(find(project, REGISTRY_TOOL, "one")->metadata, "title"), "One");
-    cr_expect_str_eq(metadata_text(find(project, REGISTRY_TOOL, "two")->metadata, "title"),
-                     "Beside");
     cr_expect_null(metadata_text(find(project, REGISTRY_TOOL, "plain")->metadata, "title"));
     cr_expect_null(metadata_text(find(project, REGISTRY_TOOL, "late")->metadata, "title"));
     cr_expect_not_null(find(project, REGISTRY_TOOL, "all"));
     cr_expect_eq(snapshot_of(project)->refusal_count, 0);
 }
 
+PROJECT_TEST(registry_files, a_header_stands_behind_a_mark_and_comments) {
+    static const char *const before[] = {
+        "\xef\xbb\xbf",
+        "\n",
+        "\r\n \t\r\n",
+        ";;; Copyright\n",
+        ";; -*- mode: lisp -*-\n;\n\n",
+        "\xef\xbb\xbf\r\n;;; Copyright\r\n;;;\r\n",
+        "\n\n\n\n\n\n\n\n\n",
+        "  ",
+    };
+    enum { COUNT = sizeof before / sizeof *before };
+    char path[64], text[200], name[16];
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(path, sizeof path, "tools/t%d.lisp", i);
+        snprintf(text, sizeof text, "%s;;; {\"title\":\r\n;;; \"T\"}\r\n1", before[i]);
+        put(path, text);
+    }
+    project_begin(project);
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(name, sizeof name, "t%d", i);
+        const struct registry_entry *entry = find(project, REGISTRY_TOOL, name);
+        cr_assert_not_null(entry, "%s", name);
+        cr_expect_str_eq(metadata_text(entry->metadata, "title"), "T", "%s", name);
+        cr_expect_neq(entry->body.bytes[0], 0xef, "the mark is not evaluated");
+        cr_expect_eq(entry->body.size, strlen((const char *)entry->body.bytes));
+    }
+}
+
+PROJECT_TEST(registry_files, a_header_that_would_be_lost_is_refused) {
+    put("tools/a.lisp", "\n\n\n\n\n;\n;\n;\n;\n;\n;;; {\"title\":\"T\"}\n1");
+    put("tools/b.lisp", ";;; Copyright\n;;; {\"title\":\"T\"}\n1");
+    put("tools/b.json", "{\"title\":\"Beside\"}");
+    put("prompts/c.lisp", ";;; Copyright\n1");
+    put("prompts/c.json", "{\"title\":\"Beside\"}");
+    project_begin(project);
+    expect_file_refused(project, "tools/a.lisp",
+                        "has a header in line 11; it must begin in the first 10 lines");
+    expect_file_refused(project, "tools/b.lisp",
+                        "has metadata twice: in its header (line 2) and in tools/b.json");
+    cr_expect_not_null(find(project, REGISTRY_PROMPT, "c"));
+}
+
+PROJECT_TEST(registry_files, a_mark_is_no_part_of_a_prompt) {
+    put("prompts/p.txt", "\xef\xbb\xbfHello");
+    put("resources/r.txt", "\xef\xbb\xbfHello");
+    project_begin(project);
+    expect_body(project, REGISTRY_PROMPT, "p", "Hello");
+    expect_body(project, REGISTRY_RESOURCE, "eclave:///r.txt", "\xef\xbb\xbfHello");
+}
+
 PROJECT_TEST(registry_files, a_bad_header_says_where) {
     put("tools/a.lisp", ";;; {\"title\":\"A\"}\n;;; more words\n1");
-    put("tools/b.lisp", ";;; {\"title\":\n;;; nothing\n1");
+    put("tools/b.lisp", ";; b\n;;; {\"title\":\n;;; nothing\n1");
     project_begin(project);
     cr_expect_eq(snapshot_of(project)->total, 0);
     expect_file_refused(project, "tools/a.lisp", "is not JSON (line 2)");
-    expect_file_refused(project, "tools/b.lisp", "is not JSON (line 2)");
+    expect_file_refused(project, "tools/b.lisp", "is not JSON (line 3)");
     expect_logged(project, "warning registry-refused: tools/a.lisp: is not JSON");
 }
 
@@ -176,58 +223,67 @@ PROJECT_TEST(registry_files, other_files_are_not_looked_at) {
     cr_expect_eq(snapshot_of(project)->refusal_count, 0);
 }
 
+static const struct {
+    const char *folder, *metadata, *reason;
+} refused_metadata[] = {
+    {"tools", "[]", "is not a JSON object"},
+    {"tools", "", "is not JSON"},
+    {"tools", "{\"title\":1}", "\"title\": must be a text"},
+    {"tools", "{\"title\":\"a\\u0000b\"}", "\"title\": must not hold the character U+0000"},
+    {"tools", "{\"description\":\"\"}", "\"description\": must be a text that is not empty"},
+    {"tools", "{\"name\":\"a\\u0000\"}", "\"name\": must not hold the character U+0000"},
+    {"prompts", "{\"arguments\":[{\"name\":\"a\\u0000\"}]}",
+     "whose \"name\" must not hold the character U+0000"},
+    {"prompts", "{\"arguments\":[{\"name\":\"a\",\"title\":\"\\u0000\"}]}",
+     "whose \"title\" must not hold the character U+0000"},
+    {"prompts", "{\"arguments\":[{\"name\":\"\"}]}", "must be a text that is not empty"},
+    {"prompts", "{\"completions\":{\"a\":[\"\\u0000\"]}}", "must not hold the character U+0000"},
+    {"tools", "{\"titel\":\"x\"}", "unknown member \"titel\"; did you mean \"title\"?"},
+    {"tools", "{\"uri\":\"a:b\"}", "unknown member \"uri\""},
+    {"tools", "{\"a\\u0000\":1}", "U+0000 in the name"},
+    {"tools", "{\"inputSchema\":{}}", "\"inputSchema\": must have \"type\": \"object\""},
+    {"tools", "{\"inputSchema\":null}", "\"inputSchema\": must be an object"},
+    {"tools", "{\"outputSchema\":true}", "\"outputSchema\": must be an object"},
+    {"tools", "{\"timeout\":0}", "\"timeout\": must be seconds"},
+    {"tools", "{\"timeout\":\"1\"}", "\"timeout\": must be seconds"},
+    {"tools", "{\"timeout\":1e99}", "\"timeout\": must be seconds"},
+    {"tools", "{\"session\":\"mine\"}", "\"session\": must be \"new\" or \"caller\""},
+    {"tools", "{\"icons\":[{}]}", "\"icons\": has an icon without \"src\""},
+    {"tools", "{\"icons\":[1]}", "\"icons\": must hold objects alone"},
+    {"tools", "{\"name\":\"a b\"}", "\"name\": a name has 1 to 64"},
+    {"tools", "{\"name\":\"evaluate-lisp\"}", "built-in tool evaluate-lisp"},
+    {"tools", "{\"title\":\"a\",\"title\":\"b\"}", "has the member \"title\" twice"},
+    {"tools", "{\"title\":\"a\",\"t\\u0069tle\":\"b\"}", "twice"},
+    {"tools", "{\"_meta\":{\"a\":{\"b\":1,\"c\":[{\"b\":2}],\"b\":3}}}", "has a member twice"},
+    {"tools", "{\"title\":\"\xff\"}", "is not UTF-8 (line 1)"},
+    {"tools", "\xef\xbb\xbf{}", "byte order mark"},
+    {"tools", "{\"title\":\"a\"}{}", "is not JSON"},
+    {"tools", "{\n\"title\":NaN}", "is not JSON (line 2)"},
+    {"prompts", "{\"arguments\":[{}]}", "argument without a \"name\""},
+    {"prompts", "{\"arguments\":[{\"name\":\"a\"},{\"name\":\"a\"}]}", "two arguments"},
+    {"prompts", "{\"arguments\":[{\"name\":\"a\",\"required\":1}]}", "must be true or false"},
+    {"prompts", "{\"arguments\":[{\"name\":\"a\",\"x\":1}]}", "unknown member \"x\""},
+    {"prompts", "{\"role\":\"system\"}", "\"role\": must be"},
+    {"prompts", "{\"completions\":{\"a\":[1]}}", "lists of texts alone"},
+    {"prompts", "{\"completions\":{\"a\":1}}", "names of completions"},
+};
+
 PROJECT_TEST(registry_files, metadata_is_refused_with_the_member_named) {
-    static const struct {
-        const char *folder, *metadata, *reason;
-    } cases[] = {
-        {"tools", "[]", "is not a JSON object"},
-        {"tools", "", "is not JSON"},
-        {"tools", "{\"title\":1}", "\"title\": must be a text"},
-        {"tools", "{\"title\":\"a\\u0000b\"}", "\"title\": must be a text"},
-        {"tools", "{\"titel\":\"x\"}", "unknown member \"titel\"; did you mean \"title\"?"},
-        {"tools", "{\"uri\":\"a:b\"}", "unknown member \"uri\""},
-        {"tools", "{\"a\\u0000\":1}", "U+0000 in the name"},
-        {"tools", "{\"inputSchema\":{}}", "\"inputSchema\": must have \"type\": \"object\""},
-        {"tools", "{\"inputSchema\":null}", "\"inputSchema\": must be an object"},
-        {"tools", "{\"outputSchema\":true}", "\"outputSchema\": must be an object"},
-        {"tools", "{\"timeout\":0}", "\"timeout\": must be seconds"},
-        {"tools", "{\"timeout\":\"1\"}", "\"timeout\": must be seconds"},
-        {"tools", "{\"timeout\":1e99}", "\"timeout\": must be seconds"},
-        {"tools", "{\"session\":\"mine\"}", "\"session\": must be \"new\" or \"caller\""},
-        {"tools", "{\"icons\":[{}]}", "\"icons\": has an icon without"},
-        {"tools", "{\"icons\":[1]}", "\"icons\": must hold objects alone"},
-        {"tools", "{\"name\":\"a b\"}", "\"name\": a name has 1 to 64"},
-        {"tools", "{\"name\":\"evaluate-lisp\"}", "built-in tool evaluate-lisp"},
-        {"tools", "{\"title\":\"a\",\"title\":\"b\"}", "has the member \"title\" twice"},
-        {"tools", "{\"title\":\"a\",\"t\\u0069tle\":\"b\"}", "twice"},
-        {"tools", "{\"_meta\":{\"a\":{\"b\":1,\"c\":[{\"b\":2}],\"b\":3}}}", "has a member twice"},
-        {"tools", "{\"title\":\"\xff\"}", "is not UTF-8 (line 1)"},
-        {"tools", "\xef\xbb\xbf{}", "byte order mark"},
-        {"tools", "{\"title\":\"a\"}{}", "is not JSON"},
-        {"tools", "{\n\"title\":NaN}", "is not JSON (line 2)"},
-        {"prompts", "{\"arguments\":[{}]}", "argument without a text \"name\""},
-        {"prompts", "{\"arguments\":[{\"name\":\"a\"},{\"name\":\"a\"}]}", "two arguments"},
-        {"prompts", "{\"arguments\":[{\"name\":\"a\",\"required\":1}]}", "must be true or false"},
-        {"prompts", "{\"arguments\":[{\"name\":\"a\",\"x\":1}]}", "unknown member \"x\""},
-        {"prompts", "{\"role\":\"system\"}", "\"role\": must be"},
-        {"prompts", "{\"completions\":{\"a\":[1]}}", "lists of texts alone"},
-        {"prompts", "{\"completions\":{\"a\":1}}", "names of completions"},
-    };
     static const char *const reserved[] = {"evaluate-lisp", NULL};
     project->options.reserved_tools = reserved;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof refused_metadata / sizeof *refused_metadata; i++) {
         char path[64];
-        snprintf(path, sizeof path, "%s/e%zu.lisp", cases[i].folder, i);
+        snprintf(path, sizeof path, "%s/e%zu.lisp", refused_metadata[i].folder, i);
         put(path, "1");
-        snprintf(path, sizeof path, "%s/e%zu.json", cases[i].folder, i);
-        put(path, cases[i].metadata);
+        snprintf(path, sizeof path, "%s/e%zu.json", refused_metadata[i].folder, i);
+        put(path, refused_metadata[i].metadata);
     }
     put("tools/good.lisp", "1");
     project_begin(project);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof refused_metadata / sizeof *refused_metadata; i++) {
         char path[64];
-        snprintf(path, sizeof path, "%s/e%zu.lisp", cases[i].folder, i);
-        expect_file_refused(project, path, cases[i].reason);
+        snprintf(path, sizeof path, "%s/e%zu.lisp", refused_metadata[i].folder, i);
+        expect_file_refused(project, path, refused_metadata[i].reason);
     }
     cr_expect_eq(snapshot_of(project)->total, 1);
     expect_logged(project, "more files");
@@ -319,6 +375,71 @@ PROJECT_TEST(registry_files, a_refusal_is_told_in_printable_words) {
     put("tools/a.lisp", ";;; {\"\\u001b[31m\\u009b\\n\": 1}");
     project_begin(project);
     expect_file_refused(project, "tools/a.lisp", "member \"\\x1b[31m\\xc2\\x9b\\x0a\"");
+}
+
+PROJECT_TEST(registry_files, a_timeout_that_is_cut_is_told_once) {
+    project->settings.call_timeout_max_s = 60;
+    put("tools/a.lisp", ";;; {\"timeout\":61.5}");
+    put("tools/b.lisp", ";;; {\"timeout\":60}");
+    put("tools/c.lisp", ";;; {\"timeout\":86401}");
+    put("tools/d.lisp", ";;; {\"timeout\":-1}");
+    static const char warning[] = "warning registry-warned: tools/a.lisp: its timeout of 61.5 s is "
+                                  "cut to 60 s (call.timeout_max_s)\n";
+    project_begin(project);
+    cr_expect_eq(snapshot_of(project)->total, 2);
+    cr_expect_eq(snapshot_of(project)->warning_count, 1);
+    expect_logged(project, warning);
+    expect_file_refused(project, "tools/c.lisp", "above 0 and at most 86400");
+    expect_file_refused(project, "tools/d.lisp", "above 0 and at most 86400");
+    memset(project->logged, 0, sizeof project->logged);
+    project_look(project);
+    cr_expect_eq(snapshot_of(project)->warning_count, 1);
+    cr_expect_null(strstr(project->logged, "registry-warned"), "%s", project->logged);
+    put("tools/a.lisp", ";;; {\"timeout\":62}");
+    project_look(project);
+    expect_logged(project, "its timeout of 62 s is cut");
+}
+
+static void expect_arguments(const struct project *project, const char *prompt, const char *text) {
+    const struct registry_entry *entry = find(project, REGISTRY_PROMPT, prompt);
+    cr_assert_not_null(entry, "%s: %s", prompt, project->logged);
+    struct json_object *arguments = json_object_object_get(entry->metadata, "arguments");
+    cr_expect_str_eq(json_object_to_json_string_ext(arguments, JSON_C_TO_STRING_PLAIN), text, "%s",
+                     prompt);
+}
+
+PROJECT_TEST(registry_files, places_are_arguments_where_none_are_declared) {
+    static char long_text[20000 * 6 + 1];
+    put("prompts/a.txt", "{{who}} and {{what-1}}, {{who}}; {{}} {{ x }} {{{y}}} {{z} }{{{{q}}{{");
+    put("prompts/b.txt", "{{who}} {{what}}");
+    put("prompts/b.json", "{\"arguments\":[{\"name\":\"who\"}]}");
+    put("prompts/c.txt", "{{who}}");
+    put("prompts/c.json", "{\"arguments\":[]}");
+    put("prompts/d.json",
+        "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"{{one}}\"}},"
+        "{\"role\":\"user\",\"content\":{\"type\":\"resource\",\"resource\":{\"uri\":\"a:b\","
+        "\"blob\":\"AAAA\",\"mimeType\":\"{{two}}\"}}}]}");
+    put("prompts/e.txt", "none");
+    put("prompts/f.lisp", "{{who}}");
+    for (int i = 0; i < 20000; i++)
+        memcpy(long_text + 6 * (size_t)i, "{{aa}}", 6);
+    put("prompts/g.txt", long_text);
+    for (int i = 0; i < 70; i++)
+        snprintf(long_text + 8 * (size_t)i, 9, "{{a%03d}}", i);
+    put("prompts/h.txt", long_text);
+    project_begin(project);
+    expect_arguments(project, "a",
+                     "[{\"name\":\"who\",\"required\":true},{\"name\":\"what-1\","
+                     "\"required\":true},{\"name\":\"q\",\"required\":true}]");
+    expect_arguments(project, "b", "[{\"name\":\"who\"}]");
+    expect_arguments(project, "c", "[]");
+    expect_arguments(project, "d",
+                     "[{\"name\":\"one\",\"required\":true},{\"name\":\"two\","
+                     "\"required\":true}]");
+    expect_arguments(project, "e", "null");
+    expect_arguments(project, "f", "null");
+    expect_file_refused(project, "prompts/g.txt", "has more than 10000 {{places}}");
+    expect_file_refused(project, "prompts/h.txt", "has more than 64 different {{places}}");
 }
 
 PROJECT_TEST(registry_files, uris_are_checked) {
@@ -532,7 +653,7 @@ static void drop(struct schema *schema) {
 }
 
 PROJECT_TEST(registry_files, schemas_are_compiled_by_who_is_plugged_in) {
-    static const struct registry_schemas schemas = {compile, drop};
+    static const struct registry_schemas schemas = {.compile = compile, .drop = drop};
     project->options.schemas = &schemas;
     put("tools/good.lisp", ";;; {\"inputSchema\":{\"type\":\"object\"},\"outputSchema\":{}}");
     put("tools/bad.lisp",

@@ -11,7 +11,7 @@ static struct snapshot *look(const struct project *project, struct snapshot *bef
     struct scan scan;
     struct watch watch = {.fd = -1};
     struct error error = {0};
-    const struct scan_limits limits = {1 << 30, 10000, 1 << 24};
+    const struct scan_limits limits = {1 << 30, 10000, 1 << 24, 600};
     const struct maker maker = {.key = &key};
     enum scan_progress progress = SCAN_MORE;
     cr_assert(scan_begin(&scan, project->path, &limits, &maker, before, &watch, &error));

@@ -2,6 +2,7 @@
 #include "supervisor/clock.h"
 #include "supervisor/registry/beneath.h"
 #include "supervisor/registry/scan.h"
+#include "supervisor/schema.h"
 #include "tests/support/random.h"
 #include "tests/unit/project.h"
 #include <dirent.h>
@@ -78,7 +79,7 @@ PROJECT_TEST(registry_refresh, a_burst_is_one_change) {
 }
 
 PROJECT_TEST(registry_refresh, what_did_not_change_is_shared_once_it_has_settled) {
-    put("tools/a.lisp", ";;; {\"title\":\"a\"}");
+    put("tools/a.lisp", "1");
     put("tools/b.lisp", "1");
     put("tools/b.json", "{}");
     project_begin(project);
@@ -191,7 +192,8 @@ PROJECT_TEST(registry_refresh, the_byte_limit_keeps_the_snapshot_before) {
     project_look(project);
     cr_expect(hash_is_remembered(project));
     cr_expect(registry_take_failure(project->registry, &error));
-    cr_expect_str_eq(error.text, "the project holds more than 200 bytes");
+    cr_expect_str_eq(error.text, "the project, its metadata and schemas as they are held "
+                                 "included, takes more than 200 bytes (registry.max_bytes)");
     put_bytes("tools/d.lisp", text, 20);
     project_look(project);
     cr_expect_eq(snapshot_of(project)->bytes, 200);
@@ -205,6 +207,31 @@ PROJECT_TEST(registry_refresh, a_resource_over_its_limit_is_refused_alone) {
     project_begin(project);
     expect_file_refused(project, "resources/five", "has 5 bytes, more than the 4");
     expect_body(project, REGISTRY_RESOURCE, "eclave:///four", "1234");
+}
+
+PROJECT_TEST(registry_refresh, a_resource_that_no_answer_can_hold_is_refused_alone) {
+    char text[1024];
+    project->settings.response_max_bytes = 1024;
+    memset(text, 'x', sizeof text);
+    put_bytes("resources/text", text, 900);
+    put_bytes("resources/long", text, 1000);
+    text[0] = '\xff';
+    put_bytes("resources/bytes", text, 600);
+    put_bytes("resources/many", text, 700);
+    memset(text, '"', sizeof text);
+    put_bytes("resources/quotes", text, 450);
+    put_bytes("resources/more", text, 500);
+    memset(text, '\1', sizeof text);
+    put_bytes("resources/control", text, 150);
+    put_bytes("resources/escape", text, 160);
+    project_begin(project);
+    cr_expect_eq(count_of(project, REGISTRY_RESOURCE), 4);
+    expect_file_refused(project, "resources/long",
+                        "has 1000 bytes, which are 1000 in a JSON string: too many for an answer "
+                        "(response.max_bytes, 1024)");
+    expect_file_refused(project, "resources/many", "has 700 bytes, which are 936 as base64");
+    expect_file_refused(project, "resources/more", "which are 1000 in a JSON string");
+    expect_file_refused(project, "resources/escape", "which are 960 in a JSON string");
 }
 
 PROJECT_TEST(registry_refresh, a_project_that_goes_away_keeps_what_was_known) {
@@ -265,7 +292,7 @@ static void begin_scan(struct scan *scan, struct project *project, struct watch 
                        struct snapshot *before) {
     static const struct digest_key key = {{1, 2}};
     struct error error;
-    const struct scan_limits limits = {1 << 30, 10000, 1 << 24};
+    const struct scan_limits limits = {1 << 30, 10000, 1 << 24, 600};
     const struct maker maker = {.key = &key};
     *watch = (struct watch){.fd = -1};
     cr_assert(scan_begin(scan, project->path, &limits, &maker, before, watch, &error));
@@ -530,6 +557,8 @@ PROJECT_TEST(registry_refresh, the_largest_files_hold_up_nothing) {
     for (int i = 0; i < 10; i++)
         cr_assert_eq(write(fd, text, sizeof text), (ssize_t)sizeof text);
     close(fd);
+    project->settings.registry_max_bytes = 1 << 30;
+    project->settings.response_max_bytes = 1 << 30;
     struct metronome metronome = {.loop = &project->loop, .before_ns = own_time_ns()};
     project_open(project);
     loop_timer_start(&project->loop, &metronome.timer, 0, on_tick, &metronome);
@@ -542,6 +571,107 @@ PROJECT_TEST(registry_refresh, the_largest_files_hold_up_nothing) {
     fprintf(stderr, "the largest files: without a pause at most %.1f ms\n",
             (double)metronome.worst_ns / 1e6);
     cr_expect_lt(metronome.worst_ns, worst_pause_ns());
+}
+
+static const struct registry_schemas schemas = {schema_compile, schema_free, schema_bytes};
+
+/* A tool with the schema {OPENING …, …, …CLOSING} of COUNT PARTS, in each of which a # is its
+ * number. */
+static void put_tool(int number, const char *opening, const char *part, int count,
+                     const char *closing) {
+    static char text[METADATA_MAX_BYTES];
+    char path[64];
+    FILE *out = fmemopen(text, sizeof text, "w");
+    cr_assert_not_null(out);
+    fprintf(out, "{\"inputSchema\":{\"type\":\"object\",%s", opening);
+    for (int i = 0; i < count; i++) {
+        fputs(i ? "," : "", out);
+        for (const char *byte = part; *byte; byte++)
+            *byte == '#' ? fprintf(out, "%d", i) : fputc(*byte, out);
+    }
+    fprintf(out, "%s}}", closing);
+    cr_assert_eq(fclose(out), 0);
+    snprintf(path, sizeof path, "tools/t%d.json", number);
+    put(path, text);
+    snprintf(path, sizeof path, "tools/t%d.lisp", number);
+    put(path, "1");
+}
+
+/* Schemas of the kinds that cost most, as big as they may be, and bigger. */
+PROJECT_TEST(registry_refresh, the_largest_schemas_hold_up_nothing) {
+    static const struct {
+        const char *opening, *part;
+        int count;
+        const char *closing;
+        bool is_refused;
+    } kinds[] = {
+        {"\"properties\":{", "\"p#\":{\"pattern\":\"(a|b|c|d){0,250}\"}", 80, "}", false},
+        {"\"properties\":{", "\"p#\":{\"pattern\":\"(a|b|c|d){0,250}\"}", 256, "}", true},
+        {"\"properties\":{", "\"p#\":{\"pattern\":\"(((a{4000})?)?)?\"}", 60, "}", false},
+        {"\"properties\":{", "\"p#\":{\"pattern\":\"((a{4000}){0}){0}\"}", 100, "}", false},
+        {"\"properties\":{", "\"p#\":{\"pattern\":\"([a-z]|b|c|d){0,9}\"}", 256, "}", false},
+        {"\"properties\":{", "\"p#\":{}", 4000, "}", false},
+        {"\"anyOf\":[", "{\"maximum\":#}", 2000, "]", false},
+        {"\"enum\":[", "\"00000000000000000000000000000000000000000000000000#\"", 4000, "]", false},
+        {"\"required\":[", "\"00000000000000000000000000000000000000000000000000#\"", 4000, "]",
+         false},
+    };
+    enum { KINDS = sizeof kinds / sizeof *kinds, EACH = 3 };
+    project->options.schemas = &schemas;
+    for (int i = 0; i < EACH * KINDS; i++)
+        put_tool(i, kinds[i % KINDS].opening, kinds[i % KINDS].part, kinds[i % KINDS].count,
+                 kinds[i % KINDS].closing);
+    struct metronome metronome = {.loop = &project->loop, .before_ns = own_time_ns()};
+    project_open(project);
+    loop_timer_start(&project->loop, &metronome.timer, 0, on_tick, &metronome);
+    project_run_until(project, 1, 0);
+    int64_t worst_ns = metronome.worst_ns;
+    for (int look = 0; look < 3; look++) { /* what other processes do is not in all of them */
+        metronome.before_ns = own_time_ns();
+        metronome.worst_ns = 0;
+        project_look(project);
+        worst_ns = metronome.worst_ns < worst_ns ? metronome.worst_ns : worst_ns;
+    }
+    loop_timer_stop(&project->loop, &metronome.timer);
+    for (int i = 0; i < EACH * KINDS; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "t%d", i);
+        cr_expect_eq(find(project, REGISTRY_TOOL, name) == NULL, kinds[i % KINDS].is_refused, "%s",
+                     name);
+    }
+    expect_file_refused(project, "tools/t1.lisp",
+                        "\"inputSchema\": the schema: is too big: with the counts in its patterns "
+                        "written out it takes more than 3072 KiB");
+    fprintf(stderr, "the largest schemas: without a pause at most %.1f ms\n",
+            (double)worst_ns / 1e6);
+    cr_expect_lt(worst_ns, worst_pause_ns());
+}
+
+PROJECT_TEST(registry_refresh, what_is_made_of_metadata_counts) {
+    struct error error = {0};
+    project->options.schemas = &schemas;
+    put_tool(0, "\"properties\":{", "\"p#\":{\"pattern\":\"(a|b|c|d){0,250}\"}", 30, "}");
+    project_begin(project);
+    size_t schema = snapshot_of(project)->bytes;
+    cr_expect_geq(schema, (size_t)30 * 250 * 11 * 12, "11 steps of 12 bytes for (a|b|c|d)?");
+    cr_assert_eq(unlink("tools/t0.json"), 0);
+    put_tool(1, "\"x-1\":[", "{\"a\":#}", 1000, "]");
+    project_look(project);
+    size_t values = snapshot_of(project)->bytes;
+    cr_expect_geq(values, (size_t)1000 * 16 * sizeof(void *) * 5, "each object has 16 places");
+    cr_assert_eq(unlink("tools/t1.json"), 0);
+    project_end(project);
+    project->settings.registry_max_bytes = (int64_t)(schema < values ? schema : values) - 1;
+    project_begin(project);
+    put_tool(0, "\"properties\":{", "\"p#\":{\"pattern\":\"(a|b|c|d){0,250}\"}", 30, "}");
+    project_look(project);
+    cr_expect(registry_take_failure(project->registry, &error));
+    cr_expect_not_null(strstr(error.text, "(registry.max_bytes)"), "%s", error.text);
+    cr_assert_eq(unlink("tools/t0.json"), 0);
+    project_look(project);
+    put_tool(1, "\"x-1\":[", "{\"a\":#}", 1000, "]");
+    project_look(project);
+    cr_expect(registry_take_failure(project->registry, &error));
 }
 
 static int open_descriptors(void) {

@@ -2,8 +2,10 @@
  * known is passed over. A case is a schema, values that it accepts and values that it does not. */
 #include "supervisor/schema.h"
 #include <criterion/criterion.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static struct json_object *parse(const char *text) {
     enum json_tokener_error error;
@@ -522,6 +524,7 @@ static void expect_too_much(const char *schema_text, const char *value) {
     cr_assert_not_null(schema, "%s", error.text);
     cr_expect_not(check(schema, value, &error));
     cr_expect_eq(error.code, E2BIG, "%.100s: %s", schema_text, error.text);
+    cr_expect_str_eq(error.text, "the value cannot be checked within 2500000 steps and 512 levels");
     schema_free(schema);
 }
 
@@ -556,4 +559,160 @@ Test(schema, work_is_limited, .timeout = 60) {
     expect_too_much("{\"pattern\":\"(a{500}|x){2,}(a?){500}c\"}", quoted);
     free(quoted);
     free(long_text);
+}
+
+/* --- what things cost --- */
+
+/* "OPENING part, part, … CLOSING", each PART with its number in place of #. The caller frees it. */
+static char *repeated(const char *opening, const char *part, int count, const char *closing) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    cr_assert_not_null(out);
+    fputs(opening, out);
+    for (int i = 0; i < count; i++) {
+        fputs(i ? "," : "", out);
+        for (const char *byte = part; *byte; byte++)
+            *byte == '#' ? fprintf(out, "%d", i) : fputc(*byte, out);
+    }
+    fputs(closing, out);
+    fclose(out);
+    return text;
+}
+
+static int64_t own_time_us(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (int64_t)time.tv_sec * 1000000 + time.tv_nsec / 1000;
+}
+
+/* What a check may take: three times what it takes at worst on ours; more where everything is
+ * checked as it runs. */
+static int64_t worst_check_us(void) {
+#ifdef __SANITIZE_ADDRESS__
+    enum { WORST_MS = 300 };
+#else
+    enum { WORST_MS = 25 };
+#endif
+    return (int64_t)WORST_MS * 1000;
+}
+
+/* Checks the value that the text is, and how long that takes. Frees both texts. */
+static bool check_in_time(char *schema_text, char *value_text, struct error *error) {
+    *error = (struct error){0};
+    struct schema *schema = compile(schema_text, error);
+    cr_assert_not_null(schema, "%.60s: %s", schema_text, error->text);
+    struct json_object *value = parse(value_text);
+    int64_t start_us = own_time_us();
+    bool accepted = schema_check(schema, value, error);
+    int64_t taken_us = own_time_us() - start_us;
+    fprintf(stderr, "%.40s: %lld us\n", schema_text, (long long)taken_us);
+    cr_expect_lt(taken_us, worst_check_us(), "%.60s", schema_text);
+    json_object_put(value);
+    schema_free(schema);
+    free(schema_text);
+    free(value_text);
+    return accepted;
+}
+
+Test(schema, no_check_takes_long, .timeout = 60) {
+    struct error error;
+    char name[101];
+    memset(name, 'a', sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    char member[120];
+    snprintf(member, sizeof member, "\"%.60s#\":1", name);
+    cr_expect(check_in_time(repeated("{\"items\":{\"enum\":[", "\"a#\"", 4000, "]}}"),
+                            repeated("[\"a3999\",", "\"a3999\"", 1000, "]"), &error));
+    check_in_time(repeated("{\"items\":{\"not\":{\"enum\":[", "#.5", 4000, "]}}}"),
+                  repeated("[", "#.25", 100000, "]"), &error);
+    check_in_time(repeated("{\"patternProperties\":{", "\"(a|aa|b){0,100}c#\":{}", 200, "}}"),
+                  repeated("{", member, 500, "}"), &error);
+    check_in_time(strdup("{\"items\":{\"multipleOf\":1e-300}}"),
+                  repeated("[", "1.2345678901234#e200", 30000, "]"), &error);
+    check_in_time(strdup("{\"items\":{\"multipleOf\":0.3}}"),
+                  repeated("[", "1.234567890123456#", 30000, "]"), &error);
+    check_in_time(repeated("{\"allOf\":[", "{\"unevaluatedProperties\":true}", 1000, "]}"),
+                  repeated("{", "\"k#\":1", 20000, "}"), &error);
+    check_in_time(repeated("{\"items\":{\"anyOf\":[", "{\"enum\":[1,2,3,4,5,#]}", 1000, "]}}"),
+                  repeated("[", "[#]", 10000, "]"), &error);
+    check_in_time(strdup("{\"uniqueItems\":true}"), repeated("[", "[[#]]", 30000, "]"), &error);
+    check_in_time(strdup("{\"propertyNames\":{\"maxLength\":9}}"),
+                  repeated("{", "\"k#\":1", 100000, "}"), &error);
+}
+
+Test(schema, a_megabyte_of_plain_values_is_checked, .timeout = 60) {
+    struct error error;
+    cr_expect(check_in_time(strdup("{\"items\":{\"type\":\"integer\",\"minimum\":0}}"),
+                            repeated("[", "10000000#", 110000, "]"), &error),
+              "%s", error.text);
+    cr_expect(check_in_time(strdup("{\"items\":{\"type\":\"object\",\"properties\":{"
+                                   "\"id\":{\"type\":\"integer\"},\"name\":{\"type\":\"string\","
+                                   "\"maxLength\":100},\"tags\":{\"items\":{\"enum\":[\"red\","
+                                   "\"blue\"]}}},\"required\":[\"id\",\"name\"],"
+                                   "\"additionalProperties\":false}}"),
+                            repeated("[",
+                                     "{\"id\":#,\"name\":\"some longer name #\","
+                                     "\"tags\":[\"red\",\"blue\"]}",
+                                     16000, "]"),
+                            &error),
+              "%s", error.text);
+    cr_expect(check_in_time(strdup("{\"additionalProperties\":{\"type\":\"string\"}}"),
+                            repeated("{", "\"key#\":\"value#\"", 45000, "}"), &error),
+              "%s", error.text);
+    cr_expect(check_in_time(strdup("{\"uniqueItems\":true}"),
+                            repeated("[", "\"00000000#\"", 90000, "]"), &error),
+              "%s", error.text);
+}
+
+Test(schema, size_is_limited, .timeout = 60) {
+    static const struct {
+        const char *opening, *part;
+        int count;
+        const char *closing, *reason;
+    } cases[] = {
+        {"{\"patternProperties\":{", "\"#(a|b|c|d){0,250}\":{}", 200, "}}",
+         "the schema: is too big: with the counts in its patterns written out it takes more than "
+         "3072 KiB"},
+        {"{\"enum\":[", "#", 100000, "]}",
+         "the schema: is too big: its patterns and its lists of names and values are too long "
+         "together"},
+        {"{\"required\":[", "\"#\"", 100000, "]}",
+         "the schema: is too big: its patterns and its lists of names and values are too long "
+         "together"},
+        {"{\"pattern\":\"", "(a{4000}){0}#", 60, "\"}",
+         "/pattern: the pattern is too big (at byte 65)"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct error error = {0};
+        char *text = repeated(cases[i].opening, cases[i].part, cases[i].count, cases[i].closing);
+        struct json_object *json = parse(text);
+        int64_t start_us = own_time_us();
+        cr_expect_null(schema_compile(json, &error));
+        cr_expect_lt(own_time_us() - start_us, worst_check_us(), "%.60s", text);
+        cr_expect_str_eq(error.text, cases[i].reason);
+        json_object_put(json);
+        free(text);
+    }
+}
+
+/* A schema takes about what it says that it takes. */
+Test(schema, counts_what_it_takes) {
+    struct error error = {0};
+    char *text = repeated("{\"properties\":{", "\"p#\":{\"pattern\":\"(ab|c){0,#}\",\"enum\":[1]}",
+                          200, "}}");
+    struct json_object *json = parse(text);
+    struct mallinfo2 before = mallinfo2();
+    struct schema *schema = schema_compile(json, &error);
+    cr_assert_not_null(schema, "%s", error.text);
+    size_t taken = mallinfo2().uordblks - before.uordblks, counted = schema_bytes(schema);
+#ifndef __SANITIZE_ADDRESS__
+    cr_expect(counted > taken / 10 * 9 && counted < taken / 10 * 13, "%zu, counted as %zu", taken,
+              counted);
+#else
+    (void)taken, (void)counted;
+#endif
+    schema_free(schema);
+    json_object_put(json);
+    free(text);
 }
