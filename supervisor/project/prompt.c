@@ -17,11 +17,15 @@
 
 /* --- arguments --- */
 
-static bool declares(struct json_object *declared, const char *name) {
-    for (size_t i = 0; i < json_object_array_length(declared); i++)
-        if (strcmp(metadata_text(json_object_array_get_idx(declared, i), "name"), name) == 0)
-            return true;
-    return false;
+/* What stands for each declared argument that is not given. NULL when none is declared. */
+static struct json_object *declared_of(const struct registry_entry *entry) {
+    struct json_object *declared = json_tree_member(entry->metadata, "arguments");
+    struct json_object *values = declared ? json_object_new_object() : NULL;
+    for (size_t i = 0; values && i < json_object_array_length(declared); i++)
+        json_object_object_add(values,
+                               metadata_text(json_object_array_get_idx(declared, i), "name"),
+                               json_object_new_string(""));
+    return values;
 }
 
 static bool refuse_argument(struct request *request, const char *name, const char *what) {
@@ -35,11 +39,12 @@ static bool refuse_argument(struct request *request, const char *name, const cha
 static bool check_arguments(struct request *request, const struct registry_entry *entry,
                             struct json_object *arguments) {
     struct json_object *declared = json_tree_member(entry->metadata, "arguments"), *value;
+    cleanup_json struct json_object *names = declared_of(entry);
     if (arguments) {
         json_object_object_foreach(arguments, name, given) {
             if (!json_object_is_type(given, json_type_string))
                 return refuse_argument(request, name, "must be a string");
-            if (declared && !declares(declared, name))
+            if (names && !json_object_object_get_ex(names, name, NULL))
                 return refuse_argument(request, name, "is none of this prompt's");
         }
     }
@@ -56,33 +61,48 @@ static bool check_arguments(struct request *request, const struct registry_entry
 /* --- text with places --- */
 
 struct filling {
-    struct json_object *declared, *arguments; /* either may be NULL */
+    struct json_object *values; /* what stands for each argument */
+    bool failed;                /* a text is too long, or there was no memory */
 };
+
+static struct filling filling_of(const struct registry_entry *entry,
+                                 struct json_object *arguments) {
+    struct json_object *values = declared_of(entry);
+    if (!values)
+        return (struct filling){json_object_get(arguments), false};
+    if (arguments) {
+        json_object_object_foreach(arguments, name, value) {
+            json_object_object_add(values, name, json_object_get(value));
+        }
+    }
+    return (struct filling){values, false};
+}
 
 /* Appends what stands for NAME. False when it is no argument. */
 static bool append_argument(struct buffer *out, const struct filling *filling, const char *name) {
-    struct json_object *value = json_tree_member(filling->arguments, name);
+    struct json_object *value = json_tree_member(filling->values, name);
     const struct span text = json_tree_string(value);
     if (text.bytes)
         buffer_append(out, text.bytes, text.length);
-    return value || (filling->declared && declares(filling->declared, name));
+    return value != NULL;
 }
 
 static void fill(struct buffer *out, const struct filling *filling, const char *text,
                  size_t length) {
     char name[METADATA_NAME_MAX + 1];
     const char *end = text + length;
-    while (text < end) {
+    while (text < end && !out->failed) {
         const char *open = memmem(text, (size_t)(end - text), "{{", 2);
-        const char *close = open ? memmem(open, (size_t)(end - open), "}}", 2) : NULL;
-        size_t size = close ? (size_t)(close - open - 2) : 0;
-        if (!close) {
+        if (!open) {
             buffer_append(out, text, (size_t)(end - text));
             return;
         }
+        size_t left = (size_t)(end - open), reach = METADATA_NAME_MAX + 4;
+        const char *close = memmem(open, left < reach ? left : reach, "}}", 2);
+        size_t size = close ? (size_t)(close - open - 2) : 0;
         buffer_append(out, text, (size_t)(open - text));
         text = open + 2;
-        if (size > 0 && size <= METADATA_NAME_MAX) {
+        if (size > 0) {
             memcpy(name, open + 2, size);
             name[size] = 0;
             if (append_argument(out, filling, name)) {
@@ -96,7 +116,7 @@ static void fill(struct buffer *out, const struct filling *filling, const char *
 
 /* A copy of VALUE with its texts filled, but for what is no text.
  * NOLINTNEXTLINE(misc-no-recursion): JSON_FILE_DEPTH_MAX deep at most */
-static struct json_object *filled(const struct filling *filling, struct json_object *value,
+static struct json_object *filled(struct filling *filling, struct json_object *value,
                                   const char *name, size_t maximum) {
     bool plain =
         strcmp(name, "data") == 0 || strcmp(name, "blob") == 0 || strcmp(name, "type") == 0;
@@ -119,6 +139,7 @@ static struct json_object *filled(const struct filling *filling, struct json_obj
     cleanup_buffer struct buffer text = buffer_make(maximum);
     const struct span given = json_tree_string(value);
     fill(&text, filling, (const char *)given.bytes, given.length);
+    filling->failed |= text.failed;
     return json_object_new_string_len(text.data ? (const char *)text.data : "", (int)text.length);
 }
 
@@ -149,7 +170,7 @@ static void append_text(struct request *request, const struct registry_entry *en
 /* A prompt of text, of messages, or of both. */
 static void answer_fixed(struct request *request, const struct registry_entry *entry,
                          struct json_object *arguments) {
-    const struct filling filling = {json_tree_member(entry->metadata, "arguments"), arguments};
+    struct filling filling = filling_of(entry, arguments);
     struct json_object *messages = json_tree_member(entry->metadata, "messages");
     size_t count = messages ? json_object_array_length(messages) : 0;
     begin(request, entry);
@@ -157,7 +178,7 @@ static void answer_fixed(struct request *request, const struct registry_entry *e
     buffer_append_text(out, "[");
     if (entry->body.bytes)
         append_text(request, entry, &filling);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && !out->failed; i++) {
         struct json_object *message = json_object_array_get_idx(messages, i);
         cleanup_json struct json_object *content =
             filled(&filling, json_tree_member(message, "content"), "", out->maximum);
@@ -168,6 +189,8 @@ static void answer_fixed(struct request *request, const struct registry_entry *e
         buffer_append_text(out, "}");
     }
     buffer_append_text(out, "]");
+    out->failed |= filling.failed;
+    json_object_put(filling.values);
     request_end(request);
 }
 

@@ -66,6 +66,29 @@ PROJECT_TEST(resources, that_cannot_be_read_say_why) {
     }
 }
 
+/* Their bytes are few enough, what they become as JSON is not. */
+PROJECT_TEST(resources, that_grow_over_the_limit_are_refused_whole) {
+    static const char *const options[] = {"--response-max-bytes", "20000", NULL};
+    static char controls[4000];
+    memset(controls, 1, sizeof controls - 1);
+    put("resources/controls.txt", controls);
+    memset(controls, 'x', sizeof controls - 1);
+    put("resources/plain.txt", controls);
+    EACH_ERA(era) {
+        struct client *client = serve_as(era, "{}", options, false);
+        const char *line =
+            era_refused(client, era, -32603, "1", "resources/read", URI("eclave:///controls.txt"));
+        expect_member(line, "\"response.max_bytes\"", "error", "data", "name", NULL);
+        expect_has_not(line, "\\u0001");
+        expect_has(era_request(client, era, "2", "resources/read", URI("eclave:///plain.txt")),
+                   controls);
+        client_await_stderr(client, "limit");
+        if (!era->modern)
+            client_await_notification(client, "notifications/message", NULL);
+        client_finish(client);
+    }
+}
+
 PROJECT_TEST(resources, tell_those_who_subscribed_when_they_change) {
     put_resources();
     for (const struct era *era = eras; !era->modern; era++) {
