@@ -64,7 +64,7 @@ void client_log_event(void *context, const struct log_event *event, const char *
     } else if (server->revision) {
         if (event->level >= server->client_log.least)
             tell(server, event, cause);
-    } else if (!event->call && event->level >= LOG_WARNING_LEVEL) {
+    } else if (event->lasts) {
         hold(&server->client_log, event, cause);
     }
 }

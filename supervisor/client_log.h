@@ -1,6 +1,6 @@
 /* The log as the client has it: notifications/message. An event of a call is told to who made that
- * call, any other to the legacy session; what concerns no call and comes while nobody is there to
- * hear it (a project that cannot be read when the server starts) is held for who comes first. */
+ * call, any other to the legacy session; what lasts (a project that cannot be read) and comes while
+ * nobody is there to hear it is held for who comes first. */
 #ifndef ECLAVE_SUPERVISOR_CLIENT_LOG_H
 #define ECLAVE_SUPERVISOR_CLIENT_LOG_H
 

@@ -1,11 +1,16 @@
 /* Line framing. Holds at most one line and one read of bytes. */
 #include "supervisor/input.h"
+#include "supervisor/clock.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { READ_BYTES = 65536, KEEP_BYTES = 4 * READ_BYTES };
+enum {
+    READ_BYTES = 65536,
+    KEEP_BYTES = 4 * READ_BYTES,
+    TURN_NS = 1000000 /* what lines may take before the loop gets a turn */
+};
 
 static bool is_trimmed(unsigned char byte) {
     return byte == ' ' || byte == '\t' || byte == '\r';
@@ -38,11 +43,21 @@ static void end_of_line(struct input *input, size_t start, size_t end) {
     input->ended_lines++;
 }
 
-/* Delivers the whole lines in the buffer, as long as nobody pauses or ends the input. */
+static void on_turn(void *context);
+
+/* Nothing is read until the loop has had its turn. */
+static void yield(struct input *input) {
+    loop_watch_change(input->loop, &input->watch, 0);
+    loop_timer_start(input->loop, &input->turn, 0, on_turn, input);
+}
+
+/* Delivers the whole lines in the buffer, as long as nobody pauses or ends the input and they do
+ * not take long. */
 static void deliver_lines(struct input *input) {
     struct buffer *pending = &input->pending;
     size_t start = 0, from = input->scanned;
-    while (!input->paused && !input->ended) {
+    int64_t begun_ns = clock_now_ns();
+    while (!input->paused && !input->ended && !input->turn.active) {
         unsigned char *newline = from < pending->length
                                      ? memchr(pending->data + from, '\n', pending->length - from)
                                      : NULL;
@@ -53,11 +68,13 @@ static void deliver_lines(struct input *input) {
         size_t end = (size_t)(newline - pending->data);
         end_of_line(input, start, end);
         start = from = end + 1;
+        if (!input->paused && !input->ended && clock_now_ns() - begun_ns >= TURN_NS)
+            yield(input);
     }
     input->scanned = from - start;
     if (start)
         buffer_consume(pending, start);
-    if (input->paused || input->ended)
+    if (input->paused || input->ended || input->turn.active)
         return;
     if (!input->skipping && pending->length > input->line_max) {
         input->skipping = true;
@@ -68,6 +85,12 @@ static void deliver_lines(struct input *input) {
         input->scanned = 0;
     }
     buffer_shrink(pending, KEEP_BYTES);
+}
+
+static void on_turn(void *context) {
+    struct input *input = context;
+    loop_watch_change(input->loop, &input->watch, EPOLLIN);
+    deliver_lines(input);
 }
 
 static void finish(struct input *input) {
@@ -108,9 +131,11 @@ bool input_open(struct input *input, struct loop *loop, size_t line_max,
                             .pending = buffer_make(line_max + (size_t)2 * READ_BYTES),
                             .line_max = line_max,
                             .handler = *handler};
-    return stream_open(&input->stream, STDIN_FILENO, false, error) &&
-           loop_watch_add(loop, &input->watch, input->stream.fd, EPOLLIN, on_readable, input,
-                          error);
+    if (!stream_open(&input->stream, STDIN_FILENO, false, error) ||
+        !loop_watch_add(loop, &input->watch, input->stream.fd, EPOLLIN, on_readable, input, error))
+        return false;
+    loop_put_first(loop, &input->watch);
+    return true;
 }
 
 uint64_t input_line_number(const struct input *input) {
@@ -121,6 +146,7 @@ void input_pause(struct input *input, bool paused) {
     if (input->ended || input->paused == paused)
         return;
     input->paused = paused;
+    loop_timer_stop(input->loop, &input->turn);
     loop_watch_change(input->loop, &input->watch, paused ? 0 : EPOLLIN);
     if (!paused)
         deliver_lines(input);
@@ -128,6 +154,7 @@ void input_pause(struct input *input, bool paused) {
 
 void input_stop(struct input *input) {
     input->ended = true;
+    loop_timer_stop(input->loop, &input->turn);
     loop_watch_remove(input->loop, &input->watch);
 }
 

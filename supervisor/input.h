@@ -1,5 +1,6 @@
 /* Lines from the client: CONTRACT.md section 2, steps 1 and 2. Memory stays bounded whatever
- * comes, and a line is reported as too long when it is seen to be, not at its end. */
+ * comes, and a line is reported as too long when it is seen to be, not at its end. When lines take
+ * long to handle, the loop gets a turn before the next one. */
 #ifndef ECLAVE_SUPERVISOR_INPUT_H
 #define ECLAVE_SUPERVISOR_INPUT_H
 
@@ -26,8 +27,9 @@ struct input {
     size_t line_max;
     bool skipping; /* inside a line that was reported as too long */
     bool paused, ended;
-    uint64_t ended_lines; /* those that came to their newline, empty ones included */
-    int failure;          /* errno of the read that ended the input, 0 for its own end */
+    struct loop_timer turn; /* runs while lines that were read wait for the loop's other work */
+    uint64_t ended_lines;   /* those that came to their newline, empty ones included */
+    int failure;            /* errno of the read that ended the input, 0 for its own end */
     struct input_handler handler;
 };
 

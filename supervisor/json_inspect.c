@@ -1,6 +1,7 @@
 /* The strict JSON inspector. Never reads past SIZE, never recurses, never allocates. */
 #include "supervisor/json_inspect.h"
 #include "common/utf8.h"
+#include "supervisor/json_plain.h"
 
 #include <string.h>
 
@@ -92,17 +93,17 @@ static bool scan_escape(struct inspector *in) {
 /* A string whose opening quote is at the present place. */
 static bool scan_string(struct inspector *in) {
     in->at++;
-    while (in->at < in->size) {
-        unsigned char byte = in->text[in->at];
-        if (byte < 0x20)
+    for (;;) {
+        if (in->at < in->size && json_is_plain(in->text[in->at]))
+            in->at += json_plain_prefix(in->text + in->at, in->size - in->at);
+        if (in->at == in->size || in->text[in->at] < 0x20)
             return false;
-        in->at++;
+        unsigned char byte = in->text[in->at++];
         if (byte == '"')
             return true;
-        if (byte == '\\' && !scan_escape(in))
+        if (!scan_escape(in))
             return false;
     }
-    return false;
 }
 
 static bool scan_literal(struct inspector *in) {

@@ -32,6 +32,7 @@ struct log_event {
     const char *name;    /* "worker-crash", "limit", … */
     const char *session; /* NULL outside sessions */
     uint32_t call;       /* 0 outside calls */
+    bool lasts;          /* the client hears of it later if it is not there yet */
 };
 
 typedef void (*log_hook)(void *context, const struct log_event *event, const char *cause);

@@ -2,7 +2,10 @@
 #include "supervisor/loop.h"
 #include "supervisor/clock.h"
 
+#include <poll.h>
 #include <unistd.h>
+
+enum { LONG_NS = 1000000 }; /* what a callback may take before others get a turn */
 
 bool loop_open(struct loop *loop, struct error *error) {
     *loop = (struct loop){.epoll_fd = epoll_create1(EPOLL_CLOEXEC)};
@@ -55,10 +58,16 @@ void loop_watch_change(struct loop *loop, struct loop_watch *watch, uint32_t eve
         forget_ready(loop, watch);
 }
 
+void loop_put_first(struct loop *loop, const struct loop_watch *watch) {
+    loop->first = watch;
+}
+
 void loop_watch_remove(struct loop *loop, struct loop_watch *watch) {
     if (!watch->active)
         return;
     watch->active = false;
+    if (loop->first == watch)
+        loop->first = NULL;
     if (!watch->always_ready) {
         if (watch->events)
             epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
@@ -120,11 +129,37 @@ static int wait_ms(const struct loop *loop) {
     return left_ms > INT32_MAX ? INT32_MAX : (int)left_ms;
 }
 
-static void run_due_timers(struct loop *loop) {
-    int64_t now_ns = clock_now_ns();
-    for (;;) {
-        struct loop_timer *timer = earliest_timer(loop);
-        if (!timer || timer->deadline_ns > now_ns || loop->stopped)
+static void flush(struct loop *loop) {
+    if (loop->before_wait && !loop->stopped)
+        loop->before_wait(loop->before_wait_context);
+}
+
+/* Within a round that has taken long since *since_ns: what it produced leaves, and whoever comes
+ * first is not kept waiting. */
+static void take_turn(struct loop *loop, int64_t *since_ns) {
+    if (clock_now_ns() - *since_ns < LONG_NS)
+        return;
+    flush(loop);
+    const struct loop_watch *first = loop->first;
+    bool waits = first && first->events && !first->always_ready && !loop->stopped;
+    struct pollfd ready = {.fd = waits ? first->fd : -1, .events = POLLIN};
+    if (waits && poll(&ready, 1, 0) > 0)
+        first->callback(first->context, (uint32_t)ready.revents);
+    *since_ns = clock_now_ns();
+}
+
+static struct loop_timer *due_timer(const struct loop *loop, int64_t now_ns) {
+    struct loop_timer *timer = earliest_timer(loop);
+    return timer && timer->deadline_ns <= now_ns && !loop->stopped ? timer : NULL;
+}
+
+/* Those that were due when the round began: what it starts anew is for the next one. */
+static void run_due_timers(struct loop *loop, int64_t now_ns) {
+    int64_t since_ns = now_ns;
+    while (due_timer(loop, now_ns)) {
+        take_turn(loop, &since_ns);
+        struct loop_timer *timer = due_timer(loop, now_ns); /* it may have been stopped */
+        if (!timer)
             return;
         loop_timer_stop(loop, timer);
         timer->callback(timer->context);
@@ -143,24 +178,29 @@ static void run_always_ready(struct loop *loop) {
     }
 }
 
+static void run_ready(struct loop *loop, int64_t since_ns) {
+    for (int i = 0; i < loop->ready_count && !loop->stopped; i++) {
+        take_turn(loop, &since_ns); /* in which the next one may go away */
+        const struct loop_watch *watch = loop->ready[i].data.ptr;
+        if (watch && !loop->stopped)
+            watch->callback(watch->context, loop->ready[i].events);
+    }
+    loop->ready_count = 0;
+}
+
 bool loop_run(struct loop *loop, struct error *error) {
     while (!loop->stopped) {
-        if (loop->before_wait)
-            loop->before_wait(loop->before_wait_context);
+        flush(loop);
         if (loop->stopped)
             break;
         int count = epoll_wait(loop->epoll_fd, loop->ready, LOOP_EVENTS_MAX, wait_ms(loop));
         if (count < 0 && errno != EINTR)
             return error_set(error, errno, "epoll_wait");
         loop->ready_count = count < 0 ? 0 : count;
-        for (int i = 0; i < loop->ready_count; i++) {
-            struct loop_watch *watch = loop->ready[i].data.ptr;
-            if (watch)
-                watch->callback(watch->context, loop->ready[i].events);
-        }
-        loop->ready_count = 0;
+        int64_t now_ns = clock_now_ns();
+        run_ready(loop, now_ns);
         run_always_ready(loop);
-        run_due_timers(loop);
+        run_due_timers(loop, now_ns);
     }
     return true;
 }

@@ -40,6 +40,7 @@ struct loop {
     struct loop_watch *always_ready;
     struct epoll_event ready[LOOP_EVENTS_MAX];
     int ready_count;
+    const struct loop_watch *first; /* loop_put_first; or NULL */
     bool stopped;
     loop_timer_callback before_wait; /* called before each wait; flushes what the round produced */
     void *before_wait_context;
@@ -53,6 +54,9 @@ bool loop_watch_add(struct loop *loop, struct loop_watch *watch, int fd, uint32_
                     loop_watch_callback callback, void *context, struct error *error);
 /* Changes what is waited for; 0 pauses without removing. */
 void loop_watch_change(struct loop *loop, struct loop_watch *watch, uint32_t events);
+/* WATCH, which is in the loop, does not wait behind the others of a round when they take long:
+ * after each that does, it is looked at, and what was produced is flushed. */
+void loop_put_first(struct loop *loop, const struct loop_watch *watch);
 /* Does nothing when the watch is not in the loop. Does not close the descriptor. */
 void loop_watch_remove(struct loop *loop, struct loop_watch *watch);
 

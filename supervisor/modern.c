@@ -153,12 +153,14 @@ void modern_listen(struct server *server, struct request *request, struct json_o
     if (!kept) {
         struct buffer *out =
             request_error_data(request, RPC_INTERNAL_ERROR, "Too many subscriptions are open.");
-        buffer_append_format(out, "{\"limit\":%d,\"name\":\"subscriptions\"}", SUBSCRIPTIONS_MAX);
+        buffer_append_format(out, "{\"limit\":%d,\"name\":\"subscriptions.streams\"}",
+                             SUBSCRIPTIONS_MAX);
         request_end(request);
         return;
     }
     kept->listening = true;
-    kept->filter = notify_filter(server->project, json_tree_member(params, "notifications"));
+    kept->filter =
+        notify_filter(server->project, json_tree_member(params, "notifications"), &kept->watched);
     acknowledge(server, kept);
 }
 

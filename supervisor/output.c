@@ -13,6 +13,7 @@ enum {
     SLACK_BYTES = 4096, /* room beyond a full line for the error in its place */
     ERROR_BYTES = 256,  /* more than that error has without its id */
     COMPACT_BYTES = 1 << 20,
+    FLUSH_BYTES = 1 << 20, /* at once: a quick reader does not hold up the loop either */
     RETRY_MS = 250
 };
 
@@ -192,9 +193,10 @@ void output_flush(struct output *output) {
     bool blocked = output->retry.active;
     size_t before = output_backlog(output);
     /* What was queued before corruption ended the output was checked, and still goes out. */
-    while (output->end != OUTPUT_PEER_GONE && !blocked && output->sent < queue->length) {
-        ssize_t written =
-            stream_write(&output->stream, queue->data + output->sent, queue->length - output->sent);
+    size_t least = output->end == OUTPUT_OPEN && before > FLUSH_BYTES ? before - FLUSH_BYTES : 0;
+    while (output->end != OUTPUT_PEER_GONE && !blocked && output_backlog(output) > least) {
+        ssize_t written = stream_write(&output->stream, queue->data + output->sent,
+                                       output_backlog(output) - least);
         if (written > 0) {
             output->sent += (size_t)written;
         } else if (errno != EINTR) {

@@ -57,7 +57,8 @@ void output_line_end(struct output *output, struct span request_id);
 void output_check(struct output *output, struct buffer *out, struct span text, bool truncated,
                   struct span request_id);
 
-/* Writes what can be written now. Called once a round of the loop, and at the end. */
+/* Writes what can be written now, at most a part of it while the output is open: the loop goes on
+ * with the rest. Called once a round of the loop, and at the end. */
 void output_flush(struct output *output);
 
 /* Bytes not yet taken by the reader. */

@@ -62,6 +62,7 @@ static void release(struct request *request) {
             free_token(request->id.text.bytes);
             free_token(request->progress_token.text.bytes);
             json_object_put(request->filter);
+            json_object_put(request->watched);
             free(request);
             return;
         }

@@ -47,13 +47,14 @@ struct request {
     int log_level;        /* modern: least level of log events wanted for it, -1: none */
     struct json_token progress_token; /* raw, owned like id; bytes NULL: no progress wanted */
     bool answered;
-    bool silent;                /* cancelled where no answer is wanted */
-    bool listening;             /* an open subscriptions/listen */
-    struct json_object *filter; /* with it: what it is told of, as acknowledged; owned */
-    bool passing;               /* its call has a world that ends with it, and no name */
-    bool reports;               /* a run's progress goes out under its token */
-    const char *subject;        /* what a sentence about its failure begins with; NULL: "Tool" */
-    bool new_session;           /* modern: runs in a session made for it */
+    bool silent;                 /* cancelled where no answer is wanted */
+    bool listening;              /* an open subscriptions/listen */
+    struct json_object *filter;  /* with it: what it is told of, as acknowledged; owned */
+    struct json_object *watched; /* with it: its members are the URIs of that; may be NULL; owned */
+    bool passing;                /* its call has a world that ends with it, and no name */
+    bool reports;                /* its own progress goes out under its token */
+    const char *subject;         /* what a sentence about its failure begins with; NULL: "Tool" */
+    bool new_session;            /* modern: runs in a session made for it */
     struct call *call;
     struct server *server;
     struct loop_timer heartbeat; /* of progress; in flight */

@@ -97,12 +97,17 @@ struct run_result {
     struct json_object *json;
     bool is_error;
     /* The text of `structuredContent`, in which integers have all their digits (json-c rounds those
-     * beyond 64 bits); bytes NULL when there is none. Points into the text that was decoded. */
+     * beyond 64 bits); bytes NULL when there is none. Points into the text that was decoded. In
+     * `json` there is a null in its place: making a tree of it is most of the work, and is left to
+     * who needs one. */
     struct span structured;
 };
 
 /* False when TEXT is not the result of such a run. Free with run_result_free. */
 bool run_result_decode(enum run_kind kind, struct span text, struct run_result *result);
 void run_result_free(struct run_result *result);
+/* The value of `structuredContent`, which there must be; the caller's. NULL is null, or no memory.
+ */
+struct json_object *run_result_structured(const struct run_result *result);
 
 #endif

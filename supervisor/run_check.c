@@ -44,21 +44,37 @@ static const struct shape results[RUN_KIND_COUNT] = {
 
 /* --- texts --- */
 
-/* TEXT as an object; NULL when it is none, or is too much. */
-static struct json_object *parse(struct span text, size_t size_max) {
+/* Is TEXT an object, and not too much? */
+static bool is_object_text(struct span text, size_t size_max) {
     static const struct json_limits limits = {.depth = RUN_DEPTH_MAX, .values = RUN_VALUES_MAX};
     struct json_shape shape;
-    if (text.length == 0 || text.length > size_max ||
-        json_inspect(text.bytes, text.length, limits, &shape) != JSON_FINE ||
-        shape.kind != JSON_OBJECT)
-        return NULL;
+    return text.length > 0 && text.length <= size_max &&
+           json_inspect(text.bytes, text.length, limits, &shape) == JSON_FINE &&
+           shape.kind == JSON_OBJECT;
+}
+
+/* The value of TEXT, which was inspected, with a null in the place of the value at WITHOUT (a part
+ * of TEXT; bytes NULL: none). */
+static struct json_object *parse_without(struct span text, struct span without) {
     struct json_tokener *tokener = json_tokener_new_ex(RUN_DEPTH_MAX + 1);
+    const unsigned char *rest = without.bytes ? without.bytes + without.length : text.bytes;
     if (!tokener)
         return NULL;
+    if (without.bytes) {
+        json_tokener_parse_ex(tokener, (const char *)text.bytes, (int)(without.bytes - text.bytes));
+        json_tokener_parse_ex(tokener, "null", 4);
+    }
     struct json_object *json =
-        json_tokener_parse_ex(tokener, (const char *)text.bytes, (int)text.length);
+        json_tokener_parse_ex(tokener, (const char *)rest, (int)(text.bytes + text.length - rest));
+    if (json_tokener_get_error(tokener) == json_tokener_continue) /* a number that might go on */
+        json = json_tokener_parse_ex(tokener, " ", 1);
     json_tokener_free(tokener);
     return json;
+}
+
+/* TEXT as an object; NULL when it is none, or is too much. */
+static struct json_object *parse(struct span text, size_t size_max) {
+    return is_object_text(text, size_max) ? parse_without(text, (struct span){0}) : NULL;
 }
 
 static bool is_separator(unsigned char byte) {
@@ -92,15 +108,22 @@ static bool find_raw(struct span text, const char *name, struct span *raw) {
 
 bool run_result_decode(enum run_kind kind, struct span text, struct run_result *result) {
     struct json_object *member;
-    *result = (struct run_result){.kind = kind, .json = parse(text, RUN_RESULT_MAX_BYTES)};
-    if (result->json && shape_fits(result->json, &results[kind], NULL) &&
-        find_raw(text, "structuredContent", &result->structured)) {
+    *result = (struct run_result){.kind = kind};
+    if (!is_object_text(text, RUN_RESULT_MAX_BYTES) ||
+        !find_raw(text, "structuredContent", &result->structured))
+        return false;
+    result->json = parse_without(text, result->structured);
+    if (result->json && shape_fits(result->json, &results[kind], NULL)) {
         result->is_error = json_object_object_get_ex(result->json, "isError", &member) &&
                            json_object_get_boolean(member);
         return true;
     }
     run_result_free(result);
     return false;
+}
+
+struct json_object *run_result_structured(const struct run_result *result) {
+    return parse_without(result->structured, (struct span){0});
 }
 
 void run_result_free(struct run_result *result) {

@@ -551,17 +551,17 @@ static bool unqueue(struct call *call) {
     return false;
 }
 
-void call_cancel(struct call *call, const char *cause) {
+bool call_cancel(struct call *call, const char *cause) {
     struct session *session = call->session;
     if (call->decided)
-        return;
+        return false;
     if (call->started_ns) {
         call_decide(call, OUTCOME_CANCELLED, "%s", cause);
         worker_kill(session->head);
-        return;
+        return true;
     }
     if (call == session->running && !session->waiter.waiting)
-        return; /* a copy is being made: it is done in a moment and cannot be called back */
+        return false; /* a copy is being made: it is done in a moment and cannot be called back */
     call_decide(call, OUTCOME_CANCELLED, "%s", cause);
     if (!unqueue(call)) {
         pool_withdraw(session->all->pool, &session->waiter);
@@ -570,6 +570,7 @@ void call_cancel(struct call *call, const char *cause) {
     call->next = session->cancelled;
     session->cancelled = call;
     step_later(session);
+    return true;
 }
 
 /* --- all of them --- */

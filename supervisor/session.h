@@ -106,6 +106,8 @@ struct call *session_submit(struct session *session, const struct call_request *
  * kept, and it counts against no limit but that session.max such may be busy at a time. The worker
  * that is kept ready serves it. NULL as with session_submit, or when so many are busy. */
 struct call *session_submit_once(struct sessions *sessions, const struct call_request *request);
+/* How many such worlds are busy with a run of KIND. */
+size_t sessions_busy_with(const struct sessions *sessions, enum run_kind kind);
 /* A call in such a world that waits for a client which may never come back is parked: it does not
  * count as busy. The caller sees to it that there are at most sessions_parked_max. */
 void call_park(struct call *call, bool parked);
@@ -131,8 +133,9 @@ struct call_progress call_progress(const struct call *call);
  * it asks none now: it was answered, or is ending. May be called within `ask`. */
 bool call_answer(struct call *call, struct span json);
 
-/* Ends the call as cancelled, queued or running, for CAUSE. `done` comes in its own time. */
-void call_cancel(struct call *call, const char *cause);
+/* Ends the call as cancelled, queued or running, for CAUSE. `done` comes in its own time. False
+ * when it has ended already, or cannot be called back at this moment. */
+bool call_cancel(struct call *call, const char *cause);
 
 enum { SESSION_QUEUE_BYTES_MAX = 64 << 20, SESSION_NAME_MAX = 64 };
 

@@ -169,16 +169,28 @@ struct worlds {
     size_t processes; /* also those that wait for their client, and those that are ending */
 };
 
+/* The call that such a world is busy with; NULL: none. */
+static const struct call *busy_with(const struct session *session) {
+    const struct call *call = session->running ? session->running : session->queue;
+    return session->passing && call && !call->decided && !call->run.parked ? call : NULL;
+}
+
 static struct worlds count_worlds(const struct sessions *sessions) {
     struct worlds worlds = {0};
     for (const struct session *session = sessions->first; session; session = session->next) {
-        if (!session->passing)
-            continue;
-        const struct call *call = session->running ? session->running : session->queue;
-        worlds.busy += call && !call->decided && !call->run.parked;
-        worlds.processes += session->running != NULL;
+        worlds.busy += busy_with(session) != NULL;
+        worlds.processes += session->passing && session->running;
     }
     return worlds;
+}
+
+size_t sessions_busy_with(const struct sessions *sessions, enum run_kind kind) {
+    size_t count = 0;
+    for (const struct session *session = sessions->first; session; session = session->next) {
+        const struct call *call = busy_with(session);
+        count += call && call->kind == CALL_RUN && call->run.kind == kind;
+    }
+    return count;
 }
 
 bool session_has_place(const struct session *session) {

@@ -61,6 +61,7 @@ static const struct run_form form = {.kind = RUN_COMPLETION,
                                      .subject = "Completion",
                                      .method = "completion/complete",
                                      .timeout_max_ms = TIMEOUT_MAX_MS,
+                                     .yields = true,
                                      .answer = answer};
 
 static void run_completion(struct request *request, const struct registry_entry *completion,
@@ -71,7 +72,10 @@ static void run_completion(struct request *request, const struct registry_entry 
     json_object_object_add(arguments, "context",
                            asked->context ? json_object_get(asked->context)
                                           : json_object_new_object());
-    run_begin(request, completion, &form, completion->name, NULL, arguments, params);
+    cleanup_json struct json_object *bound = json_object_new_object();
+    json_object_object_add(bound, "ref", json_object_get(json_tree_member(params, "ref")));
+    json_object_object_add(bound, "argument", json_object_new_string(asked->name));
+    run_begin(request, completion, &form, completion->name, bound, arguments, params);
 }
 
 /* Is NAME an argument of what is completed? */

@@ -1,8 +1,10 @@
 /* Notifications of changes. Never tells a stream what it did not ask for, nor a client what it was
  * not promised. */
 #include "supervisor/project/notify.h"
+#include "supervisor/clock.h"
 #include "supervisor/json_tree.h"
 #include "supervisor/json_write.h"
+#include "supervisor/project/differences.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
 #include "supervisor/project/resource.h"
@@ -11,9 +13,15 @@
 #include "supervisor/server.h"
 #include "supervisor/tool.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-enum { SUBSCRIPTIONS_MAX = 1000 };
+enum {
+    SUBSCRIPTIONS_MAX = 1000,
+    SLICE_NS = 1000000, /* of one turn of the loop */
+    BACKLOG_MAX_BYTES = 1 << 20,
+    BACKLOG_WAIT_MS = 100
+};
 
 static const char updated_method[] = "notifications/resources/updated";
 
@@ -64,16 +72,8 @@ static void tell_list(struct server *server, const struct list *list) {
             send(server, stream, list->method, NULL);
 }
 
-static bool contains(struct json_object *uris, const char *uri) {
-    for (size_t i = 0; i < json_object_array_length(uris); i++)
-        if (strcmp(json_object_get_string(json_object_array_get_idx(uris, i)), uri) == 0)
-            return true;
-    return false;
-}
-
 static bool stream_wants(const struct request *stream, const char *uri) {
-    struct json_object *uris = json_tree_member(stream->filter, "resourceSubscriptions");
-    return uris && contains(uris, uri);
+    return json_object_object_get_ex(stream->watched, uri, NULL);
 }
 
 static void tell_streams(struct server *server, const char *uri) {
@@ -90,37 +90,131 @@ static void tell_legacy(struct project *project, const char *uri) {
 
 /* --- refreshes --- */
 
-static const struct registry_entry *source_of(const struct snapshot *snapshot, const char *uri) {
-    struct template_match match;
-    const struct registry_entry *entry = snapshot_find(snapshot, REGISTRY_RESOURCE, uri);
-    return entry ? entry : snapshot_match(snapshot, uri, &match);
-}
+/* Telling of one refresh, a slice at a time. */
+struct telling {
+    struct telling *next;
+    struct differences differences;
+    struct json_object *lists; /* arrays of URIs: the legacy client's, and those of the streams */
+    size_t list, at;           /* the next one to be looked at */
+};
 
-static bool differs(const struct registry_change *change, const char *uri) {
-    const struct registry_entry *before = source_of(change->before, uri);
-    const struct registry_entry *now = source_of(change->now, uri);
-    if (before == now || !before || !now)
-        return before != now;
-    return !digest_equal(before->content, now->content) ||
-           !digest_equal(before->listing, now->listing);
-}
-
-static void tell_updates(struct project *project, const struct registry_change *change) {
+static struct json_object *legacy_uris(const struct project *project) {
+    struct json_object *uris = json_object_new_array();
+    if (!uris)
+        return NULL;
     json_object_object_foreach(project->subscribed, uri, nothing) {
         (void)nothing;
-        if (differs(change, uri))
-            tell_legacy(project, uri);
+        json_object_array_add(uris, json_object_new_string(uri));
     }
-    struct server *server = project->server;
-    for (struct request *stream = server->requests.in_flight; stream; stream = stream->next) {
-        struct json_object *uris =
-            stream->listening ? json_tree_member(stream->filter, "resourceSubscriptions") : NULL;
-        for (size_t i = 0; uris && i < json_object_array_length(uris); i++) {
-            const char *watched = json_object_get_string(json_object_array_get_idx(uris, i));
-            if (differs(change, watched))
-                send(server, stream, updated_method, watched);
-        }
+    return uris;
+}
+
+/* What is watched now. NULL when nothing is. */
+static struct json_object *watched_lists(const struct project *project) {
+    struct json_object *watched = json_object_new_array(), *uris = legacy_uris(project);
+    size_t count = uris ? json_object_array_length(uris) : 0;
+    if (!watched || json_object_array_add(watched, uris) != 0) {
+        json_object_put(watched);
+        json_object_put(uris);
+        return NULL;
     }
+    for (const struct request *stream = project->server->requests.in_flight; stream;
+         stream = stream->next) {
+        uris = json_tree_member(stream->filter, "resourceSubscriptions");
+        if (!uris)
+            continue;
+        count += json_object_array_length(uris);
+        json_object_array_add(watched, json_object_get(uris));
+    }
+    if (count)
+        return watched;
+    json_object_put(watched);
+    return NULL;
+}
+
+/* The stream whose URIs these are; NULL when it has ended. */
+static const struct request *stream_of(const struct server *server, struct json_object *uris) {
+    const struct request *stream = server->requests.in_flight;
+    while (stream && json_tree_member(stream->filter, "resourceSubscriptions") != uris)
+        stream = stream->next;
+    return stream;
+}
+
+static void tell_if_different(struct project *project, const struct telling *telling,
+                              struct json_object *uris) {
+    const char *uri = json_object_get_string(json_object_array_get_idx(uris, telling->at));
+    if (!differences_have(&telling->differences, uri))
+        return;
+    const struct request *stream = stream_of(project->server, uris);
+    if (telling->list == 0)
+        tell_legacy(project, uri);
+    else if (stream)
+        send(project->server, stream, updated_method, uri);
+}
+
+/* Looks at one URI, or lets go of what was compared a bit at a time. True when all is told. */
+static bool tell_some(struct project *project) {
+    struct telling *telling = project->telling;
+    struct json_object *uris = json_object_array_get_idx(telling->lists, telling->list);
+    if (uris && telling->at < json_object_array_length(uris)) {
+        tell_if_different(project, telling, uris);
+        telling->at++;
+    } else if (uris) {
+        telling->list++;
+        telling->at = 0;
+    } else if (differences_close_some(&telling->differences)) {
+        project->telling = telling->next;
+        json_object_put(telling->lists);
+        free(telling);
+    }
+    return !project->telling;
+}
+
+/* One slice. It waits for a client that does not read: the queue would grow without end. */
+static void on_telling(void *context) {
+    struct project *project = context;
+    int64_t start_ns = clock_now_ns();
+    bool waits = output_backlog(&project->server->output) > BACKLOG_MAX_BYTES;
+    while (!waits && clock_now_ns() - start_ns < SLICE_NS)
+        if (tell_some(project))
+            return;
+    loop_timer_start(&project->server->loop, &project->telling_timer, waits ? BACKLOG_WAIT_MS : 0,
+                     on_telling, project);
+}
+
+static void telling_free(struct telling *telling) {
+    differences_close(&telling->differences);
+    json_object_put(telling->lists);
+    free(telling);
+}
+
+void notify_stop(struct project *project) {
+    loop_timer_stop(&project->server->loop, &project->telling_timer);
+    while (project->telling) {
+        struct telling *telling = project->telling;
+        project->telling = telling->next;
+        telling_free(telling);
+    }
+}
+
+/* Of what was not begun when the next refresh came, it is told together with that. */
+static void tell_updates(struct project *project, const struct registry_change *change) {
+    struct json_object *watched = watched_lists(project);
+    struct telling *made = watched ? calloc(1, sizeof *made) : NULL;
+    if (!made) {
+        json_object_put(watched);
+        return;
+    }
+    struct telling **link = project->telling ? &project->telling->next : &project->telling;
+    struct telling *waiting = *link;
+    made->lists = watched;
+    differences_open(&made->differences, waiting ? waiting->differences.before : change->before,
+                     change->now);
+    *link = made;
+    if (waiting)
+        telling_free(waiting);
+    if (!project->telling_timer.active)
+        loop_timer_start(&project->server->loop, &project->telling_timer, 0, on_telling, project);
 }
 
 void notify_refresh(struct project *project, const struct registry_change *change) {
@@ -146,21 +240,26 @@ void notify_event(struct project *project, const struct run_event *event) {
 
 /* --- what is asked for --- */
 
-static struct json_object *honoured_uris(struct json_object *wanted) {
+/* The URIs of WANTED, each once, in an array, and as the members of SEEN. */
+static struct json_object *honoured_uris(struct json_object *wanted, struct json_object *seen) {
     struct json_object *uris = json_object_new_array();
-    for (size_t i = 0; uris && i < json_object_array_length(wanted); i++) {
+    for (size_t i = 0; uris && seen && i < json_object_array_length(wanted); i++) {
         struct json_object *value = json_object_array_get_idx(wanted, i);
         const char *uri = rpc_plain_string(value);
         if (json_object_array_length(uris) == SUBSCRIPTIONS_MAX)
             break;
-        if (uri && uri_check(uri, NULL) && !contains(uris, uri))
+        if (uri && !json_object_object_get_ex(seen, uri, NULL) && uri_check(uri, NULL)) {
+            json_object_object_add(seen, uri, NULL);
             json_object_array_add(uris, json_object_get(value));
+        }
     }
     return uris;
 }
 
-struct json_object *notify_filter(const struct project *project, struct json_object *wanted) {
+struct json_object *notify_filter(const struct project *project, struct json_object *wanted,
+                                  struct json_object **watched) {
     struct json_object *filter = json_object_new_object(), *value;
+    *watched = NULL;
     if (!filter || !project)
         return filter;
     for (size_t i = 0; i < LIST_COUNT; i++)
@@ -168,8 +267,10 @@ struct json_object *notify_filter(const struct project *project, struct json_obj
             json_object_is_type(value, json_type_boolean) && json_object_get_boolean(value))
             json_object_object_add(filter, lists[i].filter, json_object_new_boolean(1));
     if (json_object_object_get_ex(wanted, "resourceSubscriptions", &value) &&
-        json_object_is_type(value, json_type_array))
-        json_object_object_add(filter, "resourceSubscriptions", honoured_uris(value));
+        json_object_is_type(value, json_type_array)) {
+        *watched = json_object_new_object();
+        json_object_object_add(filter, "resourceSubscriptions", honoured_uris(value, *watched));
+    }
     return filter;
 }
 
@@ -183,18 +284,24 @@ static const char *uri_of(struct request *request, struct json_object *params) {
     return NULL;
 }
 
+static bool is_known(const struct snapshot *snapshot, const char *uri) {
+    struct template_match match;
+    return snapshot_find(snapshot, REGISTRY_RESOURCE, uri) || snapshot_match(snapshot, uri, &match);
+}
+
 void project_subscribe(struct server *server, struct request *request, struct json_object *params) {
     struct project *project = server->project;
     const char *uri = uri_of(request, params);
     if (!uri)
         return;
-    if (!source_of(registry_snapshot(project->registry), uri)) {
+    if (!is_known(registry_snapshot(project->registry), uri)) {
         resource_not_found(request, uri);
     } else if (!json_object_object_get_ex(project->subscribed, uri, NULL) &&
                json_object_object_length(project->subscribed) >= SUBSCRIPTIONS_MAX) {
         struct buffer *out =
             request_error_data(request, RPC_INTERNAL_ERROR, "Too many subscriptions are open.");
-        buffer_append_format(out, "{\"limit\":%d,\"name\":\"subscriptions\"}", SUBSCRIPTIONS_MAX);
+        buffer_append_format(out, "{\"limit\":%d,\"name\":\"subscriptions.resources\"}",
+                             SUBSCRIPTIONS_MAX);
         request_end(request);
     } else {
         json_object_object_add(project->subscribed, uri, NULL);

@@ -47,6 +47,7 @@ void project_close(struct project *project) {
         return;
     while (project->runs)
         run_free(project->runs);
+    notify_stop(project);
     registry_close(project->registry);
     json_object_put(project->subscribed);
     free(project);

@@ -4,6 +4,7 @@
 #define ECLAVE_SUPERVISOR_PROJECT_PROJECT_H
 
 #include "common/error.h"
+#include "supervisor/loop.h"
 #include "supervisor/project/state.h"
 #include "supervisor/registry/registry.h"
 #include <json-c/json.h>
@@ -15,6 +16,7 @@ struct question;
 struct request;
 struct run;
 struct server;
+struct telling;
 
 struct project {
     struct server *server;
@@ -26,6 +28,8 @@ struct project {
     struct question *questions;     /* asked of a legacy client and not answered */
     uint64_t last_question;         /* number of the newest */
     struct json_object *subscribed; /* legacy: its members are the URIs */
+    struct telling *telling;        /* what is still to be told of refreshes */
+    struct loop_timer telling_timer;
 };
 
 /* Opens the project of the settings and begins the first look at it. NULL with *error for want of

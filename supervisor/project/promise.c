@@ -10,5 +10,6 @@ bool promise_is_kept(const struct registry_entry *entry, const struct run_result
         return true;
     if (!result->structured.bytes)
         return error_set(error, 0, "it has no structured result");
-    return schema_check(entry->output, json_tree_member(result->json, "structuredContent"), error);
+    cleanup_json struct json_object *value = run_result_structured(result);
+    return schema_check(entry->output, value, error);
 }

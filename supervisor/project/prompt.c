@@ -19,11 +19,15 @@
 
 /* --- arguments --- */
 
-static bool declares(struct json_object *declared, const char *name) {
-    for (size_t i = 0; i < json_object_array_length(declared); i++)
-        if (strcmp(metadata_text(json_object_array_get_idx(declared, i), "name"), name) == 0)
-            return true;
-    return false;
+/* What stands for each declared argument that is not given. NULL when none is declared. */
+static struct json_object *declared_of(const struct registry_entry *entry) {
+    struct json_object *declared = json_tree_member(entry->metadata, "arguments");
+    struct json_object *values = declared ? json_object_new_object() : NULL;
+    for (size_t i = 0; values && i < json_object_array_length(declared); i++)
+        json_object_object_add(values,
+                               metadata_text(json_object_array_get_idx(declared, i), "name"),
+                               json_object_new_string(""));
+    return values;
 }
 
 static bool refuse_argument(struct request *request, const char *name, const char *what) {
@@ -37,11 +41,12 @@ static bool refuse_argument(struct request *request, const char *name, const cha
 static bool check_arguments(struct request *request, const struct registry_entry *entry,
                             struct json_object *arguments) {
     struct json_object *declared = json_tree_member(entry->metadata, "arguments"), *value;
+    cleanup_json struct json_object *names = declared_of(entry);
     if (arguments) {
         json_object_object_foreach(arguments, name, given) {
             if (!json_object_is_type(given, json_type_string))
                 return refuse_argument(request, name, "must be a string");
-            if (declared && !declares(declared, name))
+            if (names && !json_object_object_get_ex(names, name, NULL))
                 return refuse_argument(request, name, "is none of this prompt's");
         }
     }
@@ -57,12 +62,26 @@ static bool check_arguments(struct request *request, const struct registry_entry
 
 /* --- text with places --- */
 
+/* What stands for each argument that has a place; the caller's. */
+static struct json_object *values_of(const struct registry_entry *entry,
+                                     struct json_object *arguments) {
+    struct json_object *values = declared_of(entry);
+    if (!values)
+        return json_object_get(arguments);
+    if (arguments) {
+        json_object_object_foreach(arguments, name, value) {
+            json_object_object_add(values, name, json_object_get(value));
+        }
+    }
+    return values;
+}
+
 static bool append_argument(const struct filling *filling, const char *name, struct buffer *out) {
-    struct json_object *value = json_tree_member(filling->arguments, name);
+    struct json_object *value = json_tree_member(filling->values, name);
     const struct span text = json_tree_string(value);
     if (text.bytes)
         buffer_append(out, text.bytes, text.length);
-    return value || (filling->declared && declares(filling->declared, name));
+    return value;
 }
 
 /* The text of ENTRY as a message. */
@@ -124,9 +143,9 @@ static void refuse_filling(struct request *request, const struct error *error) {
 
 static void answer_fixed(struct request *request, const struct registry_entry *entry,
                          struct json_object *arguments) {
+    cleanup_json struct json_object *values = values_of(entry, arguments);
     struct filling filling = {.append = append_argument,
-                              .declared = json_tree_member(entry->metadata, "arguments"),
-                              .arguments = arguments,
+                              .values = values,
                               .room = (size_t)request->server->settings->response_max_bytes};
     cleanup_json struct json_object *messages = fixed_messages(entry, &filling);
     struct error error;

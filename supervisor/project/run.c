@@ -234,12 +234,38 @@ static struct run *make(struct request *request, const struct registry_entry *en
     return run;
 }
 
-static void refuse_full(struct request *request) {
+static void refuse_full(struct request *request, int64_t limit, const char *name) {
     struct buffer *out = request_error_data(request, RPC_INTERNAL_ERROR,
                                             "Too many calls are running; none is free.");
-    buffer_append_format(out, "{\"limit\":%lld,\"name\":\"session.max\"}",
-                         (long long)request->server->settings->session_max);
+    buffer_append_format(out, "{\"limit\":%lld,\"name\":\"%s\"}", (long long)limit, name);
     request_end(request);
+}
+
+/* The oldest run of the same as RUN, which is the newest, that is newer than the number AFTER;
+ * NULL: there is none. */
+static struct run *oldest_like(const struct run *run, uint64_t after) {
+    struct run *oldest = NULL;
+    for (struct run *other = run->next; other; other = other->next)
+        if (other->number > after && other->form == run->form &&
+            memcmp(other->binding, run->binding, sizeof run->binding) == 0)
+            oldest = other; /* the newest come first */
+    return oldest;
+}
+
+static int64_t most_that_yield(const struct settings *settings) {
+    return settings->session_max < 8 ? 1 : settings->session_max / 4;
+}
+
+/* May RUN begin, perhaps in the place of another? */
+static bool take_place(const struct run *run) {
+    const struct server *server = run->server;
+    if (!run->form->yields || sessions_busy_with(&server->sessions, run->form->kind) <
+                                  (size_t)most_that_yield(server->settings))
+        return true;
+    struct run *other = oldest_like(run, 0);
+    while (other && !call_cancel(other->call, "A newer one of the same took its place."))
+        other = oldest_like(run, other->number);
+    return other != NULL;
 }
 
 /* Where ENTRY wants to run; NULL with *fresh: in a world of its own. NULL without: the request has
@@ -297,9 +323,12 @@ void run_begin(struct request *request, const struct registry_entry *entry,
     run->given =
         request->modern ? json_object_get(json_tree_member(params, "inputResponses")) : NULL;
     state_bind(&server->project->key, form->method, name, bound, run->binding);
-    run->call = submit(run, session, arguments);
+    bool placed = take_place(run);
+    run->call = placed ? submit(run, session, arguments) : NULL;
     if (!run->call) {
-        refuse_full(run->request);
+        refuse_full(run->request,
+                    placed ? server->settings->session_max : most_that_yield(server->settings),
+                    placed ? "session.max" : "completions");
         run_free(run);
         return;
     }

@@ -26,6 +26,8 @@ struct run_form {
     const char *method;
     int64_t timeout_max_ms; /* 0: none but the settings' */
     bool asks;              /* may ask the client */
+    bool yields; /* only a quarter of session.max may run, at least one: further ones take
+                    the place of the oldest of the same `bound`, or are refused */
     /* Answers with a result, of the shape that run.h has for the kind. */
     void (*answer)(struct run *run, const struct evaluation *evaluation);
 };
@@ -56,7 +58,7 @@ struct run {
     int64_t parked_ns; /* when, monotonic */
 };
 
-/* Begins to run ENTRY for REQUEST, which is kept; BINDING_ARGUMENTS are those that its retries must
+/* Begins to run ENTRY for REQUEST, which is kept; BOUND are those arguments that its retries must
  * repeat, ARGUMENTS what the source gets. Answers REQUEST when it cannot. PARAMS are the request's.
  */
 void run_begin(struct request *request, const struct registry_entry *entry,

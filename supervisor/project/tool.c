@@ -37,14 +37,9 @@ static bool has_structured(const struct run_result *result) {
     return result->structured.bytes != NULL;
 }
 
-/* The text as the worker wrote it keeps integers of any size; where characters are escaped, half of
- * one may be, which only the parsed value is free of. */
+/* The text as the worker wrote it, which keeps integers of any size. */
 static void append_structured(struct buffer *out, const struct run_result *result) {
-    const struct span text = result->structured;
-    if (memmem(text.bytes, text.length, "\\u", 2))
-        json_write_tree(out, json_tree_member(result->json, "structuredContent"));
-    else
-        json_write_raw(out, text.bytes, text.length);
+    json_write_raw(out, result->structured.bytes, result->structured.length);
 }
 
 /* A value for programs that the revision has no member for is told as text, once. */
@@ -90,9 +85,8 @@ static void answer(struct run *run, const struct evaluation *evaluation) {
         answer_unlike_schema(run, evaluation, &error);
         return;
     }
-    struct json_object *value = json_tree_member(result->json, "structuredContent");
     bool structured = has_structured(result) && revision->since >= SINCE_2025_06 &&
-                      (revision->modern || json_object_is_type(value, json_type_object));
+                      (revision->modern || result->structured.bytes[0] == '{');
     struct buffer *out = request_result(request);
     request_member(request, "content");
     append_content(run, result, structured, evaluation->session);

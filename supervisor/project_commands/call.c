@@ -100,7 +100,7 @@ static void take_result(struct tool_call *call, const struct run_result *result)
         append_block(&call->text, json_object_array_get_idx(content, i));
     if (result->structured.bytes) {
         buffer_append(&call->structured_text, result->structured.bytes, result->structured.length);
-        call->structured = json_object_get(json_tree_member(result->json, "structuredContent"));
+        call->structured = run_result_structured(result);
     }
     if (is_structured_alone(call))
         call->text.length = 0;

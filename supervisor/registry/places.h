@@ -11,7 +11,7 @@
 struct filling {
     /* Appends what stands for NAME. False when it is no argument: its place stays as it is. */
     bool (*append)(const struct filling *filling, const char *name, struct buffer *out);
-    struct json_object *declared, *arguments; /* for `append`; either may be NULL */
+    struct json_object *values; /* for `append`: what stands for each name; may be NULL */
     size_t room; /* bytes that the filled texts may have, all together, from now on */
     bool full;   /* they have more: something was left out */
 };

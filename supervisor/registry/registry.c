@@ -51,7 +51,8 @@ static void wait_for(struct registry *registry, int64_t delay_ms, bool soon) {
 static void log_refusal(struct registry *registry, const struct refusal *refusal) {
     bool override = strcmp(refusal->file, override_file) == 0;
     const struct log_event event = {.level = override ? LOG_ERROR_LEVEL : LOG_WARNING_LEVEL,
-                                    .name = override ? "registry-override" : "registry-refused"};
+                                    .name = override ? "registry-override" : "registry-refused",
+                                    .lasts = true};
     log_write(registry->log, &event, "%s: %s%s", refusal->file, refusal->reason,
               override ? "; everything is discovered instead" : "");
 }
@@ -66,7 +67,8 @@ static void log_refusals(struct registry *registry, const struct snapshot *befor
             fresh++ < REFUSALS_LOGGED_MAX)
             log_refusal(registry, refusal);
     }
-    const struct log_event event = {.level = LOG_WARNING_LEVEL, .name = "registry-refused"};
+    const struct log_event event = {
+        .level = LOG_WARNING_LEVEL, .name = "registry-refused", .lasts = true};
     if (fresh > REFUSALS_LOGGED_MAX)
         log_write(registry->log, &event, "%zu more files", fresh - REFUSALS_LOGGED_MAX);
 }
@@ -74,7 +76,8 @@ static void log_refusals(struct registry *registry, const struct snapshot *befor
 /* Logs what was not said before. */
 static void log_warnings(struct registry *registry, const struct snapshot *before,
                          const struct snapshot *now) {
-    const struct log_event event = {.level = LOG_WARNING_LEVEL, .name = "registry-warned"};
+    const struct log_event event = {
+        .level = LOG_WARNING_LEVEL, .name = "registry-warned", .lasts = true};
     size_t fresh = 0;
     for (size_t i = 0; i < now->warning_count && fresh < REFUSALS_LOGGED_MAX; i++) {
         const struct refusal *warning = &now->warnings[i];
@@ -113,7 +116,8 @@ static void publish(struct registry *registry, struct snapshot *made) {
 
 /* The snapshot stays as it is. The same failure is told once. */
 static void fail(struct registry *registry, const struct error *error) {
-    const struct log_event event = {.level = LOG_ERROR_LEVEL, .name = "registry-failed"};
+    const struct log_event event = {
+        .level = LOG_ERROR_LEVEL, .name = "registry-failed", .lasts = true};
     registry->settled = true;
     if (strcmp(registry->failure.text, error->text) == 0)
         return;

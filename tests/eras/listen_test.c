@@ -86,6 +86,8 @@ Test(listen, too_many_are_refused_with_the_limit) {
     }
     const char *line = client_expect_error(client, LISTEN("99", ALL), -32603, "99");
     cr_assert_eq(client_integer(client, line, "error", "data", "limit", NULL), LIMIT);
+    cr_assert_str_eq(client_string(client, line, "error", "data", "name", NULL),
+                     "subscriptions.streams");
     client_send_line(client, CANCEL("3"));
     listen_as(client, "99");
     client_send_line(client, CANCEL("99"));

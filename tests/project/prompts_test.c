@@ -2,6 +2,10 @@
  * makes. */
 #include "tests/support/project_files.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 static void begin(void) {
     project_files_begin();
     project_files_write("prompts/letter.txt", "Dear {{who}}, {{other}} {{what}}{{}}");
@@ -97,4 +101,111 @@ Test(prompts, have_arguments_that_are_completed) {
     era_refused(client, era_legacy, -32004, "1", "completion/complete",
                 COMPLETE(LETTER, "what", "slow"));
     client_finish(client);
+}
+
+/* A client that asks at each key that is hit, and code that never answers. */
+Test(prompts, that_are_completed_without_end_leave_room_for_tools) {
+    enum { ASKED = 16, RUNNING = ASKED / 4 };
+    project_files_write("tools/works.lisp", "(mcp:deftool \"works\" () \"it works\")");
+    EACH_KIND(era) {
+        struct client *client = project_files_serve_in(era, NULL);
+        char id[16];
+        for (int i = 0; i < ASKED; i++) {
+            snprintf(id, sizeof id, "%d", i);
+            era_send(client, era, id, "completion/complete", COMPLETE(LETTER, "what", "slow"));
+        }
+        cr_expect_str_eq(era_call(client, era, "works", "{}").text, "it works");
+        expect_contains(era_request(client, era, "\"listed\"", "completion/complete",
+                                    COMPLETE(LETTER, "who", "AN")),
+                        "Anna");
+        int timed_out = 0, superseded = 0;
+        for (int i = 0; i < ASKED; i++) {
+            snprintf(id, sizeof id, "%d", i);
+            const char *line = client_await(client, id, NULL);
+            timed_out += (strstr(line, "\"code\":-32004") != NULL);
+            superseded += (strstr(line, "\"code\":-32001") != NULL);
+            cr_expect((strstr(line, "-32004") != NULL) || (strstr(line, "-32001") != NULL) ||
+                          (strstr(line, "\"completions\"") != NULL),
+                      "%s", line);
+        }
+        cr_expect(timed_out > 0 && timed_out <= RUNNING, "%d", timed_out);
+        cr_expect_gt(superseded, 0);
+        client_finish(client);
+    }
+}
+
+Test(prompts, are_not_completed_beyond_the_limit_of_something_else) {
+    static const char *const options[] = {"--session-max", "2", NULL};
+    project_files_write("prompts/other.txt", "{{what}}");
+    project_files_write(
+        "prompts/other.json",
+        "{\"arguments\":[{\"name\":\"what\"}],\"completions\":{\"what\":\"things\"}}");
+    EACH_KIND(era) {
+        struct client *client = project_files_serve_in(era, options);
+        era_send(client, era, "\"s\"", "completion/complete", COMPLETE(LETTER, "what", "slow"));
+        const char *line =
+            era_refused(client, era, -32603, "1", "completion/complete",
+                        COMPLETE("{\"type\":\"ref/prompt\",\"name\":\"other\"}", "what", "many"));
+        expect_member(line, "1", "error", "data", "limit", NULL);
+        expect_member(line, "\"completions\"", "error", "data", "name", NULL);
+        client_await(client, "\"s\"", NULL);
+        line =
+            era_request(client, era, "2", "completion/complete",
+                        COMPLETE("{\"type\":\"ref/prompt\",\"name\":\"other\"}", "what", "many"));
+        expect_contains(line, "\"total\":250");
+        client_finish(client);
+    }
+}
+
+/* PREFIX, UNIT so many times, SUFFIX; the caller's. */
+static char *repeat(const char *prefix, const char *unit, size_t count, const char *suffix) {
+    size_t size = strlen(unit);
+    char *text = malloc(strlen(prefix) + count * size + strlen(suffix) + 1);
+    cr_assert_not_null(text);
+    char *at = stpcpy(text, prefix);
+    for (size_t i = 0; i < count; i++, at += size)
+        memcpy(at, unit, size);
+    memcpy(at, suffix, strlen(suffix) + 1);
+    return text;
+}
+
+static void put_repeated(const char *file, const char *prefix, const char *unit, size_t count,
+                         const char *suffix) {
+    char *text = repeat(prefix, unit, count, suffix);
+    project_files_write(file, text);
+    free(text);
+}
+
+Test(prompts, that_grow_over_the_limit_are_refused_whole) {
+    static const char *const options[] = {"--response-max-bytes", "100000", NULL};
+    static const char metadata[] = "{\"arguments\":[{\"name\":\"a\"}]}";
+    put_repeated("prompts/text.txt", "", "{{a}}", 1000, "");
+    project_files_write("prompts/text.json", metadata);
+    put_repeated("prompts/messages.json",
+                 "{\"arguments\":[{\"name\":\"a\"}],\"messages\":[{\"role\":\"user\","
+                 "\"content\":{\"type\":\"text\",\"text\":\"",
+                 "{{a}}", 1000, "\"}}]}");
+    static const char *const names[] = {"text", "messages"};
+    EACH_ERA(era) {
+        struct client *client = project_files_serve_in(era, options);
+        for (size_t i = 0; i < COUNT_OF(names); i++) {
+            char start[64], *members, *whole;
+            snprintf(start, sizeof start, "\"name\":\"%s\",\"arguments\":{\"a\":\"", names[i]);
+            members = repeat(start, "x", 90, "\"}");
+            whole = repeat("\"text\":\"", "x", 90000, "\"");
+            expect_contains(era_request(client, era, "1", "prompts/get", members), whole);
+            free(members);
+            free(whole);
+            members = repeat(start, "x", 60000, "\"}"); /* the second one does not fit */
+            const char *line = era_refused(client, era, -32603, "2", "prompts/get", members);
+            expect_member(line, "\"response.max_bytes\"", "error", "data", "name", NULL);
+            expect_lacks(line, "xx");
+            free(members);
+        }
+        client_await_stderr(client, "limit");
+        if (!era->modern)
+            while (client_take_line(client, NULL))
+                continue;
+        client_finish(client);
+    }
 }

@@ -2,6 +2,10 @@
  * told when one changes. */
 #include "tests/support/project_files.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #define URI(uri) "\"uri\":\"" uri "\""
 
 static void begin(void) {
@@ -56,6 +60,26 @@ Test(resources, that_cannot_be_read_say_why) {
         expect_member(line, "2000", "error", "data", "limit", NULL);
         expect_member(line, "\"resource.max_bytes\"", "error", "data", "name", NULL);
         client_await_stderr(client, "resource-limit");
+        if (!era->modern)
+            client_await_notification(client, "notifications/message", NULL);
+        client_finish(client);
+    }
+}
+
+/* Their characters are few enough, what they become as JSON is not. */
+Test(resources, that_grow_over_the_limit_are_refused_whole) {
+    static const char *const options[] = {"--response-max-bytes", "20000", NULL};
+    project_files_write("resources/grow.lisp.meta.json", "{\"uriTemplate\":\"grow://{code}\"}");
+    project_files_write("resources/grow.lisp",
+                        "(mcp:defresource \"grow://{code}\" (code) (make-string 4000 "
+                        ":initial-element (code-char (parse-integer code))))");
+    EACH_ERA(era) {
+        struct client *client = project_files_serve_in(era, options);
+        const char *line = era_refused(client, era, -32603, "1", "resources/read", URI("grow://1"));
+        expect_member(line, "\"response.max_bytes\"", "error", "data", "name", NULL);
+        expect_lacks(line, "\\u0001");
+        expect_contains(era_request(client, era, "2", "resources/read", URI("grow://120")), "xxxx");
+        client_await_stderr(client, "limit");
         if (!era->modern)
             client_await_notification(client, "notifications/message", NULL);
         client_finish(client);
@@ -127,4 +151,106 @@ Test(resources, tell_once_a_refresh_which_lists_changed) {
         client_expect_silence(client);
         client_finish(client);
     }
+}
+
+enum { WATCHED = 300, STREAMS = 3, COPIES = 20000, URI_ROOM = 64 };
+
+/* [ "item://0/x", … ], and the last of them COPIES times more. */
+static char *many_uris(size_t copies) {
+    char *text = malloc((WATCHED + copies + 1) * URI_ROOM), *at = text;
+    cr_assert_not_null(text);
+    for (size_t i = 0; i < WATCHED + copies; i++)
+        at +=
+            sprintf(at, "%s\"item://%zu/x\"", i ? "," : "[", i < WATCHED ? i : (size_t)WATCHED - 1);
+    memcpy(at, "]", 2);
+    return text;
+}
+
+Test(resources, that_are_wanted_twenty_thousand_times_are_honoured_once) {
+    char *wanted = many_uris(COPIES), *honoured = many_uris(0);
+    struct client *client = project_files_serve_in(era_modern, NULL);
+    client_send_format(client, LISTEN("\"s\"", "{\"resourceSubscriptions\":%s}"), wanted);
+    const char *line =
+        client_await_notification(client, "notifications/subscriptions/acknowledged", NULL);
+    expect_member(line, honoured, "params", "notifications", "resourceSubscriptions", NULL);
+    client_send_line(client, CANCEL("\"s\""));
+    client_finish(client);
+    free(wanted);
+    free(honoured);
+}
+
+Test(resources, say_which_limit_of_subscriptions_is_reached) {
+    enum { LIMIT = 1000 };
+    struct client *client = project_files_serve_in(eras, NULL);
+    char id[16], params[40];
+    for (int i = 0; i <= LIMIT; i++) {
+        snprintf(id, sizeof id, "%d", i);
+        snprintf(params, sizeof params, "{" URI("item://%d/x") "}", i);
+        const char *line = client_request(client, id, "resources/subscribe", params);
+        if (i < LIMIT)
+            continue;
+        expect_member(line, "-32603", "error", "code", NULL);
+        expect_member(line, "1000", "error", "data", "limit", NULL);
+        expect_member(line, "\"subscriptions.resources\"", "error", "data", "name", NULL);
+    }
+    client_finish(client);
+}
+
+/* A legacy client that also listens, as one that moves from one era to the other does. */
+Test(resources, that_many_watch_are_told_of_once_to_each) {
+    char *uris = many_uris(0), id[16];
+    struct client *client = project_files_serve_in(eras, NULL);
+    for (int i = 0; i < WATCHED; i++) {
+        snprintf(id, sizeof id, "%d", i);
+        client_send_format(
+            client, REQUEST_WITH("%s", "resources/subscribe", "{" URI("item://%s/x") "}"), id, id);
+        client_await(client, id, NULL);
+    }
+    for (int i = 0; i < STREAMS; i++) {
+        client_send_format(client, LISTEN("\"s%d\"", "{\"resourceSubscriptions\":%s}"), i, uris);
+        client_await_notification(client, "notifications/subscriptions/acknowledged", NULL);
+    }
+    project_files_write("resources/a.txt", "nobody watches this one"); /* and its size is listed */
+    client_await_notification(client, "notifications/resources/list_changed", NULL);
+    client_expect_silence(client);
+    project_files_write("resources/item.lisp", "(mcp:defresource \"item://{id}/x\" (id) id)");
+    size_t told[STREAMS + 1][WATCHED] = {0};
+    for (int i = 0; i < WATCHED * (STREAMS + 1); i++) {
+        const char *line =
+            client_await_notification(client, "notifications/resources/updated", NULL);
+        const char *uri = strstr(line, "item://"), *of = strstr(line, "\"s");
+        cr_assert_not_null(uri, "%s", line);
+        unsigned long number = strtoul(uri + 7, NULL, 10);
+        unsigned long stream = of ? strtoul(of + 2, NULL, 10) + 1 : 0;
+        cr_assert(number < WATCHED && stream <= STREAMS, "%s", line);
+        told[stream][number]++;
+    }
+    for (size_t i = 0; i < STREAMS + 1; i++)
+        for (size_t j = 0; j < WATCHED; j++)
+            cr_expect_eq(told[i][j], 1, "stream %zu, %zu", i, j);
+    client_expect_silence(client);
+    for (int i = 0; i < STREAMS; i++)
+        client_send_format(client, CANCEL("\"s%d\""), i);
+    client_finish(client);
+    free(uris);
+}
+
+Test(resources, are_not_told_to_those_who_leave_in_the_middle) {
+    char *uris = many_uris(0);
+    struct client *client = project_files_serve_in(era_modern, NULL);
+    for (int round = 0; round < 10; round++) {
+        char text[80];
+        client_send_format(client, LISTEN("\"s\"", "{\"resourceSubscriptions\":%s}"), uris);
+        client_await_notification(client, "notifications/subscriptions/acknowledged", NULL);
+        snprintf(text, sizeof text, "(mcp:defresource \"item://{id}/x\" (id) \"%d\")", round);
+        project_files_write("resources/item.lisp", text);
+        client_await_notification(client, "notifications/resources/updated", NULL);
+        client_send_line(client, CANCEL("\"s\""));
+        client_barrier(client);
+        while (client_take_line(client, NULL))
+            continue;
+        client_expect_silence(client);
+    }
+    client_finish(client);
+    free(uris);
 }

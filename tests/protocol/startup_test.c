@@ -242,7 +242,7 @@ Test(startup, each_command_has_its_own_help) {
         {"serve", "Usage: eclave [serve] [OPTIONS]\n", "--project DIR"},
         {"eval", "Usage: eclave eval [OPTIONS] [-e CODE", "-e CODE  "},
         {"batch", "Usage: eclave batch [OPTIONS] [FILE", "--skip-done"},
-        {"tool", "Usage: eclave tool --project DIR", "--args JSON  "},
+        {"tool", "Usage: eclave tool --project DIR", "--args JSON|@FILE|-  "},
         {"new", "Usage: eclave new KIND NAME", "completions/NAME.lisp"},
         {"check", "Usage: eclave check [OPTIONS] DIR\n", "tools/NAME.test.jsonl"},
         {"doctor", "Usage: eclave doctor [OPTIONS]", "--json  "},

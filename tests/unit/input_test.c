@@ -2,6 +2,7 @@
  * long is reported once and costs no memory. */
 #include "common/cleanup.h"
 #include "common/descriptor.h"
+#include "supervisor/clock.h"
 #include "supervisor/input.h"
 #include "tests/support/random.h"
 #include <criterion/criterion.h>
@@ -21,6 +22,7 @@ struct seen {
     size_t lines;
     size_t pause_at; /* pauses behind so many lines; 0: never */
     size_t stop_at;  /* stops behind so many lines; 0: never */
+    int64_t spin_ns; /* what each line takes */
     struct loop_timer resume;
 };
 
@@ -36,6 +38,8 @@ static void on_line(void *context, const unsigned char *bytes, size_t size) {
     buffer_append(&seen->text, bytes, size);
     buffer_append_text(&seen->text, "]");
     seen->lines++;
+    for (int64_t start_ns = clock_now_ns(); clock_now_ns() - start_ns < seen->spin_ns;)
+        continue;
     if (seen->lines == seen->stop_at)
         input_stop(&seen->input);
     if (seen->lines == seen->pause_at) {
@@ -270,4 +274,37 @@ Test(input, the_pieces_that_bytes_come_in_do_not_matter) {
         close_input(&pieces);
         close(ends[0]);
     }
+}
+
+/* The loop is about to wait: "-". */
+static void on_round(void *context) {
+    struct seen *seen = context;
+    buffer_append_text(&seen->text, "-");
+}
+
+static void expect_turns(size_t pause_at, size_t stop_at, const char *expected) {
+    static const char lines[] = "a\nb\nc\nd\ne";
+    int ends[2];
+    cr_assert_eq(pipe(ends), 0);
+    cr_assert(write_all(ends[1], lines, sizeof lines - 1));
+    close(ends[1]);
+    struct seen seen = {.pause_at = pause_at, .stop_at = stop_at, .spin_ns = 2 * CLOCK_NS_PER_MS};
+    open_input(&seen, ends[0]);
+    seen.loop.before_wait = on_round;
+    seen.loop.before_wait_context = &seen;
+    if (stop_at)
+        loop_timer_start(&seen.loop, &seen.resume, 20, (loop_timer_callback)loop_stop, &seen.loop);
+    run(&seen);
+    expect_seen(&seen, expected);
+    close_input(&seen);
+    close(ends[0]);
+}
+
+Test(input, behind_a_line_that_takes_long_the_loop_has_its_turn) {
+    expect_turns(0, 0, "-[a]-[b]-[c]-[d]--[e].");
+}
+
+Test(input, a_pause_and_a_stop_hold_between_turns_too) {
+    expect_turns(2, 0, "-[a]-[b]|-[c]-[d]--[e].");
+    expect_turns(0, 2, "-[a]-[b]-");
 }

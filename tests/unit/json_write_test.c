@@ -4,6 +4,8 @@
 #include "tests/support/json.h"
 #include "tests/support/random.h"
 #include <criterion/criterion.h>
+#include <json-c/json.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,4 +83,137 @@ Test(json_write, remembers_that_there_was_no_room) {
         json_write_string(&out, "a\nb\xff");
         cr_expect_eq(out.failed, room < 9, "room %zu", room);
     }
+}
+
+/* What is written with just enough room is whole; with one byte less it has failed, wherever the
+ * limit falls: in a plain run, inside an escape, inside a character. */
+Test(json_write, fails_one_byte_below_what_it_needs) {
+    static const char *const texts[] = {"",
+                                        "plain",
+                                        "\"",
+                                        "\x01",
+                                        "plain, and then\x1f",
+                                        "\n\n\n\n\n\n\n\n\x02\x02",
+                                        "1234567\xC3\xA9",
+                                        "12345678\xF0\x9F\x90\x8D\"",
+                                        "\xFF",
+                                        "good \xE2\x82 bad \xC0\xAF"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        cleanup_buffer struct buffer whole = buffer_make(1000);
+        json_write_string(&whole, texts[i]);
+        cr_assert_not(whole.failed);
+        for (size_t room = 0; room <= whole.length; room++) {
+            cleanup_buffer struct buffer out = buffer_make(room);
+            json_write_string(&out, texts[i]);
+            cr_expect_eq(out.failed, room < whole.length, "%s in %zu", texts[i], room);
+            cr_expect_leq(out.length, room);
+        }
+    }
+}
+
+/* A mebibyte that takes six: what was failed before, or does not fit, is not gone through. */
+Test(json_write, does_no_more_once_there_is_no_room) {
+    enum { SIZE = 1 << 20, ROOM = 1000 };
+    char *text = calloc(1, SIZE);
+    cleanup_buffer struct buffer small = buffer_make(ROOM), middle = buffer_make(SIZE + 100);
+    json_write_bytes(&small, text, SIZE);
+    cr_expect(small.failed);
+    cr_expect_leq(small.length, 1, "it could not fit");
+    json_write_bytes(&middle, text, SIZE);
+    cr_expect(middle.failed);
+    size_t length = middle.length;
+    json_write_bytes(&middle, "more", 4);
+    json_write_string(&middle, "more");
+    cr_expect_leq(middle.length, length + 2, "nothing but quotes");
+    free(text);
+}
+
+/* --- trees --- */
+
+/* NOLINTNEXTLINE(misc-no-recursion): four deep */
+static struct json_object *random_tree(struct random *random, int depth) {
+    struct json_object *value;
+    char text[24];
+    size_t size = random_below(random, sizeof text), count = random_below(random, 5);
+    for (size_t i = 0; i < size; i++)
+        text[i] = (char)random_below(random, 128);
+    switch (random_below(random, depth ? 8 : 6)) {
+    case 0:
+        return NULL;
+    case 1:
+        return json_object_new_boolean((json_bool)random_below(random, 2));
+    case 2:
+        return json_object_new_int64((int64_t)random_bits(random) >> random_below(random, 64));
+    case 3:
+        return json_object_new_uint64(random_bits(random) >> random_below(random, 64));
+    case 4:
+        return json_object_new_double((double)random_bits(random) / 1e9);
+    case 5:
+        return json_object_new_string_len(text, (int)size);
+    case 6:
+        value = json_object_new_array();
+        while (count--)
+            json_object_array_add(value, random_tree(random, depth - 1));
+        return value;
+    default:
+        value = json_object_new_object();
+        for (; count; count--) {
+            snprintf(text, sizeof text, "k\"%u\n", (unsigned)random_below(random, 10));
+            json_object_object_add(value, text, random_tree(random, depth - 1));
+        }
+        return value;
+    }
+}
+
+Test(json_write, writes_trees_as_the_library_does) {
+    struct random random = random_for("writes_trees");
+    for (size_t trial = 0; trial < random_trials(5000, 100000); trial++) {
+        struct json_object *value = random_tree(&random, 4);
+        const char *expected = json_object_to_json_string_ext(
+            value, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
+        cleanup_buffer struct buffer out = buffer_make(1 << 20);
+        json_write_tree(&out, value);
+        cr_assert_not(out.failed);
+        cr_assert(text_is(text_in(&out), expected), "%s", expected);
+        cleanup_buffer struct buffer less = buffer_make(out.length - 1);
+        json_write_tree(&less, value);
+        cr_assert(less.failed);
+        json_object_put(value);
+    }
+}
+
+Test(json_write, keeps_the_digits_of_numbers_that_were_read) {
+    static const char *const texts[] = {"-9223372036854775808", "9223372036854775807",
+                                        "18446744073709551615", "0",
+                                        "[1.10,-0.0,1e5]",      "{\"a\":[{},[]]}"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct json_object *value = json_tokener_parse(texts[i]);
+        cleanup_buffer struct buffer out = buffer_make(100);
+        json_write_tree(&out, value);
+        cr_expect(text_is(text_in(&out), texts[i]), "%s", texts[i]);
+        json_object_put(value);
+    }
+}
+
+/* --- raw values --- */
+
+static void expect_raw(const char *text, const char *expected) {
+    cleanup_buffer struct buffer out = buffer_make(1000);
+    json_write_raw(&out, text, strlen(text));
+    cr_expect(text_is(text_in(&out), expected), "%s", text);
+}
+
+Test(json_write, leaves_raw_values_as_they_are_but_for_lines_and_half_characters) {
+    expect_raw("{\"a\" :\n[1,\r\n2]}", "{\"a\" : [1,  2]}");
+    expect_raw("123456789012345678901234567890", "123456789012345678901234567890");
+    expect_raw("\"\\n\\\\u\\u0041\\\"\"", "\"\\n\\\\u\\u0041\\\"\"");
+    expect_raw("\"\\ud83d\\uDE00\"", "\"\\ud83d\\uDE00\"");
+    expect_raw("\"\\ud83d\"", "\"\\ufffd\"");
+    expect_raw("\"\\ud83d\\n\\ude00\"", "\"\\ufffd\\n\\ufffd\"");
+    expect_raw("\"\\ud83d\\ud83d\\ude00\"", "\"\\ufffd\\ud83d\\ude00\"");
+    expect_raw("\"\\ud83d\\u0041\"", "\"\\ufffd\\u0041\"");
+    cleanup_buffer struct buffer less = buffer_make(2);
+    json_write_raw(&less, "[1]", 3);
+    cr_expect(less.failed);
+    cr_expect_eq(less.length, 0);
 }

@@ -111,6 +111,7 @@ Test(run_check, a_structured_value_is_told_by_its_own_text) {
         {"{\"content\":[],\"structuredContent\":123456789012345678901234567890}",
          "123456789012345678901234567890"},
         {"{ \"structuredContent\" : [ 1 , 2 ] , \"content\" : [] }", "[ 1 , 2 ]"},
+        {"{\"content\":[],\"structuredContent\":null}", "null"},
         {"{\"structuredContent\":{\"structuredContent\":\"x:\"},\"content\":[]}",
          "{\"structuredContent\":\"x:\"}"},
         {"{\"structuredContent\":\" : \",\"content\":[]}", "\" : \""},
@@ -125,6 +126,14 @@ Test(run_check, a_structured_value_is_told_by_its_own_text) {
                           memcmp(result.structured.bytes, rows[i].structured,
                                  result.structured.length) == 0,
                       "%.*s", (int)result.structured.length, result.structured.bytes);
+        if (rows[i].structured) { /* and is made a tree of by itself, and only then */
+            struct json_object *value = run_result_structured(&result);
+            struct json_object *expected = json_tokener_parse(rows[i].structured);
+            cr_expect(json_object_equal(value, expected), "%s", rows[i].text);
+            cr_expect_null(json_object_object_get(result.json, "structuredContent"));
+            json_object_put(value);
+            json_object_put(expected);
+        }
         run_result_free(&result);
     }
 }

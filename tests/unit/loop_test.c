@@ -1,0 +1,128 @@
+/* supervisor/loop: who waits for whom when the callbacks of one round take long. */
+#include "supervisor/clock.h"
+#include "supervisor/loop.h"
+#include <criterion/criterion.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OTHERS = 8, LOG_BYTES = 64, ROUND_NS = 2000000 };
+
+struct bench {
+    struct loop loop;
+    struct loop_watch first, others[OTHERS];
+    struct loop_timer timer;
+    int first_ends[2], other_ends[2];
+    char seen[LOG_BYTES]; /* "o" for each of the others, "f" for the first, "-" for a flush */
+    size_t called;
+    int64_t spin_ns;
+    bool remove_others;
+};
+
+static void note(struct bench *bench, char what) {
+    size_t length = strlen(bench->seen);
+    cr_assert_lt(length, LOG_BYTES - 1);
+    bench->seen[length] = what;
+}
+
+static void on_flush(void *context) {
+    note(context, '-');
+}
+
+/* The first one is woken by the second of the others. */
+static void on_other(void *context, uint32_t events) {
+    (void)events;
+    struct bench *bench = context;
+    note(bench, 'o');
+    bench->called++;
+    for (int64_t start_ns = clock_now_ns(); clock_now_ns() - start_ns < bench->spin_ns;)
+        continue;
+    if (bench->called == 2)
+        cr_assert_eq(write(bench->first_ends[1], "x", 1), 1);
+    if (bench->called == OTHERS)
+        loop_stop(&bench->loop);
+}
+
+static void on_first(void *context, uint32_t events) {
+    struct bench *bench = context;
+    char byte;
+    cr_expect(events & EPOLLIN);
+    note(bench, 'f');
+    cr_expect_eq(read(bench->first_ends[0], &byte, 1), 1);
+    if (!bench->remove_others)
+        return;
+    for (size_t i = 0; i < OTHERS; i++)
+        loop_watch_remove(&bench->loop, &bench->others[i]);
+    loop_stop(&bench->loop);
+}
+
+static void open_bench(struct bench *bench) {
+    struct error error;
+    cr_assert(loop_open(&bench->loop, &error));
+    cr_assert_eq(pipe(bench->first_ends), 0);
+    cr_assert_eq(pipe(bench->other_ends), 0);
+    cr_assert_eq(write(bench->other_ends[1], "x", 1), 1);
+    for (size_t i = 0; i < OTHERS; i++)
+        cr_assert(loop_watch_add(&bench->loop, &bench->others[i], dup(bench->other_ends[0]),
+                                 EPOLLIN, on_other, bench, &error));
+    cr_assert(loop_watch_add(&bench->loop, &bench->first, bench->first_ends[0], EPOLLIN, on_first,
+                             bench, &error));
+    loop_put_first(&bench->loop, &bench->first);
+    bench->loop.before_wait = on_flush;
+    bench->loop.before_wait_context = bench;
+}
+
+static void expect_seen(struct bench *bench, const char *expected) {
+    struct error error;
+    open_bench(bench);
+    cr_assert(loop_run(&bench->loop, &error));
+    cr_expect_str_eq(bench->seen, expected);
+    loop_watch_remove(&bench->loop, &bench->first);
+    cr_expect_null(bench->loop.first);
+    for (size_t i = 0; i < OTHERS; i++) {
+        loop_watch_remove(&bench->loop, &bench->others[i]);
+        close(bench->others[i].fd);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        close(bench->first_ends[i]);
+        close(bench->other_ends[i]);
+    }
+    loop_close(&bench->loop);
+}
+
+Test(loop, who_comes_first_waits_for_one_that_takes_long_and_not_for_all) {
+    struct bench bench = {.spin_ns = ROUND_NS};
+    expect_seen(&bench, "-o-o-fo-o-o-o-o-o");
+}
+
+Test(loop, who_comes_first_may_remove_those_that_wait) {
+    struct bench bench = {.spin_ns = ROUND_NS, .remove_others = true};
+    expect_seen(&bench, "-o-o-f");
+}
+
+static void on_timer(void *context) {
+    struct bench *bench = context;
+    note(bench, 't');
+    on_other(bench, 0);
+    if (bench->called < OTHERS)
+        loop_timer_start(&bench->loop, &bench->timer, 0, on_timer, bench);
+}
+
+/* A timer that is started anew within its callback is due in the next round. */
+Test(loop, a_timer_without_delay_lets_the_others_have_their_turn) {
+    struct bench bench = {.remove_others = true};
+    open_bench(&bench);
+    for (size_t i = 0; i < OTHERS; i++) {
+        loop_watch_remove(&bench.loop, &bench.others[i]);
+        close(bench.others[i].fd);
+    }
+    loop_timer_start(&bench.loop, &bench.timer, 0, on_timer, &bench);
+    cr_assert(loop_run(&bench.loop, NULL));
+    cr_expect_str_eq(bench.seen, "-to-to-f");
+    loop_timer_stop(&bench.loop, &bench.timer);
+    loop_watch_remove(&bench.loop, &bench.first);
+    for (size_t i = 0; i < 2; i++) {
+        close(bench.first_ends[i]);
+        close(bench.other_ends[i]);
+    }
+    loop_close(&bench.loop);
+}
