@@ -271,11 +271,14 @@ static bool take_place(const struct run *run) {
 /* Where ENTRY wants to run; NULL with *fresh: in a world of its own. NULL without: the request has
  * been answered. */
 static struct session *session_for(struct request *request, const struct registry_entry *entry,
-                                   struct json_object *params, bool *fresh) {
+                                   struct json_object *bound, struct json_object *params,
+                                   bool *fresh) {
+    bool named = entry->kind == REGISTRY_TOOL && json_tree_member(bound, "session");
     *fresh = !entry->in_caller_session;
-    return *fresh ? NULL
-                  : tool_session(request->server, request, json_tree_member(params, "_meta"),
-                                 "session", true);
+    return *fresh
+               ? NULL
+               : tool_session(request->server, request,
+                              named ? bound : json_tree_member(params, "_meta"), "session", true);
 }
 
 static struct call *submit(struct run *run, struct session *session,
@@ -310,7 +313,7 @@ void run_begin(struct request *request, const struct registry_entry *entry,
     struct server *server = request->server;
     bool fresh;
     request->subject = form->subject;
-    struct session *session = session_for(request, entry, params, &fresh);
+    struct session *session = session_for(request, entry, bound, params, &fresh);
     if (!session && !fresh)
         return;
     request->passing = fresh;

@@ -58,7 +58,7 @@ struct run {
     int64_t parked_ns; /* when, monotonic */
 };
 
-/* Begins to run ENTRY for REQUEST, which is kept; BOUND are those arguments that its retries must
+/* Begins to run ENTRY for REQUEST, which is kept; BOUND are the arguments that its retries must
  * repeat, ARGUMENTS what the source gets. Answers REQUEST when it cannot. PARAMS are the request's.
  */
 void run_begin(struct request *request, const struct registry_entry *entry,

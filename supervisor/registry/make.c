@@ -165,6 +165,43 @@ static bool declare_places(const struct registry_entry *entry, struct error *err
            places_declare(entry->metadata, text, error);
 }
 
+/* The member NAME of OBJECT, made as an empty object when there is none. NULL without memory. */
+static struct json_object *member_object(struct json_object *object, const char *name) {
+    struct json_object *member;
+    if (json_object_object_get_ex(object, name, &member))
+        return member;
+    member = json_object_new_object();
+    if (member && json_object_object_add(object, name, member) == 0)
+        return member;
+    json_object_put(member);
+    return NULL;
+}
+
+static bool set_text(struct json_object *object, const char *name, const char *text) {
+    struct json_object *value = object ? json_object_new_string(text) : NULL;
+    if (value && json_object_object_add(object, name, value) == 0)
+        return true;
+    json_object_put(value);
+    return false;
+}
+
+/* Of a tool that runs in its caller's session that is an argument, as of the built-in ones. */
+static bool declare_session(const struct registry_entry *entry, struct error *error) {
+    if (entry->kind != REGISTRY_TOOL || !entry->in_caller_session)
+        return true;
+    struct json_object *schema = member_object(entry->metadata, "inputSchema");
+    struct json_object *properties = schema ? member_object(schema, "properties") : NULL;
+    if (properties && json_object_object_get_ex(properties, "session", NULL))
+        return error_set(error, 0,
+                         "has an argument \"session\" of its own, which with \"session\": "
+                         "\"caller\" names the session to run in");
+    struct json_object *session = properties ? member_object(properties, "session") : NULL;
+    return (set_text(schema, "type", "object") && set_text(session, "type", "string") &&
+            set_text(session, "description",
+                     "Session to run in: what an earlier answer named, or open-session made.")) ||
+           error_set(error, ENOMEM, "cannot be held");
+}
+
 static bool take_metadata(struct registry_entry *entry, const struct maker *maker,
                           const struct job *job, struct error *error) {
     struct json_object *timeout;
@@ -180,7 +217,8 @@ static bool take_metadata(struct registry_entry *entry, const struct maker *make
     entry->in_caller_session = session && strcmp(session, "caller") == 0;
     entry->schemas = maker->schemas;
     return check_body(entry, job, error) && declare_places(entry, error) &&
-           name_entry(entry, job, error) && check_reserved(maker, entry, error);
+           declare_session(entry, error) && name_entry(entry, job, error) &&
+           check_reserved(maker, entry, error);
 }
 
 static void set_mime_type(struct registry_entry *entry) {

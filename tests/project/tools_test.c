@@ -244,6 +244,36 @@ Test(tools, run_in_a_world_of_their_own_unless_they_want_the_caller_s) {
     }
 }
 
+/* As the built-in tools have it, so that a model can go on where an answer said. */
+Test(tools, that_run_in_the_caller_s_session_take_it_as_an_argument) {
+    project_files_write("tools/count.lisp",
+                        ";;; {\"session\": \"caller\", \"inputSchema\": {\"type\": \"object\",\n"
+                        ";;; \"properties\": {\"by\": {\"type\": \"integer\"}}, "
+                        "\"additionalProperties\": false}}\n"
+                        "(defvar *n* 0) (mcp:deftool \"count\" (&key (by 1)) "
+                        "(princ-to-string (incf *n* by)))");
+    project_files_write("tools/own.lisp",
+                        ";;; {\"session\": \"caller\", \"inputSchema\": {\"type\": \"object\",\n"
+                        ";;; \"properties\": {\"session\": {\"type\": \"integer\"}}}}\n1");
+    EACH_KIND(era) {
+        char arguments[120];
+        struct client *client = project_files_serve_in(era, NULL);
+        client_await_stderr(client, "has an argument \"session\" of its own");
+        expect_contains(era_request(client, era, "1", "tools/list", NULL),
+                        "{\"by\":{\"type\":\"integer\"},\"session\":{\"type\":\"string\"");
+        struct evaluation opened = era_call(client, era, "open-session", "{}");
+        snprintf(arguments, sizeof arguments, "{\"by\":2,\"session\":\"%s\"}",
+                 client_string(client, opened.line, "result", "_meta", "session", NULL));
+        cr_assert_str_eq(era_call(client, era, "count", arguments).text, "2");
+        cr_assert_str_eq(era_call(client, era, "count", arguments).text, "4");
+        struct evaluation other = era_call(client, era, "count", "{\"session\":\"nowhere\"}");
+        expect_contains(other.text, "[ERROR] UNKNOWN-SESSION");
+        other = era_call(client, era, "count", "{\"session\":5}");
+        expect_contains(other.text, "Invalid arguments for count");
+        client_finish(client);
+    }
+}
+
 Test(tools, are_paged_and_a_cursor_belongs_to_one_state_of_the_list) {
     static const char *const options[] = {"--list-page-size", "7", NULL};
     char file[32], members[100];
