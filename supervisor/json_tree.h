@@ -10,6 +10,10 @@
 /* The value that TEXT stands for, the caller's to put; NULL with no memory. */
 struct json_object *json_tree_parse(struct span text);
 
+/* Does VALUE, parsed of TEXT, have all of it? Not when a member stands twice in one object: the
+ * first is lost, and others may take that for the one. */
+bool json_tree_is_whole(struct json_object *value, struct span text);
+
 /* The member of OBJECT called NAME. NULL when there is none, and when it is null. */
 struct json_object *json_tree_member(struct json_object *object, const char *name);
 

@@ -1,6 +1,7 @@
 /* Strict JSON from files of a project. Never takes a text in which one member stands twice. */
 #include "supervisor/registry/json_file.h"
 #include "supervisor/json_inspect.h"
+#include "supervisor/json_tree.h"
 
 #include <json-c/linkhash.h>
 #include <string.h>
@@ -15,37 +16,6 @@ bool json_file_check(struct span text, size_t values, struct error *error) {
         return error_set(error, 0, "%s (line %zu)", json_file_fault_text(fault),
                          json_line_of(text, shape.fault_at));
     return shape.kind == JSON_OBJECT || error_set(error, 0, "is not a JSON object");
-}
-
-/* The members of all objects in the text: the colons outside strings. */
-static size_t count_written(struct span text) {
-    size_t count = 0;
-    bool in_string = false;
-    for (size_t i = 0; i < text.length; i++) {
-        unsigned char byte = text.bytes[i];
-        if (byte == '"')
-            in_string = !in_string;
-        else if (in_string && byte == '\\')
-            i++;
-        else
-            count += !in_string && byte == ':';
-    }
-    return count;
-}
-
-/* The members of all objects in VALUE, which is at most JSON_FILE_DEPTH_MAX deep. */
-static size_t count_held(struct json_object *value) { /* NOLINT(misc-no-recursion): bounded */
-    size_t count = 0;
-    if (json_object_is_type(value, json_type_array))
-        for (size_t i = 0; i < json_object_array_length(value); i++)
-            count += count_held(json_object_array_get_idx(value, i));
-    if (!json_object_is_type(value, json_type_object))
-        return count;
-    json_object_object_foreach(value, name, member) {
-        (void)name;
-        count += 1 + count_held(member);
-    }
-    return count;
 }
 
 /* Names the member that stands twice where it is one of the first of the outermost object. */
@@ -81,7 +51,7 @@ struct json_object *json_file_parse(struct span text, struct error *error) {
         json_object_put(object);
         return NULL;
     }
-    if (count_written(text) == count_held(object))
+    if (json_tree_is_whole(object, text))
         return object;
     json_object_put(object);
     refuse_repeated(text, error);

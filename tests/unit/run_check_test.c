@@ -1,5 +1,7 @@
 /* supervisor/run_check: what a run may give, and nothing else. */
+#include "supervisor/project/promise.h"
 #include "supervisor/run.h"
+#include "supervisor/schema.h"
 #include "tests/support/random.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -269,4 +271,34 @@ Test(run_check, mutations_are_refused_or_have_the_shape) {
         run_result_free(&result);
         free(text);
     }
+}
+
+/* What is checked must be what is sent: of a member that stands twice a client may take either. */
+Test(run_check, a_promise_is_not_kept_by_one_of_two_members) {
+    static const struct {
+        const char *text, *why; /* NULL: kept */
+    } cases[] = {
+        {"{\"content\":[],\"structuredContent\":{\"n\":1,\"a\":[{\"n\":\":\"}]}}", NULL},
+        {"{\"content\":[],\"structuredContent\":{\"n\":\"x\"}}", "n"},
+        {"{\"content\":[],\"structuredContent\":{\"n\":\"x\",\"n\":1}}", "twice"},
+        {"{\"content\":[],\"structuredContent\":{\"n\":\"x\",\"\\u006e\":1}}", "twice"},
+        {"{\"content\":[],\"structuredContent\":{\"a\":{\"b\":1,\"b\":1},\"n\":1}}", "twice"},
+        {"{\"content\":[]}", "no structured result"},
+        {"{\"content\":[],\"isError\":true}", NULL},
+    };
+    struct error error;
+    struct json_object *json = json_tokener_parse(
+        "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}},\"required\":[\"n\"]}");
+    struct registry_entry entry = {.output = schema_compile(json, &error)};
+    cr_assert_not_null(entry.output);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run_result result;
+        cr_assert(run_result_decode(RUN_TOOL, span_of(cases[i].text), &result));
+        cr_expect_eq(promise_is_kept(&entry, &result, &error), !cases[i].why, "%s", cases[i].text);
+        if (cases[i].why)
+            cr_expect_not_null(strstr(error.text, cases[i].why), "%s", error.text);
+        run_result_free(&result);
+    }
+    schema_free(entry.output);
+    json_object_put(json);
 }
