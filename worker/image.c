@@ -66,6 +66,20 @@ static void keep_time_zone(void) {
  * it, and some of ours holds Lisp objects. */
 extern char data_start[], end[];
 
+/* ECL writes the four bytes of an object's header over an address that stood there, be it the name
+ * of a symbol or the next free object, and leaves the upper half of it. The collector takes both
+ * together for an address in the first bytes behind a multiple of 4 GiB, and would never free a
+ * large array that lies there. So nothing is to lie there, as far as nothing does yet: near the
+ * heap or, as that grows down, in the 4 GiB below. */
+static void keep_headers_from_pointing(void) {
+    enum { HEADER_BITS = 32, PART_BYTES = 1 << 20, PARTS = 128 };
+    const uintptr_t upper_half = (uintptr_t)ecl_process_env() >> HEADER_BITS;
+    for (uintptr_t half = upper_half - 1; half <= upper_half; half++)
+        for (uintptr_t part = 0; part < PARTS; part++)
+            (void)mmap((void *)((half << HEADER_BITS) + part * PART_BYTES), PART_BYTES, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+}
+
 static void boot_ecl(const struct worker_configuration *configuration) {
     static char name[] = "eclave-worker";
     static char *arguments[] = {name, NULL};
@@ -78,6 +92,7 @@ static void boot_ecl(const struct worker_configuration *configuration) {
     ecl_set_option(ECL_OPT_HEAP_SIZE, (cl_fixnum)configuration->memory_bytes);
     ecl_set_option(ECL_OPT_HEAP_SAFETY_AREA, HEAP_SAFETY_BYTES);
     cl_boot(1, arguments);
+    keep_headers_from_pointing();
     GC_add_roots(data_start, end);
 }
 

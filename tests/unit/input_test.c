@@ -288,7 +288,7 @@ static void expect_turns(size_t pause_at, size_t stop_at, const char *expected) 
     cr_assert_eq(pipe(ends), 0);
     cr_assert(write_all(ends[1], lines, sizeof lines - 1));
     close(ends[1]);
-    struct seen seen = {.pause_at = pause_at, .stop_at = stop_at, .spin_ns = 2 * CLOCK_NS_PER_MS};
+    struct seen seen = {.pause_at = pause_at, .stop_at = stop_at, .spin_ns = INT64_C(2) * CLOCK_NS_PER_MS};
     open_input(&seen, ends[0]);
     seen.loop.before_wait = on_round;
     seen.loop.before_wait_context = &seen;
