@@ -50,7 +50,7 @@ static bool take_name(const char *text, const char *end, char name[METADATA_NAME
 }
 
 static bool search_text(struct places *places, const char *text, size_t size) {
-    const char *end = text + size;
+    const char *end = size ? text + size : text;
     char name[METADATA_NAME_MAX + 1];
     for (;;) {
         const char *open = text < end ? memmem(text, (size_t)(end - text), "{{", 2) : NULL;
