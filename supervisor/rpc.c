@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { ID_MAX_BYTES = 65536 }; /* of ids and progress tokens, as JSON text */
+
 const char *rpc_plain_string(struct json_object *value) {
     if (!json_object_is_type(value, json_type_string))
         return NULL;
@@ -82,6 +84,8 @@ static const char *envelope_problem(struct json_object *root, const struct json_
         return "id must be a string or an integer";
     if (id->has_lone_surrogate)
         return "id must be well-formed Unicode";
+    if (id->text.length > ID_MAX_BYTES)
+        return "id is longer than 65536 bytes"; /* each request in flight holds its own */
     return NULL;
 }
 
@@ -136,7 +140,7 @@ static void handle_object(struct server *server, struct batch *batch, struct jso
     }
     struct request request = {.id = shape->id, .batch = batch, .server = server, .log_level = -1};
     const struct json_token *token = &shape->progress_token;
-    if (token->text.bytes && !token->has_lone_surrogate &&
+    if (token->text.bytes && token->text.length <= ID_MAX_BYTES && !token->has_lone_surrogate &&
         (token->kind == JSON_STRING || token->is_integer))
         request.progress_token = *token;
     if (batch)

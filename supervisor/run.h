@@ -36,10 +36,11 @@ enum run_kind {
 
 enum {
     RUN_RESULT_MAX_BYTES =
-        16 << 20,            /* of JSON; the worker keeps to these, a hostile one does not */
-    RUN_VALUES_MAX = 500000, /* in one JSON text */
-    RUN_DEPTH_MAX = 132,     /* 128 of the user's, and what is around them */
-    RUN_QUESTIONS_MAX = 16,  /* asked at once */
+        16 << 20,               /* of JSON; the worker keeps to these, a hostile one does not */
+    RUN_VALUES_MAX = 500000,    /* in one JSON text */
+    RUN_ASK_VALUES_MAX = 20000, /* in questions, which are held until they are answered */
+    RUN_DEPTH_MAX = 132,        /* 128 of the user's, and what is around them */
+    RUN_QUESTIONS_MAX = 16,     /* asked at once */
     RUN_KEY_MAX_BYTES = 128,
     /* In one call; beyond them it ends with OUTCOME_OUTPUT. */
     RUN_EVENTS_MAX = 100000,

@@ -45,8 +45,8 @@ static const struct shape results[RUN_KIND_COUNT] = {
 /* --- texts --- */
 
 /* Is TEXT an object, and not too much? */
-static bool is_object_text(struct span text, size_t size_max) {
-    static const struct json_limits limits = {.depth = RUN_DEPTH_MAX, .values = RUN_VALUES_MAX};
+static bool is_object_text(struct span text, size_t size_max, size_t values_max) {
+    const struct json_limits limits = {.depth = RUN_DEPTH_MAX, .values = values_max};
     struct json_shape shape;
     return text.length > 0 && text.length <= size_max &&
            json_inspect(text.bytes, text.length, limits, &shape) == JSON_FINE &&
@@ -73,8 +73,9 @@ static struct json_object *parse_without(struct span text, struct span without) 
 }
 
 /* TEXT as an object; NULL when it is none, or is too much. */
-static struct json_object *parse(struct span text, size_t size_max) {
-    return is_object_text(text, size_max) ? parse_without(text, (struct span){0}) : NULL;
+static struct json_object *parse(struct span text, size_t size_max, size_t values_max) {
+    return is_object_text(text, size_max, values_max) ? parse_without(text, (struct span){0})
+                                                      : NULL;
 }
 
 static bool is_separator(unsigned char byte) {
@@ -109,7 +110,7 @@ static bool find_raw(struct span text, const char *name, struct span *raw) {
 bool run_result_decode(enum run_kind kind, struct span text, struct run_result *result) {
     struct json_object *member;
     *result = (struct run_result){.kind = kind};
-    if (!is_object_text(text, RUN_RESULT_MAX_BYTES) ||
+    if (!is_object_text(text, RUN_RESULT_MAX_BYTES, RUN_VALUES_MAX) ||
         !find_raw(text, "structuredContent", &result->structured))
         return false;
     result->json = parse_without(text, result->structured);
@@ -170,7 +171,7 @@ static bool finish_event(struct run_event *event) {
 
 bool run_event_decode(struct span text, struct run_event *event) {
     struct json_object *type;
-    *event = (struct run_event){.json = parse(text, FRAME_EVENT_MAX)};
+    *event = (struct run_event){.json = parse(text, FRAME_EVENT_MAX, RUN_VALUES_MAX)};
     if (json_object_object_get_ex(event->json, "type", &type))
         for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
             event->kind = (enum run_event_kind)i;
@@ -236,7 +237,7 @@ static bool are_questions(struct json_object *value, struct error *error) {
 
 struct json_object *run_ask_decode(struct span text) {
     static const struct shape shape = {.members = {{"requests", are_questions, true}}};
-    struct json_object *json = parse(text, FRAME_ASK_MAX), *requests = NULL;
+    struct json_object *json = parse(text, FRAME_ASK_MAX, RUN_ASK_VALUES_MAX), *requests = NULL;
     if (json && shape_fits(json, &shape, NULL) &&
         json_object_object_get_ex(json, "requests", &requests))
         json_object_get(requests);

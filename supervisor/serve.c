@@ -129,7 +129,7 @@ static void on_output_change(void *context) {
     } else if (output_backlog(&server->output) > HIGH_WATER_BYTES) {
         input_pause(&server->input, true);
         sessions_hold(&server->sessions, true);
-    } else if (server->input.paused && !server->resume.active) {
+    } else if ((server->input.paused || server->sessions.held) && !server->resume.active) {
         loop_timer_start(&server->loop, &server->resume, 0, on_resume, server);
     }
     if (server->finishing && output_backlog(&server->output) == 0)

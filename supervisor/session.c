@@ -481,12 +481,15 @@ static bool encode(struct call *call, const struct call_request *request) {
     return request->kind != CALL_EVALUATE || evaluate_message_encode(&call->payload, &message);
 }
 
+/* Each of these is less than a line or a frame may have. */
+static size_t size_of(const struct call_request *request) {
+    return request->code.length + request->run.arguments.length + request->held_bytes;
+}
+
 struct call *session_submit(struct session *session, const struct call_request *request) {
     struct sessions *all = session->all;
     if (session->queued >= (size_t)all->settings->session_queue ||
-        request->code.length > SESSION_QUEUE_BYTES_MAX - session->queued_bytes ||
-        request->run.arguments.length >
-            SESSION_QUEUE_BYTES_MAX - session->queued_bytes - request->code.length)
+        size_of(request) > SESSION_QUEUE_BYTES_MAX - session->queued_bytes)
         return NULL;
     struct call *call = calloc(1, sizeof *call);
     if (!call)
@@ -500,7 +503,7 @@ struct call *session_submit(struct session *session, const struct call_request *
     call->session = session;
     call->kind = request->kind;
     call->number = all->last_call;
-    call->size = call->payload.length;
+    call->size = call->payload.length + request->held_bytes;
     call->timeout_ms = request->timeout_ms;
     call->steps = request->steps;
     call->at = request->at;

@@ -37,6 +37,7 @@ struct call_request {
     int64_t steps;          /* CALL_ROLLBACK; at least 1 */
     int64_t at;             /* CALL_COPY; -1: the present state */
     struct run_request run; /* CALL_RUN */
+    size_t held_bytes;      /* what the caller holds for it meanwhile */
     /* CALL_RUN; either may be NULL: events are dropped then, and a question is answered by an
      * error. What they are given is valid during the call. QUESTIONS as run_ask_decode has it. */
     void (*event)(void *context, const struct run_event *event);

@@ -1,6 +1,7 @@
 /* Checks of arguments and forms of answers. Never evaluates anything itself. */
 #include "supervisor/tool.h"
 #include "supervisor/clock.h"
+#include "supervisor/json_tree.h"
 #include "supervisor/json_write.h"
 #include "supervisor/server.h"
 #include "supervisor/text.h"
@@ -60,11 +61,22 @@ bool tool_integer(struct json_object *arguments, const char *name, int64_t minim
     return *number >= minimum && *number <= maximum;
 }
 
-/* The session of calls that name none, or NULL where each gets one of its own. */
-static const char *implicit_session(const struct server *server, const struct request *request) {
+const char *tool_implicit_session(const struct server *server, const struct request *request) {
     if (server->settings->default_session[0])
         return server->settings->default_session;
     return request->modern ? NULL : OWN_SESSION;
+}
+
+static bool is_name(struct span wanted, const char *name) {
+    return wanted.length == strlen(name) && memcmp(wanted.bytes, name, wanted.length) == 0;
+}
+
+bool tool_session_is_known(const struct server *server, const struct request *request,
+                           struct json_object *name) {
+    const struct span wanted = json_tree_string(name);
+    const char *own = tool_implicit_session(server, request);
+    return wanted.bytes &&
+           ((own && is_name(wanted, own)) || sessions_find(&server->sessions, wanted));
 }
 
 /* A session for this call alone, to begin with. */
@@ -86,9 +98,8 @@ struct session *tool_session(struct server *server, struct request *request,
         tool_refuse(request, "TYPE-ERROR", message);
         return NULL;
     }
-    const char *own = implicit_session(server, request);
-    if (own && (!wanted.bytes ||
-                (wanted.length == strlen(own) && memcmp(wanted.bytes, own, wanted.length) == 0))) {
+    const char *own = tool_implicit_session(server, request);
+    if (own && (!wanted.bytes || is_name(wanted, own))) {
         struct session *session = sessions_own(&server->sessions, own);
         if (!session)
             request_error(request, RPC_INTERNAL_ERROR, "Out of memory.");

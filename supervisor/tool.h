@@ -47,6 +47,12 @@ bool tool_string(struct json_object *arguments, const char *name, struct span *s
 bool tool_integer(struct json_object *arguments, const char *name, int64_t minimum, int64_t maximum,
                   int64_t *number);
 
+/* The session of calls that name none; NULL where each gets one of its own. */
+const char *tool_implicit_session(const struct server *server, const struct request *request);
+/* Is NAME, any value, the name of a session, or of the implicit one? */
+bool tool_session_is_known(const struct server *server, const struct request *request,
+                           struct json_object *name);
+
 /* The session that the argument NAME names; without it the connection's own, or where there is none
  * a new one when MAKE. NULL when there is none: the request has been answered then. */
 struct session *tool_session(struct server *server, struct request *request,

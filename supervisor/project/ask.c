@@ -8,6 +8,7 @@
 #include "supervisor/project/progress.h"
 #include "supervisor/project/project.h"
 #include "supervisor/project/run.h"
+#include "supervisor/registry/json_file.h"
 #include "supervisor/rpc.h"
 #include "supervisor/server.h"
 #include "supervisor/tool.h"
@@ -196,6 +197,9 @@ static void take_response(struct run *run, const char *key, struct json_object *
     struct error error;
     if (!result) {
         take_failure(run, json_tree_member(response, "error"));
+    } else if (json_held_bytes(run->responses) + json_held_bytes(result) > RUN_HELD_MAX_BYTES) {
+        run->failure_code = RPC_INVALID_PARAMS;
+        snprintf(run->failure, sizeof run->failure, "The answer has too many values.");
     } else if (!answer_check(json_tree_member(run->questions, key), result, &error)) {
         run->failure_code = RPC_INVALID_PARAMS;
         snprintf(run->failure, sizeof run->failure, "%s", error.text);
@@ -374,6 +378,7 @@ static void resume(struct request *request, struct run *run, struct json_object 
     bool all = take_responses(run, given);
     kept->subject = run->form->subject;
     kept->passing = !run->entry->in_caller_session;
+    kept->new_session = run->new_session;
     run->request = kept;
     progress_begin(run);
     json_object_put(run->abilities);
@@ -410,6 +415,8 @@ bool project_resume(struct request *request, const char *method, const char *nam
         return true;
     }
     struct json_object *given = json_tree_member(params, "inputResponses");
+    if (run_refuse_large(request, run->responses, given, params))
+        return true;
     problem = bad_responses(run, given);
     if (problem)
         tool_invalid_params(request, "inputResponses", problem);

@@ -72,6 +72,26 @@ static void tell_list(struct server *server, const struct list *list) {
             send(server, stream, list->method, NULL);
 }
 
+static void on_lists_waiting(void *context);
+
+/* To a client that does not read a change is told once, when it reads again. */
+static void tell_lists(struct project *project) {
+    struct server *server = project->server;
+    if (output_backlog(&server->output) > BACKLOG_MAX_BYTES) {
+        loop_timer_start(&server->loop, &project->lists_timer, BACKLOG_WAIT_MS, on_lists_waiting,
+                         project);
+        return;
+    }
+    for (size_t i = 0; i < LIST_COUNT; i++)
+        if (project->untold_lists & 1U << i)
+            tell_list(server, &lists[i]);
+    project->untold_lists = 0;
+}
+
+static void on_lists_waiting(void *context) {
+    tell_lists(context);
+}
+
 static bool stream_wants(const struct request *stream, const char *uri) {
     return json_object_object_get_ex(stream->watched, uri, NULL);
 }
@@ -190,6 +210,7 @@ static void telling_free(struct telling *telling) {
 
 void notify_stop(struct project *project) {
     loop_timer_stop(&project->server->loop, &project->telling_timer);
+    loop_timer_stop(&project->server->loop, &project->lists_timer);
     while (project->telling) {
         struct telling *telling = project->telling;
         project->telling = telling->next;
@@ -221,7 +242,8 @@ void notify_refresh(struct project *project, const struct registry_change *chang
     unsigned resources = 1U << REGISTRY_RESOURCE | 1U << REGISTRY_TEMPLATE;
     for (size_t i = 0; i < LIST_COUNT; i++)
         if (change->listed & lists[i].kinds)
-            tell_list(project->server, &lists[i]);
+            project->untold_lists |= 1U << i;
+    tell_lists(project);
     if ((change->listed | change->content) & resources)
         tell_updates(project, change);
 }
@@ -231,7 +253,8 @@ void notify_event(struct project *project, const struct run_event *event) {
     const char *uri = json_object_get_string(json_tree_member(event->json, "uri"));
     for (size_t i = 0; i < LIST_COUNT; i++)
         if (strcmp(lists[i].word, kind) == 0)
-            tell_list(project->server, &lists[i]);
+            project->untold_lists |= 1U << i;
+    tell_lists(project);
     if (uri) {
         tell_legacy(project, uri);
         tell_streams(project->server, uri);

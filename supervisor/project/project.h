@@ -29,7 +29,8 @@ struct project {
     uint64_t last_question;         /* number of the newest */
     struct json_object *subscribed; /* legacy: its members are the URIs */
     struct telling *telling;        /* what is still to be told of refreshes */
-    struct loop_timer telling_timer;
+    unsigned untold_lists;          /* bits of notify.c's lists that changed since it was told */
+    struct loop_timer telling_timer, lists_timer;
 };
 
 /* Opens the project of the settings and begins the first look at it. NULL with *error for want of

@@ -7,6 +7,7 @@
 #include "supervisor/project/notify.h"
 #include "supervisor/project/progress.h"
 #include "supervisor/project/project.h"
+#include "supervisor/registry/json_file.h"
 #include "supervisor/server.h"
 #include "supervisor/text.h"
 #include "supervisor/tool.h"
@@ -268,17 +269,40 @@ static bool take_place(const struct run *run) {
     return other != NULL;
 }
 
+bool run_refuse_large(struct request *request, struct json_object *held, struct json_object *given,
+                      struct json_object *params) {
+    if (!request->modern)
+        return false;
+    if (json_held_bytes(held) + json_held_bytes(given) > RUN_HELD_MAX_BYTES)
+        tool_invalid_params(request, "inputResponses", "inputResponses has too many values.");
+    else if (json_held_bytes(abilities_of(request, params)) > RUN_ABILITIES_MAX_BYTES)
+        tool_invalid_params(request, "io.modelcontextprotocol/clientCapabilities",
+                            "The capabilities of the client have too many values.");
+    else
+        return false;
+    return true;
+}
+
 /* Where ENTRY wants to run; NULL with *fresh: in a world of its own. NULL without: the request has
  * been answered. */
 static struct session *session_for(struct request *request, const struct registry_entry *entry,
                                    struct json_object *bound, struct json_object *params,
                                    bool *fresh) {
-    bool named = entry->kind == REGISTRY_TOOL && json_tree_member(bound, "session");
-    *fresh = !entry->in_caller_session;
-    return *fresh
-               ? NULL
-               : tool_session(request->server, request,
-                              named ? bound : json_tree_member(params, "_meta"), "session", true);
+    struct server *server = request->server;
+    bool tool = entry->kind == REGISTRY_TOOL;
+    struct json_object *from =
+        tool && json_tree_member(bound, "session") ? bound : json_tree_member(params, "_meta");
+    struct json_object *named = json_tree_member(from, "session");
+    /* Only the answer of a tool could name a new session. */
+    *fresh =
+        !entry->in_caller_session || (!tool && !named && !tool_implicit_session(server, request));
+    if (*fresh)
+        return NULL;
+    if (!tool && named && !tool_session_is_known(server, request, named)) {
+        tool_invalid_params(request, "session", "There is no session of that name.");
+        return NULL;
+    }
+    return tool_session(server, request, from, "session", true);
 }
 
 static struct call *submit(struct run *run, struct session *session,
@@ -297,6 +321,7 @@ static struct call *submit(struct run *run, struct session *session,
         .run = {.kind = run->form->kind,
                 .name = {(const unsigned char *)name, strlen(name)},
                 .arguments = {(const unsigned char *)json, length}},
+        .held_bytes = json_held_bytes(run->given) + json_held_bytes(run->abilities),
         .event = on_event,
         .ask = run->form->asks ? on_ask : NULL,
         .done = on_done,
@@ -312,7 +337,10 @@ void run_begin(struct request *request, const struct registry_entry *entry,
                struct json_object *arguments, struct json_object *params) {
     struct server *server = request->server;
     bool fresh;
+    struct json_object *given = json_tree_member(params, "inputResponses");
     request->subject = form->subject;
+    if (run_refuse_large(request, NULL, given, params))
+        return;
     struct session *session = session_for(request, entry, bound, params, &fresh);
     if (!session && !fresh)
         return;
@@ -323,8 +351,8 @@ void run_begin(struct request *request, const struct registry_entry *entry,
         return;
     }
     run->abilities = json_object_get(abilities_of(request, params));
-    run->given =
-        request->modern ? json_object_get(json_tree_member(params, "inputResponses")) : NULL;
+    run->given = request->modern ? json_object_get(given) : NULL;
+    run->new_session = request->new_session;
     state_bind(&server->project->key, form->method, name, bound, run->binding);
     bool placed = take_place(run);
     run->call = placed ? submit(run, session, arguments) : NULL;

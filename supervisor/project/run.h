@@ -13,6 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Of JSON that a run holds for its client, as json_held_bytes counts. */
+enum { RUN_HELD_MAX_BYTES = 16 << 20, RUN_ABILITIES_MAX_BYTES = 1 << 20 };
+
 struct project;
 struct request;
 struct run;
@@ -50,6 +53,7 @@ struct run {
     struct json_object *questions; /* asked and not answered; NULL: none */
     struct json_object *responses; /* to them, so far */
     struct json_object *given;     /* `inputResponses` that came with the first request; or NULL */
+    bool new_session;              /* its session was made for it, and the answer names it */
     struct json_object *lacking;   /* capabilities that the last question wanted in vain */
     char failure[240];             /* why one of them has no response; empty: they all have */
     int failure_code;
@@ -64,6 +68,12 @@ struct run {
 void run_begin(struct request *request, const struct registry_entry *entry,
                const struct run_form *form, const char *name, struct json_object *bound,
                struct json_object *arguments, struct json_object *params);
+
+/* Does a request bring more JSON, GIVEN and capabilities in PARAMS, than is held for a run, which
+ * holds HELD already? Then it has been answered: the values of a text take some hundred times its
+ * bytes. */
+bool run_refuse_large(struct request *request, struct json_object *held, struct json_object *given,
+                      struct json_object *params);
 
 /* Does the client lack what ENTRY requires? Then the request has been answered. */
 bool run_refuse_incapable(struct request *request, const struct registry_entry *entry,

@@ -309,7 +309,7 @@ struct registry_entry *entry_make(const struct maker *maker, const struct job *j
     }
     digest_entry(entry, maker->key);
     entry->bytes = metadata_bytes + entry->body.size;
-    if (metadata_bytes)
+    if (json_object_object_length(entry->metadata) > 0) /* of a file, of a header, or made here */
         entry->bytes += json_held_bytes(entry->metadata);
     return entry;
 }

@@ -340,7 +340,7 @@ Test(tools, are_none_of_a_server_without_a_project_or_in_minimal_mode) {
 }
 
 Test(tools, that_cannot_be_read_fail_one_list_and_leave_what_was_known) {
-    static const char *const options[] = {"--registry-max-bytes", "400", NULL};
+    static const char *const options[] = {"--registry-max-bytes", "1500", NULL};
     EACH_KIND(era) {
         project_files_write("tools/greet.lisp", HEAD "1");
         struct client *client = project_files_serve_in(era, options);
