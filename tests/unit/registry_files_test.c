@@ -665,3 +665,23 @@ PROJECT_TEST(registry_files, schemas_are_compiled_by_who_is_plugged_in) {
     cr_expect_not_null(tool->output);
     expect_file_refused(project, "tools/bad.lisp", "\"outputSchema\": knows no \"$ref\"");
 }
+
+/* A value takes some hundred times its text, wherever that stands. */
+PROJECT_TEST(registry_files, metadata_counts_by_what_it_takes_in_headers_too) {
+    enum { VALUES = 2000 };
+    static char metadata[3 * VALUES + 40], header[3 * VALUES + 60];
+    char *to = stpcpy(metadata, "{\"_meta\":{\"a\":[{}");
+    for (int i = 1; i < VALUES; i++)
+        to = stpcpy(to, ",{}");
+    stpcpy(to, "]}}");
+    snprintf(header, sizeof header, ";;; %s\n1", metadata);
+    put("tools/header.lisp", header);
+    put("tools/beside.lisp", "1");
+    put("tools/beside.json", metadata);
+    project_begin(project);
+    const struct registry_entry *in_header = find(project, REGISTRY_TOOL, "header");
+    const struct registry_entry *beside = find(project, REGISTRY_TOOL, "beside");
+    cr_assert(in_header && beside, "%s", project->logged);
+    cr_expect_gt(in_header->bytes, (size_t)VALUES * 100);
+    cr_expect_geq(in_header->bytes, beside->bytes);
+}
