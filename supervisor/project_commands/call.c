@@ -188,8 +188,11 @@ void tool_call_run(struct tool_call *call) {
     call->structured_text = buffer_make(TEXT_MAX_BYTES);
     if (!may_run(call))
         return;
-    const char *json = json_object_to_json_string_length(
-        call->arguments, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &length);
+    cleanup_json struct json_object *own = entry_own_arguments(call->entry, call->arguments);
+    const char *json =
+        own ? json_object_to_json_string_length(
+                  own, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &length)
+            : NULL;
     wait_for(call, json, length);
 }
 

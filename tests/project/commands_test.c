@@ -300,6 +300,16 @@ Test(project_commands, tool_holds_schemas_and_requirements) {
     expect_tool_error("needy", "{}", 1, "[ERROR] MISSING-CAPABILITY");
 }
 
+/* As from a client, `session` says where a tool runs and is not for its source. */
+Test(project_commands, tool_takes_a_session_as_a_client_does) {
+    project_files_write("tools/kept.lisp", ";;; {\"session\": \"caller\"}\n"
+                                           "(mcp:deftool kept (text) text)");
+    project_files_write("tools/kept.test.jsonl",
+                        "{\"args\": {\"text\": \"a\", \"session\": \"s\"}, \"expect\": \"a\"}\n");
+    expect_tool("kept", "{\"session\": \"s\", \"text\": \"here\"}", 0, "here\n");
+    expect_check(0, "tests: 1 met, 0 not\n");
+}
+
 Test(project_commands, tool_says_why_it_cannot_run_one) {
     begin_tool("greet");
     project_files_write("tools/bad.lisp", ";;; {\"tittle\": \"x\"}\n");
