@@ -156,7 +156,7 @@ static void take_line(struct tests *tests, struct span text) {
 
 static bool is_blank(struct span line) {
     for (size_t i = 0; i < line.length; i++)
-        if (!strchr(" \t\r", line.bytes[i]))
+        if (!line.bytes[i] || !strchr(" \t\r", line.bytes[i]))
             return false;
     return true;
 }

@@ -463,6 +463,17 @@ Test(project_commands, check_shows_what_a_client_sees) {
     command_result_free(&result);
 }
 
+Test(project_commands, check_takes_no_line_of_null_bytes_for_a_blank_one) {
+    project_files_write("tools/a.lisp", "(mcp:deftool a () 1)");
+    char file[PATH_BYTES];
+    snprintf(file, sizeof file, "%s/tools/a.test.jsonl", project_files_path());
+    FILE *out = fopen(file, "w");
+    cr_assert_not_null(out);
+    fwrite("\0\0\n", 1, 3, out);
+    fclose(out);
+    expect_check(1, "  FAILED  tools/a.test.jsonl:1: ");
+}
+
 /* U+009B begins a command of a terminal, U+202E turns around what follows.
  * NOLINTBEGIN(misc-misleading-bidirectional): that is what is tested */
 Test(project_commands, check_shows_what_would_command_the_terminal) {
