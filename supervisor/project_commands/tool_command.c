@@ -52,14 +52,15 @@ static struct json_object *parse_arguments(const struct settings *settings, cons
     if (!read_arguments(given, &text, error))
         return NULL;
     struct json_shape shape;
+    struct json_object *parsed = NULL;
     enum json_fault fault = json_inspect(text.data, text.length, limits, &shape);
     if (fault != JSON_FINE)
         error_set(error, 0, "--args: %s, at byte %zu", json_fault_text(fault), shape.fault_at);
     else if (shape.kind != JSON_OBJECT)
         error_set(error, 0, "--args must be a JSON object");
-    else
-        return json_tree_parse((struct span){text.data, text.length});
-    return NULL;
+    else if (!(parsed = json_tree_parse((struct span){text.data, text.length})))
+        error_set(error, 0, "--args: there is no memory for it");
+    return parsed;
 }
 
 static bool print(const struct tool_call *call) {
