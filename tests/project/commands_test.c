@@ -492,6 +492,30 @@ Test(project_commands, check_shows_what_would_command_the_terminal) {
     cr_assert_null(strstr(result.output, "\302\233"));
     command_result_free(&result);
 }
+
+/* What `check` says of files, and what the log of a server says of them. */
+Test(project_commands, names_of_files_cannot_command_the_terminal) {
+    project_files_write("resources/\342\200\256x.lisp", "(error \"no\")");
+    project_files_write("resources/\342\200\256x.lisp.meta.json", "{\"uriTemplate\": \"a:{b}\"}");
+    project_files_write("tools/\302\233.lisp", "1");
+    project_files_write("tools/\342\200\256y.lisp", "1");
+    struct command_result result = check(1);
+    expect_contains(result.output, "FAILED  resources/\\u202Ex.lisp: no\n");
+    expect_contains(result.output, "  tools/\\u009B.lisp: a name has");
+    expect_contains(result.output, "  tools/\\u202Ey.lisp: a name has");
+    cr_expect_null(strstr(result.output, "\342\200\256"));
+    cr_expect_null(strstr(result.output, "\302\233"));
+    command_result_free(&result);
+    static const char *const formats[] = {"text", "json"};
+    for (size_t i = 0; i < 2; i++) {
+        result = run(0, (const char *const[]){"--project", project_files_path(), "--log-format",
+                                              formats[i], "--log-level", "warning", NULL});
+        expect_contains(result.error, "\\u009B.lisp: a name has");
+        expect_contains(result.error, "\\u202Ey.lisp: a name has");
+        cr_expect_null(strstr(result.error, "\342\200\256"));
+        command_result_free(&result);
+    }
+}
 /* NOLINTEND(misc-misleading-bidirectional) */
 
 Test(project_commands, check_of_what_is_no_directory_is_a_mistake) {
