@@ -8,6 +8,7 @@
 #include "supervisor/project/promise.h"
 #include "supervisor/project/run.h"
 #include "supervisor/schema.h"
+#include "supervisor/shown.h"
 #include "supervisor/text.h"
 
 #include <stdio.h>
@@ -115,8 +116,7 @@ static void print_captured(const struct tool_call *call, const struct evaluation
     text_append_errors(&printed, evaluation, shown);
     if (printed.length && printed.data[printed.length - 1] != '\n')
         buffer_append_text(&printed, "\n");
-    if (printed.length)
-        fwrite(printed.data, 1, printed.length, stderr);
+    shown_write(stderr, (struct span){printed.data, printed.length});
 }
 
 static void on_done(void *context, const struct evaluation *evaluation) {

@@ -6,6 +6,7 @@
 #include "supervisor/nearest.h"
 #include "supervisor/project_commands/call.h"
 #include "supervisor/project_commands/look.h"
+#include "supervisor/shown.h"
 #include "supervisor/stdio.h"
 #include "supervisor/undumpable.h"
 #include "supervisor/whole_file.h"
@@ -64,18 +65,17 @@ static struct json_object *parse_arguments(const struct settings *settings, cons
 }
 
 static bool print(const struct tool_call *call) {
-    const struct buffer *structured = &call->structured_text;
-    return fwrite(call->text.data ? call->text.data : (const unsigned char *)"", 1,
-                  call->text.length, stdout) == call->text.length &&
+    const struct buffer *text = &call->text, *structured = &call->structured_text;
+    return shown_write(stdout, (struct span){text->data, text->length}) &&
            (!structured->length ||
-            (fwrite(structured->data, 1, structured->length, stdout) == structured->length &&
+            (shown_write(stdout, (struct span){structured->data, structured->length}) &&
              putchar('\n') != EOF)) &&
            fflush(stdout) == 0;
 }
 
 /* Fails before anything is run. */
 static int usage_error(const struct error *error) {
-    fprintf(stderr, "eclave: %s\n", error->text);
+    shown_complain(error->text);
     return STATUS_USAGE;
 }
 
