@@ -5,6 +5,7 @@
 #include "supervisor/clock.h"
 #include "supervisor/commands.h"
 #include "supervisor/one_shot.h"
+#include "supervisor/shown.h"
 #include "supervisor/stdio.h"
 #include "supervisor/text.h"
 #include "supervisor/undumpable.h"
@@ -40,8 +41,7 @@ static void done(void *context, const struct evaluation *evaluation) {
     if (text.length)
         buffer_append_text(&text, "\n");
     run->status = evaluation->exit_code;
-    bool written = text.length == 0 || fwrite(text.data, 1, text.length, stdout) == text.length;
-    if (!written || fflush(stdout) != 0) {
+    if (!shown_write(stdout, (struct span){text.data, text.length}) || fflush(stdout) != 0) {
         fprintf(stderr, "eclave: writing the result: %s\n", strerror(errno));
         run->status = STATUS_INTERNAL;
     }

@@ -1,8 +1,10 @@
 /* Logging. Never blocks and never fails: a line that cannot be written now is counted and lost. */
 #include "supervisor/log.h"
 #include "common/buffer.h"
+#include "common/utf8.h"
 #include "supervisor/clock.h"
 #include "supervisor/json_write.h"
+#include "supervisor/shown.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -16,7 +18,7 @@ enum {
     LINES_PER_SECOND = 20,
     LINES_IN_A_BURST = 200,
     CAUSE_MAX_BYTES = 512,
-    LINE_MAX_BYTES = 2048
+    LINE_MAX_BYTES = 4096
 };
 
 static const char *const level_names[LOG_LEVEL_COUNT] = {
@@ -81,15 +83,41 @@ static void format_json(struct buffer *line, const struct log *log, const struct
     buffer_append_text(line, "}");
 }
 
+/* The beginning of TEXT that ends with a whole character; it was cut at LENGTH bytes. */
+static void end_at_character(char *text, size_t length) {
+    size_t last = length - 1;
+    while (last && ((unsigned char)text[last] & 0xC0) == 0x80)
+        last--;
+    if (!utf8_sequence_length((const unsigned char *)text + last, length - last))
+        text[last] = 0;
+}
+
+static void format_cause(char cause[CAUSE_MAX_BYTES], const char *format, va_list arguments) {
+    int wanted = vsnprintf(cause, CAUSE_MAX_BYTES, format, arguments);
+    if (wanted >= CAUSE_MAX_BYTES)
+        end_at_character(cause, CAUSE_MAX_BYTES - 1);
+    for (char *byte = cause; *byte; byte++)
+        if (iscntrl((unsigned char)*byte))
+            *byte = ' ';
+}
+
+/* The line, to a stderr that may be a terminal. In JSON, too, what is escaped stands in strings. */
+static bool write_line(struct log *log, const struct log_event *event, const char *cause) {
+    cleanup_buffer struct buffer line = buffer_make(LINE_MAX_BYTES);
+    cleanup_buffer struct buffer shown = buffer_make(LINE_MAX_BYTES);
+    (log->json ? format_json : format_text)(&line, log, event, cause);
+    return !line.failed &&
+           shown_append(&shown, (struct span){line.data, line.length}, SHOWN_AS_LINE) &&
+           buffer_append_text(&shown, "\n") &&
+           stream_write(&log->out, shown.data, shown.length) == (ssize_t)shown.length;
+}
+
 void log_write(struct log *log, const struct log_event *event, const char *cause_format, ...) {
     char cause[CAUSE_MAX_BYTES];
     va_list arguments;
     va_start(arguments, cause_format);
-    vsnprintf(cause, sizeof cause, cause_format, arguments);
+    format_cause(cause, cause_format, arguments);
     va_end(arguments);
-    for (char *byte = cause; *byte; byte++)
-        if (iscntrl((unsigned char)*byte))
-            *byte = ' ';
     if (log->hook)
         log->hook(log->hook_context, event, cause);
     if (event->level < log->least || log->out.fd < 0)
@@ -98,11 +126,5 @@ void log_write(struct log *log, const struct log_event *event, const char *cause
         log->dropped++;
         return;
     }
-    cleanup_buffer struct buffer line = buffer_make(LINE_MAX_BYTES);
-    (log->json ? format_json : format_text)(&line, log, event, cause);
-    buffer_append_text(&line, "\n");
-    if (!line.failed && stream_write(&log->out, line.data, line.length) == (ssize_t)line.length)
-        log->dropped = 0;
-    else
-        log->dropped++;
+    log->dropped = write_line(log, event, cause) ? 0 : log->dropped + 1;
 }

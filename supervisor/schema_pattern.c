@@ -329,7 +329,7 @@ static bool parse_assertion(struct parser *parser, bool *taken) {
                       {"\\b", PATTERN_BORDER, false},
                       {"\\B", PATTERN_BORDER, true}};
     *taken = false;
-    if (!strchr("^$\\", *parser->at))
+    if (!*parser->at || !strchr("^$\\", *parser->at))
         return true;
     for (size_t i = 0; i < sizeof assertions / sizeof *assertions; i++)
         if (accept(parser, assertions[i].text)) {
@@ -440,7 +440,7 @@ static bool parse_repeated(struct parser *parser) {
     int minimum = 1, maximum = 1;
     if (!parse_atom(parser))
         return false;
-    if (parser->at == parser->end || !strchr("*+?{", *parser->at))
+    if (parser->at == parser->end || !*parser->at || !strchr("*+?{", *parser->at))
         return true;
     if (accept(parser, "*"))
         minimum = 0, maximum = UNLIMITED;

@@ -111,21 +111,6 @@ static void answer(struct run *run, const struct evaluation *evaluation) {
 static const struct run_form form = {
     .kind = RUN_TOOL, .subject = "Tool", .method = "tools/call", .asks = true, .answer = answer};
 
-/* Those that the source gets: without the session, which is for us. The caller's. */
-static struct json_object *own_arguments(const struct registry_entry *entry,
-                                         struct json_object *arguments) {
-    if (arguments && !(entry->in_caller_session && json_tree_member(arguments, "session")))
-        return json_object_get(arguments);
-    struct json_object *own = json_object_new_object();
-    if (own && arguments) {
-        json_object_object_foreach(arguments, name, value) {
-            if (strcmp(name, "session") != 0)
-                json_object_object_add(own, name, json_object_get(value));
-        }
-    }
-    return own;
-}
-
 void project_call_tool(struct server *server, struct request *request,
                        const struct registry_entry *entry, struct json_object *arguments,
                        struct json_object *params) {
@@ -133,7 +118,7 @@ void project_call_tool(struct server *server, struct request *request,
     struct error error;
     char message[MESSAGE_BYTES];
     cleanup_json struct json_object *none = json_object_new_object();
-    cleanup_json struct json_object *given = own_arguments(entry, arguments);
+    cleanup_json struct json_object *given = entry_own_arguments(entry, arguments);
     if (!given || !none) {
         request_error(request, RPC_INTERNAL_ERROR, "Out of memory.");
     } else if (entry->input && !schema_check(entry->input, arguments ? arguments : none, &error)) {

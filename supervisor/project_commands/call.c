@@ -8,6 +8,7 @@
 #include "supervisor/project/promise.h"
 #include "supervisor/project/run.h"
 #include "supervisor/schema.h"
+#include "supervisor/shown.h"
 #include "supervisor/text.h"
 
 #include <stdio.h>
@@ -115,8 +116,7 @@ static void print_captured(const struct tool_call *call, const struct evaluation
     text_append_errors(&printed, evaluation, shown);
     if (printed.length && printed.data[printed.length - 1] != '\n')
         buffer_append_text(&printed, "\n");
-    if (printed.length)
-        fwrite(printed.data, 1, printed.length, stderr);
+    shown_write(stderr, (struct span){printed.data, printed.length});
 }
 
 static void on_done(void *context, const struct evaluation *evaluation) {
@@ -188,8 +188,11 @@ void tool_call_run(struct tool_call *call) {
     call->structured_text = buffer_make(TEXT_MAX_BYTES);
     if (!may_run(call))
         return;
-    const char *json = json_object_to_json_string_length(
-        call->arguments, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &length);
+    cleanup_json struct json_object *own = entry_own_arguments(call->entry, call->arguments);
+    const char *json =
+        own ? json_object_to_json_string_length(
+                  own, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &length)
+            : NULL;
     wait_for(call, json, length);
 }
 

@@ -7,6 +7,7 @@
 #include "supervisor/project_commands/outline.h"
 #include "supervisor/project_commands/sources.h"
 #include "supervisor/project_commands/tests.h"
+#include "supervisor/shown.h"
 #include "supervisor/stdio.h"
 #include "supervisor/undumpable.h"
 
@@ -35,7 +36,7 @@ static int evaluate(const struct settings *settings, const struct snapshot *snap
     if (!sources_are_there(snapshot))
         return 0;
     if (!one_shot_open(&one_shot, settings, interrupted, &one_shot, &status, &error)) {
-        fprintf(stderr, "eclave: %s\n", error.text);
+        shown_complain(error.text);
         return status;
     }
     one_shot.sessions.unlogged = true;
@@ -43,7 +44,7 @@ static int evaluate(const struct settings *settings, const struct snapshot *snap
     findings->sources = sources_load(&one_shot, settings, snapshot);
     status = findings->sources.interrupted ? STATUS_INTERRUPTED : 0;
     if (!status && !tests_run(&one_shot, settings, snapshot, &findings->tests, &error)) {
-        fprintf(stderr, "eclave: %s\n", error.text);
+        shown_complain(error.text);
         status = STATUS_FAILED;
     }
     one_shot_close(&one_shot);
@@ -65,7 +66,7 @@ static int check(const struct settings *settings) {
     struct findings findings = {0};
     const struct snapshot *snapshot = project_look(settings, &error);
     if (!snapshot) {
-        fprintf(stderr, "eclave: %s\n", error.text);
+        shown_complain(error.text);
         return STATUS_FAILED;
     }
     outline_print(stdout, snapshot);
@@ -95,7 +96,7 @@ int command_check(const struct settings *settings, int count, char **arguments) 
     else
         error_set(&error, 0, "usage: eclave check [OPTIONS] DIR");
     if ((count && !found) || count > 1 || !own.project.count || !stdio_fill(&error)) {
-        fprintf(stderr, "eclave: %s\n", error.text);
+        shown_complain(error.text);
         return STATUS_USAGE;
     }
     return check(&own);

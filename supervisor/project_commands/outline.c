@@ -2,8 +2,8 @@
 #include "supervisor/project_commands/outline.h"
 #include "supervisor/colour.h"
 #include "supervisor/json_tree.h"
-#include "supervisor/project_commands/shown.h"
 #include "supervisor/registry/metadata.h"
+#include "supervisor/shown.h"
 
 #include <string.h>
 
@@ -119,7 +119,9 @@ static void print_refusals(FILE *out, const char *title, const char *colour,
         fprintf(out, "%s%s%s\n", colour, title, colours_of(out).end);
     for (size_t i = 0; i < count; i++) {
         const char *reason = list[i].reason;
-        fprintf(out, "  %s: ", list[i].file);
+        fputs("  ", out);
+        shown_print_text(out, list[i].file);
+        fputs(": ", out);
         shown_print(out, (struct span){(const unsigned char *)reason, strlen(reason)}, "      ");
         putc('\n', out);
     }

@@ -2,7 +2,7 @@
 #include "supervisor/project_commands/sources.h"
 #include "supervisor/colour.h"
 #include "supervisor/project/run.h"
-#include "supervisor/project_commands/shown.h"
+#include "supervisor/shown.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -36,8 +36,10 @@ static void print_line(struct sources *sources, bool failed, struct span type, s
     if (!sources->titled)
         puts("Sources");
     sources->titled = true;
-    printf("  %s%-7s%s %s: ", failed ? colours.bad : colours.odd, failed ? "FAILED" : "warning",
-           colours.end, sources->entry->file);
+    printf("  %s%-7s%s ", failed ? colours.bad : colours.odd, failed ? "FAILED" : "warning",
+           colours.end);
+    shown_print_text(stdout, sources->entry->file);
+    fputs(": ", stdout);
     if (type.length) {
         shown_print(stdout, type, indent);
         fputs(": ", stdout);

@@ -5,9 +5,9 @@
 #include "supervisor/json_tree.h"
 #include "supervisor/json_write.h"
 #include "supervisor/project_commands/call.h"
-#include "supervisor/project_commands/shown.h"
 #include "supervisor/registry/beneath.h"
 #include "supervisor/registry/json_file.h"
+#include "supervisor/shown.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -34,12 +34,12 @@ struct test {
 
 static bool report(struct tests *tests, const char *failure) {
     const struct colours colours = colours_of(stdout);
-    printf("  %s%-7s%s %s:%zu", failure ? colours.bad : colours.good, failure ? "FAILED" : "ok",
-           colours.end, tests->file, tests->line);
-    if (failure) {
-        fputs(": ", stdout);
-        shown_print(stdout, (struct span){(const unsigned char *)failure, strlen(failure)}, "");
-    }
+    printf("  %s%-7s%s ", failure ? colours.bad : colours.good, failure ? "FAILED" : "ok",
+           colours.end);
+    shown_print_text(stdout, tests->file);
+    printf(":%zu%s", tests->line, failure ? ": " : "");
+    if (failure)
+        shown_print_text(stdout, failure);
     putchar('\n');
     fflush(stdout);
     *(failure ? &tests->tally.unmet : &tests->tally.met) += 1;
@@ -156,7 +156,7 @@ static void take_line(struct tests *tests, struct span text) {
 
 static bool is_blank(struct span line) {
     for (size_t i = 0; i < line.length; i++)
-        if (!strchr(" \t\r", line.bytes[i]))
+        if (!line.bytes[i] || !strchr(" \t\r", line.bytes[i]))
             return false;
     return true;
 }

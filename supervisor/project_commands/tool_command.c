@@ -6,6 +6,7 @@
 #include "supervisor/nearest.h"
 #include "supervisor/project_commands/call.h"
 #include "supervisor/project_commands/look.h"
+#include "supervisor/shown.h"
 #include "supervisor/stdio.h"
 #include "supervisor/undumpable.h"
 #include "supervisor/whole_file.h"
@@ -52,29 +53,29 @@ static struct json_object *parse_arguments(const struct settings *settings, cons
     if (!read_arguments(given, &text, error))
         return NULL;
     struct json_shape shape;
+    struct json_object *parsed = NULL;
     enum json_fault fault = json_inspect(text.data, text.length, limits, &shape);
     if (fault != JSON_FINE)
         error_set(error, 0, "--args: %s, at byte %zu", json_fault_text(fault), shape.fault_at);
     else if (shape.kind != JSON_OBJECT)
         error_set(error, 0, "--args must be a JSON object");
-    else
-        return json_tree_parse((struct span){text.data, text.length});
-    return NULL;
+    else if (!(parsed = json_tree_parse((struct span){text.data, text.length})))
+        error_set(error, 0, "--args: there is no memory for it");
+    return parsed;
 }
 
 static bool print(const struct tool_call *call) {
-    const struct buffer *structured = &call->structured_text;
-    return fwrite(call->text.data ? call->text.data : (const unsigned char *)"", 1,
-                  call->text.length, stdout) == call->text.length &&
+    const struct buffer *text = &call->text, *structured = &call->structured_text;
+    return shown_write(stdout, (struct span){text->data, text->length}) &&
            (!structured->length ||
-            (fwrite(structured->data, 1, structured->length, stdout) == structured->length &&
+            (shown_write(stdout, (struct span){structured->data, structured->length}) &&
              putchar('\n') != EOF)) &&
            fflush(stdout) == 0;
 }
 
 /* Fails before anything is run. */
 static int usage_error(const struct error *error) {
-    fprintf(stderr, "eclave: %s\n", error->text);
+    shown_complain(error->text);
     return STATUS_USAGE;
 }
 

@@ -1,7 +1,9 @@
 /* The life of an entry. Never changes one. */
 #include "supervisor/registry/entry.h"
+#include "supervisor/json_tree.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 const char *registry_kind_word(enum registry_kind kind) {
     static const char *const words[REGISTRY_KINDS] = {
@@ -32,4 +34,18 @@ void entry_unref(struct registry_entry *entry) {
     free(entry->owned_name);
     free(entry->file);
     free(entry);
+}
+
+struct json_object *entry_own_arguments(const struct registry_entry *entry,
+                                        struct json_object *arguments) {
+    if (arguments && !(entry->in_caller_session && json_tree_member(arguments, "session")))
+        return json_object_get(arguments);
+    struct json_object *own = json_object_new_object();
+    if (own && arguments) {
+        json_object_object_foreach(arguments, name, value) {
+            if (strcmp(name, "session") != 0)
+                json_object_object_add(own, name, json_object_get(value));
+        }
+    }
+    return own;
 }

@@ -63,4 +63,9 @@ struct registry_entry {
 struct registry_entry *entry_ref(struct registry_entry *entry);
 void entry_unref(struct registry_entry *entry);
 
+/* Those of ARGUMENTS (an object, or NULL: none) that the source gets: without `session`, where that
+ * says in which session the caller wants it. The caller's; NULL without memory. */
+struct json_object *entry_own_arguments(const struct registry_entry *entry,
+                                        struct json_object *arguments);
+
 #endif

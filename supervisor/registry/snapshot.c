@@ -1,7 +1,7 @@
 /* Snapshots: built once, then only read. Never changes one that somebody else can see. */
 #include "supervisor/registry/snapshot.h"
 #include "common/cleanup.h"
-#include "common/utf8.h"
+#include "supervisor/shown.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,30 +145,13 @@ bool snapshot_add(struct snapshot *snapshot, struct registry_entry *entry) {
     return true;
 }
 
-/* Is the character at BYTES one that a terminal obeys, U+0080 to U+009F among them? */
-static bool is_control(const unsigned char *bytes) {
-    return bytes[0] < ' ' || bytes[0] == 0x7f || (bytes[0] == 0xc2 && bytes[1] < 0xa0);
-}
-
-/* TEXT as a log line or a terminal may have it: what is not a printable character as \xNN, and so
- * the characters in ESCAPED. */
-static char *printable(const char *text, const char *escaped) {
-    char shown[SHOWN_MAX_BYTES + 5];
-    size_t size = 0, length = strlen(text);
-    for (size_t at = 0; at < length && size < SHOWN_MAX_BYTES;) {
-        const unsigned char *bytes = (const unsigned char *)text + at;
-        size_t taken = utf8_sequence_length(bytes, length - at);
-        if (taken && !is_control(bytes) && !strchr(escaped, bytes[0])) {
-            memcpy(shown + size, bytes, taken);
-            size += taken;
-            at += taken;
-        } else {
-            size += (size_t)snprintf(shown + size, 5, "\\x%02x", bytes[0]);
-            at++;
-        }
-    }
-    shown[size] = 0;
-    return strdup(shown);
+/* TEXT as a log line or a terminal may have it, or its beginning. NULL without memory. */
+static char *printable(const char *text, enum shown_as as) {
+    cleanup_buffer struct buffer shown = buffer_make(SHOWN_MAX_BYTES);
+    shown_append(&shown, (struct span){(const unsigned char *)text, strlen(text)}, as);
+    if (!shown.length)
+        return *text ? NULL : strdup("");
+    return strndup((const char *)shown.data, shown.length);
 }
 
 static bool note(struct refusal **list, size_t *count, size_t *capacity, const char *file,
@@ -177,7 +160,8 @@ static bool note(struct refusal **list, size_t *count, size_t *capacity, const c
     if (!grow(&table, *count, capacity, sizeof **list))
         return false;
     *list = table;
-    struct refusal refusal = {.file = printable(file, "\\"), .reason = printable(reason, "")};
+    struct refusal refusal = {.file = printable(file, SHOWN_AS_NAME),
+                              .reason = printable(reason, SHOWN_AS_LINE)};
     if (!refusal.file || !refusal.reason) {
         free(refusal.file);
         free(refusal.reason);

@@ -300,6 +300,16 @@ Test(project_commands, tool_holds_schemas_and_requirements) {
     expect_tool_error("needy", "{}", 1, "[ERROR] MISSING-CAPABILITY");
 }
 
+/* As from a client, `session` says where a tool runs and is not for its source. */
+Test(project_commands, tool_takes_a_session_as_a_client_does) {
+    project_files_write("tools/kept.lisp", ";;; {\"session\": \"caller\"}\n"
+                                           "(mcp:deftool kept (text) text)");
+    project_files_write("tools/kept.test.jsonl",
+                        "{\"args\": {\"text\": \"a\", \"session\": \"s\"}, \"expect\": \"a\"}\n");
+    expect_tool("kept", "{\"session\": \"s\", \"text\": \"here\"}", 0, "here\n");
+    expect_check(0, "tests: 1 met, 0 not\n");
+}
+
 Test(project_commands, tool_says_why_it_cannot_run_one) {
     begin_tool("greet");
     project_files_write("tools/bad.lisp", ";;; {\"tittle\": \"x\"}\n");
@@ -453,6 +463,17 @@ Test(project_commands, check_shows_what_a_client_sees) {
     command_result_free(&result);
 }
 
+Test(project_commands, check_takes_no_line_of_null_bytes_for_a_blank_one) {
+    project_files_write("tools/a.lisp", "(mcp:deftool a () 1)");
+    char file[PATH_BYTES];
+    snprintf(file, sizeof file, "%s/tools/a.test.jsonl", project_files_path());
+    FILE *out = fopen(file, "w");
+    cr_assert_not_null(out);
+    fwrite("\0\0\n", 1, 3, out);
+    fclose(out);
+    expect_check(1, "  FAILED  tools/a.test.jsonl:1: ");
+}
+
 /* U+009B begins a command of a terminal, U+202E turns around what follows.
  * NOLINTBEGIN(misc-misleading-bidirectional): that is what is tested */
 Test(project_commands, check_shows_what_would_command_the_terminal) {
@@ -470,6 +491,30 @@ Test(project_commands, check_shows_what_would_command_the_terminal) {
     cr_assert_null(strstr(result.output, "\342\200\256"));
     cr_assert_null(strstr(result.output, "\302\233"));
     command_result_free(&result);
+}
+
+/* What `check` says of files, and what the log of a server says of them. */
+Test(project_commands, names_of_files_cannot_command_the_terminal) {
+    project_files_write("resources/\342\200\256x.lisp", "(error \"no\")");
+    project_files_write("resources/\342\200\256x.lisp.meta.json", "{\"uriTemplate\": \"a:{b}\"}");
+    project_files_write("tools/\302\233.lisp", "1");
+    project_files_write("tools/\342\200\256y.lisp", "1");
+    struct command_result result = check(1);
+    expect_contains(result.output, "FAILED  resources/\\u202Ex.lisp: no\n");
+    expect_contains(result.output, "  tools/\\u009B.lisp: a name has");
+    expect_contains(result.output, "  tools/\\u202Ey.lisp: a name has");
+    cr_expect_null(strstr(result.output, "\342\200\256"));
+    cr_expect_null(strstr(result.output, "\302\233"));
+    command_result_free(&result);
+    static const char *const formats[] = {"text", "json"};
+    for (size_t i = 0; i < 2; i++) {
+        result = run(0, (const char *const[]){"--project", project_files_path(), "--log-format",
+                                              formats[i], "--log-level", "warning", NULL});
+        expect_contains(result.error, "\\u009B.lisp: a name has");
+        expect_contains(result.error, "\\u202Ey.lisp: a name has");
+        cr_expect_null(strstr(result.error, "\342\200\256"));
+        command_result_free(&result);
+    }
 }
 /* NOLINTEND(misc-misleading-bidirectional) */
 

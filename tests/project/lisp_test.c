@@ -34,6 +34,41 @@ Test(lisp, a_list_without_an_end_is_refused_at_once) {
     }
 }
 
+Test(lisp, a_content_in_a_content_is_told_by_its_operator) {
+    static const struct {
+        const char *body, *part;
+    } cases[] = {
+        {"(let* ((v (vector nil 2)) (s (mcp:structured v))) (setf (aref v 0) s) s)",
+         "\n#<MCP:STRUCTURED #(#<MCP:STRUCTURED> 2)> is a content: it cannot stand within a value"},
+        {"(let* ((v (vector nil 2)) (s (mcp:structured v))) (setf (aref v 0) s) (princ-to-string "
+         "s))",
+         "#<MCP:STRUCTURED #(#<MCP:STRUCTURED> 2)>"},
+        {"(let* ((v (make-array 9)) (s (mcp:structured v))) (fill v s) (princ-to-string (list s "
+         "s)))",
+         "(#<MCP:STRUCTURED #(#<MCP:STRUCTURED> #<MCP:STRUCTURED> "},
+        {"(princ-to-string (mcp:structured (list (mcp:text \"a\"))))",
+         "#<MCP:STRUCTURED (#<MCP:TEXT>)>"},
+        {"(princ-to-string (list (mcp:text \"a\") (mcp:text \"b\")))",
+         "(#<MCP:TEXT \"a\"> #<MCP:TEXT \"b\">)"},
+    };
+    char name[16], file[32], source[400];
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        snprintf(file, sizeof file, "tools/x%zu.lisp", i);
+        snprintf(source, sizeof source,
+                 "\n;;; {\"description\": \"x\", \"timeout\": 2}\n(mcp:deftool x%zu () %s)", i,
+                 cases[i].body);
+        project_files_write(file, source);
+    }
+    struct client *client = project_files_serve_in(era_modern, NULL);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        snprintf(name, sizeof name, "x%zu", i);
+        struct evaluation call = era_call(client, era_modern, name, "{}");
+        cr_expect_eq(call.is_error, i == 0, "%s", call.line);
+        expect_contains(call.text, cases[i].part);
+    }
+    client_finish(client);
+}
+
 static void call_and_listen(struct client *client, const struct era *era) {
     if (era->modern) {
         client_send_line(client, REQUEST_WITH("\"c\"", "tools/call",

@@ -23,8 +23,9 @@ static void begin(void) {
 
 TestSuite(terminal, .init = begin, .fini = project_files_end);
 
-/* All that the program prints when its standard output is a terminal; the caller's. */
-static char *shown(const char *const *arguments) {
+/* All that the program prints when its standard output is a terminal, and its standard error where
+ * that IS_FOR_ERRORS, too; the caller's. */
+static char *shown_on_terminal(const char *const *arguments, bool is_for_errors) {
     int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     cr_assert(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
     int end = open(ptsname(terminal), O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -33,6 +34,8 @@ static char *shown(const char *const *arguments) {
     cr_assert_geq(pid, 0);
     if (pid == 0) {
         dup2(end, STDOUT_FILENO);
+        if (is_for_errors)
+            dup2(end, STDERR_FILENO);
         if (user_nobody_wanted(false) && !user_become_nobody())
             _exit(127);
         execv(ECLAVE_BINARY, (char *const *)(uintptr_t)arguments);
@@ -48,6 +51,10 @@ static char *shown(const char *const *arguments) {
     close(terminal);
     cr_assert_eq(waitpid(pid, NULL, 0), pid);
     return text;
+}
+
+static char *shown(const char *const *arguments) {
+    return shown_on_terminal(arguments, false);
 }
 
 /* TEXT without colours and with the ends of lines that a file has. */
@@ -118,3 +125,50 @@ Test(terminal, nothing_is_coloured_for_those_who_want_none) {
     cr_assert_null(strchr(text, '\033'));
     free(text);
 }
+
+/* U+009B begins a command of a terminal, U+202E turns around what follows. */
+#define COMMANDS "(map 'string #'code-char '(27 91 50 74 155 8238))"
+#define ESCAPED  "\\u001B[2J\\u009B\\u202E"
+#define BYTES    "\033[2J\302\233\342\200\256"
+
+/* NOLINTBEGIN(misc-misleading-bidirectional): that is what is tested */
+static void expect_harmless(char *text) {
+    cr_expect_null(strpbrk(text, "\033\233"), "%s", text);
+    cr_expect_null(strstr(text, "\342\200\256"), "%s", text);
+    make_plain(text);
+}
+
+Test(terminal, is_not_commanded_by_what_a_tool_says) {
+    project_files_write("tools/bad.lisp",
+                        "(mcp:deftool bad ()\n"
+                        "  (mcp:progress 1 2 " COMMANDS ") (mcp:log :warning " COMMANDS ")\n"
+                        "  (format t \"printed~a~%\" " COMMANDS ")\n"
+                        "  (list (format nil \"one~c~a~%two\" #\\Tab " COMMANDS ")\n"
+                        "        (mcp:structured (mcp:object \"n\" " COMMANDS "))))");
+    const char *arguments[] = {"eclave", "tool", "bad", "--project", project_files_path(), NULL};
+    char *text = shown_on_terminal(arguments, true);
+    expect_harmless(text);
+    expect_contains(text, "progress: 1 of 2:  [2J\\u009B\\u202E\n");
+    expect_contains(text, "warning: tool:  [2J\\u009B\\u202E\n");
+    expect_contains(text, "printed" ESCAPED "\n");
+    expect_contains(text, "one\t" ESCAPED "\ntwo\n");
+    expect_contains(text, "{\"n\":\"\\u001b[2J\\u009B\\u202E\"}\n");
+    free(text);
+    struct command_result plain = command_eclave(arguments + 1, NULL);
+    expect_contains(plain.output, "one\t" BYTES "\ntwo\n");
+    expect_contains(plain.error, "printed" BYTES "\n");
+    expect_contains(plain.error, "warning: tool:  [2J\\u009B\\u202E\n");
+    command_result_free(&plain);
+}
+
+Test(terminal, is_not_commanded_by_what_is_evaluated) {
+    const char *arguments[] = {"eclave", "eval", "-e", "(princ " COMMANDS ") (values)", NULL};
+    char *text = shown(arguments);
+    expect_harmless(text);
+    cr_expect_str_eq(text, "[stdout]\n" ESCAPED "\n");
+    free(text);
+    struct command_result plain = command_eclave(arguments + 1, NULL);
+    cr_expect_str_eq(plain.output, "[stdout]\n" BYTES "\n");
+    command_result_free(&plain);
+}
+/* NOLINTEND(misc-misleading-bidirectional) */

@@ -113,6 +113,45 @@ Test(log, a_json_line_is_one_object_whatever_the_cause_holds) {
     log_close(&log);
 }
 
+/* NOLINTBEGIN(misc-misleading-bidirectional): that is what is tested */
+Test(log, a_cause_cannot_command_a_terminal) {
+    static const char cause[] = "a\302\233b\342\200\256c\363\240\200\201d\303\251";
+    for (int json = 0; json < 2; json++) {
+        struct log log;
+        cleanup_fd int reader = open_log(&log, LOG_INFO_LEVEL, json);
+        const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "x"};
+        log_write(&log, &event, "%s", cause);
+        const char *line = read_log(reader);
+        cr_expect_not_null(strstr(line, "a\\u009Bb\\u202Ec\\uDB40\\uDC01d\303\251"), "%s", line);
+        if (json) {
+            struct text object = {line, strlen(line) - 1};
+            cr_expect_null(json_fault(object, 5), "%s", line);
+        }
+        log_close(&log);
+    }
+}
+
+Test(log, a_cause_is_cut_between_characters) {
+    static const char *const characters[] = {"\303\251",     "\342\202\254", "\360\237\230\200",
+                                             "\342\200\256", "\033",         "\""};
+    for (size_t i = 0; i < 2 * sizeof characters / sizeof *characters; i++) {
+        char cause[2000] = "";
+        struct log log;
+        const char *one = characters[i / 2];
+        for (size_t at = 0; at < sizeof cause - 8; at += strlen(one))
+            memcpy(cause + at, one, strlen(one) + 1);
+        cleanup_fd int reader = open_log(&log, LOG_INFO_LEVEL, i % 2);
+        const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "x"};
+        log_write(&log, &event, "%s", cause);
+        const char *line = read_log(reader);
+        cr_expect_eq(count_lines(line), 1, "%s", line);
+        cr_expect_null(strstr(line, "\\x"), "%s", line);
+        cr_expect_null(strstr(line, "\357\277\275"), "%s", line);
+        log_close(&log);
+    }
+}
+/* NOLINTEND(misc-misleading-bidirectional) */
+
 Test(log, a_long_cause_is_cut_and_stays_one_line) {
     static char cause[5000];
     memset(cause, 'c', sizeof cause - 1);

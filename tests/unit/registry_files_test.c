@@ -374,7 +374,7 @@ PROJECT_TEST(registry_files, messages_of_prompts_may_have_places_for_what_is_che
 PROJECT_TEST(registry_files, a_refusal_is_told_in_printable_words) {
     put("tools/a.lisp", ";;; {\"\\u001b[31m\\u009b\\n\": 1}");
     project_begin(project);
-    expect_file_refused(project, "tools/a.lisp", "member \"\\x1b[31m\\xc2\\x9b\\x0a\"");
+    expect_file_refused(project, "tools/a.lisp", "member \"\\u001B[31m\\u009B\\u000A\"");
 }
 
 PROJECT_TEST(registry_files, a_timeout_that_is_cut_is_told_once) {
@@ -544,11 +544,11 @@ PROJECT_TEST(registry_files, odd_names_are_refused_and_printed_safely) {
     put(name, "1");
     project_begin(project);
     expect_file_refused(project, "tools/a b.lisp", "a name has 1 to 64");
-    expect_file_refused(project, "tools/\\xff\\x0a.lisp", "a name has 1 to 64");
+    expect_file_refused(project, "tools/\\xff\\u000A.lisp", "a name has 1 to 64");
     expect_file_refused(project, "tools/\xc3\xa9.lisp", "a name has 1 to 64");
     expect_file_refused(project, name, "a name has 1 to 64");
     expect_file_refused(project, "resources/bad\\xff", "not UTF-8");
-    expect_file_refused(project, "resources/bell\\x07", "control character");
+    expect_file_refused(project, "resources/bell\\u0007", "control character");
     cr_expect_not_null(find(project, REGISTRY_RESOURCE, "eclave:///%C3%A9"));
     cr_expect_eq(count_of(project, REGISTRY_TOOL), 1);
 }

@@ -75,6 +75,34 @@ Test(schema_pattern, matches_as_ecma_262_says) {
     }
 }
 
+/* U+0000 in a pattern is a character like others, wherever it stands. */
+Test(schema_pattern, a_null_character_stands_for_itself) {
+    enum { LENGTH = 3 };
+    static const struct {
+        const char pattern[LENGTH], good[LENGTH], bad[LENGTH];
+    } cases[] = {
+        {"a\0b", "a\0b", "a\0c"},
+        {{0, '+', '$'}, {'a', 0, 0}, {0, 'a', '-'}},
+        {"^.\0", "a\0-", {0, 'a', '-'}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct error error = {0};
+        struct json_object *json = json_object_new_object();
+        struct json_object *good = json_object_new_string_len(cases[i].good, LENGTH);
+        struct json_object *bad = json_object_new_string_len(cases[i].bad, LENGTH);
+        json_object_object_add(json, "pattern",
+                               json_object_new_string_len(cases[i].pattern, LENGTH));
+        struct schema *schema = schema_compile(json, &error);
+        cr_assert_not_null(schema, "%zu: %s", i, error.text);
+        cr_expect(schema_check(schema, good, NULL), "%zu", i);
+        cr_expect_not(schema_check(schema, bad, NULL), "%zu", i);
+        schema_free(schema);
+        json_object_put(json);
+        json_object_put(good);
+        json_object_put(bad);
+    }
+}
+
 Test(schema_pattern, refuses_what_it_does_not_know) {
     static const struct {
         const char *pattern, *fault;

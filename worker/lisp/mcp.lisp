@@ -54,10 +54,18 @@ FORMAT; alone it is a text, or a condition that tells the reason."
              (values type (or (ref value "text") (ref value "mimeType")
                               (ref value "resource" "uri")))))))))
 
+(defvar *within-content* nil
+  "Is what a content holds being printed? Then contents in it are told by their operators alone: each
+BRIEF begins to count depth anew, so that a circle of contents would have no end.")
+
 (defun print-content (content stream depth)
   (declare (ignore depth))
   (multiple-value-bind (operator detail) (content-summary content)
-    (format stream "#<MCP:~:@(~a~)~@[ ~a~]>" operator (and detail (brief detail)))))
+    (format stream "#<MCP:~:@(~a~)~@[ ~a~]>" operator
+            (and detail
+                 (not *within-content*)
+                 (let ((*within-content* t))
+                   (brief detail))))))
 
 (defun uri-character-p (char)
   (and (< 32 (char-code char) 127)
