@@ -6,11 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    READ_BYTES = 65536,
-    KEEP_BYTES = 4 * READ_BYTES,
-    TURN_NS = 1000000 /* what lines may take before the loop gets a turn */
-};
+enum { READ_BYTES = 65536, KEEP_BYTES = 4 * READ_BYTES };
 
 static bool is_trimmed(unsigned char byte) {
     return byte == ' ' || byte == '\t' || byte == '\r';
@@ -68,7 +64,7 @@ static void deliver_lines(struct input *input) {
         size_t end = (size_t)(newline - pending->data);
         end_of_line(input, start, end);
         start = from = end + 1;
-        if (!input->paused && !input->ended && clock_now_ns() - begun_ns >= TURN_NS)
+        if (!input->paused && !input->ended && clock_now_ns() - begun_ns >= LOOP_TURN_NS)
             yield(input);
     }
     input->scanned = from - start;
@@ -98,7 +94,8 @@ static void finish(struct input *input) {
         return;
     if (input->pending.length && !input->skipping)
         deliver(input, input->pending.data, input->pending.length);
-    if (input->ended)
+    input->pending.length = input->scanned = 0;
+    if (input->ended || input->paused) /* behind a pause the end is read again */
         return;
     input->ended = true;
     loop_watch_remove(input->loop, &input->watch);

@@ -5,8 +5,6 @@
 #include <poll.h>
 #include <unistd.h>
 
-enum { LONG_NS = 1000000 }; /* what a callback may take before others get a turn */
-
 bool loop_open(struct loop *loop, struct error *error) {
     *loop = (struct loop){.epoll_fd = epoll_create1(EPOLL_CLOEXEC)};
     return loop->epoll_fd >= 0 || error_set(error, errno, "epoll_create1");
@@ -137,7 +135,7 @@ static void flush(struct loop *loop) {
 /* Within a round that has taken long since *since_ns: what it produced leaves, and whoever comes
  * first is not kept waiting. */
 static void take_turn(struct loop *loop, int64_t *since_ns) {
-    if (clock_now_ns() - *since_ns < LONG_NS)
+    if (clock_now_ns() - *since_ns < LOOP_TURN_NS)
         return;
     flush(loop);
     const struct loop_watch *first = loop->first;

@@ -11,7 +11,10 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 
-enum { LOOP_EVENTS_MAX = 64 };
+enum {
+    LOOP_EVENTS_MAX = 64,
+    LOOP_TURN_NS = 1000000 /* what one kind of work may take before the others get a turn */
+};
 
 typedef void (*loop_watch_callback)(void *context, uint32_t events);
 typedef void (*loop_timer_callback)(void *context);

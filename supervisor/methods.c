@@ -143,6 +143,10 @@ static void handle_exit(struct server *server, struct request *request,
         request_error(request, RPC_EXIT_BEFORE_SHUTDOWN, "Shutdown not requested.");
         return;
     }
+    if (server->exit_request) { /* another of the same batch */
+        request_acknowledge(request);
+        return;
+    }
     server->exit_request = request_keep(server, request); /* answered last */
     server_drain(server);
 }

@@ -70,11 +70,19 @@ static void release(struct request *request) {
 
 /* --- batches --- */
 
-struct batch *batch_open(struct server *server) {
+struct batch *batch_open(struct server *server, struct span text) {
     struct batch *batch = calloc(1, sizeof *batch);
-    if (!batch)
+    unsigned char *copy = malloc(text.length);
+    if (!batch || !copy) {
+        free(batch);
+        free(copy);
         return NULL;
-    batch->open = true;
+    }
+    memcpy(copy, text.bytes, text.length);
+    *batch = (struct batch){.open = true, .text = copy, .size = text.length};
+    struct span element;
+    for (size_t offset = 0; json_next_element(text, &offset, &element);)
+        batch->to_come++;
     batch->responses = buffer_make((size_t)server->settings->response_max_bytes + ERROR_ROOM_BYTES);
     buffer_append_text(&batch->responses, "[");
     return batch;
@@ -96,6 +104,8 @@ static void batch_finish(struct server *server, struct batch *batch) {
 
 void batch_close(struct server *server, struct batch *batch) {
     batch->open = false;
+    free(batch->text);
+    batch->text = NULL;
     batch_finish(server, batch);
 }
 

@@ -37,7 +37,9 @@ struct batch {
     size_t count;            /* responses in it */
     size_t pending;          /* requests of it not yet answered */
     size_t to_come;          /* elements, at most, whose responses are still to come */
-    bool open;               /* elements are still being read */
+    bool open;               /* elements are still being read: */
+    unsigned char *text;     /* a copy of its line, until then */
+    size_t size, offset;     /* of the text, and how far it is read */
 };
 
 struct request {
@@ -101,8 +103,9 @@ void request_drop(struct request *request);
 void respond_without_id(struct server *server, struct batch *batch, enum rpc_code code,
                         const char *message, const char *reason);
 
-/* Batches. batch_close is called when all elements were read. */
-struct batch *batch_open(struct server *server);
+/* Batches. TEXT is an array that was inspected; it is copied. NULL with no memory. batch_close is
+ * called when all elements were read. */
+struct batch *batch_open(struct server *server, struct span text);
 void batch_close(struct server *server, struct batch *batch);
 
 #endif

@@ -1,6 +1,7 @@
 /* From bytes to a handler. Never lets a request go without an answer, never answers what is not a
  * request. */
 #include "supervisor/rpc.h"
+#include "supervisor/clock.h"
 #include "supervisor/json_inspect.h"
 #include "supervisor/json_tree.h"
 #include "supervisor/json_write.h"
@@ -169,6 +170,45 @@ static void handle_element(struct server *server, struct batch *batch, struct sp
                            "an element of a batch must be an object");
 }
 
+/* Handles one element at least, and no more once the turn is used up. True when none is left. */
+static bool handle_elements(struct server *server, struct batch *batch, int64_t turn_ns) {
+    const struct span text = {batch->text, batch->size};
+    const int64_t begun_ns = clock_now_ns();
+    struct span element;
+    while (json_next_element(text, &batch->offset, &element)) {
+        handle_element(server, batch, element);
+        if (clock_now_ns() - begun_ns >= turn_ns)
+            return false;
+    }
+    return true;
+}
+
+static void on_batch_turn(void *context);
+
+/* Goes on with the batch being read. What is left of it waits for the loop's next round, and the
+ * lines behind it wait for its end. */
+static void read_batch(struct server *server, int64_t turn_ns) {
+    struct batch *batch = server->reading;
+    if (!handle_elements(server, batch, turn_ns)) {
+        input_pause(&server->input, true);
+        loop_timer_start(&server->loop, &server->batch_turn, 0, on_batch_turn, server);
+        return;
+    }
+    server->reading = NULL;
+    batch_close(server, batch);
+    server_batch_read(server);
+}
+
+static void on_batch_turn(void *context) {
+    read_batch(context, LOOP_TURN_NS);
+}
+
+void rpc_end_batch(struct server *server) {
+    loop_timer_stop(&server->loop, &server->batch_turn);
+    if (server->reading)
+        read_batch(server, INT64_MAX);
+}
+
 static void handle_array(struct server *server, struct span text) {
     size_t offset = 0;
     struct span element;
@@ -177,20 +217,16 @@ static void handle_array(struct server *server, struct span text) {
                            "batches are not part of this revision");
         return;
     }
-    struct batch *batch = batch_open(server);
-    if (!batch) {
-        respond_without_id(server, NULL, RPC_INTERNAL_ERROR, "Out of memory.", "batch");
-        return;
-    }
-    while (json_next_element(text, &offset, &element))
-        batch->to_come++;
-    bool empty = batch->to_come == 0;
-    for (offset = 0; json_next_element(text, &offset, &element);)
-        handle_element(server, batch, element);
-    batch_close(server, batch);
-    if (empty)
+    if (!json_next_element(text, &offset, &element)) {
         respond_without_id(server, NULL, RPC_INVALID_REQUEST, "Invalid Request",
                            "a batch must not be empty");
+        return;
+    }
+    server->reading = batch_open(server, text);
+    if (server->reading)
+        read_batch(server, LOOP_TURN_NS);
+    else
+        respond_without_id(server, NULL, RPC_INTERNAL_ERROR, "Out of memory.", "batch");
 }
 
 static void refuse_text(struct server *server, enum json_fault fault, size_t at) {

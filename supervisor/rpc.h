@@ -36,8 +36,11 @@ const struct notification *notification_find(const char *name);
 /* VALUE as a string without a zero byte inside, or NULL. VALUE may be NULL; the text is its. */
 const char *rpc_plain_string(struct json_object *value);
 
-/* Handles one line, already trimmed and not empty. */
+/* Handles one line, already trimmed and not empty. A batch that takes long goes on in turns of the
+ * loop, with the input paused. */
 void rpc_handle_line(struct server *server, const unsigned char *bytes, size_t size);
+/* Handles now what is left of the batch being read, if there is one. */
+void rpc_end_batch(struct server *server);
 /* Answers a line over request.max_bytes. */
 void rpc_handle_too_long(struct server *server);
 

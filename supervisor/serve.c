@@ -53,11 +53,15 @@ static void finish(struct server *server) {
 }
 
 static void on_exit_wait(void *context) {
+    rpc_end_batch(context);
     finish(context);
 }
 
+/* What is left of a batch is refused from here on, which does not take long. */
 static void on_grace_over(void *context) {
     struct server *server = context;
+    server->shutting_down = true;
+    rpc_end_batch(server);
     sessions_cancel_all(&server->sessions, "The server is shutting down.");
     if (!server->draining)
         loop_timer_start(&server->loop, &server->grace, EXIT_WAIT_MS, on_exit_wait, server);
@@ -70,8 +74,13 @@ void server_begin_shutdown(struct server *server) {
     start_grace(server, on_grace_over);
 }
 
+/* Is nothing left to do of what was read? */
+static bool is_idle(const struct server *server) {
+    return server->sessions.active == 0 && !server->reading;
+}
+
 void server_call_done(struct server *server) {
-    if (server->draining && server->sessions.active == 0)
+    if (server->draining && is_idle(server))
         finish(server);
 }
 
@@ -81,7 +90,7 @@ void server_drain(struct server *server) {
     server->draining = true;
     input_stop(&server->input);
     project_drain(server->project);
-    if (server->sessions.active == 0)
+    if (is_idle(server))
         finish(server);
     else if (!server->shutting_down)
         start_grace(server, on_grace_over);
@@ -116,8 +125,24 @@ static void on_resume(void *context) {
     struct server *server = context;
     if (server->awaits_project)
         return;
-    input_pause(&server->input, false);
+    if (!server->reading)
+        input_pause(&server->input, false);
     sessions_hold(&server->sessions, false);
+}
+
+/* Nothing is read while the reader is behind; when it no longer is, in the loop's next round. */
+static void regulate(struct server *server) {
+    if (output_backlog(&server->output) > HIGH_WATER_BYTES) {
+        input_pause(&server->input, true);
+        sessions_hold(&server->sessions, true);
+    } else if ((server->input.paused || server->sessions.held) && !server->resume.active) {
+        loop_timer_start(&server->loop, &server->resume, 0, on_resume, server);
+    }
+}
+
+void server_batch_read(struct server *server) {
+    regulate(server);
+    server_call_done(server);
 }
 
 /* The backlog changed or the output ended. */
@@ -126,11 +151,8 @@ static void on_output_change(void *context) {
     if (server->output.end != OUTPUT_OPEN) {
         server->exit_status = server->output.end == OUTPUT_CORRUPT ? STATUS_CORRUPT : 0;
         loop_stop(&server->loop);
-    } else if (output_backlog(&server->output) > HIGH_WATER_BYTES) {
-        input_pause(&server->input, true);
-        sessions_hold(&server->sessions, true);
-    } else if ((server->input.paused || server->sessions.held) && !server->resume.active) {
-        loop_timer_start(&server->loop, &server->resume, 0, on_resume, server);
+    } else {
+        regulate(server);
     }
     if (server->finishing && output_backlog(&server->output) == 0)
         loop_stop(&server->loop);
@@ -219,6 +241,8 @@ static bool open_project(struct server *server, struct error *error) {
 }
 
 static void free_requests(struct server *server) {
+    if (server->reading)
+        batch_close(server, server->reading);
     while (server->requests.in_flight)
         request_drop(server->requests.in_flight);
 }

@@ -26,6 +26,8 @@ struct server {
     struct pool pool;
     struct sessions sessions;
     struct requests requests;
+    struct batch *reading;        /* its elements are being handled, and no line is; or NULL */
+    struct loop_timer batch_turn; /* runs while those left wait for the loop's other work */
     struct cursors cursors;
     struct project *project; /* what users define; NULL without, and in minimal mode */
     struct loop_watch signal_watch;
@@ -64,5 +66,8 @@ void server_drain(struct server *server);
 void server_begin_shutdown(struct server *server);
 /* Called when a call is done: ends the server when it was the last one waited for. */
 void server_call_done(struct server *server);
+/* Called when all elements of a batch were handled: the lines behind it are read, or the server
+ * ends when it was waited for. */
+void server_batch_read(struct server *server);
 
 #endif

@@ -228,6 +228,21 @@ Test(batches, may_be_large) {
     client_finish(client);
 }
 
+Test(batches, may_end_the_server_and_are_answered_whole) {
+    struct client *client = client_start_ready(NULL, CLIENT_REVISION_BATCH);
+    const char *line = send_batch(
+        client,
+        "[" EVALUATE("1", "1") "," REQUEST("2", "shutdown") "," REQUEST("3", "exit") "," REQUEST(
+            "4", "exit") "," PING("5") "," REQUEST("6", "tools/list") "]");
+    expect_count(line, 6);
+    expect_code(line, "5", "-32003");
+    expect_code(line, "6", "-32003");
+    for (int id = 1; id <= 4; id++)
+        expect_result(line, (const char[]){(char)('0' + id), '\0'});
+    cr_assert_eq(client_wait(client), 0);
+    client_finish(client);
+}
+
 Test(batches, answer_with_an_error_what_does_not_fit_into_one_line) {
     const char *arguments[] = {"--response-max-bytes", "20000", NULL};
     struct client *client =

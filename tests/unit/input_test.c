@@ -210,6 +210,22 @@ Test(input, while_paused_even_lines_already_read_wait) {
     close(ends[0]);
 }
 
+Test(input, while_paused_the_end_waits_even_behind_a_last_line_without_newline) {
+    int ends[2];
+    cr_assert_eq(pipe(ends), 0);
+    cr_assert(write_all(ends[1], "one\ntwo", 7));
+    close(ends[1]);
+    struct seen seen = {.pause_at = 2};
+    open_input(&seen, ends[0]);
+    seen.input.watch.callback(seen.input.watch.context, EPOLLIN);
+    seen.input.watch.callback(seen.input.watch.context, EPOLLIN);
+    expect_seen(&seen, "[one][two]|");
+    run(&seen);
+    expect_seen(&seen, "[one][two]|.");
+    close_input(&seen);
+    close(ends[0]);
+}
+
 Test(input, behind_a_stop_nothing_is_delivered_not_even_the_end) {
     int ends[2];
     cr_assert_eq(pipe(ends), 0);
@@ -288,7 +304,8 @@ static void expect_turns(size_t pause_at, size_t stop_at, const char *expected) 
     cr_assert_eq(pipe(ends), 0);
     cr_assert(write_all(ends[1], lines, sizeof lines - 1));
     close(ends[1]);
-    struct seen seen = {.pause_at = pause_at, .stop_at = stop_at, .spin_ns = INT64_C(2) * CLOCK_NS_PER_MS};
+    struct seen seen = {
+        .pause_at = pause_at, .stop_at = stop_at, .spin_ns = INT64_C(2) * CLOCK_NS_PER_MS};
     open_input(&seen, ends[0]);
     seen.loop.before_wait = on_round;
     seen.loop.before_wait_context = &seen;
