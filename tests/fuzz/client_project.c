@@ -5,7 +5,7 @@
  *   [{"event": JSON}, {"ask": JSON}, {"result": JSON}, {"fail": "TYPE"}, {"die": null}]
  *
  * where a string stands for the text in it, JSON or not. After a question it waits for the answer.
- * In the client's lines "STATE" stands for the last requestState that the server gave; a line that
+ * In the client's lines "requestState":"STATE" has the last one that the server gave; a line that
  * has it, or that answers a question, waits a while for it. Each request is answered once, in
  * messages that are well-formed, and a definition gets answers to what it asked alone. */
 #include "common/message.h"
@@ -154,11 +154,11 @@ static void find_state(void) {
 }
 
 static void append_line(const char *bytes, size_t size) {
-    static const char place[] = "\"STATE\"";
-    enum { PLACE_BYTES = sizeof place - 1 };
+    static const char before[] = "\"requestState\":", place[] = "\"requestState\":\"STATE\"";
+    enum { BEFORE_BYTES = sizeof before - 1, PLACE_BYTES = sizeof place - 1 };
     const char *at;
     while (client.state_length && (at = memmem(bytes, size, place, PLACE_BYTES))) {
-        buffer_append(&client.line, bytes, (size_t)(at - bytes));
+        buffer_append(&client.line, bytes, (size_t)(at - bytes) + BEFORE_BYTES);
         buffer_append(&client.line, in_process.output.data + client.state, client.state_length);
         size -= (size_t)(at - bytes) + PLACE_BYTES;
         bytes = at + PLACE_BYTES;

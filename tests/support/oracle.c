@@ -407,7 +407,8 @@ static void on_object(struct oracle *oracle, struct text object, size_t batch) {
         incoming.id = null_id;
     if (json_has_twins(object) || (echoed && json_has_lone_surrogate(incoming.id))) {
         add_open(oracle, &incoming);
-        oracle->confused = oracle->confused || may_change_phase(object);
+        /* Of two batches it would not be known which one is answered. */
+        oracle->confused = oracle->confused || batch || may_change_phase(object);
         return;
     }
     bool has_method = json_member(object, "method", &method);
