@@ -136,6 +136,34 @@ static void run_template(struct request *request, const struct registry_entry *e
         run_begin(request, entry, &form, uri, NULL, arguments, params);
 }
 
+/* Why the file that URI names by default is no resource; NULL when there is none. */
+static const char *reason_of_refusal(const struct snapshot *snapshot, const char *uri) {
+    static const char folder[] = "resources/";
+    char made[URI_MAX_BYTES + 1];
+    for (size_t i = 0; i < snapshot->refusal_count; i++) {
+        const struct refusal *refusal = &snapshot->refusals[i];
+        if (strncmp(refusal->file, folder, sizeof folder - 1) == 0 &&
+            uri_of_file("eclave:///", refusal->file + sizeof folder - 1, made) &&
+            strcmp(made, uri) == 0)
+            return refusal->reason;
+    }
+    return NULL;
+}
+
+/* spec/003: what is over resource.max_bytes is an error, and told as that. */
+static void refuse_refused(struct request *request, const char *uri, const char *reason) {
+    const struct log_event event = {.level = LOG_ERROR_LEVEL, .name = "resource-refused"};
+    log_write(&request->server->log, &event, "%s: %s", uri, reason);
+    struct buffer *out =
+        request_error_data(request, RPC_INTERNAL_ERROR, "The resource cannot be served.");
+    buffer_append_text(out, "{\"uri\":");
+    json_write_string(out, uri);
+    buffer_append_text(out, ",\"reason\":");
+    json_write_string(out, reason);
+    buffer_append_text(out, "}");
+    request_end(request);
+}
+
 void project_read_resource(struct server *server, struct request *request,
                            struct json_object *params) {
     const char *uri = rpc_plain_string(json_tree_member(params, "uri"));
@@ -149,7 +177,10 @@ void project_read_resource(struct server *server, struct request *request,
         return;
     const struct registry_entry *file = snapshot_find(snapshot, REGISTRY_RESOURCE, uri);
     const struct registry_entry *made = file ? NULL : snapshot_match(snapshot, uri, &match);
-    if (file)
+    const char *refused = file || made ? NULL : reason_of_refusal(snapshot, uri);
+    if (refused)
+        refuse_refused(request, uri, refused);
+    else if (file)
         answer_file(request, file);
     else if (made)
         run_template(request, made, uri, &match, params);

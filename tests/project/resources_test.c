@@ -66,6 +66,27 @@ Test(resources, that_cannot_be_read_say_why) {
     }
 }
 
+Test(resources, that_are_refused_say_why_when_they_are_read) {
+    static const char *const options[] = {"--resource-max-bytes", "100", NULL};
+    static char text[102];
+    memset(text, 'x', sizeof text - 1);
+    project_files_write("resources/large one.txt", text);
+    text[100] = 0;
+    project_files_write("resources/just.txt", text);
+    EACH_ERA(era) {
+        struct client *client = project_files_serve_in(era, options);
+        const char *line = era_refused(client, era, -32603, "1", "resources/read",
+                                       URI("eclave:///large%20one.txt"));
+        expect_contains(line, "has 101 bytes, more than the 100 it may have");
+        client_await_stderr(client, "error: resource-refused");
+        if (!era->modern)
+            client_await_notification(client, "notifications/message", NULL);
+        expect_contains(era_request(client, era, "2", "resources/read", URI("eclave:///just.txt")),
+                        text);
+        client_finish(client);
+    }
+}
+
 /* Their characters are few enough, what they become as JSON is not. */
 Test(resources, that_grow_over_the_limit_are_refused_whole) {
     static const char *const options[] = {"--response-max-bytes", "20000", NULL};
