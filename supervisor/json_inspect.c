@@ -467,3 +467,17 @@ bool json_next_member(struct span text, size_t *offset, struct json_token *name)
     *offset = in.at;
     return true;
 }
+
+static bool is_around_value(unsigned char byte) {
+    return is_blank(byte) || byte == ':';
+}
+
+struct span json_member_value(struct span text, const struct json_token *name, size_t offset) {
+    const unsigned char *start = name->text.bytes + name->text.length;
+    const unsigned char *end = text.bytes + offset;
+    while (start < end && is_around_value(*start))
+        start++;
+    while (end > start && is_around_value(end[-1]))
+        end--;
+    return (struct span){start, (size_t)(end - start)};
+}

@@ -66,5 +66,7 @@ bool json_next_element(struct span text, size_t *offset, struct span *element);
 
 /* The same for the name of the next member of the object TEXT. */
 bool json_next_member(struct span text, size_t *offset, struct json_token *name);
+/* The text of the value of the member NAME of TEXT, behind which json_next_member left OFFSET. */
+struct span json_member_value(struct span text, const struct json_token *name, size_t offset);
 
 #endif

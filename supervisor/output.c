@@ -61,6 +61,11 @@ size_t output_backlog(const struct output *output) {
     return output->queue.length - output->sent;
 }
 
+bool output_is_behind(const struct output *output) {
+    enum { HIGH_WATER_BYTES = 1 << 20 };
+    return output_backlog(output) > HIGH_WATER_BYTES;
+}
+
 static void end_output(struct output *output, enum output_end end) {
     if (output->end != OUTPUT_OPEN)
         return;

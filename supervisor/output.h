@@ -63,5 +63,7 @@ void output_flush(struct output *output);
 
 /* Bytes not yet taken by the reader. */
 size_t output_backlog(const struct output *output);
+/* So many that nothing should be read, begun or told before the reader has taken some. */
+bool output_is_behind(const struct output *output);
 
 #endif

@@ -78,10 +78,6 @@ static struct json_object *parse(struct span text, size_t size_max, size_t value
                                                       : NULL;
 }
 
-static bool is_separator(unsigned char byte) {
-    return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r' || byte == ':';
-}
-
 /* The text of the value of member NAME of the object TEXT, if there is one. False when the names of
  * its members cannot be told apart without a parser: one is escaped, or there is one twice. */
 static bool find_raw(struct span text, const char *name, struct span *raw) {
@@ -97,12 +93,7 @@ static bool find_raw(struct span text, const char *name, struct span *raw) {
             continue;
         if (raw->bytes)
             return false;
-        const unsigned char *start = quoted.bytes + quoted.length, *end = text.bytes + offset;
-        while (is_separator(*start))
-            start++;
-        while (is_separator(end[-1]))
-            end--;
-        *raw = (struct span){start, (size_t)(end - start)};
+        *raw = json_member_value(text, &member, offset);
     }
     return true;
 }

@@ -17,8 +17,7 @@
 #include <unistd.h>
 
 enum {
-    HIGH_WATER_BYTES = 1 << 20, /* of unread answers: above it nothing is read and nothing begun */
-    EXIT_WAIT_MS = 5000,        /* for `exit` after `shutdown`, once nothing runs any more */
+    EXIT_WAIT_MS = 5000, /* for `exit` after `shutdown`, once nothing runs any more */
     STATUS_CORRUPT = 2
 };
 
@@ -132,7 +131,7 @@ static void on_resume(void *context) {
 
 /* Nothing is read while the reader is behind; when it no longer is, in the loop's next round. */
 static void regulate(struct server *server) {
-    if (output_backlog(&server->output) > HIGH_WATER_BYTES) {
+    if (output_is_behind(&server->output)) {
         input_pause(&server->input, true);
         sessions_hold(&server->sessions, true);
     } else if ((server->input.paused || server->sessions.held) && !server->resume.active) {

@@ -16,12 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    SUBSCRIPTIONS_MAX = 1000,
-    SLICE_NS = 1000000, /* of one turn of the loop */
-    BACKLOG_MAX_BYTES = 1 << 20,
-    BACKLOG_WAIT_MS = 100
-};
+enum { SUBSCRIPTIONS_MAX = 1000, BACKLOG_WAIT_MS = 100 };
 
 static const char updated_method[] = "notifications/resources/updated";
 
@@ -77,7 +72,7 @@ static void on_lists_waiting(void *context);
 /* To a client that does not read a change is told once, when it reads again. */
 static void tell_lists(struct project *project) {
     struct server *server = project->server;
-    if (output_backlog(&server->output) > BACKLOG_MAX_BYTES) {
+    if (output_is_behind(&server->output)) {
         loop_timer_start(&server->loop, &project->lists_timer, BACKLOG_WAIT_MS, on_lists_waiting,
                          project);
         return;
@@ -194,8 +189,8 @@ static bool tell_some(struct project *project) {
 static void on_telling(void *context) {
     struct project *project = context;
     int64_t start_ns = clock_now_ns();
-    bool waits = output_backlog(&project->server->output) > BACKLOG_MAX_BYTES;
-    while (!waits && clock_now_ns() - start_ns < SLICE_NS)
+    bool waits = output_is_behind(&project->server->output);
+    while (!waits && clock_now_ns() - start_ns < LOOP_TURN_NS)
         if (tell_some(project))
             return;
     loop_timer_start(&project->server->loop, &project->telling_timer, waits ? BACKLOG_WAIT_MS : 0,

@@ -17,8 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BACKLOG_MAX_BYTES = 1 << 20 };
-
 /* --- what it says while it runs --- */
 
 /* A modern client hears what its request asked for, a legacy one what its session did. */
@@ -52,7 +50,7 @@ static void tell_log(struct run *run, const struct run_event *event) {
 }
 
 bool run_may_speak(const struct run *run) {
-    return !run->server->finishing && output_backlog(&run->server->output) <= BACKLOG_MAX_BYTES;
+    return !run->server->finishing && !output_is_behind(&run->server->output);
 }
 
 static void on_event(void *context, const struct run_event *event) {

@@ -58,22 +58,12 @@ struct json_object *json_file_parse(struct span text, struct error *error) {
     return NULL;
 }
 
-static bool is_between(unsigned char byte) {
-    return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r' || byte == ':';
-}
-
 bool json_file_next(struct span text, size_t *offset, struct span *name, struct span *value) {
     struct json_token token;
     if (!json_next_member(text, offset, &token))
         return false;
     *name = token.text;
-    const unsigned char *start = token.text.bytes + token.text.length;
-    const unsigned char *end = text.bytes + *offset;
-    while (start < end && is_between(*start))
-        start++;
-    while (end > start && is_between(end[-1]))
-        end--;
-    *value = (struct span){start, (size_t)(end - start)};
+    *value = json_member_value(text, &token, *offset);
     return true;
 }
 

@@ -10,7 +10,6 @@
 #include <string.h>
 
 enum {
-    SLICE_NS = 1000000,      /* of one turn of the loop; a step begun in it may pass it a little */
     SETTLE_MS = 100,         /* changes that come together make one look */
     REST_FACTOR = 4,         /* looking takes at most a fifth of the time */
     WATCHED_FACTOR = 12,     /* the interval is so much longer where changes are told of */
@@ -165,12 +164,12 @@ static bool work(struct registry *registry) {
     return true;
 }
 
-/* One slice of a look. */
+/* One slice of a look; a step begun in it may pass the turn a little. */
 static void on_slice(void *context) {
     struct registry *registry = context;
     int64_t start_ns = clock_now_ns(), now_ns = start_ns;
     bool over = false;
-    for (; !over && now_ns - start_ns < SLICE_NS; now_ns = clock_now_ns())
+    for (; !over && now_ns - start_ns < LOOP_TURN_NS; now_ns = clock_now_ns())
         over = work(registry);
     registry->busy_ns += now_ns - start_ns;
     if (!over) {

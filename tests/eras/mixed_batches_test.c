@@ -1,28 +1,11 @@
 /* Arrays in the one revision that has them, with requests of both eras inside: each is answered as
  * it would be alone, and all of them in one array. */
+#include "tests/support/array.h"
 #include "tests/support/eras.h"
-
-static struct text element_for(const char *line, const char *id) {
-    struct text found = {0}, element, value;
-    cr_assert_eq(json_kind(text_of(line)), VALUE_ARRAY, "%s", line);
-    for (size_t i = 0; json_element(text_of(line), i, &element); i++)
-        if (json_member(element, "id", &value) && text_is(value, id)) {
-            cr_assert_null(found.bytes, "%s twice in %s", id, line);
-            found = element;
-        }
-    cr_assert_not_null(found.bytes, "no %s in %s", id, line);
-    return found;
-}
-
-static void expect_code(const char *line, const char *id, const char *code) {
-    struct text value;
-    cr_assert(json_at(element_for(line, id), &value, "error", "code", NULL) && text_is(value, code),
-              "no error %s for %s in %s", code, id, line);
-}
 
 static void expect_type(const char *line, const char *id, bool modern) {
     struct text result, type;
-    cr_assert(json_member(element_for(line, id), "result", &result), "%s", line);
+    cr_assert(json_member(array_element(line, id), "result", &result), "%s", line);
     cr_assert_eq(json_member(result, "resultType", &type), modern, "%s", line);
 }
 
@@ -53,10 +36,10 @@ Test(mixed_batches, answer_each_request_in_its_own_era) {
     expect_type(line, "1", false);
     expect_type(line, "2", true);
     expect_type(line, "3", false);
-    expect_code(line, "4", "-32601");
+    array_expect_code(line, "4", "-32601");
     expect_type(line, "5", true);
-    expect_code(line, "6", "-32602");
-    expect_code(line, "\"7\"", "-32601");
+    array_expect_code(line, "6", "-32602");
+    array_expect_code(line, "\"7\"", "-32601");
     client_expect_silence(client);
     client_finish(client);
 }
@@ -70,7 +53,7 @@ Test(mixed_batches, wait_for_the_evaluations_of_both) {
     cr_assert_eq(json_count(text_of(line)), 3);
     expect_type(line, "1", false);
     expect_type(line, "2", true);
-    expect_code(line, "3", "-32004");
+    array_expect_code(line, "3", "-32004");
     client_finish(client);
 }
 
@@ -81,7 +64,7 @@ Test(mixed_batches, leave_out_a_cancelled_modern_call_and_hold_the_error_of_a_le
     client_send_line(client, CANCEL("2"));
     const char *line = client_read_line(client, NULL);
     cr_assert_eq(json_count(text_of(line)), 2);
-    expect_code(line, "1", "-32001");
+    array_expect_code(line, "1", "-32001");
     expect_type(line, "3", false);
     client_finish(client);
 }
@@ -100,7 +83,7 @@ Test(mixed_batches, can_cancel_what_they_began) {
     SEND(client, EVALUATE("1", ENDLESS), MODERN_EVALUATE("2", ENDLESS), CANCEL("1"), CANCEL("2"));
     const char *line = client_read_line(client, NULL);
     cr_assert_eq(json_count(text_of(line)), 1);
-    expect_code(line, "1", "-32001");
+    array_expect_code(line, "1", "-32001");
     client_finish(client);
 }
 
@@ -109,8 +92,8 @@ Test(mixed_batches, hold_no_subscription_and_no_handshake) {
     SEND(client, LISTEN("1", "{}"), MODERN("2", "initialize"), MODERN("3", "server/discover"));
     const char *line = client_read_line(client, NULL);
     cr_assert_eq(json_count(text_of(line)), 3);
-    expect_code(line, "1", "-32600");
-    expect_code(line, "2", "-32600");
+    array_expect_code(line, "1", "-32600");
+    array_expect_code(line, "2", "-32600");
     expect_type(line, "3", true);
     client_expect_silence(client);
     client_finish(client);

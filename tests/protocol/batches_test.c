@@ -1,36 +1,12 @@
 /* Arrays of messages: served where the revision has them or the operator asks for them, refused
  * whole everywhere else. */
+#include "tests/support/array.h"
 #include "tests/support/client.h"
 #include "tests/support/lines.h"
 
-static struct text batch_of(const char *line) {
-    struct text array = text_of(line);
-    cr_assert_eq(json_kind(array), VALUE_ARRAY, "not an array: %s", line);
-    return array;
-}
-
-/* The response to ID in the array LINE, which must be there once. */
-static struct text element_for(const char *line, const char *id) {
-    struct text found = {0}, element, value;
-    struct text array = batch_of(line);
-    for (size_t i = 0; json_element(array, i, &element); i++)
-        if (json_member(element, "id", &value) && text_is(value, id)) {
-            cr_assert_null(found.bytes, "%s is there twice: %s", id, line);
-            found = element;
-        }
-    cr_assert_not_null(found.bytes, "no %s in %s", id, line);
-    return found;
-}
-
-static void expect_code(const char *line, const char *id, const char *code) {
-    struct text value;
-    cr_assert(json_at(element_for(line, id), &value, "error", "code", NULL) && text_is(value, code),
-              "no error %s for %s in %s", code, id, line);
-}
-
 static void expect_result(const char *line, const char *id) {
     struct text value;
-    cr_assert(json_member(element_for(line, id), "result", &value), "no result for %s in %s", id,
+    cr_assert(json_member(array_element(line, id), "result", &value), "no result for %s in %s", id,
               line);
 }
 
@@ -48,7 +24,7 @@ static const char *send_batch(struct client *client, const char *line) {
 }
 
 static void expect_count(const char *line, size_t count) {
-    cr_assert_eq(json_count(batch_of(line)), count, "not %zu elements: %s", count, line);
+    cr_assert_eq(json_count(array_of(line)), count, "not %zu elements: %s", count, line);
 }
 
 static const char *const arrays[] = {
@@ -83,7 +59,7 @@ Test(batches, are_answered_with_one_array_in_the_revision_that_has_them) {
     expect_count(line, 3);
     expect_result(line, "1");
     expect_result(line, "\"a\"");
-    expect_code(line, "2", "-32601");
+    array_expect_code(line, "2", "-32601");
     client_expect_silence(client);
     client_finish(client);
 }
@@ -106,10 +82,10 @@ Test(batches, of_nonsense_get_one_error_for_each_element) {
     struct client *client = client_start_ready(NULL, CLIENT_REVISION_BATCH);
     const char *line = send_batch(client, "[1,\"x\",null,[],{},{\"id\":1.5}]");
     expect_count(line, 6);
-    expect_code(line, "1.5", "-32600");
+    array_expect_code(line, "1.5", "-32600");
     line = send_batch(client, "[[" PING("1") "]]");
     expect_count(line, 1);
-    expect_code(line, "null", "-32600");
+    array_expect_code(line, "null", "-32600");
     client_finish(client);
 }
 
@@ -134,7 +110,7 @@ Test(batches, must_not_hold_initialize) {
     struct client *client =
         client_start(&(struct client_options){.arguments = arguments, .batches = true});
     const char *line = send_batch(client, "[" INITIALIZE("1", "\"2025-11-25\"") "," PING("2") "]");
-    expect_code(line, "1", "-32600");
+    array_expect_code(line, "1", "-32600");
     expect_result(line, "2");
     client_expect_error(client, REQUEST("3", "tools/list"), -32002, "3");
     client_finish(client);
@@ -159,9 +135,9 @@ Test(batches, hold_what_each_request_would_have_got_alone) {
                                                                                 "\"timeout\":"
                                                                                 "0}") "]");
     expect_count(line, 4);
-    expect_code(line, "1", "-32602");
-    expect_code(line, "2", "-32602");
-    expect_code(line, "3", "-32602");
+    array_expect_code(line, "1", "-32602");
+    array_expect_code(line, "2", "-32602");
+    array_expect_code(line, "3", "-32602");
     expect_result(line, "4");
     client_finish(client);
 }
@@ -174,7 +150,7 @@ Test(batches, wait_for_their_evaluations_while_other_requests_are_served) {
     const char *line = read_answer(client);
     expect_count(line, 3);
     struct text text;
-    cr_assert(json_at(element_for(line, "2"), &text, "result", "content", NULL));
+    cr_assert(json_at(array_element(line, "2"), &text, "result", "content", NULL));
     cr_assert(json_element(text, 0, &text) && json_member(text, "text", &text));
     cr_assert(text_is(text, "\"=> 10\""));
     client_finish(client);
@@ -194,7 +170,7 @@ Test(batches, hold_the_error_of_a_cancelled_element) {
     client_send_line(client, CANCEL("1"));
     const char *line = read_answer(client);
     expect_count(line, 2);
-    expect_code(line, "1", "-32001");
+    array_expect_code(line, "1", "-32001");
     client_finish(client);
 }
 
@@ -235,8 +211,8 @@ Test(batches, may_end_the_server_and_are_answered_whole) {
         "[" EVALUATE("1", "1") "," REQUEST("2", "shutdown") "," REQUEST("3", "exit") "," REQUEST(
             "4", "exit") "," PING("5") "," REQUEST("6", "tools/list") "]");
     expect_count(line, 6);
-    expect_code(line, "5", "-32003");
-    expect_code(line, "6", "-32003");
+    array_expect_code(line, "5", "-32003");
+    array_expect_code(line, "6", "-32003");
     for (int id = 1; id <= 4; id++)
         expect_result(line, (const char[]){(char)('0' + id), '\0'});
     cr_assert_eq(client_wait(client), 0);
