@@ -156,6 +156,8 @@ void input_stop(struct input *input) {
 }
 
 void input_close(struct input *input) {
+    if (!input->loop)
+        return;
     input_stop(input);
     stream_close(&input->stream);
     buffer_free(&input->pending);

@@ -33,6 +33,7 @@ bool output_open(struct output *output, struct loop *loop, struct log *log,
                  const struct settings *settings, void (*on_change)(void *context), void *context,
                  struct error *error) {
     *output = (struct output){.loop = loop,
+                              .stream.fd = -1,
                               .log = log,
                               .settings = settings,
                               .queue = buffer_make(queue_max),
@@ -49,6 +50,8 @@ bool output_open(struct output *output, struct loop *loop, struct log *log,
 }
 
 void output_close(struct output *output) {
+    if (!output->loop)
+        return;
     loop_timer_stop(output->loop, &output->retry);
     loop_watch_remove(output->loop, &output->watch);
     stream_close(&output->stream);

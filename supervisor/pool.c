@@ -540,6 +540,8 @@ void pool_reap(struct pool *pool) {
 }
 
 void pool_close(struct pool *pool) {
+    if (!pool->loop)
+        return;
     pool->closing = true;
     close_zygote(pool);
     for (size_t i = 0; i < POOL_LIVES_MAX; i++)

@@ -206,17 +206,19 @@ static bool choose_mode(struct server *server, struct error *error) {
     return true;
 }
 
+/* False with *error; what was opened is for server_close, which puts back the flags of the standard
+ * streams that other processes share. */
 static bool server_open(struct server *server, struct error *error) {
     const struct settings *settings = server->settings;
     const struct input_handler handler = {
         .line = on_line, .too_long = on_too_long, .end = on_input_end, .context = server};
+    log_open(&server->log, (enum log_level)settings->log_level, settings->log_format == 1);
+    server->log.hook = client_log_event;
+    server->log.hook_context = server;
     if (!loop_open(&server->loop, error))
         return false;
     server->loop.before_wait = before_wait;
     server->loop.before_wait_context = server;
-    log_open(&server->log, (enum log_level)settings->log_level, settings->log_format == 1);
-    server->log.hook = client_log_event;
-    server->log.hook_context = server;
     if (!open_signals(server, error) ||
         !pool_open(&server->pool, &server->loop, &server->log, settings, error) ||
         !output_open(&server->output, &server->loop, &server->log, settings, on_output_change,
@@ -265,16 +267,18 @@ static void server_close(struct server *server) {
 
 int server_run(const struct settings *settings) {
     struct server server = {.settings = settings,
+                            .loop.epoll_fd = -1,
                             .signal_fd = -1,
                             .client_log = client_log_make(),
                             .faults_left =
                                 settings->fault == FAULT_NONE ? 0 : settings->fault_count};
     struct error error;
-    if (!stdio_fill(&error) || !server_open(&server, &error)) {
+    if (!stdio_fill(&error)) {
         fprintf(stderr, "eclave: %s\n", error.text);
         return STATUS_USAGE;
     }
-    if (!choose_mode(&server, &error) || !open_project(&server, &error)) {
+    if (!server_open(&server, &error) || !choose_mode(&server, &error) ||
+        !open_project(&server, &error)) {
         fprintf(stderr, "eclave: %s\n", error.text);
         server_close(&server);
         return STATUS_USAGE;
