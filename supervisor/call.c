@@ -1,5 +1,5 @@
 /* The verdict on a call and its report. A verdict is set once and never changed. */
-#include "supervisor/clock.h"
+#include "supervisor/base/clock.h"
 #include "supervisor/session_state.h"
 
 #include <signal.h>

@@ -4,7 +4,7 @@
 #ifndef ECLAVE_SUPERVISOR_CLIENT_LOG_H
 #define ECLAVE_SUPERVISOR_CLIENT_LOG_H
 
-#include "supervisor/log.h"
+#include "supervisor/base/log.h"
 #include <stddef.h>
 
 struct server;

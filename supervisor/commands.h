@@ -4,7 +4,7 @@
 
 #include "supervisor/batch/options.h"
 #include "supervisor/project_commands/options.h"
-#include "supervisor/settings.h"
+#include "supervisor/settings/settings.h"
 
 enum { STATUS_USAGE = 2, STATUS_INTERNAL = 70 };
 

@@ -3,7 +3,7 @@
 #define ECLAVE_SUPERVISOR_CONFINEMENT_H
 
 #include "policy/policy.h"
-#include "supervisor/settings.h"
+#include "supervisor/settings/settings.h"
 
 /* The policy for the workers of a supervisor with these settings. Points into SETTINGS. */
 struct policy confinement_policy(const struct settings *settings);

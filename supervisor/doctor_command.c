@@ -2,10 +2,10 @@
  * takes a layer's word for it, and never evaluates anything. */
 #include "common/cleanup.h"
 #include "policy/attacks.h"
-#include "supervisor/colour.h"
+#include "supervisor/base/colour.h"
 #include "supervisor/commands.h"
 #include "supervisor/confinement.h"
-#include "supervisor/json_write.h"
+#include "supervisor/json/json_write.h"
 
 #include <stdio.h>
 

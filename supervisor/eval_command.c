@@ -2,14 +2,14 @@
  * server, without the protocol. */
 #include "common/cleanup.h"
 #include "common/utf8.h"
-#include "supervisor/clock.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/base/shown.h"
+#include "supervisor/base/stdio.h"
+#include "supervisor/base/undumpable.h"
+#include "supervisor/base/whole_file.h"
 #include "supervisor/commands.h"
 #include "supervisor/one_shot.h"
-#include "supervisor/shown.h"
-#include "supervisor/stdio.h"
 #include "supervisor/text.h"
-#include "supervisor/undumpable.h"
-#include "supervisor/whole_file.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,9 +4,9 @@
 
 #include "common/buffer.h"
 #include "common/message.h"
-#include "supervisor/log.h"
+#include "supervisor/base/log.h"
+#include "supervisor/base/usage.h"
 #include "supervisor/run.h"
-#include "supervisor/usage.h"
 #include <stdbool.h>
 #include <stdint.h>
 

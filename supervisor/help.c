@@ -1,7 +1,7 @@
 /* The commands as they are told to people: one table for the help of the program and of each. */
 #include "supervisor/help.h"
 #include "supervisor/batch/options.h"
-#include "supervisor/settings.h"
+#include "supervisor/settings/settings.h"
 
 #include <string.h>
 

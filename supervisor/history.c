@@ -1,6 +1,6 @@
 /* Checkpoints: taking them, going back to them, and what is left when one is gone. Never waits for
  * a worker's good will: what is to go is killed. */
-#include "supervisor/clock.h"
+#include "supervisor/base/clock.h"
 #include "supervisor/session_state.h"
 
 #include <stdio.h>

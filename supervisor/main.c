@@ -2,7 +2,7 @@
 #include "supervisor/commands.h"
 #include "supervisor/help.h"
 #include "supervisor/server.h"
-#include "supervisor/settings.h"
+#include "supervisor/settings/settings.h"
 
 #include <sodium.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* The methods and notifications of both eras, as tables, and the small handlers of the legacy era.
  */
 #include "supervisor/project/methods.h"
-#include "supervisor/json_inspect.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
+#include "supervisor/json/json_inspect.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
 #include "supervisor/modern.h"
 #include "supervisor/revision.h"
 #include "supervisor/rpc.h"

@@ -3,11 +3,11 @@
 #ifndef ECLAVE_SUPERVISOR_ONE_SHOT_H
 #define ECLAVE_SUPERVISOR_ONE_SHOT_H
 
-#include "supervisor/log.h"
-#include "supervisor/loop.h"
+#include "supervisor/base/log.h"
+#include "supervisor/base/loop.h"
 #include "supervisor/pool.h"
 #include "supervisor/session.h"
-#include "supervisor/settings.h"
+#include "supervisor/settings/settings.h"
 #include <stdbool.h>
 
 struct one_shot {

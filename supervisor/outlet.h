@@ -6,8 +6,8 @@
 
 #include "common/buffer.h"
 #include "common/message.h"
-#include "supervisor/loop.h"
-#include "supervisor/settings.h"
+#include "supervisor/base/loop.h"
+#include "supervisor/settings/settings.h"
 #include <stdbool.h>
 
 struct outlet;

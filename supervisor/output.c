@@ -1,8 +1,8 @@
 /* The output gate and queue. Never lets a line out that it has not checked. */
 #include "supervisor/output.h"
-#include "supervisor/clock.h"
-#include "supervisor/json_inspect.h"
-#include "supervisor/json_write.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/json/json_inspect.h"
+#include "supervisor/json/json_write.h"
 
 #include <stdlib.h>
 #include <string.h>

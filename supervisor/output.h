@@ -7,10 +7,10 @@
 
 #include "common/buffer.h"
 #include "common/message.h"
-#include "supervisor/log.h"
-#include "supervisor/loop.h"
-#include "supervisor/settings.h"
-#include "supervisor/stdio.h"
+#include "supervisor/base/log.h"
+#include "supervisor/base/loop.h"
+#include "supervisor/base/stdio.h"
+#include "supervisor/settings/settings.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
 #include "supervisor/pool.h"
 #include "common/cleanup.h"
 #include "common/descriptor.h"
-#include "supervisor/clock.h"
+#include "supervisor/base/clock.h"
 #include "supervisor/confinement.h"
 
 #include <fcntl.h>

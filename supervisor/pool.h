@@ -5,10 +5,10 @@
 #define ECLAVE_SUPERVISOR_POOL_H
 
 #include "policy/policy.h"
-#include "supervisor/log.h"
-#include "supervisor/loop.h"
+#include "supervisor/base/log.h"
+#include "supervisor/base/loop.h"
 #include "supervisor/outlet.h"
-#include "supervisor/settings.h"
+#include "supervisor/settings/settings.h"
 #include "supervisor/worker_process.h"
 #include <stdbool.h>
 #include <sys/types.h>

@@ -1,7 +1,7 @@
 /* Answers. Never answers a request twice, and never one that asked for silence. */
 #include "supervisor/request.h"
 #include "common/cleanup.h"
-#include "supervisor/json_write.h"
+#include "supervisor/json/json_write.h"
 #include "supervisor/revision.h"
 #include "supervisor/server.h"
 

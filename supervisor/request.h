@@ -4,8 +4,8 @@
 #define ECLAVE_SUPERVISOR_REQUEST_H
 
 #include "common/buffer.h"
-#include "supervisor/json_inspect.h"
-#include "supervisor/loop.h"
+#include "supervisor/base/loop.h"
+#include "supervisor/json/json_inspect.h"
 #include "supervisor/output.h"
 #include <stdbool.h>
 #include <stddef.h>

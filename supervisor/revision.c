@@ -1,7 +1,7 @@
 /* Revisions and the server's words about itself. */
 #include "supervisor/revision.h"
 #include "policy/policy.h"
-#include "supervisor/json_write.h"
+#include "supervisor/json/json_write.h"
 #include "supervisor/rpc.h"
 #include "supervisor/server.h"
 

@@ -1,10 +1,10 @@
 /* From bytes to a handler. Never lets a request go without an answer, never answers what is not a
  * request. */
 #include "supervisor/rpc.h"
-#include "supervisor/clock.h"
-#include "supervisor/json_inspect.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/json/json_inspect.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
 #include "supervisor/modern.h"
 #include "supervisor/project/ask.h"
 #include "supervisor/request.h"

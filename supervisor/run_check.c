@@ -1,8 +1,8 @@
 /* The shapes of what a run gives, as tables. Takes a text whole or not at all, and nothing that it
  * does not know by name. */
 #include "common/frame.h"
-#include "supervisor/content_check.h"
-#include "supervisor/json_inspect.h"
+#include "supervisor/content/content_check.h"
+#include "supervisor/json/json_inspect.h"
 #include "supervisor/run.h"
 
 #include <string.h>

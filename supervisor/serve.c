@@ -1,6 +1,8 @@
 /* The life of a server: opening, the loop, and the end in all its forms. Never leaves a process
  * behind and never ends with a request unanswered that it accepted. */
 #include "common/cleanup.h"
+#include "supervisor/base/signals.h"
+#include "supervisor/base/undumpable.h"
 #include "supervisor/commands.h"
 #include "supervisor/confinement.h"
 #include "supervisor/modern.h"
@@ -8,8 +10,6 @@
 #include "supervisor/project/project.h"
 #include "supervisor/rpc.h"
 #include "supervisor/server.h"
-#include "supervisor/signals.h"
-#include "supervisor/undumpable.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -2,16 +2,16 @@
 #ifndef ECLAVE_SUPERVISOR_SERVER_H
 #define ECLAVE_SUPERVISOR_SERVER_H
 
+#include "supervisor/base/input.h"
+#include "supervisor/base/loop.h"
 #include "supervisor/client_log.h"
 #include "supervisor/cursor.h"
-#include "supervisor/input.h"
-#include "supervisor/loop.h"
 #include "supervisor/output.h"
 #include "supervisor/pool.h"
 #include "supervisor/request.h"
 #include "supervisor/revision.h"
 #include "supervisor/session.h"
-#include "supervisor/settings.h"
+#include "supervisor/settings/settings.h"
 #include <json-c/json.h>
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* Sessions: their queues, and the one step that each takes when something has changed. Never
  * starts a call while the state before it is not safe, where it can be made so. */
 #include "common/cleanup.h"
-#include "supervisor/clock.h"
+#include "supervisor/base/clock.h"
 #include "supervisor/session_state.h"
 
 #include <sodium.h>

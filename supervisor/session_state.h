@@ -2,7 +2,7 @@
 #ifndef ECLAVE_SUPERVISOR_SESSION_STATE_H
 #define ECLAVE_SUPERVISOR_SESSION_STATE_H
 
-#include "supervisor/rate.h"
+#include "supervisor/base/rate.h"
 #include "supervisor/session.h"
 
 /* What a CALL_RUN has besides. */

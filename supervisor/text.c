@@ -1,7 +1,7 @@
 /* Formatting of evaluations. Never cuts inside a character. */
 #include "supervisor/text.h"
 #include "common/utf8.h"
-#include "supervisor/json_write.h"
+#include "supervisor/json/json_write.h"
 
 const struct outcome_facts outcome_table[OUTCOME_COUNT] = {
 #define OUTCOME(name, word_text, type_text, code, log_severity, lost)                              \

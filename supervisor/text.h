@@ -4,7 +4,7 @@
 
 #include "common/buffer.h"
 #include "supervisor/evaluation.h"
-#include "supervisor/settings.h"
+#include "supervisor/settings/settings.h"
 
 struct text_limits {
     size_t shown_chars;     /* of each captured stream */

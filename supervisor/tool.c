@@ -1,8 +1,8 @@
 /* Checks of arguments and forms of answers. Never evaluates anything itself. */
 #include "supervisor/tool.h"
-#include "supervisor/clock.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
 #include "supervisor/server.h"
 #include "supervisor/text.h"
 

@@ -6,7 +6,7 @@
 #include "supervisor/evaluation.h"
 #include "supervisor/request.h"
 #include "supervisor/session.h"
-#include "supervisor/settings.h"
+#include "supervisor/settings/settings.h"
 #include <json-c/json.h>
 #include <stdbool.h>
 

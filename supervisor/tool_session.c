@@ -1,5 +1,5 @@
 /* The tools that open, copy, roll back, reset, close and list sessions. */
-#include "supervisor/json_write.h"
+#include "supervisor/json/json_write.h"
 #include "supervisor/server.h"
 #include "supervisor/tool.h"
 

@@ -1,7 +1,7 @@
 /* The table of tools, how it is listed, and which tool a call is for. */
 #include "supervisor/tools.h"
 #include "common/utf8.h"
-#include "supervisor/json_write.h"
+#include "supervisor/json/json_write.h"
 #include "supervisor/modern.h"
 #include "supervisor/project/ask.h"
 #include "supervisor/project/list.h"

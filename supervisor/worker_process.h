@@ -11,9 +11,9 @@
 #include "common/buffer.h"
 #include "common/frame.h"
 #include "common/message.h"
-#include "supervisor/log.h"
-#include "supervisor/loop.h"
-#include "supervisor/usage.h"
+#include "supervisor/base/log.h"
+#include "supervisor/base/loop.h"
+#include "supervisor/base/usage.h"
 #include <stdbool.h>
 #include <sys/types.h>
 

@@ -4,15 +4,15 @@
 #ifndef ECLAVE_SUPERVISOR_BATCH_RUN_H
 #define ECLAVE_SUPERVISOR_BATCH_RUN_H
 
+#include "supervisor/base/input.h"
 #include "supervisor/batch/done.h"
 #include "supervisor/batch/junit.h"
 #include "supervisor/batch/options.h"
 #include "supervisor/batch/outbox.h"
 #include "supervisor/batch/progress.h"
 #include "supervisor/batch/tally.h"
-#include "supervisor/input.h"
 #include "supervisor/one_shot.h"
-#include "supervisor/settings.h"
+#include "supervisor/settings/settings.h"
 #include <stdbool.h>
 
 struct batch_item;

@@ -1,14 +1,14 @@
 /* Asking the client, in the way of its era. Never asks what the client did not say it can do, and
  * believes no state that is not of this process's making. */
 #include "supervisor/project/ask.h"
-#include "supervisor/clock.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/json/json_file.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
 #include "supervisor/project/answer.h"
 #include "supervisor/project/progress.h"
 #include "supervisor/project/project.h"
 #include "supervisor/project/run.h"
-#include "supervisor/registry/json_file.h"
 #include "supervisor/rpc.h"
 #include "supervisor/server.h"
 #include "supervisor/tool.h"

@@ -1,7 +1,7 @@
 /* completion/complete: values that the metadata lists, and those that Lisp makes. Never more than a
  * hundred at a time, and never for long. */
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
 #include "supervisor/project/run.h"

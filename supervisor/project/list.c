@@ -1,7 +1,7 @@
 /* The lists of a project's entries, in pages. A cursor is good for the state of the list that it
  * was given out in, and for no other. */
 #include "supervisor/project/list.h"
-#include "supervisor/json_write.h"
+#include "supervisor/json/json_write.h"
 #include "supervisor/modern.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"

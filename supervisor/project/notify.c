@@ -1,9 +1,9 @@
 /* Notifications of changes. Never tells a stream what it did not ask for, nor a client what it was
  * not promised. */
 #include "supervisor/project/notify.h"
-#include "supervisor/clock.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
 #include "supervisor/project/differences.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"

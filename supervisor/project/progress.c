@@ -1,8 +1,8 @@
 /* See progress.h. What goes out under one token always grows. */
 #include "supervisor/project/progress.h"
-#include "supervisor/clock.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
 #include "supervisor/server.h"
 #include "supervisor/tool.h"
 

@@ -1,10 +1,10 @@
 /* Opening, changes and the end of a project. */
 #include "supervisor/project/project.h"
-#include "supervisor/json_write.h"
+#include "supervisor/json/json_write.h"
 #include "supervisor/project/ask.h"
 #include "supervisor/project/notify.h"
 #include "supervisor/project/run.h"
-#include "supervisor/schema.h"
+#include "supervisor/schema/schema.h"
 #include "supervisor/server.h"
 #include "supervisor/tools.h"
 

@@ -1,8 +1,8 @@
 /* prompts/get. Text takes the arguments' values in its {{places}}, once: what a value holds is
  * never a place itself. */
-#include "supervisor/content_check.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
+#include "supervisor/content/content_check.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
 #include "supervisor/project/ask.h"
 #include "supervisor/project/content.h"
 #include "supervisor/project/methods.h"

@@ -1,8 +1,8 @@
 /* resources/read: files as they are, and what Lisp makes of a template's URI. Never answers with
  * more than resource.max_bytes. */
 #include "supervisor/project/resource.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
 #include "supervisor/modern.h"
 #include "supervisor/project/ask.h"
 #include "supervisor/project/methods.h"

@@ -1,14 +1,14 @@
 /* Runs one tool from its arguments to its result, by the path that calls of clients take. Never
  * runs one on arguments that its schema refuses, and answers no question. */
 #include "supervisor/project_commands/call.h"
+#include "supervisor/base/shown.h"
 #include "supervisor/commands.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
 #include "supervisor/project/ask.h"
 #include "supervisor/project/promise.h"
 #include "supervisor/project/run.h"
-#include "supervisor/schema.h"
-#include "supervisor/shown.h"
+#include "supervisor/schema/schema.h"
 #include "supervisor/text.h"
 
 #include <stdio.h>

@@ -1,15 +1,15 @@
 /* `eclave check`: is a project as it should be, and what is it to clients? It loads the sources and
  * calls nothing but what the tests call, all of it confined. */
 #include "common/cleanup.h"
+#include "supervisor/base/shown.h"
+#include "supervisor/base/stdio.h"
+#include "supervisor/base/undumpable.h"
 #include "supervisor/commands.h"
-#include "supervisor/path_list.h"
 #include "supervisor/project_commands/look.h"
 #include "supervisor/project_commands/outline.h"
 #include "supervisor/project_commands/sources.h"
 #include "supervisor/project_commands/tests.h"
-#include "supervisor/shown.h"
-#include "supervisor/stdio.h"
-#include "supervisor/undumpable.h"
+#include "supervisor/settings/path_list.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Reads a project once, by the registry of the server. Never evaluates anything. */
 #include "supervisor/project_commands/look.h"
 #include "supervisor/registry/registry.h"
-#include "supervisor/schema.h"
+#include "supervisor/schema/schema.h"
 #include "supervisor/tools.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 #include "common/error.h"
 #include "supervisor/registry/snapshot.h"
-#include "supervisor/settings.h"
+#include "supervisor/settings/settings.h"
 
 /* What the project of SETTINGS holds now, as a server would find it; the caller's
  * (snapshot_unref). Nothing is logged: refusals are in it. NULL with *error. */

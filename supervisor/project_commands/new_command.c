@@ -2,10 +2,10 @@
  * writes nothing through a link. */
 #include "common/cleanup.h"
 #include "supervisor/commands.h"
-#include "supervisor/path_list.h"
 #include "supervisor/project_commands/starters.h"
 #include "supervisor/registry/beneath.h"
 #include "supervisor/registry/metadata.h"
+#include "supervisor/settings/path_list.h"
 #include "supervisor/tools.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* Prints a snapshot of a project. Lets no text of it reach a terminal but through shown.h. */
 #include "supervisor/project_commands/outline.h"
-#include "supervisor/colour.h"
-#include "supervisor/json_tree.h"
+#include "supervisor/base/colour.h"
+#include "supervisor/base/shown.h"
+#include "supervisor/json/json_tree.h"
 #include "supervisor/registry/metadata.h"
-#include "supervisor/shown.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* Has each Lisp source loaded, confined, as a call of it would. Never calls what it defines. */
 #include "supervisor/project_commands/sources.h"
-#include "supervisor/colour.h"
+#include "supervisor/base/colour.h"
+#include "supervisor/base/shown.h"
 #include "supervisor/project/run.h"
-#include "supervisor/shown.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,13 +1,13 @@
 /* Runs the tests of a project's tools. Never counts one as met that did not come to its end. */
 #include "supervisor/project_commands/tests.h"
 #include "common/cleanup.h"
-#include "supervisor/colour.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
+#include "supervisor/base/colour.h"
+#include "supervisor/base/shown.h"
+#include "supervisor/json/json_file.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
 #include "supervisor/project_commands/call.h"
 #include "supervisor/registry/beneath.h"
-#include "supervisor/registry/json_file.h"
-#include "supervisor/shown.h"
 
 #include <errno.h>
 #include <stdio.h>

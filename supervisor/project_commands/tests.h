@@ -12,7 +12,7 @@
 #include "common/error.h"
 #include "supervisor/one_shot.h"
 #include "supervisor/registry/snapshot.h"
-#include "supervisor/settings.h"
+#include "supervisor/settings/settings.h"
 #include <stdbool.h>
 #include <stddef.h>
 

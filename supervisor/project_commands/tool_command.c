@@ -1,15 +1,15 @@
 /* `eclave tool`: one tool of the project from a shell. The same path as a client's call, without
  * the protocol. */
+#include "supervisor/base/nearest.h"
+#include "supervisor/base/shown.h"
+#include "supervisor/base/stdio.h"
+#include "supervisor/base/undumpable.h"
+#include "supervisor/base/whole_file.h"
 #include "supervisor/commands.h"
-#include "supervisor/json_inspect.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/nearest.h"
+#include "supervisor/json/json_inspect.h"
+#include "supervisor/json/json_tree.h"
 #include "supervisor/project_commands/call.h"
 #include "supervisor/project_commands/look.h"
-#include "supervisor/shown.h"
-#include "supervisor/stdio.h"
-#include "supervisor/undumpable.h"
-#include "supervisor/whole_file.h"
 
 #include <stdio.h>
 #include <string.h>

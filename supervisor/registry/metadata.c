@@ -1,7 +1,7 @@
 /* The table of metadata members and their checks. Never takes a member that it does not know. */
 #include "supervisor/registry/metadata.h"
-#include "supervisor/content_check.h"
-#include "supervisor/nearest.h"
+#include "supervisor/base/nearest.h"
+#include "supervisor/content/content_check.h"
 #include "supervisor/registry/listed.h"
 #include "supervisor/registry/places.h"
 #include "supervisor/registry/uri_template.h"
