@@ -3,7 +3,7 @@
 #include "supervisor/json/json_write.h"
 #include "supervisor/request.h"
 #include "supervisor/server.h"
-#include "supervisor/session.h"
+#include "supervisor/session/session.h"
 
 #include <stdio.h>
 #include <string.h>

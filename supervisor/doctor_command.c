@@ -4,8 +4,8 @@
 #include "policy/attacks.h"
 #include "supervisor/base/colour.h"
 #include "supervisor/commands.h"
-#include "supervisor/confinement.h"
 #include "supervisor/json/json_write.h"
+#include "supervisor/process/confinement.h"
 
 #include <stdio.h>
 

@@ -8,8 +8,8 @@
 #include "supervisor/base/undumpable.h"
 #include "supervisor/base/whole_file.h"
 #include "supervisor/commands.h"
-#include "supervisor/one_shot.h"
-#include "supervisor/text.h"
+#include "supervisor/session/one_shot.h"
+#include "supervisor/session/text.h"
 
 #include <stdio.h>
 #include <string.h>

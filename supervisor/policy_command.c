@@ -2,7 +2,7 @@
  * filter and the layers are made of. Says nothing about this machine: that is doctor's. */
 #include "policy/table.h"
 #include "supervisor/commands.h"
-#include "supervisor/confinement.h"
+#include "supervisor/process/confinement.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,10 +7,10 @@
 #include "supervisor/client_log.h"
 #include "supervisor/cursor.h"
 #include "supervisor/output.h"
-#include "supervisor/pool.h"
+#include "supervisor/process/pool.h"
 #include "supervisor/request.h"
 #include "supervisor/revision.h"
-#include "supervisor/session.h"
+#include "supervisor/session/session.h"
 #include "supervisor/settings/settings.h"
 #include <json-c/json.h>
 #include <stdbool.h>

@@ -3,9 +3,9 @@
 #define ECLAVE_SUPERVISOR_TOOL_H
 
 #include "common/buffer.h"
-#include "supervisor/evaluation.h"
 #include "supervisor/request.h"
-#include "supervisor/session.h"
+#include "supervisor/session/evaluation.h"
+#include "supervisor/session/session.h"
 #include "supervisor/settings/settings.h"
 #include <json-c/json.h>
 #include <stdbool.h>

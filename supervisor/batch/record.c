@@ -4,7 +4,7 @@
 #include "supervisor/json/json_inspect.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
-#include "supervisor/text.h"
+#include "supervisor/session/text.h"
 
 #include <stdio.h>
 #include <string.h>

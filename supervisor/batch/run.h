@@ -11,7 +11,7 @@
 #include "supervisor/batch/outbox.h"
 #include "supervisor/batch/progress.h"
 #include "supervisor/batch/tally.h"
-#include "supervisor/one_shot.h"
+#include "supervisor/session/one_shot.h"
 #include "supervisor/settings/settings.h"
 #include <stdbool.h>
 

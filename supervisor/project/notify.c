@@ -9,8 +9,8 @@
 #include "supervisor/project/project.h"
 #include "supervisor/project/resource.h"
 #include "supervisor/rpc.h"
-#include "supervisor/run.h"
 #include "supervisor/server.h"
+#include "supervisor/session/run.h"
 #include "supervisor/tool.h"
 
 #include <stdlib.h>

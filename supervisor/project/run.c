@@ -9,7 +9,7 @@
 #include "supervisor/project/progress.h"
 #include "supervisor/project/project.h"
 #include "supervisor/server.h"
-#include "supervisor/text.h"
+#include "supervisor/session/text.h"
 #include "supervisor/tool.h"
 
 #include <math.h>

@@ -4,10 +4,10 @@
 #ifndef ECLAVE_SUPERVISOR_PROJECT_RUN_H
 #define ECLAVE_SUPERVISOR_PROJECT_RUN_H
 
-#include "supervisor/evaluation.h"
 #include "supervisor/project/state.h"
 #include "supervisor/registry/entry.h"
-#include "supervisor/run.h"
+#include "supervisor/session/evaluation.h"
+#include "supervisor/session/run.h"
 #include <json-c/json.h>
 #include <stdbool.h>
 #include <stddef.h>

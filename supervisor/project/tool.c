@@ -10,7 +10,7 @@
 #include "supervisor/project/show.h"
 #include "supervisor/schema/schema.h"
 #include "supervisor/server.h"
-#include "supervisor/text.h"
+#include "supervisor/session/text.h"
 
 #include <stdio.h>
 #include <string.h>

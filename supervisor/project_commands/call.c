@@ -9,7 +9,7 @@
 #include "supervisor/project/promise.h"
 #include "supervisor/project/run.h"
 #include "supervisor/schema/schema.h"
-#include "supervisor/text.h"
+#include "supervisor/session/text.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #define ECLAVE_SUPERVISOR_PROJECT_COMMANDS_CALL_H
 
 #include "common/buffer.h"
-#include "supervisor/one_shot.h"
 #include "supervisor/registry/entry.h"
+#include "supervisor/session/one_shot.h"
 #include <json-c/json.h>
 #include <stdbool.h>
 

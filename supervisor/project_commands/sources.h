@@ -2,8 +2,8 @@
 #ifndef ECLAVE_SUPERVISOR_PROJECT_COMMANDS_SOURCES_H
 #define ECLAVE_SUPERVISOR_PROJECT_COMMANDS_SOURCES_H
 
-#include "supervisor/one_shot.h"
 #include "supervisor/registry/snapshot.h"
+#include "supervisor/session/one_shot.h"
 #include <stddef.h>
 
 struct sources_tally {

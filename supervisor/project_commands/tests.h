@@ -10,8 +10,8 @@
 #define ECLAVE_SUPERVISOR_PROJECT_COMMANDS_TESTS_H
 
 #include "common/error.h"
-#include "supervisor/one_shot.h"
 #include "supervisor/registry/snapshot.h"
+#include "supervisor/session/one_shot.h"
 #include "supervisor/settings/settings.h"
 #include <stdbool.h>
 #include <stddef.h>

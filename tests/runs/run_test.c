@@ -4,7 +4,7 @@
 #include "common/cleanup.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/signals.h"
-#include "supervisor/session.h"
+#include "supervisor/session/session.h"
 #include "tests/support/lisp_file.h"
 #include "tests/support/user.h"
 #include "tests/unit/read_settings.h"

@@ -1,6 +1,6 @@
 /* Turns settings into a policy. Holds every number that the policy gets from here, and enforces
  * none. */
-#include "supervisor/confinement.h"
+#include "supervisor/process/confinement.h"
 
 #include <unistd.h>
 

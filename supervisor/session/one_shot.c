@@ -1,8 +1,8 @@
 /* Loop, log, signals, pool and sessions of a command. Never evaluates where nothing is confined. */
-#include "supervisor/one_shot.h"
+#include "supervisor/session/one_shot.h"
 #include "supervisor/base/signals.h"
 #include "supervisor/commands.h"
-#include "supervisor/confinement.h"
+#include "supervisor/process/confinement.h"
 
 #include <signal.h>
 #include <unistd.h>

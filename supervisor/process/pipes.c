@@ -1,5 +1,5 @@
 /* Captured output. Never holds more than the limit and one read. */
-#include "supervisor/outlet.h"
+#include "supervisor/process/pipes.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* The verdict on a call and its report. A verdict is set once and never changed. */
 #include "supervisor/base/clock.h"
-#include "supervisor/session_state.h"
+#include "supervisor/session/session_internal.h"
 
 #include <signal.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* Zygote and spare workers. Never hands out a worker that has not said that it is confined. */
-#include "supervisor/pool.h"
+#include "supervisor/process/pool.h"
 #include "common/cleanup.h"
 #include "common/descriptor.h"
 #include "supervisor/base/clock.h"
-#include "supervisor/confinement.h"
+#include "supervisor/process/confinement.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,12 +1,12 @@
 /* Formatting of evaluations. Never cuts inside a character. */
-#include "supervisor/text.h"
+#include "supervisor/session/text.h"
 #include "common/utf8.h"
 #include "supervisor/json/json_write.h"
 
 const struct outcome_facts outcome_table[OUTCOME_COUNT] = {
 #define OUTCOME(name, word_text, type_text, code, log_severity, lost)                              \
     [OUTCOME_##name] = {word_text, type_text, code, log_severity, lost},
-#include "supervisor/outcome.def"
+#include "supervisor/session/outcome.def"
 #undef OUTCOME
 };
 

@@ -1,8 +1,8 @@
 /* What one session prints: the reading ends of its standard output and error output, always
  * drained, counted while read. All processes of a session share them, and only the one that
  * evaluates is listened to. */
-#ifndef ECLAVE_SUPERVISOR_OUTLET_H
-#define ECLAVE_SUPERVISOR_OUTLET_H
+#ifndef ECLAVE_SUPERVISOR_PROCESS_PIPES_H
+#define ECLAVE_SUPERVISOR_PROCESS_PIPES_H
 
 #include "common/buffer.h"
 #include "common/message.h"

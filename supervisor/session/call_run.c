@@ -1,7 +1,7 @@
 /* Runs of definitions: what one says to the client and asks it before it ends, and the worlds that
  * last for one call. Never believes a worker, and never lets one wait or talk without end. */
 #include "supervisor/base/clock.h"
-#include "supervisor/session_state.h"
+#include "supervisor/session/session_internal.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /* What the commands for a shell have in common: evaluations without a protocol, each in a world of
  * its own that ends with it. */
-#ifndef ECLAVE_SUPERVISOR_ONE_SHOT_H
-#define ECLAVE_SUPERVISOR_ONE_SHOT_H
+#ifndef ECLAVE_SUPERVISOR_SESSION_ONE_SHOT_H
+#define ECLAVE_SUPERVISOR_SESSION_ONE_SHOT_H
 
 #include "supervisor/base/log.h"
 #include "supervisor/base/loop.h"
-#include "supervisor/pool.h"
-#include "supervisor/session.h"
+#include "supervisor/process/pool.h"
+#include "supervisor/session/session.h"
 #include "supervisor/settings/settings.h"
 #include <stdbool.h>
 

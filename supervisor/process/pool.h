@@ -1,15 +1,15 @@
 /* Where workers come from: the zygote process, which booted Lisp once, and confined workers kept
  * ready, one unless more are wanted, so that a new session or a respawn costs no boot. The pool
  * reaps every child. */
-#ifndef ECLAVE_SUPERVISOR_POOL_H
-#define ECLAVE_SUPERVISOR_POOL_H
+#ifndef ECLAVE_SUPERVISOR_PROCESS_POOL_H
+#define ECLAVE_SUPERVISOR_PROCESS_POOL_H
 
 #include "policy/policy.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/loop.h"
-#include "supervisor/outlet.h"
+#include "supervisor/process/pipes.h"
+#include "supervisor/process/worker_process.h"
 #include "supervisor/settings/settings.h"
-#include "supervisor/worker_process.h"
 #include <stdbool.h>
 #include <sys/types.h>
 

@@ -1,7 +1,7 @@
 /* Checkpoints: taking them, going back to them, and what is left when one is gone. Never waits for
  * a worker's good will: what is to go is killed. */
 #include "supervisor/base/clock.h"
-#include "supervisor/session_state.h"
+#include "supervisor/session/session_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,18 +1,18 @@
 /* What one evaluation came to: the outcome, set once by the supervisor, and what goes with it. */
-#ifndef ECLAVE_SUPERVISOR_EVALUATION_H
-#define ECLAVE_SUPERVISOR_EVALUATION_H
+#ifndef ECLAVE_SUPERVISOR_SESSION_EVALUATION_H
+#define ECLAVE_SUPERVISOR_SESSION_EVALUATION_H
 
 #include "common/buffer.h"
 #include "common/message.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/usage.h"
-#include "supervisor/run.h"
+#include "supervisor/session/run.h"
 #include <stdbool.h>
 #include <stdint.h>
 
 enum outcome {
 #define OUTCOME(name, ...) OUTCOME_##name,
-#include "supervisor/outcome.def"
+#include "supervisor/session/outcome.def"
 #undef OUTCOME
     OUTCOME_COUNT
 };

@@ -1,9 +1,9 @@
 /* What session.c, call.c and history.c share of a session; nobody else includes this. */
-#ifndef ECLAVE_SUPERVISOR_SESSION_STATE_H
-#define ECLAVE_SUPERVISOR_SESSION_STATE_H
+#ifndef ECLAVE_SUPERVISOR_SESSION_SESSION_INTERNAL_H
+#define ECLAVE_SUPERVISOR_SESSION_SESSION_INTERNAL_H
 
 #include "supervisor/base/rate.h"
-#include "supervisor/session.h"
+#include "supervisor/session/session.h"
 
 /* What a CALL_RUN has besides. */
 struct run_state {

@@ -2,7 +2,7 @@
  * starts a call while the state before it is not safe, where it can be made so. */
 #include "common/cleanup.h"
 #include "supervisor/base/clock.h"
-#include "supervisor/session_state.h"
+#include "supervisor/session/session_internal.h"
 
 #include <sodium.h>
 #include <stdio.h>

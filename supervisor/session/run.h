@@ -2,7 +2,7 @@
  * of it is JSON that a hostile worker wrote; here it becomes data whose shape is known. Nothing
  * here knows MCP's methods, revisions or what a client may be told.
  *
- * How to run one (supervisor/session.h):
+ * How to run one (supervisor/session/session.h):
  *
  *   struct call_request wanted = {.kind = CALL_RUN, .code = source, .timeout_ms = …,
  *                                 .run = {.kind = RUN_TOOL, .name = name, .arguments = json},
@@ -17,8 +17,8 @@
  * OUTCOME_VALUE `evaluation.run` is the result; every other outcome is that of an evaluation and
  * its text is made in the same way. What is handed to `event`, `ask` and `done` is theirs to read
  * until they return, and to keep by json_object_get. */
-#ifndef ECLAVE_SUPERVISOR_RUN_H
-#define ECLAVE_SUPERVISOR_RUN_H
+#ifndef ECLAVE_SUPERVISOR_SESSION_RUN_H
+#define ECLAVE_SUPERVISOR_SESSION_RUN_H
 
 #include "common/message.h"
 #include <json-c/json.h>

@@ -1,9 +1,9 @@
 /* The seccomp listener of a worker and its forks: every refused call and every fork is seen here,
  * and answered from the policy's table. */
-#ifndef ECLAVE_SUPERVISOR_FAMILY_H
-#define ECLAVE_SUPERVISOR_FAMILY_H
+#ifndef ECLAVE_SUPERVISOR_PROCESS_LISTENER_H
+#define ECLAVE_SUPERVISOR_PROCESS_LISTENER_H
 
-#include "supervisor/worker_process.h"
+#include "supervisor/process/worker_process.h"
 
 /* A family of one member without a listener. NULL with no memory. */
 struct family *family_create(struct workers *workers);

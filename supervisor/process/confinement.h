@@ -1,6 +1,6 @@
 /* What the settings ask of the policy. */
-#ifndef ECLAVE_SUPERVISOR_CONFINEMENT_H
-#define ECLAVE_SUPERVISOR_CONFINEMENT_H
+#ifndef ECLAVE_SUPERVISOR_PROCESS_CONFINEMENT_H
+#define ECLAVE_SUPERVISOR_PROCESS_CONFINEMENT_H
 
 #include "policy/policy.h"
 #include "supervisor/settings/settings.h"

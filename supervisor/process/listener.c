@@ -1,6 +1,6 @@
 /* Answers notified system calls. Never lets a call run that the policy does not know, and lets one
  * clone run only where this very process was asked to fork. */
-#include "supervisor/family.h"
+#include "supervisor/process/listener.h"
 #include "policy/policy.h"
 
 #include <sched.h>

@@ -1,9 +1,9 @@
 /* The shapes of what a run gives, as tables. Takes a text whole or not at all, and nothing that it
  * does not know by name. */
+#include "supervisor/session/run.h"
 #include "common/frame.h"
 #include "supervisor/content/content_check.h"
 #include "supervisor/json/json_inspect.h"
-#include "supervisor/run.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* The supervisor's end of a worker. Never blocks on it, never believes it, never signals a pid
  * that the kernel did not vouch for. */
-#include "supervisor/worker_process.h"
+#include "supervisor/process/worker_process.h"
 #include "common/cleanup.h"
-#include "supervisor/family.h"
+#include "supervisor/process/listener.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,9 +1,9 @@
 /* The texts of CONTRACT.md section 5: what a person or a model reads of an evaluation. */
-#ifndef ECLAVE_SUPERVISOR_TEXT_H
-#define ECLAVE_SUPERVISOR_TEXT_H
+#ifndef ECLAVE_SUPERVISOR_SESSION_TEXT_H
+#define ECLAVE_SUPERVISOR_SESSION_TEXT_H
 
 #include "common/buffer.h"
-#include "supervisor/evaluation.h"
+#include "supervisor/session/evaluation.h"
 #include "supervisor/settings/settings.h"
 
 struct text_limits {

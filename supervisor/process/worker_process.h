@@ -5,8 +5,8 @@
  * A worker waits for frames, whether it is a session's head or a parked checkpoint: the two differ
  * only in what the session does with them. All processes forked from one worker share a seccomp
  * filter and with it one listener, which is why the listener belongs to the family. */
-#ifndef ECLAVE_SUPERVISOR_WORKER_PROCESS_H
-#define ECLAVE_SUPERVISOR_WORKER_PROCESS_H
+#ifndef ECLAVE_SUPERVISOR_PROCESS_WORKER_PROCESS_H
+#define ECLAVE_SUPERVISOR_PROCESS_WORKER_PROCESS_H
 
 #include "common/buffer.h"
 #include "common/frame.h"

@@ -5,12 +5,12 @@
  *
  * The state after call number N of a session has the number N; number 0 is what it began with. A
  * call that ends its process changes nothing: the newest checkpoint takes the place of the head. */
-#ifndef ECLAVE_SUPERVISOR_SESSION_H
-#define ECLAVE_SUPERVISOR_SESSION_H
+#ifndef ECLAVE_SUPERVISOR_SESSION_SESSION_H
+#define ECLAVE_SUPERVISOR_SESSION_SESSION_H
 
-#include "supervisor/evaluation.h"
-#include "supervisor/pool.h"
-#include "supervisor/run.h"
+#include "supervisor/process/pool.h"
+#include "supervisor/session/evaluation.h"
+#include "supervisor/session/run.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -21,7 +21,7 @@ typedef void (*call_done)(void *context, const struct evaluation *evaluation);
 
 enum call_kind {
     CALL_EVALUATE,
-    CALL_RUN,      /* evaluates a source and calls what it defines (supervisor/run.h) */
+    CALL_RUN,      /* evaluates a source and calls what it defines (supervisor/session/run.h) */
     CALL_ROLLBACK, /* back to the state before the last `steps` calls */
     CALL_RESET,    /* back to a fresh world */
     CALL_CLOSE,    /* the session ends; calls queued behind are refused */
