@@ -1,7 +1,7 @@
 /* The program: which command, with which settings. */
 #include "supervisor/commands.h"
 #include "supervisor/help.h"
-#include "supervisor/server.h"
+#include "supervisor/mcp/server.h"
 #include "supervisor/settings/settings.h"
 
 #include <sodium.h>

@@ -5,13 +5,13 @@
 #include "supervisor/json/json_file.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_result.h"
 #include "supervisor/project/answer.h"
+#include "supervisor/project/invocation.h"
 #include "supervisor/project/progress.h"
 #include "supervisor/project/project.h"
-#include "supervisor/project/run.h"
-#include "supervisor/rpc.h"
-#include "supervisor/server.h"
-#include "supervisor/tool.h"
+#include "supervisor/server/rpc.h"
 
 #include <inttypes.h>
 #include <stdio.h>

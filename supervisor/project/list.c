@@ -2,13 +2,13 @@
  * was given out in, and for no other. */
 #include "supervisor/project/list.h"
 #include "supervisor/json/json_write.h"
-#include "supervisor/modern.h"
+#include "supervisor/mcp/modern.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_result.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
 #include "supervisor/project/show.h"
-#include "supervisor/rpc.h"
-#include "supervisor/server.h"
-#include "supervisor/tool.h"
+#include "supervisor/server/rpc.h"
 
 size_t list_count(const struct project *project, enum registry_kind kind) {
     return project ? registry_snapshot(project->registry)->lists[kind].count : 0;

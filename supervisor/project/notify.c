@@ -4,14 +4,14 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_result.h"
 #include "supervisor/project/differences.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
 #include "supervisor/project/resource.h"
-#include "supervisor/rpc.h"
-#include "supervisor/server.h"
+#include "supervisor/server/rpc.h"
 #include "supervisor/session/run.h"
-#include "supervisor/tool.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
-#include "supervisor/server.h"
-#include "supervisor/tool.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_result.h"
 
 #include <inttypes.h>
 

@@ -3,16 +3,16 @@
 #include "supervisor/content/content_check.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_result.h"
 #include "supervisor/project/ask.h"
 #include "supervisor/project/content.h"
+#include "supervisor/project/invocation.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
-#include "supervisor/project/run.h"
 #include "supervisor/registry/metadata.h"
 #include "supervisor/registry/places.h"
-#include "supervisor/rpc.h"
-#include "supervisor/server.h"
-#include "supervisor/tool.h"
+#include "supervisor/server/rpc.h"
 
 #include <stdio.h>
 #include <string.h>

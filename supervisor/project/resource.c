@@ -3,14 +3,14 @@
 #include "supervisor/project/resource.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
-#include "supervisor/modern.h"
+#include "supervisor/mcp/modern.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_result.h"
 #include "supervisor/project/ask.h"
+#include "supervisor/project/invocation.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
-#include "supervisor/project/run.h"
-#include "supervisor/rpc.h"
-#include "supervisor/server.h"
-#include "supervisor/tool.h"
+#include "supervisor/server/rpc.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/project/ask.h"
+#include "supervisor/project/invocation.h"
 #include "supervisor/project/promise.h"
-#include "supervisor/project/run.h"
 #include "supervisor/schema/schema.h"
 #include "supervisor/session/text.h"
 

@@ -2,7 +2,7 @@
 #include "supervisor/project_commands/look.h"
 #include "supervisor/registry/registry.h"
 #include "supervisor/schema/schema.h"
-#include "supervisor/tools.h"
+#include "supervisor/server/tools.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,8 +5,8 @@
 #include "supervisor/project_commands/starters.h"
 #include "supervisor/registry/beneath.h"
 #include "supervisor/registry/metadata.h"
+#include "supervisor/server/tools.h"
 #include "supervisor/settings/path_list.h"
-#include "supervisor/tools.h"
 
 #include <errno.h>
 #include <fcntl.h>

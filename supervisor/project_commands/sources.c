@@ -2,7 +2,7 @@
 #include "supervisor/project_commands/sources.h"
 #include "supervisor/base/colour.h"
 #include "supervisor/base/shown.h"
-#include "supervisor/project/run.h"
+#include "supervisor/project/invocation.h"
 
 #include <stdio.h>
 #include <string.h>

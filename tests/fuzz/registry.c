@@ -8,7 +8,7 @@
 #include "supervisor/registry/beneath.h"
 #include "supervisor/registry/scan.h"
 #include "supervisor/schema/schema.h"
-#include "supervisor/tools.h"
+#include "supervisor/server/tools.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/json.h"
 

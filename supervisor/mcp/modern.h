@@ -1,6 +1,6 @@
 /* The stateless era (2026-07-28): what every request carries, and its own methods. */
-#ifndef ECLAVE_SUPERVISOR_MODERN_H
-#define ECLAVE_SUPERVISOR_MODERN_H
+#ifndef ECLAVE_SUPERVISOR_MCP_MODERN_H
+#define ECLAVE_SUPERVISOR_MCP_MODERN_H
 
 #include <json-c/json.h>
 #include <stdbool.h>

@@ -1,15 +1,15 @@
 /* tools/call of tools that users define. Never runs one on arguments that its schema refuses, and
  * never lets a result pass that its output schema refuses. */
-#include "supervisor/tool.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_result.h"
 #include "supervisor/project/content.h"
+#include "supervisor/project/invocation.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/promise.h"
-#include "supervisor/project/run.h"
 #include "supervisor/project/show.h"
 #include "supervisor/schema/schema.h"
-#include "supervisor/server.h"
 #include "supervisor/session/text.h"
 
 #include <stdio.h>

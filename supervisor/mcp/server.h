@@ -1,15 +1,15 @@
 /* The MCP server: what one connection is made of, handed down to everything that serves it. */
-#ifndef ECLAVE_SUPERVISOR_SERVER_H
-#define ECLAVE_SUPERVISOR_SERVER_H
+#ifndef ECLAVE_SUPERVISOR_MCP_SERVER_H
+#define ECLAVE_SUPERVISOR_MCP_SERVER_H
 
 #include "supervisor/base/input.h"
 #include "supervisor/base/loop.h"
-#include "supervisor/client_log.h"
-#include "supervisor/cursor.h"
-#include "supervisor/output.h"
+#include "supervisor/mcp/client_log.h"
+#include "supervisor/mcp/cursor.h"
+#include "supervisor/mcp/output.h"
+#include "supervisor/mcp/request.h"
+#include "supervisor/mcp/revision.h"
 #include "supervisor/process/pool.h"
-#include "supervisor/request.h"
-#include "supervisor/revision.h"
 #include "supervisor/session/session.h"
 #include "supervisor/settings/settings.h"
 #include <json-c/json.h>

@@ -1,9 +1,9 @@
 /* Checks of arguments and forms of answers. Never evaluates anything itself. */
-#include "supervisor/tool.h"
+#include "supervisor/mcp/tool_result.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
-#include "supervisor/server.h"
+#include "supervisor/mcp/server.h"
 #include "supervisor/session/text.h"
 
 #include <stdio.h>

@@ -1,15 +1,15 @@
 /* The modern era. Never takes anything from an earlier request. */
-#include "supervisor/modern.h"
+#include "supervisor/mcp/modern.h"
 #include "common/utf8.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/log.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
+#include "supervisor/mcp/request.h"
+#include "supervisor/mcp/revision.h"
+#include "supervisor/mcp/server.h"
 #include "supervisor/project/notify.h"
-#include "supervisor/request.h"
-#include "supervisor/revision.h"
-#include "supervisor/rpc.h"
-#include "supervisor/server.h"
+#include "supervisor/server/rpc.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The output gate and queue. Never lets a line out that it has not checked. */
-#include "supervisor/output.h"
+#include "supervisor/mcp/output.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/json/json_inspect.h"
 #include "supervisor/json/json_write.h"

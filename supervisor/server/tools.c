@@ -1,16 +1,16 @@
 /* The table of tools, how it is listed, and which tool a call is for. */
-#include "supervisor/tools.h"
+#include "supervisor/server/tools.h"
 #include "common/utf8.h"
 #include "supervisor/json/json_write.h"
-#include "supervisor/modern.h"
+#include "supervisor/mcp/modern.h"
+#include "supervisor/mcp/request.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_result.h"
 #include "supervisor/project/ask.h"
 #include "supervisor/project/list.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
-#include "supervisor/request.h"
-#include "supervisor/rpc.h"
-#include "supervisor/server.h"
-#include "supervisor/tool.h"
+#include "supervisor/server/rpc.h"
 
 #include <stdio.h>
 #include <string.h>

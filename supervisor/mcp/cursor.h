@@ -1,8 +1,8 @@
 /* Cursors of paged lists. A cursor stands for the last entry of the page before, so that a walk
  * goes on where it was when the list has changed meanwhile; it is a random word that only this
  * process can have given out. */
-#ifndef ECLAVE_SUPERVISOR_CURSOR_H
-#define ECLAVE_SUPERVISOR_CURSOR_H
+#ifndef ECLAVE_SUPERVISOR_MCP_CURSOR_H
+#define ECLAVE_SUPERVISOR_MCP_CURSOR_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* One input line, through the steps of CONTRACT.md section 2. */
-#ifndef ECLAVE_SUPERVISOR_RPC_H
-#define ECLAVE_SUPERVISOR_RPC_H
+#ifndef ECLAVE_SUPERVISOR_SERVER_RPC_H
+#define ECLAVE_SUPERVISOR_SERVER_RPC_H
 
 #include <json-c/json.h>
 #include <stdbool.h>

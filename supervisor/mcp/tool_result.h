@@ -1,9 +1,9 @@
 /* What the tools have in common: their arguments as data, and the forms of their answers. */
-#ifndef ECLAVE_SUPERVISOR_TOOL_H
-#define ECLAVE_SUPERVISOR_TOOL_H
+#ifndef ECLAVE_SUPERVISOR_MCP_TOOL_RESULT_H
+#define ECLAVE_SUPERVISOR_MCP_TOOL_RESULT_H
 
 #include "common/buffer.h"
-#include "supervisor/request.h"
+#include "supervisor/mcp/request.h"
 #include "supervisor/session/evaluation.h"
 #include "supervisor/session/session.h"
 #include "supervisor/settings/settings.h"

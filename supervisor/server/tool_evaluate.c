@@ -1,6 +1,6 @@
 /* The tool evaluate-lisp. */
-#include "supervisor/server.h"
-#include "supervisor/tool.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_result.h"
 
 #include <math.h>
 #include <stdio.h>

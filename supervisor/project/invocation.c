@@ -1,16 +1,16 @@
 /* Runs of definitions. Every request that begins one is answered once, however it ends. */
-#include "supervisor/project/run.h"
+#include "supervisor/project/invocation.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/json/json_file.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_result.h"
 #include "supervisor/project/ask.h"
 #include "supervisor/project/notify.h"
 #include "supervisor/project/progress.h"
 #include "supervisor/project/project.h"
-#include "supervisor/server.h"
 #include "supervisor/session/text.h"
-#include "supervisor/tool.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /* Requests and their answers. The one way to answer is through the functions below, and they work
  * once per request: that is the whole of the exactly-once guarantee. */
-#ifndef ECLAVE_SUPERVISOR_REQUEST_H
-#define ECLAVE_SUPERVISOR_REQUEST_H
+#ifndef ECLAVE_SUPERVISOR_MCP_REQUEST_H
+#define ECLAVE_SUPERVISOR_MCP_REQUEST_H
 
 #include "common/buffer.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/json/json_inspect.h"
-#include "supervisor/output.h"
+#include "supervisor/mcp/output.h"
 #include <stdbool.h>
 #include <stddef.h>
 

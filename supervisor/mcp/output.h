@@ -2,8 +2,8 @@
  * stranger would (one JSON object, UTF-8, no newline inside, not over response.max_bytes) and puts
  * a safe -32603 in the place of a bad one; it queues, never blocks and never writes half a line
  * when the whole can be written. */
-#ifndef ECLAVE_SUPERVISOR_OUTPUT_H
-#define ECLAVE_SUPERVISOR_OUTPUT_H
+#ifndef ECLAVE_SUPERVISOR_MCP_OUTPUT_H
+#define ECLAVE_SUPERVISOR_MCP_OUTPUT_H
 
 #include "common/buffer.h"
 #include "common/message.h"

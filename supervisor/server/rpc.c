@@ -1,14 +1,14 @@
 /* From bytes to a handler. Never lets a request go without an answer, never answers what is not a
  * request. */
-#include "supervisor/rpc.h"
+#include "supervisor/server/rpc.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/json/json_inspect.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
-#include "supervisor/modern.h"
+#include "supervisor/mcp/modern.h"
+#include "supervisor/mcp/request.h"
+#include "supervisor/mcp/server.h"
 #include "supervisor/project/ask.h"
-#include "supervisor/request.h"
-#include "supervisor/server.h"
 
 #include <stdio.h>
 #include <string.h>

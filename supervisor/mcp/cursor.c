@@ -1,6 +1,6 @@
 /* Cursors as a table: what was never given out is not found. Its size is bounded by the oldest
  * being forgotten. */
-#include "supervisor/cursor.h"
+#include "supervisor/mcp/cursor.h"
 
 #include <sodium.h>
 #include <stdio.h>

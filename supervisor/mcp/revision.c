@@ -1,9 +1,9 @@
 /* Revisions and the server's words about itself. */
-#include "supervisor/revision.h"
+#include "supervisor/mcp/revision.h"
 #include "policy/policy.h"
 #include "supervisor/json/json_write.h"
-#include "supervisor/rpc.h"
-#include "supervisor/server.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/server/rpc.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* One run of a definition, from the request that began it to the answer that it gives, perhaps by
  * way of questions to the client. It outlives a request of the modern era that was answered with
  * questions: it is parked then, until the request that brings the answers. */
-#ifndef ECLAVE_SUPERVISOR_PROJECT_RUN_H
-#define ECLAVE_SUPERVISOR_PROJECT_RUN_H
+#ifndef ECLAVE_SUPERVISOR_PROJECT_INVOCATION_H
+#define ECLAVE_SUPERVISOR_PROJECT_INVOCATION_H
 
 #include "supervisor/project/state.h"
 #include "supervisor/registry/entry.h"

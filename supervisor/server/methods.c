@@ -4,11 +4,11 @@
 #include "supervisor/json/json_inspect.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
-#include "supervisor/modern.h"
-#include "supervisor/revision.h"
-#include "supervisor/rpc.h"
-#include "supervisor/server.h"
-#include "supervisor/tools.h"
+#include "supervisor/mcp/modern.h"
+#include "supervisor/mcp/revision.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/server/rpc.h"
+#include "supervisor/server/tools.h"
 
 #include <string.h>
 

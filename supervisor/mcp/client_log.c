@@ -1,8 +1,8 @@
 /* Events for the client. Never more than a few a second, and never one that it did not ask for. */
-#include "supervisor/client_log.h"
+#include "supervisor/mcp/client_log.h"
 #include "supervisor/json/json_write.h"
-#include "supervisor/request.h"
-#include "supervisor/server.h"
+#include "supervisor/mcp/request.h"
+#include "supervisor/mcp/server.h"
 #include "supervisor/session/session.h"
 
 #include <stdio.h>

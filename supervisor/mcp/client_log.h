@@ -1,8 +1,8 @@
 /* The log as the client has it: notifications/message. An event of a call is told to who made that
  * call, any other to the legacy session; what lasts (a project that cannot be read) and comes while
  * nobody is there to hear it is held for who comes first. */
-#ifndef ECLAVE_SUPERVISOR_CLIENT_LOG_H
-#define ECLAVE_SUPERVISOR_CLIENT_LOG_H
+#ifndef ECLAVE_SUPERVISOR_MCP_CLIENT_LOG_H
+#define ECLAVE_SUPERVISOR_MCP_CLIENT_LOG_H
 
 #include "supervisor/base/log.h"
 #include <stddef.h>

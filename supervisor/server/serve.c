@@ -4,12 +4,12 @@
 #include "supervisor/base/signals.h"
 #include "supervisor/base/undumpable.h"
 #include "supervisor/commands.h"
-#include "supervisor/modern.h"
+#include "supervisor/mcp/modern.h"
+#include "supervisor/mcp/server.h"
 #include "supervisor/process/confinement.h"
 #include "supervisor/project/ask.h"
 #include "supervisor/project/project.h"
-#include "supervisor/rpc.h"
-#include "supervisor/server.h"
+#include "supervisor/server/rpc.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* Answers. Never answers a request twice, and never one that asked for silence. */
-#include "supervisor/request.h"
+#include "supervisor/mcp/request.h"
 #include "common/cleanup.h"
 #include "supervisor/json/json_write.h"
-#include "supervisor/revision.h"
-#include "supervisor/server.h"
+#include "supervisor/mcp/revision.h"
+#include "supervisor/mcp/server.h"
 
 #include <json-c/json.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* The tools and their calls. */
-#ifndef ECLAVE_SUPERVISOR_TOOLS_H
-#define ECLAVE_SUPERVISOR_TOOLS_H
+#ifndef ECLAVE_SUPERVISOR_SERVER_TOOLS_H
+#define ECLAVE_SUPERVISOR_SERVER_TOOLS_H
 
 #include "common/buffer.h"
 #include <json-c/json.h>

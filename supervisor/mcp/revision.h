@@ -1,6 +1,6 @@
 /* The protocol's revisions, once: what the server says about itself to each. */
-#ifndef ECLAVE_SUPERVISOR_REVISION_H
-#define ECLAVE_SUPERVISOR_REVISION_H
+#ifndef ECLAVE_SUPERVISOR_MCP_REVISION_H
+#define ECLAVE_SUPERVISOR_MCP_REVISION_H
 
 #include "common/buffer.h"
 #include <json-c/json.h>
