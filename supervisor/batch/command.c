@@ -3,10 +3,10 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/base/stdio.h"
 #include "supervisor/base/undumpable.h"
+#include "supervisor/batch/batch.h"
 #include "supervisor/batch/options.h"
-#include "supervisor/batch/run.h"
 #include "supervisor/batch/tap.h"
-#include "supervisor/commands.h"
+#include "supervisor/command/commands.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "common/cleanup.h"
 #include "supervisor/base/signals.h"
 #include "supervisor/base/undumpable.h"
-#include "supervisor/commands.h"
+#include "supervisor/command/commands.h"
 #include "supervisor/mcp/modern.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/process/confinement.h"

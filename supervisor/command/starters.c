@@ -1,5 +1,5 @@
 /* Small and whole examples of each kind, which `eclave check` finds nothing wrong with. */
-#include "supervisor/project_commands/starters.h"
+#include "supervisor/command/starters.h"
 
 const struct starter starters[STARTER_KINDS] = {
     {"tool",

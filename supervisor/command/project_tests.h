@@ -6,8 +6,8 @@
  *   {"args": {…}, "expectError": "part"}  the call fails, and its text has this in it
  *
  * `args` may be left out; empty lines are. Without an expectation the call must not fail. */
-#ifndef ECLAVE_SUPERVISOR_PROJECT_COMMANDS_TESTS_H
-#define ECLAVE_SUPERVISOR_PROJECT_COMMANDS_TESTS_H
+#ifndef ECLAVE_SUPERVISOR_COMMAND_PROJECT_TESTS_H
+#define ECLAVE_SUPERVISOR_COMMAND_PROJECT_TESTS_H
 
 #include "common/error.h"
 #include "supervisor/registry/snapshot.h"

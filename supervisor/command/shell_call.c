@@ -1,8 +1,8 @@
 /* Runs one tool from its arguments to its result, by the path that calls of clients take. Never
  * runs one on arguments that its schema refuses, and answers no question. */
-#include "supervisor/project_commands/call.h"
+#include "supervisor/command/shell_call.h"
 #include "supervisor/base/shown.h"
-#include "supervisor/commands.h"
+#include "supervisor/command/commands.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/project/ask.h"

@@ -1,9 +1,9 @@
 /* Items in hand and the worlds that run them. Never starts more than there are worlds, never holds
  * more than the window, never writes a record out of turn unless that was asked for. */
-#include "supervisor/batch/run.h"
+#include "supervisor/batch/batch.h"
 #include "supervisor/batch/line.h"
 #include "supervisor/batch/tap.h"
-#include "supervisor/commands.h"
+#include "supervisor/command/commands.h"
 
 #include <stdio.h>
 #include <stdlib.h>

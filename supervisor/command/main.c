@@ -1,6 +1,6 @@
 /* The program: which command, with which settings. */
-#include "supervisor/commands.h"
-#include "supervisor/help.h"
+#include "supervisor/command/commands.h"
+#include "supervisor/command/help.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/settings/settings.h"
 

@@ -1,12 +1,12 @@
 /* Runs the tests of a project's tools. Never counts one as met that did not come to its end. */
-#include "supervisor/project_commands/tests.h"
+#include "supervisor/command/project_tests.h"
 #include "common/cleanup.h"
 #include "supervisor/base/colour.h"
 #include "supervisor/base/shown.h"
+#include "supervisor/command/shell_call.h"
 #include "supervisor/json/json_file.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
-#include "supervisor/project_commands/call.h"
 #include "supervisor/registry/beneath.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* `eclave policy`: what is in force with these settings, from the very tables that the kernel's
  * filter and the layers are made of. Says nothing about this machine: that is doctor's. */
 #include "policy/table.h"
-#include "supervisor/commands.h"
+#include "supervisor/command/commands.h"
 #include "supervisor/process/confinement.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "common/cleanup.h"
 #include "policy/attacks.h"
 #include "supervisor/base/colour.h"
-#include "supervisor/commands.h"
+#include "supervisor/command/commands.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/process/confinement.h"
 

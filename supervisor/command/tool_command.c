@@ -5,11 +5,11 @@
 #include "supervisor/base/stdio.h"
 #include "supervisor/base/undumpable.h"
 #include "supervisor/base/whole_file.h"
-#include "supervisor/commands.h"
+#include "supervisor/command/commands.h"
+#include "supervisor/command/look.h"
+#include "supervisor/command/shell_call.h"
 #include "supervisor/json/json_inspect.h"
 #include "supervisor/json/json_tree.h"
-#include "supervisor/project_commands/call.h"
-#include "supervisor/project_commands/look.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* What --help prints. */
-#ifndef ECLAVE_SUPERVISOR_HELP_H
-#define ECLAVE_SUPERVISOR_HELP_H
+#ifndef ECLAVE_SUPERVISOR_COMMAND_HELP_H
+#define ECLAVE_SUPERVISOR_COMMAND_HELP_H
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* What clients see of a project, in short and for people. */
-#ifndef ECLAVE_SUPERVISOR_PROJECT_COMMANDS_OUTLINE_H
-#define ECLAVE_SUPERVISOR_PROJECT_COMMANDS_OUTLINE_H
+#ifndef ECLAVE_SUPERVISOR_COMMAND_OUTLINE_H
+#define ECLAVE_SUPERVISOR_COMMAND_OUTLINE_H
 
 #include "supervisor/registry/snapshot.h"
 #include <stdio.h>

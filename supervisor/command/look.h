@@ -1,6 +1,6 @@
 /* One look at a project, outside a server. */
-#ifndef ECLAVE_SUPERVISOR_PROJECT_COMMANDS_LOOK_H
-#define ECLAVE_SUPERVISOR_PROJECT_COMMANDS_LOOK_H
+#ifndef ECLAVE_SUPERVISOR_COMMAND_LOOK_H
+#define ECLAVE_SUPERVISOR_COMMAND_LOOK_H
 
 #include "common/error.h"
 #include "supervisor/registry/snapshot.h"

@@ -1,6 +1,6 @@
 /* What the commands for projects can be told besides the settings. */
-#ifndef ECLAVE_SUPERVISOR_PROJECT_COMMANDS_OPTIONS_H
-#define ECLAVE_SUPERVISOR_PROJECT_COMMANDS_OPTIONS_H
+#ifndef ECLAVE_SUPERVISOR_COMMAND_PROJECT_OPTIONS_H
+#define ECLAVE_SUPERVISOR_COMMAND_PROJECT_OPTIONS_H
 
 #include "common/error.h"
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* Prints a snapshot of a project. Lets no text of it reach a terminal but through shown.h. */
-#include "supervisor/project_commands/outline.h"
+#include "supervisor/command/outline.h"
 #include "supervisor/base/colour.h"
 #include "supervisor/base/shown.h"
 #include "supervisor/json/json_tree.h"

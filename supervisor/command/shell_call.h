@@ -1,6 +1,6 @@
 /* One call of a tool without a protocol, in a world of its own that ends with it. */
-#ifndef ECLAVE_SUPERVISOR_PROJECT_COMMANDS_CALL_H
-#define ECLAVE_SUPERVISOR_PROJECT_COMMANDS_CALL_H
+#ifndef ECLAVE_SUPERVISOR_COMMAND_SHELL_CALL_H
+#define ECLAVE_SUPERVISOR_COMMAND_SHELL_CALL_H
 
 #include "common/buffer.h"
 #include "supervisor/registry/entry.h"

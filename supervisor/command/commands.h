@@ -1,9 +1,9 @@
 /* The commands of the program. Each returns the exit status. */
-#ifndef ECLAVE_SUPERVISOR_COMMANDS_H
-#define ECLAVE_SUPERVISOR_COMMANDS_H
+#ifndef ECLAVE_SUPERVISOR_COMMAND_COMMANDS_H
+#define ECLAVE_SUPERVISOR_COMMAND_COMMANDS_H
 
 #include "supervisor/batch/options.h"
-#include "supervisor/project_commands/options.h"
+#include "supervisor/command/project_options.h"
 #include "supervisor/settings/settings.h"
 
 enum { STATUS_USAGE = 2, STATUS_INTERNAL = 70 };

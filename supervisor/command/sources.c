@@ -1,5 +1,5 @@
 /* Has each Lisp source loaded, confined, as a call of it would. Never calls what it defines. */
-#include "supervisor/project_commands/sources.h"
+#include "supervisor/command/sources.h"
 #include "supervisor/base/colour.h"
 #include "supervisor/base/shown.h"
 #include "supervisor/project/invocation.h"

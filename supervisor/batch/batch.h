@@ -1,8 +1,8 @@
 /* One run of a batch: lines come in, each is evaluated in a fresh world, records go out. At most a
  * window of lines is in hand at a time, so that neither a slow line, a slow reader nor a fast
  * writer makes memory grow. */
-#ifndef ECLAVE_SUPERVISOR_BATCH_RUN_H
-#define ECLAVE_SUPERVISOR_BATCH_RUN_H
+#ifndef ECLAVE_SUPERVISOR_BATCH_BATCH_H
+#define ECLAVE_SUPERVISOR_BATCH_BATCH_H
 
 #include "supervisor/base/input.h"
 #include "supervisor/batch/done.h"

@@ -1,5 +1,5 @@
 /* Reads a project once, by the registry of the server. Never evaluates anything. */
-#include "supervisor/project_commands/look.h"
+#include "supervisor/command/look.h"
 #include "supervisor/registry/registry.h"
 #include "supervisor/schema/schema.h"
 #include "supervisor/server/tools.h"

@@ -7,7 +7,7 @@
 #include "supervisor/base/stdio.h"
 #include "supervisor/base/undumpable.h"
 #include "supervisor/base/whole_file.h"
-#include "supervisor/commands.h"
+#include "supervisor/command/commands.h"
 #include "supervisor/session/one_shot.h"
 #include "supervisor/session/text.h"
 

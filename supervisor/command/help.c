@@ -1,5 +1,5 @@
 /* The commands as they are told to people: one table for the help of the program and of each. */
-#include "supervisor/help.h"
+#include "supervisor/command/help.h"
 #include "supervisor/batch/options.h"
 #include "supervisor/settings/settings.h"
 

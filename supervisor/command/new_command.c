@@ -1,8 +1,8 @@
 /* `eclave new`: writes what a tool, a resource or the like begins with. Never overwrites, and
  * writes nothing through a link. */
 #include "common/cleanup.h"
-#include "supervisor/commands.h"
-#include "supervisor/project_commands/starters.h"
+#include "supervisor/command/commands.h"
+#include "supervisor/command/starters.h"
 #include "supervisor/registry/beneath.h"
 #include "supervisor/registry/metadata.h"
 #include "supervisor/server/tools.h"

@@ -1,6 +1,6 @@
 /* Loads what is written in Lisp, to see whether it can be: nothing of it is called. */
-#ifndef ECLAVE_SUPERVISOR_PROJECT_COMMANDS_SOURCES_H
-#define ECLAVE_SUPERVISOR_PROJECT_COMMANDS_SOURCES_H
+#ifndef ECLAVE_SUPERVISOR_COMMAND_SOURCES_H
+#define ECLAVE_SUPERVISOR_COMMAND_SOURCES_H
 
 #include "supervisor/registry/snapshot.h"
 #include "supervisor/session/one_shot.h"

@@ -1,6 +1,6 @@
 /* Options of the commands for projects. Never looks at what the settings know but for the name of
  * a project that is yet to be made. */
-#include "supervisor/project_commands/options.h"
+#include "supervisor/command/project_options.h"
 
 #include <errno.h>
 #include <stdlib.h>

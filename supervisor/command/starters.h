@@ -1,6 +1,6 @@
 /* What `eclave new` writes. */
-#ifndef ECLAVE_SUPERVISOR_PROJECT_COMMANDS_STARTERS_H
-#define ECLAVE_SUPERVISOR_PROJECT_COMMANDS_STARTERS_H
+#ifndef ECLAVE_SUPERVISOR_COMMAND_STARTERS_H
+#define ECLAVE_SUPERVISOR_COMMAND_STARTERS_H
 
 #include "supervisor/registry/metadata.h"
 #include <stddef.h>

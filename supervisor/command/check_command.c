@@ -4,11 +4,11 @@
 #include "supervisor/base/shown.h"
 #include "supervisor/base/stdio.h"
 #include "supervisor/base/undumpable.h"
-#include "supervisor/commands.h"
-#include "supervisor/project_commands/look.h"
-#include "supervisor/project_commands/outline.h"
-#include "supervisor/project_commands/sources.h"
-#include "supervisor/project_commands/tests.h"
+#include "supervisor/command/commands.h"
+#include "supervisor/command/look.h"
+#include "supervisor/command/outline.h"
+#include "supervisor/command/project_tests.h"
+#include "supervisor/command/sources.h"
 #include "supervisor/settings/path_list.h"
 
 #include <errno.h>
