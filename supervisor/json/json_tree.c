@@ -2,6 +2,8 @@
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_inspect.h"
 
+#include <string.h>
+
 struct json_object *json_tree_parse(struct span text) {
     struct json_tokener *tokener = json_tokener_new_ex(JSON_DEPTH_MAX + 1);
     if (!tokener)
@@ -23,6 +25,13 @@ struct span json_tree_string(struct json_object *value) {
         return (struct span){0};
     return (struct span){(const unsigned char *)json_object_get_string(value),
                          (size_t)json_object_get_string_len(value)};
+}
+
+const char *json_plain_string(struct json_object *value) {
+    if (!json_object_is_type(value, json_type_string))
+        return NULL;
+    const char *text = json_object_get_string(value);
+    return strlen(text) == (size_t)json_object_get_string_len(value) ? text : NULL;
 }
 
 /* The members of all objects in the text: the colons outside strings. */

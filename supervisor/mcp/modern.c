@@ -9,7 +9,6 @@
 #include "supervisor/mcp/revision.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/project/notify.h"
-#include "supervisor/server/rpc.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +56,7 @@ static void refuse_version(struct request *request, const char *requested) {
 
 bool modern_check_envelope(struct request *request, struct json_object *params) {
     struct json_object *meta = json_tree_member(params, "_meta");
-    const char *version = rpc_plain_string(json_tree_member(meta, KEY_VERSION));
+    const char *version = json_plain_string(json_tree_member(meta, KEY_VERSION));
     struct json_object *level = json_tree_member(meta, KEY_LOG_LEVEL);
     if (!version) {
         refuse_key(request, KEY_VERSION, "_meta " KEY_VERSION " must be a string.");
@@ -72,7 +71,7 @@ bool modern_check_envelope(struct request *request, struct json_object *params) 
         return false;
     }
     if (json_object_object_get_ex(meta, KEY_LOG_LEVEL, NULL)) {
-        const char *name = rpc_plain_string(level);
+        const char *name = json_plain_string(level);
         request->log_level = name ? log_level_of(name) : -1;
         if (request->log_level < 0) {
             refuse_key(request, KEY_LOG_LEVEL, "Invalid log level.");

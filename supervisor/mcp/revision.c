@@ -3,7 +3,6 @@
 #include "policy/policy.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"
-#include "supervisor/server/rpc.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -52,7 +51,7 @@ static bool is_date(const char *text) {
 const struct revision *revision_negotiate(struct json_object *version) {
     if (!version)
         return newest_legacy;
-    const char *wanted = rpc_plain_string(version);
+    const char *wanted = json_plain_string(version);
     if (!wanted)
         return NULL;
     for (size_t i = 0; i < REVISION_COUNT; i++)

@@ -12,7 +12,6 @@
 #include "supervisor/project/project.h"
 #include "supervisor/registry/metadata.h"
 #include "supervisor/registry/places.h"
-#include "supervisor/server/rpc.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -183,7 +182,7 @@ static void get(struct request *request, const struct registry_entry *entry,
 
 void project_get_prompt(struct server *server, struct request *request,
                         struct json_object *params) {
-    const char *name = rpc_plain_string(json_tree_member(params, "name"));
+    const char *name = json_plain_string(json_tree_member(params, "name"));
     struct json_object *arguments = json_tree_member(params, "arguments");
     if (!name) {
         tool_invalid_params(request, "name", "The prompt's name must be a string.");

@@ -10,7 +10,6 @@
 #include "supervisor/project/invocation.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
-#include "supervisor/server/rpc.h"
 
 #include <string.h>
 
@@ -166,7 +165,7 @@ static void refuse_refused(struct request *request, const char *uri, const char 
 
 void project_read_resource(struct server *server, struct request *request,
                            struct json_object *params) {
-    const char *uri = rpc_plain_string(json_tree_member(params, "uri"));
+    const char *uri = json_plain_string(json_tree_member(params, "uri"));
     const struct snapshot *snapshot = registry_snapshot(server->project->registry);
     struct template_match match;
     if (!uri) {

@@ -36,7 +36,7 @@ static bool closes_on_late_reply(struct json_object *params) {
         !json_object_is_type(client, json_type_object))
         return false;
     json_object_object_get_ex(client, "name", &name);
-    const char *text = rpc_plain_string(name);
+    const char *text = json_plain_string(name);
     return text && strcmp(text, "claude-code") == 0;
 }
 
@@ -113,7 +113,7 @@ static void handle_set_level(struct server *server, struct request *request,
     struct json_object *level = NULL;
     if (params)
         json_object_object_get_ex(params, "level", &level);
-    const char *name = rpc_plain_string(level);
+    const char *name = json_plain_string(level);
     int wanted = name ? log_level_of(name) : -1;
     if (wanted < 0) {
         struct buffer *out = request_error_data(request, RPC_INVALID_PARAMS, "Invalid log level.");

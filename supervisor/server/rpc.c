@@ -15,13 +15,6 @@
 
 enum { ID_MAX_BYTES = 65536 }; /* of ids and progress tokens, as JSON text */
 
-const char *rpc_plain_string(struct json_object *value) {
-    if (!json_object_is_type(value, json_type_string))
-        return NULL;
-    const char *text = json_object_get_string(value);
-    return strlen(text) == (size_t)json_object_get_string_len(value) ? text : NULL;
-}
-
 static bool has_member(struct json_object *object, const char *name) {
     return json_object_object_get_ex(object, name, NULL);
 }
@@ -74,7 +67,7 @@ static void dispatch(struct server *server, struct request *request, const char 
 
 /* What keeps ROOT from being a request or notification, or NULL. */
 static const char *envelope_problem(struct json_object *root, const struct json_token *id) {
-    const char *version = rpc_plain_string(json_tree_member(root, "jsonrpc"));
+    const char *version = json_plain_string(json_tree_member(root, "jsonrpc"));
     if (!version || strcmp(version, "2.0") != 0)
         return "jsonrpc must be \"2.0\"";
     if (!json_object_is_type(json_tree_member(root, "method"), json_type_string))
@@ -121,7 +114,7 @@ static void handle_object(struct server *server, struct batch *batch, struct jso
         return;
     }
     /* A name with a zero byte inside is a string, and no method's. */
-    const char *plain_name = rpc_plain_string(json_tree_member(root, "method"));
+    const char *plain_name = json_plain_string(json_tree_member(root, "method"));
     const char *name = plain_name ? plain_name : "";
     struct json_object *params = json_tree_member(root, "params");
     if (!shape->id.text.bytes) {

@@ -33,9 +33,6 @@ struct notification {
 const struct method *method_find(const struct server *server, const char *name);
 const struct notification *notification_find(const char *name);
 
-/* VALUE as a string without a zero byte inside, or NULL. VALUE may be NULL; the text is its. */
-const char *rpc_plain_string(struct json_object *value);
-
 /* Handles one line, already trimmed and not empty. A batch that takes long goes on in turns of the
  * loop, with the input paused. */
 void rpc_handle_line(struct server *server, const unsigned char *bytes, size_t size);

@@ -112,7 +112,7 @@ const char *const *tools_names(void) {
 /* Where the page behind the cursor begins, or INVALID. */
 static size_t index_after(const struct server *server, struct json_object *cursor) {
     size_t index;
-    const char *text = rpc_plain_string(cursor);
+    const char *text = json_plain_string(cursor);
     const char *last = text ? cursor_open(&server->cursors, text) : NULL;
     for (size_t i = 0; last && i < TOOL_COUNT; i++)
         if (strcmp(tools[i]->name, last) == 0)
@@ -244,7 +244,7 @@ void tools_call(struct server *server, struct request *request, struct json_obje
         tool_invalid_params(request, "name", "The tool's name must be a string.");
         return;
     }
-    const char *plain_name = rpc_plain_string(name);
+    const char *plain_name = json_plain_string(name);
     const struct tool *tool = plain_name ? find(plain_name) : NULL;
     const struct registry_entry *entry =
         plain_name && !tool ? project_find(server->project, REGISTRY_TOOL, plain_name) : NULL;

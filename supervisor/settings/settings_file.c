@@ -109,13 +109,6 @@ static bool refuse_member(const struct policy_file *file, const char *name) {
                      name, hint_make(&nearest, "\"").text);
 }
 
-/* The text of a string, or NULL when a zero byte would cut it. */
-static const char *whole_string(struct json_object *value) {
-    const char *text = json_object_get_string(value);
-    bool whole = strlen(text) == (size_t)json_object_get_string_len(value);
-    return whole ? text : NULL;
-}
-
 static const char *type_word(struct json_object *value) {
     static const char *const words[] = {
         [json_type_null] = "null",        [json_type_boolean] = "true or false",
@@ -123,7 +116,7 @@ static const char *type_word(struct json_object *value) {
         [json_type_object] = "an object", [json_type_array] = "an array",
         [json_type_string] = "a string",
     };
-    if (json_object_is_type(value, json_type_string) && !whole_string(value))
+    if (json_object_is_type(value, json_type_string) && !json_plain_string(value))
         return "a string with U+0000";
     return words[json_object_get_type(value)];
 }
@@ -137,7 +130,7 @@ static bool is_of_kind(struct json_object *value, enum setting_kind kind) {
     case SETTING_SWITCH:
         return json_object_is_type(value, json_type_boolean);
     default:
-        return json_object_is_type(value, json_type_string) && whole_string(value);
+        return json_plain_string(value);
     }
 }
 
@@ -177,7 +170,7 @@ static bool apply_profile(struct policy_file *file) {
     struct json_object *value;
     if (!json_object_object_get_ex(file->root, profile_member, &value))
         return true;
-    const char *name = json_object_is_type(value, json_type_string) ? whole_string(value) : NULL;
+    const char *name = json_plain_string(value);
     if (name && profile_exists(name))
         return profile_apply(file->reading.settings, name, file->error);
     return error_set(file->error, 0, "policy file %.60s: \"%s\" must be one of %s, not %s%.40s%s%s",
@@ -189,9 +182,10 @@ static bool apply_profile(struct policy_file *file) {
 static bool read_members(struct policy_file *file) {
     if (!apply_profile(file))
         return false;
-    json_object_object_foreach(file->root, name,
-                               value) if (strcmp(name, profile_member) != 0 &&
-                                          !set_member(file, name, value)) return false;
+    json_object_object_foreach(file->root, name, value) {
+        if (strcmp(name, profile_member) != 0 && !set_member(file, name, value))
+            return false;
+    }
     return true;
 }
 
