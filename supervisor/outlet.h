@@ -5,7 +5,6 @@
 #define ECLAVE_SUPERVISOR_OUTLET_H
 
 #include "common/buffer.h"
-#include "common/message.h"
 #include "supervisor/loop.h"
 #include "supervisor/settings.h"
 #include <stdbool.h>

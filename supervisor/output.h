@@ -6,7 +6,6 @@
 #define ECLAVE_SUPERVISOR_OUTPUT_H
 
 #include "common/buffer.h"
-#include "common/message.h"
 #include "supervisor/log.h"
 #include "supervisor/loop.h"
 #include "supervisor/settings.h"

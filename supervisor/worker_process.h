@@ -10,7 +10,6 @@
 
 #include "common/buffer.h"
 #include "common/frame.h"
-#include "common/message.h"
 #include "supervisor/log.h"
 #include "supervisor/loop.h"
 #include "supervisor/usage.h"

@@ -3,7 +3,7 @@
 #define ECLAVE_SUPERVISOR_REGISTRY_JSON_FILE_H
 
 #include "common/error.h"
-#include "common/message.h"
+#include "common/buffer.h"
 #include "supervisor/registry/digest.h"
 #include <json-c/json.h>
 #include <stdbool.h>
