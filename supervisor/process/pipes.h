@@ -5,7 +5,6 @@
 #define ECLAVE_SUPERVISOR_PROCESS_PIPES_H
 
 #include "common/buffer.h"
-#include "common/message.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/settings/settings.h"
 #include <stdbool.h>

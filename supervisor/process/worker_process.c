@@ -2,6 +2,7 @@
  * that the kernel did not vouch for. */
 #include "supervisor/process/worker_process.h"
 #include "common/cleanup.h"
+#include "common/descriptor.h"
 #include "supervisor/process/listener.h"
 
 #include <fcntl.h>
@@ -313,14 +314,10 @@ static bool header_done(struct worker_process *worker) {
 
 /* Takes the listener, of which there is one in a first worker's READY; closes everything else. */
 static void take_descriptors(struct worker_process *worker, struct cmsghdr *item) {
-    size_t count = (item->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < count; i++) {
-        int fd;
-        memcpy(&fd, CMSG_DATA(item) + i * sizeof fd, sizeof fd);
-        if (worker->state != WORKER_STARTING || worker->parent ||
-            !listener_open(worker->listener, fd))
-            close(fd);
-    }
+    int fd;
+    if (descriptors_take(item, &fd, 1) > 0 && (worker->state != WORKER_STARTING || worker->parent ||
+                                               !listener_open(worker->listener, fd)))
+        close(fd);
 }
 
 /* Takes what came beside the bytes: the sender's pid, which the kernel vouches for, and in a first

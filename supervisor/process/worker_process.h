@@ -10,7 +10,6 @@
 
 #include "common/buffer.h"
 #include "common/frame.h"
-#include "common/message.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/usage.h"

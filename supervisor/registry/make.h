@@ -3,7 +3,7 @@
 #define ECLAVE_SUPERVISOR_REGISTRY_MAKE_H
 
 #include "common/error.h"
-#include "common/message.h"
+#include "common/buffer.h"
 #include "supervisor/registry/entry.h"
 #include "supervisor/registry/metadata.h"
 
