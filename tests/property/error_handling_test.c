@@ -259,12 +259,12 @@ Test(error_handling, minimal_mode_serves_lifecycle_ping_and_logging_alone) {
 
 Test(error_handling, minimal_mode_answers_random_messages_as_foreseen) {
     const char *arguments[] = {"serve", "--minimal", NULL};
-    struct generator generator = {random_for("minimal_mode"), 0};
+    struct generator generator = generate_for("minimal_mode");
     struct script script = {0};
     generate_lines(&generator, GENERATE_VALID | GENERATE_REFUSED, 50, &script);
     generate_handshake(NULL, &script);
     generate_lines(&generator,
-                   GENERATE_VALID | GENERATE_REFUSED | GENERATE_ILL_FORMED | GENERATE_UNREADABLE |
+                   GENERATE_VALID | GENERATE_REFUSED | GENERATE_ILL_FORMED | GENERATE_UNREADABLE | GENERATE_MUTATED |
                        GENERATE_SILENT | GENERATE_EVALUATIONS,
                    random_trials(200, 1000), &script);
     play_expect(&(struct play){.arguments = arguments, .minimal = true}, &script);

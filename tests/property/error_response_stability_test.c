@@ -12,7 +12,7 @@
 
 /* The assertion of the property, each time on a fresh server: an error, then a served request. */
 Test(error_response_stability, any_invalid_request_is_refused_and_the_next_request_served) {
-    struct generator generator = {random_for("any_invalid_request"), 0};
+    struct generator generator = generate_for("any_invalid_request");
     size_t trials = random_trials(100, 500);
     for (size_t trial = 0; trial < trials; trial++) {
         struct script script = {0};
@@ -79,7 +79,7 @@ static void expect_flat(const struct soak *soak, long slack_kb) {
 
 /* 10,000 invalid requests in sequence, a valid one among every hundred and one at the end. */
 static void run_soak(size_t invalid, bool in_turn, const char *name) {
-    struct generator generator = {random_for(name), 0};
+    struct generator generator = generate_for(name);
     struct script script = {0};
     struct soak soak = {.pauses = 0};
     generate_handshake(NULL, &script);

@@ -11,7 +11,7 @@ enum { REQUESTS = GENERATE_VALID | GENERATE_REFUSED | GENERATE_EVALUATIONS };
 
 /* 1,000 random requests, with valid and invalid methods, in whatever way they are sent. */
 static void thousand(const struct play *play, const char *name) {
-    struct generator generator = {random_for(name), 0};
+    struct generator generator = generate_for(name);
     struct script script = {0};
     size_t requests = random_trials(1000, 5000);
     generate_handshake(NULL, &script);
@@ -48,7 +48,7 @@ static void generate_conversation(struct generator *generator, struct script *sc
 }
 
 Test(request_response_guarantee, holds_in_every_phase_of_the_conversation) {
-    struct generator generator = {random_for("every_phase"), 0};
+    struct generator generator = generate_for("every_phase");
     size_t trials = random_trials(100, 500), open = 0, answers = 0;
     for (size_t trial = 0; trial < trials; trial++) {
         struct script script = {0};
@@ -63,7 +63,7 @@ Test(request_response_guarantee, holds_in_every_phase_of_the_conversation) {
 }
 
 Test(request_response_guarantee, notifications_get_no_response) {
-    struct generator generator = {random_for("notifications"), 0};
+    struct generator generator = generate_for("notifications");
     size_t trials = random_trials(100, 500);
     struct script script = {0};
     generate_handshake(NULL, &script);
