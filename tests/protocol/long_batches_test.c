@@ -1,10 +1,10 @@
-/* Batches that take long to go through: the rest of the server goes on meanwhile, the lines behind
- * wait, and however it ends there is one whole array. */
+/* Batches that take long to read: the rest of the server goes on meanwhile, the lines after them
+ * wait, and each is answered by one whole array, however the server ends. */
 #include "tests/support/array.h"
 #include "tests/support/project_files.h"
 #include <signal.h>
 
-/* Elements that take long: all of them together some ten times SOON. */
+/* Elements that take long: all of them together about ten times SOON. */
 #ifdef __SANITIZE_ADDRESS__
 enum { LENGTH = 60 };
 #else
@@ -13,11 +13,11 @@ enum { LENGTH = 600 };
 
 enum { PROMPT_BYTES = 100000 };
 
-/* A time limit that is over while the batch behind it is gone through. */
+/* A time limit that ends while the server reads the batch after it. */
 #define SOON "\"timeout\":0.1"
 
-/* A prompt that is all places: with this value it is over response.max_bytes, which takes the
- * server long to see and makes a short answer. */
+/* A prompt that is nothing but placeholders. With this value it exceeds response.max_bytes, which
+ * takes the server long to find out, and the answer is short. */
 #define FILLED                                                                                     \
     REQUEST_WITH("5", "prompts/get",                                                               \
                  "{\"name\":\"big\",\"arguments\":{\"a\":\"0123456789012345678901234567890123456"  \
@@ -57,26 +57,19 @@ static void send_long(struct client *client, const char *first, const char *last
     client_send(client, "]", 1);
 }
 
-/* The next line that is no notification: each answer over the limit is told of. */
-static const char *read_answer(struct client *client) {
-    const char *line = client_read_line(client, NULL);
-    while (strncmp(line, "{\"jsonrpc\":\"2.0\",\"method\"", 24) == 0)
-        line = client_read_line(client, NULL);
-    return line;
-}
-
-/* Returns in the middle of a long batch: when a time limit was over that began before it. */
+/* Sends a long batch and returns while it is being read, when the time limit of a call before it
+ * has ended. */
 static void begin_long(struct client *client, const char *first, const char *last) {
     client_send_line(client, CALL("7", "{\"code\":\"(loop)\"," SOON "}"));
     send_long(client, first, last);
     client_send(client, "\n", 1);
-    expect_member(read_answer(client), "-32004", "error", "code", NULL);
+    expect_member(client_read_response(client), "-32004", "error", "code", NULL);
     cr_assert_eq(client_unread_responses(client), 0);
 }
 
-/* The next line: the answers to a long batch, all of them. */
+/* The answers to a long batch. */
 static const char *read_long(struct client *client) {
-    const char *line = read_answer(client);
+    const char *line = client_read_response(client);
     cr_assert_eq(json_kind(text_of(line)), VALUE_ARRAY, "%s", line);
     cr_assert_eq(json_count(text_of(line)), LENGTH + 2, "%s", line);
     return line;
@@ -94,7 +87,7 @@ static void expect_end(struct client *client) {
     client_finish(client);
 }
 
-/* Those that take long share their id: each is answered, that it is too long. */
+/* The elements that take long share their id; each gets an error, since its answer is too long. */
 static void expect_filled(const char *line) {
     struct text element, id, code;
     int filled = 0;
@@ -108,14 +101,14 @@ static void expect_filled(const char *line) {
     cr_assert_eq(filled, LENGTH, "%s", line);
 }
 
-Test(long_batches, keep_no_time_limit_waiting) {
+Test(long_batches, do_not_delay_a_time_limit) {
     struct client *client = start("100");
     begin_long(client, PING("1"), PING("2"));
     expect_filled(read_long(client));
     client_finish(client);
 }
 
-Test(long_batches, may_evaluate_before_they_are_gone_through) {
+Test(long_batches, may_evaluate_before_they_are_read_to_the_end) {
     struct client *client = start("100");
     send_long(client, EVALUATE("1", "(defvar *x* 20)"), EVALUATE("2", "(1+ *x*)"));
     client_send(client, "\n", 1);
@@ -125,7 +118,7 @@ Test(long_batches, may_evaluate_before_they_are_gone_through) {
     client_finish(client);
 }
 
-Test(long_batches, are_gone_through_before_the_lines_behind_them) {
+Test(long_batches, are_read_before_the_lines_after_them) {
     struct client *client = start("100");
     begin_long(client, PING("1"), PING("2"));
     client_send_line(client, PING("3"));
@@ -134,14 +127,14 @@ Test(long_batches, are_gone_through_before_the_lines_behind_them) {
     client_send(client, "\n" PING("6"), sizeof("\n" PING("6")) - 1);
     client_send(client, "\n", 1);
     read_long(client);
-    expect_member(read_answer(client), "3", "id", NULL);
-    cr_assert_eq(json_count(text_of(read_answer(client))), 1);
+    expect_member(client_read_response(client), "3", "id", NULL);
+    cr_assert_eq(json_count(text_of(client_read_response(client))), 1);
     read_long(client);
-    expect_member(read_answer(client), "6", "id", NULL);
+    expect_member(client_read_response(client), "6", "id", NULL);
     client_finish(client);
 }
 
-Test(long_batches, are_whole_before_the_end_of_the_input) {
+Test(long_batches, are_answered_whole_before_the_end_of_the_input) {
     static const char *const ends[] = {"\n", "", " \n", "\n" PING("3")};
     for (size_t i = 0; i < COUNT_OF(ends); i++) {
         struct client *client = start("1");
@@ -155,19 +148,19 @@ Test(long_batches, are_whole_before_the_end_of_the_input) {
     }
 }
 
-Test(long_batches, are_whole_before_the_end_that_a_signal_asks_for) {
+Test(long_batches, are_answered_whole_when_a_signal_ends_the_server) {
     static const int signals[] = {SIGTERM, SIGINT};
     for (size_t i = 0; i < COUNT_OF(signals); i++) {
         struct client *client = start("100");
         begin_long(client, PING("1"), EVALUATE("2", "(+ 1 2)"));
-        client_send_line(client, PING("3")); /* not read any more */
+        client_send_line(client, PING("3")); /* is not read */
         client_kill(client, signals[i]);
         expect_value(read_long(client), "2", "\"=> 3\"");
         expect_end(client);
     }
 }
 
-Test(long_batches, are_refused_from_the_end_of_the_grace_on) {
+Test(long_batches, are_refused_after_the_end_of_the_grace_time) {
     struct client *client = start("0");
     begin_long(client, EVALUATE("1", ENDLESS), EVALUATE("2", "1"));
     client_kill(client, SIGTERM);
@@ -177,7 +170,7 @@ Test(long_batches, are_refused_from_the_end_of_the_grace_on) {
     expect_end(client);
 }
 
-Test(long_batches, are_dropped_with_the_reader) {
+Test(long_batches, are_dropped_when_the_reader_is_gone) {
     struct client *client = start("100");
     begin_long(client, EVALUATE("1", ENDLESS), PING("2"));
     client_close_stdout(client);
@@ -185,7 +178,7 @@ Test(long_batches, are_dropped_with_the_reader) {
     client_free(client);
 }
 
-Test(long_batches, can_be_cancelled_from_inside_and_from_behind) {
+Test(long_batches, can_be_cancelled_by_their_own_elements_and_by_later_lines) {
     struct client *client = start("100");
     send_long(client, EVALUATE("1", ENDLESS) "," EVALUATE("2", ENDLESS), CANCEL("1"));
     client_send_line(client, "");
