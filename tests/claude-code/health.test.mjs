@@ -7,11 +7,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { claude } from "./program.mjs";
-import { makeRecords, takeRecords } from "./records.mjs";
+import { makeRecords, takeRecords } from "../clients/records.mjs";
 
-const { ECLAVE: eclave, ECLAVE_PROJECT_OF_TEST: project } = process.env;
+const { ECLAVE: eclave, ROOT: root } = process.env;
 assert.ok(eclave, "ECLAVE names the server's executable");
-assert.ok(project, "ECLAVE_PROJECT_OF_TEST names a directory of tools");
+const project = join(root, "tests/conformance/project");
 
 const legacy = { MCP_PROTOCOL_NEGOTIATION: "legacy" };
 const modernFirst = { first: ["server/discover"], never: "initialize" };
@@ -55,7 +55,7 @@ for (const [name, { environment, first, never, options: serverOptions }] of Obje
       return result.stdout;
     }
 
-    const recorded = [process.execPath, join(process.cwd(), "record.mjs"), directory, eclave];
+    const recorded = [process.execPath, join(process.cwd(), "../clients/record.mjs"), directory, eclave];
     before(() => run("add", "lisp", "--", ...recorded, ...serverOptions));
     after(() => rmSync(home, { recursive: true }));
 

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { claude } from "./program.mjs";
 import { startModel } from "./model.mjs";
-import { makeRecords, takeRecords } from "./records.mjs";
+import { makeRecords, takeRecords } from "../clients/records.mjs";
 
 const { ECLAVE: eclave } = process.env;
 assert.ok(eclave, "ECLAVE names the server's executable");
@@ -93,7 +93,7 @@ for (const [name, environment] of Object.entries({
     const model = await startModel(prefix, () => conversation(project));
     context.after(() => model.close());
     const configuration = join(home, "mcp.json");
-    const args = [join(process.cwd(), "record.mjs"), directory, eclave, "--project", project];
+    const args = [join(process.cwd(), "../clients/record.mjs"), directory, eclave, "--project", project];
     writeFileSync(
       configuration,
       JSON.stringify({ mcpServers: { lisp: { type: "stdio", command: process.execPath, args } } }),
