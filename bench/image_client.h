@@ -2,8 +2,8 @@
 #ifndef ECLAVE_TESTS_BENCH_IMAGE_CLIENT_H
 #define ECLAVE_TESTS_BENCH_IMAGE_CLIENT_H
 
-#include "tests/bench/bench.h"
-#include "tests/bench/peer.h"
+#include "bench/bench.h"
+#include "bench/peer.h"
 
 /* Boots an image and evaluates FORM in it (NULL: nothing). End with peer_finish. */
 void image_start(struct peer *image, struct bench *bench, const char *form);

@@ -1,12 +1,12 @@
 /* What the layers of confinement cost: once for each zygote, whose forks inherit them, and at each
  * worker's start. */
 #include "policy/layers.h"
+#include "bench/bench.h"
+#include "bench/confined.h"
+#include "bench/image_client.h"
+#include "bench/layout.h"
 #include "common/descriptor.h"
 #include "policy/program.h"
-#include "tests/bench/bench.h"
-#include "tests/bench/confined.h"
-#include "tests/bench/image_client.h"
-#include "tests/bench/layout.h"
 #include <fcntl.h>
 #include <math.h>
 #include <signal.h>
@@ -229,7 +229,7 @@ static void report_worker(struct bench *bench, const struct layers *all, size_t 
 static void report_workers(struct bench *bench, const struct layers *all) {
     static const char *const names[CONFINED_COUNT] = {
 #define FORK(id, layers, list, scratch, text) [CONFINED_##id] = (text),
-#include "tests/bench/confined.def"
+#include "bench/confined.def"
 #undef FORK
     };
     const struct samples *nothing = &all->forks[CONFINED_NOTHING].samples;

@@ -1,6 +1,6 @@
 /* From spawning the server to its first words. Every start is a new process. */
-#include "tests/bench/bench.h"
-#include "tests/bench/server.h"
+#include "bench/bench.h"
+#include "bench/server.h"
 
 enum { STARTS = 5, REFERENCE_STARTS = 2 };
 

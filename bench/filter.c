@@ -1,9 +1,9 @@
 /* What the filter costs each system call: one that it lets through by its number, one whose
  * arguments it looks at, and one that it refuses by asking a supervisor. */
+#include "bench/bench.h"
+#include "bench/layout.h"
+#include "bench/server.h"
 #include "policy/policy.h"
-#include "tests/bench/bench.h"
-#include "tests/bench/layout.h"
-#include "tests/bench/server.h"
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 /* See server.h. */
-#include "tests/bench/server.h"
+#include "bench/server.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* See peer.h. */
-#include "tests/bench/peer.h"
+#include "bench/peer.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -4,8 +4,8 @@
 #ifndef ECLAVE_TESTS_BENCH_BENCH_H
 #define ECLAVE_TESTS_BENCH_BENCH_H
 
-#include "tests/bench/report.h"
-#include "tests/bench/samples.h"
+#include "bench/report.h"
+#include "bench/samples.h"
 
 struct bench {
     const char *binary;    /* eclave */

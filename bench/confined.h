@@ -4,7 +4,7 @@
 
 enum confined_fork {
 #define FORK(id, ...) CONFINED_##id,
-#include "tests/bench/confined.def"
+#include "bench/confined.def"
 #undef FORK
     CONFINED_COUNT
 };

@@ -1,8 +1,8 @@
 /* One small call and its answer, at two paces: back to back, where each checkpoint is in the way of
  * the next call, and with the pause that a client makes to think. */
-#include "tests/bench/bench.h"
-#include "tests/bench/pair.h"
-#include "tests/bench/server.h"
+#include "bench/bench.h"
+#include "bench/pair.h"
+#include "bench/server.h"
 #include <stdio.h>
 
 enum { BACK_TO_BACK, IDLE, PACE_COUNT };

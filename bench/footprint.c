@@ -1,5 +1,5 @@
 /* See footprint.h. */
-#include "tests/bench/footprint.h"
+#include "bench/footprint.h"
 #include "tests/support/process.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* A copy of a session that holds much data, against the bare fork of an image that holds the same.
  */
-#include "tests/bench/bench.h"
-#include "tests/bench/image_client.h"
-#include "tests/bench/server.h"
+#include "bench/bench.h"
+#include "bench/image_client.h"
+#include "bench/server.h"
 #include <stdio.h>
 
 enum { COPIES = 5, FORKS = 10, SETTLE_MS = 500, GAP_MS = 50 };

@@ -1,8 +1,8 @@
 /* From a call that went wrong to the next good answer, which must show that the session's state is
  * back. */
-#include "tests/bench/bench.h"
-#include "tests/bench/image_client.h"
-#include "tests/bench/server.h"
+#include "bench/bench.h"
+#include "bench/image_client.h"
+#include "bench/server.h"
 #include <stdio.h>
 
 enum { BOOTS = 3, FORKS = 50, FAILURES = 10, GAP_MS = 10, LIMIT_MS = 50 };

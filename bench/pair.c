@@ -1,6 +1,6 @@
 /* See pair.h. */
-#include "tests/bench/pair.h"
-#include "tests/bench/peer.h"
+#include "bench/pair.h"
+#include "bench/peer.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -1,7 +1,7 @@
 /* Much at a time: ten thousand lines that are no requests, and one answer of ten megabytes. */
-#include "tests/bench/bench.h"
-#include "tests/bench/footprint.h"
-#include "tests/bench/server.h"
+#include "bench/bench.h"
+#include "bench/footprint.h"
+#include "bench/server.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* See layout.h. The linker puts this wrapper before libseccomp's own function (--wrap), so that the
  * filters are the product's in all else. */
-#include "tests/bench/layout.h"
+#include "bench/layout.h"
 #include <seccomp.h>
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* See samples.h. */
-#include "tests/bench/samples.h"
+#include "bench/samples.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

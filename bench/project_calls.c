@@ -1,8 +1,8 @@
 /* See project_calls.h. */
-#include "tests/bench/project_calls.h"
-#include "tests/bench/image_client.h"
-#include "tests/bench/project_tree.h"
-#include "tests/bench/server.h"
+#include "bench/project_calls.h"
+#include "bench/image_client.h"
+#include "bench/project_tree.h"
+#include "bench/server.h"
 #include <stdio.h>
 
 enum { CALLS = 300, FORKS = 50, WARM_UP_CALLS = 50, CALL_GAP_MS = 5 };

@@ -1,9 +1,9 @@
 /* A project of users' tools: calls, the first look at it, the looks after a change, and its list.
  * However many tools there are, no answer may wait for them for more than 5 ms. */
-#include "tests/bench/bench.h"
-#include "tests/bench/project_calls.h"
-#include "tests/bench/project_tree.h"
-#include "tests/bench/server.h"
+#include "bench/bench.h"
+#include "bench/project_calls.h"
+#include "bench/project_tree.h"
+#include "bench/server.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* What an idle server takes, what each parked checkpoint adds to it and what each session does. */
-#include "tests/bench/bench.h"
-#include "tests/bench/footprint.h"
-#include "tests/bench/server.h"
+#include "bench/bench.h"
+#include "bench/footprint.h"
+#include "bench/server.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 #ifndef ECLAVE_TESTS_BENCH_PEER_H
 #define ECLAVE_TESTS_BENCH_PEER_H
 
+#include "bench/report.h"
 #include "common/buffer.h"
-#include "tests/bench/report.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>

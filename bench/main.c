@@ -1,7 +1,7 @@
 /* Measures eclave against its baselines and prints the report. It is no test: it exits with 1 only
  * when something could not be measured, never for a figure that somebody hoped would be better. */
-#include "tests/bench/bench.h"
-#include "tests/bench/peer.h"
+#include "bench/bench.h"
+#include "bench/peer.h"
 #include <getopt.h>
 #include <sched.h>
 #include <signal.h>

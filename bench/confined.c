@@ -2,10 +2,10 @@
  * writes "ready", and for each number that it reads makes that fork of confined.def and writes how
  * many milliseconds the fork, its layers, its end and the wait for it took, and how many of them
  * the layers by the fork's own clock; negative numbers for what is not to be had here. */
-#include "tests/bench/confined.h"
+#include "bench/confined.h"
+#include "bench/layout.h"
 #include "policy/layers.h"
 #include "policy/program.h"
-#include "tests/bench/layout.h"
 
 #include <ecl/ecl.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static const struct {
     bool list, scratch;
 } forks[CONFINED_COUNT] = {
 #define FORK(id, bits, as_list, with_scratch, text) [CONFINED_##id] = {bits, as_list, with_scratch},
-#include "tests/bench/confined.def"
+#include "bench/confined.def"
 #undef FORK
 };
 

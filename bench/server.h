@@ -4,8 +4,8 @@
 #ifndef ECLAVE_TESTS_BENCH_SERVER_H
 #define ECLAVE_TESTS_BENCH_SERVER_H
 
-#include "tests/bench/bench.h"
-#include "tests/bench/peer.h"
+#include "bench/bench.h"
+#include "bench/peer.h"
 
 /* Arguments of evaluate-lisp as JSON; CODE is escaped for it already. */
 #define CODE(code) "{\"code\":\"" code "\"}"

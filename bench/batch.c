@@ -1,8 +1,8 @@
 /* Snippets through `eclave batch`, one world at a time and one for each processor, side by side
  * with one `ecl` process for each snippet, with that process under bubblewrap, and with the floor:
  * a fork of the booted image that does nothing. */
-#include "tests/bench/bench.h"
-#include "tests/bench/image_client.h"
+#include "bench/bench.h"
+#include "bench/image_client.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef ECLAVE_TESTS_BENCH_PAIR_H
 #define ECLAVE_TESTS_BENCH_PAIR_H
 
-#include "tests/bench/report.h"
+#include "bench/report.h"
 #include <sys/types.h>
 
 struct pair {

@@ -1,5 +1,5 @@
 /* See project_tree.h. */
-#include "tests/bench/project_tree.h"
+#include "bench/project_tree.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>

@@ -1,5 +1,5 @@
 /* See image_client.h. */
-#include "tests/bench/image_client.h"
+#include "bench/image_client.h"
 #include <stdlib.h>
 #include <string.h>
 

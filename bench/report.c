@@ -1,5 +1,5 @@
 /* See report.h. */
-#include "tests/bench/report.h"
+#include "bench/report.h"
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef ECLAVE_TESTS_BENCH_PROJECT_CALLS_H
 #define ECLAVE_TESTS_BENCH_PROJECT_CALLS_H
 
-#include "tests/bench/bench.h"
+#include "bench/bench.h"
 
 /* Measures calls to project_tree_tool of the directory PROJECT, and reports them. */
 void project_calls(struct bench *bench, const char *project);

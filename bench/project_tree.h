@@ -3,7 +3,7 @@
 #ifndef ECLAVE_TESTS_BENCH_PROJECT_TREE_H
 #define ECLAVE_TESTS_BENCH_PROJECT_TREE_H
 
-#include "tests/bench/report.h"
+#include "bench/report.h"
 #include <stdbool.h>
 
 enum { PROJECT_TREE_PATH_MAX = 64 };
