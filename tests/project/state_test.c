@@ -554,16 +554,14 @@ Test(state, a_client_that_goes_away_instead_of_answering_leaves_nothing_behind) 
 
 Test(state, a_client_that_cannot_be_asked_is_not_asked) {
     add_asker("ask");
-    for (size_t e = 0; e < ERA_COUNT; e++) {
-        struct client *client = project_files_serve_in(&eras[e], NULL);
-        era_call_send(client, &eras[e], "1", "ask", "{}");
+    EACH_ERA_SERVED(era, NULL) {
+        era_call_send(client, era, "1", "ask", "{}");
         const char *line = client_read_line(client, NULL);
         expect_member(line, "1", "id", NULL);
-        if (eras[e].modern)
+        if (era->modern)
             cr_assert_eq(client_integer(client, line, "error", "code", NULL), -32021, "%s", line);
         else
             expect_contains(line, "[ERROR] MCP:UNANSWERED");
-        client_finish(client);
     }
 }
 
