@@ -2,10 +2,11 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { demo } from "./demo.mjs";
 
-const readme = readFileSync(process.env.README, "utf8");
+const readme = readFileSync(join(process.env.ROOT, "README.md"), "utf8");
 
 // The block of text behind the comment NAME.
 function block(name) {
