@@ -4,7 +4,7 @@
 
 #include "common/buffer.h"
 #include "common/message.h"
-#include "supervisor/settings.h"
+#include "supervisor/settings/settings.h"
 #include <json-c/json.h>
 #include <stdbool.h>
 #include <stdint.h>

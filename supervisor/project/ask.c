@@ -1,17 +1,16 @@
 /* Asking the client, in the way of its era. Never asks what the client did not say it can do, and
  * believes no state that is not of this process's making. */
 #include "supervisor/project/ask.h"
-#include "supervisor/clock.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/json/json_file.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_result.h"
 #include "supervisor/project/answer.h"
+#include "supervisor/project/invocation.h"
 #include "supervisor/project/progress.h"
 #include "supervisor/project/project.h"
-#include "supervisor/project/run.h"
-#include "supervisor/registry/json_file.h"
-#include "supervisor/rpc.h"
-#include "supervisor/server.h"
-#include "supervisor/tool.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -186,7 +185,7 @@ static bool is_asking(const struct project *project, const struct run *run) {
 }
 
 static void take_failure(struct run *run, struct json_object *error) {
-    const char *message = rpc_plain_string(json_tree_member(error, "message"));
+    const char *message = json_plain_string(json_tree_member(error, "message"));
     run->failure_code = json_object_get_int(json_tree_member(error, "code"));
     snprintf(run->failure, sizeof run->failure, "%s",
              message && *message ? message : "The client refused the question.");
@@ -209,7 +208,7 @@ static void take_response(struct run *run, const char *key, struct json_object *
 }
 
 void project_take_response(struct project *project, struct json_object *response) {
-    const char *id = rpc_plain_string(json_tree_member(response, "id"));
+    const char *id = json_plain_string(json_tree_member(response, "id"));
     struct question **link = project ? &project->questions : NULL;
     char own[32];
     for (; id && link && *link; link = &(*link)->next) {
@@ -402,7 +401,7 @@ bool project_resume(struct request *request, const char *method, const char *nam
     struct state state;
     if (!request->modern || !project || !json_object_object_get_ex(params, state_member, &member))
         return false;
-    const char *text = rpc_plain_string(member);
+    const char *text = json_plain_string(member);
     state_bind(&project->key, method, name, arguments, binding);
     const char *problem = !text ? "requestState must be a string."
                                 : state_read(&project->key, text, binding, clock_now_ns(), &state);

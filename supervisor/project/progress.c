@@ -1,10 +1,10 @@
 /* See progress.h. What goes out under one token always grows. */
 #include "supervisor/project/progress.h"
-#include "supervisor/clock.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
-#include "supervisor/server.h"
-#include "supervisor/tool.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_result.h"
 
 #include <inttypes.h>
 

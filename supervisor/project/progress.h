@@ -3,7 +3,7 @@
 #ifndef ECLAVE_SUPERVISOR_PROJECT_PROGRESS_H
 #define ECLAVE_SUPERVISOR_PROJECT_PROGRESS_H
 
-#include "supervisor/project/run.h"
+#include "supervisor/project/invocation.h"
 
 /* From now on progress of RUN goes out under the token of its request, if that is free. */
 void progress_begin(struct run *run);

@@ -1,12 +1,12 @@
 /* Opening, changes and the end of a project. */
 #include "supervisor/project/project.h"
-#include "supervisor/json_write.h"
+#include "supervisor/json/json_write.h"
+#include "supervisor/mcp/server.h"
 #include "supervisor/project/ask.h"
+#include "supervisor/project/invocation.h"
 #include "supervisor/project/notify.h"
-#include "supervisor/project/run.h"
-#include "supervisor/schema.h"
-#include "supervisor/server.h"
-#include "supervisor/tools.h"
+#include "supervisor/schema/schema.h"
+#include "supervisor/server/tools.h"
 
 #include <stdlib.h>
 

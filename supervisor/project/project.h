@@ -4,7 +4,7 @@
 #define ECLAVE_SUPERVISOR_PROJECT_PROJECT_H
 
 #include "common/error.h"
-#include "supervisor/loop.h"
+#include "supervisor/base/loop.h"
 #include "supervisor/project/state.h"
 #include "supervisor/registry/registry.h"
 #include <json-c/json.h>

@@ -1,18 +1,17 @@
 /* prompts/get. Text takes the arguments' values in its {{places}}, once: what a value holds is
  * never a place itself. */
-#include "supervisor/content_check.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
+#include "supervisor/content/content_check.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_result.h"
 #include "supervisor/project/ask.h"
 #include "supervisor/project/content.h"
+#include "supervisor/project/invocation.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
-#include "supervisor/project/run.h"
 #include "supervisor/registry/metadata.h"
 #include "supervisor/registry/places.h"
-#include "supervisor/rpc.h"
-#include "supervisor/server.h"
-#include "supervisor/tool.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -183,7 +182,7 @@ static void get(struct request *request, const struct registry_entry *entry,
 
 void project_get_prompt(struct server *server, struct request *request,
                         struct json_object *params) {
-    const char *name = rpc_plain_string(json_tree_member(params, "name"));
+    const char *name = json_plain_string(json_tree_member(params, "name"));
     struct json_object *arguments = json_tree_member(params, "arguments");
     if (!name) {
         tool_invalid_params(request, "name", "The prompt's name must be a string.");

@@ -1,16 +1,15 @@
 /* resources/read: files as they are, and what Lisp makes of a template's URI. Never answers with
  * more than resource.max_bytes. */
 #include "supervisor/project/resource.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
-#include "supervisor/modern.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
+#include "supervisor/mcp/modern.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_result.h"
 #include "supervisor/project/ask.h"
+#include "supervisor/project/invocation.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
-#include "supervisor/project/run.h"
-#include "supervisor/rpc.h"
-#include "supervisor/server.h"
-#include "supervisor/tool.h"
 
 #include <string.h>
 
@@ -166,7 +165,7 @@ static void refuse_refused(struct request *request, const char *uri, const char 
 
 void project_read_resource(struct server *server, struct request *request,
                            struct json_object *params) {
-    const char *uri = rpc_plain_string(json_tree_member(params, "uri"));
+    const char *uri = json_plain_string(json_tree_member(params, "uri"));
     const struct snapshot *snapshot = registry_snapshot(server->project->registry);
     struct template_match match;
     if (!uri) {

@@ -1,9 +1,9 @@
 /* Reads register.json. Never takes part of a file that is malformed, and opens none that it
  * names. */
 #include "supervisor/registry/override.h"
-#include "supervisor/json_inspect.h"
+#include "supervisor/json/json_file.h"
+#include "supervisor/json/json_inspect.h"
 #include "supervisor/registry/beneath.h"
-#include "supervisor/registry/json_file.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* See in_process.h. The edges of a server that runs in a fuzz target. */
 #include "tests/fuzz/in_process.h"
 #include "policy/policy.h"
-#include "supervisor/server.h"
+#include "supervisor/mcp/server.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,9 +2,9 @@
  * place of the methods that will ask for them: what comes back, what is asked and told meanwhile,
  * how time is counted, and what hostile code can do. */
 #include "common/cleanup.h"
-#include "supervisor/clock.h"
-#include "supervisor/session.h"
-#include "supervisor/signals.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/base/signals.h"
+#include "supervisor/session/session.h"
 #include "tests/support/lisp_file.h"
 #include "tests/support/user.h"
 #include "tests/unit/read_settings.h"

@@ -1,6 +1,6 @@
 /* supervisor/registry: digests, URI templates, pages and the strict JSON of files, each alone. */
+#include "supervisor/json/json_file.h"
 #include "supervisor/registry/header.h"
-#include "supervisor/registry/json_file.h"
 #include "supervisor/registry/snapshot.h"
 #include "supervisor/registry/uri_template.h"
 #include "tests/support/random.h"

@@ -1,0 +1,368 @@
+/* Runs of definitions. Every request that begins one is answered once, however it ends. */
+#include "supervisor/project/invocation.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/json/json_file.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_result.h"
+#include "supervisor/project/ask.h"
+#include "supervisor/project/notify.h"
+#include "supervisor/project/progress.h"
+#include "supervisor/project/project.h"
+#include "supervisor/session/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- what it says while it runs --- */
+
+/* A modern client hears what its request asked for, a legacy one what its session did. */
+static bool wants_log(const struct run *run, int level) {
+    const struct request *request = run->request;
+    if (!request || request->silent)
+        return false;
+    if (request->modern)
+        return request->log_level >= 0 && level >= request->log_level;
+    return level >= (int)run->server->client_log.least;
+}
+
+static void tell_log(struct run *run, const struct run_event *event) {
+    const char *level = json_object_get_string(json_tree_member(event->json, "level"));
+    struct json_object *logger = json_tree_member(event->json, "logger");
+    if (!wants_log(run, log_level_of(level)))
+        return;
+    struct buffer *out = output_line_begin(&run->server->output);
+    buffer_append_format(out,
+                         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{"
+                         "\"level\":\"%s\",\"logger\":",
+                         level);
+    if (logger)
+        json_write_tree(out, logger);
+    else
+        json_write_string(out, run->entry->name);
+    buffer_append_text(out, ",\"data\":");
+    json_write_tree(out, json_tree_member(event->json, "data"));
+    buffer_append_text(out, "}}");
+    output_line_end(&run->server->output, (struct span){0});
+}
+
+bool run_may_speak(const struct run *run) {
+    return !run->server->finishing && !output_is_behind(&run->server->output);
+}
+
+static void on_event(void *context, const struct run_event *event) {
+    struct run *run = context;
+    if (!run_may_speak(run))
+        return;
+    switch (event->kind) {
+    case RUN_PROGRESS:
+        progress_tell(run, event);
+        break;
+    case RUN_LOG:
+        tell_log(run, event);
+        break;
+    case RUN_CHANGE:
+        notify_event(run->server->project, event);
+        break;
+    }
+}
+
+static void tell_warnings(struct run *run, const struct evaluation *evaluation) {
+    for (size_t i = 0; i < evaluation->result.warning_count; i++) {
+        const struct span warning = evaluation->result.warnings[i];
+        cleanup_json struct json_object *json = json_object_new_object();
+        json_object_object_add(json, "level", json_object_new_string("warning"));
+        json_object_object_add(
+            json, "data",
+            json_object_new_string_len((const char *)warning.bytes, (int)warning.length));
+        if (json_tree_member(json, "level") && json_tree_member(json, "data"))
+            on_event(run, &(const struct run_event){.kind = RUN_LOG, .json = json});
+    }
+}
+
+static void on_ask(void *context, struct json_object *questions) {
+    ask_client(context, questions);
+}
+
+/* --- its end --- */
+
+void run_free(struct run *run) {
+    struct run **link = &run->server->project->runs;
+    while (*link != run)
+        link = &(*link)->next;
+    *link = run->next;
+    ask_forget(run);
+    json_object_put(run->abilities);
+    json_object_put(run->lacking);
+    json_object_put(run->given);
+    entry_unref(run->entry);
+    free(run->name);
+    free(run);
+}
+
+void run_answer_failure(struct run *run, const struct evaluation *evaluation) {
+    struct request *request = run->request;
+    size_t shown = (size_t)run->server->settings->output_shown_chars;
+    const struct result_message *result = &evaluation->result;
+    cleanup_buffer struct buffer message = buffer_make(4096);
+    buffer_append_format(&message, "%s failed: ", run->form->subject);
+    if (evaluation->outcome == OUTCOME_CONDITION)
+        buffer_append(&message, result->text.bytes,
+                      result->text.length < 2000 ? result->text.length : 2000);
+    else
+        buffer_append_text(&message, evaluation->cause);
+    buffer_append(&message, "", 1);
+    struct buffer *out =
+        request_error_data(request, RPC_INTERNAL_ERROR, (const char *)message.data);
+    buffer_append_text(out, run->form->kind == RUN_RESOURCE ? "{\"uri\":" : "{\"name\":");
+    json_write_string(out, run->name);
+    buffer_append_text(out, ",\"type\":");
+    if (evaluation->outcome == OUTCOME_CONDITION)
+        json_write_bytes(out, result->condition.bytes, result->condition.length);
+    else
+        json_write_string(out, outcome_table[evaluation->outcome].type);
+    buffer_append_format(out, ",\"exitCode\":%d,\"stderr\":", evaluation->exit_code);
+    text_write_errors(out, evaluation, shown);
+    buffer_append_format(out, ",\"_meta\":{\"exitCode\":%d,\"stderr\":", evaluation->exit_code);
+    text_write_errors(out, evaluation, shown);
+    buffer_append_text(out, "}}");
+    request_end(request);
+}
+
+/* It asked what the client cannot be asked, and did not know how to go on without. */
+static bool ended_for_want(const struct run *run, const struct evaluation *evaluation) {
+    static const char type[] = "MCP:UNANSWERED";
+    const struct span condition = evaluation->result.condition;
+    return run->lacking && run->request->modern && evaluation->outcome == OUTCOME_CONDITION &&
+           condition.length == sizeof type - 1 &&
+           memcmp(condition.bytes, type, sizeof type - 1) == 0;
+}
+
+static void refuse_for_want(struct request *request, struct json_object *lacking) {
+    struct buffer *out =
+        request_error_data(request, RPC_MISSING_CAPABILITY,
+                           "The client did not declare a capability that this needs.");
+    buffer_append_text(out, "{\"requiredCapabilities\":");
+    json_write_tree(out, lacking);
+    buffer_append_text(out, "}");
+    request_end(request);
+}
+
+static void on_done(void *context, const struct evaluation *evaluation) {
+    struct run *run = context;
+    struct server *server = run->server;
+    struct request *request = run->request;
+    tell_warnings(run, evaluation);
+    if (request && request->silent)
+        request_drop(request);
+    else if (request && ended_for_want(run, evaluation))
+        refuse_for_want(request, run->lacking);
+    else if (request && evaluation->run)
+        run->form->answer(run, evaluation);
+    else if (request && (run->form->kind == RUN_TOOL || !tool_is_shown(evaluation)))
+        tool_answer_evaluation(request, evaluation);
+    else if (request)
+        run_answer_failure(run, evaluation);
+    run_free(run);
+    server_call_done(server);
+}
+
+/* --- its beginning --- */
+
+static struct json_object *abilities_of(const struct request *request, struct json_object *params) {
+    return request->modern ? json_tree_member(json_tree_member(params, "_meta"),
+                                              "io.modelcontextprotocol/clientCapabilities")
+                           : request->server->client_capabilities;
+}
+
+bool run_refuse_incapable(struct request *request, const struct registry_entry *entry,
+                          struct json_object *params) {
+    struct json_object *required = json_tree_member(entry->metadata, "requires");
+    if (!required || ask_is_able(abilities_of(request, params), required))
+        return false;
+    if (request->modern) {
+        refuse_for_want(request, required);
+        return true;
+    }
+    cleanup_buffer struct buffer message = buffer_make(4096);
+    buffer_append_text(&message, "The client did not declare capabilities that this needs: ");
+    json_write_tree(&message, required);
+    buffer_append(&message, "", 1);
+    if (message.failed)
+        request_error(request, RPC_INVALID_PARAMS, "The client lacks a capability.");
+    else if (entry->kind == REGISTRY_TOOL)
+        tool_refuse(request, "MISSING-CAPABILITY", (const char *)message.data);
+    else
+        request_error(request, RPC_INVALID_PARAMS, (const char *)message.data);
+    return true;
+}
+
+int64_t run_timeout_ms(const struct settings *settings, const struct registry_entry *entry,
+                       int64_t maximum_ms) {
+    double seconds = entry->timeout_s > 0 ? entry->timeout_s : (double)settings->call_timeout_s;
+    if (seconds > (double)settings->call_timeout_max_s)
+        seconds = (double)settings->call_timeout_max_s;
+    int64_t timeout_ms = (int64_t)ceil(seconds * CLOCK_MS_PER_S);
+    return maximum_ms && timeout_ms > maximum_ms ? maximum_ms : timeout_ms;
+}
+
+/* A run that is not under way yet; NULL without memory. */
+static struct run *make(struct request *request, const struct registry_entry *entry,
+                        const struct run_form *form, const char *name) {
+    struct project *project = request->server->project;
+    struct run *run = calloc(1, sizeof *run);
+    char *copy = strdup(name);
+    struct request *kept = run && copy ? request_keep(request->server, request) : NULL;
+    if (!kept) {
+        free(run);
+        free(copy);
+        return NULL;
+    }
+    *run = (struct run){.next = project->runs,
+                        .number = ++project->last_run,
+                        .form = form,
+                        .server = request->server,
+                        .request = kept,
+                        .entry = entry_ref((struct registry_entry *)(uintptr_t)entry),
+                        .name = copy,
+                        .begun_ns = clock_now_ns()};
+    project->runs = run;
+    return run;
+}
+
+static void refuse_full(struct request *request, int64_t limit, const char *name) {
+    struct buffer *out = request_error_data(request, RPC_INTERNAL_ERROR,
+                                            "Too many calls are running; none is free.");
+    buffer_append_format(out, "{\"limit\":%lld,\"name\":\"%s\"}", (long long)limit, name);
+    request_end(request);
+}
+
+/* The oldest run of the same as RUN, which is the newest, that is newer than the number AFTER;
+ * NULL: there is none. */
+static struct run *oldest_like(const struct run *run, uint64_t after) {
+    struct run *oldest = NULL;
+    for (struct run *other = run->next; other; other = other->next)
+        if (other->number > after && other->form == run->form &&
+            memcmp(other->binding, run->binding, sizeof run->binding) == 0)
+            oldest = other; /* the newest come first */
+    return oldest;
+}
+
+static int64_t most_that_yield(const struct settings *settings) {
+    return settings->session_max < 8 ? 1 : settings->session_max / 4;
+}
+
+/* May RUN begin, perhaps in the place of another? */
+static bool take_place(const struct run *run) {
+    const struct server *server = run->server;
+    if (!run->form->yields || sessions_busy_with(&server->sessions, run->form->kind) <
+                                  (size_t)most_that_yield(server->settings))
+        return true;
+    struct run *other = oldest_like(run, 0);
+    while (other && !call_cancel(other->call, "A newer one of the same took its place."))
+        other = oldest_like(run, other->number);
+    return other != NULL;
+}
+
+bool run_refuse_large(struct request *request, struct json_object *held, struct json_object *given,
+                      struct json_object *params) {
+    if (!request->modern)
+        return false;
+    if (json_held_bytes(held) + json_held_bytes(given) > RUN_HELD_MAX_BYTES)
+        tool_invalid_params(request, "inputResponses", "inputResponses has too many values.");
+    else if (json_held_bytes(abilities_of(request, params)) > RUN_ABILITIES_MAX_BYTES)
+        tool_invalid_params(request, "io.modelcontextprotocol/clientCapabilities",
+                            "The capabilities of the client have too many values.");
+    else
+        return false;
+    return true;
+}
+
+/* Where ENTRY wants to run; NULL with *fresh: in a world of its own. NULL without: the request has
+ * been answered. */
+static struct session *session_for(struct request *request, const struct registry_entry *entry,
+                                   struct json_object *bound, struct json_object *params,
+                                   bool *fresh) {
+    struct server *server = request->server;
+    bool tool = entry->kind == REGISTRY_TOOL;
+    struct json_object *from =
+        tool && json_tree_member(bound, "session") ? bound : json_tree_member(params, "_meta");
+    struct json_object *named = json_tree_member(from, "session");
+    /* Only the answer of a tool could name a new session. */
+    *fresh =
+        !entry->in_caller_session || (!tool && !named && !tool_implicit_session(server, request));
+    if (*fresh)
+        return NULL;
+    if (!tool && named && !tool_session_is_known(server, request, named)) {
+        tool_invalid_params(request, "session", "There is no session of that name.");
+        return NULL;
+    }
+    return tool_session(server, request, from, "session", true);
+}
+
+static struct call *submit(struct run *run, struct session *session,
+                           struct json_object *arguments) {
+    struct registry_entry *entry = run->entry;
+    size_t length = 0;
+    const char *json = json_object_to_json_string_length(
+        arguments, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &length);
+    const char *name = entry->kind == REGISTRY_RESOURCE || entry->kind == REGISTRY_TEMPLATE
+                           ? entry->key
+                           : entry->name;
+    const struct call_request wanted = {
+        .kind = CALL_RUN,
+        .code = {entry->body.bytes, entry->body.size},
+        .timeout_ms = run_timeout_ms(run->server->settings, entry, run->form->timeout_max_ms),
+        .run = {.kind = run->form->kind,
+                .name = {(const unsigned char *)name, strlen(name)},
+                .arguments = {(const unsigned char *)json, length}},
+        .held_bytes = json_held_bytes(run->given) + json_held_bytes(run->abilities),
+        .event = on_event,
+        .ask = run->form->asks ? on_ask : NULL,
+        .done = on_done,
+        .context = run};
+    if (!json)
+        return NULL;
+    return session ? session_submit(session, &wanted)
+                   : session_submit_once(&run->server->sessions, &wanted);
+}
+
+void run_begin(struct request *request, const struct registry_entry *entry,
+               const struct run_form *form, const char *name, struct json_object *bound,
+               struct json_object *arguments, struct json_object *params) {
+    struct server *server = request->server;
+    bool fresh;
+    struct json_object *given = json_tree_member(params, "inputResponses");
+    request->subject = form->subject;
+    if (run_refuse_large(request, NULL, given, params))
+        return;
+    struct session *session = session_for(request, entry, bound, params, &fresh);
+    if (!session && !fresh)
+        return;
+    request->passing = fresh;
+    struct run *run = make(request, entry, form, name);
+    if (!run) {
+        request_error(request, RPC_INTERNAL_ERROR, "Out of memory.");
+        return;
+    }
+    run->abilities = json_object_get(abilities_of(request, params));
+    run->given = request->modern ? json_object_get(given) : NULL;
+    run->new_session = request->new_session;
+    state_bind(&server->project->key, form->method, name, bound, run->binding);
+    bool placed = take_place(run);
+    run->call = placed ? submit(run, session, arguments) : NULL;
+    if (!run->call) {
+        refuse_full(run->request,
+                    placed ? server->settings->session_max : most_that_yield(server->settings),
+                    placed ? "session.max" : "completions");
+        run_free(run);
+        return;
+    }
+    run->request->call = run->call;
+    progress_begin(run);
+    server_warm_up(server);
+    session_run(call_session(run->call));
+}
