@@ -1,9 +1,9 @@
 /* Items in hand and the worlds that run them. Never starts more than there are worlds, never holds
  * more than the window, never writes a record out of turn unless that was asked for. */
 #include "supervisor/batch/batch.h"
+#include "supervisor/base/status.h"
 #include "supervisor/batch/line.h"
 #include "supervisor/batch/tap.h"
-#include "supervisor/command/commands.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +15,6 @@ enum {
     WINDOW_BYTES = 64 << 20,
     BACKLOG_BYTES = 1 << 20, /* a reader this far behind is waited for */
     RECORD_MAX_BYTES = 1 << 30,
-    STATUS_UNMET = 1,
-    STATUS_INTERRUPTED = 130
 };
 
 enum item_state { ITEM_WAITING = 1, ITEM_RUNNING = 2, ITEM_DONE = 4 };
@@ -136,7 +134,7 @@ int run_status(const struct batch *batch) {
         return STATUS_INTERNAL;
     if (batch->interrupted && batch->cut_short)
         return STATUS_INTERRUPTED;
-    return batch->failed_fast || batch->tally.unmet ? STATUS_UNMET : 0;
+    return batch->failed_fast || batch->tally.unmet ? STATUS_FAILED : 0;
 }
 
 /* --- evaluation --- */

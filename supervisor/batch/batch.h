@@ -63,4 +63,8 @@ void run_interrupt(void *context);
 /* The exit status of the run, CONTRACT section 9. */
 int run_status(const struct batch *batch);
 
+/* `eclave batch [OPTIONS] [FILE | -]`: ARGUMENTS are those behind `batch` that are no options. */
+int command_batch(const struct settings *settings, const struct batch_options *options, int count,
+                  char **arguments);
+
 #endif

@@ -1,12 +1,12 @@
 /* `eclave batch`: what a run is made of, from the command line to the exit status. Never evaluates
  * anything itself. */
 #include "supervisor/base/clock.h"
+#include "supervisor/base/status.h"
 #include "supervisor/base/stdio.h"
 #include "supervisor/base/undumpable.h"
 #include "supervisor/batch/batch.h"
 #include "supervisor/batch/options.h"
 #include "supervisor/batch/tap.h"
-#include "supervisor/command/commands.h"
 
 #include <fcntl.h>
 #include <stdio.h>

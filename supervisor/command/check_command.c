@@ -15,8 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { STATUS_FAILED = 1, STATUS_INTERRUPTED = 130 };
-
 struct findings {
     struct sources_tally sources;
     struct tests_tally tests;

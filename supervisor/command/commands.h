@@ -2,18 +2,13 @@
 #ifndef ECLAVE_SUPERVISOR_COMMAND_COMMANDS_H
 #define ECLAVE_SUPERVISOR_COMMAND_COMMANDS_H
 
+#include "supervisor/base/status.h"
 #include "supervisor/batch/options.h"
 #include "supervisor/command/project_options.h"
 #include "supervisor/settings/settings.h"
 
-enum { STATUS_USAGE = 2, STATUS_INTERNAL = 70 };
-
 /* `eclave eval [-e CODE | FILE | -]`: ARGUMENTS are those behind `eval`. */
 int command_eval(const struct settings *settings, int count, char **arguments);
-
-/* `eclave batch [OPTIONS] [FILE | -]`: ARGUMENTS are those behind `batch` that are no options. */
-int command_batch(const struct settings *settings, const struct batch_options *options, int count,
-                  char **arguments);
 
 /* `eclave doctor [--json]`: 0 when code may be evaluated here, else 1. */
 int command_doctor(const struct settings *settings, bool json);

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-enum { STATUS_NO = 1, REPORT_MAX_BYTES = 1 << 20, WORD_BYTES = 80 };
+enum { REPORT_MAX_BYTES = 1 << 20, WORD_BYTES = 80 };
 
 /* How one attack went. */
 struct finding {
@@ -234,5 +234,5 @@ int command_doctor(const struct settings *settings, bool json) {
     free(diagnosis.findings);
     if (!good || fwrite(out.data, 1, out.length, stdout) != out.length || fflush(stdout) != 0)
         return STATUS_INTERNAL;
-    return diagnosis.may_evaluate && !diagnosis.escapes ? 0 : STATUS_NO;
+    return diagnosis.may_evaluate && !diagnosis.escapes ? 0 : STATUS_FAILED;
 }

@@ -1,7 +1,9 @@
 /* The program: which command, with which settings. */
+#include "supervisor/batch/batch.h"
 #include "supervisor/command/commands.h"
 #include "supervisor/command/help.h"
-#include "supervisor/mcp/server.h"
+#include "supervisor/server/methods.h"
+#include "supervisor/server/serve.h"
 #include "supervisor/settings/settings.h"
 
 #include <sodium.h>
@@ -37,7 +39,7 @@ static int run_command(const struct settings *settings, const struct own_options
                        int count, char **arguments) {
     const char *command = count ? arguments[0] : "serve";
     if (strcmp(command, "serve") == 0 && count <= 1)
-        return server_run(settings);
+        return server_run(settings, &method_table);
     if (strcmp(command, "eval") == 0)
         return command_eval(settings, count - 1, arguments + 1);
     if (strcmp(command, "batch") == 0 && options->batch.jobs)

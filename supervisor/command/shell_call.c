@@ -5,6 +5,7 @@
 #include "supervisor/command/commands.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
+#include "supervisor/project/abilities.h"
 #include "supervisor/project/ask.h"
 #include "supervisor/project/invocation.h"
 #include "supervisor/project/promise.h"
@@ -148,7 +149,7 @@ static bool may_run(struct tool_call *call) {
         refuse(call, "TYPE-ERROR", 1, message);
         return false;
     }
-    if (required && !ask_is_able(NULL, required)) {
+    if (required && !abilities_include(NULL, required)) {
         refuse(call, "MISSING-CAPABILITY", 1,
                "The tool needs a client that can be asked; here is none.");
         return false;

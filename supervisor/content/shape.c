@@ -1,6 +1,6 @@
 /* See shape.h. The checks of scalars, and of objects by table. */
 #include "supervisor/content/shape.h"
-#include "supervisor/registry/uri_template.h"
+#include "supervisor/content/uri.h"
 
 #include <math.h>
 #include <string.h>

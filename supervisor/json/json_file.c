@@ -87,26 +87,3 @@ size_t json_held_bytes(struct json_object *value) {
     }
     return bytes;
 }
-
-/* NOLINTNEXTLINE(misc-no-recursion): bounded by JSON_FILE_DEPTH_MAX */
-void json_digest(struct digester *digester, struct json_object *value) {
-    enum json_type type = json_object_get_type(value);
-    digest_add_number(digester, (uint64_t)type);
-    if (type == json_type_object) {
-        digest_add_number(digester, (uint64_t)json_object_object_length(value));
-        json_object_object_foreach(value, name, member) {
-            digest_add_text(digester, name);
-            json_digest(digester, member);
-        }
-    } else if (type == json_type_array) {
-        digest_add_number(digester, json_object_array_length(value));
-        for (size_t i = 0; i < json_object_array_length(value); i++)
-            json_digest(digester, json_object_array_get_idx(value, i));
-    } else if (type == json_type_string) {
-        size_t length = (size_t)json_object_get_string_len(value);
-        digest_add_number(digester, length);
-        digest_add(digester, json_object_get_string(value), length);
-    } else {
-        digest_add_text(digester, json_object_get_string(value));
-    }
-}

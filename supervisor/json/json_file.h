@@ -4,7 +4,6 @@
 
 #include "common/error.h"
 #include "common/message.h"
-#include "supervisor/registry/digest.h"
 #include <json-c/json.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,8 +25,5 @@ bool json_file_next(struct span text, size_t *offset, struct span *name, struct 
 
 /* About how much memory VALUE, which may be NULL, takes: some hundred times its text at worst. */
 size_t json_held_bytes(struct json_object *value);
-
-/* Adds all that VALUE, which may be NULL, says. */
-void json_digest(struct digester *digester, struct json_object *value);
 
 #endif

@@ -20,8 +20,8 @@ struct json_object *json_tree_member(struct json_object *object, const char *nam
 /* The bytes of a string, which belong to it; bytes NULL for anything else. */
 struct span json_tree_string(struct json_object *value);
 
-/* The characters of a string that has no U+0000 inside, which belong to VALUE; NULL for anything else.
- * VALUE may be NULL. */
+/* The characters of a string that has no U+0000 inside, which belong to VALUE; NULL for anything
+ * else. VALUE may be NULL. */
 const char *json_plain_string(struct json_object *value);
 
 static inline void cleanup_json_value(struct json_object **slot) {

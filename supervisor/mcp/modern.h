@@ -5,6 +5,13 @@
 #include <json-c/json.h>
 #include <stdbool.h>
 
+/* Keys of `_meta`. */
+#define MODERN_KEY_PREFIX       "io.modelcontextprotocol/"
+#define MODERN_KEY_VERSION      MODERN_KEY_PREFIX "protocolVersion"
+#define MODERN_KEY_CAPABILITIES MODERN_KEY_PREFIX "clientCapabilities"
+#define MODERN_KEY_LOG_LEVEL    MODERN_KEY_PREFIX "logLevel"
+#define MODERN_KEY_SUBSCRIPTION MODERN_KEY_PREFIX "subscriptionId"
+
 struct buffer;
 struct request;
 struct server;
@@ -16,11 +23,6 @@ bool modern_is_claimed(struct json_object *params);
 bool modern_check_envelope(struct request *request, struct json_object *params);
 /* Answers a method of the modern era that came without what it must carry. */
 void modern_refuse_bare(struct request *request);
-
-void modern_discover(struct server *server, struct request *request, struct json_object *params);
-void modern_listen(struct server *server, struct request *request, struct json_object *params);
-/* Ends every open subscription, at the end of the server. */
-void modern_end_subscriptions(struct server *server);
 
 /* Appends the members ttlMs and cacheScope to a result that may be kept. */
 void modern_append_caching(struct request *request);

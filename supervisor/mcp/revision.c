@@ -1,6 +1,7 @@
 /* Revisions and the server's words about itself. */
 #include "supervisor/mcp/revision.h"
 #include "policy/policy.h"
+#include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"
 

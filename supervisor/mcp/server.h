@@ -15,10 +15,12 @@
 #include <json-c/json.h>
 #include <stdbool.h>
 
+struct method_table;
 struct project;
 
 struct server {
     const struct settings *settings;
+    const struct method_table *methods; /* what rpc.c dispatches to */
     struct loop loop;
     struct log log;
     struct input input;
@@ -55,15 +57,21 @@ struct server {
     int64_t faults_left;      /* answers to ping still to be spoiled; for tests */
 };
 
-/* Runs the server on stdin and stdout until its end; returns the exit status. */
-int server_run(const struct settings *settings);
-
 /* This client means to stay: boots the zygote beside the conversation, unless in minimal mode. */
 void server_warm_up(struct server *server);
-/* No more input; the server ends when what runs is done, or when its grace is over. */
-void server_drain(struct server *server);
-/* `shutdown`: the grace of the running calls begins. */
-void server_begin_shutdown(struct server *server);
+
+/* Ends the loop. CONTEXT is the server. */
+void server_stop(void *context);
+/* Calls OVER after shutdown.grace_s. */
+void server_start_grace(struct server *server, void (*over)(void *context));
+/* Ends the server: no more input, and what is queued is written for as long as the client reads. */
+void server_finish(struct server *server);
+/* No call runs and no batch is being read. */
+bool server_is_idle(const struct server *server);
+/* Resumes reading, and calls that were held back. CONTEXT is the server. */
+void server_resume_input(void *context);
+/* Stops reading while the client is behind with reading, and resumes in the loop's next round. */
+void server_regulate_input(struct server *server);
 /* Called when a call is done: ends the server when it was the last one waited for. */
 void server_call_done(struct server *server);
 /* Called when all elements of a batch were handled: the lines behind it are read, or the server

@@ -6,7 +6,8 @@
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"
-#include "supervisor/mcp/tool_result.h"
+#include "supervisor/mcp/tool_call.h"
+#include "supervisor/project/abilities.h"
 #include "supervisor/project/answer.h"
 #include "supervisor/project/invocation.h"
 #include "supervisor/project/progress.h"
@@ -26,24 +27,6 @@ struct question {
 };
 
 /* --- what a client can do --- */
-
-/* `elicitation: {}` has always meant forms. */
-static bool is_implied(const char *name, struct json_object *abilities) {
-    return strcmp(name, "form") == 0 && json_object_object_length(abilities) == 0;
-}
-
-/* NOLINTNEXTLINE(misc-no-recursion): as deep as metadata in a file, JSON_FILE_DEPTH_MAX */
-bool ask_is_able(struct json_object *abilities, struct json_object *required) {
-    json_object_object_foreach(required, name, wanted) {
-        struct json_object *have = json_tree_member(abilities, name);
-        if (!have && !(abilities && is_implied(name, abilities)))
-            return false;
-        if (have && json_object_is_type(wanted, json_type_object) &&
-            (!json_object_is_type(have, json_type_object) || !ask_is_able(have, wanted)))
-            return false;
-    }
-    return true;
-}
 
 /* What a method needs, and the first revision that has it. */
 static const struct need {
@@ -82,8 +65,8 @@ static bool may_ask(struct run *run, struct json_object *question) {
     if (!need)
         return false;
     struct json_object *required = capabilities_of(need);
-    bool able =
-        revision_of(run->request)->since >= need->since && ask_is_able(run->abilities, required);
+    bool able = revision_of(run->request)->since >= need->since &&
+                abilities_include(run->abilities, required);
     if (able || run->lacking)
         json_object_put(required);
     else
@@ -381,9 +364,7 @@ static void resume(struct request *request, struct run *run, struct json_object 
     run->request = kept;
     progress_begin(run);
     json_object_put(run->abilities);
-    run->abilities = json_object_get(json_tree_member(json_tree_member(params, "_meta"),
-                                                      "io.modelcontextprotocol/"
-                                                      "clientCapabilities"));
+    run->abilities = json_object_get(abilities_of(request, params));
     if (!all) {
         ask_modern(run); /* the same again */
         return;
@@ -414,7 +395,7 @@ bool project_resume(struct request *request, const char *method, const char *nam
         return true;
     }
     struct json_object *given = json_tree_member(params, "inputResponses");
-    if (run_refuse_large(request, run->responses, given, params))
+    if (abilities_refuse_large(request, run->responses, given, params))
         return true;
     problem = bad_responses(run, given);
     if (problem)

@@ -30,7 +30,4 @@ void project_take_response(struct project *project, struct json_object *response
 bool project_resume(struct request *request, const char *method, const char *name,
                     struct json_object *arguments, struct json_object *params);
 
-/* Does ABILITIES (NULL: none) hold what REQUIRED, an object of capabilities, names? */
-bool ask_is_able(struct json_object *abilities, struct json_object *required);
-
 #endif

@@ -5,7 +5,8 @@
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"
-#include "supervisor/mcp/tool_result.h"
+#include "supervisor/mcp/tool_call.h"
+#include "supervisor/project/abilities.h"
 #include "supervisor/project/ask.h"
 #include "supervisor/project/notify.h"
 #include "supervisor/project/progress.h"
@@ -49,13 +50,9 @@ static void tell_log(struct run *run, const struct run_event *event) {
     output_line_end(&run->server->output, (struct span){0});
 }
 
-bool run_may_speak(const struct run *run) {
-    return !run->server->finishing && !output_is_behind(&run->server->output);
-}
-
 static void on_event(void *context, const struct run_event *event) {
     struct run *run = context;
-    if (!run_may_speak(run))
+    if (!progress_may_be_sent(run))
         return;
     switch (event->kind) {
     case RUN_PROGRESS:
@@ -141,16 +138,6 @@ static bool ended_for_want(const struct run *run, const struct evaluation *evalu
            memcmp(condition.bytes, type, sizeof type - 1) == 0;
 }
 
-static void refuse_for_want(struct request *request, struct json_object *lacking) {
-    struct buffer *out =
-        request_error_data(request, RPC_MISSING_CAPABILITY,
-                           "The client did not declare a capability that this needs.");
-    buffer_append_text(out, "{\"requiredCapabilities\":");
-    json_write_tree(out, lacking);
-    buffer_append_text(out, "}");
-    request_end(request);
-}
-
 static void on_done(void *context, const struct evaluation *evaluation) {
     struct run *run = context;
     struct server *server = run->server;
@@ -159,7 +146,7 @@ static void on_done(void *context, const struct evaluation *evaluation) {
     if (request && request->silent)
         request_drop(request);
     else if (request && ended_for_want(run, evaluation))
-        refuse_for_want(request, run->lacking);
+        abilities_refuse_missing(request, run->lacking);
     else if (request && evaluation->run)
         run->form->answer(run, evaluation);
     else if (request && (run->form->kind == RUN_TOOL || !tool_is_shown(evaluation)))
@@ -171,34 +158,6 @@ static void on_done(void *context, const struct evaluation *evaluation) {
 }
 
 /* --- its beginning --- */
-
-static struct json_object *abilities_of(const struct request *request, struct json_object *params) {
-    return request->modern ? json_tree_member(json_tree_member(params, "_meta"),
-                                              "io.modelcontextprotocol/clientCapabilities")
-                           : request->server->client_capabilities;
-}
-
-bool run_refuse_incapable(struct request *request, const struct registry_entry *entry,
-                          struct json_object *params) {
-    struct json_object *required = json_tree_member(entry->metadata, "requires");
-    if (!required || ask_is_able(abilities_of(request, params), required))
-        return false;
-    if (request->modern) {
-        refuse_for_want(request, required);
-        return true;
-    }
-    cleanup_buffer struct buffer message = buffer_make(4096);
-    buffer_append_text(&message, "The client did not declare capabilities that this needs: ");
-    json_write_tree(&message, required);
-    buffer_append(&message, "", 1);
-    if (message.failed)
-        request_error(request, RPC_INVALID_PARAMS, "The client lacks a capability.");
-    else if (entry->kind == REGISTRY_TOOL)
-        tool_refuse(request, "MISSING-CAPABILITY", (const char *)message.data);
-    else
-        request_error(request, RPC_INVALID_PARAMS, (const char *)message.data);
-    return true;
-}
 
 int64_t run_timeout_ms(const struct settings *settings, const struct registry_entry *entry,
                        int64_t maximum_ms) {
@@ -267,20 +226,6 @@ static bool take_place(const struct run *run) {
     return other != NULL;
 }
 
-bool run_refuse_large(struct request *request, struct json_object *held, struct json_object *given,
-                      struct json_object *params) {
-    if (!request->modern)
-        return false;
-    if (json_held_bytes(held) + json_held_bytes(given) > RUN_HELD_MAX_BYTES)
-        tool_invalid_params(request, "inputResponses", "inputResponses has too many values.");
-    else if (json_held_bytes(abilities_of(request, params)) > RUN_ABILITIES_MAX_BYTES)
-        tool_invalid_params(request, "io.modelcontextprotocol/clientCapabilities",
-                            "The capabilities of the client have too many values.");
-    else
-        return false;
-    return true;
-}
-
 /* Where ENTRY wants to run; NULL with *fresh: in a world of its own. NULL without: the request has
  * been answered. */
 static struct session *session_for(struct request *request, const struct registry_entry *entry,
@@ -337,7 +282,7 @@ void run_begin(struct request *request, const struct registry_entry *entry,
     bool fresh;
     struct json_object *given = json_tree_member(params, "inputResponses");
     request->subject = form->subject;
-    if (run_refuse_large(request, NULL, given, params))
+    if (abilities_refuse_large(request, NULL, given, params))
         return;
     struct session *session = session_for(request, entry, bound, params, &fresh);
     if (!session && !fresh)

@@ -69,22 +69,9 @@ void run_begin(struct request *request, const struct registry_entry *entry,
                const struct run_form *form, const char *name, struct json_object *bound,
                struct json_object *arguments, struct json_object *params);
 
-/* Does a request bring more JSON, GIVEN and capabilities in PARAMS, than is held for a run, which
- * holds HELD already? Then it has been answered: the values of a text take some hundred times its
- * bytes. */
-bool run_refuse_large(struct request *request, struct json_object *held, struct json_object *given,
-                      struct json_object *params);
-
-/* Does the client lack what ENTRY requires? Then the request has been answered. */
-bool run_refuse_incapable(struct request *request, const struct registry_entry *entry,
-                          struct json_object *params);
-
 /* How long a run of ENTRY may take; MAXIMUM_MS 0: none but the settings'. */
 int64_t run_timeout_ms(const struct settings *settings, const struct registry_entry *entry,
                        int64_t maximum_ms);
-
-/* Not to a client that does not read: the queue would grow without end. */
-bool run_may_speak(const struct run *run);
 
 /* Frees a run that is told nothing any more. */
 void run_free(struct run *run);

@@ -1,10 +1,12 @@
 /* The lists of a project's entries, in pages. A cursor is good for the state of the list that it
  * was given out in, and for no other. */
 #include "supervisor/project/list.h"
+#include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/modern.h"
 #include "supervisor/mcp/server.h"
-#include "supervisor/mcp/tool_result.h"
+#include "supervisor/mcp/tool_call.h"
+#include "supervisor/project/lookup.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
 #include "supervisor/project/show.h"

@@ -5,11 +5,11 @@
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"
-#include "supervisor/mcp/tool_result.h"
+#include "supervisor/mcp/tool_call.h"
 #include "supervisor/project/differences.h"
+#include "supervisor/project/lookup.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
-#include "supervisor/project/resource.h"
 #include "supervisor/session/run.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"
-#include "supervisor/mcp/tool_result.h"
+#include "supervisor/mcp/tool_call.h"
 
 #include <inttypes.h>
 
@@ -12,6 +12,10 @@
  * begin with. So the heartbeat before them counts in steps so small that it stays below all but 0.
  */
 static const double beat_step = 1e-9;
+
+bool progress_may_be_sent(const struct run *run) {
+    return !run->server->finishing && !output_is_behind(&run->server->output);
+}
 
 static void append_beat(struct buffer *out, struct run *run) {
     buffer_append_format(out, "0.%09" PRIu64, ++run->beats);
@@ -30,7 +34,7 @@ static void on_heartbeat(void *context) {
     struct call_progress progress = call_progress(run->call);
     loop_timer_start(&run->server->loop, &run->request->heartbeat, TOOL_HEARTBEAT_MS, on_heartbeat,
                      run);
-    if (!progress.running || !is_heard(run) || !run_may_speak(run))
+    if (!progress.running || !is_heard(run) || !progress_may_be_sent(run))
         return;
     struct buffer *out = tool_progress_begin(run->request);
     append_beat(out, run);

@@ -8,6 +8,9 @@
 /* From now on progress of RUN goes out under the token of its request, if that is free. */
 void progress_begin(struct run *run);
 
+/* Not to a client that does not read: the queue would grow without end. */
+bool progress_may_be_sent(const struct run *run);
+
 /* Tells what RUN says of its own progress: a RUN_PROGRESS. */
 void progress_tell(struct run *run, const struct run_event *event);
 

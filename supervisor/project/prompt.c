@@ -4,10 +4,12 @@
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"
-#include "supervisor/mcp/tool_result.h"
+#include "supervisor/mcp/tool_call.h"
+#include "supervisor/project/abilities.h"
 #include "supervisor/project/ask.h"
 #include "supervisor/project/content.h"
 #include "supervisor/project/invocation.h"
+#include "supervisor/project/lookup.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
 #include "supervisor/registry/metadata.h"
@@ -168,7 +170,8 @@ static const struct run_form form = {.kind = RUN_PROMPT,
 
 static void get(struct request *request, const struct registry_entry *entry,
                 struct json_object *arguments, struct json_object *params) {
-    if (!check_arguments(request, entry, arguments) || run_refuse_incapable(request, entry, params))
+    if (!check_arguments(request, entry, arguments) ||
+        abilities_refuse_lacking(request, entry, params))
         return;
     if (!entry->is_lisp) {
         answer_fixed(request, entry, arguments);

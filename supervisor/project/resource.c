@@ -1,27 +1,18 @@
 /* resources/read: files as they are, and what Lisp makes of a template's URI. Never answers with
  * more than resource.max_bytes. */
-#include "supervisor/project/resource.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/modern.h"
 #include "supervisor/mcp/server.h"
-#include "supervisor/mcp/tool_result.h"
+#include "supervisor/mcp/tool_call.h"
+#include "supervisor/project/abilities.h"
 #include "supervisor/project/ask.h"
 #include "supervisor/project/invocation.h"
+#include "supervisor/project/lookup.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
 
 #include <string.h>
-
-void resource_not_found(struct request *request, const char *uri) {
-    struct buffer *out =
-        request_error_data(request, request->modern ? RPC_INVALID_PARAMS : RPC_RESOURCE_NOT_FOUND,
-                           "Resource not found.");
-    buffer_append_text(out, "{\"uri\":");
-    json_write_string(out, uri);
-    buffer_append_text(out, "}");
-    request_end(request);
-}
 
 static void refuse_size(struct request *request, const char *uri) {
     const struct log_event event = {.level = LOG_ERROR_LEVEL, .name = "resource-limit"};
@@ -131,7 +122,7 @@ static void run_template(struct request *request, const struct registry_entry *e
         json_object_object_add(arguments, name, json_object_new_string(match->values[i].text));
     }
     json_object_object_add(arguments, "uri", json_object_new_string(uri));
-    if (!run_refuse_incapable(request, entry, params))
+    if (!abilities_refuse_lacking(request, entry, params))
         run_begin(request, entry, &form, uri, NULL, arguments, params);
 }
 

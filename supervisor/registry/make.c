@@ -263,7 +263,7 @@ static void digest_entry(struct registry_entry *entry, const struct digest_key *
     json_object_object_foreach(entry->metadata, name, value) {
         struct digester *digester = metadata_is_listed(name) ? &listing : &content;
         digest_add_text(digester, name);
-        json_digest(digester, value);
+        digest_add_json(digester, value);
     }
     digest_add_text(&listing, entry->key);
     digest_add_text(&listing, entry->name);

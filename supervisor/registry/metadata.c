@@ -2,6 +2,7 @@
 #include "supervisor/registry/metadata.h"
 #include "supervisor/base/nearest.h"
 #include "supervisor/content/content_check.h"
+#include "supervisor/json/json_tree.h"
 #include "supervisor/registry/listed.h"
 #include "supervisor/registry/places.h"
 #include "supervisor/registry/uri_template.h"
@@ -53,7 +54,8 @@ bool metadata_check_name(const char *name, struct error *error) {
 typedef bool (*member_check)(struct json_object *value, struct error *error);
 
 static bool check_name(struct json_object *value, struct error *error) {
-    return metadata_check_text(value, error) && metadata_check_name(json_plain_string(value), error);
+    return metadata_check_text(value, error) &&
+           metadata_check_name(json_plain_string(value), error);
 }
 
 static bool check_object(struct json_object *value, struct error *error) {

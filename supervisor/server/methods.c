@@ -7,7 +7,9 @@
 #include "supervisor/mcp/modern.h"
 #include "supervisor/mcp/revision.h"
 #include "supervisor/mcp/server.h"
-#include "supervisor/server/rpc.h"
+#include "supervisor/server/methods.h"
+#include "supervisor/server/serve.h"
+#include "supervisor/server/subscriptions.h"
 #include "supervisor/server/tools.h"
 
 #include <string.h>
@@ -151,40 +153,56 @@ static void handle_exit(struct server *server, struct request *request,
     server_drain(server);
 }
 
+static void handle_discover(struct server *server, struct request *request,
+                            struct json_object *params) {
+    (void)params;
+    struct buffer *out = request_result(request);
+    request_member(request, "supportedVersions");
+    revision_append_dates(out, true, true);
+    request_member(request, "capabilities");
+    revision_append_capabilities(out, server, revision_modern);
+    request_member(request, "instructions");
+    revision_append_instructions(out, server);
+    modern_append_caching(request);
+    request_end(request);
+}
+
 static const struct method methods[] = {
-    /* name, legacy, modern, before initialize, after shutdown, in minimal mode, in a batch, with a
-     * project alone, handler */
-    {"completion/complete", true, true, false, false, false, true, true, project_complete},
-    {"exit", true, false, true, true, true, true, false, handle_exit},
-    {"initialize", true, false, true, false, true, false, false, handle_initialize},
-    {"logging/setLevel", true, false, false, false, true, true, false, handle_set_level},
-    {"ping", true, false, true, false, true, true, false, handle_ping},
-    {"prompts/get", true, true, false, false, false, true, true, project_get_prompt},
-    {"prompts/list", true, true, false, false, false, true, true, project_list_prompts},
-    {"resources/list", true, true, false, false, false, true, true, project_list_resources},
-    {"resources/read", true, true, false, false, false, true, true, project_read_resource},
-    {"resources/subscribe", true, false, false, false, false, true, true, project_subscribe},
-    {"resources/templates/list", true, true, false, false, false, true, true,
+    {"completion/complete", METHOD_BOTH_ERAS | METHOD_IN_BATCH | METHOD_OF_PROJECT,
+     project_complete},
+    {"exit",
+     METHOD_LEGACY | METHOD_BEFORE_INITIALIZE | METHOD_AFTER_SHUTDOWN | METHOD_IN_MINIMAL_MODE |
+         METHOD_IN_BATCH,
+     handle_exit},
+    {"initialize", METHOD_LEGACY | METHOD_BEFORE_INITIALIZE | METHOD_IN_MINIMAL_MODE,
+     handle_initialize},
+    {"logging/setLevel", METHOD_LEGACY | METHOD_IN_MINIMAL_MODE | METHOD_IN_BATCH,
+     handle_set_level},
+    {"ping", METHOD_LEGACY | METHOD_BEFORE_INITIALIZE | METHOD_IN_MINIMAL_MODE | METHOD_IN_BATCH,
+     handle_ping},
+    {"prompts/get", METHOD_BOTH_ERAS | METHOD_IN_BATCH | METHOD_OF_PROJECT, project_get_prompt},
+    {"prompts/list", METHOD_BOTH_ERAS | METHOD_IN_BATCH | METHOD_OF_PROJECT, project_list_prompts},
+    {"resources/list", METHOD_BOTH_ERAS | METHOD_IN_BATCH | METHOD_OF_PROJECT,
+     project_list_resources},
+    {"resources/read", METHOD_BOTH_ERAS | METHOD_IN_BATCH | METHOD_OF_PROJECT,
+     project_read_resource},
+    {"resources/subscribe", METHOD_LEGACY | METHOD_IN_BATCH | METHOD_OF_PROJECT, project_subscribe},
+    {"resources/templates/list", METHOD_BOTH_ERAS | METHOD_IN_BATCH | METHOD_OF_PROJECT,
      project_list_templates},
-    {"resources/unsubscribe", true, false, false, false, false, true, true, project_unsubscribe},
-    {"server/discover", false, true, true, false, true, true, false, modern_discover},
-    {"shutdown", true, false, true, true, true, true, false, handle_shutdown},
-    {"subscriptions/listen", false, true, true, false, true, false, false, modern_listen},
-    {"tools/call", true, true, false, false, false, true, false, tools_call},
-    {"tools/list", true, true, false, false, false, true, false, tools_list},
+    {"resources/unsubscribe", METHOD_LEGACY | METHOD_IN_BATCH | METHOD_OF_PROJECT,
+     project_unsubscribe},
+    {"server/discover",
+     METHOD_MODERN | METHOD_BEFORE_INITIALIZE | METHOD_IN_MINIMAL_MODE | METHOD_IN_BATCH,
+     handle_discover},
+    {"shutdown",
+     METHOD_LEGACY | METHOD_BEFORE_INITIALIZE | METHOD_AFTER_SHUTDOWN | METHOD_IN_MINIMAL_MODE |
+         METHOD_IN_BATCH,
+     handle_shutdown},
+    {"subscriptions/listen", METHOD_MODERN | METHOD_BEFORE_INITIALIZE | METHOD_IN_MINIMAL_MODE,
+     subscriptions_listen},
+    {"tools/call", METHOD_BOTH_ERAS | METHOD_IN_BATCH, tools_call},
+    {"tools/list", METHOD_BOTH_ERAS | METHOD_IN_BATCH, tools_list},
 };
-
-/* In minimal mode a project's methods are known, and not available. */
-static bool has_project(const struct server *server) {
-    return server->project || (server->minimal && server->settings->project.count);
-}
-
-const struct method *method_find(const struct server *server, const char *name) {
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-        if (strcmp(methods[i].name, name) == 0)
-            return methods[i].of_project && !has_project(server) ? NULL : &methods[i];
-    return NULL;
-}
 
 /* --- notifications --- */
 
@@ -230,9 +248,8 @@ static const struct notification notifications[] = {
     {"notifications/initialized", handle_initialized},
 };
 
-const struct notification *notification_find(const char *name) {
-    for (size_t i = 0; i < sizeof notifications / sizeof *notifications; i++)
-        if (strcmp(notifications[i].name, name) == 0)
-            return &notifications[i];
-    return NULL;
-}
+const struct method_table method_table = {.methods = methods,
+                                          .method_count = sizeof methods / sizeof *methods,
+                                          .notifications = notifications,
+                                          .notification_count =
+                                              sizeof notifications / sizeof *notifications};

@@ -15,6 +15,30 @@
 
 enum { ID_MAX_BYTES = 65536 }; /* of ids and progress tokens, as JSON text */
 
+/* In minimal mode a project's methods are known, and not available. */
+static bool has_project(const struct server *server) {
+    return server->project || (server->minimal && server->settings->project.count);
+}
+
+/* NULL when there is no such method. */
+static const struct method *find_method(const struct server *server, const char *name) {
+    const struct method_table *table = server->methods;
+    for (size_t i = 0; i < table->method_count; i++) {
+        const struct method *method = &table->methods[i];
+        if (strcmp(method->name, name) == 0)
+            return (method->flags & METHOD_OF_PROJECT) && !has_project(server) ? NULL : method;
+    }
+    return NULL;
+}
+
+static const struct notification *find_notification(const struct server *server, const char *name) {
+    const struct method_table *table = server->methods;
+    for (size_t i = 0; i < table->notification_count; i++)
+        if (strcmp(table->notifications[i].name, name) == 0)
+            return &table->notifications[i];
+    return NULL;
+}
+
 static bool has_member(struct json_object *object, const char *name) {
     return json_object_object_get_ex(object, name, NULL);
 }
@@ -30,11 +54,11 @@ static void refuse_method(struct request *request, const char *name) {
 /* What both eras have in common from here on. */
 static void run(struct server *server, struct request *request, const struct method *method,
                 struct json_object *params) {
-    if (server->shutting_down && !method->after_shutdown)
+    if (server->shutting_down && !(method->flags & METHOD_AFTER_SHUTDOWN))
         request_error(request, RPC_SHUTTING_DOWN, "Server shutting down.");
-    else if (!request->modern && !server->revision && !method->before_initialize)
+    else if (!request->modern && !server->revision && !(method->flags & METHOD_BEFORE_INITIALIZE))
         request_error(request, RPC_NOT_INITIALIZED, "Server not initialized.");
-    else if (server->minimal && !method->in_minimal_mode)
+    else if (server->minimal && !(method->flags & METHOD_IN_MINIMAL_MODE))
         request_error(request, RPC_METHOD_NOT_FOUND, "Method not available in minimal mode.");
     else if (params && !json_object_is_type(params, json_type_object))
         request_error(request, RPC_INVALID_PARAMS, "params must be an object.");
@@ -45,20 +69,20 @@ static void run(struct server *server, struct request *request, const struct met
 /* Steps 9 to 13 for a request whose envelope is right. */
 static void dispatch(struct server *server, struct request *request, const char *name,
                      struct json_object *params) {
-    const struct method *method = method_find(server, name);
+    const struct method *method = find_method(server, name);
     request->modern = modern_is_claimed(params);
     if (request->modern) {
         if (!modern_check_envelope(request, params))
             return;
         if (request->log_level >= 0)
             client_log_tell_held(server, (enum log_level)request->log_level);
-        if (method && method->modern)
+        if (method && (method->flags & METHOD_MODERN))
             run(server, request, method, params);
         else
             refuse_method(request, name);
     } else if (!method) {
         refuse_method(request, name);
-    } else if (!method->legacy) {
+    } else if (!(method->flags & METHOD_LEGACY)) {
         modern_refuse_bare(request);
     } else {
         run(server, request, method, params);
@@ -118,7 +142,7 @@ static void handle_object(struct server *server, struct batch *batch, struct jso
     const char *name = plain_name ? plain_name : "";
     struct json_object *params = json_tree_member(root, "params");
     if (!shape->id.text.bytes) {
-        const struct notification *notification = notification_find(name);
+        const struct notification *notification = find_notification(server, name);
         if (notification && (!params || json_object_is_type(params, json_type_object)))
             notification->handle(server, shape);
         return;
@@ -127,8 +151,8 @@ static void handle_object(struct server *server, struct batch *batch, struct jso
         refuse_envelope(server, batch, &shape->id, "a request with this id is in flight");
         return;
     }
-    const struct method *method = method_find(server, name);
-    if (batch && method && !method->in_batch) {
+    const struct method *method = find_method(server, name);
+    if (batch && method && !(method->flags & METHOD_IN_BATCH)) {
         refuse_envelope(server, batch, &shape->id, "this method must not be part of a batch");
         return;
     }

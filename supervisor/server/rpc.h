@@ -10,28 +10,39 @@ struct json_shape;
 struct request;
 struct server;
 
-/* What a request method needs; a row of the table in methods.c. PARAMS is an object or NULL. The
- * handler answers, or keeps the request and answers later. */
+/* In which eras a method exists, and in which states it is served all the same. */
+enum method_flags {
+    METHOD_LEGACY = 1 << 0,
+    METHOD_MODERN = 1 << 1,
+    METHOD_BOTH_ERAS = METHOD_LEGACY | METHOD_MODERN,
+    METHOD_BEFORE_INITIALIZE = 1 << 2, /* legacy: also before `initialize` */
+    METHOD_AFTER_SHUTDOWN = 1 << 3,    /* also after `shutdown` */
+    METHOD_IN_MINIMAL_MODE = 1 << 4,   /* also in minimal mode */
+    METHOD_IN_BATCH = 1 << 5,          /* also as an element of a batch */
+    METHOD_OF_PROJECT = 1 << 6         /* only with a project */
+};
+
+/* A row of the method table. The handler answers, or keeps the request and answers later. PARAMS is
+ * an object or NULL. */
 struct method {
     const char *name;
-    bool legacy, modern;    /* the eras that have it */
-    bool before_initialize; /* legacy: served although `initialize` is still to come */
-    bool after_shutdown;    /* served although `shutdown` has been */
-    bool in_minimal_mode;
-    bool in_batch;   /* may be part of one */
-    bool of_project; /* there is no such method without a project */
+    unsigned flags; /* of enum method_flags */
     void (*handle)(struct server *server, struct request *request, struct json_object *params);
 };
 
-/* What a notification does. Never answers. */
+/* A row of the notification table. The handler sends no answer. */
 struct notification {
     const char *name;
     void (*handle)(struct server *server, const struct json_shape *shape);
 };
 
-/* NULL when there is no such method. */
-const struct method *method_find(const struct server *server, const char *name);
-const struct notification *notification_find(const char *name);
+/* What the server serves. */
+struct method_table {
+    const struct method *methods;
+    size_t method_count;
+    const struct notification *notifications;
+    size_t notification_count;
+};
 
 /* Handles one line, already trimmed and not empty. A batch that takes long goes on in turns of the
  * loop, with the input paused. */

@@ -1,15 +1,17 @@
 /* The life of a server: opening, the loop, and the end in all its forms. Never leaves a process
  * behind and never ends with a request unanswered that it accepted. */
+#include "supervisor/server/serve.h"
 #include "common/cleanup.h"
 #include "supervisor/base/signals.h"
+#include "supervisor/base/status.h"
 #include "supervisor/base/undumpable.h"
-#include "supervisor/command/commands.h"
 #include "supervisor/mcp/modern.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/process/confinement.h"
 #include "supervisor/project/ask.h"
 #include "supervisor/project/project.h"
 #include "supervisor/server/rpc.h"
+#include "supervisor/server/tools.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -17,43 +19,14 @@
 #include <unistd.h>
 
 enum {
-    EXIT_WAIT_MS = 5000, /* for `exit` after `shutdown`, once nothing runs any more */
-    STATUS_CORRUPT = 2
+    EXIT_WAIT_MS = 5000 /* for `exit` after `shutdown`, once nothing runs any more */
 };
 
 /* --- the end --- */
 
-static void finish_now(void *context) {
-    struct server *server = context;
-    loop_stop(&server->loop);
-}
-
-static void start_grace(struct server *server, void (*over)(void *context)) {
-    loop_timer_start(&server->loop, &server->grace,
-                     server->settings->shutdown_grace_s * CLOCK_MS_PER_S, over, server);
-}
-
-/* Everything is answered; what is queued still has to reach the reader, as long as it reads. */
-static void finish(struct server *server) {
-    if (server->finishing)
-        return;
-    server->finishing = true;
-    input_stop(&server->input);
-    modern_end_subscriptions(server);
-    if (server->exit_request) {
-        request_acknowledge(server->exit_request);
-        server->exit_request = NULL;
-    }
-    output_flush(&server->output);
-    if (output_backlog(&server->output) == 0)
-        loop_stop(&server->loop);
-    else
-        start_grace(server, finish_now);
-}
-
 static void on_exit_wait(void *context) {
     rpc_end_batch(context);
-    finish(context);
+    server_finish(context);
 }
 
 /* What is left of a batch is refused from here on, which does not take long. */
@@ -70,17 +43,7 @@ void server_begin_shutdown(struct server *server) {
     if (server->shutting_down)
         return;
     server->shutting_down = true;
-    start_grace(server, on_grace_over);
-}
-
-/* Is nothing left to do of what was read? */
-static bool is_idle(const struct server *server) {
-    return server->sessions.active == 0 && !server->reading;
-}
-
-void server_call_done(struct server *server) {
-    if (server->draining && is_idle(server))
-        finish(server);
+    server_start_grace(server, on_grace_over);
 }
 
 void server_drain(struct server *server) {
@@ -89,10 +52,10 @@ void server_drain(struct server *server) {
     server->draining = true;
     input_stop(&server->input);
     project_drain(server->project);
-    if (is_idle(server))
-        finish(server);
+    if (server_is_idle(server))
+        server_finish(server);
     else if (!server->shutting_down)
-        start_grace(server, on_grace_over);
+        server_start_grace(server, on_grace_over);
 }
 
 /* --- what the loop calls --- */
@@ -120,30 +83,6 @@ static void on_signal(void *context, uint32_t events) {
     }
 }
 
-static void on_resume(void *context) {
-    struct server *server = context;
-    if (server->awaits_project)
-        return;
-    if (!server->reading)
-        input_pause(&server->input, false);
-    sessions_hold(&server->sessions, false);
-}
-
-/* Nothing is read while the reader is behind; when it no longer is, in the loop's next round. */
-static void regulate(struct server *server) {
-    if (output_is_behind(&server->output)) {
-        input_pause(&server->input, true);
-        sessions_hold(&server->sessions, true);
-    } else if ((server->input.paused || server->sessions.held) && !server->resume.active) {
-        loop_timer_start(&server->loop, &server->resume, 0, on_resume, server);
-    }
-}
-
-void server_batch_read(struct server *server) {
-    regulate(server);
-    server_call_done(server);
-}
-
 /* The backlog changed or the output ended. */
 static void on_output_change(void *context) {
     struct server *server = context;
@@ -151,26 +90,21 @@ static void on_output_change(void *context) {
         server->exit_status = server->output.end == OUTPUT_CORRUPT ? STATUS_CORRUPT : 0;
         loop_stop(&server->loop);
     } else {
-        regulate(server);
+        server_regulate_input(server);
     }
     if (server->finishing && output_backlog(&server->output) == 0)
         loop_stop(&server->loop);
     else if (server->finishing) /* it still reads: it has its grace anew */
-        start_grace(server, finish_now);
+        server_start_grace(server, server_stop);
 }
 
 static void before_wait(void *context) {
     struct server *server = context;
     if (server->awaits_project && project_is_settled(server->project)) {
         server->awaits_project = false;
-        on_resume(server);
+        server_resume_input(server);
     }
     output_flush(&server->output);
-}
-
-void server_warm_up(struct server *server) {
-    if (!server->minimal)
-        pool_start(&server->pool);
 }
 
 /* --- opening --- */
@@ -235,7 +169,7 @@ static bool server_open(struct server *server, struct error *error) {
 static bool open_project(struct server *server, struct error *error) {
     if (server->minimal || !server->settings->project.count)
         return true;
-    server->project = project_open(server, error);
+    server->project = project_open(server, tools_names(), error);
     server->awaits_project = server->project != NULL;
     input_pause(&server->input, server->awaits_project);
     return server->awaits_project;
@@ -265,8 +199,9 @@ static void server_close(struct server *server) {
     loop_close(&server->loop);
 }
 
-int server_run(const struct settings *settings) {
+int server_run(const struct settings *settings, const struct method_table *methods) {
     struct server server = {.settings = settings,
+                            .methods = methods,
                             .loop.epoll_fd = -1,
                             .signal_fd = -1,
                             .client_log = client_log_make(),
@@ -286,7 +221,7 @@ int server_run(const struct settings *settings) {
     become_undumpable();
     if (!loop_run(&server.loop, &error)) {
         fprintf(stderr, "eclave: %s\n", error.text);
-        server.exit_status = 70;
+        server.exit_status = STATUS_INTERNAL;
     }
     server_close(&server);
     return server.exit_status;

@@ -1,6 +1,6 @@
 /* The tool evaluate-lisp. */
 #include "supervisor/mcp/server.h"
-#include "supervisor/mcp/tool_result.h"
+#include "supervisor/mcp/tool_call.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Loop, log, signals, pool and sessions of a command. Never evaluates where nothing is confined. */
 #include "supervisor/session/one_shot.h"
 #include "supervisor/base/signals.h"
-#include "supervisor/command/commands.h"
+#include "supervisor/base/status.h"
 #include "supervisor/process/confinement.h"
 
 #include <signal.h>

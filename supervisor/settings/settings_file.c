@@ -1,6 +1,7 @@
 /* The policy file: strict JSON whose members are settings. Never takes a member that it does not
  * know, that stands twice or whose value is of another type than the setting's. */
 #include "supervisor/json/json_inspect.h"
+#include "supervisor/json/json_tree.h"
 #include "supervisor/settings/settings_internal.h"
 
 #include <json-c/json.h>

@@ -1,6 +1,6 @@
 /* What the tools have in common: their arguments as data, and the forms of their answers. */
-#ifndef ECLAVE_SUPERVISOR_MCP_TOOL_RESULT_H
-#define ECLAVE_SUPERVISOR_MCP_TOOL_RESULT_H
+#ifndef ECLAVE_SUPERVISOR_MCP_TOOL_CALL_H
+#define ECLAVE_SUPERVISOR_MCP_TOOL_CALL_H
 
 #include "common/buffer.h"
 #include "supervisor/mcp/request.h"

@@ -1,5 +1,5 @@
 /* Checks of arguments and forms of answers. Never evaluates anything itself. */
-#include "supervisor/mcp/tool_result.h"
+#include "supervisor/mcp/tool_call.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"

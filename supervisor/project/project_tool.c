@@ -1,9 +1,11 @@
 /* tools/call of tools that users define. Never runs one on arguments that its schema refuses, and
  * never lets a result pass that its output schema refuses. */
+#include "supervisor/base/status.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"
-#include "supervisor/mcp/tool_result.h"
+#include "supervisor/mcp/tool_call.h"
+#include "supervisor/project/abilities.h"
 #include "supervisor/project/content.h"
 #include "supervisor/project/invocation.h"
 #include "supervisor/project/methods.h"
@@ -15,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MALFORMED_EXIT_CODE = 70, MESSAGE_BYTES = 400 };
+enum { MESSAGE_BYTES = 400 };
 
 /* The result is not what the tool promised: spec/003, a substitution and an incident. */
 static void answer_unlike_schema(struct run *run, const struct evaluation *evaluation,
@@ -28,7 +30,7 @@ static void answer_unlike_schema(struct run *run, const struct evaluation *evalu
              run->name, why->text);
     cleanup_buffer struct buffer text = buffer_make(8192);
     text_append_error(&text, "MALFORMED-OUTPUT", message);
-    tool_result(request, text.data, text.length, true, MALFORMED_EXIT_CODE);
+    tool_result(request, text.data, text.length, true, STATUS_INTERNAL);
     tool_append_facts(request, evaluation);
     request_end(request);
 }
@@ -124,7 +126,7 @@ void project_call_tool(struct server *server, struct request *request,
     } else if (entry->input && !schema_check(entry->input, arguments ? arguments : none, &error)) {
         snprintf(message, sizeof message, "Invalid arguments for %s: %s", entry->name, error.text);
         tool_refuse(request, "TYPE-ERROR", message);
-    } else if (!run_refuse_incapable(request, entry, params)) {
+    } else if (!abilities_refuse_lacking(request, entry, params)) {
         /* NOLINTNEXTLINE(readability-suspicious-call-argument): bound as they were sent */
         run_begin(request, entry, &form, entry->name, arguments, given, params);
     }
