@@ -1,17 +1,16 @@
 /* Notifications of changes. Never tells a stream what it did not ask for, nor a client what it was
  * not promised. */
 #include "supervisor/project/notify.h"
-#include "supervisor/clock.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_call.h"
 #include "supervisor/project/differences.h"
+#include "supervisor/project/lookup.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
-#include "supervisor/project/resource.h"
-#include "supervisor/rpc.h"
-#include "supervisor/run.h"
-#include "supervisor/server.h"
-#include "supervisor/tool.h"
+#include "supervisor/session/run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -263,7 +262,7 @@ static struct json_object *honoured_uris(struct json_object *wanted, struct json
     struct json_object *uris = json_object_new_array();
     for (size_t i = 0; uris && seen && i < json_object_array_length(wanted); i++) {
         struct json_object *value = json_object_array_get_idx(wanted, i);
-        const char *uri = rpc_plain_string(value);
+        const char *uri = json_plain_string(value);
         if (json_object_array_length(uris) == SUBSCRIPTIONS_MAX)
             break;
         if (uri && !json_object_object_get_ex(seen, uri, NULL) && uri_check(uri, NULL)) {
@@ -294,7 +293,7 @@ struct json_object *notify_filter(const struct project *project, struct json_obj
 
 /* The URI that PARAMS names, or NULL: the request has been answered then. */
 static const char *uri_of(struct request *request, struct json_object *params) {
-    const char *uri = rpc_plain_string(json_tree_member(params, "uri"));
+    const char *uri = json_plain_string(json_tree_member(params, "uri"));
     struct error error;
     if (uri && uri_check(uri, &error))
         return uri;

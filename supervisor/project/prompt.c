@@ -1,18 +1,19 @@
 /* prompts/get. Text takes the arguments' values in its {{places}}, once: what a value holds is
  * never a place itself. */
-#include "supervisor/content_check.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
+#include "supervisor/content/content_check.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_call.h"
+#include "supervisor/project/abilities.h"
 #include "supervisor/project/ask.h"
 #include "supervisor/project/content.h"
+#include "supervisor/project/invocation.h"
+#include "supervisor/project/lookup.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
-#include "supervisor/project/run.h"
 #include "supervisor/registry/metadata.h"
 #include "supervisor/registry/places.h"
-#include "supervisor/rpc.h"
-#include "supervisor/server.h"
-#include "supervisor/tool.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -157,33 +158,35 @@ static void answer_fixed(struct request *request, const struct registry_entry *e
         refuse_filling(request, &error);
 }
 
-static void answer(struct run *run, const struct evaluation *evaluation) {
-    answer_messages(run->request, run->entry, json_tree_member(evaluation->run->json, "messages"));
+static void answer(struct invocation *invocation, const struct evaluation *evaluation) {
+    answer_messages(invocation->request, invocation->entry,
+                    json_tree_member(evaluation->run->json, "messages"));
 }
 
-static const struct run_form form = {.kind = RUN_PROMPT,
-                                     .subject = "Prompt",
-                                     .method = "prompts/get",
-                                     .asks = true,
-                                     .answer = answer};
+static const struct invocation_form form = {.kind = RUN_PROMPT,
+                                            .subject = "Prompt",
+                                            .method = "prompts/get",
+                                            .asks = true,
+                                            .answer = answer};
 
 static void get(struct request *request, const struct registry_entry *entry,
                 struct json_object *arguments, struct json_object *params) {
-    if (!check_arguments(request, entry, arguments) || run_refuse_incapable(request, entry, params))
+    if (!check_arguments(request, entry, arguments) ||
+        abilities_refuse_lacking(request, entry, params))
         return;
     if (!entry->is_lisp) {
         answer_fixed(request, entry, arguments);
         return;
     }
-    cleanup_json struct json_object *given =
+    cleanup_json struct json_object *passed =
         arguments ? json_object_get(arguments) : json_object_new_object();
     /* NOLINTNEXTLINE(readability-suspicious-call-argument): bound as they were sent */
-    run_begin(request, entry, &form, entry->name, arguments, given, params);
+    invocation_begin(request, entry, &form, entry->name, arguments, passed, params);
 }
 
 void project_get_prompt(struct server *server, struct request *request,
                         struct json_object *params) {
-    const char *name = rpc_plain_string(json_tree_member(params, "name"));
+    const char *name = json_plain_string(json_tree_member(params, "name"));
     struct json_object *arguments = json_tree_member(params, "arguments");
     if (!name) {
         tool_invalid_params(request, "name", "The prompt's name must be a string.");

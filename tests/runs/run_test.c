@@ -2,9 +2,9 @@
  * place of the methods that will ask for them: what comes back, what is asked and told meanwhile,
  * how time is counted, and what hostile code can do. */
 #include "common/cleanup.h"
-#include "supervisor/clock.h"
-#include "supervisor/session.h"
-#include "supervisor/signals.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/base/signals.h"
+#include "supervisor/session/session.h"
 #include "tests/support/lisp_file.h"
 #include "tests/support/user.h"
 #include "tests/unit/read_settings.h"
@@ -183,7 +183,7 @@ static void start(struct run *run, struct session *session, const struct call_re
         session ? session_submit(session, wanted) : session_submit_once(&bench.sessions, wanted);
     cr_assert(run->call);
     bench.open++;
-    session_run(call_session(run->call));
+    session_step(call_session(run->call));
 }
 
 static void wait_for_all(void) {

@@ -16,6 +16,9 @@
 #define ENVELOPE_WITH(members)                                                                     \
     "\"_meta\":{" members "\"" KEY_VERSION "\":\"" MODERN_REVISION "\",\"" KEY_CLIENT "\":{}}"
 #define ENVELOPE ENVELOPE_WITH("")
+/* The same of a client with CAPABILITIES, a JSON object. */
+#define ENVELOPE_ABLE(capabilities)                                                                \
+    "\"_meta\":{\"" KEY_VERSION "\":\"" MODERN_REVISION "\",\"" KEY_CLIENT "\":" capabilities "}"
 
 /* Modern requests as literals; MEMBERS of `params` end with a comma. */
 #define MODERN_WITH(id, method, members) REQUEST_WITH(id, method, "{" members ENVELOPE "}")
@@ -55,6 +58,10 @@ const char *era_request(struct client *client, const struct era *era, const char
 /* The same; fails unless the response is an error with CODE. Returns the line. */
 const char *era_refused(struct client *client, const struct era *era, int code, const char *id,
                         const char *method, const char *members);
+
+/* era_send with META, members of `_meta` as JSON, beside those of the envelope. */
+void era_send_meta(struct client *client, const struct era *era, const char *id, const char *method,
+                   const char *members, const char *meta);
 
 /* Calls the tool; ARGUMENTS is the text of a JSON object. */
 void era_call_send(struct client *client, const struct era *era, const char *id, const char *tool,

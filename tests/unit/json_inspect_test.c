@@ -1,6 +1,6 @@
 /* supervisor/json_inspect: nothing but strict JSON passes, and ids are found and compared exactly.
  * Judged by tables and by the tests' own reader, which was written another way. */
-#include "supervisor/json_inspect.h"
+#include "supervisor/json/json_inspect.h"
 #include "tests/support/generate.h"
 #include "tests/support/json.h"
 #include "tests/support/random.h"

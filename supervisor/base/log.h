@@ -1,0 +1,57 @@
+/* The log: one line an event on stderr, rate-limited and lossy, so that an unread stderr costs
+ * lines and never time; and the same events to the client as notifications/message, through a
+ * hook. Events never hold code text, host paths or secrets. */
+#ifndef ECLAVE_SUPERVISOR_BASE_LOG_H
+#define ECLAVE_SUPERVISOR_BASE_LOG_H
+
+#include "supervisor/base/rate.h"
+#include "supervisor/base/stdio.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* RFC 5424's levels as MCP names them, least first; settings.def has them in this order. */
+enum log_level {
+    LOG_DEBUG_LEVEL,
+    LOG_INFO_LEVEL,
+    LOG_NOTICE_LEVEL,
+    LOG_WARNING_LEVEL,
+    LOG_ERROR_LEVEL,
+    LOG_CRITICAL_LEVEL,
+    LOG_ALERT_LEVEL,
+    LOG_EMERGENCY_LEVEL,
+    LOG_LEVEL_COUNT
+};
+
+/* "debug" … "emergency". */
+const char *log_level_name(enum log_level level);
+/* The level of that name in any letter case, or -1. */
+int log_level_of(const char *name);
+
+struct log_event {
+    enum log_level level;
+    const char *name;    /* "worker-crash", "limit", … */
+    const char *session; /* NULL outside sessions */
+    uint32_t call;       /* 0 outside calls */
+    bool lasts;          /* the client hears of it later if it is not there yet */
+};
+
+typedef void (*log_hook)(void *context, const struct log_event *event, const char *cause);
+
+struct log {
+    struct stream out;
+    enum log_level least;
+    bool json;
+    struct rate rate;
+    uint64_t dropped; /* lines not written since the last one that was */
+    log_hook hook;
+    void *hook_context;
+};
+
+/* Takes stderr. Always succeeds in giving a usable log, if need be one that writes nothing. */
+void log_open(struct log *log, enum log_level least, bool json);
+void log_close(struct log *log);
+
+__attribute__((format(printf, 3, 4))) void log_write(struct log *log, const struct log_event *event,
+                                                     const char *cause_format, ...);
+
+#endif
