@@ -44,17 +44,17 @@ static bool take_descriptors(const struct worker_descriptors *descriptors) {
            dup2(descriptors->channel, CHANNEL) >= 0 && close_range(CHANNEL + 1, ~0U, 0) == 0;
 }
 
-static void confine(const struct policy_ground *ground) {
+static void confine(const struct policy_prepared *prepared) {
     struct error error = {0};
     int listener = -1;
-    if (!policy_enter(ground, &listener, &error))
+    if (!policy_enter(prepared, &listener, &error))
         fail(error.text);
     struct frame_header ready = {.type = FRAME_READY};
     if (!frame_send(CHANNEL, &ready, NULL, &listener, listener >= 0, &error))
         _exit(EXIT_FAILED);
     if (listener >= 0)
         close(listener);
-    if (!policy_seal(ground, &error))
+    if (!policy_seal(prepared, &error))
         fail(error.text);
 }
 
@@ -180,13 +180,14 @@ static void end_as_lisp_does(void) {
 }
 
 void worker_live(const struct worker_configuration *configuration,
-                 const struct policy_ground *ground, const struct worker_descriptors *descriptors) {
+                 const struct policy_prepared *prepared,
+                 const struct worker_descriptors *descriptors) {
     worker.configuration = configuration;
     worker.reply = buffer_make(FRAME_PAYLOAD_MAX);
     if (!take_descriptors(descriptors))
         _exit(EXIT_FAILED);
     image_become_worker();
-    confine(ground);
+    confine(prepared);
     ECL_CATCH_ALL_BEGIN(ecl_process_env()) {
         serve();
     }

@@ -14,7 +14,7 @@ struct worker_descriptors {
 
 /* The rest of the life of a process just forked from the zygote. */
 void worker_live(const struct worker_configuration *configuration,
-                 const struct policy_ground *ground, const struct worker_descriptors *descriptors)
-    __attribute__((noreturn));
+                 const struct policy_prepared *prepared,
+                 const struct worker_descriptors *descriptors) __attribute__((noreturn));
 
 #endif

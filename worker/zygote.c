@@ -17,7 +17,7 @@ enum { EXIT_FAILED = 70 };
 struct zygote {
     int control;
     struct configuration configuration;
-    struct policy_ground *ground;
+    struct policy_prepared *prepared;
     struct policy_report report;
 };
 
@@ -56,15 +56,15 @@ static bool boot(struct zygote *zygote, struct error *error) {
     if (!image_is_forkable(error))
         return false;
     const struct policy policy = configuration_policy(configuration);
-    zygote->ground = policy_prepare(&policy, &zygote->report, error);
-    return zygote->ground != NULL;
+    zygote->prepared = policy_prepare(&policy, &zygote->report, error);
+    return zygote->prepared != NULL;
 }
 
 static bool spawn(const struct zygote *zygote, const int descriptors[FRAME_DESCRIPTORS_MAX]) {
     struct worker_descriptors own = {descriptors[0], descriptors[1], descriptors[2]};
     pid_t pid = fork_for_parent(); /* for the supervisor: exit status, resource usage */
     if (pid == 0)
-        worker_live(&zygote->configuration.fixed, zygote->ground, &own);
+        worker_live(&zygote->configuration.fixed, zygote->prepared, &own);
     if (pid > 0)
         return true;
     struct error error = {0};

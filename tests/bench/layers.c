@@ -1,8 +1,7 @@
 /* What the layers of confinement cost: once for each zygote, whose forks inherit them, and at each
  * worker's start. */
-#include "policy/layers.h"
 #include "common/descriptor.h"
-#include "policy/program.h"
+#include "policy/policy_internal.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/confined.h"
 #include "tests/bench/image_client.h"
