@@ -58,7 +58,8 @@
     ROW(#call, __SNR_##call, POLICY_REFUSE, EPERM, true, false, 0, why, #__VA_ARGS__, __VA_ARGS__)
 #define REFUSE(call, code, why)                                                                    \
     ROW(#call, __SNR_##call, POLICY_REFUSE, code, false, false, 0, why, "", ALWAYS)
-#define KILL(call, why)           ROW(#call, __SNR_##call, POLICY_KILL, 0, false, false, 0, why, "", ALWAYS)
+#define KILL(call, why) ROW(#call, __SNR_##call, POLICY_KILL, 0, false, false, 0, why, "", ALWAYS)
+
 #define KILL_NEWER(at, call, why) ROW(#call, at, POLICY_KILL, 0, false, false, 0, why, "", ALWAYS)
 
 static const struct policy_row rows[] = {
