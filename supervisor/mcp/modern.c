@@ -14,12 +14,6 @@
 
 enum { CACHE_MS = 3600000, ECHO_CHARS = 100 };
 
-bool modern_is_claimed(struct json_object *params) {
-    struct json_object *meta = json_tree_member(params, "_meta");
-    return json_object_is_type(meta, json_type_object) &&
-           json_object_object_get_ex(meta, MODERN_KEY_VERSION, NULL);
-}
-
 /* A version that `initialize` knows is not served this way, so it is not called supported here. */
 static void refuse_version(struct request *request, const char *requested) {
     struct buffer *out =

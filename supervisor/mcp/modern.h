@@ -2,6 +2,7 @@
 #ifndef ECLAVE_SUPERVISOR_MCP_MODERN_H
 #define ECLAVE_SUPERVISOR_MCP_MODERN_H
 
+#include "supervisor/json/json_tree.h"
 #include <json-c/json.h>
 #include <stdbool.h>
 
@@ -17,7 +18,11 @@ struct request;
 struct server;
 
 /* Does PARAMS (NULL: none) say that its request is of the modern era? */
-bool modern_is_claimed(struct json_object *params);
+static inline bool modern_is_claimed(struct json_object *params) {
+    struct json_object *meta = json_tree_member(params, "_meta");
+    return json_object_is_type(meta, json_type_object) &&
+           json_object_object_get_ex(meta, MODERN_KEY_VERSION, NULL);
+}
 /* Checks what a modern request must carry and notes in REQUEST what it asks for. False: the request
  * has been answered with what is wrong. */
 bool modern_check_envelope(struct request *request, struct json_object *params);

@@ -1,6 +1,7 @@
 /* The state of one connection, and the steps of its end that requests and calls bring about. */
 #include "supervisor/mcp/server.h"
 #include "supervisor/base/clock.h"
+#include "supervisor/base/status.h"
 #include "supervisor/mcp/modern.h"
 
 static struct request *next_subscription(const struct server *server) {
@@ -92,4 +93,24 @@ void server_batch_read(struct server *server) {
 void server_warm_up(struct server *server) {
     if (!server->minimal)
         pool_start(&server->pool);
+}
+
+/* The backlog changed or the output ended. */
+void server_output_changed(void *context) {
+    struct server *server = context;
+    if (server->output.end != OUTPUT_OPEN) {
+        server->exit_status = server->output.end == OUTPUT_CORRUPT ? STATUS_CORRUPT : 0;
+        loop_stop(&server->loop);
+    } else {
+        server_regulate_input(server);
+    }
+    if (server->finishing && output_backlog(&server->output) == 0)
+        loop_stop(&server->loop);
+    else if (server->finishing) /* it still reads: it has its grace anew */
+        server_start_grace(server, server_stop);
+}
+
+void server_before_wait(void *context) {
+    struct server *server = context;
+    output_flush(&server->output);
 }

@@ -72,6 +72,10 @@ bool server_is_idle(const struct server *server);
 void server_resume_input(void *context);
 /* Stops reading while the client is behind with reading, and resumes in the loop's next round. */
 void server_regulate_input(struct server *server);
+/* The output's backlog changed, or the output ended. CONTEXT is the server. */
+void server_output_changed(void *context);
+/* Called by the loop before it waits: sends what the round queued. CONTEXT is the server. */
+void server_before_wait(void *context);
 /* Called when a call is done: ends the server when it was the last one waited for. */
 void server_call_done(struct server *server);
 /* Called when all elements of a batch were handled: the lines behind it are read, or the server

@@ -314,7 +314,6 @@ void tool_submit(struct server *server, struct request *request, struct session 
         if (tool_token_is_free(server, &kept->progress_token))
             loop_timer_start(&server->loop, &kept->heartbeat, TOOL_HEARTBEAT_MS, on_heartbeat,
                              kept);
-        server_warm_up(server);
         session_step(session);
         return;
     }

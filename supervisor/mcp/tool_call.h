@@ -13,28 +13,6 @@
 /* The connection's own session, in the legacy era. */
 #define OWN_SESSION "main"
 
-/* One argument of a tool; the schema and the checks are made from this. */
-struct tool_argument {
-    const char *name;
-    const char *type; /* JSON Schema: "string", "number", "integer" */
-    const char *description;
-    bool required;
-    double minimum;         /* numbers; exclusive for "number" */
-    size_t maximum_setting; /* numbers: offset in struct settings of the maximum, 0: none */
-};
-
-struct tool {
-    const char *name, *title, *description;
-    const struct tool_argument *arguments;
-    size_t argument_count;
-    bool destructive, idempotent, read_only;
-    /* ARGUMENTS is an object without members that the tool does not have, or NULL. */
-    void (*call)(struct server *server, struct request *request, struct json_object *arguments);
-};
-
-extern const struct tool tool_evaluate_lisp, tool_open_session, tool_rollback_session,
-    tool_close_session, tool_list_sessions, tool_reset_session;
-
 /* A tool error about the arguments: no worker is asked. */
 void tool_refuse(struct request *request, const char *type, const char *message);
 

@@ -127,6 +127,7 @@ static void handle_set_level(struct server *server, struct request *request,
         return;
     }
     server->client_log.least = (enum log_level)wanted;
+    log_hook_lower(&server->log, server->client_log.least);
     request_acknowledge(request);
     client_log_tell_held(server, server->client_log.least);
 }

@@ -70,8 +70,10 @@ static void dispatch(struct server *server, struct request *request, const char 
     if (request->modern) {
         if (!modern_check_envelope(request, params))
             return;
-        if (request->log_level >= 0)
+        if (request->log_level >= 0) {
+            log_hook_lower(&server->log, (enum log_level)request->log_level);
             client_log_tell_held(server, (enum log_level)request->log_level);
+        }
         if (method && (method->flags & METHOD_MODERN))
             run(server, request, method, params);
         else
@@ -244,7 +246,8 @@ static void refuse_text(struct server *server, enum json_fault fault, size_t at)
     respond_without_id(server, NULL, RPC_PARSE_ERROR, "Parse error", reason);
 }
 
-void rpc_handle_line(struct server *server, const unsigned char *bytes, size_t size) {
+void rpc_handle_line(void *context, const unsigned char *bytes, size_t size) {
+    struct server *server = context;
     struct json_shape shape;
     enum json_fault fault = json_inspect(bytes, size, input_limits(server), &shape);
     if (fault != JSON_FINE) {
@@ -267,7 +270,8 @@ void rpc_handle_line(struct server *server, const unsigned char *bytes, size_t s
         respond_without_id(server, NULL, RPC_PARSE_ERROR, "Parse error", "out of memory");
 }
 
-void rpc_handle_too_long(struct server *server) {
+void rpc_handle_too_long(void *context) {
+    struct server *server = context;
     char reason[80];
     snprintf(reason, sizeof reason, "a line over request.max_bytes (%lld)",
              (long long)server->settings->request_max_bytes);

@@ -46,10 +46,10 @@ struct method_table {
 
 /* Handles one line, already trimmed and not empty. A batch that takes long goes on in turns of the
  * loop, with the input paused. */
-void rpc_handle_line(struct server *server, const unsigned char *bytes, size_t size);
+void rpc_handle_line(void *server, const unsigned char *bytes, size_t size);
 /* Handles now what is left of the batch being read, if there is one. */
 void rpc_end_batch(struct server *server);
 /* Answers a line over request.max_bytes. */
-void rpc_handle_too_long(struct server *server);
+void rpc_handle_too_long(void *server);
 
 #endif

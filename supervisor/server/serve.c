@@ -60,14 +60,6 @@ void server_drain(struct server *server) {
 
 /* --- what the loop calls --- */
 
-static void on_line(void *context, const unsigned char *bytes, size_t size) {
-    rpc_handle_line(context, bytes, size);
-}
-
-static void on_too_long(void *context) {
-    rpc_handle_too_long(context);
-}
-
 static void on_input_end(void *context) {
     server_drain(context);
 }
@@ -81,30 +73,6 @@ static void on_signal(void *context, uint32_t events) {
         else
             server_drain(server);
     }
-}
-
-/* The backlog changed or the output ended. */
-static void on_output_change(void *context) {
-    struct server *server = context;
-    if (server->output.end != OUTPUT_OPEN) {
-        server->exit_status = server->output.end == OUTPUT_CORRUPT ? STATUS_CORRUPT : 0;
-        loop_stop(&server->loop);
-    } else {
-        server_regulate_input(server);
-    }
-    if (server->finishing && output_backlog(&server->output) == 0)
-        loop_stop(&server->loop);
-    else if (server->finishing) /* it still reads: it has its grace anew */
-        server_start_grace(server, server_stop);
-}
-
-static void before_wait(void *context) {
-    struct server *server = context;
-    if (server->awaits_project && project_is_settled(server->project)) {
-        server->awaits_project = false;
-        server_resume_input(server);
-    }
-    output_flush(&server->output);
 }
 
 /* --- opening --- */
@@ -144,18 +112,21 @@ static bool choose_mode(struct server *server, struct error *error) {
  * streams that other processes share. */
 static bool server_open(struct server *server, struct error *error) {
     const struct settings *settings = server->settings;
-    const struct input_handler handler = {
-        .line = on_line, .too_long = on_too_long, .end = on_input_end, .context = server};
+    const struct input_handler handler = {.line = rpc_handle_line,
+                                          .too_long = rpc_handle_too_long,
+                                          .end = on_input_end,
+                                          .context = server};
     log_open(&server->log, (enum log_level)settings->log_level, settings->log_format == 1);
     server->log.hook = client_log_event;
     server->log.hook_context = server;
+    server->log.hook_least = server->client_log.least;
     if (!loop_open(&server->loop, error))
         return false;
-    server->loop.before_wait = before_wait;
+    server->loop.before_wait = server_before_wait;
     server->loop.before_wait_context = server;
     if (!open_signals(server, error) ||
         !pool_open(&server->pool, &server->loop, &server->log, settings, error) ||
-        !output_open(&server->output, &server->loop, &server->log, settings, on_output_change,
+        !output_open(&server->output, &server->loop, &server->log, settings, server_output_changed,
                      server, error) ||
         !input_open(&server->input, &server->loop, (size_t)settings->request_max_bytes, &handler,
                     error) ||
@@ -165,14 +136,28 @@ static bool server_open(struct server *server, struct error *error) {
     return true;
 }
 
-/* Looks at the project before the first line is: until then nothing is read. */
+/* Until the first scan of the project has ended nothing is read. */
+static void before_wait_for_project(void *context) {
+    struct server *server = context;
+    if (project_is_settled(server->project)) {
+        server->awaits_project = false;
+        server->loop.before_wait = server_before_wait;
+        server_resume_input(server);
+    }
+    server_before_wait(server);
+}
+
+/* Begins to scan the project, if there is one. */
 static bool open_project(struct server *server, struct error *error) {
     if (server->minimal || !server->settings->project.count)
         return true;
     server->project = project_open(server, tools_names(), error);
     server->awaits_project = server->project != NULL;
-    input_pause(&server->input, server->awaits_project);
-    return server->awaits_project;
+    if (!server->project)
+        return false;
+    server->loop.before_wait = before_wait_for_project;
+    input_pause(&server->input, true);
+    return true;
 }
 
 static void free_requests(struct server *server) {

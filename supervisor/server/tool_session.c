@@ -1,7 +1,7 @@
 /* The tools that open, copy, roll back, reset, close and list sessions. */
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"
-#include "supervisor/mcp/tool_call.h"
+#include "supervisor/server/tools.h"
 
 #include <stdio.h>
 #include <string.h>
