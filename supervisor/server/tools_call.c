@@ -1,4 +1,4 @@
-/* `tools/call`: which tool a call is for, its arguments, and the tool evaluate-lisp. */
+/* tools/call: finding the tool, checking its arguments, and evaluate-lisp. */
 #include "common/utf8.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/json/json_tree.h"
@@ -37,7 +37,8 @@ static const struct tool_argument arguments_of_evaluate[] = {
                     "whose name ends the answer."},
 };
 
-/* The `timeout` argument in milliseconds, or the default. False when it is no lawful number. */
+/* The `timeout` argument in milliseconds, or the default. False when it is out of range or not a
+ * number. */
 static bool timeout_argument(struct json_object *arguments, const struct settings *settings,
                              int64_t *timeout_ms) {
     struct json_object *value;
@@ -105,8 +106,8 @@ static const struct tool *find(const char *name) {
     return NULL;
 }
 
-/* A required string that is missing or of another type is an error of the request, anything else
- * about the arguments one of the tool. */
+/* A required string that is missing or ill-typed makes the request invalid. Anything else that is
+ * wrong with the arguments is a tool error. */
 static const char *bad_required(const struct tool *tool, struct json_object *arguments) {
     for (size_t i = 0; i < tool->argument_count; i++) {
         const struct tool_argument *argument = &tool->arguments[i];
@@ -119,7 +120,7 @@ static const char *bad_required(const struct tool *tool, struct json_object *arg
     return NULL;
 }
 
-/* How many bytes of a client's word a message repeats; "%.*s" takes an int. */
+/* Bytes of a client's string that a message repeats, as "%.*s" takes them. */
 static int echo_bytes(const char *text) {
     return (int)utf8_offset((const unsigned char *)text, strlen(text), ECHO_CHARS);
 }
@@ -131,7 +132,7 @@ static bool has_argument(const struct tool *tool, const char *name) {
     return false;
 }
 
-/* Refuses an argument that the tool does not have, with the names of those it has. */
+/* Refuses an argument that the tool does not have, and names those that it has. */
 static bool refuse_unknown(struct request *request, const struct tool *tool,
                            struct json_object *arguments) {
     json_object_object_foreach(arguments, name, value) {
