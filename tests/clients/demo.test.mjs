@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { demo } from "./demo.mjs";
 
-const root = dirname(process.env.README);
+const root = process.env.ROOT ?? dirname(process.env.README);
 
 // The text block after the comment NAME in PAGE.
 function block(page, name) {
