@@ -1,6 +1,7 @@
 /* The attempts behind attacks.def. Each runs in a child of its own, uses raw system calls where the
  * C library would come between, and leaves nothing behind where it succeeds. */
 #include "policy/attacks.h"
+#include "common/child.h"
 #include "common/descriptor.h"
 
 #include <fcntl.h>
@@ -362,7 +363,7 @@ static pid_t start_target(void) {
         if (pid > FIRST_PIDS)
             return pid;
         kill(pid, SIGKILL);
-        waitpid(pid, NULL, 0);
+        reap_child(pid);
     }
     return -1;
 }
@@ -397,7 +398,7 @@ void policy_victim_close(struct policy_victim *victim) {
             close(descriptors[i]);
     if (victim->pid > 1) {
         kill(victim->pid, SIGKILL);
-        waitpid(victim->pid, NULL, 0);
+        reap_child(victim->pid);
     }
     if (victim->shared_memory >= 0)
         shmctl(victim->shared_memory, IPC_RMID, NULL);

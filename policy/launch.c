@@ -1,17 +1,16 @@
 /* Starts a process inside the control group and the namespaces. A process between makes them, since
  * who makes them changes by it; it ends at once, and both processes that it starts are its parent's
  * children from the beginning. */
+#include "common/child.h"
 #include "common/cleanup.h"
 #include "common/descriptor.h"
 #include "policy/layers.h"
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { PATIENCE_MS = 10000 };
@@ -33,10 +32,6 @@ struct launch {
 };
 
 /* In the process between. */
-
-static pid_t fork_for_parent(void) {
-    return (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
-}
 
 /* The first process of a pid namespace: waits until nobody holds the other end of LIFE any more. It
  * has no children, since every fork in there is its forker's sibling. */
@@ -127,11 +122,6 @@ static bool read_account(int fd, struct account *account) {
     return true;
 }
 
-static void reap(pid_t child) {
-    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
-        ;
-}
-
 /* Reads what the process between tells next. False with *error when nothing comes. */
 static bool hear(int tell, struct account *account, struct policy_report *report,
                  struct error *error) {
@@ -148,9 +138,9 @@ void policy_launch_end(struct policy_launched *launched) {
         close(launched->tell);
     if (launched->keeper_life >= 0)
         close(launched->keeper_life);
-    reap(launched->between);
+    reap_child(launched->between);
     if (launched->keeper > 0)
-        reap(launched->keeper);
+        reap_child(launched->keeper);
     *launched = (struct policy_launched){.keeper_life = -1, .tell = -1};
     policy_cgroup_remove();
 }

@@ -1,5 +1,6 @@
 /* Runs one function under a policy and tells how it ended. Never signals a process that it did not
  * start itself. */
+#include "common/child.h"
 #include "common/cleanup.h"
 #include "common/descriptor.h"
 #include "policy/layers.h"
@@ -36,18 +37,9 @@ struct child {
 static bool send_listener(int listener, struct error *error) {
     struct message nothing = {.done = false};
     struct iovec part = {.iov_base = &nothing, .iov_len = sizeof nothing};
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof listener)] = {0};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = control,
-                             .msg_controllen = sizeof control};
-    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof listener);
-    memcpy(CMSG_DATA(rights), &listener, sizeof listener);
-    return send_message(POLICY_TRIAL_CHANNEL, &message) == (ssize_t)sizeof nothing ||
-           error_set(error, errno, "handing over the listener");
+    return descriptors_send(POLICY_TRIAL_CHANNEL, &part, 1, &listener, 1) ==
+               (ssize_t)sizeof nothing ||
+           error_set(error, errno, "cannot send the listener");
 }
 
 static bool confine(const struct policy *policy, struct policy_report *report,
@@ -89,24 +81,16 @@ static void child_main(void *context, const struct policy_report *report) {
 
 /* In the parent. */
 
-/* Receives one message; a listener that comes with it goes to *listener. */
+/* Receives one message, and the listener if it comes with it. */
 static bool receive(int channel, struct message *message, int *listener) {
-    struct iovec part = {.iov_base = message, .iov_len = sizeof *message};
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
-    struct msghdr header = {.msg_iov = &part,
-                            .msg_iovlen = 1,
-                            .msg_control = control,
-                            .msg_controllen = sizeof control};
-    ssize_t got;
-    do
-        got = recvmsg(channel, &header, MSG_CMSG_CLOEXEC);
-    while (got < 0 && errno == EINTR);
-    if (got != (ssize_t)sizeof *message)
-        return false;
-    const struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
-    if (rights && rights->cmsg_type == SCM_RIGHTS && *listener < 0)
-        memcpy(listener, CMSG_DATA(rights), sizeof *listener);
-    return true;
+    int descriptors[DESCRIPTORS_MAX];
+    size_t count = 0;
+    ssize_t got = descriptors_receive(channel, message, sizeof *message, descriptors, &count);
+    if (count && *listener < 0)
+        *listener = descriptors[--count];
+    while (count)
+        close(descriptors[--count]);
+    return got == (ssize_t)sizeof *message;
 }
 
 /* Answers one notification of CHILD as the supervisor would, or ends it. */
@@ -167,11 +151,6 @@ static void serve(const struct policy_trial *trial, pid_t child, int channel,
     }
 }
 
-static void reap(pid_t child, int *status) {
-    while (waitpid(child, status, 0) < 0 && errno == EINTR)
-        ;
-}
-
 static void explain_silence(struct policy_trial_end *end) {
     if (end->ran || end->error.text[0])
         return;
@@ -193,7 +172,7 @@ static void see_through(const struct policy_trial *trial, struct policy_launched
     } else {
         kill(launched->process, SIGKILL);
     }
-    reap(launched->process, &end->status);
+    end->status = reap_child(launched->process);
     policy_launch_end(launched);
 }
 

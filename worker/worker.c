@@ -3,6 +3,7 @@
  * the process says so and ends. */
 #include "worker/worker.h"
 #include "common/buffer.h"
+#include "common/child.h"
 #include "common/message.h"
 #include "worker/evaluate.h"
 #include "worker/exchange.h"
@@ -11,12 +12,10 @@
 #include "worker/output.h"
 
 #include <ecl/ecl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { CHANNEL = 3, EXIT_FAILED = 70, REPLY_KEPT_BYTES = 1 << 20 };
@@ -121,7 +120,7 @@ static void on_fork(const struct received *frame) {
     if (frame->count != 1 && frame->count != FRAME_DESCRIPTORS_MAX)
         fail("a malformed fork frame");
     image_settle();
-    long pid = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+    pid_t pid = fork_for_parent();
     if (pid == 0) {
         begin_as_fork(frame);
     } else if (pid < 0) {

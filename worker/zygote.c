@@ -1,17 +1,15 @@
 /* A zygote's life: configure, boot, then one fork for each spawn. Never evaluates anything foreign
  * and never holds anything of a session, so that a fork of it has no secrets. */
 #include "worker/zygote.h"
+#include "common/child.h"
 #include "common/frame.h"
 #include "policy/policy.h"
 #include "worker/configuration.h"
 #include "worker/image.h"
 #include "worker/worker.h"
 
-#include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { EXIT_FAILED = 70 };
@@ -62,14 +60,9 @@ static bool boot(struct zygote *zygote, struct error *error) {
     return zygote->ground != NULL;
 }
 
-/* The supervisor becomes the parent, so that it has the exit status and the resources used. */
-static pid_t fork_for_parent(void) {
-    return (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
-}
-
 static bool spawn(const struct zygote *zygote, const int descriptors[FRAME_DESCRIPTORS_MAX]) {
     struct worker_descriptors own = {descriptors[0], descriptors[1], descriptors[2]};
-    pid_t pid = fork_for_parent();
+    pid_t pid = fork_for_parent(); /* for the supervisor: exit status, resource usage */
     if (pid == 0)
         worker_live(&zygote->configuration.fixed, zygote->ground, &own);
     if (pid > 0)

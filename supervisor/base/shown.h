@@ -5,7 +5,6 @@
 #define ECLAVE_SUPERVISOR_BASE_SHOWN_H
 
 #include "common/buffer.h"
-#include "common/message.h"
 #include <stdbool.h>
 #include <stdio.h>
 

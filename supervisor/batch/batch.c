@@ -119,7 +119,7 @@ __attribute__((format(printf, 2, 3))) static void fail(struct batch *batch, cons
     drop(batch, batch->items, ITEM_WAITING | ITEM_RUNNING | ITEM_DONE);
 }
 
-void run_interrupt(void *context) {
+void batch_interrupt(void *context) {
     struct batch *batch = context;
     /* At first what runs may finish. */
     unsigned states = batch->interrupted ? ITEM_WAITING | ITEM_RUNNING : ITEM_WAITING;
@@ -129,7 +129,7 @@ void run_interrupt(void *context) {
     drop_from(batch, first_of(batch, states), states);
 }
 
-int run_status(const struct batch *batch) {
+int batch_status(const struct batch *batch) {
     if (batch->failure[0])
         return STATUS_INTERNAL;
     if (batch->interrupted && batch->cut_short)
@@ -175,7 +175,7 @@ static void start(struct batch_world *world, struct batch_item *item) {
     item->state = ITEM_RUNNING;
     item->call = session_submit(world->session, &request);
     if (item->call) {
-        session_run(world->session);
+        session_step(world->session);
         return;
     }
     world->item = NULL;
@@ -213,7 +213,7 @@ static void report(struct batch *batch, const struct record *record, struct span
         fail(batch, "out of memory");
 }
 
-void run_take_done(void *context, const struct record *record, struct span text) {
+void batch_take_done(void *context, const struct record *record, struct span text) {
     struct batch *batch = context;
     batch->tally.earlier++;
     report(batch, record, text, true);
@@ -284,7 +284,7 @@ static void take(struct batch *batch, struct batch_line *line, bool good) {
         input_pause(&batch->input, true);
 }
 
-void run_take_line(void *context, const unsigned char *bytes, size_t size) {
+void batch_take_line(void *context, const unsigned char *bytes, size_t size) {
     struct batch *batch = context;
     struct batch_line line;
     bool good = batch_line_read(&line, (struct span){bytes, size}, input_line_number(&batch->input),
@@ -292,14 +292,14 @@ void run_take_line(void *context, const unsigned char *bytes, size_t size) {
     take(batch, &line, good);
 }
 
-void run_take_too_long(void *context) {
+void batch_take_too_long(void *context) {
     struct batch *batch = context;
     struct batch_line line;
     bool good = batch_line_too_long(&line, input_line_number(&batch->input), batch->settings);
     take(batch, &line, good);
 }
 
-void run_take_end(void *context) {
+void batch_take_end(void *context) {
     struct batch *batch = context;
     batch->input_ended = true;
     if (batch->input.failure)
@@ -321,7 +321,7 @@ static void close_output(struct batch *batch) {
         loop_stop(&batch->one_shot.loop);
 }
 
-void run_step(void *context) {
+void batch_step(void *context) {
     struct batch *batch = context;
     do {
         input_pause(&batch->input, is_window_full(batch) || is_reader_behind(batch));
@@ -331,7 +331,7 @@ void run_step(void *context) {
         close_output(batch);
 }
 
-bool run_open(struct batch *batch, struct error *error) {
+bool batch_open(struct batch *batch, struct error *error) {
     batch->worlds = calloc((size_t)batch->options->jobs, sizeof *batch->worlds);
     if (!batch->worlds)
         return error_set(error, ENOMEM, "worlds");
@@ -346,7 +346,7 @@ bool run_open(struct batch *batch, struct error *error) {
     return true;
 }
 
-void run_close(struct batch *batch) {
+void batch_close(struct batch *batch) {
     while (batch->items)
         remove_item(batch, batch->items);
     free(batch->worlds);

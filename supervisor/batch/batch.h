@@ -42,26 +42,26 @@ struct batch {
 };
 
 /* Makes the worlds. False with *error. */
-bool run_open(struct batch *batch, struct error *error);
+bool batch_open(struct batch *batch, struct error *error);
 /* Frees the worlds and whatever is still in hand; nothing may run any more. */
-void run_close(struct batch *batch);
+void batch_close(struct batch *batch);
 
 /* What the input has. */
-void run_take_line(void *context, const unsigned char *bytes, size_t size);
-void run_take_too_long(void *context);
-void run_take_end(void *context);
+void batch_take_line(void *context, const unsigned char *bytes, size_t size);
+void batch_take_too_long(void *context);
+void batch_take_end(void *context);
 
 /* A line that an earlier run finished: counted and reported, not written again. */
-void run_take_done(void *context, const struct record *record, struct span text);
+void batch_take_done(void *context, const struct record *record, struct span text);
 
 /* Moves everything on as far as it goes; ends the loop when all is done. Before each wait. */
-void run_step(void *context);
+void batch_step(void *context);
 
 /* Lets what runs finish and starts nothing more; the second time ends what runs. */
-void run_interrupt(void *context);
+void batch_interrupt(void *context);
 
 /* The exit status of the run, CONTRACT section 9. */
-int run_status(const struct batch *batch);
+int batch_status(const struct batch *batch);
 
 /* `eclave batch [OPTIONS] [FILE | -]`: ARGUMENTS are those behind `batch` that are no options. */
 int command_batch(const struct settings *settings, const struct batch_options *options, int count,

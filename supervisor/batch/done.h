@@ -5,7 +5,7 @@
 #define ECLAVE_SUPERVISOR_BATCH_DONE_H
 
 #include "common/error.h"
-#include "common/message.h"
+#include "common/buffer.h"
 #include "supervisor/batch/record.h"
 #include <sodium.h>
 #include <stdbool.h>

@@ -3,7 +3,6 @@
 #define ECLAVE_SUPERVISOR_BATCH_LINE_H
 
 #include "common/buffer.h"
-#include "common/message.h"
 #include "supervisor/settings/settings.h"
 #include <json-c/json.h>
 #include <stdbool.h>

@@ -72,7 +72,7 @@ static void evaluate(struct eval_run *run, struct span code) {
         return;
     }
     one_shot->pool.spares_wanted = 0;
-    session_run(session);
+    session_step(session);
     if (!one_shot->loop.stopped && !loop_run(&one_shot->loop, &error))
         fprintf(stderr, "eclave: %s\n", error.text);
 }

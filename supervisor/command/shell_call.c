@@ -163,7 +163,7 @@ static void wait_for(struct tool_call *call, const char *json, size_t length) {
     const struct call_request wanted = {
         .kind = CALL_RUN,
         .code = {entry->body.bytes, entry->body.size},
-        .timeout_ms = run_timeout_ms(call->settings, entry, 0),
+        .timeout_ms = invocation_timeout_ms(call->settings, entry, 0),
         .run = {.kind = RUN_TOOL,
                 .name = {(const unsigned char *)entry->name, strlen(entry->name)},
                 .arguments = {(const unsigned char *)json, length}},
@@ -178,7 +178,7 @@ static void wait_for(struct tool_call *call, const char *json, size_t length) {
         return;
     }
     one_shot->loop.stopped = false;
-    session_run(call_session(call->call));
+    session_step(call_session(call->call));
     if (!one_shot->loop.stopped && !loop_run(&one_shot->loop, &error))
         refuse(call, "NO-WORKER", STATUS_INTERNAL, error.text);
 }

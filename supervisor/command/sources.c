@@ -87,7 +87,7 @@ static struct call *submit(struct sources *sources) {
     const struct call_request wanted = {
         .kind = CALL_RUN,
         .code = {entry->body.bytes, entry->body.size},
-        .timeout_ms = run_timeout_ms(sources->settings, entry, 0),
+        .timeout_ms = invocation_timeout_ms(sources->settings, entry, 0),
         .run = {.kind = RUN_LOAD, .name = span_of(entry->key), .arguments = span_of(arguments)},
         .done = on_done,
         .context = sources};
@@ -103,7 +103,7 @@ static void load(struct sources *sources) {
         return;
     }
     loop->stopped = false;
-    session_run(call_session(call));
+    session_step(call_session(call));
     if (!loop->stopped && !loop_run(loop, &error))
         fail(sources, (struct span){0}, span_of(error.text));
 }

@@ -3,7 +3,7 @@
 #define ECLAVE_SUPERVISOR_JSON_JSON_FILE_H
 
 #include "common/error.h"
-#include "common/message.h"
+#include "common/buffer.h"
 #include <json-c/json.h>
 #include <stdbool.h>
 #include <stddef.h>

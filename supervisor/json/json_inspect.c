@@ -334,7 +334,7 @@ static void leave_level(struct inspector *in, enum state *state) {
     *state = in->depth ? WANT_COMMA_OR_END : FINISHED;
 }
 
-static enum json_fault scan_step(struct inspector *in, enum state *state) {
+static enum json_fault inspect_step(struct inspector *in, enum state *state) {
     unsigned char byte = in->text[in->at];
     bool closes = byte == '}' || byte == ']';
     bool fits = in->depth && (byte == '}') == level_is_object(in);
@@ -409,7 +409,7 @@ enum json_fault json_inspect(const unsigned char *text, size_t size, struct json
     enum state state = WANT_VALUE;
     enum json_fault fault = JSON_FINE;
     for (skip_blanks(&in); in.at < size && fault == JSON_FINE; skip_blanks(&in))
-        fault = scan_step(&in, &state);
+        fault = inspect_step(&in, &state);
     shape->fault_at = in.at;
     if (fault == JSON_FINE && state != FINISHED)
         fault = JSON_NOT_JSON;

@@ -6,7 +6,7 @@
 #ifndef ECLAVE_SUPERVISOR_JSON_JSON_INSPECT_H
 #define ECLAVE_SUPERVISOR_JSON_JSON_INSPECT_H
 
-#include "common/message.h"
+#include "common/buffer.h"
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -3,7 +3,7 @@
 #ifndef ECLAVE_SUPERVISOR_JSON_JSON_TREE_H
 #define ECLAVE_SUPERVISOR_JSON_JSON_TREE_H
 
-#include "common/message.h"
+#include "common/buffer.h"
 #include <json-c/json.h>
 #include <stdbool.h>
 

@@ -6,7 +6,6 @@
 #define ECLAVE_SUPERVISOR_MCP_OUTPUT_H
 
 #include "common/buffer.h"
-#include "common/message.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/stdio.h"

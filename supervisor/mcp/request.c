@@ -70,8 +70,8 @@ static void release(struct request *request) {
 
 /* --- batches --- */
 
-struct batch *batch_open(struct server *server, struct span text) {
-    struct batch *batch = calloc(1, sizeof *batch);
+struct rpc_batch *rpc_batch_open(struct server *server, struct span text) {
+    struct rpc_batch *batch = calloc(1, sizeof *batch);
     unsigned char *copy = malloc(text.length);
     if (!batch || !copy) {
         free(batch);
@@ -79,7 +79,7 @@ struct batch *batch_open(struct server *server, struct span text) {
         return NULL;
     }
     memcpy(copy, text.bytes, text.length);
-    *batch = (struct batch){.open = true, .text = copy, .size = text.length};
+    *batch = (struct rpc_batch){.open = true, .text = copy, .size = text.length};
     struct span element;
     for (size_t offset = 0; json_next_element(text, &offset, &element);)
         batch->to_come++;
@@ -88,7 +88,7 @@ struct batch *batch_open(struct server *server, struct span text) {
     return batch;
 }
 
-static void batch_finish(struct server *server, struct batch *batch) {
+static void batch_finish(struct server *server, struct rpc_batch *batch) {
     if (batch->open || batch->pending)
         return;
     if (batch->count) {
@@ -102,7 +102,7 @@ static void batch_finish(struct server *server, struct batch *batch) {
     free(batch);
 }
 
-void batch_close(struct server *server, struct batch *batch) {
+void rpc_batch_close(struct server *server, struct rpc_batch *batch) {
     batch->open = false;
     free(batch->text);
     batch->text = NULL;
@@ -111,7 +111,7 @@ void batch_close(struct server *server, struct batch *batch) {
 
 /* Adds one response. What no longer fits into the array's line is answered with the error of an
  * over-long response; for those to come there is room left for as much. */
-static void batch_add(struct server *server, struct batch *batch, const struct buffer *element,
+static void batch_add(struct server *server, struct rpc_batch *batch, const struct buffer *element,
                       struct span id) {
     size_t limit = (size_t)server->settings->response_max_bytes;
     if (batch->to_come)
@@ -203,7 +203,7 @@ static void close_parts(struct request *request) {
 
 void request_end(struct request *request) {
     struct server *server = request->server;
-    struct batch *batch = request->batch;
+    struct rpc_batch *batch = request->batch;
     close_parts(request);
     if (batch) {
         batch_add(server, batch, &request->element, request->id.text);
@@ -229,7 +229,7 @@ void request_acknowledge(struct request *request) {
 
 void request_drop(struct request *request) {
     struct server *server = request->server;
-    struct batch *batch = request->batch;
+    struct rpc_batch *batch = request->batch;
     release(request);
     if (batch) {
         batch->pending--;
@@ -237,7 +237,7 @@ void request_drop(struct request *request) {
     }
 }
 
-void respond_without_id(struct server *server, struct batch *batch, enum rpc_code code,
+void respond_without_id(struct server *server, struct rpc_batch *batch, enum rpc_code code,
                         const char *message, const char *reason) {
     struct request request = {.id = null_id, .batch = batch, .server = server};
     if (batch)

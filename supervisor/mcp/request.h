@@ -32,7 +32,7 @@ enum rpc_code {
 };
 
 /* A batch being answered: its responses leave together, as one array, when the last is there. */
-struct batch {
+struct rpc_batch {
     struct buffer responses; /* "[" and what is there so far */
     size_t count;            /* responses in it */
     size_t pending;          /* requests of it not yet answered */
@@ -43,17 +43,17 @@ struct batch {
 };
 
 struct request {
-    struct json_token id; /* raw; its bytes are owned when the request is in flight */
-    struct batch *batch;  /* NULL for a message of its own */
-    bool modern;          /* of the stateless era: it carries its own version */
-    int log_level;        /* modern: least level of log events wanted for it, -1: none */
+    struct json_token id;    /* raw; its bytes are owned when the request is in flight */
+    struct rpc_batch *batch; /* NULL for a message of its own */
+    bool modern;             /* of the stateless era: it carries its own version */
+    int log_level;           /* modern: least level of log events wanted for it, -1: none */
     struct json_token progress_token; /* raw, owned like id; bytes NULL: no progress wanted */
     bool answered;
     bool silent;                 /* cancelled where no answer is wanted */
     bool listening;              /* an open subscriptions/listen */
     struct json_object *filter;  /* with it: what it is told of, as acknowledged; owned */
     struct json_object *watched; /* with it: its members are the URIs of that; may be NULL; owned */
-    bool passing;                /* its call has a world that ends with it, and no name */
+    bool transient;              /* its call has a world that ends with it, and no name */
     bool reports;                /* its own progress goes out under its token */
     const char *subject;         /* what a sentence about its failure begins with; NULL: "Tool" */
     bool new_session;            /* modern: runs in a session made for it */
@@ -100,12 +100,12 @@ void request_acknowledge(struct request *request);
 void request_drop(struct request *request);
 
 /* A response to something that has no usable id. BATCH as in struct request. */
-void respond_without_id(struct server *server, struct batch *batch, enum rpc_code code,
+void respond_without_id(struct server *server, struct rpc_batch *batch, enum rpc_code code,
                         const char *message, const char *reason);
 
-/* Batches. TEXT is an array that was inspected; it is copied. NULL with no memory. batch_close is
- * called when all elements were read. */
-struct batch *batch_open(struct server *server, struct span text);
-void batch_close(struct server *server, struct batch *batch);
+/* Batches. TEXT is an array that was inspected; it is copied. NULL with no memory. rpc_batch_close
+ * is called when all elements were read. */
+struct rpc_batch *rpc_batch_open(struct server *server, struct span text);
+void rpc_batch_close(struct server *server, struct rpc_batch *batch);
 
 #endif

@@ -28,7 +28,7 @@ struct server {
     struct pool pool;
     struct sessions sessions;
     struct requests requests;
-    struct batch *reading;        /* its elements are being handled, and no line is; or NULL */
+    struct rpc_batch *reading;    /* its elements are being handled, and no line is; or NULL */
     struct loop_timer batch_turn; /* runs while those left wait for the loop's other work */
     struct cursors cursors;
     struct project *project; /* what users define; NULL without, and in minimal mode */

@@ -143,7 +143,7 @@ static bool wants_hint(const struct request *request, const struct evaluation *e
 /* Of a world that ends with its call there is nothing to name. */
 static void append_session(struct buffer *out, const struct request *request,
                            const struct evaluation *evaluation) {
-    if (request->passing)
+    if (request->transient)
         return;
     buffer_append_text(out, ",\"session\":");
     json_write_string(out, evaluation->session);
@@ -327,7 +327,7 @@ void tool_submit(struct server *server, struct request *request, struct session 
             loop_timer_start(&server->loop, &kept->heartbeat, TOOL_HEARTBEAT_MS, on_heartbeat,
                              kept);
         server_warm_up(server);
-        session_run(session);
+        session_step(session);
         return;
     }
     struct buffer *out =

@@ -16,34 +16,34 @@ enum {
     STRUCT_ROOM = 256     /* the kernel's structures may have grown */
 };
 
-struct family *family_create(struct workers *workers) {
-    struct family *family = calloc(1, sizeof *family);
-    if (!family)
+struct listener *listener_create(struct workers *workers) {
+    struct listener *listener = calloc(1, sizeof *listener);
+    if (!listener)
         return NULL;
-    *family = (struct family){.workers = workers, .listener = -1, .members = 1};
-    return family;
+    *listener = (struct listener){.workers = workers, .fd = -1, .members = 1};
+    return listener;
 }
 
-struct family *family_join(struct family *family) {
-    family->members++;
-    return family;
+struct listener *listener_join(struct listener *listener) {
+    listener->members++;
+    return listener;
 }
 
-static void close_listener(struct family *family) {
-    loop_watch_remove(family->workers->loop, &family->watch);
-    if (family->listener >= 0)
-        close(family->listener);
-    family->listener = -1;
+static void close_listener(struct listener *listener) {
+    loop_watch_remove(listener->workers->loop, &listener->watch);
+    if (listener->fd >= 0)
+        close(listener->fd);
+    listener->fd = -1;
 }
 
-void family_leave(struct family *family) {
-    if (!family || --family->members)
+void listener_leave(struct listener *listener) {
+    if (!listener || --listener->members)
         return;
-    close_listener(family);
-    free(family);
+    close_listener(listener);
+    free(listener);
 }
 
-static void answer(struct family *family, uint64_t id, int error, uint32_t flags) {
+static void answer(struct listener *listener, uint64_t id, int error, uint32_t flags) {
     union {
         struct seccomp_notif_resp response;
         unsigned char room[STRUCT_ROOM];
@@ -51,7 +51,7 @@ static void answer(struct family *family, uint64_t id, int error, uint32_t flags
     reply.response.id = id;
     reply.response.error = -error;
     reply.response.flags = flags;
-    ioctl(family->listener, SECCOMP_IOCTL_NOTIF_SEND, &reply.response);
+    ioctl(listener->fd, SECCOMP_IOCTL_NOTIF_SEND, &reply.response);
 }
 
 /* The fork that this worker was asked for, with exactly its arguments. All of them are in
@@ -69,39 +69,39 @@ static bool is_expected_clone(const struct worker_process *worker,
 
 /* A fork that has not announced itself yet makes sure that it dies with this process. The call has
  * its arguments in registers and no way back, so it is as good as done. */
-static void note_tied(struct family *family, pid_t pid) {
-    family->tied[family->tied_next++ % FAMILY_TIED_MAX] = pid;
+static void note_tied(struct listener *listener, pid_t pid) {
+    listener->tied[listener->tied_next++ % LISTENER_TIED_MAX] = pid;
 }
 
-bool family_is_tied(struct family *family, pid_t pid) {
-    for (size_t i = 0; i < FAMILY_TIED_MAX; i++)
-        if (family->tied[i] == pid) {
-            family->tied[i] = 0;
+bool listener_saw_tie(struct listener *listener, pid_t pid) {
+    for (size_t i = 0; i < LISTENER_TIED_MAX; i++)
+        if (listener->tied[i] == pid) {
+            listener->tied[i] = 0;
             return true;
         }
     return false;
 }
 
-static void refuse(struct family *family, const struct worker_process *worker,
+static void refuse(struct listener *listener, const struct worker_process *worker,
                    const struct seccomp_notif *request, const struct policy_answer *verdict) {
-    answer(family, request->id, verdict->error, 0);
+    answer(listener, request->id, verdict->error, 0);
     if (worker->notified <= NOTIFIED_LOGGED) {
         const struct log_event event = {
             .level = LOG_INFO_LEVEL, .name = "refused", .call = worker->call};
         const __u64 *arguments = request->data.args;
-        log_write(family->workers->log, &event, "%s(%#llx, %#llx, %#llx, %#llx, %#llx, %#llx)",
+        log_write(listener->workers->log, &event, "%s(%#llx, %#llx, %#llx, %#llx, %#llx, %#llx)",
                   verdict->name, arguments[0], arguments[1], arguments[2], arguments[3],
                   arguments[4], arguments[5]);
     }
 }
 
-static void violation(struct family *family, struct worker_process *worker, pid_t pid,
+static void violation(struct listener *listener, struct worker_process *worker, pid_t pid,
                       const char *name) {
     if (!worker) {
         /* A fork that has not announced itself: nobody owns it, and one that means well makes no
          * such call before. Ours until it is reaped, so the pid cannot be another's by now. */
         const struct log_event event = {.level = LOG_WARNING_LEVEL, .name = "violation"};
-        log_write(family->workers->log, &event, "%s in a process that no session knows", name);
+        log_write(listener->workers->log, &event, "%s in a process that no session knows", name);
         if (pid > 1)
             kill(pid, SIGKILL);
     } else if (worker->state != WORKER_ENDING) {
@@ -111,42 +111,42 @@ static void violation(struct family *family, struct worker_process *worker, pid_
 }
 
 static void on_notified(void *context, uint32_t events) {
-    struct family *family = context;
+    struct listener *listener = context;
     union {
         struct seccomp_notif request;
         unsigned char room[STRUCT_ROOM];
     } notified = {.room = {0}};
     if (!(events & EPOLLIN)) {
-        close_listener(family);
+        close_listener(listener);
         return;
     }
-    if (ioctl(family->listener, SECCOMP_IOCTL_NOTIF_RECV, &notified.request) != 0)
+    if (ioctl(listener->fd, SECCOMP_IOCTL_NOTIF_RECV, &notified.request) != 0)
         return; /* it died, or a signal took the call back */
     const struct seccomp_notif *request = &notified.request;
     pid_t pid = (pid_t)request->pid;
-    struct worker_process *worker = workers_find(family->workers, pid);
+    struct worker_process *worker = workers_find(listener->workers, pid);
     struct policy_answer verdict =
-        policy_judge(family->workers->grants, &request->data,
+        policy_judge(listener->workers->grants, &request->data,
                      policy_judges_by_pid(request->data.nr) ? policy_pid_within(pid) : pid);
     bool clone = worker && is_expected_clone(worker, &request->data);
     bool flood = worker && worker->notified++ >= NOTIFIED_MAX;
     if (worker && clone)
         worker->clone_expected = false;
     if (!worker && request->data.nr == SYS_prctl && verdict.verdict == POLICY_ALLOW)
-        note_tied(family, pid);
+        note_tied(listener, pid);
     if (clone || (verdict.verdict == POLICY_ALLOW && !flood))
         /* Lawful only for calls whose arguments are all in registers. */
-        answer(family, request->id, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE);
+        answer(listener, request->id, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE);
     else if (!worker || verdict.verdict == POLICY_KILL || flood)
-        violation(family, worker, pid, verdict.name);
+        violation(listener, worker, pid, verdict.name);
     else
-        refuse(family, worker, request, &verdict);
+        refuse(listener, worker, request, &verdict);
 }
 
-bool family_listen(struct family *family, int listener) {
-    if (family->listener >= 0 || !loop_watch_add(family->workers->loop, &family->watch, listener,
-                                                 EPOLLIN, on_notified, family, NULL))
+bool listener_open(struct listener *listener, int fd) {
+    if (listener->fd >= 0 || !loop_watch_add(listener->workers->loop, &listener->watch, fd, EPOLLIN,
+                                             on_notified, listener, NULL))
         return false;
-    family->listener = listener;
+    listener->fd = fd;
     return true;
 }

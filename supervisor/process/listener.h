@@ -5,15 +5,16 @@
 
 #include "supervisor/process/worker_process.h"
 
-/* A family of one member without a listener. NULL with no memory. */
-struct family *family_create(struct workers *workers);
-/* Takes the listener, which is the family's from now on. False when it has one or cannot. */
-bool family_listen(struct family *family, int listener);
-/* Has the process PID, a fork, been seen to tie its life to this one's? Asked once of each. */
-bool family_is_tied(struct family *family, pid_t pid);
-/* One member more; returns FAMILY. */
-struct family *family_join(struct family *family);
-/* One member less; the last one closes the listener. */
-void family_leave(struct family *family);
+/* A listener of one process, without a descriptor yet. NULL when out of memory. */
+struct listener *listener_create(struct workers *workers);
+/* Takes over FD and answers what arrives on it. False when there is one already, or it cannot be
+ * watched; FD is then still the caller's. */
+bool listener_open(struct listener *listener, int fd);
+/* The kernel showed that the fork PID set its death signal. True once for each fork. */
+bool listener_saw_tie(struct listener *listener, pid_t pid);
+/* One process more; returns LISTENER. */
+struct listener *listener_join(struct listener *listener);
+/* One process less; the last one closes and frees it. LISTENER may be NULL. */
+void listener_leave(struct listener *listener);
 
 #endif

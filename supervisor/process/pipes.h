@@ -5,15 +5,14 @@
 #define ECLAVE_SUPERVISOR_PROCESS_PIPES_H
 
 #include "common/buffer.h"
-#include "common/message.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/settings/settings.h"
 #include <stdbool.h>
 
-struct outlet;
+struct pipes;
 
 struct captured_stream {
-    struct outlet *outlet;
+    struct pipes *pipes;
     const char *name, *setting; /* "stdout" or "stderr"; what limits it */
     int fd;                     /* -1 when nobody holds the other end any more */
     struct loop_watch watch;
@@ -21,7 +20,7 @@ struct captured_stream {
     size_t limit; /* bytes */
 };
 
-struct outlet {
+struct pipes {
     struct loop *loop;
     struct captured_stream output, error_output;
     bool capturing; /* between the start of a call and its end; otherwise bytes are dropped */
@@ -33,21 +32,21 @@ struct outlet {
 
 /* Makes the pipes. WRITE_ENDS (standard output, error output) go to the zygote or to a fork and
  * are the caller's to close. NULL with *error. */
-struct outlet *outlet_open(struct loop *loop, const struct settings *settings, int write_ends[2],
-                           struct error *error);
+struct pipes *pipes_open(struct loop *loop, const struct settings *settings, int write_ends[2],
+                         struct error *error);
 /* OUTLET may be NULL. */
-void outlet_close(struct outlet *outlet);
+void pipes_close(struct pipes *pipes);
 
 /* Begins to capture for a call, from nothing; what is left of earlier ones is dropped. */
-void outlet_begin(struct outlet *outlet,
-                  void (*flooded)(void *context, const struct captured_stream *stream),
-                  void *context);
+void pipes_begin(struct pipes *pipes,
+                 void (*flooded)(void *context, const struct captured_stream *stream),
+                 void *context);
 /* Reads what is in the pipes now. Bounded: something that writes without end holds nobody here. */
-void outlet_drain(struct outlet *outlet);
+void pipes_drain(struct pipes *pipes);
 /* Ends capturing and gives the memory back. */
-void outlet_end(struct outlet *outlet);
+void pipes_end(struct pipes *pipes);
 
-/* What was captured, at most the limit; valid until outlet_end. */
-struct span outlet_captured(const struct captured_stream *stream);
+/* What was captured, at most the limit; valid until pipes_end. */
+struct span pipes_captured(const struct captured_stream *stream);
 
 #endif

@@ -68,20 +68,20 @@ static struct pool_spare *ready_spare(const struct pool *pool) {
     return spare;
 }
 
-/* The spare's worker is somebody else's from now on, or nobody's. The outlet is the caller's. */
-static struct outlet *release_spare(struct pool *pool, struct pool_spare *spare) {
-    struct outlet *outlet = spare->outlet;
+/* The spare's worker is somebody else's from now on, or nobody's. The caller owns the pipes. */
+static struct pipes *release_spare(struct pool *pool, struct pool_spare *spare) {
+    struct pipes *pipes = spare->pipes;
     struct pool_spare **link = &pool->spares;
     while (*link != spare)
         link = &(*link)->next;
     *link = spare->next;
     pool->spare_count--;
     free(spare);
-    return outlet;
+    return pipes;
 }
 
 static void drop_spare(struct pool *pool, struct pool_spare *spare) {
-    outlet_close(release_spare(pool, spare));
+    pipes_close(release_spare(pool, spare));
 }
 
 /* Those that are still starting will end by the end of their channels. */
@@ -115,8 +115,8 @@ static void watch_boot(struct pool *pool) {
 
 static void serve(struct pool *pool, struct pool_spare *spare, struct pool_waiter *waiter) {
     struct worker_process *worker = spare->worker;
-    struct outlet *outlet = release_spare(pool, spare);
-    waiter->served(waiter->context, worker, outlet, NULL);
+    struct pipes *pipes = release_spare(pool, spare);
+    waiter->served(waiter->context, worker, pipes, NULL);
     fill_pool(pool);
 }
 
@@ -193,8 +193,8 @@ static bool request_spawn(struct pool *pool, int channel, const int outputs[2],
  * an empty one when the zygote is dying, and its death starts another. */
 static bool create_spare(struct pool *pool, struct pool_spare *spare, struct error *error) {
     int channel, outputs[2];
-    spare->outlet = outlet_open(pool->loop, pool->settings, outputs, error);
-    if (!spare->outlet)
+    spare->pipes = pipes_open(pool->loop, pool->settings, outputs, error);
+    if (!spare->pipes)
         return false;
     spare->worker = worker_create(&pool->workers, &spare_events, pool, &channel, error);
     bool sent = false;
@@ -226,7 +226,7 @@ static bool spawn_spare(struct pool *pool) {
         return true;
     }
     if (spare)
-        outlet_close(spare->outlet);
+        pipes_close(spare->pipes);
     free(spare);
     if (error.text[0])
         note_failure(pool, error.text);

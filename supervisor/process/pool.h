@@ -20,7 +20,7 @@ enum { POOL_LIVES_MAX = 8 };
 struct pool_waiter {
     /* WORKER is READY and with its OUTLET the waiter's to own (worker_set_owner), or NULL when none
      * can be had; REASON then says why. */
-    void (*served)(void *context, struct worker_process *worker, struct outlet *outlet,
+    void (*served)(void *context, struct worker_process *worker, struct pipes *pipes,
                    const char *reason);
     void *context;
     bool waiting;
@@ -30,7 +30,7 @@ struct pool_waiter {
 /* A worker that is nobody's yet, STARTING or READY. */
 struct pool_spare {
     struct worker_process *worker;
-    struct outlet *outlet;
+    struct pipes *pipes;
     struct pool_spare *next;
 };
 

@@ -2,6 +2,7 @@
  * that the kernel did not vouch for. */
 #include "supervisor/process/worker_process.h"
 #include "common/cleanup.h"
+#include "common/descriptor.h"
 #include "supervisor/process/listener.h"
 
 #include <fcntl.h>
@@ -56,11 +57,12 @@ void workers_kill_all(const struct workers *workers) {
     kill_strays(workers, 0);
 }
 
-/* Is another fork of the same family about to announce itself? It looks like a stray until then. */
+/* Is another fork with the same listener about to announce itself? It looks like a stray until
+ * then. */
 static bool awaits_relative(const struct worker_process *worker) {
     const struct worker_process *other = worker->workers->first;
-    while (other &&
-           (other == worker || other->family != worker->family || other->state != WORKER_STARTING))
+    while (other && (other == worker || other->listener != worker->listener ||
+                     other->state != WORKER_STARTING))
         other = other->next;
     return other != NULL;
 }
@@ -75,8 +77,8 @@ static void on_forgotten(void *context) {
                          worker);
         return;
     }
-    if (worker->is_fork && worker->family->leader > 1)
-        kill_strays(worker->workers, worker->family->leader);
+    if (worker->is_fork && worker->listener->leader > 1)
+        kill_strays(worker->workers, worker->listener->leader);
     if (worker->parent)
         abandon_fork(worker->parent, "the fork was given up");
     worker->events->ended(worker->context, worker, 0);
@@ -191,7 +193,7 @@ static bool prove_pid(struct worker_process *worker, pid_t pid) {
         return false;
     worker->pid = pid;
     if (!worker->is_fork)
-        worker->family->leader = pid;
+        worker->listener->leader = pid;
     return true;
 }
 
@@ -201,7 +203,7 @@ static void take_ready(struct worker_process *worker) {
         malformed(worker, "it did not prove its pid");
         return;
     }
-    if (worker->is_fork && !family_is_tied(worker->family, worker->pid)) {
+    if (worker->is_fork && !listener_saw_tie(worker->listener, worker->pid)) {
         malformed(worker, "it would outlive the supervisor");
         return;
     }
@@ -312,14 +314,10 @@ static bool header_done(struct worker_process *worker) {
 
 /* Takes the listener, of which there is one in a first worker's READY; closes everything else. */
 static void take_descriptors(struct worker_process *worker, struct cmsghdr *item) {
-    size_t count = (item->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < count; i++) {
-        int fd;
-        memcpy(&fd, CMSG_DATA(item) + i * sizeof fd, sizeof fd);
-        if (worker->state != WORKER_STARTING || worker->parent ||
-            !family_listen(worker->family, fd))
-            close(fd);
-    }
+    int fd;
+    if (descriptors_take(item, &fd, 1) > 0 && (worker->state != WORKER_STARTING || worker->parent ||
+                                               !listener_open(worker->listener, fd)))
+        close(fd);
 }
 
 /* Takes what came beside the bytes: the sender's pid, which the kernel vouches for, and in a first
@@ -410,8 +408,8 @@ struct worker_process *worker_create(struct workers *workers, const struct worke
     worker->next = workers->first;
     workers->first = worker;
     worker_set_owner(worker, events, context);
-    worker->family = family_create(workers);
-    if (!worker->family || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+    worker->listener = listener_create(workers);
+    if (!worker->listener || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
         error_set(error, errno, "a channel");
         worker_destroy(worker);
         return NULL;
@@ -435,7 +433,7 @@ static void on_fork_limit(void *context) {
 }
 
 bool worker_can_fork(const struct worker_process *worker) {
-    return worker->family->listener >= 0;
+    return worker->listener->fd >= 0;
 }
 
 struct worker_process *worker_fork(struct worker_process *parent,
@@ -455,8 +453,8 @@ struct worker_process *worker_fork(struct worker_process *parent,
         worker_destroy(child);
         return NULL;
     }
-    family_leave(child->family);
-    child->family = family_join(parent->family);
+    listener_leave(child->listener);
+    child->listener = listener_join(parent->listener);
     child->is_fork = true;
     child->parent = parent;
     parent->child = child;
@@ -580,7 +578,7 @@ void worker_destroy(struct worker_process *worker) {
     loop_watch_remove(worker->workers->loop, &worker->channel_watch);
     if (worker->channel >= 0)
         close(worker->channel);
-    family_leave(worker->family);
+    listener_leave(worker->listener);
     buffer_free(&worker->outgoing);
     free(worker->payload);
     free(worker);

@@ -4,13 +4,12 @@
  *
  * A worker waits for frames, whether it is a session's head or a parked checkpoint: the two differ
  * only in what the session does with them. All processes forked from one worker share a seccomp
- * filter and with it one listener, which is why the listener belongs to the family. */
+ * filter and with it one listener, so they share one struct listener. */
 #ifndef ECLAVE_SUPERVISOR_PROCESS_WORKER_PROCESS_H
 #define ECLAVE_SUPERVISOR_PROCESS_WORKER_PROCESS_H
 
 #include "common/buffer.h"
 #include "common/frame.h"
-#include "common/message.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/usage.h"
@@ -52,16 +51,16 @@ struct worker_events {
     void (*ended)(void *context, struct worker_process *worker, int status);
 };
 
-enum { FAMILY_TIED_MAX = 8 }; /* forks of one family that announce themselves at the same time */
+enum { LISTENER_TIED_MAX = 8 }; /* forks of one worker that announce themselves at the same time */
 
 /* The listener that a worker and all its forks have in common. */
-struct family {
+struct listener {
     struct workers *workers;
     struct loop_watch watch;
-    int listener; /* -1 when degraded */
+    int fd;       /* -1 when degraded */
     pid_t leader; /* of the first member; the session id of all of them; 0 until proven */
     /* Forks that have not announced themselves and were seen to set their death signal. */
-    pid_t tied[FAMILY_TIED_MAX];
+    pid_t tied[LISTENER_TIED_MAX];
     size_t tied_next;
     size_t members;
 };
@@ -81,7 +80,7 @@ struct worker_process {
     size_t payload_have;
     struct buffer outgoing;
     struct loop_timer timer; /* kill, or the limit of a fork */
-    struct family *family;
+    struct listener *listener;
     struct worker_process *parent; /* while STARTING as a fork */
     struct worker_process *child;  /* while FORKING */
     bool is_fork;                  /* came from another worker, not from the zygote */

@@ -67,12 +67,12 @@ bool abilities_refuse_lacking(struct request *request, const struct registry_ent
 }
 
 bool abilities_refuse_large(struct request *request, struct json_object *held,
-                            struct json_object *given, struct json_object *params) {
+                            struct json_object *responses, struct json_object *params) {
     if (!request->modern)
         return false;
-    if (json_held_bytes(held) + json_held_bytes(given) > RUN_HELD_MAX_BYTES)
+    if (json_held_bytes(held) + json_held_bytes(responses) > INVOCATION_HELD_MAX_BYTES)
         tool_invalid_params(request, "inputResponses", "inputResponses has too many values.");
-    else if (json_held_bytes(abilities_of(request, params)) > RUN_ABILITIES_MAX_BYTES)
+    else if (json_held_bytes(abilities_of(request, params)) > INVOCATION_ABILITIES_MAX_BYTES)
         tool_invalid_params(request, MODERN_KEY_CAPABILITIES,
                             "The capabilities of the client have too many values.");
     else

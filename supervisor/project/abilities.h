@@ -19,10 +19,10 @@ void abilities_refuse_missing(struct request *request, struct json_object *lacki
 /* Does the client lack what ENTRY requires? Then the request has been answered. */
 bool abilities_refuse_lacking(struct request *request, const struct registry_entry *entry,
                               struct json_object *params);
-/* Does a request bring more JSON, GIVEN and capabilities in PARAMS, than is held for a run, which
- * holds HELD already? Then it has been answered: the values of a text take some hundred times its
- * bytes. */
+/* Does a request bring more JSON, RESPONSES and capabilities in PARAMS, than is held for a run,
+ * which holds HELD already? Then it has been answered: the values of a text take some hundred times
+ * its bytes. */
 bool abilities_refuse_large(struct request *request, struct json_object *held,
-                            struct json_object *given, struct json_object *params);
+                            struct json_object *responses, struct json_object *params);
 
 #endif

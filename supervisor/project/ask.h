@@ -9,15 +9,15 @@
 
 struct project;
 struct request;
-struct run;
-struct run_form;
+struct invocation;
+struct invocation_form;
 
 /* Asks QUESTIONS (run.h's shape) for RUN. What the client did not say it can do is not asked; when
  * that is all of it the run is told so. */
-void ask_client(struct run *run, struct json_object *questions);
+void ask_client(struct invocation *invocation, struct json_object *questions);
 
 /* Forgets the questions of a run that ends. */
-void ask_forget(struct run *run);
+void ask_forget(struct invocation *invocation);
 
 /* No answers come any more. */
 void ask_give_up(struct project *project);

@@ -49,20 +49,20 @@ static void answer_listed(struct request *request, struct json_object *values, c
     end(request, (long long)total, total > VALUES_MAX);
 }
 
-static void answer(struct run *run, const struct evaluation *evaluation) {
+static void answer(struct invocation *invocation, const struct evaluation *evaluation) {
     struct json_object *json = evaluation->run->json;
-    begin(run->request);
-    json_write_tree(run->request->out, json_tree_member(json, "values"));
-    end(run->request, json_object_get_int64(json_tree_member(json, "total")),
+    begin(invocation->request);
+    json_write_tree(invocation->request->out, json_tree_member(json, "values"));
+    end(invocation->request, json_object_get_int64(json_tree_member(json, "total")),
         json_object_get_boolean(json_tree_member(json, "hasMore")));
 }
 
-static const struct run_form form = {.kind = RUN_COMPLETION,
-                                     .subject = "Completion",
-                                     .method = "completion/complete",
-                                     .timeout_max_ms = TIMEOUT_MAX_MS,
-                                     .yields = true,
-                                     .answer = answer};
+static const struct invocation_form form = {.kind = RUN_COMPLETION,
+                                            .subject = "Completion",
+                                            .method = "completion/complete",
+                                            .timeout_max_ms = TIMEOUT_MAX_MS,
+                                            .yields = true,
+                                            .answer = answer};
 
 static void run_completion(struct request *request, const struct registry_entry *completion,
                            const struct asked *asked, struct json_object *params) {
@@ -75,7 +75,7 @@ static void run_completion(struct request *request, const struct registry_entry 
     cleanup_json struct json_object *bound = json_object_new_object();
     json_object_object_add(bound, "ref", json_object_get(json_tree_member(params, "ref")));
     json_object_object_add(bound, "argument", json_object_new_string(asked->name));
-    run_begin(request, completion, &form, completion->name, bound, arguments, params);
+    invocation_begin(request, completion, &form, completion->name, bound, arguments, params);
 }
 
 /* Is NAME an argument of what is completed? */

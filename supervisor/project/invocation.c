@@ -21,21 +21,21 @@
 /* --- what it says while it runs --- */
 
 /* A modern client hears what its request asked for, a legacy one what its session did. */
-static bool wants_log(const struct run *run, int level) {
-    const struct request *request = run->request;
+static bool wants_log(const struct invocation *invocation, int level) {
+    const struct request *request = invocation->request;
     if (!request || request->silent)
         return false;
     if (request->modern)
         return request->log_level >= 0 && level >= request->log_level;
-    return level >= (int)run->server->client_log.least;
+    return level >= (int)invocation->server->client_log.least;
 }
 
-static void tell_log(struct run *run, const struct run_event *event) {
+static void tell_log(struct invocation *invocation, const struct run_event *event) {
     const char *level = json_object_get_string(json_tree_member(event->json, "level"));
     struct json_object *logger = json_tree_member(event->json, "logger");
-    if (!wants_log(run, log_level_of(level)))
+    if (!wants_log(invocation, log_level_of(level)))
         return;
-    struct buffer *out = output_line_begin(&run->server->output);
+    struct buffer *out = output_line_begin(&invocation->server->output);
     buffer_append_format(out,
                          "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{"
                          "\"level\":\"%s\",\"logger\":",
@@ -43,31 +43,31 @@ static void tell_log(struct run *run, const struct run_event *event) {
     if (logger)
         json_write_tree(out, logger);
     else
-        json_write_string(out, run->entry->name);
+        json_write_string(out, invocation->entry->name);
     buffer_append_text(out, ",\"data\":");
     json_write_tree(out, json_tree_member(event->json, "data"));
     buffer_append_text(out, "}}");
-    output_line_end(&run->server->output, (struct span){0});
+    output_line_end(&invocation->server->output, (struct span){0});
 }
 
 static void on_event(void *context, const struct run_event *event) {
-    struct run *run = context;
-    if (!progress_may_be_sent(run))
+    struct invocation *invocation = context;
+    if (!progress_may_be_sent(invocation))
         return;
     switch (event->kind) {
     case RUN_PROGRESS:
-        progress_tell(run, event);
+        progress_tell(invocation, event);
         break;
     case RUN_LOG:
-        tell_log(run, event);
+        tell_log(invocation, event);
         break;
     case RUN_CHANGE:
-        notify_event(run->server->project, event);
+        notify_event(invocation->server->project, event);
         break;
     }
 }
 
-static void tell_warnings(struct run *run, const struct evaluation *evaluation) {
+static void tell_warnings(struct invocation *invocation, const struct evaluation *evaluation) {
     for (size_t i = 0; i < evaluation->result.warning_count; i++) {
         const struct span warning = evaluation->result.warnings[i];
         cleanup_json struct json_object *json = json_object_new_object();
@@ -76,7 +76,7 @@ static void tell_warnings(struct run *run, const struct evaluation *evaluation) 
             json, "data",
             json_object_new_string_len((const char *)warning.bytes, (int)warning.length));
         if (json_tree_member(json, "level") && json_tree_member(json, "data"))
-            on_event(run, &(const struct run_event){.kind = RUN_LOG, .json = json});
+            on_event(invocation, &(const struct run_event){.kind = RUN_LOG, .json = json});
     }
 }
 
@@ -86,26 +86,26 @@ static void on_ask(void *context, struct json_object *questions) {
 
 /* --- its end --- */
 
-void run_free(struct run *run) {
-    struct run **link = &run->server->project->runs;
-    while (*link != run)
+void invocation_free(struct invocation *invocation) {
+    struct invocation **link = &invocation->server->project->invocations;
+    while (*link != invocation)
         link = &(*link)->next;
-    *link = run->next;
-    ask_forget(run);
-    json_object_put(run->abilities);
-    json_object_put(run->lacking);
-    json_object_put(run->given);
-    entry_unref(run->entry);
-    free(run->name);
-    free(run);
+    *link = invocation->next;
+    ask_forget(invocation);
+    json_object_put(invocation->abilities);
+    json_object_put(invocation->lacking);
+    json_object_put(invocation->early_responses);
+    entry_unref(invocation->entry);
+    free(invocation->name);
+    free(invocation);
 }
 
-void run_answer_failure(struct run *run, const struct evaluation *evaluation) {
-    struct request *request = run->request;
-    size_t shown = (size_t)run->server->settings->output_shown_chars;
+void invocation_answer_failure(struct invocation *invocation, const struct evaluation *evaluation) {
+    struct request *request = invocation->request;
+    size_t shown = (size_t)invocation->server->settings->output_shown_chars;
     const struct result_message *result = &evaluation->result;
     cleanup_buffer struct buffer message = buffer_make(4096);
-    buffer_append_format(&message, "%s failed: ", run->form->subject);
+    buffer_append_format(&message, "%s failed: ", invocation->form->subject);
     if (evaluation->outcome == OUTCOME_CONDITION)
         buffer_append(&message, result->text.bytes,
                       result->text.length < 2000 ? result->text.length : 2000);
@@ -114,8 +114,8 @@ void run_answer_failure(struct run *run, const struct evaluation *evaluation) {
     buffer_append(&message, "", 1);
     struct buffer *out =
         request_error_data(request, RPC_INTERNAL_ERROR, (const char *)message.data);
-    buffer_append_text(out, run->form->kind == RUN_RESOURCE ? "{\"uri\":" : "{\"name\":");
-    json_write_string(out, run->name);
+    buffer_append_text(out, invocation->form->kind == RUN_RESOURCE ? "{\"uri\":" : "{\"name\":");
+    json_write_string(out, invocation->name);
     buffer_append_text(out, ",\"type\":");
     if (evaluation->outcome == OUTCOME_CONDITION)
         json_write_bytes(out, result->condition.bytes, result->condition.length);
@@ -130,37 +130,38 @@ void run_answer_failure(struct run *run, const struct evaluation *evaluation) {
 }
 
 /* It asked what the client cannot be asked, and did not know how to go on without. */
-static bool ended_for_want(const struct run *run, const struct evaluation *evaluation) {
+static bool ended_for_want(const struct invocation *invocation,
+                           const struct evaluation *evaluation) {
     static const char type[] = "MCP:UNANSWERED";
     const struct span condition = evaluation->result.condition;
-    return run->lacking && run->request->modern && evaluation->outcome == OUTCOME_CONDITION &&
-           condition.length == sizeof type - 1 &&
+    return invocation->lacking && invocation->request->modern &&
+           evaluation->outcome == OUTCOME_CONDITION && condition.length == sizeof type - 1 &&
            memcmp(condition.bytes, type, sizeof type - 1) == 0;
 }
 
 static void on_done(void *context, const struct evaluation *evaluation) {
-    struct run *run = context;
-    struct server *server = run->server;
-    struct request *request = run->request;
-    tell_warnings(run, evaluation);
+    struct invocation *invocation = context;
+    struct server *server = invocation->server;
+    struct request *request = invocation->request;
+    tell_warnings(invocation, evaluation);
     if (request && request->silent)
         request_drop(request);
-    else if (request && ended_for_want(run, evaluation))
-        abilities_refuse_missing(request, run->lacking);
+    else if (request && ended_for_want(invocation, evaluation))
+        abilities_refuse_missing(request, invocation->lacking);
     else if (request && evaluation->run)
-        run->form->answer(run, evaluation);
-    else if (request && (run->form->kind == RUN_TOOL || !tool_is_shown(evaluation)))
+        invocation->form->answer(invocation, evaluation);
+    else if (request && (invocation->form->kind == RUN_TOOL || !tool_is_shown(evaluation)))
         tool_answer_evaluation(request, evaluation);
     else if (request)
-        run_answer_failure(run, evaluation);
-    run_free(run);
+        invocation_answer_failure(invocation, evaluation);
+    invocation_free(invocation);
     server_call_done(server);
 }
 
 /* --- its beginning --- */
 
-int64_t run_timeout_ms(const struct settings *settings, const struct registry_entry *entry,
-                       int64_t maximum_ms) {
+int64_t invocation_timeout_ms(const struct settings *settings, const struct registry_entry *entry,
+                              int64_t maximum_ms) {
     double seconds = entry->timeout_s > 0 ? entry->timeout_s : (double)settings->call_timeout_s;
     if (seconds > (double)settings->call_timeout_max_s)
         seconds = (double)settings->call_timeout_max_s;
@@ -169,27 +170,27 @@ int64_t run_timeout_ms(const struct settings *settings, const struct registry_en
 }
 
 /* A run that is not under way yet; NULL without memory. */
-static struct run *make(struct request *request, const struct registry_entry *entry,
-                        const struct run_form *form, const char *name) {
+static struct invocation *make(struct request *request, const struct registry_entry *entry,
+                               const struct invocation_form *form, const char *name) {
     struct project *project = request->server->project;
-    struct run *run = calloc(1, sizeof *run);
+    struct invocation *invocation = calloc(1, sizeof *invocation);
     char *copy = strdup(name);
-    struct request *kept = run && copy ? request_keep(request->server, request) : NULL;
+    struct request *kept = invocation && copy ? request_keep(request->server, request) : NULL;
     if (!kept) {
-        free(run);
+        free(invocation);
         free(copy);
         return NULL;
     }
-    *run = (struct run){.next = project->runs,
-                        .number = ++project->last_run,
-                        .form = form,
-                        .server = request->server,
-                        .request = kept,
-                        .entry = entry_ref((struct registry_entry *)(uintptr_t)entry),
-                        .name = copy,
-                        .begun_ns = clock_now_ns()};
-    project->runs = run;
-    return run;
+    *invocation = (struct invocation){.next = project->invocations,
+                                      .number = ++project->last_invocation,
+                                      .form = form,
+                                      .server = request->server,
+                                      .request = kept,
+                                      .entry = entry_ref((struct registry_entry *)(uintptr_t)entry),
+                                      .name = copy,
+                                      .begun_ns = clock_now_ns()};
+    project->invocations = invocation;
+    return invocation;
 }
 
 static void refuse_full(struct request *request, int64_t limit, const char *name) {
@@ -201,11 +202,11 @@ static void refuse_full(struct request *request, int64_t limit, const char *name
 
 /* The oldest run of the same as RUN, which is the newest, that is newer than the number AFTER;
  * NULL: there is none. */
-static struct run *oldest_like(const struct run *run, uint64_t after) {
-    struct run *oldest = NULL;
-    for (struct run *other = run->next; other; other = other->next)
-        if (other->number > after && other->form == run->form &&
-            memcmp(other->binding, run->binding, sizeof run->binding) == 0)
+static struct invocation *oldest_like(const struct invocation *invocation, uint64_t after) {
+    struct invocation *oldest = NULL;
+    for (struct invocation *other = invocation->next; other; other = other->next)
+        if (other->number > after && other->form == invocation->form &&
+            memcmp(other->binding, invocation->binding, sizeof invocation->binding) == 0)
             oldest = other; /* the newest come first */
     return oldest;
 }
@@ -215,14 +216,14 @@ static int64_t most_that_yield(const struct settings *settings) {
 }
 
 /* May RUN begin, perhaps in the place of another? */
-static bool take_place(const struct run *run) {
-    const struct server *server = run->server;
-    if (!run->form->yields || sessions_busy_with(&server->sessions, run->form->kind) <
-                                  (size_t)most_that_yield(server->settings))
+static bool take_place(const struct invocation *invocation) {
+    const struct server *server = invocation->server;
+    if (!invocation->form->yields || sessions_busy_with(&server->sessions, invocation->form->kind) <
+                                         (size_t)most_that_yield(server->settings))
         return true;
-    struct run *other = oldest_like(run, 0);
+    struct invocation *other = oldest_like(invocation, 0);
     while (other && !call_cancel(other->call, "A newer one of the same took its place."))
-        other = oldest_like(run, other->number);
+        other = oldest_like(invocation, other->number);
     return other != NULL;
 }
 
@@ -248,9 +249,9 @@ static struct session *session_for(struct request *request, const struct registr
     return tool_session(server, request, from, "session", true);
 }
 
-static struct call *submit(struct run *run, struct session *session,
+static struct call *submit(struct invocation *invocation, struct session *session,
                            struct json_object *arguments) {
-    struct registry_entry *entry = run->entry;
+    struct registry_entry *entry = invocation->entry;
     size_t length = 0;
     const char *json = json_object_to_json_string_length(
         arguments, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &length);
@@ -260,54 +261,57 @@ static struct call *submit(struct run *run, struct session *session,
     const struct call_request wanted = {
         .kind = CALL_RUN,
         .code = {entry->body.bytes, entry->body.size},
-        .timeout_ms = run_timeout_ms(run->server->settings, entry, run->form->timeout_max_ms),
-        .run = {.kind = run->form->kind,
+        .timeout_ms = invocation_timeout_ms(invocation->server->settings, entry,
+                                            invocation->form->timeout_max_ms),
+        .run = {.kind = invocation->form->kind,
                 .name = {(const unsigned char *)name, strlen(name)},
                 .arguments = {(const unsigned char *)json, length}},
-        .held_bytes = json_held_bytes(run->given) + json_held_bytes(run->abilities),
+        .held_bytes =
+            json_held_bytes(invocation->early_responses) + json_held_bytes(invocation->abilities),
         .event = on_event,
-        .ask = run->form->asks ? on_ask : NULL,
+        .ask = invocation->form->asks ? on_ask : NULL,
         .done = on_done,
-        .context = run};
+        .context = invocation};
     if (!json)
         return NULL;
     return session ? session_submit(session, &wanted)
-                   : session_submit_once(&run->server->sessions, &wanted);
+                   : session_submit_once(&invocation->server->sessions, &wanted);
 }
 
-void run_begin(struct request *request, const struct registry_entry *entry,
-               const struct run_form *form, const char *name, struct json_object *bound,
-               struct json_object *arguments, struct json_object *params) {
+void invocation_begin(struct request *request, const struct registry_entry *entry,
+                      const struct invocation_form *form, const char *name,
+                      struct json_object *bound, struct json_object *arguments,
+                      struct json_object *params) {
     struct server *server = request->server;
     bool fresh;
-    struct json_object *given = json_tree_member(params, "inputResponses");
+    struct json_object *responses = json_tree_member(params, "inputResponses");
     request->subject = form->subject;
-    if (abilities_refuse_large(request, NULL, given, params))
+    if (abilities_refuse_large(request, NULL, responses, params))
         return;
     struct session *session = session_for(request, entry, bound, params, &fresh);
     if (!session && !fresh)
         return;
-    request->passing = fresh;
-    struct run *run = make(request, entry, form, name);
-    if (!run) {
+    request->transient = fresh;
+    struct invocation *invocation = make(request, entry, form, name);
+    if (!invocation) {
         request_error(request, RPC_INTERNAL_ERROR, "Out of memory.");
         return;
     }
-    run->abilities = json_object_get(abilities_of(request, params));
-    run->given = request->modern ? json_object_get(given) : NULL;
-    run->new_session = request->new_session;
-    state_bind(&server->project->key, form->method, name, bound, run->binding);
-    bool placed = take_place(run);
-    run->call = placed ? submit(run, session, arguments) : NULL;
-    if (!run->call) {
-        refuse_full(run->request,
+    invocation->abilities = json_object_get(abilities_of(request, params));
+    invocation->early_responses = request->modern ? json_object_get(responses) : NULL;
+    invocation->new_session = request->new_session;
+    state_bind(&server->project->key, form->method, name, bound, invocation->binding);
+    bool placed = take_place(invocation);
+    invocation->call = placed ? submit(invocation, session, arguments) : NULL;
+    if (!invocation->call) {
+        refuse_full(invocation->request,
                     placed ? server->settings->session_max : most_that_yield(server->settings),
                     placed ? "session.max" : "completions");
-        run_free(run);
+        invocation_free(invocation);
         return;
     }
-    run->request->call = run->call;
-    progress_begin(run);
+    invocation->request->call = invocation->call;
+    progress_begin(invocation);
     server_warm_up(server);
-    session_run(call_session(run->call));
+    session_step(call_session(invocation->call));
 }

@@ -45,8 +45,8 @@ struct project *project_open(struct server *server, const char *const *reserved_
 void project_close(struct project *project) {
     if (!project)
         return;
-    while (project->runs)
-        run_free(project->runs);
+    while (project->invocations)
+        invocation_free(project->invocations);
     notify_stop(project);
     registry_close(project->registry);
     json_object_put(project->subscribed);

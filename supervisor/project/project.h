@@ -14,7 +14,7 @@
 
 struct question;
 struct request;
-struct run;
+struct invocation;
 struct server;
 struct telling;
 
@@ -23,8 +23,8 @@ struct project {
     struct registry *registry;
     struct registry_options options;
     struct state_key key;           /* of the states that this process gives out */
-    struct run *runs;               /* all that have not ended */
-    uint64_t last_run;              /* number of the newest */
+    struct invocation *invocations; /* all that have not ended */
+    uint64_t last_invocation;       /* number of the newest */
     struct question *questions;     /* asked of a legacy client and not answered */
     uint64_t last_question;         /* number of the newest */
     struct json_object *subscribed; /* legacy: its members are the URIs */

@@ -20,14 +20,14 @@
 enum { MESSAGE_BYTES = 400 };
 
 /* The result is not what the tool promised: spec/003, a substitution and an incident. */
-static void answer_unlike_schema(struct run *run, const struct evaluation *evaluation,
+static void answer_unlike_schema(struct invocation *invocation, const struct evaluation *evaluation,
                                  const struct error *why) {
-    struct request *request = run->request;
+    struct request *request = invocation->request;
     char message[MESSAGE_BYTES];
     const struct log_event event = {.level = LOG_ERROR_LEVEL, .name = "tool-output"};
-    log_write(&run->server->log, &event, "%s: %s", run->name, why->text);
+    log_write(&invocation->server->log, &event, "%s: %s", invocation->name, why->text);
     snprintf(message, sizeof message, "The result of %s is not what its outputSchema demands: %s",
-             run->name, why->text);
+             invocation->name, why->text);
     cleanup_buffer struct buffer text = buffer_make(8192);
     text_append_error(&text, "MALFORMED-OUTPUT", message);
     tool_result(request, text.data, text.length, true, STATUS_INTERNAL);
@@ -59,9 +59,9 @@ static void append_text_block(struct request *request, size_t before, const stru
     out->failed |= text->failed;
 }
 
-static void append_content(struct run *run, const struct run_result *result, bool structured,
-                           const char *session) {
-    struct request *request = run->request;
+static void append_content(struct invocation *invocation, const struct run_result *result,
+                           bool structured, const char *session) {
+    struct request *request = invocation->request;
     struct json_object *content = json_tree_member(result->json, "content");
     size_t count = json_object_array_length(content);
     cleanup_buffer struct buffer text = buffer_make(request->out->maximum);
@@ -78,20 +78,20 @@ static void append_content(struct run *run, const struct run_result *result, boo
     buffer_append_text(request->out, "]");
 }
 
-static void answer(struct run *run, const struct evaluation *evaluation) {
-    struct request *request = run->request;
+static void answer(struct invocation *invocation, const struct evaluation *evaluation) {
+    struct request *request = invocation->request;
     const struct run_result *result = evaluation->run;
     const struct revision *revision = revision_of(request);
     struct error error;
-    if (!promise_is_kept(run->entry, result, &error)) {
-        answer_unlike_schema(run, evaluation, &error);
+    if (!promise_is_kept(invocation->entry, result, &error)) {
+        answer_unlike_schema(invocation, evaluation, &error);
         return;
     }
     bool structured = has_structured(result) && revision->since >= SINCE_2025_06 &&
                       (revision->modern || result->structured.bytes[0] == '{');
     struct buffer *out = request_result(request);
     request_member(request, "content");
-    append_content(run, result, structured, evaluation->session);
+    append_content(invocation, result, structured, evaluation->session);
     if (structured) {
         request_member(request, "structuredContent");
         append_structured(out, result);
@@ -104,13 +104,13 @@ static void answer(struct run *run, const struct evaluation *evaluation) {
     if (evaluation->output.length) {
         request_member(request, "stdout");
         text_write_captured(out, evaluation->output,
-                            (size_t)run->server->settings->output_shown_chars);
+                            (size_t)invocation->server->settings->output_shown_chars);
     }
     tool_append_facts(request, evaluation);
     request_end(request);
 }
 
-static const struct run_form form = {
+static const struct invocation_form form = {
     .kind = RUN_TOOL, .subject = "Tool", .method = "tools/call", .asks = true, .answer = answer};
 
 void project_call_tool(struct server *server, struct request *request,
@@ -120,14 +120,14 @@ void project_call_tool(struct server *server, struct request *request,
     struct error error;
     char message[MESSAGE_BYTES];
     cleanup_json struct json_object *none = json_object_new_object();
-    cleanup_json struct json_object *given = entry_own_arguments(entry, arguments);
-    if (!given || !none) {
+    cleanup_json struct json_object *passed = entry_own_arguments(entry, arguments);
+    if (!passed || !none) {
         request_error(request, RPC_INTERNAL_ERROR, "Out of memory.");
     } else if (entry->input && !schema_check(entry->input, arguments ? arguments : none, &error)) {
         snprintf(message, sizeof message, "Invalid arguments for %s: %s", entry->name, error.text);
         tool_refuse(request, "TYPE-ERROR", message);
     } else if (!abilities_refuse_lacking(request, entry, params)) {
         /* NOLINTNEXTLINE(readability-suspicious-call-argument): bound as they were sent */
-        run_begin(request, entry, &form, entry->name, arguments, given, params);
+        invocation_begin(request, entry, &form, entry->name, arguments, passed, params);
     }
 }

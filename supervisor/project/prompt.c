@@ -158,15 +158,16 @@ static void answer_fixed(struct request *request, const struct registry_entry *e
         refuse_filling(request, &error);
 }
 
-static void answer(struct run *run, const struct evaluation *evaluation) {
-    answer_messages(run->request, run->entry, json_tree_member(evaluation->run->json, "messages"));
+static void answer(struct invocation *invocation, const struct evaluation *evaluation) {
+    answer_messages(invocation->request, invocation->entry,
+                    json_tree_member(evaluation->run->json, "messages"));
 }
 
-static const struct run_form form = {.kind = RUN_PROMPT,
-                                     .subject = "Prompt",
-                                     .method = "prompts/get",
-                                     .asks = true,
-                                     .answer = answer};
+static const struct invocation_form form = {.kind = RUN_PROMPT,
+                                            .subject = "Prompt",
+                                            .method = "prompts/get",
+                                            .asks = true,
+                                            .answer = answer};
 
 static void get(struct request *request, const struct registry_entry *entry,
                 struct json_object *arguments, struct json_object *params) {
@@ -177,10 +178,10 @@ static void get(struct request *request, const struct registry_entry *entry,
         answer_fixed(request, entry, arguments);
         return;
     }
-    cleanup_json struct json_object *given =
+    cleanup_json struct json_object *passed =
         arguments ? json_object_get(arguments) : json_object_new_object();
     /* NOLINTNEXTLINE(readability-suspicious-call-argument): bound as they were sent */
-    run_begin(request, entry, &form, entry->name, arguments, given, params);
+    invocation_begin(request, entry, &form, entry->name, arguments, passed, params);
 }
 
 void project_get_prompt(struct server *server, struct request *request,

@@ -85,14 +85,14 @@ static size_t size_of(struct json_object *contents) {
     return size;
 }
 
-static void answer(struct run *run, const struct evaluation *evaluation) {
-    struct request *request = run->request;
+static void answer(struct invocation *invocation, const struct evaluation *evaluation) {
+    struct request *request = invocation->request;
     struct json_object *contents = json_tree_member(evaluation->run->json, "contents");
-    if (size_of(contents) > (size_t)run->server->settings->resource_max_bytes) {
-        refuse_size(request, run->name);
+    if (size_of(contents) > (size_t)invocation->server->settings->resource_max_bytes) {
+        refuse_size(request, invocation->name);
         return;
     }
-    const char *mime_type = run->entry->mime_type;
+    const char *mime_type = invocation->entry->mime_type;
     for (size_t i = 0; mime_type && i < json_object_array_length(contents); i++) {
         struct json_object *part = json_object_array_get_idx(contents, i);
         if (!json_tree_member(part, "mimeType"))
@@ -105,11 +105,11 @@ static void answer(struct run *run, const struct evaluation *evaluation) {
     request_end(request);
 }
 
-static const struct run_form form = {.kind = RUN_RESOURCE,
-                                     .subject = "Resource",
-                                     .method = "resources/read",
-                                     .asks = true,
-                                     .answer = answer};
+static const struct invocation_form form = {.kind = RUN_RESOURCE,
+                                            .subject = "Resource",
+                                            .method = "resources/read",
+                                            .asks = true,
+                                            .answer = answer};
 
 static void run_template(struct request *request, const struct registry_entry *entry,
                          const char *uri, const struct template_match *match,
@@ -123,7 +123,7 @@ static void run_template(struct request *request, const struct registry_entry *e
     }
     json_object_object_add(arguments, "uri", json_object_new_string(uri));
     if (!abilities_refuse_lacking(request, entry, params))
-        run_begin(request, entry, &form, uri, NULL, arguments, params);
+        invocation_begin(request, entry, &form, uri, NULL, arguments, params);
 }
 
 /* Why the file that URI names by default is no resource; NULL when there is none. */

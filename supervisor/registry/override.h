@@ -15,7 +15,7 @@
 #define ECLAVE_SUPERVISOR_REGISTRY_OVERRIDE_H
 
 #include "common/error.h"
-#include "common/message.h"
+#include "common/buffer.h"
 #include "supervisor/registry/make.h"
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
 #define ECLAVE_SUPERVISOR_REGISTRY_PLACE_ARGUMENTS_H
 
 #include "common/error.h"
-#include "common/message.h"
+#include "common/buffer.h"
 #include <json-c/json.h>
 #include <stdbool.h>
 

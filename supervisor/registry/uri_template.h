@@ -4,7 +4,7 @@
 #define ECLAVE_SUPERVISOR_REGISTRY_URI_TEMPLATE_H
 
 #include "common/error.h"
-#include "common/message.h"
+#include "common/buffer.h"
 #include "supervisor/content/uri.h"
 #include <stdbool.h>
 #include <stddef.h>

@@ -107,8 +107,8 @@ static const char *envelope_problem(struct json_object *root, const struct json_
     return NULL;
 }
 
-static void refuse_envelope(struct server *server, struct batch *batch, const struct json_token *id,
-                            const char *reason) {
+static void refuse_envelope(struct server *server, struct rpc_batch *batch,
+                            const struct json_token *id, const char *reason) {
     static const char message[] = "Invalid Request";
     if (!id->text.bytes || id->has_lone_surrogate ||
         (id->kind != JSON_STRING && id->kind != JSON_NUMBER)) {
@@ -126,7 +126,7 @@ static void refuse_envelope(struct server *server, struct batch *batch, const st
 }
 
 /* Steps 5 to 8 for an object. */
-static void handle_object(struct server *server, struct batch *batch, struct json_object *root,
+static void handle_object(struct server *server, struct rpc_batch *batch, struct json_object *root,
                           const struct json_shape *shape) {
     if (!has_member(root, "method") && (has_member(root, "result") || has_member(root, "error"))) {
         project_take_response(server->project, root);
@@ -176,7 +176,7 @@ static bool batches_allowed(const struct server *server) {
 }
 
 /* One element of a batch; the whole was inspected already. */
-static void handle_element(struct server *server, struct batch *batch, struct span element) {
+static void handle_element(struct server *server, struct rpc_batch *batch, struct span element) {
     struct json_shape shape;
     json_inspect(element.bytes, element.length, input_limits(server), &shape);
     cleanup_json struct json_object *root = json_tree_parse(element);
@@ -188,7 +188,7 @@ static void handle_element(struct server *server, struct batch *batch, struct sp
 }
 
 /* Handles one element at least, and no more once the turn is used up. True when none is left. */
-static bool handle_elements(struct server *server, struct batch *batch, int64_t turn_ns) {
+static bool handle_elements(struct server *server, struct rpc_batch *batch, int64_t turn_ns) {
     const struct span text = {batch->text, batch->size};
     const int64_t begun_ns = clock_now_ns();
     struct span element;
@@ -205,14 +205,14 @@ static void on_batch_turn(void *context);
 /* Goes on with the batch being read. What is left of it waits for the loop's next round, and the
  * lines behind it wait for its end. */
 static void read_batch(struct server *server, int64_t turn_ns) {
-    struct batch *batch = server->reading;
+    struct rpc_batch *batch = server->reading;
     if (!handle_elements(server, batch, turn_ns)) {
         input_pause(&server->input, true);
         loop_timer_start(&server->loop, &server->batch_turn, 0, on_batch_turn, server);
         return;
     }
     server->reading = NULL;
-    batch_close(server, batch);
+    rpc_batch_close(server, batch);
     server_batch_read(server);
 }
 
@@ -239,7 +239,7 @@ static void handle_array(struct server *server, struct span text) {
                            "a batch must not be empty");
         return;
     }
-    server->reading = batch_open(server, text);
+    server->reading = rpc_batch_open(server, text);
     if (server->reading)
         read_batch(server, LOOP_TURN_NS);
     else

@@ -177,7 +177,7 @@ static bool open_project(struct server *server, struct error *error) {
 
 static void free_requests(struct server *server) {
     if (server->reading)
-        batch_close(server, server->reading);
+        rpc_batch_close(server, server->reading);
     while (server->requests.in_flight)
         request_drop(server->requests.in_flight);
 }

@@ -98,19 +98,19 @@ static void log_outcome(const struct call *call, const struct evaluation *evalua
 }
 
 static void describe(const struct call *call, struct evaluation *evaluation,
-                     struct result_message *result, const struct outlet *outlet, bool state_lost) {
+                     struct result_message *result, const struct pipes *pipes, bool state_lost) {
     memcpy(evaluation->cause, call->cause, sizeof evaluation->cause);
     if (result)
         evaluation->result = *result;
-    if (!outlet)
+    if (!pipes)
         return;
     evaluation->elapsed_us = (call->decided_ns - call->started_ns) / CLOCK_NS_PER_US;
     evaluation->usage = call->usage;
-    evaluation->output = outlet_captured(&outlet->output);
-    evaluation->error_output = outlet_captured(&outlet->error_output);
+    evaluation->output = pipes_captured(&pipes->output);
+    evaluation->error_output = pipes_captured(&pipes->error_output);
     evaluation->state_lost = state_lost;
     const struct session *session = call->session;
-    if (!outcome_table[call->outcome].ends_process || session->all->one_shot || session->passing)
+    if (!outcome_table[call->outcome].ends_process || session->all->one_shot || session->transient)
         return;
     append_cause(evaluation, !state_lost ? "The session is as it was before the call."
                              : session->head
@@ -119,7 +119,7 @@ static void describe(const struct call *call, struct evaluation *evaluation,
                                  : "The state of the session is lost; it starts afresh.");
 }
 
-void call_conclude(struct call *call, struct result_message *result, const struct outlet *outlet,
+void call_conclude(struct call *call, struct result_message *result, const struct pipes *pipes,
                    int status, bool state_lost) {
     struct session *session = call->session;
     struct evaluation evaluation = {.outcome = call->outcome,
@@ -129,7 +129,7 @@ void call_conclude(struct call *call, struct result_message *result, const struc
                                     .limit = (int64_t)call->limit,
                                     .timeout_ms = call->timeout_ms,
                                     .session = session->name};
-    describe(call, &evaluation, result, outlet, state_lost);
+    describe(call, &evaluation, result, pipes, state_lost);
     if (call->run.result.json)
         evaluation.run = &call->run.result;
     evaluation.events_dropped = call->run.dropped;

@@ -53,8 +53,8 @@ static void hand_on(struct call *call, const struct run_event *event) {
         call->event(call->context, event);
 }
 
-void session_run_event(void *context, struct worker_process *worker, const unsigned char *payload,
-                       size_t size) {
+void call_run_event(void *context, struct worker_process *worker, const unsigned char *payload,
+                    size_t size) {
     (void)worker;
     struct session *session = context;
     struct call *call = session->running;
@@ -122,8 +122,8 @@ bool call_answer(struct call *call, struct span json) {
     return true;
 }
 
-void session_run_ask(void *context, struct worker_process *worker, const unsigned char *payload,
-                     size_t size) {
+void call_run_ask(void *context, struct worker_process *worker, const unsigned char *payload,
+                  size_t size) {
     (void)worker;
     static const char nobody[] =
         "{\"error\":{\"code\":-32601,\"message\":\"The client cannot be asked here.\"}}";
@@ -172,14 +172,14 @@ struct worlds {
 /* The call that such a world is busy with; NULL: none. */
 static const struct call *busy_with(const struct session *session) {
     const struct call *call = session->running ? session->running : session->queue;
-    return session->passing && call && !call->decided && !call->run.parked ? call : NULL;
+    return session->transient && call && !call->decided && !call->run.parked ? call : NULL;
 }
 
 static struct worlds count_worlds(const struct sessions *sessions) {
     struct worlds worlds = {0};
     for (const struct session *session = sessions->first; session; session = session->next) {
         worlds.busy += busy_with(session) != NULL;
-        worlds.processes += session->passing && session->running;
+        worlds.processes += session->transient && session->running;
     }
     return worlds;
 }
@@ -195,8 +195,8 @@ size_t sessions_busy_with(const struct sessions *sessions, enum run_kind kind) {
 
 bool session_has_place(const struct session *session) {
     const struct settings *settings = session->all->settings;
-    return !session->passing || count_worlds(session->all).processes <
-                                    (size_t)settings->session_max + sessions_parked_max(settings);
+    return !session->transient || count_worlds(session->all).processes <
+                                      (size_t)settings->session_max + sessions_parked_max(settings);
 }
 
 void call_park(struct call *call, bool parked) {

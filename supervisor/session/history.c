@@ -53,7 +53,7 @@ static struct worker_process *pop(struct session *session) {
 
 bool history_is_due(const struct session *session) {
     bool fresh = session->number == 0 && session->began_fresh;
-    return session->head && !fresh && !session->all->one_shot && !session->passing &&
+    return session->head && !fresh && !session->all->one_shot && !session->transient &&
            !session->unprotected &&
            (!session->newest || session->newest->number != session->number) &&
            worker_can_fork(session->head);
@@ -137,8 +137,8 @@ void history_return(struct session *session, uint64_t number) {
         session->head = pop(session);
     } else {
         /* Only the fresh world is held by no process. */
-        outlet_close(session->outlet);
-        session->outlet = NULL;
+        pipes_close(session->pipes);
+        session->pipes = NULL;
     }
     session->number = number;
     session->unprotected = false;
@@ -154,8 +154,8 @@ bool history_restore(struct session *session) {
         return exact;
     }
     bool exact = session->number == 0 && session->began_fresh;
-    outlet_close(session->outlet);
-    session->outlet = NULL;
+    pipes_close(session->pipes);
+    session->pipes = NULL;
     session->number = 0;
     session->unprotected = false;
     session->began_fresh = true;
@@ -182,8 +182,8 @@ void history_clear(struct session *session) {
     }
     while (session->newest)
         retire(pop(session));
-    outlet_close(session->outlet);
-    session->outlet = NULL;
+    pipes_close(session->pipes);
+    session->pipes = NULL;
     session->number = 0;
     session->unprotected = false;
     session->began_fresh = true;

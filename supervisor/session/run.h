@@ -20,7 +20,7 @@
 #ifndef ECLAVE_SUPERVISOR_SESSION_RUN_H
 #define ECLAVE_SUPERVISOR_SESSION_RUN_H
 
-#include "common/message.h"
+#include "common/buffer.h"
 #include <json-c/json.h>
 #include <stdbool.h>
 #include <stddef.h>

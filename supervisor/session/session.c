@@ -71,7 +71,7 @@ static void begin_evaluation(struct session *session) {
     loop_timer_start(all->loop, &session->time_limit, call->timeout_ms, session_on_time_limit,
                      session);
     loop_timer_start(all->loop, &session->memory_check, MEMORY_CHECK_MS, on_memory_check, session);
-    outlet_begin(session->outlet, on_flooded, session);
+    pipes_begin(session->pipes, on_flooded, session);
     call_begin_run(call);
     if (call->kind == CALL_RUN)
         worker_run(session->head, call->number, &call->payload);
@@ -112,7 +112,7 @@ static void on_result(void *context, struct worker_process *worker, const unsign
                       size_t size) {
     struct session *session = context;
     struct result_message result;
-    outlet_drain(session->outlet);
+    pipes_drain(session->pipes);
     if (session->running->decided)
         return; /* the drained output was over its limit */
     if (!result_message_decode(payload, size, &result) ||
@@ -131,8 +131,8 @@ static void on_result(void *context, struct worker_process *worker, const unsign
     struct call *call = take_running(session);
     session->number++;
     session->unprotected = false;
-    call_conclude(call, &result, session->outlet, 0, false);
-    outlet_end(session->outlet);
+    call_conclude(call, &result, session->pipes, 0, false);
+    pipes_end(session->pipes);
     step_later(session);
 }
 
@@ -149,22 +149,22 @@ static void head_ended(struct session *session, bool inside_frame, int status) {
     if (session->taking)
         history_failed(session, "the worker ended");
     if (call && call->started_ns) {
-        outlet_drain(session->outlet);
+        pipes_drain(session->pipes);
         call_decide_by_status(call, inside_frame, status);
         call->usage = session->head->usage;
         take_running(session);
-        struct outlet *outlet = session->outlet;
-        session->outlet = NULL; /* kept open until the call is told */
+        struct pipes *pipes = session->pipes;
+        session->pipes = NULL; /* kept open until the call is told */
         bool restored = history_restore(session);
         bool kept =
             result_message_decode(call->kept_result.data, call->kept_result.length, &result) &&
             call_take_result(call, &result);
-        call_conclude(call, kept ? &result : NULL, outlet, status, !restored);
-        outlet_end(outlet);
+        call_conclude(call, kept ? &result : NULL, pipes, status, !restored);
+        pipes_end(pipes);
         if (session->head)
-            session->outlet = outlet;
+            session->pipes = pipes;
         else
-            outlet_close(outlet);
+            pipes_close(pipes);
         return;
     }
     if (!history_restore(session))
@@ -232,19 +232,19 @@ static void on_violation(void *context, struct worker_process *worker, const cha
 
 const struct worker_events session_events = {.ready = on_ready,
                                              .result = on_result,
-                                             .event = session_run_event,
-                                             .ask = session_run_ask,
+                                             .event = call_run_event,
+                                             .ask = call_run_ask,
                                              .fork_failed = on_fork_failed,
                                              .malformed = on_malformed,
                                              .violation = on_violation,
                                              .ended = on_ended};
 
-static void on_served(void *context, struct worker_process *worker, struct outlet *outlet,
+static void on_served(void *context, struct worker_process *worker, struct pipes *pipes,
                       const char *reason) {
     struct session *session = context;
     if (worker) {
         session->head = worker;
-        session->outlet = outlet;
+        session->pipes = pipes;
         worker_set_owner(worker, &session_events, session);
         begin_evaluation(session);
         return;
@@ -298,7 +298,7 @@ static void run_reset(struct session *session) {
 /* Those that wait for a place of one that has ended. */
 static void step_waiting(struct sessions *sessions) {
     for (struct session *session = sessions->first; session; session = session->next)
-        if (session->passing && session->queue)
+        if (session->transient && session->queue)
             step_later(session);
 }
 
@@ -307,7 +307,7 @@ static void unlink_session(struct session *session) {
     while (*link != session)
         link = &(*link)->next;
     *link = session->next;
-    if (session->passing)
+    if (session->transient)
         step_waiting(session->all);
     else
         session->all->count--;
@@ -386,8 +386,8 @@ static void finish_copy(struct session *session, enum outcome outcome, const cha
 /* Forks HOLDER into the new session. */
 static bool fork_copy(struct session *copy, struct worker_process *holder, struct error *error) {
     int outputs[2];
-    copy->outlet = outlet_open(copy->all->loop, copy->all->settings, outputs, error);
-    if (!copy->outlet)
+    copy->pipes = pipes_open(copy->all->loop, copy->all->settings, outputs, error);
+    if (!copy->pipes)
         return false;
     copy->head = worker_fork(holder, &session_events, copy, outputs, error);
     close(outputs[0]);
@@ -440,7 +440,7 @@ static bool is_quiet(const struct session *session) {
 static void step(struct session *session) {
     loop_timer_stop(session->all->loop, &session->step);
     tell_cancelled(session);
-    if (session->passing && !session->running && !session->queue && !session->cancelled) {
+    if (session->transient && !session->running && !session->queue && !session->cancelled) {
         session_destroy(session); /* the call is done */
         return;
     }
@@ -523,7 +523,7 @@ struct call *session_submit(struct session *session, const struct call_request *
     return call;
 }
 
-void session_run(struct session *session) {
+void session_step(struct session *session) {
     step(session);
 }
 
@@ -536,7 +536,7 @@ struct call_progress call_progress(const struct call *call) {
                                      .timeout_ms = call->timeout_ms};
     if (progress.running) {
         progress.elapsed_ms = clock_elapsed_ms(call->started_ns);
-        progress.printed_bytes = call->session->outlet->output.bytes.length;
+        progress.printed_bytes = call->session->pipes->output.bytes.length;
     }
     return progress;
 }
@@ -593,10 +593,10 @@ struct session *sessions_find(const struct sessions *sessions, struct span name)
     while (session && (strlen(session->name) != name.length ||
                        memcmp(session->name, name.bytes, name.length) != 0))
         session = session->next;
-    return session && !session->nascent && !session->passing ? session : NULL;
+    return session && !session->nascent && !session->transient ? session : NULL;
 }
 
-struct session *session_add(struct sessions *sessions, const char *name, bool passing) {
+struct session *session_add(struct sessions *sessions, const char *name, bool transient) {
     struct session *session = calloc(1, sizeof *session);
     if (!session)
         return NULL;
@@ -609,8 +609,8 @@ struct session *session_add(struct sessions *sessions, const char *name, bool pa
     while (*end)
         end = &(*end)->next;
     *end = session;
-    session->passing = passing;
-    sessions->count += !passing;
+    session->transient = transient;
+    sessions->count += !transient;
     return session;
 }
 
@@ -622,7 +622,7 @@ static bool is_idle(const struct session *session) {
 static bool close_oldest(struct sessions *sessions) {
     struct session *oldest = NULL;
     for (struct session *session = sessions->first; session; session = session->next)
-        if (is_idle(session) && !session->own && !session->passing &&
+        if (is_idle(session) && !session->own && !session->transient &&
             (!oldest || session->used_ns < oldest->used_ns))
             oldest = session;
     if (!oldest)
@@ -666,7 +666,7 @@ struct session *sessions_make(struct sessions *sessions) {
 
 struct session *sessions_next(const struct sessions *sessions, const struct session *after) {
     struct session *next = after ? after->next : sessions->first;
-    while (next && (next->nascent || next->passing))
+    while (next && (next->nascent || next->transient))
         next = next->next;
     return next;
 }

@@ -117,7 +117,7 @@ size_t sessions_parked_max(const struct settings *settings);
 struct session *call_session(const struct call *call);
 
 /* Starts what can be started. `done` may be called before this returns. */
-void session_run(struct session *session);
+void session_step(struct session *session);
 
 /* The number by which log events name the call. */
 uint32_t call_number(const struct call *call);

@@ -54,12 +54,12 @@ struct session {
     struct session *next;
     char name[SESSION_NAME_MAX];
     int64_t born_ns, used_ns;
-    bool own;     /* the connection's: never closed to make room */
-    bool passing; /* for one call: nobody finds it, and nothing of it is kept */
-    bool nascent; /* a copy under way: nobody knows it yet, and it must not go away */
+    bool own;       /* the connection's: never closed to make room */
+    bool transient; /* for one call: nobody finds it, and nothing of it is kept */
+    bool nascent;   /* a copy under way: nobody knows it yet, and it must not go away */
 
     struct worker_process *head; /* NULL: the world is fresh, or there is none yet */
-    struct outlet *outlet;       /* with head */
+    struct pipes *pipes;         /* with head */
     uint64_t number;             /* of the state in head */
     bool began_fresh;            /* state 0 is a fresh world, which needs no process */
     struct checkpoint *newest;
@@ -83,7 +83,7 @@ __attribute__((format(printf, 3, 4))) void call_decide(struct call *call, enum o
 void call_decide_by_status(struct call *call, bool inside_frame, int status);
 /* Tells the caller how its call ended, by what was decided, and frees the call. RESULT is NULL when
  * the worker gave none; OUTLET is NULL for a call that never ran. */
-void call_conclude(struct call *call, struct result_message *result, const struct outlet *outlet,
+void call_conclude(struct call *call, struct result_message *result, const struct pipes *pipes,
                    int status, bool state_lost);
 
 /* Frees a call that is told nothing any more. */
@@ -115,10 +115,10 @@ void history_clear(struct session *session);
 /* session_run.c */
 void call_begin_run(struct call *call);
 /* Of worker_events, for session_events. */
-void session_run_event(void *context, struct worker_process *worker, const unsigned char *payload,
-                       size_t size);
-void session_run_ask(void *context, struct worker_process *worker, const unsigned char *payload,
-                     size_t size);
+void call_run_event(void *context, struct worker_process *worker, const unsigned char *payload,
+                    size_t size);
+void call_run_ask(void *context, struct worker_process *worker, const unsigned char *payload,
+                  size_t size);
 /* May it start a process now? A passing one waits while those before it, though told to end, have
  * not ended. */
 bool session_has_place(const struct session *session);
@@ -128,7 +128,7 @@ bool call_take_result(struct call *call, const struct result_message *result);
 /* session.c */
 extern const struct worker_events session_events;
 /* A session that no name finds when PASSING. NULL with no memory. */
-struct session *session_add(struct sessions *sessions, const char *name, bool passing);
+struct session *session_add(struct sessions *sessions, const char *name, bool transient);
 /* Calls that it still has are told nothing. */
 void session_destroy(struct session *session);
 void session_on_time_limit(void *context);

@@ -32,24 +32,24 @@ static bool is_of_kind(const char *path, enum path_kind kind, int *code) {
     return false;
 }
 
-char *path_find(const char *given, const char *base, enum path_kind kind, int *code) {
+char *path_find(const char *path, const char *base, enum path_kind kind, int *code) {
     char joined[PATH_MAX];
-    bool relative = given[0] != '/' && base;
+    bool relative = path[0] != '/' && base;
     int length =
-        snprintf(joined, sizeof joined, "%s%s%s", relative ? base : "", relative ? "/" : "", given);
+        snprintf(joined, sizeof joined, "%s%s%s", relative ? base : "", relative ? "/" : "", path);
     if (length < 0 || (size_t)length >= sizeof joined) {
         *code = ENAMETOOLONG;
         return NULL;
     }
     /* below BASE even when nothing is named: "" is no directory */
-    cleanup_free char *found = given[0] ? realpath(joined, NULL) : NULL;
+    cleanup_free char *found = path[0] ? realpath(joined, NULL) : NULL;
     if (!found) {
-        *code = given[0] ? errno : ENOENT;
+        *code = path[0] ? errno : ENOENT;
         return NULL;
     }
     if (!is_of_kind(found, kind, code))
         return NULL;
-    char *path = found;
+    char *real = found;
     found = NULL;
-    return path;
+    return real;
 }

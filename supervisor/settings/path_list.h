@@ -21,6 +21,6 @@ enum path_kind { PATH_DIRECTORY, PATH_FILE };
  * is looked for below BASE (NULL: the current directory). It must be a directory, or a regular
  * file, that this process may read. The caller frees it. NULL with *code: an errno value, or 0 when
  * it is there and is something else. */
-char *path_find(const char *given, const char *base, enum path_kind kind, int *code);
+char *path_find(const char *path, const char *base, enum path_kind kind, int *code);
 
 #endif

@@ -72,8 +72,8 @@ int64_t choice_index(const char *values, const char *value);
 /* What is being read from one source: a profile, the file, the environment or the flags. */
 struct reading {
     struct settings *settings;
-    const char *base;          /* where relative paths begin; NULL: the current directory */
-    bool given[SETTING_COUNT]; /* lists that this source has given: more is added to them */
+    const char *base;               /* where relative paths begin; NULL: the current directory */
+    bool list_begun[SETTING_COUNT]; /* this source has named the list: further values are added */
 };
 
 /* Sets one setting from VALUE, or adds it to what this source has given of a list. WHERE is what

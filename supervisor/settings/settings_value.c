@@ -177,10 +177,10 @@ static bool add_path(struct value *value, struct path_list *list, const char *ba
 
 void reading_begin_list(struct reading *reading, const struct setting *setting) {
     void *slot = (char *)reading->settings + setting->offset;
-    bool *given = &reading->given[setting - settings_table];
-    if (*given)
+    bool *begun = &reading->list_begun[setting - settings_table];
+    if (*begun)
         return;
-    *given = true;
+    *begun = true;
     if (setting->kind == SETTING_PATHS)
         path_list_free(slot);
     else

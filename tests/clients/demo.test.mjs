@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { test } from "node:test";
 import { demo } from "./demo.mjs";
 
-const root = process.env.ROOT ?? dirname(process.env.README);
+const root = process.env.ROOT;
 
 // The text block after the comment NAME in PAGE.
 function block(page, name) {

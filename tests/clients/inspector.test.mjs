@@ -9,7 +9,7 @@ import { after, describe, test } from "node:test";
 import { makeRecords, takeRecords } from "./records.mjs";
 
 const { ECLAVE: eclave } = process.env;
-const inspector = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
+const inspector = "../node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
 const home = mkdtempSync(join(tmpdir(), "eclave-inspector-"));
 after(() => rmSync(home, { recursive: true }));
 

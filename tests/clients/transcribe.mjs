@@ -13,7 +13,7 @@ import { makeRecords } from "./records.mjs";
 
 const [output] = process.argv.slice(2);
 const { ECLAVE: eclave, CLAUDE: claude } = process.env;
-const inspector = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
+const inspector = "../node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
 
 // What a client says about itself beyond its name and version is left out.
 function trim(member, value) {

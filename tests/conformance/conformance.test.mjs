@@ -3,13 +3,14 @@
 // says no server may do fails the run too.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { join } from "node:path";
 import { test } from "node:test";
 import { startBridge } from "./bridge.mjs";
 
 const eclave = process.env.ECLAVE;
 assert.ok(eclave, "ECLAVE names the server's executable");
 
-const suite = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
+const suite = "../node_modules/@modelcontextprotocol/conformance/dist/index.js";
 
 // The suite's client only ever asks for the newest handshake, so the bridge asks for the older ones.
 const sets = {
@@ -44,7 +45,7 @@ function runSuite(...options) {
 
 for (const [name, { options, revision }] of Object.entries(sets))
   test(`requirements of ${name}`, async (context) => {
-    const bridge = await startBridge([eclave, "--project", "project"], revision);
+    const bridge = await startBridge([eclave, "--project", join(process.env.ROOT, "tests/conformance/project")], revision);
     const run = await runSuite("--url", bridge.url, ...options);
     const ends = await bridge.close();
     const summary = run.output.slice(run.output.search(/=== SUMMARY ===|Test Results:/));

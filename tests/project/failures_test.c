@@ -42,8 +42,7 @@ static void expect_message(const char *line, const char *event, const char *leve
 Test(failures, at_the_start_are_told_to_who_comes) {
     static const char *const arguments[] = {"--registry-max-entries", "2", NULL};
     add_tools(3);
-    EACH_KIND(era) {
-        struct client *client = project_files_serve_in(era, arguments);
+    EACH_KIND_SERVED(era, arguments) {
         if (era->modern)
             list_with_level(client, era, "1", "error");
         expect_message(client_await_notification(client, "notifications/message", NULL),
@@ -57,15 +56,13 @@ Test(failures, at_the_start_are_told_to_who_comes) {
         expect_member(line, "2", "id", NULL);
         expect_contains(line, "evaluate-lisp");
         expect_lacks(line, "\"t0\"");
-        client_finish(client);
     }
 }
 
 Test(failures, of_register_json_are_told_to_who_comes) {
     add_tools(1);
     project_files_write("register.json", "{\"version\":1,");
-    EACH_KIND(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_KIND_SERVED(era, NULL) {
         if (era->modern)
             list_with_level(client, era, "1", "error");
         expect_message(client_await_notification(client, "notifications/message", NULL),
@@ -73,7 +70,6 @@ Test(failures, of_register_json_are_told_to_who_comes) {
         if (!era->modern)
             era_send(client, era, "1", "tools/list", NULL);
         expect_contains(client_await(client, "1", NULL), "\"t0\"");
-        client_finish(client);
     }
 }
 
@@ -81,8 +77,7 @@ Test(failures, of_one_file_are_told_to_who_wants_warnings) {
     add_tools(1);
     project_files_write("tools/bad.json", "{\"inputSchema\":{\"type\":5}}");
     project_files_write("tools/bad.lisp", "1");
-    EACH_KIND(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_KIND_SERVED(era, NULL) {
         static const char *const levels[] = {"error", "warning"};
         for (int i = 0; i < 2; i++) {
             list_with_level(client, era, i ? "2" : "1", levels[i]);
@@ -94,7 +89,6 @@ Test(failures, of_one_file_are_told_to_who_wants_warnings) {
             }
             expect_member(line, i ? "2" : "1", "id", NULL);
         }
-        client_finish(client);
     }
 }
 

@@ -18,13 +18,11 @@ static void write_embedding(void) {
 
 Test(fixed_prompts, places_take_what_makes_a_message) {
     write_embedding();
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_ERA_SERVED(era, NULL) {
         const char *line = era_request(client, era, "1", "prompts/get",
                                        "\"name\":\"embeds\",\"arguments\":{\"uri\":\"x:%20\","
                                        "\"type\":\"y\",\"note\":\"{{uri}}\"}");
         expect_contains(line, "{\"uri\":\"x:%20\",\"mimeType\":\"text/y\",\"text\":\"{{uri}}\"}");
-        client_finish(client);
     }
 }
 
@@ -39,15 +37,13 @@ Test(fixed_prompts, arguments_that_make_no_message_are_refused_with_the_place) {
     };
     char members[200];
     write_embedding();
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_ERA_SERVED(era, NULL) {
         for (size_t c = 0; c < COUNT_OF(cases); c++) {
             snprintf(members, sizeof members, "\"name\":\"embeds\",\"arguments\":%s", cases[c][0]);
             const char *line = era_refused(client, era, -32602, "1", "prompts/get", members);
             expect_contains(line, "These arguments make the prompt malformed: ");
             expect_contains(line, cases[c][1]);
         }
-        client_finish(client);
     }
 }
 

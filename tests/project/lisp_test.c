@@ -21,8 +21,7 @@ Test(lisp, a_list_without_an_end_is_refused_at_once) {
         snprintf(source, sizeof source, HEAD "(mcp:deftool x%zu () %s)", i, bodies[i]);
         project_files_write(file, source);
     }
-    EACH_KIND(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_KIND_SERVED(era, NULL) {
         for (size_t i = 0; i < COUNT_OF(bodies); i++) {
             snprintf(name, sizeof name, "x%zu", i);
             struct evaluation call = era_call(client, era, name, "{}");
@@ -30,7 +29,6 @@ Test(lisp, a_list_without_an_end_is_refused_at_once) {
             expect_contains(call.text, "[ERROR] MCP:JSON-ERROR\nThe list ");
             expect_contains(call.text, " is dotted or circular");
         }
-        client_finish(client);
     }
 }
 
@@ -84,8 +82,7 @@ Test(lisp, warnings_go_to_the_log_and_to_standard_error) {
     project_files_write("tools/x.lisp",
                         HEAD "(warn \"early\") (mcp:deftool x () (format *error-output* \"err\")"
                              " (warn \"late \\\"~a\\\"\" 1) \"fine\")");
-    EACH_KIND(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_KIND_SERVED(era, NULL) {
         call_and_listen(client, era);
         const char *line = client_await_notification(client, "notifications/message", NULL);
         expect_member(line, "\"warning\"", "params", "level", NULL);
@@ -97,17 +94,14 @@ Test(lisp, warnings_go_to_the_log_and_to_standard_error) {
         cr_expect_str_eq(call.text, "fine");
         cr_expect_not(call.is_error);
         cr_expect_str_eq(call.stderr_text, "err\nWARNING: early\nWARNING: late \"1\"\n");
-        client_finish(client);
     }
 }
 
 Test(lisp, warnings_of_a_failed_prompt_go_with_its_error) {
     project_files_write("prompts/x.lisp", HEAD "(mcp:defprompt x () (warn \"careful\") (car 5))");
-    EACH_KIND(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_KIND_SERVED(era, NULL) {
         const char *line = era_request(client, era, "1", "prompts/get", "\"name\":\"x\"");
         expect_member(line, "\"WARNING: careful\\n\"", "error", "data", "stderr", NULL);
-        client_finish(client);
     }
 }
 

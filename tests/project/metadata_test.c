@@ -155,8 +155,7 @@ static void expect_one_left(const struct kind *kind, const struct wrong *wrong, 
         snprintf(name, sizeof name, "w%zu", i);
         kind->put(name, wrong[i].member);
     }
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_ERA_SERVED(era, NULL) {
         const char *line = era_request(client, era, "1", kind->method, NULL);
         expect_contains(line, "\"name\":\"right");
         expect_lacks(line, "\"name\":\"w");
@@ -166,7 +165,6 @@ static void expect_one_left(const struct kind *kind, const struct wrong *wrong, 
             client_await_stderr(client, file);
             client_await_stderr(client, wrong[i].reason);
         }
-        client_finish(client);
     }
 }
 
@@ -230,15 +228,13 @@ Test(metadata, of_resources_is_annotated) {
 
 Test(metadata, of_a_prompt_without_any_are_its_places) {
     project_files_write("prompts/letter.txt", "Dear {{who}}, {{who}}");
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_ERA_SERVED(era, NULL) {
         const char *line = era_request(client, era, "1", "prompts/list", NULL);
         expect_contains(line, "\"arguments\":[{\"name\":\"who\",\"required\":true}]");
         era_refused(client, era, -32602, "2", "prompts/get", "\"name\":\"letter\"");
         line = era_request(client, era, "3", "prompts/get",
                            "\"name\":\"letter\",\"arguments\":{\"who\":\"you\"}");
         expect_contains(line, "Dear you, you");
-        client_finish(client);
     }
 }
 
@@ -247,10 +243,8 @@ Test(metadata, of_a_file_with_a_mark_and_a_copyright_is_found) {
         "tools/x.lisp",
         "\xEF\xBB\xBF;;; Copyright\r\n\r\n;;; {\"inputSchema\":{\"type\":\"object\","
         "\"required\":[\"a\"]}}\r\n(mcp:deftool \"x\" (a) a)");
-    EACH_KIND(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_KIND_SERVED(era, NULL) {
         cr_expect(era_call(client, era, "x", "{}").is_error);
         cr_expect_str_eq(era_call(client, era, "x", "{\"a\":\"yes\"}").text, "yes");
-        client_finish(client);
     }
 }

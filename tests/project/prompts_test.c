@@ -52,15 +52,13 @@ Test(prompts, say_what_is_wrong_with_a_request) {
         "\"name\":\"letter\",\"arguments\":[]",
         "\"name\":\"letter\",\"arguments\":{\"who\":5}",
         "\"name\":\"letter\",\"arguments\":{\"who\":\"x\",\"whom\":\"y\"}"};
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_ERA_SERVED(era, NULL) {
         for (size_t i = 0; i < COUNT_OF(members); i++)
             era_refused(client, era, -32602, "1", "prompts/get", members[i]);
         const char *line =
             era_refused(client, era, -32603, "2", "prompts/get", "\"name\":\"made\"");
         expect_member(line, "\"Prompt failed: no name\"", "error", "message", NULL);
         expect_member(line, "\"SIMPLE-ERROR\"", "error", "data", "type", NULL);
-        client_finish(client);
     }
 }
 
@@ -85,8 +83,7 @@ Test(prompts, have_arguments_that_are_completed) {
         COMPLETE(LETTER, "whom", ""),
         "\"ref\":" LETTER,
         "\"argument\":{}"};
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_ERA_SERVED(era, NULL) {
         for (size_t i = 0; i < COUNT_OF(cases); i++)
             expect_member(era_request(client, era, "1", "completion/complete", cases[i].members),
                           cases[i].completion, "result", "completion", NULL);
@@ -95,7 +92,6 @@ Test(prompts, have_arguments_that_are_completed) {
         expect_contains(line, "\"99\"],\"total\":250,\"hasMore\":true");
         for (size_t i = 0; i < COUNT_OF(wrong); i++)
             era_refused(client, era, -32602, "3", "completion/complete", wrong[i]);
-        client_finish(client);
     }
     struct client *client = project_files_serve_in(era_legacy, NULL);
     era_refused(client, era_legacy, -32004, "1", "completion/complete",
@@ -107,8 +103,7 @@ Test(prompts, have_arguments_that_are_completed) {
 Test(prompts, that_are_completed_without_end_leave_room_for_tools) {
     enum { ASKED = 16, RUNNING = ASKED / 4 };
     project_files_write("tools/works.lisp", "(mcp:deftool \"works\" () \"it works\")");
-    EACH_KIND(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_KIND_SERVED(era, NULL) {
         char id[16];
         for (int i = 0; i < ASKED; i++) {
             snprintf(id, sizeof id, "%d", i);
@@ -130,7 +125,6 @@ Test(prompts, that_are_completed_without_end_leave_room_for_tools) {
         }
         cr_expect(timed_out > 0 && timed_out <= RUNNING, "%d", timed_out);
         cr_expect_gt(superseded, 0);
-        client_finish(client);
     }
 }
 
@@ -140,8 +134,7 @@ Test(prompts, are_not_completed_beyond_the_limit_of_something_else) {
     project_files_write(
         "prompts/other.json",
         "{\"arguments\":[{\"name\":\"what\"}],\"completions\":{\"what\":\"things\"}}");
-    EACH_KIND(era) {
-        struct client *client = project_files_serve_in(era, options);
+    EACH_KIND_SERVED(era, options) {
         era_send(client, era, "\"s\"", "completion/complete", COMPLETE(LETTER, "what", "slow"));
         const char *line =
             era_refused(client, era, -32603, "1", "completion/complete",
@@ -153,7 +146,6 @@ Test(prompts, are_not_completed_beyond_the_limit_of_something_else) {
             era_request(client, era, "2", "completion/complete",
                         COMPLETE("{\"type\":\"ref/prompt\",\"name\":\"other\"}", "what", "many"));
         expect_contains(line, "\"total\":250");
-        client_finish(client);
     }
 }
 
@@ -186,8 +178,7 @@ Test(prompts, that_grow_over_the_limit_are_refused_whole) {
                  "\"content\":{\"type\":\"text\",\"text\":\"",
                  "{{a}}", 1000, "\"}}]}");
     static const char *const names[] = {"text", "messages"};
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, options);
+    EACH_ERA_SERVED(era, options) {
         for (size_t i = 0; i < COUNT_OF(names); i++) {
             char start[64], *members, *whole;
             snprintf(start, sizeof start, "\"name\":\"%s\",\"arguments\":{\"a\":\"", names[i]);
@@ -206,6 +197,5 @@ Test(prompts, that_grow_over_the_limit_are_refused_whole) {
         if (!era->modern)
             while (client_take_line(client, NULL))
                 continue;
-        client_finish(client);
     }
 }

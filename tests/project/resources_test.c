@@ -46,8 +46,7 @@ Test(resources, are_listed_and_read) {
 
 Test(resources, that_cannot_be_read_say_why) {
     static const char *const options[] = {"--resource-max-bytes", "2000", NULL};
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, options);
+    EACH_ERA_SERVED(era, options) {
         const char *line = era_refused(client, era, era->modern ? -32602 : -32002, "1",
                                        "resources/read", URI("test://nothing"));
         expect_member(line, "\"test://nothing\"", "error", "data", "uri", NULL);
@@ -62,7 +61,6 @@ Test(resources, that_cannot_be_read_say_why) {
         client_await_stderr(client, "resource-limit");
         if (!era->modern)
             client_await_notification(client, "notifications/message", NULL);
-        client_finish(client);
     }
 }
 
@@ -73,8 +71,7 @@ Test(resources, that_are_refused_say_why_when_they_are_read) {
     project_files_write("resources/large one.txt", text);
     text[100] = 0;
     project_files_write("resources/just.txt", text);
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, options);
+    EACH_ERA_SERVED(era, options) {
         const char *line = era_refused(client, era, -32603, "1", "resources/read",
                                        URI("eclave:///large%20one.txt"));
         expect_contains(line, "has 101 bytes, more than the 100 it may have");
@@ -83,7 +80,6 @@ Test(resources, that_are_refused_say_why_when_they_are_read) {
             client_await_notification(client, "notifications/message", NULL);
         expect_contains(era_request(client, era, "2", "resources/read", URI("eclave:///just.txt")),
                         text);
-        client_finish(client);
     }
 }
 
@@ -94,8 +90,7 @@ Test(resources, that_grow_over_the_limit_are_refused_whole) {
     project_files_write("resources/grow.lisp",
                         "(mcp:defresource \"grow://{code}\" (code) (make-string 4000 "
                         ":initial-element (code-char (parse-integer code))))");
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, options);
+    EACH_ERA_SERVED(era, options) {
         const char *line = era_refused(client, era, -32603, "1", "resources/read", URI("grow://1"));
         expect_member(line, "\"response.max_bytes\"", "error", "data", "name", NULL);
         expect_lacks(line, "\\u0001");
@@ -103,7 +98,6 @@ Test(resources, that_grow_over_the_limit_are_refused_whole) {
         client_await_stderr(client, "limit");
         if (!era->modern)
             client_await_notification(client, "notifications/message", NULL);
-        client_finish(client);
     }
 }
 

@@ -21,8 +21,7 @@ static const char greet[] =
 
 Test(tools, are_listed_behind_the_built_in_ones_as_each_revision_knows_them) {
     project_files_write("tools/greet.lisp", greet);
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_ERA_SERVED(era, NULL) {
         const char *line = era_request(client, era, "1", "tools/list", NULL);
         const char *tool = strstr(line, "{\"name\":\"greet\"");
         cr_assert_not_null(tool, "%s", line);
@@ -32,14 +31,12 @@ Test(tools, are_listed_behind_the_built_in_ones_as_each_revision_knows_them) {
         expect_contains_if(era >= eras + 2, tool, "\"_meta\":{\"x\":1}");
         expect_contains_if(era >= eras + 1, tool, "\"annotations\"");
         expect_contains_if(era >= eras + 3, tool, "\"icons\"");
-        client_finish(client);
     }
 }
 
 Test(tools, are_called_in_every_revision) {
     project_files_write("tools/greet.lisp", greet);
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_ERA_SERVED(era, NULL) {
         struct evaluation call = era_call(client, era, "greet", "{\"name\":\"you\",\"count\":2}");
         cr_assert_str_eq(call.text, "Hello, you 2");
         cr_assert_not(call.is_error);
@@ -47,7 +44,6 @@ Test(tools, are_called_in_every_revision) {
         cr_assert_str_eq(call.stderr_text, "err");
         expect_member(call.line, "\"out\"", "result", "_meta", "stdout", NULL);
         expect_member(call.line, NULL, "result", "_meta", "session", NULL);
-        client_finish(client);
     }
 }
 
@@ -86,8 +82,7 @@ Test(tools, refuse_arguments_that_their_schema_refuses_and_say_which) {
                  {"{\"name\":1}", "/name"},
                  {"{\"name\":\"x\",\"count\":4}", "/count: 4 is more than the maximum 3"}};
     project_files_write("tools/greet.lisp", greet);
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_ERA_SERVED(era, NULL) {
         for (size_t i = 0; i < COUNT_OF(cases); i++) {
             struct evaluation call = era_call(client, era, "greet", cases[i].arguments);
             cr_assert(call.is_error, "%s", call.line);
@@ -96,7 +91,6 @@ Test(tools, refuse_arguments_that_their_schema_refuses_and_say_which) {
         }
         era_refused(client, era, -32602, "1", "tools/call", "\"name\":\"greet\",\"arguments\":[1]");
         era_refused(client, era, -32602, "1", "tools/call", "\"name\":\"nobody\"");
-        client_finish(client);
     }
 }
 
@@ -116,8 +110,7 @@ Test(tools, end_as_evaluations_do) {
                  cases[i].name, cases[i].body);
         project_files_write(file, text);
     }
-    EACH_KIND(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_KIND_SERVED(era, NULL) {
         for (size_t i = 0; i < COUNT_OF(cases); i++) {
             struct evaluation call = era_call(client, era, cases[i].name, "{}");
             expect_contains(call.text, cases[i].text);
@@ -126,7 +119,6 @@ Test(tools, end_as_evaluations_do) {
             if (!call.error_code)
                 cr_expect_eq(call.exit_code, cases[i].exit_code, "%s", call.line);
         }
-        client_finish(client);
     }
 }
 
@@ -135,8 +127,7 @@ Test(tools, show_contents_that_a_revision_lacks_as_text) {
         "tools/all.lisp",
         HEAD "(mcp:deftool \"all\" () (list \"t\" (mcp:audio \"AAAA\" \"audio/wav\") "
              "(mcp:link \"x:y\" \"that\") (mcp:structured #(1 123456789012345678901234567890))))");
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_ERA_SERVED(era, NULL) {
         const char *line = era_request(client, era, "1", "tools/call", "\"name\":\"all\"");
         expect_contains_if(era >= eras + 1, line, "\"type\":\"audio\"");
         expect_contains_if(era < eras + 1, line,
@@ -146,7 +137,6 @@ Test(tools, show_contents_that_a_revision_lacks_as_text) {
         expect_contains_if(era->modern, line,
                            "\"structuredContent\":[1,123456789012345678901234567890]");
         expect_contains_if(!era->modern, line, "\"text\":\"[1,123456789012345678901234567890]\"");
-        client_finish(client);
     }
 }
 
@@ -160,8 +150,7 @@ Test(tools, keep_the_promise_of_their_output_schema) {
     project_files_write("tools/text.lisp",
                         ";;; {\"description\": \"x\", \"outputSchema\": {\"type\": "
                         "\"object\"}}\n(mcp:deftool \"text\" () \"only text\")");
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_ERA_SERVED(era, NULL) {
         struct evaluation call = era_call(client, era, "out", "{\"good\":true}");
         cr_expect_not(call.is_error);
         expect_member(call.line, era >= eras + 2 ? "{\"message\":1}" : NULL, "result",
@@ -175,7 +164,6 @@ Test(tools, keep_the_promise_of_their_output_schema) {
         client_await_stderr(client, "tool-output");
         if (!era->modern)
             client_await_notification(client, "notifications/message", NULL);
-        client_finish(client);
     }
 }
 
@@ -185,8 +173,7 @@ Test(tools, tell_progress_and_logs_to_those_who_asked) {
         HEAD "(mcp:deftool \"talks\" () (mcp:log :info \"quiet\") (mcp:log :error '(:object :loud "
              "t)) (mcp:progress 0 2 \"begin\") (mcp:progress 1 2) (mcp:progress 1 2) (mcp:progress "
              "2 2) \"done\")");
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_ERA_SERVED(era, NULL) {
         if (era->modern)
             client_send_line(client, REQUEST_WITH("1", "tools/call",
                                                   "{\"name\":\"talks\"," ENVELOPE_WITH(
@@ -212,7 +199,6 @@ Test(tools, tell_progress_and_logs_to_those_who_asked) {
         if (!era->modern)
             client_await_notification(client, "notifications/message", NULL);
         cr_assert_null(client_take_line(client, NULL));
-        client_finish(client);
     }
 }
 
@@ -222,8 +208,7 @@ Test(tools, run_in_a_world_of_their_own_unless_they_want_the_caller_s) {
     project_files_write(
         "tools/mine.lisp",
         ";;; {\"description\": \"x\", \"session\": \"caller\"}\n(mcp:deftool \"mine\"" ASKS);
-    EACH_KIND(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_KIND_SERVED(era, NULL) {
         struct evaluation begun = era_evaluate(client, era, NULL, "(defvar *x* 1)");
         cr_assert_str_eq(era_call(client, era, "fresh", "{}").text, "unknown");
         if (!era->modern) {
@@ -240,7 +225,6 @@ Test(tools, run_in_a_world_of_their_own_unless_they_want_the_caller_s) {
             expect_contains(line, "\"text\":\"unknown\"");
             expect_contains(line, "\"text\":\"; session ");
         }
-        client_finish(client);
     }
 }
 

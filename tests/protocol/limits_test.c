@@ -188,13 +188,15 @@ Test(limits, the_time_of_a_call_begins_with_its_turn) {
 }
 
 Test(limits, a_limit_may_be_set_in_the_environment_by_its_own_name_and_by_its_alias) {
-    static const char *const settings[] = {"ECLAVE_OUTPUT_MAX_BYTES=1000",
-                                           "MCPBASH_MAX_TOOL_OUTPUT_SIZE=1000"};
+    static const char *const settings[][2] = {
+        {"ECLAVE_OUTPUT_MAX_BYTES=1000", "*standard-output*"},
+        {"MCPBASH_MAX_TOOL_OUTPUT_SIZE=1000", "*standard-output*"},
+        {"MCPBASH_MAX_TOOL_STDERR_SIZE=1000", "*error-output*"}};
     for (size_t i = 0; i < COUNT_OF(settings); i++) {
-        const char *environment[] = {settings[i], NULL};
+        const char *environment[] = {settings[i][0], NULL};
         struct client *client =
             client_start_ready(&(struct client_options){.environment = environment}, NULL);
-        cr_assert_eq(evaluate_writer(client, "*standard-output*", 1001).error_code, -32603);
+        cr_assert_eq(evaluate_writer(client, settings[i][1], 1001).error_code, -32603);
         client_finish(client);
     }
 }

@@ -240,25 +240,6 @@ Test(outcomes, a_time_out_ends_code_that_waits_and_code_that_prints_too) {
     client_finish(client);
 }
 
-Test(outcomes, ill_formed_text_is_repaired_before_it_is_sent) {
-    struct client *client = client_start_ready(NULL, NULL);
-    client_evaluate(client, "(code-char #xD800)");
-    client_evaluate(client, "(string (code-char #xDFFF))");
-    client_evaluate(client, "(write-string (string (code-char #xD800)))");
-    struct evaluation evaluation =
-        client_evaluate(client, FOREIGN "(c \"write\" :long '(:int :cstring :unsigned-long) 2 "
-                                        "(coerce (list (code-char 255) (code-char 254) #\\x) "
-                                        "'base-string) 3)");
-    cr_assert_eq(evaluation.error_code, 0, "%s", evaluation.line);
-    expect_contains(evaluation.text, "\xEF\xBF\xBD\xEF\xBF\xBDx");
-    client_evaluate(client,
-                    "(list (code-char 0) (code-char 127) (code-char #x85) (code-char #x2028)"
-                    " (code-char #x10FFFF))");
-    client_evaluate(client, "(error (string (code-char #xD800)))");
-    expect_works(client);
-    client_finish(client);
-}
-
 Test(outcomes, code_with_a_lone_surrogate_escape_is_evaluated_with_a_replacement_character) {
     struct client *client = client_start_ready(NULL, NULL);
     struct evaluation evaluation =

@@ -183,7 +183,7 @@ static void start(struct run *run, struct session *session, const struct call_re
         session ? session_submit(session, wanted) : session_submit_once(&bench.sessions, wanted);
     cr_assert(run->call);
     bench.open++;
-    session_run(call_session(run->call));
+    session_step(call_session(run->call));
 }
 
 static void wait_for_all(void) {

@@ -13,7 +13,7 @@ import addFormats from "ajv-formats";
 import * as sdkTypes from "sdk-of-2024-11-05/types.js";
 
 const suite = new URL(
-  "node_modules/@modelcontextprotocol/conformance/dist/index.js",
+  "../node_modules/@modelcontextprotocol/conformance/dist/index.js",
   import.meta.url,
 );
 

@@ -69,6 +69,8 @@ const char *client_read_line(struct client *client, size_t *length);
 const char *client_read_line_or_end(struct client *client, size_t *length);
 /* The next line, if one is there without waiting; else NULL. */
 const char *client_take_line(struct client *client, size_t *length);
+/* The next response or batch of responses; notifications before it are discarded. */
+const char *client_read_response(struct client *client);
 /* The response with this id, given as JSON text (`7`, `"a"`, `null`); other lines stay unread. */
 const char *client_await(struct client *client, const char *id, size_t *length);
 /* The next notification with this method; other lines stay unread. */

@@ -92,3 +92,13 @@ struct command_result command_eclave(const char *const *arguments, const char *i
     }
     return command_run(&(struct command){.arguments = whole, .input = input});
 }
+
+const struct command_result *command_expect(int status, const char *const *arguments,
+                                            const char *input) {
+    static struct command_result result;
+    command_result_free(&result);
+    result = command_eclave(arguments, input);
+    cr_assert_eq(result.status, status, "%s: status %d: %s%s", arguments[0], result.status,
+                 result.output, result.error);
+    return &result;
+}

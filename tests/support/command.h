@@ -28,4 +28,8 @@ void command_result_free(struct command_result *result);
 /* command_run of the program under test with ARGUMENTS (without its name). */
 struct command_result command_eclave(const char *const *arguments, const char *input);
 
+/* The same; fails the test unless the exit status is STATUS. Valid until the next call. */
+const struct command_result *command_expect(int status, const char *const *arguments,
+                                            const char *input);
+
 #endif

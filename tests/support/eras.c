@@ -16,6 +16,17 @@ struct client *era_start(const struct era *era, const char *const *arguments) {
     return era->modern ? client_start(&options) : client_start_ready(&options, era->revision);
 }
 
+void era_in_every_state(void (*body)(struct client *client)) {
+    for (size_t i = 0; i <= ERA_COUNT; i++) {
+        struct client *client = i < ERA_COUNT ? era_start(&eras[i], NULL) : client_start(NULL);
+        if (i < ERA_COUNT && eras[i].modern)
+            era_request(client, &eras[i], "0", "server/discover", NULL);
+        body(client);
+        client_expect_silence(client);
+        client_finish(client);
+    }
+}
+
 void era_send(struct client *client, const struct era *era, const char *id, const char *method,
               const char *members) {
     if (era->modern)
@@ -25,6 +36,14 @@ void era_send(struct client *client, const struct era *era, const char *id, cons
         client_send_format(client, REQUEST_WITH("%s", "%s", "{%s}"), id, method, members);
     else
         client_send_format(client, REQUEST("%s", "%s"), id, method);
+}
+
+void era_send_meta(struct client *client, const struct era *era, const char *id, const char *method,
+                   const char *members, const char *meta) {
+    client_send_format(client,
+                       era->modern ? REQUEST_WITH("%s", "%s", "{%s," ENVELOPE_WITH("%s,") "}")
+                                   : REQUEST_WITH("%s", "%s", "{%s,\"_meta\":{%s}}"),
+                       id, method, members, meta);
 }
 
 const char *era_request(struct client *client, const struct era *era, const char *id,

@@ -27,6 +27,16 @@ struct client *project_files_serve_in(const struct era *era, const char *const *
 struct client *project_files_serve_able(const struct era *era, const char *capabilities,
                                         const char *const *arguments);
 
+/* Runs the body with a `client` of a server on the directory, in ERA, in every revision, or in the
+ * newest legacy and the modern one. ARGUMENTS may be NULL. */
+// NOLINTBEGIN(bugprone-macro-parentheses): a declared name stands bare
+#define SERVED(era, arguments)                                                                     \
+    for (struct client *client = project_files_serve_in(era, arguments); client;                   \
+         client_finish(client), client = NULL)
+#define EACH_ERA_SERVED(era, arguments)  EACH_ERA(era) SERVED(era, arguments)
+#define EACH_KIND_SERVED(era, arguments) EACH_KIND(era) SERVED(era, arguments)
+// NOLINTEND(bugprone-macro-parentheses)
+
 /* A request, and a part of its answer that is there from the revision eras[SINCE] on. */
 struct project_answer {
     const char *method, *members, *part; /* as in era_request */
