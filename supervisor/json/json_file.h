@@ -2,8 +2,8 @@
 #ifndef ECLAVE_SUPERVISOR_JSON_JSON_FILE_H
 #define ECLAVE_SUPERVISOR_JSON_JSON_FILE_H
 
-#include "common/error.h"
 #include "common/buffer.h"
+#include "common/error.h"
 #include <json-c/json.h>
 #include <stdbool.h>
 #include <stddef.h>

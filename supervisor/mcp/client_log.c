@@ -18,10 +18,8 @@ struct client_log client_log_make(void) {
 static void tell(struct server *server, const struct log_event *event, const char *cause) {
     if (server->finishing || !rate_take(&server->client_log.rate))
         return;
-    struct buffer *out = output_line_begin(&server->output);
-    buffer_append_format(out,
-                         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{"
-                         "\"level\":\"%s\",\"logger\":\"eclave\",\"data\":{\"event\":",
+    struct buffer *out = output_notification_begin(&server->output, "notifications/message");
+    buffer_append_format(out, "\"level\":\"%s\",\"logger\":\"eclave\",\"data\":{\"event\":",
                          log_level_name(event->level));
     json_write_string(out, event->name);
     if (event->session) {
@@ -32,8 +30,8 @@ static void tell(struct server *server, const struct log_event *event, const cha
         buffer_append_format(out, ",\"call\":%u", event->call);
     buffer_append_text(out, ",\"cause\":");
     json_write_string(out, cause);
-    buffer_append_text(out, "}}}");
-    output_line_end(&server->output, (struct span){0});
+    buffer_append_text(out, "}");
+    output_notification_end(&server->output);
 }
 
 /* The newest stay. */

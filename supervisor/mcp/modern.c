@@ -20,14 +20,6 @@ bool modern_is_claimed(struct json_object *params) {
            json_object_object_get_ex(meta, MODERN_KEY_VERSION, NULL);
 }
 
-static void refuse_key(struct request *request, const char *key, const char *message) {
-    struct buffer *out = request_error_data(request, RPC_INVALID_PARAMS, message);
-    buffer_append_text(out, "{\"name\":");
-    json_write_string(out, key);
-    buffer_append_text(out, "}");
-    request_end(request);
-}
-
 /* A version that `initialize` knows is not served this way, so it is not called supported here. */
 static void refuse_version(struct request *request, const char *requested) {
     struct buffer *out =
@@ -52,12 +44,13 @@ bool modern_check_envelope(struct request *request, struct json_object *params) 
     const char *version = json_plain_string(json_tree_member(meta, MODERN_KEY_VERSION));
     struct json_object *level = json_tree_member(meta, MODERN_KEY_LOG_LEVEL);
     if (!version) {
-        refuse_key(request, MODERN_KEY_VERSION, "_meta " MODERN_KEY_VERSION " must be a string.");
+        request_error_invalid(request, MODERN_KEY_VERSION,
+                              "_meta " MODERN_KEY_VERSION " must be a string.");
         return false;
     }
     if (!json_object_is_type(json_tree_member(meta, MODERN_KEY_CAPABILITIES), json_type_object)) {
-        refuse_key(request, MODERN_KEY_CAPABILITIES,
-                   "_meta must have the object " MODERN_KEY_CAPABILITIES ".");
+        request_error_invalid(request, MODERN_KEY_CAPABILITIES,
+                              "_meta must have the object " MODERN_KEY_CAPABILITIES ".");
         return false;
     }
     if (strcmp(version, revision_modern->date) != 0) {
@@ -68,7 +61,7 @@ bool modern_check_envelope(struct request *request, struct json_object *params) 
         const char *name = json_plain_string(level);
         request->log_level = name ? log_level_of(name) : -1;
         if (request->log_level < 0) {
-            refuse_key(request, MODERN_KEY_LOG_LEVEL, "Invalid log level.");
+            request_error_invalid(request, MODERN_KEY_LOG_LEVEL, "Invalid log level.");
             return false;
         }
     }
@@ -76,8 +69,9 @@ bool modern_check_envelope(struct request *request, struct json_object *params) 
 }
 
 void modern_refuse_bare(struct request *request) {
-    refuse_key(request, MODERN_KEY_VERSION,
-               "params._meta must have " MODERN_KEY_VERSION " and " MODERN_KEY_CAPABILITIES ".");
+    request_error_invalid(request, MODERN_KEY_VERSION,
+                          "params._meta must have " MODERN_KEY_VERSION
+                          " and " MODERN_KEY_CAPABILITIES ".");
 }
 
 static void append_caching(struct request *request, int64_t ttl_ms) {

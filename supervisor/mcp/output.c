@@ -170,6 +170,17 @@ void output_line_end(struct output *output, struct span request_id) {
         report_problem(output, problem, oversize); /* last: it may write a line of its own */
 }
 
+struct buffer *output_notification_begin(struct output *output, const char *method) {
+    struct buffer *out = output_line_begin(output);
+    buffer_append_format(out, "{\"jsonrpc\":\"2.0\",\"method\":\"%s\",\"params\":{", method);
+    return out;
+}
+
+void output_notification_end(struct output *output) {
+    buffer_append_text(&output->queue, "}}");
+    output_line_end(output, (struct span){0});
+}
+
 void output_check(struct output *output, struct buffer *out, struct span text, bool truncated,
                   struct span request_id) {
     bool oversize = false;

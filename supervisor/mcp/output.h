@@ -46,6 +46,10 @@ void output_close(struct output *output);
  * output_line_end. Lines are built one at a time. */
 struct buffer *output_line_begin(struct output *output);
 
+/* Begins a notification; the caller appends the members of `params`. */
+struct buffer *output_notification_begin(struct output *output, const char *method);
+void output_notification_end(struct output *output);
+
 /* Ends the line. REQUEST_ID is the raw JSON text of the id that it answers (bytes NULL when it
  * answers none: then a bad line is dropped). */
 void output_line_end(struct output *output, struct span request_id);

@@ -217,6 +217,26 @@ void request_end(struct request *request) {
         batch_finish(server, batch);
 }
 
+void request_error_with(struct request *request, enum rpc_code code, const char *message,
+                        const char *member, const char *value) {
+    struct buffer *out = request_error_data(request, code, message);
+    buffer_append_format(out, "{\"%s\":", member);
+    json_write_string(out, value);
+    buffer_append_text(out, "}");
+    request_end(request);
+}
+
+void request_error_invalid(struct request *request, const char *name, const char *message) {
+    request_error_with(request, RPC_INVALID_PARAMS, message, "name", name);
+}
+
+void request_error_limit(struct request *request, enum rpc_code code, const char *message,
+                         const char *name, int64_t limit) {
+    struct buffer *out = request_error_data(request, code, message);
+    buffer_append_format(out, "{\"limit\":%lld,\"name\":\"%s\"}", (long long)limit, name);
+    request_end(request);
+}
+
 void request_error(struct request *request, enum rpc_code code, const char *message) {
     begin_error(request, code, message);
     request_end(request);
@@ -242,9 +262,5 @@ void respond_without_id(struct server *server, struct rpc_batch *batch, enum rpc
     struct request request = {.id = null_id, .batch = batch, .server = server};
     if (batch)
         batch->pending++;
-    struct buffer *out = request_error_data(&request, code, message);
-    buffer_append_text(out, "{\"reason\":");
-    json_write_string(out, reason);
-    buffer_append_text(out, "}");
-    request_end(&request);
+    request_error_with(&request, code, message, "reason", reason);
 }

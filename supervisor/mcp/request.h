@@ -89,6 +89,14 @@ void request_member(struct request *request, const char *name);
 void request_meta(struct request *request);
 /* Begins an error; with DATA the caller appends the JSON value of `data`. */
 struct buffer *request_error_data(struct request *request, enum rpc_code code, const char *message);
+/* Answers with an error whose `data` is {MEMBER: VALUE}. */
+void request_error_with(struct request *request, enum rpc_code code, const char *message,
+                        const char *member, const char *value);
+/* Answers -32602 for the member NAME of the params. */
+void request_error_invalid(struct request *request, const char *name, const char *message);
+/* Answers with an error whose `data` names the limit that was reached. */
+void request_error_limit(struct request *request, enum rpc_code code, const char *message,
+                         const char *name, int64_t limit);
 /* Ends the answer begun; a kept request is freed. */
 void request_end(struct request *request);
 

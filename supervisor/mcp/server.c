@@ -19,12 +19,11 @@ static void end_subscriptions(struct server *server) {
         request_member(request, MODERN_KEY_SUBSCRIPTION);
         buffer_append(request->out, id.data, id.length);
         request_end(request);
-        struct buffer *out = output_line_begin(&server->output);
-        buffer_append_text(out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
-                                "\"params\":{\"requestId\":");
+        struct buffer *out = output_notification_begin(&server->output, "notifications/cancelled");
+        buffer_append_text(out, "\"requestId\":");
         buffer_append(out, id.data, id.length);
-        buffer_append_text(out, ",\"reason\":\"The server is ending.\"}}");
-        output_line_end(&server->output, (struct span){0});
+        buffer_append_text(out, ",\"reason\":\"The server is ending.\"");
+        output_notification_end(&server->output);
     }
 }
 

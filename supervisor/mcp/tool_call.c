@@ -31,14 +31,6 @@ void tool_refuse(struct request *request, const char *type, const char *message)
     request_end(request);
 }
 
-void tool_invalid_params(struct request *request, const char *name, const char *message) {
-    struct buffer *out = request_error_data(request, RPC_INVALID_PARAMS, message);
-    buffer_append_text(out, "{\"name\":");
-    json_write_string(out, name);
-    buffer_append_text(out, "}");
-    request_end(request);
-}
-
 bool tool_string(struct json_object *arguments, const char *name, struct span *span) {
     struct json_object *value;
     if (!json_object_object_get_ex(arguments, name, &value))
@@ -123,11 +115,9 @@ struct session *tool_session(struct server *server, struct request *request,
 }
 
 void tool_no_room(struct request *request) {
-    struct buffer *out = request_error_data(
-        request, RPC_INTERNAL_ERROR, "Too many sessions are open, and none of them is idle.");
-    buffer_append_format(out, "{\"limit\":%lld,\"name\":\"session.max\"}",
-                         (long long)request->server->settings->session_max);
-    request_end(request);
+    request_error_limit(request, RPC_INTERNAL_ERROR,
+                        "Too many sessions are open, and none of them is idle.", "session.max",
+                        request->server->settings->session_max);
 }
 
 /* Where the code was undefined only because the call ran in a world of its own. */
@@ -268,18 +258,16 @@ void tool_answer(void *context, const struct evaluation *evaluation) {
 }
 
 struct buffer *tool_progress_begin(struct request *request) {
-    struct buffer *out = output_line_begin(&request->server->output);
-    buffer_append_text(out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\","
-                            "\"params\":{\"progressToken\":");
+    struct buffer *out =
+        output_notification_begin(&request->server->output, "notifications/progress");
+    buffer_append_text(out, "\"progressToken\":");
     buffer_append(out, request->progress_token.text.bytes, request->progress_token.text.length);
     buffer_append_text(out, ",\"progress\":");
     return out;
 }
 
 void tool_progress_end(struct request *request) {
-    struct output *output = &request->server->output;
-    buffer_append_text(&output->queue, "}}");
-    output_line_end(output, (struct span){0});
+    output_notification_end(&request->server->output);
 }
 
 /* Tells a client that asked for it how far a running call is. The value is the time since the call
@@ -330,9 +318,6 @@ void tool_submit(struct server *server, struct request *request, struct session 
         session_step(session);
         return;
     }
-    struct buffer *out =
-        request_error_data(kept, RPC_INTERNAL_ERROR, "Too many calls are waiting on this session.");
-    buffer_append_format(out, "{\"limit\":%lld,\"name\":\"session.queue\"}",
-                         (long long)server->settings->session_queue);
-    request_end(kept);
+    request_error_limit(kept, RPC_INTERNAL_ERROR, "Too many calls are waiting on this session.",
+                        "session.queue", server->settings->session_queue);
 }

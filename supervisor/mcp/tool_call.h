@@ -37,8 +37,6 @@ extern const struct tool tool_evaluate_lisp, tool_open_session, tool_rollback_se
 
 /* A tool error about the arguments: no worker is asked. */
 void tool_refuse(struct request *request, const char *type, const char *message);
-/* -32602 for the argument NAME. */
-void tool_invalid_params(struct request *request, const char *name, const char *message);
 
 /* A string argument into *span; an absent one leaves it alone. False when it is there and is none.
  */

@@ -71,10 +71,10 @@ bool abilities_refuse_large(struct request *request, struct json_object *held,
     if (!request->modern)
         return false;
     if (json_held_bytes(held) + json_held_bytes(responses) > INVOCATION_HELD_MAX_BYTES)
-        tool_invalid_params(request, "inputResponses", "inputResponses has too many values.");
+        request_error_invalid(request, "inputResponses", "inputResponses has too many values.");
     else if (json_held_bytes(abilities_of(request, params)) > INVOCATION_ABILITIES_MAX_BYTES)
-        tool_invalid_params(request, MODERN_KEY_CAPABILITIES,
-                            "The capabilities of the client have too many values.");
+        request_error_invalid(request, MODERN_KEY_CAPABILITIES,
+                              "The capabilities of the client have too many values.");
     else
         return false;
     return true;

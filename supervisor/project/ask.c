@@ -102,13 +102,11 @@ static void answer_responses(struct invocation *invocation) {
 /* --- legacy: requests of ours --- */
 
 static void tell_cancelled(struct server *server, uint64_t number) {
-    struct buffer *out = output_line_begin(&server->output);
-    buffer_append_format(out,
-                         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
-                         "\"requestId\":\"ask-%" PRIu64 "\",\"reason\":\"The call that asked has "
-                         "ended.\"}}",
-                         number);
-    output_line_end(&server->output, (struct span){0});
+    struct buffer *out = output_notification_begin(&server->output, "notifications/cancelled");
+    buffer_append_format(
+        out, "\"requestId\":\"ask-%" PRIu64 "\",\"reason\":\"The call that asked has ended.\"",
+        number);
+    output_notification_end(&server->output);
 }
 
 void ask_forget(struct invocation *invocation) {
@@ -401,7 +399,7 @@ bool project_resume(struct request *request, const char *method, const char *nam
         problem = "requestState was used before, or the call that it continues has ended; send the "
                   "request anew.";
     if (problem) {
-        tool_invalid_params(request, state_member, problem);
+        request_error_invalid(request, state_member, problem);
         return true;
     }
     struct json_object *responses = json_tree_member(params, "inputResponses");
@@ -409,7 +407,7 @@ bool project_resume(struct request *request, const char *method, const char *nam
         return true;
     problem = bad_responses(invocation, responses);
     if (problem)
-        tool_invalid_params(request, "inputResponses", problem);
+        request_error_invalid(request, "inputResponses", problem);
     else
         resume(request, invocation, responses, params);
     return true;

@@ -111,7 +111,7 @@ static void complete(struct request *request, const struct asked *asked,
                            json_object_get_string(source))
             : NULL;
     if (asked->entry && !source && !has_argument(asked->entry, asked->name))
-        tool_invalid_params(request, "argument", "There is no argument of that name.");
+        request_error_invalid(request, "argument", "There is no argument of that name.");
     else if (completion)
         run_completion(request, completion, asked, params);
     else
@@ -127,13 +127,14 @@ static bool find_subject(struct request *request, struct json_object *ref,
     const char *type = json_plain_string(json_tree_member(ref, "type"));
     bool prompt = type && strcmp(type, "ref/prompt") == 0;
     if (!prompt && !(type && strcmp(type, "ref/resource") == 0)) {
-        tool_invalid_params(request, "ref", "ref.type must be \"ref/prompt\" or \"ref/resource\".");
+        request_error_invalid(request, "ref",
+                              "ref.type must be \"ref/prompt\" or \"ref/resource\".");
         return false;
     }
     const char *key = json_plain_string(json_tree_member(ref, prompt ? "name" : "uri"));
     if (!key) {
-        tool_invalid_params(request, "ref",
-                            prompt ? "ref.name must be a string." : "ref.uri must be a string.");
+        request_error_invalid(request, "ref",
+                              prompt ? "ref.name must be a string." : "ref.uri must be a string.");
         return false;
     }
     *entry = project_find(project, prompt ? REGISTRY_PROMPT : REGISTRY_TEMPLATE, key);
@@ -144,9 +145,9 @@ static bool find_subject(struct request *request, struct json_object *ref,
     if (*entry)
         return true;
     if (!project_refuse_unread(project, request))
-        tool_invalid_params(request, key,
-                            prompt ? "There is no prompt of that name."
-                                   : "There is no resource or template of that URI.");
+        request_error_invalid(request, key,
+                              prompt ? "There is no prompt of that name."
+                                     : "There is no resource or template of that URI.");
     return false;
 }
 
@@ -160,14 +161,14 @@ void project_complete(struct server *server, struct request *request, struct jso
     if (!find_subject(request, json_tree_member(params, "ref"), &asked.entry))
         return;
     if (!asked.name || !asked.value) {
-        tool_invalid_params(request, "argument",
-                            "argument.name and argument.value must be strings.");
+        request_error_invalid(request, "argument",
+                              "argument.name and argument.value must be strings.");
         return;
     }
     if ((context && !json_object_is_type(context, json_type_object)) ||
         (asked.context && !json_object_is_type(asked.context, json_type_object))) {
-        tool_invalid_params(request, "context",
-                            "context must be an object, and context.arguments too.");
+        request_error_invalid(request, "context",
+                              "context must be an object, and context.arguments too.");
         return;
     }
     complete(request, &asked, params);

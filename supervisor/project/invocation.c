@@ -35,19 +35,16 @@ static void tell_log(struct invocation *invocation, const struct run_event *even
     struct json_object *logger = json_tree_member(event->json, "logger");
     if (!wants_log(invocation, log_level_of(level)))
         return;
-    struct buffer *out = output_line_begin(&invocation->server->output);
-    buffer_append_format(out,
-                         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{"
-                         "\"level\":\"%s\",\"logger\":",
-                         level);
+    struct output *output = &invocation->server->output;
+    struct buffer *out = output_notification_begin(output, "notifications/message");
+    buffer_append_format(out, "\"level\":\"%s\",\"logger\":", level);
     if (logger)
         json_write_tree(out, logger);
     else
         json_write_string(out, invocation->entry->name);
     buffer_append_text(out, ",\"data\":");
     json_write_tree(out, json_tree_member(event->json, "data"));
-    buffer_append_text(out, "}}");
-    output_line_end(&invocation->server->output, (struct span){0});
+    output_notification_end(output);
 }
 
 static void on_event(void *context, const struct run_event *event) {
@@ -194,10 +191,8 @@ static struct invocation *make(struct request *request, const struct registry_en
 }
 
 static void refuse_full(struct request *request, int64_t limit, const char *name) {
-    struct buffer *out = request_error_data(request, RPC_INTERNAL_ERROR,
-                                            "Too many calls are running; none is free.");
-    buffer_append_format(out, "{\"limit\":%lld,\"name\":\"%s\"}", (long long)limit, name);
-    request_end(request);
+    request_error_limit(request, RPC_INTERNAL_ERROR, "Too many calls are running; none is free.",
+                        name, limit);
 }
 
 /* The oldest run of the same as RUN, which is the newest, that is newer than the number AFTER;
@@ -243,7 +238,7 @@ static struct session *session_for(struct request *request, const struct registr
     if (*fresh)
         return NULL;
     if (!tool && named && !tool_session_is_known(server, request, named)) {
-        tool_invalid_params(request, "session", "There is no session of that name.");
+        request_error_invalid(request, "session", "There is no session of that name.");
         return NULL;
     }
     return tool_session(server, request, from, "session", true);

@@ -57,7 +57,7 @@ static void list(struct server *server, struct request *request, struct json_obj
     if (project_refuse_unread(server->project, request))
         return;
     if (!find_start(server, kind, params, &start)) {
-        tool_invalid_params(request, "cursor", "Invalid cursor.");
+        request_error_invalid(request, "cursor", "Invalid cursor.");
         return;
     }
     size_t end = count - start > size ? start + size : count;

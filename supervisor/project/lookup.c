@@ -24,11 +24,6 @@ bool project_refuse_unread(struct project *project, struct request *request) {
 }
 
 void resource_not_found(struct request *request, const char *uri) {
-    struct buffer *out =
-        request_error_data(request, request->modern ? RPC_INVALID_PARAMS : RPC_RESOURCE_NOT_FOUND,
-                           "Resource not found.");
-    buffer_append_text(out, "{\"uri\":");
-    json_write_string(out, uri);
-    buffer_append_text(out, "}");
-    request_end(request);
+    request_error_with(request, request->modern ? RPC_INVALID_PARAMS : RPC_RESOURCE_NOT_FOUND,
+                       "Resource not found.", "uri", uri);
 }

@@ -4,6 +4,7 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
+#include "supervisor/mcp/modern.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/mcp/tool_call.h"
 #include "supervisor/project/differences.h"
@@ -42,7 +43,7 @@ static void send(struct server *server, const struct request *stream, const char
     if (stream || uri)
         buffer_append_text(out, ",\"params\":{");
     if (stream) {
-        buffer_append_text(out, "\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":");
+        buffer_append_text(out, "\"_meta\":{\"" MODERN_KEY_SUBSCRIPTION "\":");
         buffer_append(out, stream->id.text.bytes, stream->id.text.length);
         buffer_append_text(out, uri ? "}," : "}");
     }
@@ -297,7 +298,7 @@ static const char *uri_of(struct request *request, struct json_object *params) {
     struct error error;
     if (uri && uri_check(uri, &error))
         return uri;
-    tool_invalid_params(request, "uri", "uri must be a URI.");
+    request_error_invalid(request, "uri", "uri must be a URI.");
     return NULL;
 }
 
@@ -315,11 +316,8 @@ void project_subscribe(struct server *server, struct request *request, struct js
         resource_not_found(request, uri);
     } else if (!json_object_object_get_ex(project->subscribed, uri, NULL) &&
                json_object_object_length(project->subscribed) >= SUBSCRIPTIONS_MAX) {
-        struct buffer *out =
-            request_error_data(request, RPC_INTERNAL_ERROR, "Too many subscriptions are open.");
-        buffer_append_format(out, "{\"limit\":%d,\"name\":\"subscriptions.resources\"}",
-                             SUBSCRIPTIONS_MAX);
-        request_end(request);
+        request_error_limit(request, RPC_INTERNAL_ERROR, "Too many subscriptions are open.",
+                            "subscriptions.resources", SUBSCRIPTIONS_MAX);
     } else {
         json_object_object_add(project->subscribed, uri, NULL);
         request_acknowledge(request);

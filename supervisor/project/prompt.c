@@ -34,7 +34,7 @@ static struct json_object *declared_of(const struct registry_entry *entry) {
 static bool refuse_argument(struct request *request, const char *name, const char *what) {
     char message[200];
     snprintf(message, sizeof message, "The argument %.100s %s.", name, what);
-    tool_invalid_params(request, name, message);
+    request_error_invalid(request, name, message);
     return false;
 }
 
@@ -139,7 +139,7 @@ static void answer_full(struct request *request, const struct registry_entry *en
 static void refuse_filling(struct request *request, const struct error *error) {
     char message[sizeof error->text + 80];
     snprintf(message, sizeof message, "These arguments make the prompt malformed: %s", error->text);
-    tool_invalid_params(request, "arguments", message);
+    request_error_invalid(request, "arguments", message);
 }
 
 static void answer_fixed(struct request *request, const struct registry_entry *entry,
@@ -189,11 +189,11 @@ void project_get_prompt(struct server *server, struct request *request,
     const char *name = json_plain_string(json_tree_member(params, "name"));
     struct json_object *arguments = json_tree_member(params, "arguments");
     if (!name) {
-        tool_invalid_params(request, "name", "The prompt's name must be a string.");
+        request_error_invalid(request, "name", "The prompt's name must be a string.");
         return;
     }
     if (arguments && !json_object_is_type(arguments, json_type_object)) {
-        tool_invalid_params(request, "arguments", "arguments must be an object.");
+        request_error_invalid(request, "arguments", "arguments must be an object.");
         return;
     }
     if (project_resume(request, form.method, name, arguments, params))
@@ -202,5 +202,5 @@ void project_get_prompt(struct server *server, struct request *request,
     if (entry)
         get(request, entry, arguments, params);
     else if (!project_refuse_unread(server->project, request))
-        tool_invalid_params(request, name, "There is no prompt of that name.");
+        request_error_invalid(request, name, "There is no prompt of that name.");
 }

@@ -2,8 +2,8 @@
 #ifndef ECLAVE_SUPERVISOR_REGISTRY_MAKE_H
 #define ECLAVE_SUPERVISOR_REGISTRY_MAKE_H
 
-#include "common/error.h"
 #include "common/buffer.h"
+#include "common/error.h"
 #include "supervisor/registry/entry.h"
 #include "supervisor/registry/metadata.h"
 

@@ -3,8 +3,8 @@
 #ifndef ECLAVE_SUPERVISOR_REGISTRY_URI_TEMPLATE_H
 #define ECLAVE_SUPERVISOR_REGISTRY_URI_TEMPLATE_H
 
-#include "common/error.h"
 #include "common/buffer.h"
+#include "common/error.h"
 #include "supervisor/content/uri.h"
 #include <stdbool.h>
 #include <stddef.h>

@@ -44,11 +44,7 @@ static bool has_member(struct json_object *object, const char *name) {
 }
 
 static void refuse_method(struct request *request, const char *name) {
-    struct buffer *out = request_error_data(request, RPC_METHOD_NOT_FOUND, "Method not found.");
-    buffer_append_text(out, "{\"method\":");
-    json_write_string(out, name);
-    buffer_append_text(out, "}");
-    request_end(request);
+    request_error_with(request, RPC_METHOD_NOT_FOUND, "Method not found.", "method", name);
 }
 
 /* What both eras have in common from here on. */
@@ -118,11 +114,7 @@ static void refuse_envelope(struct server *server, struct rpc_batch *batch,
     struct request request = {.id = *id, .batch = batch, .server = server};
     if (batch)
         batch->pending++;
-    struct buffer *out = request_error_data(&request, RPC_INVALID_REQUEST, message);
-    buffer_append_text(out, "{\"reason\":");
-    json_write_string(out, reason);
-    buffer_append_text(out, "}");
-    request_end(&request);
+    request_error_with(&request, RPC_INVALID_REQUEST, message, "reason", reason);
 }
 
 /* Steps 5 to 8 for an object. */

@@ -11,15 +11,13 @@
 enum { SUBSCRIPTIONS_MAX = 16 };
 
 static void acknowledge(struct server *server, const struct request *request) {
-    struct buffer *out = output_line_begin(&server->output);
-    buffer_append_text(out, "{\"jsonrpc\":\"2.0\",\"method\":"
-                            "\"notifications/subscriptions/acknowledged\",\"params\":{\"_meta\":{"
-                            "\"" MODERN_KEY_SUBSCRIPTION "\":");
+    struct buffer *out =
+        output_notification_begin(&server->output, "notifications/subscriptions/acknowledged");
+    buffer_append_text(out, "\"_meta\":{\"" MODERN_KEY_SUBSCRIPTION "\":");
     buffer_append(out, request->id.text.bytes, request->id.text.length);
     buffer_append_text(out, "},\"notifications\":");
     json_write_tree(out, request->filter);
-    buffer_append_text(out, "}}");
-    output_line_end(&server->output, (struct span){0});
+    output_notification_end(&server->output);
 }
 
 static size_t count_open(const struct server *server) {
@@ -33,17 +31,14 @@ static size_t count_open(const struct server *server) {
 void subscriptions_listen(struct server *server, struct request *request,
                           struct json_object *params) {
     if (!json_object_is_type(json_tree_member(params, "notifications"), json_type_object)) {
-        tool_invalid_params(request, "notifications", "notifications must be an object.");
+        request_error_invalid(request, "notifications", "notifications must be an object.");
         return;
     }
     struct request *kept =
         count_open(server) < SUBSCRIPTIONS_MAX ? request_keep(server, request) : NULL;
     if (!kept) {
-        struct buffer *out =
-            request_error_data(request, RPC_INTERNAL_ERROR, "Too many subscriptions are open.");
-        buffer_append_format(out, "{\"limit\":%d,\"name\":\"subscriptions.streams\"}",
-                             SUBSCRIPTIONS_MAX);
-        request_end(request);
+        request_error_limit(request, RPC_INTERNAL_ERROR, "Too many subscriptions are open.",
+                            "subscriptions.streams", SUBSCRIPTIONS_MAX);
         return;
     }
     kept->listening = true;

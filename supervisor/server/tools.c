@@ -156,7 +156,7 @@ void tools_list(struct server *server, struct request *request, struct json_obje
     if (params && json_object_object_get_ex(params, "cursor", &cursor))
         start = index_after(server, cursor);
     if (start == INVALID) {
-        tool_invalid_params(request, "cursor", "Invalid cursor.");
+        request_error_invalid(request, "cursor", "Invalid cursor.");
         return;
     }
     size_t end = count - start > size ? start + size : count;
@@ -243,7 +243,7 @@ void tools_call(struct server *server, struct request *request, struct json_obje
         json_object_object_get_ex(params, "arguments", &arguments);
     }
     if (!json_object_is_type(name, json_type_string)) {
-        tool_invalid_params(request, "name", "The tool's name must be a string.");
+        request_error_invalid(request, "name", "The tool's name must be a string.");
         return;
     }
     const char *plain_name = json_plain_string(name);
@@ -251,7 +251,7 @@ void tools_call(struct server *server, struct request *request, struct json_obje
     const struct registry_entry *entry =
         plain_name && !tool ? project_find(server->project, REGISTRY_TOOL, plain_name) : NULL;
     if (arguments && !json_object_is_type(arguments, json_type_object) && (tool || entry)) {
-        tool_invalid_params(request, "arguments", "arguments must be an object.");
+        request_error_invalid(request, "arguments", "arguments must be an object.");
         return;
     }
     if (plain_name && project_resume(request, "tools/call", plain_name, arguments, params))
@@ -269,7 +269,7 @@ void tools_call(struct server *server, struct request *request, struct json_obje
     if (bad) {
         char message[120];
         snprintf(message, sizeof message, "The argument %s must be a string.", bad);
-        tool_invalid_params(request, bad, message);
+        request_error_invalid(request, bad, message);
     } else if (!arguments || !refuse_unknown(request, tool, arguments)) {
         tool->call(server, request, arguments);
     }

@@ -1,10 +1,9 @@
-/* Killed workers, killed zygotes, killed servers: no hang, no zombie, no orphan, no leak. Signals
- * go only to processes that are the server's descendants just then. */
-#include "tests/support/client.h"
+/* Killed workers, killed zygotes, killed servers: no hang, no zombie, no orphan, no leak. A test
+ * signals only processes that it has just seen below its server. */
 #include "tests/support/client_sessions.h"
+#include "tests/support/eras.h"
 #include "tests/support/family.h"
 #include "tests/support/footprint.h"
-#include "tests/support/lines.h"
 #include <signal.h>
 #include <stdio.h>
 
@@ -35,15 +34,17 @@ static struct evaluation kill_running(struct client *client, int signal) {
 
 Test(processes, a_worker_ended_by_sigterm_or_sigint_is_a_cancelled_call) {
     static const int signals[] = {SIGTERM, SIGINT};
-    const char *arguments[] = {"--cancel-reply", "silent", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
-    for (size_t i = 0; i < COUNT_OF(signals); i++) {
-        struct evaluation evaluation = kill_running(client, signals[i]);
-        cr_assert_eq(evaluation.error_code, -32001, "%s", evaluation.line);
-        expect_works(client);
+    static const char *const arguments[] = {"--cancel-reply", "silent", NULL};
+    EACH_KIND(era) {
+        struct client *client = era_start(era, arguments);
+        for (size_t i = 0; i < COUNT_OF(signals); i++) {
+            era_call_send(client, era, "1", "evaluate-lisp", "{\"code\":\"(loop)\"}");
+            end_process(client_busy_worker(client), signals[i]);
+            cr_assert_eq(client_evaluate_await(client, "1").error_code, -32001);
+            cr_assert_eq(era_evaluate(client, era, NULL, "1").error_code, 0);
+        }
+        client_finish(client);
     }
-    client_finish(client);
 }
 
 Test(processes, a_worker_ended_by_any_other_signal_is_a_crash_that_names_it) {
