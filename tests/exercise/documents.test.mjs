@@ -1,11 +1,11 @@
-// The documents name files and link to each other. These tests find every name and every link.
+// The documents name files, link to each other and show output. These tests check all three.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { test } from "node:test";
 
-const { ROOT } = process.env;
+const { ECLAVE, ROOT } = process.env;
 
 function find(...options) {
   const found = execFileSync("find", [".", ...options], { cwd: ROOT, encoding: "utf8" });
@@ -47,4 +47,29 @@ test("the documents for contributors name files that exist", () => {
     for (const [, name] of texts.get(document).replace(/```.*?```/gs, "").matchAll(names))
       if (!isKnown(name, document)) unknown.push(`${document}: ${name}`);
   assert.deepEqual(unknown, []);
+});
+
+// The text block after the comment NAME in doc/confinement.md, as lines.
+function shownLines(name) {
+  const block = new RegExp(`<!-- ${name} -->\n\`\`\`text\n(.*?)\n\`\`\``, "s");
+  return block.exec(texts.get("doc/confinement.md"))[1].split("\n");
+}
+
+function outputLines(command) {
+  return spawnSync(ECLAVE, [command], { encoding: "utf8" }).stdout.split("\n");
+}
+
+test("doc/confinement.md shows lines of eclave policy", () => {
+  const lines = outputLines("policy");
+  assert.deepEqual(shownLines("policy").filter((line) => !lines.includes(line)), []);
+});
+
+// What the attacks come to depends on the machine; their names and the words for the layers do not.
+test("doc/confinement.md shows the layers and attacks of eclave doctor", () => {
+  const names = (lines) => lines.map((line) => line.split(/ {2,}/)[0]);
+  const shown = shownLines("doctor");
+  assert.deepEqual(names(shown).slice(0, -1), names(outputLines("doctor")).slice(0, shown.length - 1));
+  const policy = outputLines("policy").join("\n");
+  for (const line of shown.slice(1, shown.indexOf("")))
+    assert.ok(policy.includes(`  ${line.split(/ {2,}/).at(-1)}\n`), line);
 });
