@@ -164,8 +164,8 @@ static void answer_result(struct request *request, const struct evaluation *eval
     const struct settings *settings = request->server->settings;
     const struct text_limits limits = text_limits_of(settings);
     cleanup_buffer struct buffer text = buffer_make(2 * (size_t)settings->response_max_bytes);
-    if (evaluation->outcome == OUTCOME_VALUE && evaluation->cause[0])
-        buffer_append_text(&text, evaluation->cause); /* of a session tool */
+    if (evaluation->reply[0])
+        buffer_append_text(&text, evaluation->reply);
     else
         text_append_evaluation(&text, evaluation, &limits);
     if (wants_hint(request, evaluation))

@@ -9,6 +9,13 @@
 #include <string.h>
 #include <sys/wait.h>
 
+const struct outcome_facts outcome_table[OUTCOME_COUNT] = {
+#define OUTCOME(name, word_text, type_text, code, log_severity, lost)                              \
+    [OUTCOME_##name] = {word_text, type_text, code, log_severity, lost},
+#include "supervisor/session/outcome.def"
+#undef OUTCOME
+};
+
 void call_decide(struct call *call, enum outcome outcome, const char *format, ...) {
     if (call->decided)
         return;
@@ -19,6 +26,14 @@ void call_decide(struct call *call, enum outcome outcome, const char *format, ..
     va_start(arguments, format);
     vsnprintf(call->cause, sizeof call->cause, format, arguments);
     va_end(arguments);
+}
+
+void call_reply(struct call *call, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(call->reply, sizeof call->reply, format, arguments);
+    va_end(arguments);
+    call_decide(call, OUTCOME_VALUE, "%s", "");
 }
 
 void call_decide_by_status(struct call *call, bool inside_frame, int status) {
@@ -94,7 +109,8 @@ static void log_outcome(const struct call *call, const struct evaluation *evalua
                                     .name = facts->word,
                                     .session = call->session->name,
                                     .call = call->number};
-    log_write(call->session->all->log, &event, "%s", evaluation->cause);
+    log_write(call->session->all->log, &event, "%s",
+              call->reply[0] ? call->reply : evaluation->cause);
 }
 
 static void describe(const struct call *call, struct evaluation *evaluation,
@@ -128,6 +144,7 @@ void call_conclude(struct call *call, struct result_message *result, const struc
                                     .limit_stream = call->limit_stream,
                                     .limit = (int64_t)call->limit,
                                     .timeout_ms = call->timeout_ms,
+                                    .reply = call->reply,
                                     .session = session->name};
     describe(call, &evaluation, result, pipes, state_lost);
     if (call->run.result.json)

@@ -41,9 +41,9 @@ void era_send(struct client *client, const struct era *era, const char *id, cons
 void era_send_meta(struct client *client, const struct era *era, const char *id, const char *method,
                    const char *members, const char *meta) {
     client_send_format(client,
-                       era->modern ? REQUEST_WITH("%s", "%s", "{%s," ENVELOPE_WITH("%s,") "}")
-                                   : REQUEST_WITH("%s", "%s", "{%s,\"_meta\":{%s}}"),
-                       id, method, members, meta);
+                       era->modern ? REQUEST_WITH("%s", "%s", "{%s%s" ENVELOPE_WITH("%s,") "}")
+                                   : REQUEST_WITH("%s", "%s", "{%s%s\"_meta\":{%s}}"),
+                       id, method, members ? members : "", members ? "," : "", meta);
 }
 
 const char *era_request(struct client *client, const struct era *era, const char *id,
@@ -73,18 +73,9 @@ void era_call_send(struct client *client, const struct era *era, const char *id,
     free(members);
 }
 
-/* Ids of the calls made here; no test writes such ones. */
-static const char *next_id(struct client *client) {
-    static unsigned long count;
-    char *id;
-    if (asprintf(&id, "\"era %lu\"", ++count) < 0)
-        abort();
-    return client_keep(client, id);
-}
-
 struct evaluation era_call(struct client *client, const struct era *era, const char *tool,
                            const char *arguments) {
-    const char *id = next_id(client);
+    const char *id = client_new_id(client);
     era_call_send(client, era, id, tool, arguments);
     return client_evaluate_await(client, id);
 }
