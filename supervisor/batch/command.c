@@ -1,12 +1,12 @@
 /* `eclave batch`: what a run is made of, from the command line to the exit status. Never evaluates
  * anything itself. */
+#include "supervisor/base/clock.h"
+#include "supervisor/base/status.h"
+#include "supervisor/base/stdio.h"
+#include "supervisor/base/undumpable.h"
+#include "supervisor/batch/batch.h"
 #include "supervisor/batch/options.h"
-#include "supervisor/batch/run.h"
 #include "supervisor/batch/tap.h"
-#include "supervisor/clock.h"
-#include "supervisor/commands.h"
-#include "supervisor/stdio.h"
-#include "supervisor/undumpable.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ static bool read_done(struct batch *batch, struct error *error) {
     struct stat output;
     if (!batch->options->skip_done)
         return true;
-    if (!done_read(&batch->done, batch->options->skip_done, run_take_done, batch, error))
+    if (!done_read(&batch->done, batch->options->skip_done, batch_take_done, batch, error))
         return false;
     const struct stat *file = &batch->done.file;
     if (fstat(STDOUT_FILENO, &output) != 0 || output.st_dev != file->st_dev ||
@@ -69,11 +69,11 @@ static bool read_done(struct batch *batch, struct error *error) {
 static bool open_parts(struct batch *batch, struct error *error) {
     const struct batch_options *options = batch->options;
     struct loop *loop = &batch->one_shot.loop;
-    const struct input_handler handler = {.line = run_take_line,
-                                          .too_long = run_take_too_long,
-                                          .end = run_take_end,
+    const struct input_handler handler = {.line = batch_take_line,
+                                          .too_long = batch_take_too_long,
+                                          .end = batch_take_end,
                                           .context = batch};
-    if (!outbox_open(&batch->outbox, loop, error) || !run_open(batch, error) ||
+    if (!outbox_open(&batch->outbox, loop, error) || !batch_open(batch, error) ||
         (options->junit && !junit_open(&batch->junit, options->junit, error)))
         return false;
     if (options->tap)
@@ -86,7 +86,7 @@ static bool open_parts(struct batch *batch, struct error *error) {
     become_undumpable();
     progress_open(&batch->progress, loop, &batch->one_shot.log, &batch->tally,
                   batch->input.stream.fd);
-    loop->before_wait = run_step;
+    loop->before_wait = batch_step;
     loop->before_wait_context = batch;
     return true;
 }
@@ -99,7 +99,7 @@ static void close_parts(struct batch *batch) {
         outbox_close(&batch->outbox);
     done_free(&batch->done);
     one_shot_close(&batch->one_shot);
-    run_close(batch);
+    batch_close(batch);
 }
 
 /* What the run came to, for a person. */
@@ -132,7 +132,7 @@ static int run(struct batch *batch) {
         return opened ? STATUS_INTERNAL : STATUS_USAGE;
     }
     summarize(batch, unknown, began_ns);
-    return run_status(batch);
+    return batch_status(batch);
 }
 
 /* The limits of all processes together are reckoned by sessions; here each line that runs is one,
@@ -154,7 +154,7 @@ int command_batch(const struct settings *settings, const struct batch_options *o
                 error_set(&error, 0, "usage: eclave batch [OPTIONS] [FILE | -]");
     if (!good || !stdio_fill(&error) || !open_input(count ? arguments[0] : NULL, &error) ||
         !raise_descriptor_limit(options->jobs, &error) ||
-        !one_shot_open(&batch.one_shot, &own, run_interrupt, &batch, &status, &error)) {
+        !one_shot_open(&batch.one_shot, &own, batch_interrupt, &batch, &status, &error)) {
         fprintf(stderr, "eclave: %s\n", error.text);
         return status;
     }

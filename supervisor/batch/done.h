@@ -4,8 +4,8 @@
 #ifndef ECLAVE_SUPERVISOR_BATCH_DONE_H
 #define ECLAVE_SUPERVISOR_BATCH_DONE_H
 
+#include "common/buffer.h"
 #include "common/error.h"
-#include "common/message.h"
 #include "supervisor/batch/record.h"
 #include <sodium.h>
 #include <stdbool.h>

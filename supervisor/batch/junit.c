@@ -1,7 +1,7 @@
 /* JUnit XML. Never lets a byte through that XML 1.0 cannot hold. */
 #include "supervisor/batch/junit.h"
 #include "common/utf8.h"
-#include "supervisor/clock.h"
+#include "supervisor/base/clock.h"
 
 #include <string.h>
 

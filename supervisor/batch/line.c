@@ -1,9 +1,9 @@
 /* Reading of input lines. Never runs a line of which it did not understand every member. */
 #include "supervisor/batch/line.h"
-#include "supervisor/clock.h"
-#include "supervisor/json_inspect.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/nearest.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/base/nearest.h"
+#include "supervisor/json/json_inspect.h"
+#include "supervisor/json/json_tree.h"
 
 #include <math.h>
 #include <stddef.h>

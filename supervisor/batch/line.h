@@ -3,8 +3,7 @@
 #define ECLAVE_SUPERVISOR_BATCH_LINE_H
 
 #include "common/buffer.h"
-#include "common/message.h"
-#include "supervisor/settings.h"
+#include "supervisor/settings/settings.h"
 #include <json-c/json.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
 #define ECLAVE_SUPERVISOR_BATCH_OUTBOX_H
 
 #include "common/buffer.h"
-#include "supervisor/loop.h"
-#include "supervisor/stdio.h"
+#include "supervisor/base/loop.h"
+#include "supervisor/base/stdio.h"
 #include <stdbool.h>
 #include <stddef.h>
 

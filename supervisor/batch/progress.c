@@ -1,6 +1,6 @@
 /* The progress bar. Never waits for the terminal, and draws no more than ten times a second. */
 #include "supervisor/batch/progress.h"
-#include "supervisor/clock.h"
+#include "supervisor/base/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>

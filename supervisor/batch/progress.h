@@ -2,9 +2,9 @@
 #ifndef ECLAVE_SUPERVISOR_BATCH_PROGRESS_H
 #define ECLAVE_SUPERVISOR_BATCH_PROGRESS_H
 
+#include "supervisor/base/log.h"
+#include "supervisor/base/loop.h"
 #include "supervisor/batch/tally.h"
-#include "supervisor/log.h"
-#include "supervisor/loop.h"
 #include <stdbool.h>
 #include <stdint.h>
 

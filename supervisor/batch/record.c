@@ -1,10 +1,10 @@
 /* Output lines, writing beside reading. Never asks the worker what something cost. */
 #include "supervisor/batch/record.h"
-#include "supervisor/clock.h"
-#include "supervisor/json_inspect.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
-#include "supervisor/text.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/json/json_inspect.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
+#include "supervisor/session/text.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "common/buffer.h"
 #include "supervisor/batch/line.h"
 #include "supervisor/batch/verdict.h"
-#include "supervisor/evaluation.h"
+#include "supervisor/session/evaluation.h"
 #include <json-c/json.h>
 
 /* How a line stands, whatever was expected of it. */

@@ -1,6 +1,6 @@
 /* TAP. Never lets a name pass for a directive or a line of its own. */
 #include "supervisor/batch/tap.h"
-#include "supervisor/json_write.h"
+#include "supervisor/json/json_write.h"
 
 #include <ctype.h>
 

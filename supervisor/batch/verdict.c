@@ -1,7 +1,7 @@
 /* Expectations. Never takes part of a text for the whole: what is shown may be cut, what is
  * compared is not. */
 #include "supervisor/batch/verdict.h"
-#include "supervisor/json_write.h"
+#include "supervisor/json/json_write.h"
 
 #include <string.h>
 #include <strings.h>

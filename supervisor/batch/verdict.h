@@ -4,8 +4,8 @@
 
 #include "common/buffer.h"
 #include "supervisor/batch/line.h"
-#include "supervisor/evaluation.h"
-#include "supervisor/text.h"
+#include "supervisor/session/evaluation.h"
+#include "supervisor/session/text.h"
 
 enum verdict {
     VERDICT_NONE, /* nothing was expected */

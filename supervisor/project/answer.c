@@ -1,7 +1,7 @@
 /* Checks of answers. Believes no client: a definition gets what it asked for, or nothing. */
 #include "supervisor/project/answer.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/schema.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/schema/schema.h"
 
 #include <string.h>
 

@@ -9,15 +9,15 @@
 
 struct project;
 struct request;
-struct run;
-struct run_form;
+struct invocation;
+struct invocation_form;
 
 /* Asks QUESTIONS (run.h's shape) for RUN. What the client did not say it can do is not asked; when
  * that is all of it the run is told so. */
-void ask_client(struct run *run, struct json_object *questions);
+void ask_client(struct invocation *invocation, struct json_object *questions);
 
 /* Forgets the questions of a run that ends. */
-void ask_forget(struct run *run);
+void ask_forget(struct invocation *invocation);
 
 /* No answers come any more. */
 void ask_give_up(struct project *project);
@@ -29,8 +29,5 @@ void project_take_response(struct project *project, struct json_object *response
  * here, and true is returned. NAME and ARGUMENTS are what it is bound by. */
 bool project_resume(struct request *request, const char *method, const char *name,
                     struct json_object *arguments, struct json_object *params);
-
-/* Does ABILITIES (NULL: none) hold what REQUIRED, an object of capabilities, names? */
-bool ask_is_able(struct json_object *abilities, struct json_object *required);
 
 #endif

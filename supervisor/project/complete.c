@@ -1,14 +1,14 @@
 /* completion/complete: values that the metadata lists, and those that Lisp makes. Never more than a
  * hundred at a time, and never for long. */
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_call.h"
+#include "supervisor/project/invocation.h"
+#include "supervisor/project/lookup.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
-#include "supervisor/project/run.h"
 #include "supervisor/registry/metadata.h"
-#include "supervisor/rpc.h"
-#include "supervisor/server.h"
-#include "supervisor/tool.h"
 
 #include <string.h>
 #include <strings.h>
@@ -49,20 +49,20 @@ static void answer_listed(struct request *request, struct json_object *values, c
     end(request, (long long)total, total > VALUES_MAX);
 }
 
-static void answer(struct run *run, const struct evaluation *evaluation) {
+static void answer(struct invocation *invocation, const struct evaluation *evaluation) {
     struct json_object *json = evaluation->run->json;
-    begin(run->request);
-    json_write_tree(run->request->out, json_tree_member(json, "values"));
-    end(run->request, json_object_get_int64(json_tree_member(json, "total")),
+    begin(invocation->request);
+    json_write_tree(invocation->request->out, json_tree_member(json, "values"));
+    end(invocation->request, json_object_get_int64(json_tree_member(json, "total")),
         json_object_get_boolean(json_tree_member(json, "hasMore")));
 }
 
-static const struct run_form form = {.kind = RUN_COMPLETION,
-                                     .subject = "Completion",
-                                     .method = "completion/complete",
-                                     .timeout_max_ms = TIMEOUT_MAX_MS,
-                                     .yields = true,
-                                     .answer = answer};
+static const struct invocation_form form = {.kind = RUN_COMPLETION,
+                                            .subject = "Completion",
+                                            .method = "completion/complete",
+                                            .timeout_max_ms = TIMEOUT_MAX_MS,
+                                            .yields = true,
+                                            .answer = answer};
 
 static void run_completion(struct request *request, const struct registry_entry *completion,
                            const struct asked *asked, struct json_object *params) {
@@ -75,7 +75,7 @@ static void run_completion(struct request *request, const struct registry_entry 
     cleanup_json struct json_object *bound = json_object_new_object();
     json_object_object_add(bound, "ref", json_object_get(json_tree_member(params, "ref")));
     json_object_object_add(bound, "argument", json_object_new_string(asked->name));
-    run_begin(request, completion, &form, completion->name, bound, arguments, params);
+    invocation_begin(request, completion, &form, completion->name, bound, arguments, params);
 }
 
 /* Is NAME an argument of what is completed? */
@@ -111,7 +111,7 @@ static void complete(struct request *request, const struct asked *asked,
                            json_object_get_string(source))
             : NULL;
     if (asked->entry && !source && !has_argument(asked->entry, asked->name))
-        tool_invalid_params(request, "argument", "There is no argument of that name.");
+        request_error_invalid(request, "argument", "There is no argument of that name.");
     else if (completion)
         run_completion(request, completion, asked, params);
     else
@@ -124,16 +124,17 @@ static bool find_subject(struct request *request, struct json_object *ref,
                          const struct registry_entry **entry) {
     struct project *project = request->server->project;
     struct template_match match;
-    const char *type = rpc_plain_string(json_tree_member(ref, "type"));
+    const char *type = json_plain_string(json_tree_member(ref, "type"));
     bool prompt = type && strcmp(type, "ref/prompt") == 0;
     if (!prompt && !(type && strcmp(type, "ref/resource") == 0)) {
-        tool_invalid_params(request, "ref", "ref.type must be \"ref/prompt\" or \"ref/resource\".");
+        request_error_invalid(request, "ref",
+                              "ref.type must be \"ref/prompt\" or \"ref/resource\".");
         return false;
     }
-    const char *key = rpc_plain_string(json_tree_member(ref, prompt ? "name" : "uri"));
+    const char *key = json_plain_string(json_tree_member(ref, prompt ? "name" : "uri"));
     if (!key) {
-        tool_invalid_params(request, "ref",
-                            prompt ? "ref.name must be a string." : "ref.uri must be a string.");
+        request_error_invalid(request, "ref",
+                              prompt ? "ref.name must be a string." : "ref.uri must be a string.");
         return false;
     }
     *entry = project_find(project, prompt ? REGISTRY_PROMPT : REGISTRY_TEMPLATE, key);
@@ -144,9 +145,9 @@ static bool find_subject(struct request *request, struct json_object *ref,
     if (*entry)
         return true;
     if (!project_refuse_unread(project, request))
-        tool_invalid_params(request, key,
-                            prompt ? "There is no prompt of that name."
-                                   : "There is no resource or template of that URI.");
+        request_error_invalid(request, key,
+                              prompt ? "There is no prompt of that name."
+                                     : "There is no resource or template of that URI.");
     return false;
 }
 
@@ -154,20 +155,20 @@ void project_complete(struct server *server, struct request *request, struct jso
     (void)server;
     struct json_object *argument = json_tree_member(params, "argument");
     struct json_object *context = json_tree_member(params, "context");
-    struct asked asked = {.name = rpc_plain_string(json_tree_member(argument, "name")),
-                          .value = rpc_plain_string(json_tree_member(argument, "value")),
+    struct asked asked = {.name = json_plain_string(json_tree_member(argument, "name")),
+                          .value = json_plain_string(json_tree_member(argument, "value")),
                           .context = json_tree_member(context, "arguments")};
     if (!find_subject(request, json_tree_member(params, "ref"), &asked.entry))
         return;
     if (!asked.name || !asked.value) {
-        tool_invalid_params(request, "argument",
-                            "argument.name and argument.value must be strings.");
+        request_error_invalid(request, "argument",
+                              "argument.name and argument.value must be strings.");
         return;
     }
     if ((context && !json_object_is_type(context, json_type_object)) ||
         (asked.context && !json_object_is_type(asked.context, json_type_object))) {
-        tool_invalid_params(request, "context",
-                            "context must be an object, and context.arguments too.");
+        request_error_invalid(request, "context",
+                              "context must be an object, and context.arguments too.");
         return;
     }
     complete(request, &asked, params);

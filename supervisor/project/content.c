@@ -1,8 +1,8 @@
 /* Blocks that a revision does not know break its clients; here they become text. Never drops
  * one. */
 #include "supervisor/project/content.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #define ECLAVE_SUPERVISOR_PROJECT_CONTENT_H
 
 #include "common/buffer.h"
-#include "supervisor/revision.h"
+#include "supervisor/mcp/revision.h"
 #include <json-c/json.h>
 
 /* Appends BLOCK; what the revision has no such block for, it is told of in a text. */

@@ -1,14 +1,15 @@
 /* The lists of a project's entries, in pages. A cursor is good for the state of the list that it
  * was given out in, and for no other. */
 #include "supervisor/project/list.h"
-#include "supervisor/json_write.h"
-#include "supervisor/modern.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
+#include "supervisor/mcp/modern.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_call.h"
+#include "supervisor/project/lookup.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
 #include "supervisor/project/show.h"
-#include "supervisor/rpc.h"
-#include "supervisor/server.h"
-#include "supervisor/tool.h"
 
 size_t list_count(const struct project *project, enum registry_kind kind) {
     return project ? registry_snapshot(project->registry)->lists[kind].count : 0;
@@ -44,7 +45,7 @@ static bool find_start(const struct server *server, enum registry_kind kind,
     *start = 0;
     if (!params || !json_object_object_get_ex(params, "cursor", &cursor))
         return true;
-    const char *text = rpc_plain_string(cursor);
+    const char *text = json_plain_string(cursor);
     const char *mark = text ? cursor_open(&server->cursors, text) : NULL;
     return mark && list_open_cursor(server->project, kind, mark, start);
 }
@@ -56,7 +57,7 @@ static void list(struct server *server, struct request *request, struct json_obj
     if (project_refuse_unread(server->project, request))
         return;
     if (!find_start(server, kind, params, &start)) {
-        tool_invalid_params(request, "cursor", "Invalid cursor.");
+        request_error_invalid(request, "cursor", "Invalid cursor.");
         return;
     }
     size_t end = count - start > size ? start + size : count;

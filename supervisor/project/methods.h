@@ -1,5 +1,5 @@
-/* The methods that a project brings, as rows of the table in supervisor/methods.c. Each wants a
- * server with a project; PARAMS is an object or NULL. */
+/* The methods that a project brings, as rows of the table in supervisor/server/methods.c. Each
+ * wants a server with a project; PARAMS is an object or NULL. */
 #ifndef ECLAVE_SUPERVISOR_PROJECT_METHODS_H
 #define ECLAVE_SUPERVISOR_PROJECT_METHODS_H
 

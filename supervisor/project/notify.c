@@ -1,17 +1,17 @@
 /* Notifications of changes. Never tells a stream what it did not ask for, nor a client what it was
  * not promised. */
 #include "supervisor/project/notify.h"
-#include "supervisor/clock.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
+#include "supervisor/mcp/modern.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_call.h"
 #include "supervisor/project/differences.h"
+#include "supervisor/project/lookup.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
-#include "supervisor/project/resource.h"
-#include "supervisor/rpc.h"
-#include "supervisor/run.h"
-#include "supervisor/server.h"
-#include "supervisor/tool.h"
+#include "supervisor/session/run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static void send(struct server *server, const struct request *stream, const char
     if (stream || uri)
         buffer_append_text(out, ",\"params\":{");
     if (stream) {
-        buffer_append_text(out, "\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":");
+        buffer_append_text(out, "\"_meta\":{\"" MODERN_KEY_SUBSCRIPTION "\":");
         buffer_append(out, stream->id.text.bytes, stream->id.text.length);
         buffer_append_text(out, uri ? "}," : "}");
     }
@@ -263,7 +263,7 @@ static struct json_object *honoured_uris(struct json_object *wanted, struct json
     struct json_object *uris = json_object_new_array();
     for (size_t i = 0; uris && seen && i < json_object_array_length(wanted); i++) {
         struct json_object *value = json_object_array_get_idx(wanted, i);
-        const char *uri = rpc_plain_string(value);
+        const char *uri = json_plain_string(value);
         if (json_object_array_length(uris) == SUBSCRIPTIONS_MAX)
             break;
         if (uri && !json_object_object_get_ex(seen, uri, NULL) && uri_check(uri, NULL)) {
@@ -294,11 +294,11 @@ struct json_object *notify_filter(const struct project *project, struct json_obj
 
 /* The URI that PARAMS names, or NULL: the request has been answered then. */
 static const char *uri_of(struct request *request, struct json_object *params) {
-    const char *uri = rpc_plain_string(json_tree_member(params, "uri"));
+    const char *uri = json_plain_string(json_tree_member(params, "uri"));
     struct error error;
     if (uri && uri_check(uri, &error))
         return uri;
-    tool_invalid_params(request, "uri", "uri must be a URI.");
+    request_error_invalid(request, "uri", "uri must be a URI.");
     return NULL;
 }
 
@@ -316,11 +316,8 @@ void project_subscribe(struct server *server, struct request *request, struct js
         resource_not_found(request, uri);
     } else if (!json_object_object_get_ex(project->subscribed, uri, NULL) &&
                json_object_object_length(project->subscribed) >= SUBSCRIPTIONS_MAX) {
-        struct buffer *out =
-            request_error_data(request, RPC_INTERNAL_ERROR, "Too many subscriptions are open.");
-        buffer_append_format(out, "{\"limit\":%d,\"name\":\"subscriptions.resources\"}",
-                             SUBSCRIPTIONS_MAX);
-        request_end(request);
+        request_error_limit(request, RPC_INTERNAL_ERROR, "Too many subscriptions are open.",
+                            "subscriptions.resources", SUBSCRIPTIONS_MAX);
     } else {
         json_object_object_add(project->subscribed, uri, NULL);
         request_acknowledge(request);

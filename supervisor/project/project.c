@@ -1,12 +1,11 @@
 /* Opening, changes and the end of a project. */
 #include "supervisor/project/project.h"
-#include "supervisor/json_write.h"
+#include "supervisor/json/json_write.h"
+#include "supervisor/mcp/server.h"
 #include "supervisor/project/ask.h"
+#include "supervisor/project/invocation.h"
 #include "supervisor/project/notify.h"
-#include "supervisor/project/run.h"
-#include "supervisor/schema.h"
-#include "supervisor/server.h"
-#include "supervisor/tools.h"
+#include "supervisor/schema/schema.h"
 
 #include <stdlib.h>
 
@@ -19,7 +18,8 @@ static void on_change(void *context, const struct registry_change *change) {
         notify_refresh(project, change);
 }
 
-struct project *project_open(struct server *server, struct error *error) {
+struct project *project_open(struct server *server, const char *const *reserved_tools,
+                             struct error *error) {
     struct project *project = calloc(1, sizeof *project);
     if (!project) {
         error_set(error, 0, "out of memory");
@@ -27,7 +27,7 @@ struct project *project_open(struct server *server, struct error *error) {
     }
     project->server = server;
     project->subscribed = json_object_new_object();
-    project->options = (struct registry_options){.reserved_tools = tools_names(),
+    project->options = (struct registry_options){.reserved_tools = reserved_tools,
                                                  .schemas = &schemas,
                                                  .changed = on_change,
                                                  .context = project};
@@ -45,8 +45,8 @@ struct project *project_open(struct server *server, struct error *error) {
 void project_close(struct project *project) {
     if (!project)
         return;
-    while (project->runs)
-        run_free(project->runs);
+    while (project->invocations)
+        invocation_free(project->invocations);
     notify_stop(project);
     registry_close(project->registry);
     json_object_put(project->subscribed);
@@ -57,26 +57,7 @@ bool project_is_settled(const struct project *project) {
     return !project || registry_is_settled(project->registry);
 }
 
-const struct registry_entry *project_find(const struct project *project, enum registry_kind kind,
-                                          const char *key) {
-    return project ? snapshot_find(registry_snapshot(project->registry), kind, key) : NULL;
-}
-
 void project_drain(struct project *project) {
     if (project)
         ask_give_up(project);
-}
-
-bool project_refuse_unread(struct project *project, struct request *request) {
-    struct error error;
-    if (!project || !registry_take_failure(project->registry, &error))
-        return false;
-    struct buffer *out = request_error_data(request, RPC_INTERNAL_ERROR,
-                                            "The project could not be read; the next request is "
-                                            "served what was known before.");
-    buffer_append_text(out, "{\"name\":\"registry\",\"reason\":");
-    json_write_string(out, error.text);
-    buffer_append_text(out, "}");
-    request_end(request);
-    return true;
 }

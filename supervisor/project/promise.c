@@ -1,8 +1,8 @@
 /* Results against output schemas. Never looks at one that tells of a failure: it promised nothing.
  */
 #include "supervisor/project/promise.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/schema.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/schema/schema.h"
 
 bool promise_is_kept(const struct registry_entry *entry, const struct run_result *result,
                      struct error *error) {

@@ -4,7 +4,7 @@
 
 #include "common/error.h"
 #include "supervisor/registry/entry.h"
-#include "supervisor/run.h"
+#include "supervisor/session/run.h"
 #include <stdbool.h>
 
 /* Is RESULT what the output schema of ENTRY, if it has one, demands? False with *error. */

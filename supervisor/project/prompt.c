@@ -1,18 +1,19 @@
 /* prompts/get. Text takes the arguments' values in its {{places}}, once: what a value holds is
  * never a place itself. */
-#include "supervisor/content_check.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
+#include "supervisor/content/content_check.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_call.h"
+#include "supervisor/project/abilities.h"
 #include "supervisor/project/ask.h"
 #include "supervisor/project/content.h"
+#include "supervisor/project/invocation.h"
+#include "supervisor/project/lookup.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
-#include "supervisor/project/run.h"
 #include "supervisor/registry/metadata.h"
 #include "supervisor/registry/places.h"
-#include "supervisor/rpc.h"
-#include "supervisor/server.h"
-#include "supervisor/tool.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +34,7 @@ static struct json_object *declared_of(const struct registry_entry *entry) {
 static bool refuse_argument(struct request *request, const char *name, const char *what) {
     char message[200];
     snprintf(message, sizeof message, "The argument %.100s %s.", name, what);
-    tool_invalid_params(request, name, message);
+    request_error_invalid(request, name, message);
     return false;
 }
 
@@ -138,7 +139,7 @@ static void answer_full(struct request *request, const struct registry_entry *en
 static void refuse_filling(struct request *request, const struct error *error) {
     char message[sizeof error->text + 80];
     snprintf(message, sizeof message, "These arguments make the prompt malformed: %s", error->text);
-    tool_invalid_params(request, "arguments", message);
+    request_error_invalid(request, "arguments", message);
 }
 
 static void answer_fixed(struct request *request, const struct registry_entry *entry,
@@ -157,40 +158,42 @@ static void answer_fixed(struct request *request, const struct registry_entry *e
         refuse_filling(request, &error);
 }
 
-static void answer(struct run *run, const struct evaluation *evaluation) {
-    answer_messages(run->request, run->entry, json_tree_member(evaluation->run->json, "messages"));
+static void answer(struct invocation *invocation, const struct evaluation *evaluation) {
+    answer_messages(invocation->request, invocation->entry,
+                    json_tree_member(evaluation->run->json, "messages"));
 }
 
-static const struct run_form form = {.kind = RUN_PROMPT,
-                                     .subject = "Prompt",
-                                     .method = "prompts/get",
-                                     .asks = true,
-                                     .answer = answer};
+static const struct invocation_form form = {.kind = RUN_PROMPT,
+                                            .subject = "Prompt",
+                                            .method = "prompts/get",
+                                            .asks = true,
+                                            .answer = answer};
 
 static void get(struct request *request, const struct registry_entry *entry,
                 struct json_object *arguments, struct json_object *params) {
-    if (!check_arguments(request, entry, arguments) || run_refuse_incapable(request, entry, params))
+    if (!check_arguments(request, entry, arguments) ||
+        abilities_refuse_lacking(request, entry, params))
         return;
     if (!entry->is_lisp) {
         answer_fixed(request, entry, arguments);
         return;
     }
-    cleanup_json struct json_object *given =
+    cleanup_json struct json_object *passed =
         arguments ? json_object_get(arguments) : json_object_new_object();
     /* NOLINTNEXTLINE(readability-suspicious-call-argument): bound as they were sent */
-    run_begin(request, entry, &form, entry->name, arguments, given, params);
+    invocation_begin(request, entry, &form, entry->name, arguments, passed, params);
 }
 
 void project_get_prompt(struct server *server, struct request *request,
                         struct json_object *params) {
-    const char *name = rpc_plain_string(json_tree_member(params, "name"));
+    const char *name = json_plain_string(json_tree_member(params, "name"));
     struct json_object *arguments = json_tree_member(params, "arguments");
     if (!name) {
-        tool_invalid_params(request, "name", "The prompt's name must be a string.");
+        request_error_invalid(request, "name", "The prompt's name must be a string.");
         return;
     }
     if (arguments && !json_object_is_type(arguments, json_type_object)) {
-        tool_invalid_params(request, "arguments", "arguments must be an object.");
+        request_error_invalid(request, "arguments", "arguments must be an object.");
         return;
     }
     if (project_resume(request, form.method, name, arguments, params))
@@ -199,5 +202,5 @@ void project_get_prompt(struct server *server, struct request *request,
     if (entry)
         get(request, entry, arguments, params);
     else if (!project_refuse_unread(server->project, request))
-        tool_invalid_params(request, name, "There is no prompt of that name.");
+        request_error_invalid(request, name, "There is no prompt of that name.");
 }

@@ -1,28 +1,18 @@
 /* resources/read: files as they are, and what Lisp makes of a template's URI. Never answers with
  * more than resource.max_bytes. */
-#include "supervisor/project/resource.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
-#include "supervisor/modern.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
+#include "supervisor/mcp/modern.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_call.h"
+#include "supervisor/project/abilities.h"
 #include "supervisor/project/ask.h"
+#include "supervisor/project/invocation.h"
+#include "supervisor/project/lookup.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
-#include "supervisor/project/run.h"
-#include "supervisor/rpc.h"
-#include "supervisor/server.h"
-#include "supervisor/tool.h"
 
 #include <string.h>
-
-void resource_not_found(struct request *request, const char *uri) {
-    struct buffer *out =
-        request_error_data(request, request->modern ? RPC_INVALID_PARAMS : RPC_RESOURCE_NOT_FOUND,
-                           "Resource not found.");
-    buffer_append_text(out, "{\"uri\":");
-    json_write_string(out, uri);
-    buffer_append_text(out, "}");
-    request_end(request);
-}
 
 static void refuse_size(struct request *request, const char *uri) {
     const struct log_event event = {.level = LOG_ERROR_LEVEL, .name = "resource-limit"};
@@ -95,14 +85,14 @@ static size_t size_of(struct json_object *contents) {
     return size;
 }
 
-static void answer(struct run *run, const struct evaluation *evaluation) {
-    struct request *request = run->request;
+static void answer(struct invocation *invocation, const struct evaluation *evaluation) {
+    struct request *request = invocation->request;
     struct json_object *contents = json_tree_member(evaluation->run->json, "contents");
-    if (size_of(contents) > (size_t)run->server->settings->resource_max_bytes) {
-        refuse_size(request, run->name);
+    if (size_of(contents) > (size_t)invocation->server->settings->resource_max_bytes) {
+        refuse_size(request, invocation->name);
         return;
     }
-    const char *mime_type = run->entry->mime_type;
+    const char *mime_type = invocation->entry->mime_type;
     for (size_t i = 0; mime_type && i < json_object_array_length(contents); i++) {
         struct json_object *part = json_object_array_get_idx(contents, i);
         if (!json_tree_member(part, "mimeType"))
@@ -115,11 +105,11 @@ static void answer(struct run *run, const struct evaluation *evaluation) {
     request_end(request);
 }
 
-static const struct run_form form = {.kind = RUN_RESOURCE,
-                                     .subject = "Resource",
-                                     .method = "resources/read",
-                                     .asks = true,
-                                     .answer = answer};
+static const struct invocation_form form = {.kind = RUN_RESOURCE,
+                                            .subject = "Resource",
+                                            .method = "resources/read",
+                                            .asks = true,
+                                            .answer = answer};
 
 static void run_template(struct request *request, const struct registry_entry *entry,
                          const char *uri, const struct template_match *match,
@@ -132,8 +122,8 @@ static void run_template(struct request *request, const struct registry_entry *e
         json_object_object_add(arguments, name, json_object_new_string(match->values[i].text));
     }
     json_object_object_add(arguments, "uri", json_object_new_string(uri));
-    if (!run_refuse_incapable(request, entry, params))
-        run_begin(request, entry, &form, uri, NULL, arguments, params);
+    if (!abilities_refuse_lacking(request, entry, params))
+        invocation_begin(request, entry, &form, uri, NULL, arguments, params);
 }
 
 /* Why the file that URI names by default is no resource; NULL when there is none. */
@@ -166,11 +156,11 @@ static void refuse_refused(struct request *request, const char *uri, const char 
 
 void project_read_resource(struct server *server, struct request *request,
                            struct json_object *params) {
-    const char *uri = rpc_plain_string(json_tree_member(params, "uri"));
+    const char *uri = json_plain_string(json_tree_member(params, "uri"));
     const struct snapshot *snapshot = registry_snapshot(server->project->registry);
     struct template_match match;
     if (!uri) {
-        tool_invalid_params(request, "uri", "uri must be a string.");
+        request_error_invalid(request, "uri", "uri must be a string.");
         return;
     }
     if (project_resume(request, form.method, uri, NULL, params))

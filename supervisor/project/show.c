@@ -1,6 +1,6 @@
 /* Which members of an entry lists show, and since when. Never shows what the revision lacks. */
 #include "supervisor/project/show.h"
-#include "supervisor/json_write.h"
+#include "supervisor/json/json_write.h"
 #include "supervisor/registry/metadata.h"
 
 #include <string.h>

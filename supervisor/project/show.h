@@ -3,8 +3,8 @@
 #define ECLAVE_SUPERVISOR_PROJECT_SHOW_H
 
 #include "common/buffer.h"
+#include "supervisor/mcp/revision.h"
 #include "supervisor/registry/entry.h"
-#include "supervisor/revision.h"
 
 /* Appends the JSON object. */
 void show_entry(struct buffer *out, const struct revision *revision,

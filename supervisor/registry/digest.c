@@ -30,3 +30,26 @@ struct digest digest_end(struct digester *digester) {
 void digest_write(struct digest digest, char text[DIGEST_TEXT_BYTES]) {
     sodium_bin2hex(text, DIGEST_TEXT_BYTES, digest.bytes, sizeof digest.bytes);
 }
+
+/* NOLINTNEXTLINE(misc-no-recursion): bounded by JSON_FILE_DEPTH_MAX */
+void digest_add_json(struct digester *digester, struct json_object *value) {
+    enum json_type type = json_object_get_type(value);
+    digest_add_number(digester, (uint64_t)type);
+    if (type == json_type_object) {
+        digest_add_number(digester, (uint64_t)json_object_object_length(value));
+        json_object_object_foreach(value, name, member) {
+            digest_add_text(digester, name);
+            digest_add_json(digester, member);
+        }
+    } else if (type == json_type_array) {
+        digest_add_number(digester, json_object_array_length(value));
+        for (size_t i = 0; i < json_object_array_length(value); i++)
+            digest_add_json(digester, json_object_array_get_idx(value, i));
+    } else if (type == json_type_string) {
+        size_t length = (size_t)json_object_get_string_len(value);
+        digest_add_number(digester, length);
+        digest_add(digester, json_object_get_string(value), length);
+    } else {
+        digest_add_text(digester, json_object_get_string(value));
+    }
+}

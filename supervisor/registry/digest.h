@@ -4,6 +4,7 @@
 #ifndef ECLAVE_SUPERVISOR_REGISTRY_DIGEST_H
 #define ECLAVE_SUPERVISOR_REGISTRY_DIGEST_H
 
+#include <json-c/json.h>
 #include <sodium.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +41,8 @@ void digest_write(struct digest digest, char text[DIGEST_TEXT_BYTES]);
 static inline bool digest_equal(struct digest left, struct digest right) {
     return memcmp(left.bytes, right.bytes, DIGEST_BYTES) == 0;
 }
+
+/* Adds all that VALUE, which may be NULL, says. */
+void digest_add_json(struct digester *digester, struct json_object *value);
 
 #endif

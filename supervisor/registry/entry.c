@@ -1,6 +1,6 @@
 /* The life of an entry. Never changes one. */
 #include "supervisor/registry/entry.h"
-#include "supervisor/json_tree.h"
+#include "supervisor/json/json_tree.h"
 
 #include <stdlib.h>
 #include <string.h>

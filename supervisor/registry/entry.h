@@ -49,10 +49,10 @@ struct registry_entry {
 
     /* For refreshes. */
     unsigned folder; /* enum project_folder: the one it was found in, or is listed under */
-    bool is_given;   /* its metadata stands in register.json */
+    bool is_inline;  /* its metadata stands in register.json */
     char *file;      /* below the project, of the body or else of the metadata */
     struct file_stamp metadata_stamp; /* of the metadata's own file */
-    struct digest given_digest;       /* of the text of that */
+    struct digest inline_digest;      /* of the text of that */
     struct digest listing, content;   /* of what lists show; of all else */
     size_t bytes; /* what it counts for in registry.max_bytes: files, and what is made of them */
     const struct registry_schemas *schemas;

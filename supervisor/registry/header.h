@@ -3,7 +3,6 @@
 #define ECLAVE_SUPERVISOR_REGISTRY_HEADER_H
 
 #include "common/buffer.h"
-#include "common/message.h"
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* What MCP's types say of annotations, icons and schemas, in all revisions that have them. Never
  * passes a member that they do not know: it is mistyped, and would be lost without a word. */
 #include "supervisor/registry/listed.h"
-#include "supervisor/nearest.h"
+#include "supervisor/base/nearest.h"
 #include "supervisor/registry/uri_template.h"
 
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #include "supervisor/registry/make.h"
 #include "common/buffer.h"
 #include "common/cleanup.h"
+#include "supervisor/json/json_file.h"
 #include "supervisor/registry/header.h"
-#include "supervisor/registry/json_file.h"
 #include "supervisor/registry/place_arguments.h"
 #include "supervisor/registry/uri_template.h"
 
@@ -22,9 +22,9 @@ const char *job_file(const struct job *job) {
     return job->body ? job->body : job->sidecar ? job->sidecar : "register.json";
 }
 
-struct digest job_given_digest(const struct job *job, const struct digest_key *key) {
+struct digest job_inline_digest(const struct job *job, const struct digest_key *key) {
     struct digester digester = digest_begin(key);
-    digest_add(&digester, job->given.bytes, job->given.length);
+    digest_add(&digester, job->inline_metadata.bytes, job->inline_metadata.length);
     return digest_end(&digester);
 }
 
@@ -88,9 +88,9 @@ static struct json_object *read_header(struct span source, size_t line, struct e
 static struct json_object *find_metadata(const struct job *job, const struct file_content *body,
                                          const struct file_content *sidecar, size_t *bytes,
                                          struct error *error) {
-    *bytes = job->given.bytes ? job->given.length : sidecar->size;
-    if (job->given.bytes) {
-        struct json_object *parsed = json_file_parse(job->given, error);
+    *bytes = job->inline_metadata.bytes ? job->inline_metadata.length : sidecar->size;
+    if (job->inline_metadata.bytes) {
+        struct json_object *parsed = json_file_parse(job->inline_metadata, error);
         if (parsed)
             json_object_object_del(parsed, "file");
         return parsed;
@@ -205,7 +205,7 @@ static bool declare_session(const struct registry_entry *entry, struct error *er
 static bool take_metadata(struct registry_entry *entry, const struct maker *maker,
                           const struct job *job, struct error *error) {
     struct json_object *timeout;
-    if (!job->given.bytes && !metadata_check(job->folder, entry->metadata, error)) {
+    if (!job->inline_metadata.bytes && !metadata_check(job->folder, entry->metadata, error)) {
         locate(job, error);
         return false;
     }
@@ -263,7 +263,7 @@ static void digest_entry(struct registry_entry *entry, const struct digest_key *
     json_object_object_foreach(entry->metadata, name, value) {
         struct digester *digester = metadata_is_listed(name) ? &listing : &content;
         digest_add_text(digester, name);
-        json_digest(digester, value);
+        digest_add_json(digester, value);
     }
     digest_add_text(&listing, entry->key);
     digest_add_text(&listing, entry->name);
@@ -291,8 +291,8 @@ struct registry_entry *entry_make(const struct maker *maker, const struct job *j
     entry->references = 1;
     entry->file = file;
     entry->folder = job->folder;
-    entry->is_given = job->given.bytes;
-    entry->given_digest = job_given_digest(job, maker->key);
+    entry->is_inline = job->inline_metadata.bytes;
+    entry->inline_digest = job_inline_digest(job, maker->key);
     entry->body = *body;
     *body = (struct file_content){0};
     entry->metadata_stamp = sidecar->stamp;

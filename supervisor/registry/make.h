@@ -2,25 +2,26 @@
 #ifndef ECLAVE_SUPERVISOR_REGISTRY_MAKE_H
 #define ECLAVE_SUPERVISOR_REGISTRY_MAKE_H
 
+#include "common/buffer.h"
 #include "common/error.h"
-#include "common/message.h"
 #include "supervisor/registry/entry.h"
 #include "supervisor/registry/metadata.h"
 
 /* What belongs to one entry. */
 struct job {
     enum project_folder folder;
-    char *stem;        /* owned: the name when the metadata has none; "" from register.json */
-    char *body;        /* owned: its path below the project; NULL: there is no such file */
-    char *sidecar;     /* owned: the path of its metadata; NULL: none */
-    struct span given; /* its metadata in register.json, checked; borrowed; bytes NULL: none */
+    char *stem;    /* owned: the name when the metadata has none; "" from register.json */
+    char *body;    /* owned: its path below the project; NULL: there is no such file */
+    char *sidecar; /* owned: the path of its metadata; NULL: none */
+    struct span
+        inline_metadata; /* its metadata in register.json, checked; borrowed; bytes NULL: none */
 };
 void job_free(struct job *job);
 /* What the entry is known by in refusals. */
 const char *job_file(const struct job *job);
 
-/* Of the text of `given`. */
-struct digest job_given_digest(const struct job *job, const struct digest_key *key);
+/* Of `inline_metadata`. */
+struct digest job_inline_digest(const struct job *job, const struct digest_key *key);
 
 struct maker {
     const struct registry_schemas *schemas; /* or NULL */

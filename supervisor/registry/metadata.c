@@ -1,7 +1,8 @@
 /* The table of metadata members and their checks. Never takes a member that it does not know. */
 #include "supervisor/registry/metadata.h"
-#include "supervisor/content_check.h"
-#include "supervisor/nearest.h"
+#include "supervisor/base/nearest.h"
+#include "supervisor/content/content_check.h"
+#include "supervisor/json/json_tree.h"
 #include "supervisor/registry/listed.h"
 #include "supervisor/registry/places.h"
 #include "supervisor/registry/uri_template.h"
@@ -21,17 +22,9 @@ const char *folder_name(enum project_folder folder) {
     return names[folder];
 }
 
-/* A string without a zero byte inside, or NULL. */
-static const char *plain_text(struct json_object *value) {
-    if (!json_object_is_type(value, json_type_string))
-        return NULL;
-    const char *text = json_object_get_string(value);
-    return strlen(text) == (size_t)json_object_get_string_len(value) ? text : NULL;
-}
-
 const char *metadata_text(struct json_object *metadata, const char *name) {
     struct json_object *value;
-    return json_object_object_get_ex(metadata, name, &value) ? plain_text(value) : NULL;
+    return json_object_object_get_ex(metadata, name, &value) ? json_plain_string(value) : NULL;
 }
 
 /* What VALUE, which is no plain text, should be or should not have. */
@@ -41,7 +34,7 @@ static const char *text_fault(struct json_object *value) {
 }
 
 bool metadata_check_text(struct json_object *value, struct error *error) {
-    const char *text = plain_text(value);
+    const char *text = json_plain_string(value);
     if (!text)
         return error_set(error, 0, "%s", text_fault(value));
     return *text || error_set(error, 0, "must be a text that is not empty");
@@ -61,7 +54,8 @@ bool metadata_check_name(const char *name, struct error *error) {
 typedef bool (*member_check)(struct json_object *value, struct error *error);
 
 static bool check_name(struct json_object *value, struct error *error) {
-    return metadata_check_text(value, error) && metadata_check_name(plain_text(value), error);
+    return metadata_check_text(value, error) &&
+           metadata_check_name(json_plain_string(value), error);
 }
 
 static bool check_object(struct json_object *value, struct error *error) {
@@ -91,7 +85,7 @@ static bool check_seconds(struct json_object *value, struct error *error) {
 }
 
 static bool is_either(struct json_object *value, const char *one, const char *other) {
-    const char *text = plain_text(value);
+    const char *text = json_plain_string(value);
     return text && (strcmp(text, one) == 0 || strcmp(text, other) == 0);
 }
 
@@ -107,11 +101,11 @@ static bool check_role(struct json_object *value, struct error *error) {
 
 static bool check_uri(struct json_object *value, struct error *error) {
     return metadata_check_text(value, error) &&
-           uri_check_strictly(plain_text(value), URI_MAX_BYTES, error);
+           uri_check_strictly(json_plain_string(value), URI_MAX_BYTES, error);
 }
 
 static bool check_template(struct json_object *value, struct error *error) {
-    return metadata_check_text(value, error) && uri_template_check(plain_text(value), error);
+    return metadata_check_text(value, error) && uri_template_check(json_plain_string(value), error);
 }
 
 /* Is VALUE an array of objects that all pass? */
@@ -142,7 +136,7 @@ static bool check_argument(struct json_object *argument, struct error *error) {
         if (!text && !truth)
             return error_set(error, 0, "has an argument with the unknown member \"%.*s\"",
                              NAME_SHOWN, name);
-        if (text ? !plain_text(value) : !json_object_is_type(value, json_type_boolean))
+        if (text ? !json_plain_string(value) : !json_object_is_type(value, json_type_boolean))
             return error_set(error, 0, "has an argument whose \"%s\" %s", name,
                              text ? text_fault(value) : "must be true or false");
     }
@@ -182,7 +176,7 @@ static bool check_completion(struct json_object *value, struct error *error) {
         struct json_object *text = json_object_array_get_idx(value, i);
         if (!json_object_is_type(text, json_type_string))
             return error_set(error, 0, "must hold lists of texts alone");
-        if (!plain_text(text))
+        if (!json_plain_string(text))
             return error_set(error, 0, "%s", text_fault(text));
     }
     return true;

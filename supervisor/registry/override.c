@@ -1,9 +1,9 @@
 /* Reads register.json. Never takes part of a file that is malformed, and opens none that it
  * names. */
 #include "supervisor/registry/override.h"
-#include "supervisor/json_inspect.h"
+#include "supervisor/json/json_file.h"
+#include "supervisor/json/json_inspect.h"
 #include "supervisor/registry/beneath.h"
-#include "supervisor/registry/json_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,33 +75,33 @@ static bool take_names(struct job *job, struct json_object *metadata, struct err
     struct error why = {0};
     const char *path = metadata_text(metadata, "file");
     const char *name = metadata_text(metadata, "name");
-    bool given = json_object_object_get_ex(metadata, "file", &value);
+    bool named_file = json_object_object_get_ex(metadata, "file", &value);
     bool messages = json_object_object_get(metadata, "messages");
     bool resource = job->folder == FOLDER_RESOURCES;
-    if (given && !metadata_check_text(value, &why))
+    if (named_file && !metadata_check_text(value, &why))
         return error_set(error, 0, "\"file\" %s", why.text);
-    if (given && path[0] == '/')
+    if (named_file && path[0] == '/')
         return error_set(error, 0, "\"file\" must be relative to the project");
-    if (given && !beneath_path_is_plain(path, &why))
+    if (named_file && !beneath_path_is_plain(path, &why))
         return error_set(error, 0, "\"file\": %s", why.text);
-    if (!given && resource)
+    if (!named_file && resource)
         return error_set(error, 0, "\"file\" is missing");
     if (json_object_object_get_ex(metadata, "name", &named) && !metadata_check_text(named, &why))
         return error_set(error, 0, "\"name\" %s", why.text);
     if (!name && !resource)
         return error_set(error, 0, "\"name\" is missing");
-    if (given)
+    if (named_file)
         job->body = strdup(path);
     else if (!messages && asprintf(&job->body, "%s/%s.lisp", folder_name(job->folder), name) < 0)
         job->body = NULL;
     job->stem = strdup(name ? name : path);
-    return (job->stem && (job->body || (!given && messages))) ||
+    return (job->stem && (job->body || (!named_file && messages))) ||
            error_set(error, ENOMEM, "cannot be held");
 }
 
 static bool read_entry(const struct override *override, struct span text, struct job *job,
                        struct error *error) {
-    *job = (struct job){.folder = override->folder, .given = text};
+    *job = (struct job){.folder = override->folder, .inline_metadata = text};
     if (text.length > METADATA_MAX_BYTES)
         return error_set(error, 0, "has more than %d bytes", METADATA_MAX_BYTES);
     struct json_object *metadata = json_file_parse(text, error);

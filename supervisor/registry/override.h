@@ -14,8 +14,8 @@
 #ifndef ECLAVE_SUPERVISOR_REGISTRY_OVERRIDE_H
 #define ECLAVE_SUPERVISOR_REGISTRY_OVERRIDE_H
 
+#include "common/buffer.h"
 #include "common/error.h"
-#include "common/message.h"
 #include "supervisor/registry/make.h"
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
 #ifndef ECLAVE_SUPERVISOR_REGISTRY_PLACE_ARGUMENTS_H
 #define ECLAVE_SUPERVISOR_REGISTRY_PLACE_ARGUMENTS_H
 
+#include "common/buffer.h"
 #include "common/error.h"
-#include "common/message.h"
 #include <json-c/json.h>
 #include <stdbool.h>
 

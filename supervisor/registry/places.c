@@ -1,6 +1,6 @@
 /* See places.h. What stands in a place is looked at once, from left to right. */
 #include "supervisor/registry/places.h"
-#include "supervisor/json_tree.h"
+#include "supervisor/json/json_tree.h"
 #include "supervisor/registry/metadata.h"
 
 #include <string.h>

@@ -3,7 +3,6 @@
 #define ECLAVE_SUPERVISOR_REGISTRY_PLACES_H
 
 #include "common/buffer.h"
-#include "common/message.h"
 #include <json-c/json.h>
 #include <stdbool.h>
 

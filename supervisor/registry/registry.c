@@ -1,7 +1,7 @@
 /* Keeps the present snapshot and decides when to look again. Never works on it for longer than a
  * slice at a time. */
 #include "supervisor/registry/registry.h"
-#include "supervisor/clock.h"
+#include "supervisor/base/clock.h"
 #include "supervisor/registry/scan.h"
 
 #include <stdalign.h>

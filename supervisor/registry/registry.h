@@ -38,11 +38,11 @@
 #define ECLAVE_SUPERVISOR_REGISTRY_REGISTRY_H
 
 #include "common/error.h"
-#include "supervisor/log.h"
-#include "supervisor/loop.h"
+#include "supervisor/base/log.h"
+#include "supervisor/base/loop.h"
 #include "supervisor/registry/entry.h"
 #include "supervisor/registry/snapshot.h"
-#include "supervisor/settings.h"
+#include "supervisor/settings/settings.h"
 #include <stdbool.h>
 
 struct registry;

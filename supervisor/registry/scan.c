@@ -344,8 +344,8 @@ static struct file_stamp stamp_now(const struct scan *scan, const char *path) {
 
 static bool same_given(const struct scan *scan, const struct job *job,
                        const struct registry_entry *entry) {
-    return entry->is_given == (job->given.bytes != NULL) &&
-           digest_equal(job_given_digest(job, scan->maker.key), entry->given_digest);
+    return entry->is_inline == (job->inline_metadata.bytes != NULL) &&
+           digest_equal(job_inline_digest(job, scan->maker.key), entry->inline_digest);
 }
 
 /* The entry as it was in the snapshot before, when nothing it is made of has changed since. */

@@ -3,12 +3,13 @@
 #ifndef ECLAVE_SUPERVISOR_REGISTRY_URI_TEMPLATE_H
 #define ECLAVE_SUPERVISOR_REGISTRY_URI_TEMPLATE_H
 
+#include "common/buffer.h"
 #include "common/error.h"
-#include "common/message.h"
+#include "supervisor/content/uri.h"
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { URI_MAX_BYTES = 2048, TEMPLATE_NAMES_MAX = 8, TEMPLATE_NAME_BYTES = 64 };
+enum { TEMPLATE_NAMES_MAX = 8, TEMPLATE_NAME_BYTES = 64 };
 
 /* One value of a match: of NAME, with its escapes undone. */
 struct template_value {
@@ -25,23 +26,10 @@ struct template_match {
  * literal text between each two? At most URI_MAX_BYTES. */
 bool uri_template_check(const char *text, struct error *error);
 
-/* Is TEXT, of any length, a URI (RFC 3986): a scheme, and only characters that a URI may have? */
-bool uri_check_syntax(const char *text, struct error *error);
-
-/* The same, of at most URI_MAX_BYTES. */
-bool uri_check(const char *text, struct error *error);
-/* The same of at most MAXIMUM bytes, and with an authority and a fragment as clients demand that
- * take URIs apart when they read a list. */
-bool uri_check_strictly(const char *text, size_t maximum, struct error *error);
-
 /* Does URI match TEMPLATE, which was checked? Each name but the last takes the shortest text that
  * lets the literal behind it follow, and at least one character: of {name} unreserved characters
  * and escapes, of {+name} any. What an escape stands for must be UTF-8 and not U+0000. MATCH, about
  * 16 KiB, means something only with true. */
 bool uri_template_match(const char *template, const char *uri, struct template_match *match);
-
-/* PREFIX and then FILE, a plain path, with the escapes that a URI wants. False when it does not
- * fit. */
-bool uri_of_file(const char *prefix, const char *file, char uri[URI_MAX_BYTES + 1]);
 
 #endif

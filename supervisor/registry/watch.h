@@ -4,7 +4,7 @@
 #ifndef ECLAVE_SUPERVISOR_REGISTRY_WATCH_H
 #define ECLAVE_SUPERVISOR_REGISTRY_WATCH_H
 
-#include "supervisor/loop.h"
+#include "supervisor/base/loop.h"
 #include "supervisor/registry/metadata.h"
 #include <stdbool.h>
 #include <stddef.h>

@@ -157,18 +157,3 @@ Test(listen, ends_in_the_same_way_after_shutdown_and_exit) {
     expect_ended(client, "5");
     client_finish(client);
 }
-
-Test(listen, does_not_hold_up_a_batch) {
-    const char *arguments[] = {"--batches", NULL};
-    struct client *client =
-        client_start(&(struct client_options){.arguments = arguments, .batches = true});
-    client_send_line(client, "[" LISTEN("1", ALL) "," PING("2") "]");
-    const char *line = client_read_line(client, NULL);
-    struct text element, value;
-    cr_assert_eq(json_count(text_of(line)), 2, "%s", line);
-    cr_assert(json_element(text_of(line), 0, &element));
-    cr_assert(json_at(element, &value, "error", "code", NULL) && text_is(value, "-32600"));
-    cr_assert(json_element(text_of(line), 1, &element));
-    cr_assert(json_member(element, "result", &value));
-    client_finish(client);
-}

@@ -182,9 +182,7 @@ Test(sessions, a_busy_one_is_never_closed_and_when_all_are_busy_the_limit_is_nam
 }
 
 Test(sessions, the_legacy_one_is_never_closed_to_make_room_for_a_modern_call) {
-    const char *arguments[] = {"--session-max", "2", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    struct client *client = client_start_with("--session-max", "2");
     client_evaluate(client, "(defvar *x* 7)");
     for (int i = 0; i < 4; i++)
         cr_assert_eq(era_evaluate(client, era_modern, NULL, "1").error_code, 0);
@@ -208,9 +206,7 @@ Test(sessions, the_eras_share_no_session_unless_it_is_named) {
 }
 
 Test(sessions, an_operator_can_choose_one_for_both_eras) {
-    const char *arguments[] = {"--default-session", "shared", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    struct client *client = client_start_with("--default-session", "shared");
     struct evaluation first = era_evaluate(client, era_modern, NULL, "(defvar *x* 1)");
     cr_assert_str_eq(first.text, "=> *X*");
     cr_assert_str_eq(client_string(client, first.line, "result", "_meta", "session", NULL),

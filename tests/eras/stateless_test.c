@@ -226,22 +226,6 @@ Test(stateless, a_probe_and_a_fallback_may_come_in_one_piece) {
     client_finish(client);
 }
 
-Test(stateless, a_handshake_never_gets_the_modern_revision) {
-    static const char *const rows[][2] = {
-        {"2026-07-28", "2025-11-25"}, {"2099-01-01", "2025-11-25"}, {"2025-11-26", "2025-11-25"},
-        {"2025-11-25", "2025-11-25"}, {"2025-06-18", "2025-06-18"}, {"2025-03-26", "2025-03-26"},
-        {"2024-11-05", "2024-11-05"},
-    };
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        struct client *client = client_start(NULL);
-        client_send_format(client, INITIALIZE("1", "\"%s\""), rows[i][0]);
-        cr_assert_str_eq(client_string(client, client_await(client, "1", NULL), "result",
-                                       "protocolVersion", NULL),
-                         rows[i][1]);
-        client_finish(client);
-    }
-}
-
 Test(stateless, no_error_tells_of_the_inside) {
     struct client *client = client_start(NULL);
     static const char *const lines[] = {

@@ -11,7 +11,7 @@
 static void expect_no_worker(struct oracle *oracle) {
     for (size_t i = 0; i < oracle->count; i++) {
         struct answer *answer = &oracle->answers[i];
-        if (answer->kind != ANSWER_RESULT || answer->shape != SHAPE_CALL)
+        if (!answer->runs)
             continue;
         answer->kind = answer->may_overflow ? ANSWER_OPEN : ANSWER_ERROR;
         answer->code = in_process.options & OPTION_CALLS_WAIT ? -32001 : -32603;
@@ -27,6 +27,7 @@ static void tell_sent(struct oracle *oracle, const char *bytes, size_t size) {
         bytes += length;
         size -= length;
     }
+    oracle_end(oracle);
     expect_no_worker(oracle);
 }
 
@@ -107,6 +108,9 @@ static struct oracle model_of(const struct settings *settings) {
     struct oracle oracle = oracle_make();
     oracle.batches = settings->batches;
     oracle.minimal = settings->minimal;
+    oracle.reply_error = settings->cancel_reply == CANCEL_REPLY_ERROR;
+    oracle.no_lisp = true;
+    oracle.any_notification = true;
     oracle.line_max = (size_t)settings->request_max_bytes;
     oracle.depth_max = (size_t)settings->json_max_depth;
     oracle.queue_max = (size_t)settings->session_queue;

@@ -9,8 +9,8 @@
  * has it, or that answers a question, waits a while for it. Each request is answered once, in
  * messages that are well-formed, and a definition gets answers to what it asked alone. */
 #include "common/message.h"
+#include "supervisor/process/worker_process.h"
 #include "supervisor/registry/watch.h"
-#include "supervisor/worker_process.h"
 #include "tests/fuzz/in_process.h"
 #include "tests/support/oracle.h"
 

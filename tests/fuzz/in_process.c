@@ -1,7 +1,7 @@
 /* See in_process.h. The edges of a server that runs in a fuzz target. */
 #include "tests/fuzz/in_process.h"
 #include "policy/policy.h"
-#include "supervisor/server.h"
+#include "supervisor/mcp/server.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -169,13 +169,13 @@ static void on_channel(void *context, uint32_t events) {
 }
 
 /* NULL when there are too many already. */
-static struct fake_worker *make_fake(struct pool *pool, struct outlet **outlet) {
+static struct fake_worker *make_fake(struct pool *pool, struct pipes **pipes) {
     if (edges.fake_count == FAKES_MAX)
         return NULL;
     struct fake_worker *fake = &edges.fakes[edges.fake_count];
-    *outlet = outlet_open(pool->loop, pool->settings, fake->outputs, NULL);
+    *pipes = pipes_open(pool->loop, pool->settings, fake->outputs, NULL);
     fake->worker = worker_create(&pool->workers, &no_events, NULL, &fake->channel, NULL);
-    FUZZ_CHECK(*outlet && fake->worker, "no worker");
+    FUZZ_CHECK(*pipes && fake->worker, "no worker");
     fake->worker->state = WORKER_READY;
     fake->worker->pid = FIRST_PID + (pid_t)edges.fake_count++;
     edges.loop = pool->loop;
@@ -216,11 +216,11 @@ static void on_kill(pid_t pid, int number) {
 }
 
 void __wrap_pool_take(struct pool *pool, struct pool_waiter *waiter) {
-    struct outlet *outlet = NULL;
-    struct fake_worker *fake = in_process.workers ? make_fake(pool, &outlet) : NULL;
+    struct pipes *pipes = NULL;
+    struct fake_worker *fake = in_process.workers ? make_fake(pool, &pipes) : NULL;
     if (fake) {
         static const char printed[] = "some \xc3\xa9 \xff";
-        waiter->served(waiter->context, fake->worker, outlet, NULL);
+        waiter->served(waiter->context, fake->worker, pipes, NULL);
         FUZZ_CHECK(write(fake->outputs[0], printed, sizeof printed) > 0 &&
                        write(fake->outputs[1], printed, sizeof printed) > 0,
                    "no room");

@@ -6,8 +6,8 @@
 
 #include "common/buffer.h"
 #include "common/frame.h"
-#include "supervisor/loop.h"
-#include "supervisor/settings.h"
+#include "supervisor/base/loop.h"
+#include "supervisor/settings/settings.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/json.h"
 

@@ -2,9 +2,9 @@
  * exactly what it accepts, and json-c, which sees the text next, must make the same values of it:
  * a difference between the two is a request that is checked as one thing and served as another.
  * The first two bytes of the input are the limits of depth and of values. */
-#include "supervisor/json_inspect.h"
+#include "supervisor/json/json_inspect.h"
 #include "common/utf8.h"
-#include "supervisor/json_write.h"
+#include "supervisor/json/json_write.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/json.h"
 

@@ -3,12 +3,12 @@
  * the project has been looked at. The looks go through a real directory. Whatever stands there, a
  * look ends, what it gives can be shown to clients, what it refuses it refuses in words that may be
  * printed, and looking again gives what a first look would have given. */
-#include "supervisor/json_write.h"
+#include "supervisor/json/json_write.h"
 #include "supervisor/project/show.h"
 #include "supervisor/registry/beneath.h"
 #include "supervisor/registry/scan.h"
-#include "supervisor/schema.h"
-#include "supervisor/tools.h"
+#include "supervisor/schema/schema.h"
+#include "supervisor/server/tools.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/json.h"
 

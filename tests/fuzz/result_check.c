@@ -2,8 +2,8 @@
 #include "tests/fuzz/result_check.h"
 #include "common/frame.h"
 #include "common/utf8.h"
-#include "supervisor/run.h"
-#include "supervisor/text.h"
+#include "supervisor/session/run.h"
+#include "supervisor/session/text.h"
 
 #include <string.h>
 

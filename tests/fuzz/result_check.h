@@ -3,7 +3,7 @@
 #ifndef ECLAVE_TESTS_FUZZ_RESULT_CHECK_H
 #define ECLAVE_TESTS_FUZZ_RESULT_CHECK_H
 
-#include "common/message.h"
+#include "common/buffer.h"
 #include "tests/fuzz/fuzz.h"
 
 /* Ends the run when something is wrong. Limits, outcome and captured output are taken from INPUT.

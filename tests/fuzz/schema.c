@@ -1,7 +1,7 @@
 /* Fuzz target: a schema and a value, two lines of JSON. Whatever they are, the check ends, says the
  * same twice and in words that may be shown; and what "not" says is the opposite. */
-#include "supervisor/schema.h"
-#include "supervisor/json_inspect.h"
+#include "supervisor/schema/schema.h"
+#include "supervisor/json/json_inspect.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/json.h"
 

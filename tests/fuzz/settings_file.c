@@ -2,7 +2,7 @@
  * the text of the file up to a zero byte, and then strings, each ended by a zero byte: a variable
  * when it has the form NAME=VALUE with a name of ours or HOME, else an argument. */
 #include "policy/policy.h"
-#include "supervisor/settings.h"
+#include "supervisor/settings/settings.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <ctype.h>
@@ -72,7 +72,7 @@ static void check_ranges(const struct settings *settings) {
     static const char *const choices[] = {
 #define CHOICE(field, name, values, ...) values,
 #define HIDDEN(field, name, values, ...) values,
-#include "supervisor/settings.def"
+#include "supervisor/settings/settings.def"
     };
     size_t choice = 0;
 #define IN_RANGE(field, name, least, most)                                                         \
@@ -95,7 +95,7 @@ static void check_ranges(const struct settings *settings) {
         IN_RANGE(field, name, 0, bars)                                                             \
     }
 #define HIDDEN CHOICE
-#include "supervisor/settings.def"
+#include "supervisor/settings/settings.def"
     FUZZ_CHECK(settings->call_timeout_s <= settings->call_timeout_max_s, "call.timeout_s");
     FUZZ_CHECK((settings->require & settings->without) == 0, "require and without");
 }
@@ -167,7 +167,7 @@ static void check_round_trip(const struct settings *settings) {
 #define SWITCH(field, label, ...)        add_number(&flags, label, settings->field);
 #define PATHS(field, label, ...)         add_paths(&flags, label, &settings->field);
 #define LAYERS(field, label, ...)        add_layers(&flags, label, settings->field);
-#include "supervisor/settings.def"
+#include "supervisor/settings/settings.def"
     char *vector[sizeof flags.vector / sizeof *flags.vector];
     memcpy(vector, flags.vector, sizeof vector);
     fuzz_edges.variable = NULL;
@@ -180,7 +180,7 @@ static void check_round_trip(const struct settings *settings) {
 #define PATHS(field, ...)                                                                          \
     match_paths(&settings->field, &again.field);                                                   \
     again.field = settings->field;
-#include "supervisor/settings.def"
+#include "supervisor/settings/settings.def"
     FUZZ_CHECK(memcmp(&again, settings, sizeof again) == 0, "another setting");
 }
 

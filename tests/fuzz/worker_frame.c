@@ -3,7 +3,7 @@
  * frames go through real socket pairs; pids, signals and time are the script's. A result that is
  * accepted goes on through the decoder and into the text that a client would see. */
 #include "common/message.h"
-#include "supervisor/worker_process.h"
+#include "supervisor/process/worker_process.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/result_check.h"
 

@@ -4,8 +4,12 @@
 #include "tests/support/command.h"
 #include "tests/support/family.h"
 #include "tests/support/lines.h"
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static struct client *start_under_shell(const char *script, bool unprivileged) {
     const char *arguments[] = {"-c", script, "sh", ECLAVE_BINARY, NULL};
@@ -211,6 +215,53 @@ Test(descriptors, a_pipe_is_left_as_it_was_found) {
 
 Test(descriptors, a_pipe_of_another_user_is_left_as_it_was_found) {
     expect_pipe_left_alone(getuid() == 0);
+}
+
+/* Runs the server with at most LIMIT descriptors on the pipe ends in ENDS, for a user who cannot
+ * open them anew, and returns its exit status. */
+static int run_with_descriptors(rlim_t limit, int (*ends)[2]) {
+    enum { NOBODY = 65534 };
+    const struct rlimit few = {.rlim_cur = limit, .rlim_max = limit};
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(ends[0][0], STDIN_FILENO);
+        dup2(ends[1][1], STDOUT_FILENO);
+        dup2(ends[2][1], STDERR_FILENO);
+        close_range(STDERR_FILENO + 1, ~0U, 0);
+        if (setrlimit(RLIMIT_NOFILE, &few) == 0 &&
+            (getuid() != 0 || (setgid(NOBODY) == 0 && setuid(NOBODY) == 0)))
+            execl(ECLAVE_BINARY, ECLAVE_BINARY, NULL);
+        _exit(127);
+    }
+    cr_assert_eq(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Start-up fails at a different descriptor for each limit; none of the failures may leave a pipe
+ * that other processes hold in non-blocking mode. */
+Test(descriptors, a_start_that_fails_leaves_the_pipes_blocking) {
+    int failed = 0, started = 0;
+    for (rlim_t limit = 4; limit < 40; limit++) {
+        int ends[3][2];
+        for (size_t i = 0; i < COUNT_OF(ends); i++)
+            cr_assert_eq(pipe(ends[i]), 0);
+        close(ends[0][1]); /* the end of input, so that a server that starts ends as well */
+        int status = run_with_descriptors(limit, ends);
+        for (size_t i = 0; i < COUNT_OF(ends); i++)
+            cr_expect_not(fcntl(ends[i][i == 0 ? 0 : 1], F_GETFL) & O_NONBLOCK,
+                          "stream %zu is non-blocking after status %d with %llu descriptors", i,
+                          status, (unsigned long long)limit);
+        failed += status == 2;
+        started += status == 0;
+        close(ends[0][0]);
+        for (size_t i = 1; i < COUNT_OF(ends); i++) {
+            close(ends[i][0]);
+            close(ends[i][1]);
+        }
+    }
+    cr_assert_gt(failed, 0);
+    cr_assert_gt(started, 0);
 }
 
 Test(descriptors, everything_works_for_an_unprivileged_user) {

@@ -11,11 +11,6 @@ enum { MEBIBYTE = 1 << 20, REQUEST_MAX = 16 * MEBIBYTE };
 /* Sent as a line, this ends the one that was begun. */
 static const char end_of_line[] = "";
 
-static struct client *start(const char *option, const char *value) {
-    const char *arguments[] = {"serve", option, value, NULL};
-    return client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
-}
-
 static void send_text(struct client *client, const char *text) {
     client_send(client, text, strlen(text));
 }
@@ -208,7 +203,7 @@ static void send_nested_ping(struct client *client, const char *id, size_t depth
 }
 
 Test(framing, nesting_up_to_the_limit_is_served_and_one_more_is_a_parse_error) {
-    struct client *client = start("--json-max-depth", "20");
+    struct client *client = client_start_with("--json-max-depth", "20");
     send_nested_ping(client, "1", 20);
     client_await(client, "1", NULL);
     send_nested_ping(client, "2", 21);
@@ -242,7 +237,7 @@ Test(framing, a_hundred_thousand_brackets_are_one_parse_error) {
 }
 
 Test(framing, more_values_than_the_limit_are_a_parse_error) {
-    struct client *client = start("--json-max-values", "64");
+    struct client *client = client_start_with("--json-max-values", "64");
     send_text(client, "[");
     for (int i = 0; i < 100; i++)
         send_text(client, "1,");
@@ -253,7 +248,7 @@ Test(framing, more_values_than_the_limit_are_a_parse_error) {
 }
 
 Test(framing, a_line_of_exactly_the_limit_is_served_and_one_byte_more_is_not) {
-    struct client *client = start("--request-max-bytes", "2000");
+    struct client *client = client_start_with("--request-max-bytes", "2000");
     send_padded_ping(client, "1", 2000);
     client_expect_result(client, end_of_line, "1");
     send_padded_ping(client, "2", 2001);
@@ -264,7 +259,7 @@ Test(framing, a_line_of_exactly_the_limit_is_served_and_one_byte_more_is_not) {
 }
 
 Test(framing, lines_behind_an_over_long_one_in_the_same_write_are_served) {
-    struct client *client = start("--request-max-bytes", "1024");
+    struct client *client = client_start_with("--request-max-bytes", "1024");
     send_text(client, PING("1") "\n");
     send_padded_ping(client, "2", 1500);
     client_send_line(client, "\n" PING("3"));
@@ -314,7 +309,7 @@ Test(framing, the_memory_of_a_long_line_is_given_back) {
 }
 
 Test(framing, an_over_long_line_at_the_end_of_input_is_answered_once) {
-    struct client *client = start("--request-max-bytes", "1024");
+    struct client *client = client_start_with("--request-max-bytes", "1024");
     send_repeated(client, 'a', 200000);
     client_close_stdin(client);
     client_await(client, "null", NULL);

@@ -1,9 +1,9 @@
 /* Runs of definitions through the supervisor's sessions and real workers, with this process in
  * place of the server: results, questions and events, time-outs, and hostile code. */
 #include "common/cleanup.h"
-#include "supervisor/clock.h"
-#include "supervisor/session.h"
-#include "supervisor/signals.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/base/signals.h"
+#include "supervisor/session/session.h"
 #include "tests/support/lisp_file.h"
 #include "tests/support/user.h"
 #include "tests/unit/read_settings.h"
@@ -182,7 +182,7 @@ static void start(struct run *run, struct session *session, const struct call_re
         session ? session_submit(session, wanted) : session_submit_once(&bench.sessions, wanted);
     cr_assert(run->call);
     bench.open++;
-    session_run(call_session(run->call));
+    session_step(call_session(run->call));
 }
 
 static void wait_for_all(void) {

@@ -185,7 +185,7 @@ Test(forged, a_full_channel_does_not_stop_the_server) {
     }
     free(code);
     cr_assert(fits);
-    client_await_stderr(siege.client, "sending a frame");
+    client_await_stderr(siege.client, "cannot send a frame");
     siege_end(&siege, NULL, 0);
 }
 

@@ -71,6 +71,16 @@ bool line_is_response(const struct line *line) {
     return line->batch || line->message.kind == WIRE_RESULT || line->message.kind == WIRE_ERROR;
 }
 
+const char *client_read_response(struct client *client) {
+    struct wish wish;
+    const char *line;
+    do {
+        wish = (struct wish){.wanted = any_line};
+        line = fulfil(client, &wish, NULL, "a response");
+    } while (line && !line_is_response(wish.found));
+    return line;
+}
+
 static bool has_id(const struct line *line, const void *id) {
     return line_is_response(line) && !line->batch && json_same_id(line->message.id, text_of(id));
 }

@@ -16,6 +16,17 @@ struct client *era_start(const struct era *era, const char *const *arguments) {
     return era->modern ? client_start(&options) : client_start_ready(&options, era->revision);
 }
 
+void era_in_every_state(void (*body)(struct client *client)) {
+    for (size_t i = 0; i <= ERA_COUNT; i++) {
+        struct client *client = i < ERA_COUNT ? era_start(&eras[i], NULL) : client_start(NULL);
+        if (i < ERA_COUNT && eras[i].modern)
+            era_request(client, &eras[i], "0", "server/discover", NULL);
+        body(client);
+        client_expect_silence(client);
+        client_finish(client);
+    }
+}
+
 void era_send(struct client *client, const struct era *era, const char *id, const char *method,
               const char *members) {
     if (era->modern)
@@ -62,18 +73,9 @@ void era_call_send(struct client *client, const struct era *era, const char *id,
     free(members);
 }
 
-/* Ids of the calls made here; no test writes such ones. */
-static const char *next_id(struct client *client) {
-    static unsigned long count;
-    char *id;
-    if (asprintf(&id, "\"era %lu\"", ++count) < 0)
-        abort();
-    return client_keep(client, id);
-}
-
 struct evaluation era_call(struct client *client, const struct era *era, const char *tool,
                            const char *arguments) {
-    const char *id = next_id(client);
+    const char *id = client_new_id(client);
     era_call_send(client, era, id, tool, arguments);
     return client_evaluate_await(client, id);
 }

@@ -1,6 +1,5 @@
-/* Both eras of the protocol through one set of calls, so that a test says once what holds in each:
- * in a legacy session of some revision, or statelessly with every request carrying its envelope.
- * Nothing here judges an answer beyond what its name says. */
+/* Both eras of the protocol through one set of calls, so that one test covers every revision: in a
+ * legacy session, or statelessly with the envelope in each request. */
 #ifndef ECLAVE_TESTS_SUPPORT_ERAS_H
 #define ECLAVE_TESTS_SUPPORT_ERAS_H
 
@@ -13,7 +12,7 @@
 #define KEY_LOG_LEVEL   "io.modelcontextprotocol/logLevel"
 #define KEY_SUBSCRIBED  "io.modelcontextprotocol/subscriptionId"
 
-/* What every modern request carries; ENVELOPE_WITH has further members of `_meta` in front. */
+/* The envelope of a modern request; MEMBERS are further members of `_meta` and end with a comma. */
 #define ENVELOPE_WITH(members)                                                                     \
     "\"_meta\":{" members "\"" KEY_VERSION "\":\"" MODERN_REVISION "\",\"" KEY_CLIENT "\":{}}"
 #define ENVELOPE ENVELOPE_WITH("")
@@ -46,6 +45,9 @@ extern const struct era *const era_modern, *const era_legacy; /* the newest of e
 
 /* Starts a server with ARGUMENTS (ends with NULL; NULL: none) that is ready for requests of ERA. */
 struct client *era_start(const struct era *era, const char *const *arguments);
+/* Calls BODY with a server of each era that is ready, and with one before any request. Fails when
+ * BODY leaves a line unread. */
+void era_in_every_state(void (*body)(struct client *client));
 
 /* Sends a request; MEMBERS is the inside of `params` as JSON text, or NULL. */
 void era_send(struct client *client, const struct era *era, const char *id, const char *method,
@@ -53,7 +55,7 @@ void era_send(struct client *client, const struct era *era, const char *id, cons
 /* The same, and waits for the response. */
 const char *era_request(struct client *client, const struct era *era, const char *id,
                         const char *method, const char *members);
-/* The same, and wants an error with CODE; returns the line. */
+/* The same; fails unless the response is an error with CODE. Returns the line. */
 const char *era_refused(struct client *client, const struct era *era, int code, const char *id,
                         const char *method, const char *members);
 
@@ -76,7 +78,8 @@ const char *era_handle(struct client *client, const struct evaluation *evaluatio
 /* The text without the line that names the session; kept by the client. */
 const char *era_text(struct client *client, const struct evaluation *evaluation);
 
-/* Fails unless LINE has at PATH (names, then NULL) exactly the JSON text WANTED; NULL: nothing. */
+/* Fails unless LINE has at the path of names, which ends with NULL, exactly the JSON text WANTED;
+ * NULL: nothing. */
 void expect_member(const char *line, const char *wanted, ...);
 
 #endif

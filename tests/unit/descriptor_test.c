@@ -100,19 +100,21 @@ Test(descriptor, a_message_waits_until_other_descriptors_have_arrived) {
         _exit(0);
     }
     close(pair[1]);
-    make_passing(&passing, STDERR_FILENO);
-    cr_assert_eq(send_message(pair[0], &passing.message), 1, "%s", strerror(errno));
+    const int descriptor = STDERR_FILENO;
+    cr_assert_eq(descriptors_send(pair[0], &passing.part, 1, &descriptor, 1), 1, "%s",
+                 strerror(errno));
     close(pair[0]);
     cr_assert_eq(waitpid(reader, &status, 0), reader);
 }
 
 Test(descriptor, a_message_to_nobody_fails_without_a_signal) {
     int pair[2];
-    struct passing passing;
+    const int descriptor = STDERR_FILENO;
+    char byte = 0;
+    struct iovec part = {.iov_base = &byte, .iov_len = 1};
     signal(SIGPIPE, SIG_DFL);
     cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
     close(pair[1]);
-    make_passing(&passing, STDERR_FILENO);
-    cr_assert_eq(send_message(pair[0], &passing.message), -1);
+    cr_assert_eq(descriptors_send(pair[0], &part, 1, &descriptor, 1), -1);
     cr_assert_eq(errno, EPIPE);
 }

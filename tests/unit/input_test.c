@@ -2,8 +2,8 @@
  * long is reported once and costs no memory. */
 #include "common/cleanup.h"
 #include "common/descriptor.h"
-#include "supervisor/clock.h"
-#include "supervisor/input.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/base/input.h"
 #include "tests/support/random.h"
 #include <criterion/criterion.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* supervisor/json_write: whatever bytes go in, strict JSON on one line comes out and means them. */
 #include "common/utf8.h"
-#include "supervisor/json_write.h"
+#include "supervisor/json/json_write.h"
 #include "tests/support/json.h"
 #include "tests/support/random.h"
 #include <criterion/criterion.h>

@@ -1,6 +1,6 @@
 /* supervisor/log: one line an event, never more than the rate, never a wait. */
 #include "common/cleanup.h"
-#include "supervisor/log.h"
+#include "supervisor/base/log.h"
 #include "tests/support/json.h"
 #include <criterion/criterion.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* supervisor/loop: who waits for whom when the callbacks of one round take long. */
-#include "supervisor/clock.h"
-#include "supervisor/loop.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/base/loop.h"
 #include <criterion/criterion.h>
 #include <string.h>
 #include <unistd.h>

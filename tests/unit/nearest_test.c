@@ -1,5 +1,5 @@
 /* supervisor/nearest: what a mistyped word may have meant. */
-#include "supervisor/nearest.h"
+#include "supervisor/base/nearest.h"
 #include <criterion/criterion.h>
 #include <string.h>
 

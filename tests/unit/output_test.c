@@ -1,7 +1,7 @@
 /* supervisor/output: the gate and the queue. What leaves is whole lines that were found good; what
  * is bad is replaced, and too much of it ends the output. */
 #include "common/cleanup.h"
-#include "supervisor/output.h"
+#include "supervisor/mcp/output.h"
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <signal.h>

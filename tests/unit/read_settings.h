@@ -2,7 +2,7 @@
 #ifndef ECLAVE_TESTS_UNIT_READ_SETTINGS_H
 #define ECLAVE_TESTS_UNIT_READ_SETTINGS_H
 
-#include "supervisor/settings.h"
+#include "supervisor/settings/settings.h"
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* supervisor/registry: digests, URI templates, pages and the strict JSON of files, each alone. */
+#include "supervisor/json/json_file.h"
 #include "supervisor/registry/header.h"
-#include "supervisor/registry/json_file.h"
 #include "supervisor/registry/snapshot.h"
 #include "supervisor/registry/uri_template.h"
 #include "tests/support/random.h"
@@ -257,7 +257,7 @@ Test(registry_json, digests_tell_values_apart) {
     for (size_t i = 0; i < COUNT; i++) {
         struct json_object *object = json_file_parse(span_of(texts[i]), NULL);
         struct digester digester = digest_begin(&page_key);
-        json_digest(&digester, object);
+        digest_add_json(&digester, object);
         digests[i] = digest_end(&digester);
         json_object_put(object);
         for (size_t j = 0; j < i; j++)

@@ -1,8 +1,8 @@
 /* supervisor/registry: what changes in a project is seen, once, and holds up nothing else. */
-#include "supervisor/clock.h"
+#include "supervisor/base/clock.h"
 #include "supervisor/registry/beneath.h"
 #include "supervisor/registry/scan.h"
-#include "supervisor/schema.h"
+#include "supervisor/schema/schema.h"
 #include "tests/support/random.h"
 #include "tests/unit/project.h"
 #include <dirent.h>

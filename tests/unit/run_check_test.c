@@ -1,7 +1,7 @@
 /* supervisor/run_check: what a run may give, and nothing else. */
 #include "supervisor/project/promise.h"
-#include "supervisor/run.h"
-#include "supervisor/schema.h"
+#include "supervisor/schema/schema.h"
+#include "supervisor/session/run.h"
 #include "tests/support/random.h"
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* supervisor/schema_pattern: regular expressions match as ECMA-262 says, and what cannot be matched
  * in linear time is refused. */
-#include "supervisor/schema.h"
-#include "supervisor/schema_pattern.h"
+#include "supervisor/schema/pattern.h"
+#include "supervisor/schema/schema.h"
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* supervisor/schema: random schemas and values. A combination of a schema with itself accepts what
  * the schema accepts, and a negation what it does not. */
-#include "supervisor/schema.h"
+#include "supervisor/schema/schema.h"
 #include "tests/support/random.h"
 #include <criterion/criterion.h>
 

@@ -1,6 +1,6 @@
 /* supervisor/schema: each keyword accepts and refuses what the draft says, and nothing that is not
  * known is passed over. A case is a schema, values that it accepts and values that it does not. */
-#include "supervisor/schema.h"
+#include "supervisor/schema/schema.h"
 #include <criterion/criterion.h>
 #include <malloc.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* supervisor/shown: no text commands a terminal, and what is harmless stays as it is. */
-#include "supervisor/shown.h"
+#include "supervisor/base/shown.h"
 #include <criterion/criterion.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * it was. */
 #include "common/cleanup.h"
 #include "common/descriptor.h"
-#include "supervisor/stdio.h"
+#include "supervisor/base/stdio.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>

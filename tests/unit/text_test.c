@@ -1,6 +1,6 @@
 /* supervisor/text: the texts of CONTRACT.md section 5, byte for byte, and what is cut from them. */
 #include "common/utf8.h"
-#include "supervisor/text.h"
+#include "supervisor/session/text.h"
 #include "tests/support/failure_text.h"
 #include "tests/support/random.h"
 #include <criterion/criterion.h>

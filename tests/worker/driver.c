@@ -174,7 +174,7 @@ static bool judge(struct call_end *end) {
     } reply = {.room = {0}};
     if (ioctl(worker.listener, SECCOMP_IOCTL_NOTIF_RECV, &notified.request) != 0)
         return false;
-    struct policy_answer answer =
+    struct policy_ruling answer =
         policy_judge(0, &notified.request.data, (pid_t)notified.request.pid);
     if (answer.verdict == POLICY_KILL) {
         end->kind = END_VIOLATION;

@@ -1,0 +1,78 @@
+/* Private, non-blocking standard streams. Never leaves another process's pipe non-blocking. */
+#include "supervisor/base/stdio.h"
+#include "common/cleanup.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PRIVATE_MINIMUM = 10 };
+
+static bool is_socket(int fd) {
+    struct stat status;
+    return fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
+static int open_anew(int fd, bool writing) {
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    struct stat status;
+    /* Opening a regular file anew would start at offset 0 and could truncate nothing but sense. */
+    if (fstat(fd, &status) != 0 || S_ISREG(status.st_mode))
+        return -1;
+    return open(path, (writing ? O_WRONLY : O_RDONLY) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+}
+
+bool stream_open(struct stream *stream, int fd, bool writing, struct error *error) {
+    *stream = (struct stream){.fd = -1, .is_socket = is_socket(fd), .restore_flags = -1};
+    cleanup_fd int anew = stream->is_socket ? -1 : open_anew(fd, writing);
+    stream->fd = fcntl(anew >= 0 ? anew : fd, F_DUPFD_CLOEXEC, PRIVATE_MINIMUM);
+    if (stream->fd < 0)
+        return error_set(error, errno, "moving descriptor %d", fd);
+    if (anew < 0 && !stream->is_socket) {
+        int flags = fcntl(stream->fd, F_GETFL);
+        if (flags >= 0 && !(flags & O_NONBLOCK) &&
+            fcntl(stream->fd, F_SETFL, flags | O_NONBLOCK) == 0)
+            stream->restore_flags = flags;
+    }
+    return true;
+}
+
+void stream_close(struct stream *stream) {
+    if (stream->fd < 0)
+        return;
+    if (stream->restore_flags >= 0)
+        fcntl(stream->fd, F_SETFL, stream->restore_flags);
+    close(stream->fd);
+    stream->fd = -1;
+}
+
+ssize_t stream_read(const struct stream *stream, void *bytes, size_t size) {
+    return stream->is_socket ? recv(stream->fd, bytes, size, MSG_DONTWAIT)
+                             : read(stream->fd, bytes, size);
+}
+
+ssize_t stream_write(const struct stream *stream, const void *bytes, size_t size) {
+    return stream->is_socket ? send(stream->fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL)
+                             : write(stream->fd, bytes, size);
+}
+
+bool stdio_fill(struct error *error) {
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR); // NOLINT(android-cloexec-open): children inherit these
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd < 0)
+        return error_set(error, errno, "opening the null device");
+    close(fd);
+    return true;
+}
+
+bool stdio_detach(struct error *error) {
+    cleanup_fd int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        return error_set(error, errno, "detaching the standard streams");
+    return true;
+}

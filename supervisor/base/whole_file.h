@@ -1,0 +1,13 @@
+/* Files that commands are given, read whole. */
+#ifndef ECLAVE_SUPERVISOR_BASE_WHOLE_FILE_H
+#define ECLAVE_SUPERVISOR_BASE_WHOLE_FILE_H
+
+#include "common/buffer.h"
+#include "common/error.h"
+#include <stdbool.h>
+
+/* Reads FILE ("-": standard input) into the empty OUT, whose maximum is request.max_bytes. False
+ * with *error, which names FILE. */
+bool whole_file_read(const char *file, struct buffer *out, struct error *error);
+
+#endif

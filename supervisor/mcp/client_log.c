@@ -1,0 +1,82 @@
+/* Events for the client. Never more than a few a second, and never one that it did not ask for. */
+#include "supervisor/mcp/client_log.h"
+#include "supervisor/json/json_write.h"
+#include "supervisor/mcp/request.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/session/session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LINES_PER_SECOND = 2, LINES_AT_ONCE = 100 };
+
+struct client_log client_log_make(void) {
+    return (struct client_log){.least = LOG_ERROR_LEVEL,
+                               .rate = rate_make(LINES_PER_SECOND, LINES_AT_ONCE)};
+}
+
+static void tell(struct server *server, const struct log_event *event, const char *cause) {
+    if (server->finishing || !rate_take(&server->client_log.rate))
+        return;
+    struct buffer *out = output_notification_begin(&server->output, "notifications/message");
+    buffer_append_format(out, "\"level\":\"%s\",\"logger\":\"eclave\",\"data\":{\"event\":",
+                         log_level_name(event->level));
+    json_write_string(out, event->name);
+    if (event->session) {
+        buffer_append_text(out, ",\"session\":");
+        json_write_string(out, event->session);
+    }
+    if (event->call)
+        buffer_append_format(out, ",\"call\":%u", event->call);
+    buffer_append_text(out, ",\"cause\":");
+    json_write_string(out, cause);
+    buffer_append_text(out, "}");
+    output_notification_end(&server->output);
+}
+
+/* The newest stay. */
+static void hold(struct client_log *log, const struct log_event *event, const char *cause) {
+    if (log->held_count == HELD_EVENTS_MAX)
+        memmove(log->held, log->held + 1, --log->held_count * sizeof *log->held);
+    struct held_event *held = &log->held[log->held_count++];
+    held->level = event->level;
+    held->name = event->name;
+    snprintf(held->cause, sizeof held->cause, "%s", cause);
+}
+
+/* The request whose call the event belongs to. */
+static const struct request *request_of(const struct server *server,
+                                        const struct log_event *event) {
+    const struct request *request = event->call ? server->requests.in_flight : NULL;
+    while (request && !(request->call && call_number(request->call) == event->call))
+        request = request->next;
+    return request;
+}
+
+void client_log_event(void *context, const struct log_event *event, const char *cause) {
+    struct server *server = context;
+    const struct request *request = request_of(server, event);
+    if (request && request->modern) {
+        if (request->log_level >= 0 && (int)event->level >= request->log_level && !request->silent)
+            tell(server, event, cause);
+    } else if (server->revision) {
+        if (event->level >= server->client_log.least)
+            tell(server, event, cause);
+    } else if (event->lasts) {
+        hold(&server->client_log, event, cause);
+    }
+}
+
+void client_log_tell_held(struct server *server, enum log_level least) {
+    struct client_log *log = &server->client_log;
+    size_t kept = 0;
+    for (size_t i = 0; i < log->held_count; i++) {
+        const struct held_event *held = &log->held[i];
+        const struct log_event event = {.level = held->level, .name = held->name};
+        if (held->level >= least)
+            tell(server, &event, held->cause);
+        else
+            log->held[kept++] = *held;
+    }
+    log->held_count = kept;
+}

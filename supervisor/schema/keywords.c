@@ -1,0 +1,487 @@
+/* The keywords of a schema, one table. Never skips a keyword that it does not know, or a value that
+ * the keyword cannot have. */
+#include "supervisor/base/nearest.h"
+#include "supervisor/schema/parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct keyword;
+
+/* Reads VALUE, which stands under KEYWORD in NODE. */
+typedef bool keyword_reader(struct schema_compiler *compiler, struct schema_node *node,
+                            const struct keyword *keyword, struct json_object *value);
+
+struct keyword {
+    const char *name;
+    keyword_reader *read;
+    size_t field;     /* of the node, for readers of many keywords */
+    const char *text; /* of a refusal */
+};
+
+static void *field_of(struct schema_node *node, const struct keyword *keyword) {
+    return (char *)node + keyword->field;
+}
+
+/* Where VALUE is not what the keyword wants. */
+static bool refuse_value(const struct schema_compiler *compiler, const struct schema_node *node,
+                         const struct keyword *keyword, const char *wanted,
+                         struct json_object *value) {
+    return schema_refuse(compiler, node, keyword->name, "must be %s, not %s", wanted,
+                         schema_brief(value).text);
+}
+
+/* --- annotations --- */
+
+static bool read_text(struct schema_compiler *compiler, struct schema_node *node,
+                      const struct keyword *keyword, struct json_object *value) {
+    return json_object_is_type(value, json_type_string) ||
+           refuse_value(compiler, node, keyword, "a string", value);
+}
+
+static bool read_flag(struct schema_compiler *compiler, struct schema_node *node,
+                      const struct keyword *keyword, struct json_object *value) {
+    return json_object_is_type(value, json_type_boolean) ||
+           refuse_value(compiler, node, keyword, "true or false", value);
+}
+
+static bool read_array(struct schema_compiler *compiler, struct schema_node *node,
+                       const struct keyword *keyword, struct json_object *value) {
+    return json_object_is_type(value, json_type_array) ||
+           refuse_value(compiler, node, keyword, "an array", value);
+}
+
+static bool read_anything(struct schema_compiler *compiler, struct schema_node *node,
+                          const struct keyword *keyword, struct json_object *value) {
+    (void)compiler, (void)node, (void)keyword, (void)value;
+    return true;
+}
+
+static bool refuse_keyword(struct schema_compiler *compiler, struct schema_node *node,
+                           const struct keyword *keyword, struct json_object *value) {
+    (void)value;
+    return schema_refuse(compiler, node, keyword->name, "%s", keyword->text);
+}
+
+/* --- names and places --- */
+
+static const char *const draft_2020_12[] = {"https://json-schema.org/draft/2020-12/schema",
+                                            "https://json-schema.org/draft/2020-12/schema#"};
+static const char *const draft_7[] = {
+    "http://json-schema.org/draft-07/schema", "http://json-schema.org/draft-07/schema#",
+    "https://json-schema.org/draft-07/schema", "https://json-schema.org/draft-07/schema#"};
+
+static bool is_one_of(const char *text, const char *const *list, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(text, list[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool read_dialect(struct schema_compiler *compiler, struct schema_node *node,
+                         const struct keyword *keyword, struct json_object *value) {
+    if (!read_text(compiler, node, keyword, value))
+        return false;
+    const char *text = json_object_get_string(value);
+    if (node->place.parent)
+        return schema_refuse(compiler, node, keyword->name, "is allowed at the root only");
+    compiler->schema->is_draft_7 = is_one_of(text, draft_7, sizeof draft_7 / sizeof *draft_7);
+    return compiler->schema->is_draft_7 ||
+           is_one_of(text, draft_2020_12, sizeof draft_2020_12 / sizeof *draft_2020_12) ||
+           schema_refuse(compiler, node, keyword->name, "must be %s or draft-07's, not \"%.60s\"",
+                         draft_2020_12[0], text);
+}
+
+static bool read_id(struct schema_compiler *compiler, struct schema_node *node,
+                    const struct keyword *keyword, struct json_object *value) {
+    if (!read_text(compiler, node, keyword, value))
+        return false;
+    const char *hash = strchr(json_object_get_string(value), '#');
+    if (hash && hash[1])
+        return schema_refuse(compiler, node, keyword->name,
+                             "must have no fragment; $anchor names a place");
+    return !node->place.parent ||
+           schema_refuse(compiler, node, keyword->name, "is supported at the root only");
+}
+
+static bool is_anchor(const char *text) {
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+    return text[0] && strchr(letters, text[0]) &&
+           text[strspn(text,
+                       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-.0123456789")] == 0;
+}
+
+static bool read_anchor(struct schema_compiler *compiler, struct schema_node *node,
+                        const struct keyword *keyword, struct json_object *value) {
+    if (!read_text(compiler, node, keyword, value))
+        return false;
+    const char *name = json_object_get_string(value);
+    if (!is_anchor(name))
+        return schema_refuse(compiler, node, keyword->name, "\"%.40s\" is no name for a place",
+                             name);
+    if (lh_table_lookup_entry(compiler->schema->anchors, name))
+        return schema_refuse(compiler, node, keyword->name, "\"%.40s\" stands twice", name);
+    return lh_table_insert(compiler->schema->anchors, name, node) == 0 ||
+           error_set(compiler->error, ENOMEM, "schema");
+}
+
+static bool read_reference(struct schema_compiler *compiler, struct schema_node *node,
+                           const struct keyword *keyword, struct json_object *value) {
+    node->reference_text = value;
+    return read_text(compiler, node, keyword, value);
+}
+
+/* --- schemas in schemas --- */
+
+static bool read_schema(struct schema_compiler *compiler, struct schema_node *node,
+                        const struct keyword *keyword, struct json_object *value) {
+    struct schema_node **field = field_of(node, keyword);
+    *field = schema_compile_node(compiler, value, node, keyword->name, NULL, SIZE_MAX);
+    return *field;
+}
+
+static bool read_items(struct schema_compiler *compiler, struct schema_node *node,
+                       const struct keyword *keyword, struct json_object *value) {
+    if (json_object_is_type(value, json_type_array))
+        return schema_refuse(compiler, node, keyword->name,
+                             "an array of schemas is \"prefixItems\" in 2020-12");
+    return read_schema(compiler, node, keyword, value);
+}
+
+static bool read_schemas(struct schema_compiler *compiler, struct schema_node *node,
+                         const struct keyword *keyword, struct json_object *value) {
+    struct schema_nodes *nodes = field_of(node, keyword);
+    size_t count =
+        json_object_is_type(value, json_type_array) ? json_object_array_length(value) : 0;
+    if (!count)
+        return refuse_value(compiler, node, keyword, "an array of one schema or more", value);
+    nodes->list = calloc(count, sizeof(struct schema_node *));
+    if (!nodes->list)
+        return error_set(compiler->error, ENOMEM, "schema");
+    for (; nodes->count < count; nodes->count++) {
+        nodes->list[nodes->count] =
+            schema_compile_node(compiler, json_object_array_get_idx(value, nodes->count), node,
+                                keyword->name, NULL, nodes->count);
+        if (!nodes->list[nodes->count])
+            return false;
+    }
+    return true;
+}
+
+static bool read_members(struct schema_compiler *compiler, struct schema_node *node,
+                         const struct keyword *keyword, struct json_object *value) {
+    struct schema_members *members = field_of(node, keyword);
+    if (!json_object_is_type(value, json_type_object))
+        return refuse_value(compiler, node, keyword, "an object of schemas", value);
+    members->list = calloc((size_t)json_object_object_length(value) + 1, sizeof *members->list);
+    if (!members->list)
+        return error_set(compiler->error, ENOMEM, "schema");
+    json_object_object_foreach(value, name, member) {
+        struct schema_member *next = &members->list[members->count];
+        next->name = name;
+        next->node = schema_compile_node(compiler, member, node, keyword->name, name, 0);
+        if (!next->node)
+            return false;
+        members->count++;
+    }
+    return true;
+}
+
+static bool read_properties(struct schema_compiler *compiler, struct schema_node *node,
+                            const struct keyword *keyword, struct json_object *value) {
+    if (!read_members(compiler, node, keyword, value))
+        return false;
+    const struct schema_members *members = &node->property_list;
+    if (!schema_grow(compiler, 2 * members->count * sizeof(struct lh_entry), members->count))
+        return false;
+    node->properties = lh_kchar_table_new(2 * (int)members->count + 1, NULL);
+    for (size_t i = 0; i < members->count && node->properties; i++)
+        if (lh_table_insert(node->properties, members->list[i].name, members->list[i].node) != 0)
+            return error_set(compiler->error, ENOMEM, "schema");
+    return node->properties || error_set(compiler->error, ENOMEM, "schema");
+}
+
+/* --- patterns --- */
+
+/* Compiles TEXT, which stands at the node's place or below it. */
+static struct pattern *compile_pattern(struct schema_compiler *compiler,
+                                       const struct schema_place *place, const char *text,
+                                       size_t size) {
+    struct pattern_fault fault;
+    if (compiler->schema->pattern_count++ == SCHEMA_PATTERNS_MAX) {
+        schema_fail(compiler->error, "the schema", place, "there are more than %d patterns",
+                    SCHEMA_PATTERNS_MAX);
+        return NULL;
+    }
+    if (!schema_grow(compiler, 0, size * SCHEMA_COST_PATTERN_BYTE))
+        return NULL;
+    struct pattern *pattern = pattern_compile(text, size, &fault);
+    if (!pattern)
+        schema_fail(compiler->error, "the schema", place, "the pattern %s (at byte %zu)",
+                    fault.text, fault.at + 1);
+    if (pattern &&
+        schema_grow(compiler, pattern_bytes(pattern), pattern->made * SCHEMA_COST_PATTERN_STEP))
+        return pattern;
+    pattern_free(pattern);
+    return NULL;
+}
+
+static bool read_pattern(struct schema_compiler *compiler, struct schema_node *node,
+                         const struct keyword *keyword, struct json_object *value) {
+    const struct schema_place place = {&node->place, keyword->name, 0};
+    if (!read_text(compiler, node, keyword, value))
+        return false;
+    node->pattern_text = json_object_get_string(value);
+    node->pattern = compile_pattern(compiler, &place, node->pattern_text,
+                                    (size_t)json_object_get_string_len(value));
+    return node->pattern;
+}
+
+static bool read_pattern_members(struct schema_compiler *compiler, struct schema_node *node,
+                                 const struct keyword *keyword, struct json_object *value) {
+    if (!read_members(compiler, node, keyword, value))
+        return false;
+    const struct schema_members *members = &node->pattern_properties;
+    for (size_t i = 0; i < members->count; i++) {
+        struct schema_member *member = &members->list[i];
+        member->pattern =
+            compile_pattern(compiler, &member->node->place, member->name, strlen(member->name));
+        if (!member->pattern)
+            return false;
+    }
+    return true;
+}
+
+/* --- numbers --- */
+
+/* A whole number that is not negative; what is too big for a size is the biggest size. */
+static bool is_count(struct json_object *value, size_t *count) {
+    if (!(schema_types_of(value) & SCHEMA_INTEGER) || schema_number_of(value) < 0)
+        return false;
+    schema_number number = schema_number_of(value);
+    *count = number < (schema_number)SIZE_MAX ? (size_t)number : SIZE_MAX;
+    return true;
+}
+
+static bool read_count(struct schema_compiler *compiler, struct schema_node *node,
+                       const struct keyword *keyword, struct json_object *value) {
+    return is_count(value, field_of(node, keyword)) ||
+           refuse_value(compiler, node, keyword, "a whole number from 0", value);
+}
+
+static bool read_number(struct schema_compiler *compiler, struct schema_node *node,
+                        const struct keyword *keyword, struct json_object *value) {
+    struct json_object **field = field_of(node, keyword);
+    *field = value;
+    return ((schema_types_of(value) & SCHEMA_NUMBER) && isfinite(schema_number_of(value))) ||
+           refuse_value(compiler, node, keyword, "a number", value);
+}
+
+static bool read_unit(struct schema_compiler *compiler, struct schema_node *node,
+                      const struct keyword *keyword, struct json_object *value) {
+    if (!read_number(compiler, node, keyword, value))
+        return false;
+    return schema_number_of(value) > 0 ||
+           refuse_value(compiler, node, keyword, "more than 0", value);
+}
+
+/* --- values --- */
+
+static bool read_unique(struct schema_compiler *compiler, struct schema_node *node,
+                        const struct keyword *keyword, struct json_object *value) {
+    node->unique_items = json_object_get_boolean(value);
+    return read_flag(compiler, node, keyword, value);
+}
+
+static bool read_constant(struct schema_compiler *compiler, struct schema_node *node,
+                          const struct keyword *keyword, struct json_object *value) {
+    (void)compiler, (void)keyword;
+    node->has_constant = true;
+    node->constant = value;
+    return true;
+}
+
+static bool read_enumeration(struct schema_compiler *compiler, struct schema_node *node,
+                             const struct keyword *keyword, struct json_object *value) {
+    node->enumeration = value;
+    if (!read_array(compiler, node, keyword, value))
+        return false;
+    if (!schema_set_open(&node->values, value))
+        return error_set(compiler->error, ENOMEM, "schema");
+    for (size_t i = 0; i < json_object_array_length(value) && compiler->work; i++)
+        schema_set_add(&node->values, i, &compiler->work);
+    return schema_grow(compiler, schema_set_bytes(&node->values), 1);
+}
+
+static bool read_one_type(struct schema_compiler *compiler, struct schema_node *node,
+                          const struct keyword *keyword, struct json_object *value) {
+    if (!json_object_is_type(value, json_type_string))
+        return refuse_value(compiler, node, keyword, "the name of a type", value);
+    const char *name = json_object_get_string(value);
+    unsigned type = schema_type_named(name);
+    if (type && (node->types & type))
+        return schema_refuse(compiler, node, keyword->name, "\"%s\" stands twice", name);
+    node->types |= type;
+    struct nearest nearest = nearest_to(name);
+    for (size_t i = 0; schema_type_names[i]; i++)
+        nearest_offer(&nearest, schema_type_names[i]);
+    bool has_hint = nearest.name[0];
+    return type ||
+           schema_refuse(compiler, node, keyword->name, "there is no type \"%.40s\"%s%s%s", name,
+                         has_hint ? "; did you mean \"" : "", nearest.name, has_hint ? "\"?" : "");
+}
+
+static bool read_type(struct schema_compiler *compiler, struct schema_node *node,
+                      const struct keyword *keyword, struct json_object *value) {
+    if (!json_object_is_type(value, json_type_array))
+        return read_one_type(compiler, node, keyword, value);
+    if (!json_object_array_length(value))
+        return refuse_value(compiler, node, keyword, "one type or more", value);
+    for (size_t i = 0; i < json_object_array_length(value); i++)
+        if (!read_one_type(compiler, node, keyword, json_object_array_get_idx(value, i)))
+            return false;
+    return true;
+}
+
+static bool is_name(struct json_object *value) {
+    return json_object_is_type(value, json_type_string) &&
+           strlen(json_object_get_string(value)) == (size_t)json_object_get_string_len(value);
+}
+
+/* Nothing but strings that a member's name can be, none of them twice. */
+static bool is_list_of_names(struct json_object *value, size_t *work) {
+    size_t first, second;
+    bool failed;
+    if (!json_object_is_type(value, json_type_array))
+        return false;
+    for (size_t i = 0; i < json_object_array_length(value); i++)
+        if (!is_name(json_object_array_get_idx(value, i)))
+            return false;
+    return !schema_find_twins(value, &first, &second, work, &failed) && !failed;
+}
+
+static bool read_names(struct schema_compiler *compiler, struct schema_node *node,
+                       const struct keyword *keyword, struct json_object *value) {
+    node->required = value;
+    bool is_list = is_list_of_names(value, &compiler->work);
+    return schema_grow(compiler, 0, 1) &&
+           (is_list ||
+            refuse_value(compiler, node, keyword, "an array of different strings", value));
+}
+
+static bool read_dependencies(struct schema_compiler *compiler, struct schema_node *node,
+                              const struct keyword *keyword, struct json_object *value) {
+    node->dependent_required = value;
+    if (!json_object_is_type(value, json_type_object))
+        return refuse_value(compiler, node, keyword, "an object of arrays of strings", value);
+    json_object_object_foreach(value, name, names) {
+        const struct schema_place keyword_place = {&node->place, keyword->name, 0};
+        const struct schema_place place = {&keyword_place, name, 0};
+        bool is_list = is_list_of_names(names, &compiler->work);
+        if (!schema_grow(compiler, 0, 1))
+            return false;
+        if (!is_list)
+            return schema_fail(compiler->error, "", &place,
+                               "must be an array of different strings, not %s",
+                               schema_brief(names).text);
+    }
+    return true;
+}
+
+/* --- the table --- */
+
+#define FIELD(member) offsetof(struct schema_node, member), NULL
+
+static const struct keyword keywords[] = {
+    {"$schema", read_dialect, 0, NULL},
+    {"$id", read_id, 0, NULL},
+    {"$comment", read_text, 0, NULL},
+    {"$anchor", read_anchor, 0, NULL},
+    {"$ref", read_reference, 0, NULL},
+    {"$defs", read_members, FIELD(definitions)},
+    {"definitions", read_members, FIELD(old_definitions)},
+    {"$dynamicRef", refuse_keyword, 0, "is not supported; use $ref"},
+    {"$dynamicAnchor", refuse_keyword, 0, "is not supported; use $anchor"},
+    {"$recursiveRef", refuse_keyword, 0, "is of another draft; use $ref"},
+    {"$recursiveAnchor", refuse_keyword, 0, "is of another draft; use $anchor"},
+    {"$vocabulary", refuse_keyword, 0, "is not supported"},
+    {"additionalItems", refuse_keyword, 0, "is \"items\" beside \"prefixItems\" in 2020-12"},
+    {"dependencies", refuse_keyword, 0,
+     "is \"dependentRequired\" or \"dependentSchemas\" in 2020-12"},
+
+    {"title", read_text, 0, NULL},
+    {"description", read_text, 0, NULL},
+    {"default", read_anything, 0, NULL},
+    {"examples", read_array, 0, NULL},
+    {"deprecated", read_flag, 0, NULL},
+    {"readOnly", read_flag, 0, NULL},
+    {"writeOnly", read_flag, 0, NULL},
+    {"format", read_text, 0, NULL},
+    {"contentEncoding", read_text, 0, NULL},
+    {"contentMediaType", read_text, 0, NULL},
+    {"contentSchema", read_anything, 0, NULL},
+
+    {"type", read_type, 0, NULL},
+    {"enum", read_enumeration, 0, NULL},
+    {"const", read_constant, 0, NULL},
+
+    {"multipleOf", read_unit, FIELD(multiple_of)},
+    {"maximum", read_number, FIELD(maximum)},
+    {"exclusiveMaximum", read_number, FIELD(exclusive_maximum)},
+    {"minimum", read_number, FIELD(minimum)},
+    {"exclusiveMinimum", read_number, FIELD(exclusive_minimum)},
+
+    {"maxLength", read_count, FIELD(length.maximum)},
+    {"minLength", read_count, FIELD(length.minimum)},
+    {"pattern", read_pattern, 0, NULL},
+
+    {"prefixItems", read_schemas, FIELD(prefix_items)},
+    {"items", read_items, FIELD(items)},
+    {"contains", read_schema, FIELD(contains)},
+    {"minContains", read_count, FIELD(contains_count.minimum)},
+    {"maxContains", read_count, FIELD(contains_count.maximum)},
+    {"maxItems", read_count, FIELD(items_count.maximum)},
+    {"minItems", read_count, FIELD(items_count.minimum)},
+    {"uniqueItems", read_unique, 0, NULL},
+    {"unevaluatedItems", read_schema, FIELD(unevaluated_items)},
+
+    {"properties", read_properties, FIELD(property_list)},
+    {"patternProperties", read_pattern_members, FIELD(pattern_properties)},
+    {"additionalProperties", read_schema, FIELD(additional_properties)},
+    {"propertyNames", read_schema, FIELD(property_names)},
+    {"required", read_names, 0, NULL},
+    {"dependentRequired", read_dependencies, 0, NULL},
+    {"dependentSchemas", read_members, FIELD(dependent_schemas)},
+    {"maxProperties", read_count, FIELD(members_count.maximum)},
+    {"minProperties", read_count, FIELD(members_count.minimum)},
+    {"unevaluatedProperties", read_schema, FIELD(unevaluated_properties)},
+
+    {"allOf", read_schemas, FIELD(all_of)},
+    {"anyOf", read_schemas, FIELD(any_of)},
+    {"oneOf", read_schemas, FIELD(one_of)},
+    {"not", read_schema, FIELD(negated)},
+    {"if", read_schema, FIELD(condition)},
+    {"then", read_schema, FIELD(consequence)},
+    {"else", read_schema, FIELD(alternative)},
+};
+
+static bool refuse_unknown(const struct schema_compiler *compiler, const struct schema_node *node,
+                           const char *name) {
+    struct nearest nearest = nearest_to(name);
+    for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
+        if (keywords[i].read != refuse_keyword)
+            nearest_offer(&nearest, keywords[i].name);
+    bool has_hint = nearest.name[0];
+    return schema_refuse(compiler, node, name, "unknown keyword%s%s%s",
+                         has_hint ? "; did you mean \"" : "", nearest.name, has_hint ? "\"?" : "");
+}
+
+bool schema_read_keyword(struct schema_compiler *compiler, struct schema_node *node,
+                         const char *name, struct json_object *value) {
+    if (strncmp(name, "x-", 2) == 0)
+        return true;
+    for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
+        if (strcmp(keywords[i].name, name) == 0)
+            return keywords[i].read(compiler, node, &keywords[i], value);
+    return refuse_unknown(compiler, node, name);
+}
