@@ -59,8 +59,7 @@ static void begin(void) {
     const bool nobody = user_nobody_wanted(false);
     cr_assert(!nobody || user_become_nobody());
     user_check(getpid(), nobody);
-    READ_FINE(&bench.settings, (char *)"--call-timeout-s", (char *)"3",
-              (char *)"--call-timeout-max-s", (char *)"3");
+    READ_FINE(&bench.settings, "--call-timeout-s", "3", "--call-timeout-max-s", "3");
     bench.signal_fd = signals_open(&error);
     cr_assert_geq(bench.signal_fd, 0);
     log_open(&bench.log, LOG_CRITICAL_LEVEL, false);

@@ -1,5 +1,5 @@
-/* supervisor/schema: each keyword accepts and refuses what the draft says, and nothing that is not
- * known is passed over. A case is a schema, values that it accepts and values that it does not. */
+/* supervisor/schema: each keyword accepts and refuses what the draft says, and anything unknown is
+ * refused. A case is a schema, values that it accepts and values that it does not. */
 #include "supervisor/schema/schema.h"
 #include <criterion/criterion.h>
 #include <malloc.h>
@@ -215,7 +215,7 @@ Test(schema, objects) {
     TRY(table);
 }
 
-Test(schema, many_members_are_told_apart) {
+Test(schema, many_members_are_distinguished) {
     enum { MEMBERS = 300 };
     struct json_object *value = json_object_new_object();
     struct error error = {0};
@@ -278,7 +278,7 @@ Test(schema, references) {
     TRY(table);
 }
 
-Test(schema, annotations_assert_nothing) {
+Test(schema, annotations_do_not_affect_the_result) {
     static const struct table table[] = {
         {"{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"$id\":\"http://x/y\","
          "\"$comment\":\"c\",\"title\":\"t\",\"description\":\"d\",\"default\":1,\"examples\":[1],"
@@ -317,7 +317,7 @@ static void try_refusals(const struct refusal *refusals, size_t count) {
 
 #define TRY_REFUSALS(table) try_refusals(table, sizeof(table) / sizeof *(table))
 
-Test(schema, what_is_not_known_is_refused) {
+Test(schema, unknown_keywords_are_refused) {
     static const struct refusal refusals[] = {
         {"1", "the schema: a schema is an object, true or false, not 1"},
         {"null", "the schema: a schema is an object, true or false, not null"},
@@ -345,7 +345,7 @@ Test(schema, what_is_not_known_is_refused) {
     TRY_REFUSALS(refusals);
 }
 
-Test(schema, bad_values_of_keywords_are_refused) {
+Test(schema, invalid_values_of_keywords_are_refused) {
     static const struct refusal refusals[] = {
         {"{\"type\":\"integr\"}", "/type: there is no type \"integr\"; did you mean \"integer\"?"},
         {"{\"type\":[]}", "/type: must be one type or more, not an array of 0"},
@@ -410,7 +410,7 @@ Test(schema, references_stay_in_the_schema) {
     TRY_REFUSALS(refusals);
 }
 
-Test(schema, a_refusal_says_where_and_what) {
+Test(schema, an_error_names_the_place_and_the_reason) {
     static const struct {
         const char *schema, *value, *text;
     } cases[] = {
@@ -517,7 +517,7 @@ Test(schema, schemas_are_limited_in_depth_and_number) {
     free(many);
 }
 
-/* Does the check end, unfinished, in bounded time? */
+/* The check must end unfinished, at its limit of work. */
 static void expect_too_much(const char *schema_text, const char *value) {
     struct error error = {0};
     struct schema *schema = compile(schema_text, &error);
@@ -529,7 +529,7 @@ static void expect_too_much(const char *schema_text, const char *value) {
 }
 
 Test(schema, work_is_limited, .timeout = 60) {
-    /* Two ways at each of forty levels. */
+    /* Two branches at each of forty levels. */
     char text[4000];
     size_t used = (size_t)sprintf(text, "{\"allOf\":[{\"$ref\":\"#/$defs/a0\"}],\"$defs\":{");
     for (int i = 0; i < 40; i++)
@@ -539,7 +539,7 @@ Test(schema, work_is_limited, .timeout = 60) {
                                 i, i % 2 ? "allOf" : "anyOf", i + 1, i + 1);
     sprintf(text + used, "\"a40\":{\"not\":true}}}");
     expect_too_much(text, "1");
-    /* A value deeper than schemas may be applied. */
+    /* A value deeper than the limit of levels. */
     char *deep = nested("[", 600, "", "]");
     expect_too_much("{\"items\":{\"$ref\":\"#\"}}", deep);
     expect_too_much("{\"not\":{\"items\":{\"$ref\":\"#\"}}}", deep);
@@ -547,7 +547,7 @@ Test(schema, work_is_limited, .timeout = 60) {
                     "\"$defs\":{\"a\":{\"items\":{\"$ref\":\"#/$defs/a\"}}}}",
                     deep);
     free(deep);
-    /* What other engines take exponential or quadratic time for. */
+    /* Patterns for which other engines take exponential or quadratic time. */
     char *long_text = nested("a", 20000, "", "");
     char *quoted = malloc(strlen(long_text) + 4);
     struct error error = {0};
@@ -561,9 +561,9 @@ Test(schema, work_is_limited, .timeout = 60) {
     free(long_text);
 }
 
-/* --- what things cost --- */
+/* --- cost --- */
 
-/* "OPENING part, part, … CLOSING", each PART with its number in place of #. The caller frees it. */
+/* "OPENING part, part, ... CLOSING", each PART with its number in place of #; malloc'd. */
 static char *repeated(const char *opening, const char *part, int count, const char *closing) {
     char *text = NULL;
     size_t size = 0;

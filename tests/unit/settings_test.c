@@ -30,11 +30,9 @@ Test(settings, the_defaults_are_those_of_the_contract) {
 
 Test(settings, a_flag_takes_its_value_in_both_spellings) {
     struct settings settings;
-    struct error error;
-    int left;
-    cr_assert(READ(&settings, &error, &left, (char *)"--call-timeout-s", (char *)"7"));
+    READ_FINE(&settings, "--call-timeout-s", "7");
     cr_assert_eq(settings.call_timeout_s, 7);
-    cr_assert(READ(&settings, &error, &left, (char *)"--call-timeout-s=8", (char *)"--batches"));
+    READ_FINE(&settings, "--call-timeout-s=8", "--batches");
     cr_assert_eq(settings.call_timeout_s, 8);
     cr_assert_eq(settings.batches, 1);
 }
@@ -43,9 +41,8 @@ Test(settings, what_is_no_setting_is_handed_back_in_order) {
     struct settings settings;
     struct error error;
     int left;
-    char *arguments[ARGUMENTS_MAX] = {NULL,         (char *)"eval", (char *)"--session-max",
-                                      (char *)"3",  (char *)"file", (char *)"--",
-                                      (char *)"--x"};
+    const char *arguments[ARGUMENTS_MAX] = {NULL, "eval", "--session-max", "3", "file",
+                                            "--", "--x"};
     cr_assert(read_settings(&settings, &error, &left, arguments), "%s", error.text);
     cr_assert_eq(settings.session_max, 3);
     cr_assert_eq(left, 3);
@@ -63,8 +60,7 @@ Test(settings, the_flag_beats_the_environment_beats_the_file) {
     struct settings settings;
     struct error error;
     int left;
-    bool read = READ(&settings, &error, &left, (char *)"--call-timeout-s", (char *)"13",
-                     (char *)"--policy", path);
+    bool read = READ(&settings, &error, &left, "--call-timeout-s", "13", "--policy", path);
     unlink(path);
     cr_assert(read, "%s", error.text);
     cr_assert_eq(settings.session_max, 2);
@@ -84,9 +80,7 @@ Test(settings, the_names_of_the_guideline_are_aliases) {
     for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++)
         setenv(aliases[i].name, aliases[i].value, 1);
     struct settings settings;
-    struct error error;
-    int left;
-    cr_assert(READ(&settings, &error, &left, NULL), "%s", error.text);
+    READ_FINE(&settings, NULL);
     cr_expect_eq(settings.corruption_threshold, 5);
     cr_expect_eq(settings.corruption_window_s, 6);
     cr_expect_eq(settings.registry_max_bytes, 7000);
@@ -113,10 +107,8 @@ Test(settings, wrong_values_are_refused_and_named) {
 
 Test(settings, both_ends_of_a_range_are_allowed) {
     struct settings settings;
-    struct error error;
-    int left;
-    cr_assert(READ(&settings, &error, &left, (char *)"--session-max", (char *)"1"));
-    cr_assert(READ(&settings, &error, &left, (char *)"--session-max", (char *)"1024"));
+    READ_FINE(&settings, "--session-max", "1");
+    READ_FINE(&settings, "--session-max", "1024");
     cr_assert_eq(settings.session_max, 1024);
 }
 
