@@ -7,8 +7,7 @@
 
 #define LAYER_BIT(id) (UINT32_C(1) << POLICY_LAYER_##id)
 
-/* A directory of the test's own, with two directories, a file and a link to the first; the test
- * goes on inside it. */
+/* A temporary directory with two directories, two files and a link, in which the test runs. */
 static char root[] = "/tmp/eclave-lists-XXXXXX";
 
 static void enter_root(void) {
@@ -136,7 +135,7 @@ TEST_IN_ROOT(what_is_not_there_or_something_else_is_refused) {
     expect_refused("--preload", "boot.lisp/x", "Not a directory");
     expect_refused("--preload", "/dev/null", "must be a regular file");
     cr_assert_eq(mkfifo("pipe", 0600), 0);
-    expect_refused("--preload", "pipe", "must be a regular file"); /* and nothing waits for it */
+    expect_refused("--preload", "pipe", "must be a regular file"); /* and does not block */
     expect_refused("--preload", "a\nb", "a?b");
 }
 
