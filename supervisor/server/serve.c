@@ -2,9 +2,7 @@
  * behind and never ends with a request unanswered that it accepted. */
 #include "supervisor/server/serve.h"
 #include "common/cleanup.h"
-#include "supervisor/base/signals.h"
 #include "supervisor/base/status.h"
-#include "supervisor/base/undumpable.h"
 #include "supervisor/mcp/modern.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/process/confinement.h"
@@ -146,7 +144,8 @@ static bool server_open(struct server *server, struct error *error) {
     const struct settings *settings = server->settings;
     const struct input_handler handler = {
         .line = on_line, .too_long = on_too_long, .end = on_input_end, .context = server};
-    log_open(&server->log, (enum log_level)settings->log_level, settings->log_format == 1);
+    log_open(&server->log, (enum log_level)settings->log_level,
+             (enum log_format)settings->log_format);
     server->log.hook = client_log_event;
     server->log.hook_context = server;
     if (!loop_open(&server->loop, error))

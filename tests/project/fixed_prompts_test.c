@@ -30,8 +30,9 @@ Test(fixed_prompts, arguments_that_make_no_message_are_refused_with_the_place) {
     static const char *const cases[][2] = {
         {"{\"uri\":\"no uri\",\"type\":\"y\"}", "\\\"resource\\\": \\\"uri\\\" must be a URI"},
         {"{\"uri\":\"\",\"type\":\"y\"}", "\\\"uri\\\" must be a URI"},
-        {"{\"uri\":\"a:{{type}}\",\"type\":\"y\"}", "must be a URI: byte 2 may not be in a URI"},
-        {"{\"uri\":\"a:%2\",\"type\":\"y\"}", "must be a URI: a % must stand before"},
+        {"{\"uri\":\"a:{{type}}\",\"type\":\"y\"}",
+         "must be a URI: byte 2 is not allowed in a URI"},
+        {"{\"uri\":\"a:%2\",\"type\":\"y\"}", "must be a URI: % must be followed by"},
         {"{\"uri\":\"a:b\",\"type\":\"\"}", "\\\"mimeType\\\" must be a MIME type"},
         {"{\"uri\":\"a:b\"}", "element 1: \\\"content\\\": \\\"resource\\\": \\\"mimeType\\\""},
     };

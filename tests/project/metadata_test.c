@@ -73,8 +73,8 @@ static const struct wrong of_resources[] = {
     {"\"mimeType\":5", "\"mimeType\": must be a text"},
     {"\"size\":5", "unknown member \"size\""},
     {"\"uri\":\"http://\"", "\"uri\": it has no host"},
-    {"\"uri\":\"a://b:x/\"", "\"uri\": its port is none"},
-    {"\"uri\":\"a://[b/\"", "\"uri\": its host is none"},
+    {"\"uri\":\"a://b:x/\"", "\"uri\": its port is invalid"},
+    {"\"uri\":\"a://[b/\"", "\"uri\": its host is invalid"},
     {"\"uri\":\"a:[b]\"", "\"uri\": it has a bracket"},
     {"\"uri\":\"a:#b#c\"", "\"uri\": it has a second #"},
 };

@@ -3,7 +3,6 @@
  * how time is counted, and what hostile code can do. */
 #include "common/cleanup.h"
 #include "supervisor/base/clock.h"
-#include "supervisor/base/signals.h"
 #include "supervisor/session/session.h"
 #include "tests/support/lisp_file.h"
 #include "tests/support/user.h"
