@@ -8,6 +8,7 @@
 #include "supervisor/base/stdio.h"
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* RFC 5424's levels as MCP names them, least severe first: a name for each enum log_level. */
 #define LOG_LEVEL_NAMES(separator)                                                                 \
@@ -37,6 +38,7 @@ struct log_event {
     const char *name;    /* "worker-crash", "limit", … */
     const char *session; /* NULL outside sessions */
     uint32_t call;       /* 0 outside calls */
+    pid_t pid;           /* 0: no worker */
     bool lasts;          /* kept for a client that has not initialized yet */
 };
 
@@ -46,9 +48,11 @@ struct log {
     struct stream out;
     enum log_level least; /* the least severe that is written */
     enum log_format format;
-    struct rate rate;
+    struct rate rate, trace_rate;
     uint64_t dropped; /* lines lost since the last one written */
     log_hook hook;
+    enum log_level
+        hook_least; /* the hook receives this level and above, and every event that lasts */
     void *hook_context;
 };
 
@@ -57,7 +61,35 @@ struct log {
 void log_open(struct log *log, enum log_level least, enum log_format format);
 void log_close(struct log *log);
 
-__attribute__((format(printf, 3, 4))) void log_write(struct log *log, const struct log_event *event,
-                                                     const char *cause_format, ...);
+/* A trace is an event of a frame, a worker or a session. It is written at the level debug only, to
+ * stderr only, with a rate limit of its own; at other levels it costs a comparison. */
+static inline bool log_traces(const struct log *log) {
+    return log->least == LOG_DEBUG_LEVEL && log->out.fd >= 0;
+}
+__attribute__((format(printf, 3, 4))) void log_trace(struct log *log, const struct log_event *event,
+                                                     const char *format, ...);
+#define LOG_TRACE(log, event, ...)                                                                 \
+    do {                                                                                           \
+        if (log_traces(log))                                                                       \
+            log_trace(log, event, __VA_ARGS__);                                                    \
+    } while (0)
+
+/* Makes the hook receive events of LEVEL and above too. */
+static inline void log_hook_lower(struct log *log, enum log_level level) {
+    if (level < log->hook_least)
+        log->hook_least = level;
+}
+
+static inline bool log_is_wanted(const struct log *log, const struct log_event *event) {
+    return event->level >= log->least || event->level >= log->hook_least || event->lasts;
+}
+/* Writes EVENT and calls the hook, as their levels say. The cause is formatted only if needed. */
+__attribute__((format(printf, 3, 4))) void
+log_write_wanted(struct log *log, const struct log_event *event, const char *cause_format, ...);
+#define log_write(log, event, ...)                                                                 \
+    do {                                                                                           \
+        if (log_is_wanted(log, event))                                                             \
+            log_write_wanted(log, event, __VA_ARGS__);                                             \
+    } while (0)
 
 #endif

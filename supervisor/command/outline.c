@@ -1,4 +1,4 @@
-/* Prints a snapshot of a project. Lets no text of it reach a terminal but through shown.h. */
+/* Prints a snapshot of a project. Lets no text of it reach a terminal but through terminal.h. */
 #include "supervisor/command/outline.h"
 #include "supervisor/base/terminal.h"
 #include "supervisor/json/json_tree.h"

@@ -1,4 +1,4 @@
-/* Revisions and the server's words about itself. */
+/* The table of revisions, and what the server says about itself in each. */
 #include "supervisor/mcp/revision.h"
 #include "policy/policy.h"
 #include "supervisor/json/json_tree.h"
@@ -34,10 +34,10 @@ const struct revision *revision_of(const struct request *request) {
     return request->modern ? revision_modern : request->server->revision;
 }
 
-/* The answer to a client from the future and to one that names none. */
+/* For a client that asks for a later revision, or for none. */
 static const struct revision *const newest_legacy = &revisions[1];
 
-/* YYYY-MM-DD with a month and a day that exist in some year. */
+/* YYYY-MM-DD with a possible month and day. */
 static bool is_date(const char *text) {
     static const char shape[] = "dddd-dd-dd";
     if (strlen(text) != sizeof shape - 1)
@@ -96,7 +96,7 @@ void revision_append_capabilities(struct buffer *out, const struct server *serve
     }
 }
 
-/* What the operator let in, which a client cannot use without knowing of it. */
+/* Files that the operator granted; a client cannot use them without knowing about them. */
 static void append_granted_files(struct buffer *text, const struct settings *settings) {
     for (size_t i = 0; i < settings->allow_read.count; i++)
         buffer_append_format(text, "%s%s", i ? ", " : " Except: files may be read in ",

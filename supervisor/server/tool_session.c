@@ -1,7 +1,7 @@
 /* The tools that open, copy, roll back, reset, close and list sessions. */
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"
-#include "supervisor/mcp/tool_call.h"
+#include "supervisor/server/tools.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -38,14 +38,13 @@ static void answer_opened(struct request *request, const char *name) {
     request_end(request);
 }
 
-/* The call that copied a session is done: its cause is the name of the copy. */
 static void copied(void *context, const struct evaluation *evaluation) {
     struct request *request = context;
     struct server *server = request->server;
     if (request->silent)
         request_drop(request);
     else if (evaluation->outcome == OUTCOME_VALUE)
-        answer_opened(request, evaluation->cause);
+        answer_opened(request, evaluation->reply);
     else if (evaluation->outcome == OUTCOME_CANCELLED)
         request_error(request, RPC_CANCELLED, "Tool cancelled.");
     else if (evaluation->outcome == OUTCOME_FULL)

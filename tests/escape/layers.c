@@ -33,7 +33,7 @@ static void check_stopped(const struct policy_attack *attack, const struct polic
     struct policy_trial_end end = policy_attack_try(attack, policy, victim);
     policy_attack_describe(&end, word, sizeof word);
     runs++;
-    if (!end.ran || end.overdue || policy_attack_succeeded(&end))
+    if (!end.ran || end.timed_out || policy_attack_succeeded(&end))
         fail(attack, where, word);
 }
 

@@ -33,7 +33,7 @@ static int body(void *context) {
 static void describe(const struct policy_trial_end *end, char *text, size_t size) {
     if (!end->ran)
         snprintf(text, size, "could not be confined: %s", end->error.text);
-    else if (end->overdue)
+    else if (end->timed_out)
         snprintf(text, size, "hung");
     else if (end->killed)
         snprintf(text, size, "killed for %s", end->killer.name);

@@ -2,10 +2,6 @@
 #include "tests/support/eras.h"
 #include <stdio.h>
 
-static void expect_works(struct client *client) {
-    cr_assert_str_eq(client_evaluate(client, "(+ 1 2)").text, "=> 3");
-}
-
 Test(cancellation, ends_a_running_call_at_once_and_is_answered_once) {
     struct client *client = client_start_ready(NULL, NULL);
     client_evaluate_send(client, "3", ENDLESS);
@@ -19,7 +15,7 @@ Test(cancellation, ends_a_running_call_at_once_and_is_answered_once) {
     cr_assert_str_eq(client_string(client, evaluation.line, "error", "data", "session", NULL),
                      "main");
     client_expect_silence(client);
-    expect_works(client);
+    client_expect_works(client);
     client_finish(client);
 }
 
@@ -185,7 +181,7 @@ Test(cancellation, of_fifty_calls_in_a_row_leaves_a_server_that_works) {
         client_send_format(client, CANCEL("%d"), i);
         cr_assert_eq(client_evaluate_await(client, id).error_code, -32001);
     }
-    expect_works(client);
+    client_expect_works(client);
     client_expect_silence(client);
     client_finish(client);
 }

@@ -55,10 +55,8 @@ Test(corruption, the_threshold_can_be_set) {
 }
 
 Test(corruption, incidents_outside_the_window_do_not_count) {
-    const char *arguments[] = {
-        "--inject-fault", "json", "--inject-fault-count", "4", "--corruption-window-s", "1", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    struct client *client = client_start_with("--inject-fault", "json", "--inject-fault-count", "4",
+                                              "--corruption-window-s", "1");
     for (int i = 0; i < 2; i++) {
         client_expect_error(client, PING("1"), -32603, "1");
         client_expect_error(client, PING("2"), -32603, "2");

@@ -7,15 +7,6 @@
 
 enum { SMALL_LIMIT = 20000 };
 
-static struct client *start_with(const char *option, const char *value) {
-    const char *arguments[] = {option, value, NULL};
-    return client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
-}
-
-static void expect_works(struct client *client) {
-    cr_assert_str_eq(client_evaluate(client, "(+ 1 2)").text, "=> 3");
-}
-
 /* Evaluates code that writes COUNT characters to STREAM. */
 static struct evaluation evaluate_writer(struct client *client, const char *stream, size_t count) {
     char code[200];
@@ -28,7 +19,7 @@ static void expect_stream_limit(const char *option, const char *stream, const ch
                                 const char *setting) {
     char value[16];
     snprintf(value, sizeof value, "%d", SMALL_LIMIT);
-    struct client *client = start_with(option, value);
+    struct client *client = client_start_with(option, value);
     struct evaluation evaluation = evaluate_writer(client, stream, SMALL_LIMIT);
     cr_assert_eq(evaluation.error_code, 0, "%s", evaluation.line);
     cr_assert_not(evaluation.is_error);
@@ -42,7 +33,7 @@ static void expect_stream_limit(const char *option, const char *stream, const ch
     expect_lacks(evaluation.line, "wwww");
     const char *event = client_await_notification(client, "notifications/message", NULL);
     cr_assert_str_eq(client_string(client, event, "params", "level", NULL), "error");
-    expect_works(client);
+    client_expect_works(client);
     client_finish(client);
 }
 
@@ -62,19 +53,19 @@ Test(limits, endless_output_is_stopped_at_the_limit_in_bounded_memory) {
     cr_assert_eq(evaluation.error_code, -32603);
     long grown_kb = process_status(client_pid(client), "VmHWM") - before;
     cr_assert_lt(grown_kb, 64 << 10, "the peak grew by %ld kB", grown_kb);
-    expect_works(client);
+    client_expect_works(client);
     client_finish(client);
 }
 
 Test(limits, output_counts_for_one_call_alone) {
-    struct client *client = start_with("--output-max-bytes", "1000");
+    struct client *client = client_start_with("--output-max-bytes", "1000");
     for (int i = 0; i < 10; i++)
         cr_assert_eq(evaluate_writer(client, "*standard-output*", 900).error_code, 0);
     client_finish(client);
 }
 
 Test(limits, the_middle_of_long_output_is_left_out_and_counted) {
-    struct client *client = start_with("--output-shown-chars", "1000");
+    struct client *client = client_start_with("--output-shown-chars", "1000");
     struct evaluation evaluation = client_evaluate(
         client, "(progn (write-char #\\() (dotimes (i 1998) (write-char (code-char 9731))) "
                 "(write-char #\\)) 1)");
@@ -85,7 +76,7 @@ Test(limits, the_middle_of_long_output_is_left_out_and_counted) {
 }
 
 Test(limits, a_long_value_is_cut_with_a_visible_count) {
-    struct client *client = start_with("--value-max-chars", "100");
+    struct client *client = client_start_with("--value-max-chars", "100");
     struct evaluation evaluation =
         client_evaluate(client, "(make-string 1000 :initial-element #\\v)");
     cr_assert_not(evaluation.is_error);
@@ -95,15 +86,9 @@ Test(limits, a_long_value_is_cut_with_a_visible_count) {
 }
 
 Test(limits, an_answer_that_grows_over_the_limit_by_its_escapes_is_an_error_without_content) {
-    const char *arguments[] = {"--response-max-bytes",
-                               "1000000",
-                               "--output-shown-chars",
-                               "1000000",
-                               "--output-max-bytes",
-                               "400000",
-                               NULL};
     struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+        client_start_with("--response-max-bytes", "1000000", "--output-shown-chars", "1000000",
+                          "--output-max-bytes", "400000");
     static const char code[] = "(progn (dotimes (i %d) (write-char (code-char %d))) (values))";
     char text[128];
     snprintf(text, sizeof text, code, 300000, 'e');
@@ -116,12 +101,12 @@ Test(limits, an_answer_that_grows_over_the_limit_by_its_escapes_is_an_error_with
                      "response.max_bytes");
     expect_lacks(evaluation.line, "\\u0001");
     cr_assert_lt(strlen(evaluation.line), 1000);
-    expect_works(client);
+    client_expect_works(client);
     client_finish(client);
 }
 
 Test(limits, every_answer_keeps_to_the_response_limit_even_when_the_id_is_the_reason) {
-    struct client *client = start_with("--response-max-bytes", "4000");
+    struct client *client = client_start_with("--response-max-bytes", "4000");
     char id[5003];
     memset(id, 'i', sizeof id);
     id[0] = id[sizeof id - 2] = '"';
@@ -147,7 +132,7 @@ Test(limits, a_response_over_the_limit_does_not_count_as_corruption) {
 }
 
 Test(limits, calls_beyond_the_queue_are_refused_and_the_queue_goes_on) {
-    struct client *client = start_with("--session-queue", "3");
+    struct client *client = client_start_with("--session-queue", "3");
     client_evaluate_send(client, "\"running\"", ENDLESS);
     client_busy_worker(client);
     for (int i = 1; i <= 3; i++)
@@ -167,7 +152,7 @@ Test(limits, calls_beyond_the_queue_are_refused_and_the_queue_goes_on) {
 }
 
 Test(limits, the_time_limit_is_the_argument_or_else_the_setting) {
-    struct client *client = start_with("--call-timeout-s", "1");
+    struct client *client = client_start_with("--call-timeout-s", "1");
     client_send_line(client, EVALUATE("1", ENDLESS));
     struct evaluation evaluation = client_evaluate_await(client, "1");
     cr_assert_eq(evaluation.error_code, -32004);
@@ -178,7 +163,7 @@ Test(limits, the_time_limit_is_the_argument_or_else_the_setting) {
 }
 
 Test(limits, the_time_of_a_call_begins_with_its_turn) {
-    struct client *client = start_with("--call-timeout-s", "4");
+    struct client *client = client_start_with("--call-timeout-s", "4");
     for (int i = 1; i <= 3; i++)
         client_send_format(client, EVALUATE("%d", "(progn (sleep 1.5) %d)"), i, i);
     cr_assert_str_eq(client_evaluate_await(client, "3").text, "=> 3");

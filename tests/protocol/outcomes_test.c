@@ -5,10 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void expect_works(struct client *client) {
-    cr_assert_str_eq(client_evaluate(client, "(+ 1 2)").text, "=> 3");
-}
-
 static const char rolled_back[] = "The session is as it was before the call.";
 static const char lost[] = "The state of the session is lost; it starts afresh.";
 
@@ -122,9 +118,7 @@ Test(outcomes, a_million_parentheses_are_a_condition_and_not_a_crash) {
 }
 
 Test(outcomes, an_exhausted_heap_is_a_condition_and_the_session_goes_on) {
-    const char *arguments[] = {"--session-memory-mb", "128", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    struct client *client = client_start_with("--session-memory-mb", "128");
     client_evaluate(client, "(defvar *kept* 5)");
     struct evaluation evaluation =
         client_evaluate(client, "(let ((l '())) (loop (push (make-array 100000) l)))");
@@ -171,9 +165,7 @@ Test(outcomes, a_forbidden_system_call_is_a_tool_error_that_names_it) {
 }
 
 Test(outcomes, memory_beyond_the_limit_outside_lisp_is_a_tool_error) {
-    const char *arguments[] = {"--session-memory-mb", "64", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    struct client *client = client_start_with("--session-memory-mb", "64");
     expect_rollback(client, MEMORY_HOG, "MEMORY-LIMIT", 137, "session.memory_mb");
     client_finish(client);
 }
@@ -189,16 +181,14 @@ Test(outcomes, a_forged_answer_is_a_tool_error_and_an_incident) {
 
 /* Without notifications of the kernel there are no forks of a session to go back to. */
 Test(outcomes, where_the_kernel_gives_no_way_back_the_loss_is_told) {
-    const char *arguments[] = {"--degraded", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    struct client *client = client_start_with("--degraded");
     client_evaluate(client, "(defvar *before* 1)");
     expect_contains(expect_end(client, "(ext:quit 3)", "PROCESS-EXIT", 3, "status 3").text, lost);
     cr_assert_str_eq(client_evaluate(client, "(boundp '*before*)").text, "=> NIL");
     expect_contains(
         expect_end(client, VIOLATION, "SANDBOX-VIOLATION", 159, "forbidden system call").text,
         lost);
-    expect_works(client);
+    client_expect_works(client);
     client_finish(client);
 }
 
@@ -235,7 +225,7 @@ Test(outcomes, a_time_out_ends_code_that_waits_and_code_that_prints_too) {
     for (size_t i = 0; i < COUNT_OF(codes); i++) {
         struct evaluation evaluation = client_evaluate_with(client, codes[i]);
         cr_assert(evaluation.error_code == -32004 || evaluation.is_error, "%s", evaluation.line);
-        expect_works(client);
+        client_expect_works(client);
     }
     client_finish(client);
 }

@@ -223,9 +223,7 @@ Test(tools, good_arguments_are_accepted) {
 }
 
 Test(tools, the_largest_time_limit_can_be_set) {
-    const char *options[] = {"--call-timeout-max-s", "50", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = options}, NULL);
+    struct client *client = client_start_with("--call-timeout-max-s", "50");
     expect_contains(client_evaluate_with(client, "{\"code\":\"1\",\"timeout\":51}").text,
                     "at most 50");
     cr_assert_not(client_evaluate_with(client, "{\"code\":\"1\",\"timeout\":50}").is_error);

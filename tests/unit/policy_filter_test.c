@@ -1,7 +1,7 @@
 /* The programs that the kernel gets, asked about every call by a machine of our own: each verdict
  * is the table's, no bit of an argument slips through, and no other architecture has a way in. */
-#include "policy/program.h"
-#include "policy/table.h"
+#include "policy/policy_internal.h"
+#include "policy/syscalls.h"
 #include "tests/support/bpf_evaluator.h"
 
 #include <criterion/criterion.h>
@@ -51,6 +51,10 @@ static const uint64_t words[] = {0,
                                  (1ULL << 32) | 0x22,
                                  POLICY_SELF_MARK};
 
+static bool has_terms(const struct policy_row *row) {
+    return row->terms[0].kind != TERM_NONE;
+}
+
 static struct policy_program *program;
 static struct sock_fprog calls;
 static uint32_t grants;
@@ -94,7 +98,7 @@ static const struct policy_row *row_for(const struct seccomp_data *call) {
     const struct policy_row *rows = policy_rows(&count);
     for (size_t i = 0; i < count; i++)
         if (rows[i].number == call->nr && (rows[i].grants & ~grants) == 0 &&
-            policy_row_fits(&rows[i], call, SELF_PID))
+            policy_row_matches(&rows[i], call, SELF_PID))
             return &rows[i];
     return NULL;
 }
@@ -102,7 +106,7 @@ static const struct policy_row *row_for(const struct seccomp_data *call) {
 /* What the kernel is to do about CALL before the seal. */
 static uint32_t wanted(const struct seccomp_data *call) {
     const struct policy_row *row = row_for(call);
-    bool asked = row && policy_row_is_asked(row) && !program->degraded;
+    bool asked = row && policy_row_is_notified(row) && !program->degraded;
     if (row && !asked && (row->verdict == POLICY_ALLOW || row->setup))
         return SECCOMP_RET_ALLOW;
     if (!program->degraded)
@@ -115,8 +119,8 @@ static uint32_t wanted(const struct seccomp_data *call) {
 static void check(const struct seccomp_data *call) {
     uint32_t got = verdict_of(&calls, call);
     cr_assert_eq(got, wanted(call), "%s (%d) with %llx %llx %llx %llx: %x instead of %x",
-                 policy_call_name(call->nr), call->nr, call->args[0], call->args[1], call->args[2],
-                 call->args[3], got, wanted(call));
+                 policy_syscall_name(call->nr), call->nr, call->args[0], call->args[1],
+                 call->args[2], call->args[3], got, wanted(call));
 }
 
 /* Arguments that fit ROW, with the optional bits left out. */
@@ -144,7 +148,7 @@ static void check_argument_rules(void) {
     size_t count, rules = 0;
     const struct policy_row *rows = policy_rows(&count);
     for (size_t i = 0; i < count; i++) {
-        if (rows[i].number < 0 || !policy_row_has_terms(&rows[i]))
+        if (rows[i].number < 0 || !has_terms(&rows[i]))
             continue;
         rules++;
         const struct seccomp_data fitting = fitting_call(&rows[i]);
@@ -246,7 +250,7 @@ static void check_sealed(const struct seccomp_data *call) {
     if (row && row->setup)
         cr_assert_eq(got, SECCOMP_RET_ERRNO | EPERM, "%s", row->name);
     else
-        cr_assert_eq(got, wanted(call), "%s (%d)", policy_call_name(call->nr), call->nr);
+        cr_assert_eq(got, wanted(call), "%s (%d)", policy_syscall_name(call->nr), call->nr);
 }
 
 static void check_seal(void) {
@@ -277,7 +281,7 @@ static void check_judge(void) {
         struct seccomp_data call = native_call((int)(next_random(&state) % NUMBERS));
         for (size_t j = 0; j < ARGUMENTS; j++)
             call.args[j] = words[next_random(&state) % (sizeof words / sizeof *words)];
-        struct policy_answer answer = policy_judge(grants, &call, 0);
+        struct policy_ruling answer = policy_judge(grants, &call, 0);
         uint32_t action =
             bpf_stricter(verdict_of(&calls, &call), verdict_of(&program->seal, &call));
         switch (action & SECCOMP_RET_ACTION_FULL) {

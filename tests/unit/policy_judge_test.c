@@ -1,6 +1,6 @@
 /* The table itself: which calls run is written down here a second time, so that no slip of a line
  * in syscalls.def widens the wall unseen; every call has a name, a verdict and a reason. */
-#include "policy/table.h"
+#include "policy/syscalls.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -89,7 +89,11 @@ static bool is_among(const char *name, const char *const *names, size_t count) {
 }
 #define AMONG(name, list) is_among(name, list, sizeof(list) / sizeof *(list))
 
-static struct policy_answer judge(int number, uint64_t first, uint64_t second, uint64_t third,
+static bool has_terms(const struct policy_row *row) {
+    return row->terms[0].kind != TERM_NONE;
+}
+
+static struct policy_ruling judge(int number, uint64_t first, uint64_t second, uint64_t third,
                                   uint64_t fourth) {
     struct seccomp_data call = {
         .nr = number, .arch = seccomp_arch_native(), .args = {first, second, third, fourth}};
@@ -102,8 +106,7 @@ Test(table, allows_exactly_what_is_listed_here) {
     for (size_t i = 0; i < count; i++) {
         if (rows[i].verdict == POLICY_ALLOW && !rows[i].grants) {
             cr_assert(AMONG(rows[i].name, allowed), "%s", rows[i].name);
-            cr_assert_eq(AMONG(rows[i].name, ruled), policy_row_has_terms(&rows[i]), "%s",
-                         rows[i].name);
+            cr_assert_eq(AMONG(rows[i].name, ruled), has_terms(&rows[i]), "%s", rows[i].name);
         }
         if (rows[i].setup)
             cr_assert(AMONG(rows[i].name, setup), "%s", rows[i].name);
@@ -119,9 +122,9 @@ Test(table, grants_exactly_what_is_listed_here) {
         cr_assert_lt(found, sizeof granted / sizeof *granted, "%s", rows[i].name);
         cr_assert_str_eq(rows[i].name, granted[found].name);
         cr_assert_eq(rows[i].grants, granted[found].grants, "%s", rows[i].name);
-        cr_assert_eq(policy_row_has_terms(&rows[i]), granted[found].ruled, "%s", rows[i].name);
+        cr_assert_eq(has_terms(&rows[i]), granted[found].ruled, "%s", rows[i].name);
         cr_assert_eq(rows[i].verdict, POLICY_ALLOW, "%s", rows[i].name);
-        cr_assert_not(rows[i].setup || policy_row_is_asked(&rows[i]), "%s", rows[i].name);
+        cr_assert_not(rows[i].setup || policy_row_is_notified(&rows[i]), "%s", rows[i].name);
         found++;
     }
     cr_assert_eq(found, sizeof granted / sizeof *granted);
@@ -132,8 +135,7 @@ Test(table, grants_exactly_what_is_listed_here) {
 static bool is_lawful_pair(const struct policy_row *one, const struct policy_row *other) {
     if (one->grants && !other->grants)
         return true;
-    return (one->grants || !other->grants) && policy_row_has_terms(one) &&
-           policy_row_has_terms(other);
+    return (one->grants || !other->grants) && has_terms(one) && has_terms(other);
 }
 
 Test(table, has_a_reason_and_a_lawful_form_in_every_row) {
@@ -144,8 +146,7 @@ Test(table, has_a_reason_and_a_lawful_form_in_every_row) {
         size_t length = strlen(row->reason);
         cr_assert(length > 4 && length < 100 && !strchr(row->reason, '\n'), "%s", row->name);
         cr_assert_eq(row->verdict == POLICY_REFUSE, row->error != 0, "%s", row->name);
-        cr_assert(!policy_row_has_terms(row) || row->verdict == POLICY_ALLOW || row->setup, "%s",
-                  row->name);
+        cr_assert(!has_terms(row) || row->verdict == POLICY_ALLOW || row->setup, "%s", row->name);
         cr_assert_eq(row->setup, row->setup && row->error == EPERM, "%s", row->name);
         for (size_t j = i + 1; j < count; j++)
             if (strcmp(row->name, rows[j].name) == 0)
@@ -163,7 +164,7 @@ Test(table, names_every_call_that_the_filter_library_knows) {
         char *name = seccomp_syscall_resolve_num_arch(seccomp_arch_native(), number);
         if (name) {
             known++;
-            cr_assert_str_eq(policy_call_name(number), name);
+            cr_assert_str_eq(policy_syscall_name(number), name);
         }
         free(name);
     }
@@ -173,7 +174,7 @@ Test(table, names_every_call_that_the_filter_library_knows) {
 Test(table, does_not_name_what_is_no_call) {
     static const int numbers[] = {-1, -100, 512, 1023, INT32_MAX, INT32_MIN, 0x40000000};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        cr_assert_str_eq(policy_call_name(numbers[i]), "unknown");
+        cr_assert_str_eq(policy_syscall_name(numbers[i]), "unknown");
 }
 
 Test(judge, kills_what_only_an_attack_uses_and_names_it) {
@@ -205,10 +206,10 @@ Test(judge, kills_what_only_an_attack_uses_and_names_it) {
                                   SYS_connect,
                                   SYS_sendto};
     for (size_t i = 0; i < sizeof attacks / sizeof *attacks; i++) {
-        struct policy_answer answer = judge(attacks[i], 0, 0, 0, 0);
+        struct policy_ruling answer = judge(attacks[i], 0, 0, 0, 0);
         cr_assert_eq(answer.verdict, POLICY_KILL, "%s", answer.name);
         cr_assert_eq(answer.error, 0);
-        cr_assert_str_eq(answer.name, policy_call_name(attacks[i]));
+        cr_assert_str_eq(answer.name, policy_syscall_name(attacks[i]));
         cr_assert_str_neq(answer.name, "unknown");
     }
 }
@@ -223,7 +224,7 @@ Test(judge, refuses_what_ordinary_lisp_touches) {
                      {SYS_socket, EACCES},      {SYS_clone, EAGAIN},      {SYS_clone3, ENOSYS},
                      {SYS_rt_sigaction, EPERM}, {SYS_wait4, ECHILD},      {SYS_uname, EPERM}};
     for (size_t i = 0; i < sizeof accidents / sizeof *accidents; i++) {
-        struct policy_answer answer = judge(accidents[i].number, 1, 2, 3, 4);
+        struct policy_ruling answer = judge(accidents[i].number, 1, 2, 3, 4);
         cr_assert_eq(answer.verdict, POLICY_REFUSE, "%s", answer.name);
         cr_assert_eq(answer.error, accidents[i].error, "%s", answer.name);
     }
@@ -264,7 +265,7 @@ Test(judge, kills_what_it_does_not_know) {
 static void expect_verdicts(struct seccomp_data call, enum policy_verdict none,
                             enum policy_verdict reading, enum policy_verdict writing) {
     call.arch = seccomp_arch_native();
-    const char *name = policy_call_name(call.nr);
+    const char *name = policy_syscall_name(call.nr);
     cr_expect_eq(policy_judge(0, &call, 0).verdict, none, "%s with nothing", name);
     cr_expect_eq(policy_judge(POLICY_GRANT_READ, &call, 0).verdict, reading, "%s with files", name);
     cr_expect_eq(policy_judge(POLICY_GRANT_READ | POLICY_GRANT_WRITE, &call, 0).verdict, writing,

@@ -1,5 +1,5 @@
-/* What policy_launch makes, seen from outside: new namespaces, a control group, a keeper whose end
- * is everybody's; and that nothing of it stays behind. */
+/* policy_launch as seen from outside: new namespaces, a control group, and an init whose end kills
+ * every process in them; nothing of it is left behind. */
 #include "policy/policy.h"
 #include "tests/support/confined.h"
 
@@ -71,7 +71,7 @@ static struct policy_launched launch(const struct policy *policy, int *life) {
     bool good = policy_launch(policy, wait_for_end, NULL, &launched, &report, &error);
     cr_assert(good, "%s", error.text);
     cr_assert(policy_launch_finish(&launched, &report, &error), "%s", error.text);
-    cr_assert_eq(waitpid(launched.between, NULL, 0), launched.between);
+    cr_assert_eq(waitpid(launched.launcher, NULL, 0), launched.launcher);
     dup2(before, STDIN_FILENO);
     close(before);
     close(ends[0]);
@@ -88,14 +88,14 @@ static int wait_for(pid_t child) {
     return status;
 }
 
-/* Ends what is left of a launch by its keeper, which the kernel keeps until all others in its
+/* Ends a launch by closing the pipe of its init, which the kernel keeps until all others in its
  * namespace are reaped. */
 static void end_launch(const struct policy_launched *launched, int life) {
-    close(launched->keeper_life);
+    close(launched->init_life);
     int status = wait_for(launched->process);
     cr_expect(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "%x", status);
-    status = wait_for(launched->keeper);
-    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the keeper: %x", status);
+    status = wait_for(launched->init);
+    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "init: %x", status);
     close(life);
 }
 
@@ -116,9 +116,9 @@ static void expect_namespaces(void) {
         cr_expect_neq(namespace_of(launched.process, kinds[i]), namespace_of(getpid(), kinds[i]),
                       "%s", kinds[i]);
         cr_expect_eq(namespace_of(launched.process, kinds[i]),
-                     namespace_of(launched.keeper, kinds[i]), "%s", kinds[i]);
+                     namespace_of(launched.init, kinds[i]), "%s", kinds[i]);
     }
-    cr_expect_eq(policy_pid_within(launched.keeper), 1);
+    cr_expect_eq(policy_pid_within(launched.init), 1);
     cr_expect_eq(policy_pid_within(launched.process), 2);
     cr_expect_eq(policy_pid_within(getpid()), getpid());
     end_launch(&launched, life);
@@ -126,15 +126,15 @@ static void expect_namespaces(void) {
 
 Test(launch, makes_new_namespaces) {
     if (geteuid() != 0)
-        cr_skip_test("the keeper of an ordinary user is not to be looked into");
+        cr_skip_test("the init of an ordinary user cannot be inspected");
     expect_namespaces();
 }
 
-Test(launch, ends_everything_with_the_keeper) {
+Test(launch, ends_everything_with_init) {
     const struct policy policy = policy_of(NAMESPACES);
     int life;
     struct policy_launched launched = launch(&policy, &life);
-    cr_expect_gt(launched.keeper, 1);
+    cr_expect_gt(launched.init, 1);
     end_launch(&launched, life);
     cr_expect_eq(waitpid(-1, NULL, 0), -1, "a child is left");
 }
@@ -143,8 +143,8 @@ Test(launch, starts_a_plain_child_without_layers) {
     const struct policy policy = policy_of(0);
     int life;
     struct policy_launched launched = launch(&policy, &life);
-    cr_expect_eq(launched.keeper, 0);
-    cr_expect_eq(launched.keeper_life, -1);
+    cr_expect_eq(launched.init, 0);
+    cr_expect_eq(launched.init_life, -1);
     cr_expect_eq(policy_pid_within(launched.process), launched.process);
     kill(launched.process, SIGKILL);
     wait_for(launched.process);
@@ -211,7 +211,7 @@ Test(launch, leaves_nothing_behind) {
         struct policy_launched launched = launch(&policy, &life);
         end_launch(&launched, life);
     }
-    policy_launch_clean();
+    policy_cgroup_remove();
     cr_expect_eq(entries("/proc/self/fd"), before);
     cr_expect_eq(waitpid(-1, NULL, 0), -1, "a child is left");
     for (size_t i = 0; has_version_1() && i < 2; i++) {
@@ -234,12 +234,12 @@ Test(launch, limits_all_processes_together_by_the_control_group) {
     }
     expect_number(groups[0], "memory.limit_in_bytes", MEMORY);
     expect_number(groups[1], "pids.max", PROCESSES);
-    policy_launch_clean(); /* which must not harm who is in there */
+    policy_cgroup_remove(); /* which must not harm who is in there */
     expect_number(groups[1], "cgroup.procs", launched.process);
     kill(launched.process, SIGKILL);
     wait_for(launched.process);
     close(life);
-    policy_launch_clean();
+    policy_cgroup_remove();
     for (size_t i = 0; i < 2; i++)
         cr_expect_neq(access(groups[i], F_OK), 0, "%s is left", groups[i]);
 }
@@ -320,7 +320,7 @@ Test(launch, sweeps_the_group_of_a_killed_launcher) {
     kill(launched.process, SIGKILL);
     wait_for(launched.process);
     close(life);
-    policy_launch_clean();
+    policy_cgroup_remove();
     for (size_t i = 0; i < 2; i++) {
         char group[600], *last;
         find_group(hierarchies[i], group, sizeof group);

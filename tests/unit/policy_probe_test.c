@@ -76,13 +76,13 @@ Test(probe, may_be_asked_without_wanting_the_reason) {
 
 Test(probe, tells_that_seccomp_is_forbidden) {
     outer_filter(SYS_seccomp, SECCOMP_RET_ERRNO | EPERM, 0);
-    expect_refusal(false, "seccomp is refused here");
+    expect_refusal(false, "refuses seccomp");
     expect_refusal(true, "Operation not permitted");
 }
 
 Test(probe, tells_that_seccomp_is_unknown) {
     outer_filter(SYS_seccomp, SECCOMP_RET_ERRNO | ENOSYS, 0);
-    expect_refusal(false, "seccomp is refused here");
+    expect_refusal(false, "refuses seccomp");
     expect_refusal(true, "not implemented");
 }
 
@@ -133,6 +133,6 @@ Test(probe, takes_only_the_refusal_of_its_own_filter) {
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOENT),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
     install(steps, sizeof steps / sizeof *steps, 0);
-    expect_refusal(false, "did not fail as it should");
+    expect_refusal(false, "did not fail with EACCES");
     expect_success(true);
 }

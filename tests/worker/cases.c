@@ -70,7 +70,7 @@ const struct worker_case worker_cases[] = {
     {"|sym", .type = "END-OF-FILE", .message = "the symbol that begins at line 1, column 1"},
     {"1 #| comment", .type = "END-OF-FILE",
      .message = "the comment that begins at line 1, column 3"},
-    {"'", .type = "END-OF-FILE", .message = "what is quoted"},
+    {"'", .type = "END-OF-FILE", .message = "the quoted form"},
     {"(list #\\( \"(\" '|(| ; (\n", .type = "END-OF-FILE", .message = "line 1, column 1"},
     {")", .type = "READER-ERROR", .message = "Unmatched right parenthesis"},
     {"(list 1))", .type = "READER-ERROR", .message = "line 1, column 10"},
