@@ -3,7 +3,6 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/base/status.h"
 #include "supervisor/base/stdio.h"
-#include "supervisor/base/undumpable.h"
 #include "supervisor/batch/batch.h"
 #include "supervisor/batch/options.h"
 #include "supervisor/batch/tap.h"
