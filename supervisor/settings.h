@@ -24,6 +24,7 @@ struct settings {
 #define HIDDEN(field, ...)        int64_t field;
 #define HIDDEN_NUMBER(field, ...) int64_t field;
 #include "supervisor/settings.def"
+    bool log_level_given; /* by a flag, a variable or the policy file, even if the default */
 };
 
 enum cancel_reply { CANCEL_REPLY_AUTO, CANCEL_REPLY_ERROR, CANCEL_REPLY_SILENT };
