@@ -1,6 +1,7 @@
 /* Every way in which a line can end, what was expected of it, and what the kernel counted. */
 #include "tests/support/batch.h"
 #include "tests/support/lines.h"
+#include "tests/support/skip.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -65,8 +66,7 @@ Test(batch_outcomes, each_has_its_word_its_text_and_its_exit_code) {
 }
 
 Test(batch_outcomes, are_the_same_for_an_unprivileged_user) {
-    if (getuid() != 0)
-        return; /* then that is what the test above was */
+    skip_unless_root(); /* else the test above has shown it */
     const char *arguments[] = {ECLAVE_BINARY, "batch", NULL};
     char *input = batch_input("1", "(+ 1 2)", "");
     batch_append(&input, batch_input("2", VIOLATION, ""));

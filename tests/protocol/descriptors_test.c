@@ -4,6 +4,7 @@
 #include "tests/support/command.h"
 #include "tests/support/family.h"
 #include "tests/support/lines.h"
+#include "tests/support/skip.h"
 #include <signal.h>
 #include <stdio.h>
 
@@ -214,8 +215,7 @@ Test(descriptors, a_pipe_of_another_user_is_left_as_it_was_found) {
 }
 
 Test(descriptors, everything_works_for_an_unprivileged_user) {
-    if (getuid() != 0)
-        return; /* then every other test has shown it */
+    skip_unless_root(); /* else every other test has shown it */
     struct client *client = client_start(&(struct client_options){.unprivileged = true});
     expect_conversation(client);
     cr_assert_eq(client_evaluate_with(client, "{\"code\":\"(loop)\",\"timeout\":0.2}").error_code,
