@@ -1,10 +1,7 @@
-/* The life of a server: opening, the loop, and the end in all its forms. Never leaves a process
- * behind and never ends with a request unanswered that it accepted. */
+/* A server's life: opening, the events of the loop, and the end in its variants. */
 #include "supervisor/server/serve.h"
 #include "common/cleanup.h"
-#include "supervisor/base/signals.h"
 #include "supervisor/base/status.h"
-#include "supervisor/base/undumpable.h"
 #include "supervisor/mcp/modern.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/process/confinement.h"
@@ -19,7 +16,7 @@
 #include <unistd.h>
 
 enum {
-    EXIT_WAIT_MS = 5000 /* for `exit` after `shutdown`, once nothing runs any more */
+    EXIT_WAIT_MS = 5000 /* for `exit` after `shutdown`, once nothing runs */
 };
 
 /* --- the end --- */
@@ -29,7 +26,7 @@ static void on_exit_wait(void *context) {
     server_finish(context);
 }
 
-/* What is left of a batch is refused from here on, which does not take long. */
+/* The rest of a batch is refused, which is quick. */
 static void on_grace_over(void *context) {
     struct server *server = context;
     server->shutting_down = true;
@@ -84,8 +81,8 @@ static bool open_signals(struct server *server, struct error *error) {
                           on_signal, server, error);
 }
 
-/* May code be evaluated here at all? If not, the server lives on without. Where only the files that
- * were granted are the reason, it does not begin: false. */
+/* Chooses minimal mode where a worker cannot be confined. Where only the granted files prevent
+ * that, the server does not start: false with *error. */
 static bool choose_mode(struct server *server, struct error *error) {
     const struct settings *settings = server->settings;
     struct error why;
@@ -108,15 +105,16 @@ static bool choose_mode(struct server *server, struct error *error) {
     return true;
 }
 
-/* False with *error; what was opened is for server_close, which puts back the flags of the standard
- * streams that other processes share. */
+/* False with *error. The caller closes what was opened: server_close restores the flags of the
+ * standard streams, which other processes share. */
 static bool server_open(struct server *server, struct error *error) {
     const struct settings *settings = server->settings;
     const struct input_handler handler = {.line = rpc_handle_line,
                                           .too_long = rpc_handle_too_long,
                                           .end = on_input_end,
                                           .context = server};
-    log_open(&server->log, (enum log_level)settings->log_level, settings->log_format == 1);
+    log_open(&server->log, (enum log_level)settings->log_level,
+             (enum log_format)settings->log_format);
     server->log.hook = client_log_event;
     server->log.hook_context = server;
     server->log.hook_least = server->client_log.least;

@@ -1,4 +1,4 @@
-/* The tools and their calls. */
+/* The built-in tools, tools/list and tools/call. */
 #ifndef ECLAVE_SUPERVISOR_SERVER_TOOLS_H
 #define ECLAVE_SUPERVISOR_SERVER_TOOLS_H
 
@@ -10,7 +10,7 @@
 struct request;
 struct server;
 
-/* One argument of a tool; the schema and the checks are made from this. */
+/* One argument of a tool. Its schema and its checks are made from this. */
 struct tool_argument {
     const char *name;
     const char *type; /* JSON Schema: "string", "number", "integer" */
@@ -25,7 +25,7 @@ struct tool {
     const struct tool_argument *arguments;
     size_t argument_count;
     bool destructive, idempotent, read_only;
-    /* ARGUMENTS is an object without members that the tool does not have, or NULL. */
+    /* ARGUMENTS is NULL, or an object with arguments of the tool only. */
     void (*call)(struct server *server, struct request *request, struct json_object *arguments);
 };
 
@@ -36,7 +36,7 @@ extern const struct tool tool_close_session, tool_evaluate_lisp, tool_list_sessi
 enum { TOOL_COUNT = 6 };
 extern const struct tool *const tool_table[TOOL_COUNT];
 
-/* The names of the built-in tools, NULL at the end. */
+/* The names of the built-in tools; NULL terminates the list. */
 const char *const *tools_names(void);
 
 /* Serves `tools/list`: the built-in tools, then those of the project. */

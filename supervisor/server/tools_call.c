@@ -1,4 +1,4 @@
-/* `tools/call`: which tool a call is for, its arguments, and the tool evaluate-lisp. */
+/* tools/call: finding the tool, checking its arguments, and evaluate-lisp. */
 #include "common/utf8.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/json/json_tree.h"
@@ -20,8 +20,8 @@ enum { ECHO_CHARS = 60 };
 static const struct tool_argument arguments_of_evaluate[] = {
     {.name = "code",
      .type = "string",
-     .description = "Common Lisp source. Forms are read and evaluated one by one; the values of "
-                    "the last one are the result.",
+     .description = "Common Lisp source. Forms are read and evaluated one at a time; the values of "
+                    "the last form are the result.",
      .required = true},
     {.name = "package",
      .type = "string",
@@ -32,12 +32,13 @@ static const struct tool_argument arguments_of_evaluate[] = {
      .maximum_setting = offsetof(struct settings, call_timeout_max_s)},
     {.name = "session",
      .type = "string",
-     .description = "Session to evaluate in, by the name that open-session or an earlier answer "
-                    "gave it. Without it: the connection's own; in a stateless revision a new one, "
-                    "whose name ends the answer."},
+     .description = "Name of the session to evaluate in, from open-session or an earlier answer. "
+                    "Default: the connection's own session; in a stateless revision a new one, "
+                    "named in the last line of the answer."},
 };
 
-/* The `timeout` argument in milliseconds, or the default. False when it is no lawful number. */
+/* The `timeout` argument in milliseconds, or the default. False when it is out of range or not a
+ * number. */
 static bool timeout_argument(struct json_object *arguments, const struct settings *settings,
                              int64_t *timeout_ms) {
     struct json_object *value;
@@ -76,10 +77,10 @@ const struct tool tool_evaluate_lisp = {
     .name = "evaluate-lisp",
     .title = "Evaluate Common Lisp",
     .description =
-        "Evaluate Common Lisp (ECL) in a confined process and return printed values, standard "
+        "Evaluate Common Lisp (ECL) in a confined process. Returns printed values, standard "
         "output, warnings, and errors with a backtrace. Definitions and variables persist between "
-        "the calls of a session. A call that hangs, crashes, exits or floods changes nothing: the "
-        "session is then as it was before it. No files, no network, no programs, no threads.",
+        "the calls of a session. A call that hangs, crashes, exits or floods is undone: the "
+        "session is as it was before the call. No files, network, programs or threads.",
     .arguments = arguments_of_evaluate,
     .argument_count = sizeof arguments_of_evaluate / sizeof *arguments_of_evaluate,
     .call = evaluate};
@@ -105,8 +106,8 @@ static const struct tool *find(const char *name) {
     return NULL;
 }
 
-/* A required string that is missing or of another type is an error of the request, anything else
- * about the arguments one of the tool. */
+/* A required string that is missing or ill-typed makes the request invalid. Anything else that is
+ * wrong with the arguments is a tool error. */
 static const char *bad_required(const struct tool *tool, struct json_object *arguments) {
     for (size_t i = 0; i < tool->argument_count; i++) {
         const struct tool_argument *argument = &tool->arguments[i];
@@ -119,7 +120,7 @@ static const char *bad_required(const struct tool *tool, struct json_object *arg
     return NULL;
 }
 
-/* How many bytes of a client's word a message repeats; "%.*s" takes an int. */
+/* Bytes of a client's string that a message repeats, as "%.*s" takes them. */
 static int echo_bytes(const char *text) {
     return (int)utf8_offset((const unsigned char *)text, strlen(text), ECHO_CHARS);
 }
@@ -131,7 +132,7 @@ static bool has_argument(const struct tool *tool, const char *name) {
     return false;
 }
 
-/* Refuses an argument that the tool does not have, with the names of those it has. */
+/* Refuses an argument that the tool does not have, and names those that it has. */
 static bool refuse_unknown(struct request *request, const struct tool *tool,
                            struct json_object *arguments) {
     json_object_object_foreach(arguments, name, value) {

@@ -1,4 +1,4 @@
-/* `tools/list`: the built-in tools, then those of the project. */
+/* tools/list: the built-in tools, then those of the project. */
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/modern.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* No place in the list. */
+/* Not an index of the list. */
 #define INVALID SIZE_MAX
 
 static int64_t setting_at(const struct settings *settings, size_t offset) {
@@ -62,8 +62,8 @@ static void append_description(struct buffer *out, const struct tool *tool,
     if (tool == &tool_evaluate_lisp)
         buffer_append_format(
             &text,
-            " Limits: %lld s a call unless `timeout` says otherwise (at most %lld "
-            "s), %lld MiB of memory, %lld bytes of output.",
+            " Limits: %lld s per call unless `timeout` says otherwise (at most %lld s), %lld MiB "
+            "of memory, %lld bytes of output.",
             (long long)settings->call_timeout_s, (long long)settings->call_timeout_max_s,
             (long long)settings->session_memory_mb, (long long)settings->output_max_bytes);
     json_write_bytes(out, text.data, text.length);
@@ -92,7 +92,7 @@ static void append_tool(struct buffer *out, const struct tool *tool,
     buffer_append_text(out, "}");
 }
 
-/* Where the page behind the cursor begins, or INVALID. */
+/* The index of the page after the cursor, or INVALID. */
 static size_t index_after(const struct server *server, struct json_object *cursor) {
     size_t index;
     const char *text = json_plain_string(cursor);
@@ -111,7 +111,7 @@ static void append_cursor(struct request *request, size_t end) {
         return;
     }
     if (end == 0)
-        return; /* no page is empty */
+        return; /* pages are never empty */
     request_member(request, "nextCursor");
     json_write_string(request->out,
                       cursor_make(&request->server->cursors, tool_table[end - 1]->name));

@@ -1,7 +1,8 @@
 /* A black-box MCP client: starts the server over pipes and exchanges bytes without blocking, so
- * that neither side can deadlock. It checks every line of the server (wire.h). Its watchdog only
- * ends endless waits; nothing asserts a time. A failure ends the Criterion test with what was sent,
- * what was received and the server's stderr. The server ends with the test. */
+ * that neither side can deadlock. It checks every line of the server (wire.h). It skips log messages
+ * about missing layers after checking them, so that tests read the same lines on every machine. Its
+ * watchdog only ends endless waits; nothing asserts a time. A failure ends the Criterion test with
+ * what was sent, what was received and the server's stderr. The server ends with the test. */
 #ifndef ECLAVE_TESTS_SUPPORT_CLIENT_H
 #define ECLAVE_TESTS_SUPPORT_CLIENT_H
 
@@ -26,6 +27,7 @@ struct client_options {
     bool stdin_null;                /* stdin is the null device */
     bool batches;                   /* answers may be arrays from the start */
     bool unprivileged;              /* as nobody, regardless of user.h; root only */
+    bool notices;                   /* do not skip log messages about missing layers */
     bool collect;                   /* keep a failure for client_failure and continue */
     unsigned watchdog_s;            /* 0: ECLAVE_WATCHDOG_S from the environment, else 60 */
 };
@@ -36,9 +38,7 @@ struct client *client_start(const struct client_options *options);
 /* client_start, then client_initialize with REVISION (NULL: the newest). */
 struct client *client_start_ready(const struct client_options *options, const char *revision);
 
-/* A list of strings that ends with NULL. */
-#define STRINGS(...) ((const char *const[]){__VA_ARGS__, NULL})
-/* client_start_ready with these arguments, in the newest revision. */
+/* client_start_ready with these arguments, in the newest revision. Uses lines.h. */
 #define client_start_with(...)                                                                     \
     client_start_ready(&(struct client_options){.arguments = STRINGS(__VA_ARGS__)}, NULL)
 

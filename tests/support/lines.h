@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define COUNT_OF(table) (sizeof(table) / sizeof((table)[0]))
+/* A list of strings that ends with NULL. */
+#define STRINGS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 #define REQUEST(id, method) "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"" method "\"}"
 #define REQUEST_WITH(id, method, params)                                                           \
