@@ -1,8 +1,6 @@
-/* What the sessions of a server must hold, in plain tables: a few integers under a few names for
- * each state that is kept, and who is closed to make room. It must never ask the server.
- *
- * The order in which sessions were used is that of the calls of model_use; who plays calls side by
- * side has to settle it before somebody may be closed. */
+/* A model of the sessions of a server: a few integers under a few names for each state that is kept,
+ * and which session is closed for room. The order of use is that of the calls of model_use, so calls
+ * that overlap must be settled before a session may be closed. */
 #ifndef ECLAVE_TESTS_SUPPORT_SESSION_MODEL_H
 #define ECLAVE_TESTS_SUPPORT_SESSION_MODEL_H
 
@@ -24,12 +22,12 @@ struct model_world {
 struct model_session {
     struct model_session *next;
     char name[MODEL_NAME_MAX];
-    bool own;             /* the connection's: never closed to make room */
-    bool fresh;           /* state 0 is a fresh world */
-    bool copied;          /* just now: it is busy */
-    unsigned long number; /* of the present state */
+    bool own;             /* the connection's own, which is never closed for room */
+    bool fresh;           /* state 0 is a fresh session */
+    bool copied;          /* it is busy */
+    unsigned long number; /* of the current state */
     unsigned long used;
-    /* The states that a process holds: KEPT of them up to the present one, which is the last. */
+    /* The states that processes keep: KEPT of them up to the current one, which is the last. */
     struct model_world states[MODEL_HISTORY_MAX + 1];
     size_t kept;
 };
@@ -42,17 +40,17 @@ struct model {
 
 void model_free(struct model *model);
 
-/* NULL when there is none of that name. */
+/* NULL: no session of that name. */
 struct model_session *model_find(const struct model *model, const char *name);
-/* The connection's own, called "main", or NULL when it has to be made: model_make_own. */
+/* The connection's own, called "main", or NULL before model_make_own. */
 struct model_session *model_own(const struct model *model);
 struct model_session *model_make_own(struct model *model);
 
-/* A fresh session; NULL when there is no room. The caller names it. */
+/* Opens a session, which the caller names; NULL: no room. */
 struct model_session *model_open(struct model *model);
-/* Can a copy of that state of SESSION be had? */
+/* Whether that state of SESSION can be copied. */
 bool model_holds(const struct model_session *session, unsigned long number);
-/* The copy; NULL when there is no room. */
+/* Opens the copy; NULL: no room. */
 struct model_session *model_copy(struct model *model, struct model_session *session,
                                  unsigned long number);
 void model_close(struct model *model, struct model_session *session);
@@ -60,16 +58,16 @@ void model_close(struct model *model, struct model_session *session);
 void model_use(struct model *model, struct model_session *session);
 
 struct model_world model_present(const struct model_session *session);
-/* A call has ended in the state WORLD. */
+/* A call ended in the state WORLD. */
 void model_advance(const struct model *model, struct model_session *session,
                    const struct model_world *world);
-/* How many calls can be rolled back. */
+/* The number of calls that can be rolled back. */
 size_t model_history(const struct model *model, const struct model_session *session);
-/* By at most that many. */
+/* STEPS is at most that number. */
 void model_roll_back(struct model_session *session, size_t steps);
 void model_reset(struct model_session *session);
 
-/* Processes of the session when it is at rest. */
+/* The number of processes of the idle session. */
 size_t model_workers(const struct model_session *session);
 
 #endif

@@ -1,4 +1,4 @@
-/* See session_play.h. Awaits every answer in the end; must leave no server running. */
+/* See session_play.h. */
 #include "tests/support/session_play.h"
 #include "tests/support/client_sessions.h"
 #include "tests/support/family.h"
@@ -12,12 +12,12 @@
 
 enum { PENDING_MAX = 16, TEXT_MAX = 400, CODE_MAX = 3000, NUMBERS_MAX = 5, WATCHDOG_S = 60 };
 
-/* An answer that is to come. */
+/* An expected answer. */
 struct expectation {
     char id[24];
     int error_code; /* of the protocol; 0: a result */
     bool is_error;  /* of a result */
-    bool whole;     /* TEXT is all of its text, not a part of it */
+    bool whole;     /* TEXT is all of it, not a part */
     char text[TEXT_MAX];
 };
 
@@ -27,7 +27,7 @@ struct stage {
     char slots[SESSION_PLAY_SLOTS][MODEL_NAME_MAX];
     struct expectation pending[PENDING_MAX];
     size_t pending_count, ids, line;
-    bool side_by_side; /* calls on several sessions are under way, or have been since a settling */
+    bool side_by_side; /* calls on several sessions have been running since the last settling */
     const struct model_session *last_sent;
 };
 
@@ -53,7 +53,7 @@ static void await_all(struct stage *stage) {
     stage->pending_count = 0;
 }
 
-/* The expectation of the next call, which gets its id by this. */
+/* The expected answer of the next call, with its id. */
 static struct expectation *expect(struct stage *stage) {
     if (stage->pending_count == PENDING_MAX)
         await_all(stage);
@@ -79,7 +79,7 @@ static const char *handle_of(const struct stage *stage, size_t slot) {
     return slot ? stage->slots[slot] : NULL;
 }
 
-/* Uses every session in turn, so that it is known which one was used when. */
+/* Uses every session in turn, so that their order of use is known. */
 static void settle(struct stage *stage) {
     await_all(stage);
     for (struct model_session *session = stage->model.first; session; session = session->next) {
@@ -90,14 +90,14 @@ static void settle(struct stage *stage) {
     stage->last_sent = NULL;
 }
 
-/* Before a session may have to make room. */
+/* Before a session may be closed for room. */
 static void settle_order(struct stage *stage) {
     await_all(stage);
     if (stage->side_by_side)
         settle(stage);
 }
 
-/* The session of a slot, about to be used; NULL when it is not there any more. */
+/* The session of a slot, which will be used; NULL: it no longer exists. */
 static struct model_session *session_of(struct stage *stage, size_t slot) {
     if (slot)
         return model_find(&stage->model, stage->slots[slot]);
@@ -108,7 +108,7 @@ static struct model_session *session_of(struct stage *stage, size_t slot) {
     return model_make_own(&stage->model);
 }
 
-/* A call is sent to SESSION; true when there is such a session, else the answer must say so. */
+/* Sends a call to SESSION. True when it exists; otherwise the answer must say that it does not. */
 static bool use(struct stage *stage, struct model_session *session, struct expectation *expected) {
     if (!session) {
         expect_text(expected, true, false, "[ERROR] UNKNOWN-SESSION\n");
@@ -123,7 +123,7 @@ static bool use(struct stage *stage, struct model_session *session, struct expec
 
 /* Lisp. */
 
-/* How an integer is set and increased under each kind of name; @k is the key, @v the value. */
+/* Code that sets and increments an integer under each kind of name; @k is the key, @v the value. */
 static const struct {
     const char *set, *add;
 } kinds[MODEL_KINDS] = {
@@ -135,7 +135,7 @@ static const struct {
      "(incf (gethash @k *table*) @v)"},
 };
 
-/* All that is set, as one line. */
+/* Code that lists everything that is set, in one line. */
 static const char look[] =
     "(flet ((v (s) (and (boundp s) (symbol-value s)))"
     "       (f (s) (and (fboundp s) (funcall s)))"
@@ -169,7 +169,7 @@ static void expect_look(struct expectation *expected, const struct model_world *
     expect_text(expected, false, true, "=> \"%s\"", text);
 }
 
-/* What a line does with one integer. */
+/* The operations of lines on one integer. */
 struct assignment {
     size_t kind, key;
     long value;
@@ -304,12 +304,12 @@ static void close_it(struct stage *stage, size_t slot) {
     if (!use(stage, session, expected))
         return;
     expect_text(expected, false, false, "is closed.");
-    await_all(stage); /* the name may come to stand for another session */
+    await_all(stage); /* the name may be reused by another session */
     stage->last_sent = NULL;
     model_close(&stage->model, session);
 }
 
-/* The answer to an open-session, of which the model says SESSION (NULL: no room). */
+/* Checks the answer to open-session, for which the model has SESSION (NULL: no room). */
 static void take_opened(struct stage *stage, size_t slot, struct evaluation opened,
                         struct model_session *session) {
     if (!opened.line)
@@ -328,7 +328,7 @@ static void take_opened(struct stage *stage, size_t slot, struct evaluation open
         client_string(stage->client, opened.line, "result", "_meta", "session", NULL);
     snprintf(session->name, sizeof session->name, "%s", name ? name : "");
     struct model_session *former = model_find(&stage->model, stage->slots[slot]);
-    if (former) { /* nobody can name it from now on */
+    if (former) { /* its name is no longer known */
         client_session_close(stage->client, former->name);
         model_close(&stage->model, former);
     }
@@ -352,7 +352,7 @@ static void copy(struct stage *stage, size_t slot, size_t from, unsigned long ba
         snprintf(arguments, sizeof arguments, "{\"from\":\"%s\"}",
                  from ? stage->slots[from] : "main");
     if (source && model_holds(source, number)) {
-        /* Order: the model must close who makes room after the source has been used. */
+        /* The model must choose the session to close after the source was used. */
         model_use(&stage->model, source);
         struct model_session *copied = model_copy(&stage->model, source, number);
         take_opened(stage, slot, client_tool(stage->client, "open-session", arguments), copied);
@@ -426,7 +426,7 @@ static void look_at_all(struct stage *stage) {
 
 /* Lines. */
 
-/* Word and numbers of a line; false when it is none. */
+/* The word and the numbers of a line; false when it is invalid. */
 struct order {
     char word[16];
     long numbers[NUMBERS_MAX];
@@ -452,7 +452,7 @@ static size_t pick(const struct order *order, size_t index, size_t limit) {
 static void obey(struct stage *stage, const struct order *order) {
     const char *word = order->word;
     size_t slot = pick(order, 0, SESSION_PLAY_SLOTS);
-    size_t other_slot = 1 + pick(order, 0, SESSION_PLAY_SLOTS - 1); /* not the own */
+    size_t other_slot = 1 + pick(order, 0, SESSION_PLAY_SLOTS - 1); /* not the connection's own */
     struct assignment what = {pick(order, 1, MODEL_KINDS), pick(order, 2, MODEL_KEYS),
                               order->numbers[3]};
     bool wait = true;
@@ -542,7 +542,7 @@ __attribute__((format(printf, 2, 3))) static void add_line(struct script *script
     script_add_line(script, line);
 }
 
-/* How often each kind of line comes, of a hundred, and how many numbers it has. */
+/* The percentage of each kind of line, and how many numbers it has. */
 static const struct {
     unsigned percent;
     const char *word;
@@ -560,7 +560,7 @@ static void add_random_line(struct random *random, struct script *script) {
     long numbers[NUMBERS_MAX];
     for (size_t j = 0; j < NUMBERS_MAX; j++)
         numbers[j] = random_between(random, 0, 999);
-    if (lines[i].numbers > 1) /* its last number is whether to wait for the answer */
+    if (lines[i].numbers > 1) /* its last number: whether to wait for the answer */
         numbers[lines[i].numbers - 1] = random_percent(random, 50);
     if (strcmp(lines[i].word, "rollback") == 0)
         numbers[1] = random_percent(random, 90) ? random_between(random, 0, 1) : numbers[1];

@@ -1,11 +1,10 @@
-/* Plays a script to a server with several sessions and holds every answer against session_model.h.
- * Each line of a script is a JSON array of a word and integers; whatever the integers are, the line
- * means something, so that a script stays one while it is shrunk. A line that means nothing is
- * passed over.
+/* Plays a script to a server with several sessions and checks every answer with session_model.h. Each
+ * line of a script is a JSON array of a word and integers, which may have any value. Other lines are
+ * ignored.
  *
- *   ["server", more, history]              the first line; so many sessions beyond one
+ *   ["server", more, history]              the first line; the number of further sessions
  *   ["set", slot, kind, key, value, wait]  in the session of that slot
- *   ["add", slot, kind, key, value, wait]  a condition when it is not set
+ *   ["add", slot, kind, key, value, wait]  signals a condition when it is not set
  *   ["half", slot, kind, key, value, wait] sets, then signals a condition
  *   ["fail", slot, kind, key, way, wait]   sets, then ends its process in one of several ways
  *   ["rollback", slot, steps, wait]  ["reset", slot, wait]  ["close", slot, wait]
@@ -21,10 +20,10 @@
 
 enum { SESSION_PLAY_SLOTS = 5, SESSION_PLAY_WAYS = 10 };
 
-/* A script of STEPS lines behind its first. */
+/* A script of STEPS lines after the first. */
 struct script session_play_make(struct random *random, size_t steps);
 
-/* Plays SCRIPT to a server of its own. What was wrong, malloc'd, or NULL. */
+/* Plays SCRIPT to a new server. The fault, malloc'd, or NULL. */
 char *session_play(const struct script *script);
 
 #endif

@@ -1,4 +1,4 @@
-/* See siege.h. Knows how calls are numbered, which is the one thing that forged answers need. */
+/* See siege.h. It counts calls, since forged answers need their numbers. */
 #include "tests/support/siege.h"
 #include "tests/support/client_sessions.h"
 #include "tests/support/footprint.h"
@@ -102,7 +102,7 @@ static void expect_renewed(struct siege *siege, const char *session) {
     client_session_close(siege->client, session);
 }
 
-/* No event is about the witness. */
+/* No log event names the witness. */
 static void expect_unheard_of(struct siege *siege) {
     char about[120];
     snprintf(about, sizeof about, "session=%s", siege->witness);
