@@ -1,5 +1,5 @@
-/* Random calls, failures, copies, rollbacks, closes and cancels against a model of plain tables.
- * A script that fails is shrunk to one from which nothing can be left out. */
+/* Random calls, failures, copies, rollbacks, closes and cancellations, held against a model of
+ * plain tables. A script that fails is shrunk to the lines that are necessary. */
 #include "tests/support/session_play.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void report(struct script *script, char *fault) {
     cr_assert_fail("%s", text);
 }
 
-Test(model, random_sequences_do_to_sessions_what_they_do_to_tables) {
+Test(model, sessions_agree_with_the_model_after_random_calls) {
     struct random random = random_for("model");
     size_t steps = random_trials(STEPS, STEPS_THOROUGH);
     for (size_t done = 0; done < steps; done += STEPS_OF_ONE_SERVER) {
