@@ -5,11 +5,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { STEPS = 5000, STEPS_THOROUGH = 50000, STEPS_OF_ONE_SERVER = 250, SHRINK_ATTEMPTS = 400 };
+enum {
+    STEPS = 5000,
+    STEPS_THOROUGH = 50000,
+    STEPS_OF_ONE_SERVER = 250,
+    SHRINK_ATTEMPTS = 400,
+    SHRINK_SECONDS = 120
+};
 
 static bool fails(const struct script *script, void *context) {
-    (void)context;
+    if (time(NULL) > *(const time_t *)context)
+        return false;
     char *fault = session_play(script);
     free(fault);
     return fault != NULL;
@@ -19,7 +27,8 @@ static bool fails(const struct script *script, void *context) {
 static void report(struct script *script, char *fault) {
     char text[1024];
     fprintf(stderr, "failed: %s\nshrinking…\n", fault);
-    size_t attempts = script_shrink(script, fails, NULL, SHRINK_ATTEMPTS);
+    time_t end = time(NULL) + SHRINK_SECONDS;
+    size_t attempts = script_shrink(script, fails, &end, SHRINK_ATTEMPTS);
     char *last = session_play(script);
     fprintf(stderr, "the script after %zu attempts:\n", attempts);
     for (size_t i = 0; i < script->count; i++)
