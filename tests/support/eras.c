@@ -41,9 +41,9 @@ void era_send(struct client *client, const struct era *era, const char *id, cons
 void era_send_meta(struct client *client, const struct era *era, const char *id, const char *method,
                    const char *members, const char *meta) {
     client_send_format(client,
-                       era->modern ? REQUEST_WITH("%s", "%s", "{%s," ENVELOPE_WITH("%s,") "}")
-                                   : REQUEST_WITH("%s", "%s", "{%s,\"_meta\":{%s}}"),
-                       id, method, members, meta);
+                       era->modern ? REQUEST_WITH("%s", "%s", "{%s%s" ENVELOPE_WITH("%s,") "}")
+                                   : REQUEST_WITH("%s", "%s", "{%s%s\"_meta\":{%s}}"),
+                       id, method, members ? members : "", members ? "," : "", meta);
 }
 
 const char *era_request(struct client *client, const struct era *era, const char *id,

@@ -54,6 +54,9 @@
 /* A string made as printf makes it. It is valid until the sixteenth call after this one. */
 __attribute__((format(printf, 1, 2))) const char *formatted(const char *format, ...);
 
+/* COUNT times OPENING, MIDDLE, COUNT times CLOSING; malloc'd. */
+char *nested(const char *opening, size_t count, const char *middle, const char *closing);
+
 #define expect_contains(text, part)                                                                \
     do {                                                                                           \
         const char *text_ = (text), *part_ = (part);                                               \
