@@ -1,5 +1,5 @@
-/* Where the kernel gives no seccomp notifications, which a switch plays: every call ends with the
- * same codes, and a session whose call ended its process starts afresh and says so. */
+/* A kernel without seccomp notifications, simulated by a switch: every call ends with the same
+ * codes, and a session whose call ended its process starts afresh and says so. */
 #include "tests/support/client_sessions.h"
 #include "tests/support/lines.h"
 #include "tests/support/lisp_file.h"
@@ -31,14 +31,12 @@ static const struct ending {
 };
 
 static void expect_ended(const struct ending *ending, const struct evaluation *evaluation) {
-    char marker[80];
     cr_assert_eq(evaluation->error_code, ending->error_code, "%s: %s", ending->code,
                  evaluation->line);
     expect_contains(evaluation->text, AFRESH);
     if (!ending->type)
         return;
-    snprintf(marker, sizeof marker, "[ERROR] %s\n", ending->type);
-    expect_contains(evaluation->text, marker);
+    expect_contains(evaluation->text, formatted("[ERROR] %s\n", ending->type));
     cr_assert_eq(evaluation->exit_code, ending->exit_code, "%s: %s", ending->code,
                  evaluation->line);
 }
@@ -109,7 +107,7 @@ Test(degraded, fresh_sessions_are_opened_and_kept_apart) {
     client_session_expect(client, other, "(boundp '*x*)", "=> NIL");
     cr_assert_eq(client_session_evaluate(client, other, "(ext:quit 3)").exit_code, 3);
     client_session_expect(client, one, "*x*", "=> 1");
-    /* A fresh world needs no fork to be had again. */
+    /* A copy of the initial state needs no fork. */
     const char *copy = client_session_copy(client, one, 0);
     client_session_expect(client, copy, "(boundp '*x*)", "=> NIL");
     client_session_close(client, one);
