@@ -1,5 +1,5 @@
 /* The layer cgroup: one control group for all processes that this program launches, which limits
- * their number and their memory together. It is made below the program's own group, which takes
+ * their number and their memory together. It is made below the program's own group, which requires
  * root or a delegated group. */
 #include "common/cleanup.h"
 #include "common/descriptor.h"
