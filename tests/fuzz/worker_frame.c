@@ -480,7 +480,7 @@ static void end_all(void) {
             worker_reaped(slot->worker, SIGKILL, (struct usage){0});
         }
     }
-    for (int i = 0; i < 300 && script.workers.first; i++) {
+    for (int i = 0; i < 300 && !LIST_EMPTY(&script.workers.list); i++) {
         fuzz_edges.now_ns += 20000 * (int64_t)NS_PER_MS;
         run_loop(1);
         for (struct slot *slot = script.slots; slot < script.slots + SLOTS; slot++)
@@ -489,7 +489,7 @@ static void end_all(void) {
                 worker_reaped(slot->worker, SIGKILL, (struct usage){0});
             }
     }
-    FUZZ_CHECK(!script.workers.first, "a worker never ends");
+    FUZZ_CHECK(LIST_EMPTY(&script.workers.list), "a worker never ends");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
