@@ -214,7 +214,7 @@ static void ask_fork(void) {
     if (!slot || parent->worker->state != WORKER_READY || !worker_can_fork(parent->worker))
         return;
     const int outputs[] = {eventfd(0, EFD_CLOEXEC), eventfd(0, EFD_CLOEXEC)};
-    struct worker_process *child = worker_fork(parent->worker, &events, NULL,
+    struct worker_process *child = worker_fork(parent->worker, &events, NULL, NULL,
                                                fuzz_byte(&script.input) % 2 ? outputs : NULL, NULL);
     close(outputs[0]);
     close(outputs[1]);
