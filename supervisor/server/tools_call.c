@@ -20,8 +20,8 @@ enum { ECHO_CHARS = 60 };
 static const struct tool_argument arguments_of_evaluate[] = {
     {.name = "code",
      .type = "string",
-     .description = "Common Lisp source. Forms are read and evaluated one by one; the values of "
-                    "the last one are the result.",
+     .description = "Common Lisp source. Forms are read and evaluated one at a time; the values of "
+                    "the last form are the result.",
      .required = true},
     {.name = "package",
      .type = "string",
@@ -32,9 +32,9 @@ static const struct tool_argument arguments_of_evaluate[] = {
      .maximum_setting = offsetof(struct settings, call_timeout_max_s)},
     {.name = "session",
      .type = "string",
-     .description = "Session to evaluate in, by the name that open-session or an earlier answer "
-                    "gave it. Without it: the connection's own; in a stateless revision a new one, "
-                    "whose name ends the answer."},
+     .description = "Name of the session to evaluate in, from open-session or an earlier answer. "
+                    "Default: the connection's own session; in a stateless revision a new one, "
+                    "named in the last line of the answer."},
 };
 
 /* The `timeout` argument in milliseconds, or the default. False when it is out of range or not a
@@ -77,10 +77,10 @@ const struct tool tool_evaluate_lisp = {
     .name = "evaluate-lisp",
     .title = "Evaluate Common Lisp",
     .description =
-        "Evaluate Common Lisp (ECL) in a confined process and return printed values, standard "
+        "Evaluate Common Lisp (ECL) in a confined process. Returns printed values, standard "
         "output, warnings, and errors with a backtrace. Definitions and variables persist between "
-        "the calls of a session. A call that hangs, crashes, exits or floods changes nothing: the "
-        "session is then as it was before it. No files, no network, no programs, no threads.",
+        "the calls of a session. A call that hangs, crashes, exits or floods is undone: the "
+        "session is as it was before the call. No files, network, programs or threads.",
     .arguments = arguments_of_evaluate,
     .argument_count = sizeof arguments_of_evaluate / sizeof *arguments_of_evaluate,
     .call = evaluate};

@@ -62,8 +62,8 @@ static void append_description(struct buffer *out, const struct tool *tool,
     if (tool == &tool_evaluate_lisp)
         buffer_append_format(
             &text,
-            " Limits: %lld s a call unless `timeout` says otherwise (at most %lld "
-            "s), %lld MiB of memory, %lld bytes of output.",
+            " Limits: %lld s per call unless `timeout` says otherwise (at most %lld s), %lld MiB "
+            "of memory, %lld bytes of output.",
             (long long)settings->call_timeout_s, (long long)settings->call_timeout_max_s,
             (long long)settings->session_memory_mb, (long long)settings->output_max_bytes);
     json_write_bytes(out, text.data, text.length);

@@ -3,7 +3,7 @@
 #include "supervisor/session/run.h"
 #include "common/frame.h"
 #include "supervisor/base/log.h"
-#include "supervisor/content/content_check.h"
+#include "supervisor/content/shape.h"
 #include "supervisor/json/json_inspect.h"
 
 #include <string.h>
@@ -25,12 +25,8 @@ static bool are_completions(struct json_object *value, struct error *error) {
 }
 
 static bool is_level(struct json_object *value, struct error *error) {
-    for (int level = 0; level < LOG_LEVEL_COUNT; level++) {
-        const char *word = log_level_name((enum log_level)level);
-        if (shape_is_word(value, &word, 1))
-            return true;
-    }
-    return error_set(error, 0, "must be a log level");
+    return shape_is_word(value, log_level_names, LOG_LEVEL_COUNT) ||
+           error_set(error, 0, "must be a log level");
 }
 
 static const struct shape results[RUN_KIND_COUNT] = {
@@ -84,8 +80,9 @@ static struct json_object *parse(struct span text, size_t size_max, size_t value
 static bool find_raw(struct span text, const char *name, struct span *raw) {
     size_t offset = 0;
     struct json_token member;
+    struct span value;
     *raw = (struct span){0};
-    while (json_next_member(text, &offset, &member)) {
+    while (json_next_member(text, &offset, &member, &value)) {
         struct span quoted = member.text;
         if (memchr(quoted.bytes, '\\', quoted.length))
             return false;
@@ -94,7 +91,7 @@ static bool find_raw(struct span text, const char *name, struct span *raw) {
             continue;
         if (raw->bytes)
             return false;
-        *raw = json_member_value(text, &member, offset);
+        *raw = value;
     }
     return true;
 }

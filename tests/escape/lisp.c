@@ -1,8 +1,8 @@
-/* The escape suite in Lisp: a client sends what lisp.def lists to the server, one attack to a
- * session, and no attack may reach anything but that session; an ECL that is not confined tries the
- * same. Runs in a pid namespace of its own; `lisp nobody` gives up root first. Exit status 77: no
- * such namespace here. */
+/* The escape suite in Lisp: a client sends the attacks of lisp.def to the server, one to a session,
+ * and none may affect anything but that session; an unconfined ECL tries the same. Runs in its own
+ * pid namespace; `lisp nobody` gives up root first. Exit status 77: no such namespace. */
 #include "tests/escape/lisp.h"
+#include "tests/support/available.h"
 #include "tests/support/client_sessions.h"
 #include "tests/support/confined.h"
 #include "tests/support/lines.h"
@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { WATCHDOG_S = 170 };
 
@@ -55,18 +56,18 @@ static const struct attack attacks[] = {
 #include "tests/escape/lisp.def"
 };
 
-/* As SETUP has set it, and as each attack sets it first. */
+/* The variable as SETUP sets it, and as each attack sets it first. */
 #define SETUP "(setf cl-user::*kept* 1) (in-package :hostile)"
 #define FIRST "(setf cl-user::*kept* 2) "
 #define KEPT  "cl-user::*kept*"
 
-/* Another session's own secret, in one piece in nobody's source. */
+/* The secret of another session, which is in no source in one piece. */
 #define MAKE_WITNESS_SECRET "(defvar *secret* (concatenate 'base-string \"sword\" \"fish-0815\"))"
 #define WITNESS_SECRET      "swordfish-0815"
 
 static const char unchanged[] = "The session is as it was before the call.";
 
-/* A value is the whole text, anything else its first line. */
+/* A value is compared with the whole text, anything else with the first line. */
 static bool is_marked(const char *text, const char *marker) {
     size_t length = strlen(marker);
     return strncmp(text, marker, length) == 0 && text[length] == (*marker == '[' ? '\n' : '\0');
@@ -80,11 +81,22 @@ static bool fits(const struct ending *wanted, const struct evaluation *got) {
            told == (wanted->sequel == SEQUEL_ROLLED_BACK);
 }
 
-static void expect_kept(struct siege *siege, const struct attack *attack, const char *session) {
+/* True when each call of the attack failed with an errno, as outer filters have it: before ours
+ * could do what lisp.def says. The session goes on then. */
+static bool was_refused_outside(const struct evaluation *got) {
+    static const char *const values[] = {"=> :EPERM", "=> :ENOSYS", "=> (:EPERM :EACCES)"};
+    for (size_t i = 0; i < COUNT_OF(values); i++)
+        if (strcmp(got->text, values[i]) == 0)
+            return available_outer_filter();
+    return false;
+}
+
+static void expect_kept(struct siege *siege, const struct attack *attack, const char *session,
+                        bool goes_on) {
     const char *value = "=> 1";
     if (attack->confined.sequel == SEQUEL_LIES)
         siege_rollback(siege, session, 1);
-    else if (attack->confined.sequel == SEQUEL_KEPT)
+    else if (attack->confined.sequel == SEQUEL_KEPT || goes_on)
         value = "=> 2";
     struct evaluation kept = siege_evaluate(siege, session, KEPT, 0);
     cr_expect_str_eq(kept.text, value, "ESCAPE %s: its session now: %.500s", attack->name,
@@ -96,10 +108,12 @@ static void try_it(struct siege *siege, const struct attack *attack) {
     snprintf(code, sizeof code, "%s%s", FIRST, attack->code);
     const char *session = siege_copy(siege, siege->victim);
     struct evaluation got = siege_evaluate(siege, session, code, attack->confined.timeout_s);
-    cr_expect(fits(&attack->confined, &got), "ESCAPE %s: %.1000s", attack->name, got.line);
+    const bool refused = was_refused_outside(&got);
+    cr_expect(refused || fits(&attack->confined, &got), "ESCAPE %s: %.1000s", attack->name,
+              got.line);
     cr_expect(!strstr(got.line, WITNESS_SECRET) && !strstr(got.line, ATTACK_SECRET_VALUE),
               "ESCAPE %s: a secret: %.1000s", attack->name, got.line);
-    expect_kept(siege, attack, session);
+    expect_kept(siege, attack, session, refused);
     siege_expect_unharmed(siege);
     siege_close(siege, session);
 }
@@ -142,6 +156,11 @@ static void check_control(const struct attack *attack) {
 }
 
 static void check_controls(const char *class) {
+    if (!attack_unconfined_is_possible()) {
+        const struct policy_report report = available_report(geteuid() == 0);
+        cr_assert_neq(report.layers[POLICY_LAYER_NAMESPACES].state, POLICY_ACTIVE);
+        cr_skip_test("an unconfined ECL needs namespaces, which cannot be made here");
+    }
     for (size_t i = 0; i < COUNT_OF(attacks); i++)
         if (strcmp(attacks[i].class, class) == 0 && attacks[i].control.kind != CONTROL_UNTRIED)
             check_control(&attacks[i]);
