@@ -58,7 +58,7 @@ struct pool {
     size_t waiter_count;
     size_t failures; /* since a worker last became ready */
     char last_failure[240];
-    bool layers_logged; /* missing layers were logged */
+    bool layers_logged; /* missing layers were logged, or are not to be logged */
     bool closing;
 };
 

@@ -2,6 +2,8 @@
 #include "tests/fuzz/in_process.h"
 #include "policy/policy.h"
 #include "supervisor/mcp/server.h"
+#include "supervisor/server/methods.h"
+#include "supervisor/server/serve.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -311,7 +313,7 @@ void in_process_begin(const uint8_t *data, size_t size) {
 }
 
 void in_process_serve(const struct settings *settings) {
-    int status = server_run(settings);
+    int status = server_run(settings, &method_table);
     FUZZ_CHECK(status == 0, "status %d", status);
     check_log();
     FUZZ_CHECK(fuzz_open_descriptors() == edges.open_before, "a descriptor was left open");
