@@ -52,7 +52,7 @@ bool one_shot_open(struct one_shot *one_shot, const struct settings *settings,
     if (open_parts(one_shot, settings, error)) {
         *status = STATUS_INTERNAL;
         /* The same lines at every run would hide the others; `eclave doctor` shows the layers. */
-        one_shot->pool.layers_told = !settings->log_level_set;
+        one_shot->pool.layers_logged = !settings->log_level_set;
         if (can_evaluate(settings, error)) {
             sessions_open(&one_shot->sessions, &one_shot->loop, &one_shot->log, settings,
                           &one_shot->pool);
