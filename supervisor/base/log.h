@@ -27,7 +27,8 @@ enum log_level {
     LOG_LEVEL_COUNT
 };
 
-extern const char *const log_level_names[LOG_LEVEL_COUNT];
+/* NULL follows the last name. */
+extern const char *const log_level_names[LOG_LEVEL_COUNT + 1];
 /* The level called NAME, in any letter case, or -1. */
 int log_level_of(const char *name);
 
