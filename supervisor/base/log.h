@@ -57,8 +57,7 @@ struct log {
     void *hook_context;
 };
 
-/* Logs events of level LEAST and above to stderr. If stderr cannot be used, the log writes nothing.
- */
+/* Logs events of level LEAST and above to stderr, or nothing if stderr cannot be used. */
 void log_open(struct log *log, enum log_level least, enum log_format format);
 void log_close(struct log *log);
 
