@@ -33,8 +33,7 @@ static const char all_names[] = "\"close-session\"\"evaluate-lisp\"\"list-sessio
                                 "\"\"reset-session\"\"rollback-session\"";
 
 Test(paging, a_walk_meets_every_tool_once_and_ends_without_a_cursor) {
-    EACH_ERA(era) {
-        struct client *client = era_start(era, by_two);
+    EACH_ERA_STARTED(era, by_two) {
         char names[400] = "";
         int pages = 0;
         const char *cursor = NULL;
@@ -47,7 +46,6 @@ Test(paging, a_walk_meets_every_tool_once_and_ends_without_a_cursor) {
         } while (cursor && pages < 10);
         cr_assert_eq(pages, 3);
         cr_assert_str_eq(names, all_names);
-        client_finish(client);
     }
 }
 
@@ -106,9 +104,7 @@ Test(paging, any_other_cursor_is_refused) {
 }
 
 Test(paging, one_page_holds_all_by_default) {
-    EACH_ERA(era) {
-        struct client *client = era_start(era, NULL);
+    EACH_ERA_STARTED(era, NULL) {
         cr_assert_null(next_cursor(client, page(client, era, NULL)));
-        client_finish(client);
     }
 }

@@ -128,8 +128,7 @@ Test(progress, a_token_in_use_belongs_to_its_first_call) {
 }
 
 Test(progress, stops_with_a_cancelled_call) {
-    EACH_KIND(era) {
-        struct client *client = era_start(era, NULL);
+    EACH_KIND_STARTED(era, NULL) {
         send_with_token(client, era, "1", "0", ENDLESS);
         next_beat(client, "0");
         client_send_line(client, CANCEL("1"));
@@ -137,7 +136,6 @@ Test(progress, stops_with_a_cancelled_call) {
             cr_assert_eq(client_evaluate_await(client, "1").error_code, -32001);
         cr_assert_eq(era_evaluate(client, era, NULL, "(sleep 1.3)").error_code, 0);
         client_expect_silence(client);
-        client_finish(client);
     }
 }
 

@@ -146,48 +146,29 @@ Test(prompts, are_not_completed_beyond_the_limit_of_sessions) {
     }
 }
 
-/* PREFIX, UNIT COUNT times, SUFFIX; malloc'd. */
-static char *repeat(const char *prefix, const char *unit, size_t count, const char *suffix) {
-    size_t size = strlen(unit);
-    char *text = malloc(strlen(prefix) + count * size + strlen(suffix) + 1);
-    cr_assert_not_null(text);
-    char *at = stpcpy(text, prefix);
-    for (size_t i = 0; i < count; i++, at += size)
-        memcpy(at, unit, size);
-    memcpy(at, suffix, strlen(suffix) + 1);
-    return text;
-}
-
-static void put_repeated(const char *file, const char *prefix, const char *unit, size_t count,
-                         const char *suffix) {
-    char *text = repeat(prefix, unit, count, suffix);
-    project_files_write(file, text);
-    free(text);
-}
-
 Test(prompts, that_exceed_the_limit_when_filled_are_refused) {
     static const char *const options[] = {"--response-max-bytes", "100000", NULL};
     static const char metadata[] = "{\"arguments\":[{\"name\":\"a\"}]}";
-    put_repeated("prompts/text.txt", "", "{{a}}", 1000, "");
+    char *places = nested("{{a}}", 1000, "", "");
+    project_files_write("prompts/text.txt", places);
     project_files_write("prompts/text.json", metadata);
-    put_repeated("prompts/messages.json",
-                 "{\"arguments\":[{\"name\":\"a\"}],\"messages\":[{\"role\":\"user\","
-                 "\"content\":{\"type\":\"text\",\"text\":\"",
-                 "{{a}}", 1000, "\"}}]}");
+    project_files_format("prompts/messages.json",
+                         "{\"arguments\":[{\"name\":\"a\"}],\"messages\":[{\"role\":\"user\","
+                         "\"content\":{\"type\":\"text\",\"text\":\"%s\"}}]}",
+                         places);
+    free(places);
     static const char *const names[] = {"text", "messages"};
     EACH_ERA_SERVED(era, options) {
         for (size_t i = 0; i < COUNT_OF(names); i++) {
-            const char *start = formatted("\"name\":\"%s\",\"arguments\":{\"a\":\"", names[i]);
-            char *members = repeat(start, "x", 90, "\"}"),
-                 *whole = repeat("\"text\":\"", "x", 90000, "\"");
-            expect_contains(era_request(client, era, "1", "prompts/get", members), whole);
-            free(members);
-            free(whole);
-            members = repeat(start, "x", 60000, "\"}"); /* the second one does not fit */
-            const char *line = era_refused(client, era, -32603, "2", "prompts/get", members);
+            const char *fits =
+                formatted("\"name\":\"%s\",\"arguments\":{\"a\":\"%090d\"}", names[i], 0);
+            expect_contains(era_request(client, era, "1", "prompts/get", fits),
+                            formatted("\"text\":\"%090000d\"", 0));
+            const char *longer =
+                formatted("\"name\":\"%s\",\"arguments\":{\"a\":\"%060000d\"}", names[i], 0);
+            const char *line = era_refused(client, era, -32603, "2", "prompts/get", longer);
             expect_member(line, "\"response.max_bytes\"", "error", "data", "name", NULL);
-            expect_lacks(line, "xx");
-            free(members);
+            expect_lacks(line, "00000000");
         }
         client_await_stderr(client, "limit");
         if (!era->modern)

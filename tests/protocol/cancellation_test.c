@@ -76,8 +76,7 @@ Test(cancellation, of_a_finished_call_is_ignored) {
 }
 
 Test(cancellation, of_a_queued_call_leaves_the_others_alone) {
-    EACH_KIND(era) {
-        struct client *client = era_start(era, NULL);
+    EACH_KIND_STARTED(era, NULL) {
         struct evaluation first = era_evaluate(client, era, NULL, "(defvar *x* 1)");
         const char *session = era->modern ? era_handle(client, &first) : "main";
         static const char *const codes[] = {"(sleep 0.3)", "(setq *x* 2)", "*x*"};
@@ -94,7 +93,6 @@ Test(cancellation, of_a_queued_call_leaves_the_others_alone) {
         cr_assert_eq(client_evaluate_await(client, "1").error_code, 0);
         cr_assert_str_eq(client_evaluate_await(client, "3").text, "=> 1");
         client_expect_silence(client);
-        client_finish(client);
     }
 }
 

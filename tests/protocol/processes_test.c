@@ -31,15 +31,13 @@ static struct evaluation kill_running(struct client *client, int signal) {
 Test(processes, a_worker_ended_by_sigterm_or_sigint_is_a_cancelled_call) {
     static const int signals[] = {SIGTERM, SIGINT};
     static const char *const arguments[] = {"--cancel-reply", "silent", NULL};
-    EACH_KIND(era) {
-        struct client *client = era_start(era, arguments);
+    EACH_KIND_STARTED(era, arguments) {
         for (size_t i = 0; i < COUNT_OF(signals); i++) {
             era_call_send(client, era, "1", "evaluate-lisp", "{\"code\":\"(loop)\"}");
             end_process(client_busy_worker(client), signals[i]);
             cr_assert_eq(client_evaluate_await(client, "1").error_code, -32001);
             cr_assert_eq(era_evaluate(client, era, NULL, "1").error_code, 0);
         }
-        client_finish(client);
     }
 }
 

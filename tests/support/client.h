@@ -39,9 +39,7 @@ struct client *client_start(const struct client_options *options);
 /* client_start, then client_initialize with REVISION (NULL: the newest). */
 struct client *client_start_ready(const struct client_options *options, const char *revision);
 
-/* A list of strings that ends with NULL. */
-#define STRINGS(...) ((const char *const[]){__VA_ARGS__, NULL})
-/* client_start_ready with these arguments, in the newest revision. */
+/* client_start_ready with these arguments, in the newest revision. Uses lines.h. */
 #define client_start_with(...)                                                                     \
     client_start_ready(&(struct client_options){.arguments = STRINGS(__VA_ARGS__)}, NULL)
 

@@ -235,7 +235,7 @@ Test(json_inspect, iterates_over_the_members_of_an_object) {
 
 /* Thousands of lines of every kind. */
 Test(json_inspect, agrees_with_the_reader_of_the_tests) {
-    struct generator generator = generate_for("agrees_with_another_reader");
+    struct generator generator = generate_for("agrees_with_the_reader_of_the_tests");
     size_t fine = 0;
     size_t trials = random_trials(20000, 200000);
     for (size_t trial = 0; trial < trials; trial++) {

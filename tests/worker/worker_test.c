@@ -1,4 +1,5 @@
 /* The confined worker, with this process in place of the supervisor. */
+#include "tests/support/lines.h"
 #include "tests/support/process.h"
 #include "tests/worker/cases.h"
 #include "tests/worker/driver.h"
@@ -157,22 +158,12 @@ Test(worker, writes_each_character_once_at_a_time_out) {
     }
 }
 
-static char *nested(const char *open, const char *close, size_t depth) {
-    char *code = calloc(depth + 1, strlen(open) + strlen(close) + 1), *at = code;
-    cr_assert(code);
-    for (size_t i = 0; i < depth; i++)
-        at = stpcpy(at, open);
-    for (size_t i = 0; i < depth; i++)
-        at = stpcpy(at, close);
-    return code;
-}
-
 Test(worker, refuses_source_that_nests_too_deeply) {
     static const char *const kinds[][2] = {{"(", ")"}, {"'", ""},   {"`(", ")"},
                                            {"#'", ""}, {"#(", ")"}, {"('", ")"}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         for (size_t depth = 20000; depth <= 1000000; depth *= 50) {
-            char *code = nested(kinds[i][0], kinds[i][1], depth);
+            char *code = nested(kinds[i][0], depth, "", kinds[i][1]);
             const struct result_message *result = call(code);
             cr_assert(span_is(result->condition, "READER-ERROR"));
             cr_assert(span_has(result->text, "10000 levels"));
@@ -181,11 +172,11 @@ Test(worker, refuses_source_that_nests_too_deeply) {
 }
 
 Test(worker, accepts_source_that_nests_deeply) {
-    char *code = nested("(list ", ")", 9900);
+    char *code = nested("(list ", 9900, "", ")");
     cr_assert(span_is(call(code)->values[0], "((((((((((#))))))))))"));
     free(code);
     /* Parentheses that open no list do not count. */
-    code = nested("\"((((\" #\\( |((| ; ((((\n", "", 20000);
+    code = nested("\"((((\" #\\( |((| ; ((((\n", 20000, "", "");
     cr_assert(span_is(call(code)->condition, "UNBOUND-VARIABLE"));
     free(code);
 }
