@@ -42,7 +42,7 @@ struct evaluation {
     int64_t limit;
     int64_t timeout_ms;  /* the call's limit */
     int64_t elapsed_us;  /* from the start to the moment that decided the outcome */
-    struct usage usage;  /* of a one-shot call: of its process; else zero */
+    struct usage usage;  /* of the process; zero without reports_usage */
     bool state_lost;     /* the session could not be put back to where it was before the call */
     const char *session; /* its name */
 };

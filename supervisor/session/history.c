@@ -64,8 +64,7 @@ static struct worker_process *pop(struct session *session) {
 
 bool history_is_due(const struct session *session) {
     bool fresh = session->number == 0 && session->began_fresh;
-    return session->head && !fresh && !session->all->one_shot && !session->transient &&
-           !session->unprotected &&
+    return session->head && !fresh && !session->transient && !session->unprotected &&
            (!session->newest || session->newest->number != session->number) &&
            worker_can_fork(session->head);
 }

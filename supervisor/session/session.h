@@ -59,9 +59,9 @@ struct sessions {
     size_t active;         /* calls submitted and not yet done */
     uint32_t last_call;    /* number of the newest call */
     bool held;             /* no new evaluation starts: the client does not read its answers */
-    /* No checkpoints and no word about state: nothing outlives the call. Its process is ended with
-     * it, and the call is told when that is reaped and what it used is known. */
-    bool one_shot;
+    /* A call of session_submit_once ends after its process is reaped, with the resources that the
+     * process used. */
+    bool reports_usage;
     bool unlogged; /* outcomes are not logged: the caller reports each itself */
 };
 

@@ -39,7 +39,7 @@ struct call {
     char reply[200]; /* with OUTCOME_VALUE of a call that evaluates nothing */
     const char *limit_stream, *limit_name;
     size_t limit;
-    struct buffer kept_result; /* of a one-shot call, until its process is reaped */
+    struct buffer kept_result; /* with reports_usage, until the process is reaped */
     struct usage usage;        /* then */
 };
 

@@ -138,7 +138,7 @@ Test(batch_reports, the_summary_is_one_plain_line) {
     char *input = lines();
     struct command_result result = batch_run((const char *const[]){NULL}, input);
     expect_contains(result.error, "eclave: 6 lines: 3 value, 1 error, 1 invalid, 1 violation; "
-                                  "expectations: 2 met, 2 not; ");
+                                  "expectations: 2 met, 2 not met; ");
     cr_assert_eq(strchr(result.error, '\n')[1], '\0', "%s", result.error);
     cr_assert_null(strpbrk(result.error, "\r\x1b"));
     command_result_free(&result);

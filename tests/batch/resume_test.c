@@ -200,7 +200,7 @@ Test(batch_resume, what_is_no_output_of_a_batch_is_refused) {
         struct command_result result =
             batch_run((const char *const[]){"--skip-done", path, NULL}, "");
         cr_assert_eq(result.status, 2, "%s", texts[i]);
-        expect_contains(result.error, "line 1 is none that eclave batch wrote");
+        expect_contains(result.error, "line 1 was not written by eclave batch");
         command_result_free(&result);
     }
 }
@@ -213,7 +213,7 @@ Test(batch_resume, finished_lines_that_the_input_lacks_are_told) {
         batch_run((const char *const[]){"--skip-done", path, NULL}, input);
     cr_assert_eq(result.status, 0);
     cr_assert_eq(batch_lines(result.output), 1);
-    expect_contains(result.error, "finished lines of the earlier run that are not in the input: 1");
+    expect_contains(result.error, "eclave: lines of the earlier run that are not in the input: 1");
     expect_contains(result.error, "2 lines (1 of them earlier)");
     command_result_free(&result);
     free(input);

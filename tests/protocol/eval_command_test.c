@@ -98,7 +98,7 @@ static void expect_usage(const char *const *arguments, const char *input, size_t
 }
 
 Test(eval_command, refuses_what_it_cannot_read) {
-    expect_usage((const char *const[]){"eval", "-e", NULL}, NULL, 0, "usage");
+    expect_usage((const char *const[]){"eval", "-e", NULL}, NULL, 0, "-e needs a value");
     expect_usage((const char *const[]){"eval", "-x", NULL}, NULL, 0, "usage");
     expect_usage((const char *const[]){"eval", "one", "two", NULL}, NULL, 0, "usage");
     expect_usage((const char *const[]){"eval", "-e", "1", "2", NULL}, NULL, 0, "usage");

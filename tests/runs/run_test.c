@@ -233,8 +233,8 @@ RUN_TEST(a_tool_gives_its_contents) {
     cr_assert_not(run->is_error);
 }
 
-RUN_TEST(is_told_when_its_process_is_gone_where_nothing_outlives_a_call) {
-    bench.sessions.one_shot = true;
+RUN_TEST(ends_after_its_process_where_usage_is_reported) {
+    bench.sessions.reports_usage = true;
     const struct run *run = run_once(TOOL("(mcp:progress 1) (mcp:object \"n\" 5)"));
     cr_assert_eq(run->outcome, OUTCOME_VALUE, "%s", run->cause);
     cr_assert_str_eq(text_of(&run->structured), "{\"n\":5}");
