@@ -194,7 +194,7 @@ static int check(const struct settings *settings) {
     if (!status && (snapshot->refusal_count || findings.sources.failed || findings.tests.failed))
         status = STATUS_FAILED;
     snapshot_unref(snapshot);
-    return command_finish(status);
+    return status;
 }
 
 int command_check(const struct command_line *line) {
@@ -203,7 +203,7 @@ int command_check(const struct command_line *line) {
     int code = 0;
     cleanup_free char *directory = NULL;
     if (!line->count && !own.project.count)
-        return command_usage("check");
+        return COMMAND_MISUSED;
     if (line->count) {
         directory = path_find(line->arguments[0], NULL, PATH_DIRECTORY, &code);
         own.project = (struct path_list){.paths = {directory}, .count = 1};

@@ -104,18 +104,11 @@ int command_run(struct command_line *line, int count, char **arguments) {
                 line->arguments[line->count - 1], command->usage);
         return STATUS_USAGE;
     }
-    if (line->count < command->arguments_min)
-        return command_usage(command->name);
-    return command->run(line);
-}
-
-int command_usage(const char *name) {
-    const struct command *command = find(name);
-    fprintf(stderr, "eclave: usage: eclave %s\n", command ? command->usage : name);
-    return STATUS_USAGE;
-}
-
-int command_finish(int status) {
+    int status = line->count < command->arguments_min ? COMMAND_MISUSED : command->run(line);
+    if (status == COMMAND_MISUSED) {
+        fprintf(stderr, "eclave: usage: eclave %s\n", command->usage);
+        return STATUS_USAGE;
+    }
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
     fprintf(stderr, "eclave: writing the result: %s\n", strerror(errno));

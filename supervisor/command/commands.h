@@ -35,15 +35,13 @@ void options_manual(FILE *out, const char *command);
 /* Runs the command ARGUMENTS[0] (serve if COUNT is 0) on the arguments after it. Returns the exit
  * status. */
 int command_run(struct command_line *line, int count, char **arguments);
-/* Prints the usage of the command NAME to standard error and returns the exit status. */
-int command_usage(const char *name);
-/* Flushes standard output. Returns STATUS, or STATUS_INTERNAL after a message if output was lost.
- */
-int command_finish(int status);
 /* Prints the help of the command NAME, or that of the program if there is none. */
 void command_help(FILE *out, const char *name);
 
-/* --- the commands --- */
+/* --- NAME_command.c: each returns an exit status, or COMMAND_MISUSED to have its usage printed ---
+ */
+
+enum { COMMAND_MISUSED = -1 };
 
 int command_eval(const struct command_line *line);
 int command_tool(const struct command_line *line);

@@ -233,5 +233,5 @@ int command_doctor(const struct command_line *line) {
         return STATUS_INTERNAL;
     }
     fwrite(out.data, 1, out.length, stdout);
-    return command_finish(diagnosis.may_evaluate && !diagnosis.escapes ? 0 : STATUS_FAILED);
+    return diagnosis.may_evaluate && !diagnosis.escapes ? 0 : STATUS_FAILED;
 }

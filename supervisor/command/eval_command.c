@@ -33,7 +33,7 @@ static void on_done(void *context, const struct evaluation *evaluation) {
     if (text.length)
         buffer_append_text(&text, "\n");
     shown_write(stdout, (struct span){text.data, text.length});
-    eval->status = command_finish(evaluation->exit_code);
+    eval->status = evaluation->exit_code;
 }
 
 static int run(const struct settings *settings, struct span code) {
@@ -61,7 +61,7 @@ int command_eval(const struct command_line *line) {
     struct error error;
     cleanup_buffer struct buffer code = buffer_make((size_t)line->settings->request_max_bytes);
     if (line->code && line->count)
-        return command_usage("eval");
+        return COMMAND_MISUSED;
     if (!stdio_fill(&error) || !read_code(line, &code, &error)) {
         shown_complain(error.text);
         return STATUS_USAGE;

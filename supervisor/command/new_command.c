@@ -249,7 +249,7 @@ int command_new(const struct command_line *line) {
     const char *directory = project->count ? project->paths[0] : here;
     if ((directory || error_set(&error, code, "the current directory")) &&
         check_name(&entry, &error) && write_files(directory, &entry, &error))
-        return command_finish(0);
+        return 0;
     fprintf(stderr, "eclave: %s\n", error.text);
     return STATUS_USAGE;
 }

@@ -85,7 +85,7 @@ static int run(const struct settings *settings, const struct registry_entry *ent
         .one_shot = &one_shot, .settings = settings, .entry = entry, .arguments = arguments};
     offline_call_run(&call);
     print_result(&call);
-    status = command_finish(call.status);
+    status = call.status;
     offline_call_free(&call);
     one_shot_close(&one_shot);
     return status;
@@ -96,7 +96,7 @@ int command_tool(const struct command_line *line) {
     const char *name = line->arguments[0];
     struct error error;
     if (!settings->project.count)
-        return command_usage("tool");
+        return COMMAND_MISUSED;
     if (!stdio_fill(&error))
         return usage_error(&error);
     cleanup_json struct json_object *arguments =
