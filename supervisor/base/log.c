@@ -126,13 +126,14 @@ static void write_or_drop(struct log *log, struct rate *rate, const struct log_e
     log->dropped = written ? 0 : log->dropped + 1;
 }
 
-void log_write(struct log *log, const struct log_event *event, const char *cause_format, ...) {
+void log_write_wanted(struct log *log, const struct log_event *event, const char *cause_format,
+                      ...) {
     char cause[CAUSE_MAX_BYTES];
     va_list arguments;
     va_start(arguments, cause_format);
     format_cause(cause, cause_format, arguments);
     va_end(arguments);
-    if (log->hook)
+    if (log->hook && (event->level >= log->hook_least || event->lasts))
         log->hook(log->hook_context, event, cause);
     if (event->level >= log->least && log->out.fd >= 0)
         write_or_drop(log, &log->rate, event, cause);

@@ -46,6 +46,7 @@ struct log {
     struct rate rate, trace_rate;
     uint64_t dropped; /* lines not written since the last one that was */
     log_hook hook;
+    enum log_level hook_least; /* the hook is not called for less, except for what lasts */
     void *hook_context;
 };
 
@@ -66,7 +67,22 @@ __attribute__((format(printf, 3, 4))) void log_trace(struct log *log, const stru
             log_trace(log, event, __VA_ARGS__);                                                    \
     } while (0)
 
-__attribute__((format(printf, 3, 4))) void log_write(struct log *log, const struct log_event *event,
-                                                     const char *cause_format, ...);
+/* From now on the hook receives events from LEVEL on, if it did not already. */
+static inline void log_hook_lower(struct log *log, enum log_level level) {
+    if (level < log->hook_least)
+        log->hook_least = level;
+}
+
+/* Would anybody receive the event? */
+static inline bool log_is_wanted(const struct log *log, const struct log_event *event) {
+    return event->level >= log->least || event->level >= log->hook_least || event->lasts;
+}
+__attribute__((format(printf, 3, 4))) void
+log_write_wanted(struct log *log, const struct log_event *event, const char *cause_format, ...);
+#define log_write(log, event, ...)                                                                 \
+    do {                                                                                           \
+        if (log_is_wanted(log, event))                                                             \
+            log_write_wanted(log, event, __VA_ARGS__);                                             \
+    } while (0)
 
 #endif

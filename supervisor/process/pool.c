@@ -247,9 +247,9 @@ static bool spawn_spare(struct pool *pool) {
 /* --- the zygote --- */
 
 static void close_zygote(struct pool *pool) {
-    if (pool->launched.tell >= 0)
-        close(pool->launched.tell);
-    pool->launched.tell = -1;
+    if (pool->launched.reports >= 0)
+        close(pool->launched.reports);
+    pool->launched.reports = -1;
     loop_timer_stop(pool->loop, &pool->boot_timer);
     loop_watch_remove(pool->loop, &pool->zygote_watch);
     loop_watch_remove(pool->loop, &pool->zygote_stderr_watch);
@@ -415,7 +415,7 @@ static bool start_zygote(struct pool *pool, struct error *error) {
     const struct policy policy = confinement_policy(pool->settings);
     if (!policy_launch(&policy, become_zygote, &birth, &pool->launched, &pool->report, error))
         return false;
-    hold_namespaces(pool, pool->launched.keeper_life);
+    hold_namespaces(pool, pool->launched.init_life);
     pool->zygote_pid = pool->workers.zygote = pool->launched.process;
     pool->zygote = ZYGOTE_BOOTING;
     trace(pool, pool->zygote_pid, "zygote started");
@@ -496,7 +496,7 @@ bool pool_open(struct pool *pool, struct loop *loop, struct log *log,
                           .log = log,
                           .settings = settings,
                           .workers = {.loop = loop, .log = log},
-                          .launched = {.tell = -1},
+                          .launched = {.reports = -1},
                           .spares_wanted = 1,
                           .zygote_channel = -1,
                           .zygote_stderr = -1};
@@ -578,5 +578,5 @@ void pool_close(struct pool *pool) {
         worker_destroy(pool->workers.first);
     while (pool->spares)
         drop_spare(pool, pool->spares);
-    policy_launch_clean();
+    policy_cgroup_remove();
 }

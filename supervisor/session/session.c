@@ -107,7 +107,8 @@ static void begin_evaluation(struct session *session) {
                      session);
     loop_timer_start(all->loop, &session->memory_check, MEMORY_CHECK_MS, on_memory_check, session);
     pipes_begin(session->pipes, on_flooded, session);
-    call_begin_run(call);
+    if (call->kind == CALL_RUN)
+        call_begin_run(call);
     if (!(call->kind == CALL_RUN ? worker_run : worker_evaluate)(session->head, call->number,
                                                                  &call->payload)) {
         call_decide(call, OUTCOME_NO_WORKER,
@@ -463,6 +464,68 @@ static void run_copy(struct session *session) {
     }
 }
 
+/* --- worlds for one call --- */
+
+size_t sessions_parked_max(const struct settings *settings) {
+    return settings->session_max > 1 ? (size_t)settings->session_max / 2 : 1;
+}
+
+/* What such worlds are doing. */
+struct worlds {
+    size_t busy;      /* with a call that is to give a result by itself */
+    size_t processes; /* also those that wait for their client, and those that are ending */
+};
+
+/* The call that such a world is busy with; NULL: none. */
+static const struct call *busy_with(const struct session *session) {
+    const struct call *call = session->running ? session->running : session->queue;
+    return session->transient && call && !call->decided && !call->run.parked ? call : NULL;
+}
+
+static struct worlds count_worlds(const struct sessions *sessions) {
+    struct worlds worlds = {0};
+    for (const struct session *session = sessions->first; session; session = session->next) {
+        worlds.busy += busy_with(session) != NULL;
+        worlds.processes += session->transient && session->running;
+    }
+    return worlds;
+}
+
+size_t sessions_busy_with(const struct sessions *sessions, enum run_kind kind) {
+    size_t count = 0;
+    for (const struct session *session = sessions->first; session; session = session->next) {
+        const struct call *call = busy_with(session);
+        count += call && call->kind == CALL_RUN && call->run.kind == kind;
+    }
+    return count;
+}
+
+static bool has_place(const struct session *session) {
+    const struct settings *settings = session->all->settings;
+    return !session->transient || count_worlds(session->all).processes <
+                                      (size_t)settings->session_max + sessions_parked_max(settings);
+}
+
+void call_park(struct call *call, bool parked) {
+    call->run.parked = parked;
+}
+
+struct call *session_submit_once(struct sessions *sessions, const struct call_request *request) {
+    if (count_worlds(sessions).busy >= (size_t)sessions->settings->session_max)
+        return NULL;
+    char name[SESSION_NAME_MAX];
+    snprintf(name, sizeof name, "run-%u", sessions->last_call + 1);
+    struct session *session = session_add(sessions, name, true);
+    struct call *call = session ? session_submit(session, request) : NULL;
+    if (session && !call)
+        session_destroy(session);
+    return call;
+}
+
+struct session *call_session(const struct call *call) {
+    return call->session;
+}
+
 static void (*const runners[])(struct session *session) = {
     [CALL_EVALUATE] = run_evaluate, [CALL_RUN] = run_evaluate, [CALL_ROLLBACK] = run_rollback,
     [CALL_RESET] = run_reset,       [CALL_CLOSE] = run_close,  [CALL_COPY] = run_copy};
@@ -497,7 +560,7 @@ void session_step(struct session *session) {
         if (session->state != SESSION_IDLE)
             return;
     }
-    if (!session->queue || session->all->held || !session_has_place(session))
+    if (!session->queue || session->all->held || !has_place(session))
         return;
     session->running = take_queued(session);
     session->running->next = NULL;
@@ -510,16 +573,20 @@ void session_step(struct session *session) {
 /* --- the queue --- */
 
 static bool encode(struct call *call, const struct call_request *request) {
-    const struct evaluate_message message = {.code = request->code, .package = request->package};
+    call->payload = buffer_make(FRAME_PAYLOAD_MAX);
+    if (request->kind == CALL_EVALUATE) {
+        const struct evaluate_message message = {.code = request->code,
+                                                 .package = request->package};
+        return evaluate_message_encode(&call->payload, &message);
+    }
+    if (request->kind != CALL_RUN)
+        return true;
     const char *word = run_kind_word(request->run.kind);
     const struct run_message run = {.kind = {(const unsigned char *)word, strlen(word)},
                                     .name = request->run.name,
                                     .code = request->code,
                                     .arguments = request->run.arguments};
-    call->payload = buffer_make(FRAME_PAYLOAD_MAX);
-    if (request->kind == CALL_RUN)
-        return run_message_encode(&call->payload, &run);
-    return request->kind != CALL_EVALUATE || evaluate_message_encode(&call->payload, &message);
+    return run_message_encode(&call->payload, &run);
 }
 
 /* Each of these is less than a line or a frame may have. */

@@ -133,9 +133,6 @@ void call_run_event(void *context, struct worker_process *worker, const unsigned
                     size_t size);
 void call_run_ask(void *context, struct worker_process *worker, const unsigned char *payload,
                   size_t size);
-/* May it start a process now? A passing one waits while those before it, though told to end, have
- * not ended. */
-bool session_has_place(const struct session *session);
 /* Is RESULT what a call of this kind gives? Keeps that of a run, which points into RESULT. */
 bool call_take_result(struct call *call, const struct result_message *result);
 

@@ -1,4 +1,4 @@
-/* A project of the test's own, and a registry that looks at it, for tests as root and as nobody. */
+/* A temporary project and a registry that scans it, for tests as root and as nobody. */
 #ifndef ECLAVE_TESTS_UNIT_PROJECT_H
 #define ECLAVE_TESTS_UNIT_PROJECT_H
 
@@ -17,17 +17,17 @@
 enum { NOBODY = 65534, PROJECT_PATIENCE_MS = 60000, PROJECT_LOG_BYTES = 16384 };
 
 struct project {
-    char path[64]; /* the current directory, too */
+    char path[64]; /* also the current directory */
     struct settings settings;
     struct loop loop;
     struct log log;
     struct registry_options options;
     struct registry *registry;
     char logged[PROJECT_LOG_BYTES]; /* "level event: cause" lines */
-    size_t changes;                 /* callbacks so far; what the newest said: */
+    size_t changes;                 /* callbacks so far, and the last one: */
     unsigned listed, content;
     bool first;
-    size_t wanted_looks, wanted_changes; /* what is run for */
+    size_t wanted_looks, wanted_changes; /* when to stop */
     struct loop_timer guard;
 };
 
@@ -60,7 +60,7 @@ static inline void project_gave_up(void *context) {
     cr_assert_fail("the registry did not get there");
 }
 
-/* Runs the loop until so many looks have ended and so many changes were told of. */
+/* Runs the loop until so many scans have ended and so many changes were reported. */
 static inline void project_run_until(struct project *project, size_t looks, size_t changes) {
     struct error error = {0};
     project->wanted_looks = looks;
@@ -71,13 +71,13 @@ static inline void project_run_until(struct project *project, size_t looks, size
     loop_timer_stop(&project->loop, &project->guard);
 }
 
-/* Looks again, whatever is watched. */
+/* Scans again. */
 static inline void project_look(struct project *project) {
     registry_refresh(project->registry);
     project_run_until(project, registry_looks(project->registry) + 1, project->changes);
 }
 
-/* Runs until the next change was told of. */
+/* Runs until the next change is reported. */
 static inline void project_await_change(struct project *project) {
     project_run_until(project, 0, project->changes + 1);
 }
@@ -100,7 +100,7 @@ static inline void project_open(struct project *project) {
     cr_assert_not_null(project->registry, "%s", error.text);
 }
 
-/* Opens it and waits for the first look. */
+/* Opens it and waits for the first scan. */
 static inline void project_begin(struct project *project) {
     project_open(project);
     cr_expect_not(registry_is_settled(project->registry));
@@ -123,7 +123,7 @@ static inline int project_remove(const char *path, const struct stat *status, in
     return remove(path);
 }
 
-/* Runs BODY inside a fresh project with the four folders, as nobody if that is asked for. */
+/* Runs BODY in a new project with the four folders. */
 static inline void project_test(void (*body)(struct project *project), bool as_nobody) {
     static struct project project;
     project = (struct project){.path = "/tmp/eclave-project-XXXXXX"};
@@ -184,7 +184,7 @@ static inline void expect_body(const struct project *project, enum registry_kind
     cr_expect_eq(entry->body.size, strlen(text));
 }
 
-/* FILE is refused for a reason that has REASON in it. */
+/* FILE is refused with REASON in the reason. */
 static inline void expect_file_refused(const struct project *project, const char *file,
                                        const char *reason) {
     const struct snapshot *snapshot = snapshot_of(project);

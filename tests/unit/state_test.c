@@ -1,4 +1,5 @@
-/* States that clients keep: whatever is done to one, to its request or to its key is refused. */
+/* supervisor/project/state: a state that was changed, or comes with another request or key, is
+ * refused. */
 #include "supervisor/project/state.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -6,7 +7,7 @@
 
 enum { EXPIRES_NS = 1000 };
 
-/* A state of the request `tools/call` of "ask", written with KEY; its binding is *binding. */
+/* Writes a state of the request `tools/call` of "ask" with KEY; *binding is its binding. */
 static void write_state(const struct state_key *key, unsigned char binding[STATE_HASH_BYTES],
                         char text[STATE_TEXT_BYTES]) {
     struct state state = {.run = 7, .round = 2, .expires_ns = EXPIRES_NS};
@@ -15,7 +16,7 @@ static void write_state(const struct state_key *key, unsigned char binding[STATE
     state_write(key, &state, text);
 }
 
-Test(state, comes_back_as_it_was_written) {
+Test(state, is_read_as_it_was_written) {
     struct state_key key;
     struct state state;
     unsigned char binding[STATE_HASH_BYTES];
@@ -30,7 +31,7 @@ Test(state, comes_back_as_it_was_written) {
     cr_expect_not_null(state_read(&key, text, binding, EXPIRES_NS + 1, &state), "its time is over");
 }
 
-Test(state, with_any_other_byte_at_any_place_is_refused) {
+Test(state, is_refused_with_any_byte_changed) {
     struct state_key key;
     struct state state;
     unsigned char binding[STATE_HASH_BYTES];
@@ -48,7 +49,7 @@ Test(state, with_any_other_byte_at_any_place_is_refused) {
     cr_expect_null(state_read(&key, text, binding, 0, &state));
 }
 
-Test(state, cut_or_longer_is_refused) {
+Test(state, is_refused_if_shorter_or_longer) {
     struct state_key key;
     struct state state;
     unsigned char binding[STATE_HASH_BYTES];
@@ -64,7 +65,7 @@ Test(state, cut_or_longer_is_refused) {
     }
 }
 
-Test(state, of_another_key_is_refused) {
+Test(state, is_refused_under_another_key) {
     struct state_key key, other;
     struct state state;
     unsigned char binding[STATE_HASH_BYTES];
@@ -78,7 +79,7 @@ Test(state, of_another_key_is_refused) {
     }
 }
 
-Test(state, is_bound_to_its_request_whatever_the_order_of_members) {
+Test(state, is_bound_to_its_request_in_any_order_of_members) {
     static const struct {
         const char *method, *name, *arguments;
     } requests[] = {
