@@ -2,7 +2,7 @@
  * so that a slow line, a slow reader or a fast writer does not increase the memory. */
 #include "supervisor/base/status.h"
 #include "supervisor/batch/batch_internal.h"
-#include "supervisor/json/json_file.h"
+#include "supervisor/json/json_tree.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,6 @@
 /* `eclave batch`, from its arguments to its exit status. */
 #include "supervisor/base/clock.h"
 #include "supervisor/base/status.h"
-#include "supervisor/base/undumpable.h"
 #include "supervisor/batch/batch_internal.h"
 
 #include <fcntl.h>
@@ -149,7 +148,7 @@ int batch_command(const struct settings *settings, const struct batch_options *o
     batch.one_shot.interrupted = batch_interrupt;
     batch.one_shot.interrupted_context = &batch;
     /* The outcome of a line is in its record; the log has problems of the machine only. */
-    if (batch.one_shot.log.least > LOG_DEBUG_LEVEL && batch.one_shot.log.least < LOG_WARNING_LEVEL)
+    if (!settings->log_level_set)
         batch.one_shot.log.least = LOG_WARNING_LEVEL;
     batch.one_shot.sessions.unlogged = true;
     return run(&batch);

@@ -43,9 +43,8 @@ static bool refuse_member(struct batch_line *line, const char *name) {
     struct nearest nearest = nearest_to(name);
     for (size_t i = 0; i < MEMBER_COUNT; i++)
         nearest_offer(&nearest, members[i].name);
-    return nearest.name[0] ? fault(line, "unknown member \"%.*s\"; did you mean %s?",
-                                   NAME_SHOWN_BYTES, name, nearest.name)
-                           : fault(line, "unknown member \"%.*s\"", NAME_SHOWN_BYTES, name);
+    return fault(line, "unknown member \"%.*s\"%s", NAME_SHOWN_BYTES, name,
+                 nearest_hint(&nearest, "").text);
 }
 
 static bool knows_every_member(struct batch_line *line) {

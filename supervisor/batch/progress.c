@@ -84,10 +84,9 @@ static void draw(void *context) {
 }
 
 static void on_log(void *context, const struct log_event *event, const char *cause) {
-    struct progress *progress = context;
+    (void)event;
     (void)cause;
-    if (event->level >= progress->log->least)
-        clear(progress);
+    clear(context);
 }
 
 void progress_open(struct progress *progress, struct loop *loop, struct log *log,
@@ -105,6 +104,7 @@ void progress_open(struct progress *progress, struct loop *loop, struct log *log
         progress->size = status.st_size;
     log->hook = on_log;
     log->hook_context = progress;
+    log->hook_least = log->least;
     loop_timer_start(loop, &progress->timer, REDRAW_MS, draw, progress);
 }
 

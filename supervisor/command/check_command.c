@@ -1,10 +1,8 @@
 /* `eclave check`: prints what clients see of a project and what is refused, loads the sources, and
  * runs the tests. */
 #include "common/cleanup.h"
-#include "supervisor/base/colour.h"
-#include "supervisor/base/shown.h"
 #include "supervisor/base/stdio.h"
-#include "supervisor/base/undumpable.h"
+#include "supervisor/base/terminal.h"
 #include "supervisor/command/commands.h"
 #include "supervisor/command/project_commands.h"
 #include "supervisor/json/json_tree.h"

@@ -1,6 +1,5 @@
 /* Loads each Lisp source of a project as a call would, without calling its definitions. */
-#include "supervisor/base/colour.h"
-#include "supervisor/base/shown.h"
+#include "supervisor/base/terminal.h"
 #include "supervisor/command/project_commands.h"
 #include "supervisor/project/invocation.h"
 

@@ -6,22 +6,16 @@
  *
  * `args` may be left out, and blank lines are skipped. Without an expectation the call must not
  * fail. */
-#include "common/cleanup.h"
-#include "supervisor/base/colour.h"
-#include "supervisor/base/shown.h"
+#include "supervisor/base/terminal.h"
+#include "supervisor/base/whole_file.h"
 #include "supervisor/command/project_commands.h"
-#include "supervisor/json/json_file.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/registry/beneath.h"
 
-enum {
-    FILE_MAX_BYTES = 1 << 20,
-    READ_BYTES = 65536,
-    PATH_BYTES = 300,
-    SHOWN_BYTES = 300,
-    MESSAGE_BYTES = 65536
-};
+#include <unistd.h>
+
+enum { FILE_MAX_BYTES = 1 << 20, PATH_BYTES = 300, SHOWN_BYTES = 300, MESSAGE_BYTES = 65536 };
 
 struct tests {
     const struct settings *settings;
@@ -168,18 +162,6 @@ static void take_lines(struct tests *tests, struct span text) {
     }
 }
 
-static bool read_file(int fd, struct buffer *text, struct error *error) {
-    for (;;) {
-        unsigned char *room = buffer_reserve(text, READ_BYTES);
-        ssize_t got = room ? read(fd, room, READ_BYTES) : 0;
-        if (got < 0 || !room)
-            return error_set(error, room ? errno : EFBIG, "reading it");
-        if (got == 0)
-            return true;
-        text->length += (size_t)got;
-    }
-}
-
 /* Sets the name of the file of tests. False if there is none. */
 static bool find_file(struct tests *tests) {
     static const char ending[] = ".lisp";
@@ -192,19 +174,33 @@ static bool find_file(struct tests *tests) {
     return beneath_stat(tests->root, tests->file, &status);
 }
 
+static bool read_file(const struct tests *tests, struct buffer *text, struct error *error) {
+    int code, fd = beneath_open_file(tests->root, tests->file, error);
+    if (fd < 0)
+        return false;
+    FILE *file = fdopen(fd, "r");
+    if (!file) {
+        error_set(error, errno, "opening it");
+        close(fd);
+        return false;
+    }
+    bool good = whole_file_append(file, text, &code);
+    fclose(file);
+    return good || error_set(error, code ? code : EFBIG, "reading it");
+}
+
 static void run_tool(struct tests *tests) {
     struct error error;
-    cleanup_buffer struct buffer text = buffer_make(FILE_MAX_BYTES + READ_BYTES);
+    cleanup_buffer struct buffer text = buffer_make(FILE_MAX_BYTES);
     if (!find_file(tests))
         return;
     if (!tests->tally.passed && !tests->tally.failed)
         puts("Tests");
     tests->line = 0;
-    cleanup_fd int fd = beneath_open_file(tests->root, tests->file, &error);
-    if (fd < 0 || !read_file(fd, &text, &error))
-        report(tests, error.text);
-    else
+    if (read_file(tests, &text, &error))
         take_lines(tests, (struct span){text.data, text.length});
+    else
+        report(tests, error.text);
 }
 
 bool check_tests(struct one_shot *one_shot, const struct settings *settings,

@@ -1,7 +1,7 @@
 /* `eclave doctor`: puts layers on a child process, has it attack, and reports the results. */
 #include "common/cleanup.h"
 #include "policy/attacks.h"
-#include "supervisor/base/colour.h"
+#include "supervisor/base/terminal.h"
 #include "supervisor/command/commands.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/process/confinement.h"

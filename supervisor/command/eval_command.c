@@ -1,9 +1,8 @@
 /* `eclave eval`: one evaluation, by the same path as a client's call. */
 #include "common/utf8.h"
 #include "supervisor/base/clock.h"
-#include "supervisor/base/shown.h"
 #include "supervisor/base/stdio.h"
-#include "supervisor/base/undumpable.h"
+#include "supervisor/base/terminal.h"
 #include "supervisor/base/whole_file.h"
 #include "supervisor/command/commands.h"
 #include "supervisor/session/one_shot.h"

@@ -1,7 +1,7 @@
 /* A project without a server and a client: reads it with the server's registry, and runs its tools
  * by the path of a client's call. */
-#include "supervisor/base/shown.h"
 #include "supervisor/base/status.h"
+#include "supervisor/base/terminal.h"
 #include "supervisor/command/project_commands.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"

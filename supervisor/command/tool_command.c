@@ -1,8 +1,7 @@
 /* `eclave tool`: calls a tool of a project from a shell. */
 #include "supervisor/base/nearest.h"
-#include "supervisor/base/shown.h"
 #include "supervisor/base/stdio.h"
-#include "supervisor/base/undumpable.h"
+#include "supervisor/base/terminal.h"
 #include "supervisor/base/whole_file.h"
 #include "supervisor/command/commands.h"
 #include "supervisor/command/project_commands.h"
@@ -21,9 +20,8 @@ static bool explain_missing(const struct snapshot *snapshot, const char *name,
             return error_set(error, 0, "%s is refused: %.160s", file, snapshot->refusals[i].reason);
     for (size_t i = 0; i < tools->count; i++)
         nearest_offer(&nearest, tools->entries[i]->name);
-    return error_set(error, 0, "the project has no tool %.64s%s%s%s", name,
-                     nearest.name[0] ? "; did you mean " : "", nearest.name,
-                     nearest.name[0] ? "?" : "");
+    return error_set(error, 0, "the project has no tool %.64s%s", name,
+                     nearest_hint(&nearest, "").text);
 }
 
 /* Reads the JSON of --args: VALUE itself, or a file or standard input that it names. */

@@ -1,6 +1,5 @@
 /* What a client declared that it can do, and the answers where that is not enough. */
 #include "supervisor/project/abilities.h"
-#include "supervisor/json/json_file.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/modern.h"

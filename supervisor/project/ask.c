@@ -2,7 +2,6 @@
  * believes no state that is not of this process's making. */
 #include "supervisor/project/ask.h"
 #include "supervisor/base/clock.h"
-#include "supervisor/json/json_file.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"

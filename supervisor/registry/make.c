@@ -2,7 +2,7 @@
 #include "supervisor/registry/make.h"
 #include "common/buffer.h"
 #include "common/cleanup.h"
-#include "supervisor/json/json_file.h"
+#include "supervisor/json/json_tree.h"
 #include "supervisor/registry/header.h"
 #include "supervisor/registry/place_arguments.h"
 #include "supervisor/registry/uri_template.h"

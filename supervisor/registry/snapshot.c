@@ -1,7 +1,7 @@
 /* Snapshots: built once, then only read. Never changes one that somebody else can see. */
 #include "supervisor/registry/snapshot.h"
 #include "common/cleanup.h"
-#include "supervisor/base/shown.h"
+#include "supervisor/base/terminal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

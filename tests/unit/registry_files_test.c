@@ -38,9 +38,9 @@ Test(registry_files, without_a_project_nothing_is_scanned) {
         registry_open(&project.loop, &project.log, &project.settings, &project.options, &error);
     cr_assert_not_null(project.registry);
     cr_expect(registry_is_settled(project.registry));
-    cr_expect_null(project.loop.timers);
+    cr_expect(LIST_EMPTY(&project.loop.timers));
     registry_refresh(project.registry);
-    cr_expect_null(project.loop.timers);
+    cr_expect(LIST_EMPTY(&project.loop.timers));
     cr_expect_eq(snapshot_of(&project)->total, 0);
     project_end(&project);
 }
@@ -303,14 +303,13 @@ PROJECT_TEST(registry_files, messages_of_prompts_are_checked_completely) {
         {PART("\"video\""), "\"type\" must be text, image"},
         {PART("\"text\\u0000\",\"text\":\"\""), "\"type\" must be text, image"},
         {PART("\"text\""), "\"content\": lacks the member \"text\""},
-        {PART("\"text\",\"text\":1"), "\"content\": \"text\" must be a text"},
+        {PART("\"text\",\"text\":1"), "\"content\": \"text\" must be a string"},
         {PART("\"text\",\"text\":\"\",\"txt\":1"), "has the unknown member \"txt\""},
         {PART("\"image\",\"mimeType\":\"image/png\""), "lacks the member \"data\""},
         {PART("\"image\",\"data\":\"AAAA\""), "lacks the member \"mimeType\""},
-        {PART("\"image\",\"data\":\"AAA\",\"mimeType\":\"image/png\""),
-         "\"data\" must be bytes in base64"},
+        {PART("\"image\",\"data\":\"AAA\",\"mimeType\":\"image/png\""), "\"data\" must be base64"},
         {PART("\"audio\",\"data\":\"{{a}}\",\"mimeType\":\"audio/wav\""),
-         "\"data\" must be bytes in base64"},
+         "\"data\" must be base64"},
         {PART("\"audio\",\"data\":\"\",\"mimeType\":\"wav\""), "\"mimeType\" must be a MIME type"},
         {PART("\"resource\""), "lacks the member \"resource\""},
         {PART("\"resource\",\"resource\":{\"text\":\"\"}"),
@@ -431,7 +430,7 @@ PROJECT_TEST(registry_files, uris_are_checked) {
         const char *metadata, *reason;
     } cases[] = {
         {"{\"uri\":\"no scheme\"}", "no scheme"},
-        {"{\"uri\":\"a:b c\"}", "byte 3 may not be in a URI"},
+        {"{\"uri\":\"a:b c\"}", "byte 3 is not allowed in a URI"},
         {"{\"uri\":\"a:%4\"}", "%"},
         {"{\"uri\":\"a:{b}\"}", "byte 2"},
         {"{\"uri\":\"a:b\",\"uriTemplate\":\"a:{b}\"}", "both"},
