@@ -166,7 +166,7 @@ static void describe(const struct call *call, struct evaluation *evaluation,
     evaluation->error_output = pipes_captured(&pipes->error_output);
     evaluation->state_lost = state_lost;
     const struct session *session = call->session;
-    if (!outcome_table[call->outcome].ends_process || !session_keeps_state(session))
+    if (!outcome_table[call->outcome].ends_process || session->transient)
         return;
     append_cause(evaluation, !state_lost ? "The session is as it was before the call."
                              : session->head

@@ -43,7 +43,7 @@ struct evaluation {
     int64_t limit;
     int64_t timeout_ms;  /* of the call */
     int64_t elapsed_us;  /* until the outcome was decided */
-    struct usage usage;  /* of the process of a one-shot call; else zero */
+    struct usage usage;  /* of the process; zero without reports_usage */
     bool state_lost;     /* the session could not return to its state before the call */
     const char *session; /* its name */
 };

@@ -138,7 +138,7 @@ static void evaluate(struct session *session) {
 
 /* --- events of workers --- */
 
-/* Keeps the result of a one-shot call until its process is reaped. */
+/* Keeps the result until the process is reaped and its usage is known. */
 static void keep_result(struct session *session, const unsigned char *payload, size_t size) {
     struct call *call = session->running;
     loop_timer_stop(session->all->loop, &session->time_limit);
@@ -167,11 +167,11 @@ static void on_result(void *context, struct worker_process *worker, const unsign
         worker_kill(worker);
         return;
     }
-    if (session->all->one_shot)
+    if (session->all->reports_usage)
         keep_result(session, payload, size);
     call_decide(session->running, result.condition.bytes ? OUTCOME_CONDITION : OUTCOME_VALUE, "%s",
                 "");
-    if (session->all->one_shot)
+    if (session->all->reports_usage)
         return;
     struct call *call = session_take_running(session);
     session->number++;

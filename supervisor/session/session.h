@@ -62,9 +62,9 @@ struct sessions {
     size_t active;              /* calls submitted and not done */
     uint32_t last_call;         /* number of the newest call */
     bool held;                  /* no call starts: the client does not read its answers */
-    /* There are no checkpoints: the process of a call is killed after its answer, and the call is
-     * done when the process is reaped and its resource usage known. */
-    bool one_shot;
+    /* A call of session_submit_once is done when its process is reaped, with the resources that the
+     * process used. */
+    bool reports_usage;
     bool unlogged; /* outcomes are not logged, because the caller reports each */
 };
 

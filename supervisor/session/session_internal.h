@@ -39,7 +39,7 @@ struct call {
     char reply[200]; /* with OUTCOME_VALUE, of a call that evaluates nothing */
     const char *limit_stream, *limit_name;
     size_t limit;
-    struct buffer kept_result; /* of a one-shot call, until its process is reaped */
+    struct buffer kept_result; /* with reports_usage, until the process is reaped */
     struct usage usage;        /* set then */
 };
 
@@ -87,11 +87,6 @@ struct session {
     struct loop_timer time_limit, memory_check, step;
     char loss[200]; /* a state was lost between calls; reported with the next answer */
 };
-
-/* Whether the state of the session outlives its calls. */
-static inline bool session_keeps_state(const struct session *session) {
-    return !session->transient && !session->all->one_shot;
-}
 
 /* --- session.c --- */
 

@@ -235,8 +235,8 @@ RUN_TEST(a_tool_returns_its_contents) {
     cr_assert_not(run->is_error);
 }
 
-RUN_TEST(a_run_of_a_one_shot_server_returns_its_result) {
-    bench.sessions.one_shot = true;
+RUN_TEST(a_run_whose_usage_is_reported_returns_its_result) {
+    bench.sessions.reports_usage = true;
     const struct run *run = run_once(TOOL("(mcp:progress 1) (mcp:object \"n\" 5)"));
     cr_assert_eq(run->outcome, OUTCOME_VALUE, "%s", run->cause);
     cr_assert_str_eq(text_of(&run->structured), "{\"n\":5}");
