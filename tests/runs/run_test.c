@@ -371,8 +371,8 @@ RUN_TEST(a_question_stops_the_clock_of_the_call_but_not_for_ever) {
     struct run *run = prepare();
     struct call_request wanted = request(run, ASKS, "{}");
     run->answer = ann;
-    run->answer_later_ms = 600;
-    wanted.timeout_ms = 300;
+    run->answer_later_ms = 1200;
+    wanted.timeout_ms = 1000;
     start(run, NULL, &wanted);
     wait_for_all();
     cr_assert_eq(run->outcome, OUTCOME_VALUE, "%s", run->cause);
@@ -384,15 +384,16 @@ RUN_TEST(a_question_stops_the_clock_of_the_call_but_not_for_ever) {
     cr_assert_eq(run->outcome, OUTCOME_TIMEOUT, "%s", run->cause);
     cr_assert_geq(run->elapsed_ms, 3000);
 
+    /* The clock goes on after the answer: else this would end only with the other limit. */
+    bench.settings.call_timeout_max_s = 86400;
     run = prepare();
     run->answer = ann;
     run->answer_later_ms = 400;
-    wanted = request(run, TOOL("(mcp:ask :elicit \"q\") (sleep 5)"), "{}");
+    wanted = request(run, TOOL("(mcp:ask :elicit \"q\") (loop)"), "{}");
     wanted.timeout_ms = 300;
     start(run, NULL, &wanted);
     wait_for_all();
     cr_assert_eq(run->outcome, OUTCOME_TIMEOUT, "%s", run->cause);
-    cr_assert_lt(run->elapsed_ms, 2500, "its time went on after the answer");
 }
 
 RUN_TEST(is_cancelled_while_it_asks) {

@@ -580,34 +580,13 @@ static char *repeated(const char *opening, const char *part, int count, const ch
     return text;
 }
 
-static int64_t own_time_us(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return (int64_t)time.tv_sec * 1000000 + time.tv_nsec / 1000;
-}
-
-/* What a check may take: three times what it takes at worst on ours; more where everything is
- * checked as it runs. */
-static int64_t worst_check_us(void) {
-#ifdef __SANITIZE_ADDRESS__
-    enum { WORST_MS = 300 };
-#else
-    enum { WORST_MS = 25 };
-#endif
-    return (int64_t)WORST_MS * 1000;
-}
-
-/* Checks the value that the text is, and how long that takes. Frees both texts. */
-static bool check_in_time(char *schema_text, char *value_text, struct error *error) {
+/* Checks the value that the text is. Frees both texts. */
+static bool check_texts(char *schema_text, char *value_text, struct error *error) {
     *error = (struct error){0};
     struct schema *schema = compile(schema_text, error);
     cr_assert_not_null(schema, "%.60s: %s", schema_text, error->text);
     struct json_object *value = parse(value_text);
-    int64_t start_us = own_time_us();
     bool accepted = schema_check(schema, value, error);
-    int64_t taken_us = own_time_us() - start_us;
-    fprintf(stderr, "%.40s: %lld us\n", schema_text, (long long)taken_us);
-    cr_expect_lt(taken_us, worst_check_us(), "%.60s", schema_text);
     json_object_put(value);
     schema_free(schema);
     free(schema_text);
@@ -615,53 +594,70 @@ static bool check_in_time(char *schema_text, char *value_text, struct error *err
     return accepted;
 }
 
-Test(schema, no_check_takes_long, .timeout = 60) {
+/* Expects that the check ends with its work used up. Frees both texts. */
+static void expect_given_up(char *schema_text, char *value_text) {
     struct error error;
+    cr_expect_not(check_texts(schema_text, value_text, &error));
+    cr_expect_str_eq(error.text, "the value cannot be checked within 2500000 steps and 512 levels");
+}
+
+/* No check works for long: what would ends by a count of steps, so that it does on every machine.
+ */
+Test(schema, the_work_of_a_check_is_limited, .timeout = 60) {
     char name[101];
     memset(name, 'a', sizeof name - 1);
     name[sizeof name - 1] = 0;
     char member[120];
     snprintf(member, sizeof member, "\"%.60s#\":1", name);
-    cr_expect(check_in_time(repeated("{\"items\":{\"enum\":[", "\"a#\"", 4000, "]}}"),
-                            repeated("[\"a3999\",", "\"a3999\"", 1000, "]"), &error));
-    check_in_time(repeated("{\"items\":{\"not\":{\"enum\":[", "#.5", 4000, "]}}}"),
-                  repeated("[", "#.25", 100000, "]"), &error);
-    check_in_time(repeated("{\"patternProperties\":{", "\"(a|aa|b){0,100}c#\":{}", 200, "}}"),
-                  repeated("{", member, 500, "}"), &error);
-    check_in_time(strdup("{\"items\":{\"multipleOf\":1e-300}}"),
-                  repeated("[", "1.2345678901234#e200", 30000, "]"), &error);
-    check_in_time(strdup("{\"items\":{\"multipleOf\":0.3}}"),
-                  repeated("[", "1.234567890123456#", 30000, "]"), &error);
-    check_in_time(repeated("{\"allOf\":[", "{\"unevaluatedProperties\":true}", 1000, "]}"),
-                  repeated("{", "\"k#\":1", 20000, "}"), &error);
-    check_in_time(repeated("{\"items\":{\"anyOf\":[", "{\"enum\":[1,2,3,4,5,#]}", 1000, "]}}"),
-                  repeated("[", "[#]", 10000, "]"), &error);
-    check_in_time(strdup("{\"uniqueItems\":true}"), repeated("[", "[[#]]", 30000, "]"), &error);
-    check_in_time(strdup("{\"propertyNames\":{\"maxLength\":9}}"),
-                  repeated("{", "\"k#\":1", 100000, "}"), &error);
+    expect_given_up(repeated("{\"items\":{\"not\":{\"enum\":[", "#.5", 4000, "]}}}"),
+                    repeated("[", "#.25", 100000, "]"));
+    expect_given_up(repeated("{\"patternProperties\":{", "\"(a|aa|b){0,100}c#\":{}", 200, "}}"),
+                    repeated("{", member, 500, "}"));
+    expect_given_up(strdup("{\"items\":{\"multipleOf\":1e-300}}"),
+                    repeated("[", "1.2345678901234#e200", 30000, "]"));
+    expect_given_up(repeated("{\"allOf\":[", "{\"unevaluatedProperties\":true}", 1000, "]}"),
+                    repeated("{", "\"k#\":1", 20000, "}"));
+    expect_given_up(strdup("{\"uniqueItems\":true}"), repeated("[", "[[#]]", 30000, "]"));
+    expect_given_up(strdup("{\"propertyNames\":{\"maxLength\":9}}"),
+                    repeated("{", "\"k#\":1", 100000, "}"));
+}
+
+Test(schema, long_lists_of_alternatives_are_checked, .timeout = 60) {
+    struct error error;
+    cr_expect(check_texts(repeated("{\"items\":{\"enum\":[", "\"a#\"", 4000, "]}}"),
+                          repeated("[\"a3999\",", "\"a3999\"", 1000, "]"), &error),
+              "%s", error.text);
+    cr_expect_not(check_texts(strdup("{\"items\":{\"multipleOf\":0.3}}"),
+                              repeated("[", "1.234567890123456#", 30000, "]"), &error));
+    cr_expect_str_eq(error.text, "/0: 1.2345678901234560 is not a multiple of 0.3");
+    cr_expect_not(
+        check_texts(repeated("{\"items\":{\"anyOf\":[", "{\"enum\":[1,2,3,4,5,#]}", 1000, "]}}"),
+                    repeated("[", "[#]", 10000, "]"), &error));
+    cr_expect_str_eq(error.text, "/0: an array of 1 is as none of the 1000 schemas of \"anyOf\" "
+                                 "demands");
 }
 
 Test(schema, a_megabyte_of_plain_values_is_checked, .timeout = 60) {
     struct error error;
-    cr_expect(check_in_time(strdup("{\"items\":{\"type\":\"integer\",\"minimum\":0}}"),
-                            repeated("[", "10000000#", 110000, "]"), &error),
+    cr_expect(check_texts(strdup("{\"items\":{\"type\":\"integer\",\"minimum\":0}}"),
+                          repeated("[", "10000000#", 110000, "]"), &error),
               "%s", error.text);
-    cr_expect(check_in_time(strdup("{\"items\":{\"type\":\"object\",\"properties\":{"
-                                   "\"id\":{\"type\":\"integer\"},\"name\":{\"type\":\"string\","
-                                   "\"maxLength\":100},\"tags\":{\"items\":{\"enum\":[\"red\","
-                                   "\"blue\"]}}},\"required\":[\"id\",\"name\"],"
-                                   "\"additionalProperties\":false}}"),
-                            repeated("[",
-                                     "{\"id\":#,\"name\":\"some longer name #\","
-                                     "\"tags\":[\"red\",\"blue\"]}",
-                                     16000, "]"),
-                            &error),
+    cr_expect(check_texts(strdup("{\"items\":{\"type\":\"object\",\"properties\":{"
+                                 "\"id\":{\"type\":\"integer\"},\"name\":{\"type\":\"string\","
+                                 "\"maxLength\":100},\"tags\":{\"items\":{\"enum\":[\"red\","
+                                 "\"blue\"]}}},\"required\":[\"id\",\"name\"],"
+                                 "\"additionalProperties\":false}}"),
+                          repeated("[",
+                                   "{\"id\":#,\"name\":\"some longer name #\","
+                                   "\"tags\":[\"red\",\"blue\"]}",
+                                   16000, "]"),
+                          &error),
               "%s", error.text);
-    cr_expect(check_in_time(strdup("{\"additionalProperties\":{\"type\":\"string\"}}"),
-                            repeated("{", "\"key#\":\"value#\"", 45000, "}"), &error),
+    cr_expect(check_texts(strdup("{\"additionalProperties\":{\"type\":\"string\"}}"),
+                          repeated("{", "\"key#\":\"value#\"", 45000, "}"), &error),
               "%s", error.text);
-    cr_expect(check_in_time(strdup("{\"uniqueItems\":true}"),
-                            repeated("[", "\"00000000#\"", 90000, "]"), &error),
+    cr_expect(check_texts(strdup("{\"uniqueItems\":true}"),
+                          repeated("[", "\"00000000#\"", 90000, "]"), &error),
               "%s", error.text);
 }
 
@@ -687,9 +683,7 @@ Test(schema, size_is_limited, .timeout = 60) {
         struct error error = {0};
         char *text = repeated(cases[i].opening, cases[i].part, cases[i].count, cases[i].closing);
         struct json_object *json = parse(text);
-        int64_t start_us = own_time_us();
         cr_expect_null(schema_compile(json, &error));
-        cr_expect_lt(own_time_us() - start_us, worst_check_us(), "%.60s", text);
         cr_expect_str_eq(error.text, cases[i].reason);
         json_object_put(json);
         free(text);
