@@ -190,7 +190,8 @@ static const struct row rows[] = {
     {"", .kind = "prompt", .type = "SIMPLE-ERROR", .message = "no prompt \"x\"."},
     {"(defun x ())", .kind = "prompt", .type = "SIMPLE-ERROR"},
     {TOOL("1"), .kind = "car", .type = "SIMPLE-ERROR", .message = "definition: car"},
-    {TOOL("'(1 2)"), .type = "SIMPLE-ERROR", .message = "1 is not a content. Contents are strings and"},
+    {TOOL("'(1 2)"), .type = "SIMPLE-ERROR",
+     .message = "1 is not a content block. Content blocks are strings and"},
     {TOOL("(list (mcp:text \"a\") (mcp:object))"), .type = "SIMPLE-ERROR",
      .message = "(MCP:STRUCTURED value) makes any value a structured one."},
     {TOOL("(list nil \"a\" (when nil \"b\") (mcp:text \"c\") nil)"),
@@ -262,7 +263,7 @@ static const struct row rows[] = {
     {TOOL("(list (mcp:structured 1) \"a\" (mcp:structured 2))"), .type = "SIMPLE-ERROR",
      .message = "more than one structured value: #<MCP:STRUCTURED 1> and #<MCP:STRUCTURED 2>."},
     {TOOL("(mcp:structured (list (mcp:text \"a\")))"), .type = "MCP:JSON-ERROR",
-     .message = "#<MCP:TEXT \"a\"> is a content"},
+     .message = "#<MCP:TEXT \"a\"> is content"},
 
     /* Metadata in a body */
     {"\n\n" TOOL("(:timeout 5) 1"), .type = "SIMPLE-ERROR",
@@ -512,7 +513,8 @@ Test(run, an_evaluation_has_nobody_to_tell_or_to_ask) {
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         driver_call(&worker, codes[i], strlen(codes[i]), NULL, DRIVER_PATIENCE_MS, &end);
         cr_assert_eq(end.kind, END_RESULT);
-        cr_assert(is(end.result.condition, "SIMPLE-ERROR") && has(end.result.text, "no definition is running"));
+        cr_assert(is(end.result.condition, "SIMPLE-ERROR") &&
+                  has(end.result.text, "no definition is running"));
         call_end_free(&end);
     }
     driver_close(&worker);
