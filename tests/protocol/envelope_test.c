@@ -1,6 +1,6 @@
-/* The checks of a message before its method matters, in every revision and before any handshake:
- * requests, notifications and responses are told apart, only requests are answered, and ids come
- * back as they were written. */
+/* The checks that come before the method, in every revision and before any handshake: requests,
+ * notifications and responses are distinguished, only requests are answered, and ids come back as
+ * they were written. */
 #include "tests/support/eras.h"
 #include <stdio.h>
 #include <stdlib.h>
