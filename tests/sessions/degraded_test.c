@@ -1,5 +1,5 @@
-/* A kernel without seccomp notifications, simulated by a switch: every call ends with the same
- * codes, and a session whose call ended its process starts afresh and says so. */
+/* Where the kernel gives no seccomp notifications, which a switch plays: every call ends with the
+ * same codes, and a session whose call ended its process starts afresh and says so. */
 #include "tests/support/client_sessions.h"
 #include "tests/support/lines.h"
 #include "tests/support/lisp_file.h"
@@ -31,12 +31,14 @@ static const struct ending {
 };
 
 static void expect_ended(const struct ending *ending, const struct evaluation *evaluation) {
+    char marker[80];
     cr_assert_eq(evaluation->error_code, ending->error_code, "%s: %s", ending->code,
                  evaluation->line);
     expect_contains(evaluation->text, AFRESH);
     if (!ending->type)
         return;
-    expect_contains(evaluation->text, formatted("[ERROR] %s\n", ending->type));
+    snprintf(marker, sizeof marker, "[ERROR] %s\n", ending->type);
+    expect_contains(evaluation->text, marker);
     cr_assert_eq(evaluation->exit_code, ending->exit_code, "%s: %s", ending->code,
                  evaluation->line);
 }
@@ -79,7 +81,7 @@ Test(degraded, conditions_lose_nothing) {
 }
 
 Test(degraded, rollback_and_copy_are_refused_with_the_reason) {
-    static const char reason[] = "this kernel gives no seccomp notifications";
+    static const char reason[] = "seccomp notifications are unavailable";
     struct client *client = client_start_ready(&options, NULL);
     for (int i = 0; i < 3; i++)
         client_evaluate(client, "(defparameter *x* 1)");
@@ -107,7 +109,7 @@ Test(degraded, fresh_sessions_are_opened_and_kept_apart) {
     client_session_expect(client, other, "(boundp '*x*)", "=> NIL");
     cr_assert_eq(client_session_evaluate(client, other, "(ext:quit 3)").exit_code, 3);
     client_session_expect(client, one, "*x*", "=> 1");
-    /* A copy of the initial state needs no fork. */
+    /* The fresh state needs no fork. */
     const char *copy = client_session_copy(client, one, 0);
     client_session_expect(client, copy, "(boundp '*x*)", "=> NIL");
     client_session_close(client, one);

@@ -290,7 +290,7 @@ static void reset(struct stage *stage, size_t slot) {
     send_tool(stage, expected, "reset-session", slot, 0);
     if (!use(stage, session, expected))
         return;
-    expect_text(expected, false, false, "is reset: a fresh world.");
+    expect_text(expected, false, false, "is reset to a fresh state.");
     model_reset(session);
 }
 
