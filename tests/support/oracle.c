@@ -412,14 +412,15 @@ static int envelope_error(struct text params) {
     struct text value;
     json_at(params, &value, "_meta", ORACLE_PREFIX "protocolVersion", NULL);
     char *version = plain_string(value);
-    int error = 0;
-    if (!version || !json_at(params, &value, "_meta", ORACLE_PREFIX "clientCapabilities", NULL) ||
-        json_kind(value) != VALUE_OBJECT)
-        error = INVALID_PARAMS;
-    else if (strcmp(version, MODERN_REVISION) != 0)
+    bool capable = json_at(params, &value, "_meta", ORACLE_PREFIX "clientCapabilities", NULL) &&
+                   json_kind(value) == VALUE_OBJECT;
+    bool level_is_fine =
+        !json_at(params, &value, "_meta", ORACLE_PREFIX "logLevel", NULL) || is_level(value);
+    int error = INVALID_PARAMS;
+    if (version && capable && strcmp(version, MODERN_REVISION) != 0)
         error = UNSUPPORTED_VERSION;
-    else if (json_at(params, &value, "_meta", ORACLE_PREFIX "logLevel", NULL) && !is_level(value))
-        error = INVALID_PARAMS;
+    else if (version && capable && level_is_fine)
+        error = 0;
     free(version);
     return error;
 }
