@@ -26,7 +26,7 @@ struct run {
     enum outcome outcome;
     struct buffer json, structured, sent, output, condition;
     bool is_error;
-    char cause[200];
+    char cause[300];
     size_t events, asks, dropped;
     int64_t elapsed_ms;
 };
