@@ -139,8 +139,11 @@ bool reading_set(struct reading *reading, const struct setting *setting, const c
     if (setting->kind == SETTING_PATHS || setting->kind == SETTING_LAYERS)
         reading_begin_list(reading, setting);
     if (setting->kind == SETTING_PATHS ? add_path(&value, slot, reading->base)
-                                       : parsers[setting->kind](&value, slot))
+                                       : parsers[setting->kind](&value, slot)) {
+        if (slot == &reading->settings->log_level)
+            reading->settings->log_level_set = true;
         return true;
+    }
     if (value.full)
         return error_set(error, 0, "%s must not name more than %zu path%s", where,
                          setting->paths_max, setting->paths_max == 1 ? "" : "s");

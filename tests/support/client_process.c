@@ -65,9 +65,7 @@ static bool is_live_server(pid_t pid) {
     return false;
 }
 
-/* Reaps what servers left behind and has died since. The kernel keeps the first process of a pid
- * namespace until that is done. */
-static void reap_orphans(void) {
+void client_reap_orphans(void) {
     char path[64];
     int pid;
     snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)gettid());
@@ -80,7 +78,7 @@ static void reap_orphans(void) {
         fclose(children);
 }
 
-/* What an ended server left behind came to this process, which is its subreaper. */
+/* Orphans of an ended server become children of this process, its subreaper. */
 static size_t orphans(pid_t *pids, size_t maximum) {
     pid_t all[CLIENT_DESCENDANTS_MAX], servers[CLIENT_DESCENDANTS_MAX];
     size_t count = process_descendants(getpid(), all, CLIENT_DESCENDANTS_MAX), server_count = 0,
@@ -107,11 +105,11 @@ static size_t orphans(pid_t *pids, size_t maximum) {
 size_t client_descendants(struct client *client, pid_t *pids, size_t maximum) {
     if (!client_ended(client))
         return process_descendants(client->pid, pids, maximum);
-    reap_orphans();
+    client_reap_orphans();
     return orphans(pids, maximum);
 }
 
-/* The busiest confined descendant over one look. */
+/* The confined descendant that used most processor time in one interval. */
 struct busy {
     pid_t pids[CLIENT_DESCENDANTS_MAX];
     long ticks[CLIENT_DESCENDANTS_MAX];
@@ -120,11 +118,11 @@ struct busy {
 };
 
 static bool find_busy(struct client *client, void *context) {
-    enum { BUSY_TICKS = 5, SECCOMP_MODE_IS_FILTER = 2 };
+    enum { BUSY_TICKS = 5 };
     struct busy *busy = context;
     for (size_t i = 0; i < busy->count; i++)
         if (process_ticks(busy->pids[i]) >= busy->ticks[i] + BUSY_TICKS &&
-            process_status(busy->pids[i], "Seccomp") == SECCOMP_MODE_IS_FILTER)
+            process_is_confined(busy->pids[i]))
             busy->found = busy->pids[i];
     pid_t pids[CLIENT_DESCENDANTS_MAX];
     size_t count = client_descendants(client, pids, CLIENT_DESCENDANTS_MAX);

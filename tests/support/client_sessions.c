@@ -1,4 +1,4 @@
-/* See client_sessions.h. Composes calls and reads their texts. */
+/* See client_sessions.h. */
 #include "tests/support/client_sessions.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@ enum { NO_SUCH_STEPS = 1000000, SESSION_MAX = 64 };
 
 #define OWN_NAME "main"
 
-/* A call with at most the name of a session as MEMBER and the number NAME. */
+/* A call with the session, if any, as MEMBER and the number NAME. */
 static struct evaluation simple_tool(struct client *client, const char *tool, const char *member,
                                      const char *session, const char *name, long number) {
     char arguments[200], *end = arguments;
@@ -122,6 +122,8 @@ bool client_session_row(struct client *client, const char *session, struct sessi
                &row->number, &row->history, state, &row->memory_mib) != 4)
         client_fail(client, "not a line about a session: %.300s", line);
     row->busy = strcmp(state, "busy") == 0;
+    const char *end = strchrnul(line, '\n'), *remark = strstr(line, "counted more than once");
+    row->proportional = !remark || remark > end;
     return true;
 }
 
@@ -133,7 +135,7 @@ size_t client_session_count(struct client *client) {
     return count;
 }
 
-/* A rollback too far is refused in its turn, and changes nothing. */
+/* A rollback of too many steps is refused in its turn and changes nothing. */
 void client_session_settle(struct client *client, const char *session) {
     struct evaluation refused = client_session_rollback(client, session, NO_SUCH_STEPS);
     if (refused.line && !strstr(refused.text, "can be rolled back by at most"))
