@@ -54,7 +54,7 @@ static void summarize(const struct snapshot *snapshot, const struct findings *fi
            "refused: %zu; sources: %zu loaded, %zu not; tests: %zu met, %zu not\n",
            snapshot->lists[REGISTRY_TOOL].count, snapshot->lists[REGISTRY_RESOURCE].count,
            snapshot->lists[REGISTRY_TEMPLATE].count, snapshot->lists[REGISTRY_PROMPT].count,
-           snapshot->lists[REGISTRY_COMPLETION].count, snapshot->refusal_count,
+           snapshot->lists[REGISTRY_COMPLETION].count, snapshot->refusals.count,
            findings->sources.loaded, findings->sources.failed, findings->tests.met,
            findings->tests.unmet);
 }
@@ -71,7 +71,7 @@ static int check(const struct settings *settings) {
     fflush(stdout);
     int status = evaluate(settings, snapshot, &findings);
     summarize(snapshot, &findings);
-    if (!status && (snapshot->refusal_count || findings.sources.failed || findings.tests.unmet))
+    if (!status && (snapshot->refusals.count || findings.sources.failed || findings.tests.unmet))
         status = STATUS_FAILED;
     snapshot_unref(snapshot);
     if (fflush(stdout) != 0) {

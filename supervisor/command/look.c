@@ -1,14 +1,10 @@
 /* Reads a project once, by the registry of the server. Never evaluates anything. */
 #include "supervisor/command/look.h"
 #include "supervisor/registry/registry.h"
-#include "supervisor/schema/schema.h"
 #include "supervisor/server/tools.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static const struct registry_schemas schemas = {
-    .compile = schema_compile, .drop = schema_free, .bytes = schema_bytes};
 
 struct look {
     struct loop loop;
@@ -32,7 +28,7 @@ static const struct snapshot *finish(struct look *look, struct error *error) {
 const struct snapshot *project_look(const struct settings *settings, struct error *error) {
     struct look look = {.loop = {.epoll_fd = -1}};
     struct log silent = {.out = {.fd = -1, .restore_flags = -1}, .least = LOG_LEVEL_COUNT};
-    const struct registry_options options = {.reserved_tools = tools_names(), .schemas = &schemas};
+    const struct registry_options options = {.reserved_tools = tools_names()};
     const struct snapshot *snapshot = NULL;
     if (loop_open(&look.loop, error)) {
         look.registry = registry_open(&look.loop, &silent, settings, &options, error);

@@ -49,8 +49,9 @@ static bool check_name(const struct wish *wish, struct error *error) {
     static const char metadata[] = ".meta.json";
     const char *name = wish->name;
     size_t length = strlen(name), size = sizeof metadata - 1;
-    if (!metadata_check_name(name, error))
-        return false;
+    struct error why;
+    if (!metadata_check_name(name, &why))
+        return error_set(error, 0, "the name %s", why.text);
     if (name[0] == '.')
         return error_set(error, 0, "a file whose name begins with a dot is not looked at");
     if (wish->starter->folder == FOLDER_TOOLS && is_own_tool(name))

@@ -113,16 +113,16 @@ static void print_kind(FILE *out, const struct outline_kind *kind, const struct 
     }
 }
 
-static void print_refusals(FILE *out, const char *title, const char *colour,
-                           const struct refusal *list, size_t count) {
-    if (count)
+static void print_notices(FILE *out, const char *title, const char *colour,
+                          const struct notice_list *list) {
+    if (list->count)
         fprintf(out, "%s%s%s\n", colour, title, colours_of(out).end);
-    for (size_t i = 0; i < count; i++) {
-        const char *reason = list[i].reason;
+    for (size_t i = 0; i < list->count; i++) {
+        const char *text = list->items[i].text;
         fputs("  ", out);
-        shown_print_text(out, list[i].file);
+        shown_print_text(out, list->items[i].file);
         fputs(": ", out);
-        shown_print(out, (struct span){(const unsigned char *)reason, strlen(reason)}, "      ");
+        shown_print(out, (struct span){(const unsigned char *)text, strlen(text)}, "      ");
         putc('\n', out);
     }
 }
@@ -131,6 +131,6 @@ void outline_print(FILE *out, const struct snapshot *snapshot) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         print_kind(out, &kinds[i], &snapshot->lists[kinds[i].kind]);
     const struct colours colours = colours_of(out);
-    print_refusals(out, "Warnings", colours.odd, snapshot->warnings, snapshot->warning_count);
-    print_refusals(out, "Refused", colours.bad, snapshot->refusals, snapshot->refusal_count);
+    print_notices(out, "Warnings", colours.odd, &snapshot->warnings);
+    print_notices(out, "Refused", colours.bad, &snapshot->refusals);
 }

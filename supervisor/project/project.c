@@ -5,14 +5,10 @@
 #include "supervisor/project/ask.h"
 #include "supervisor/project/invocation.h"
 #include "supervisor/project/notify.h"
-#include "supervisor/schema/schema.h"
 
 #include <stdlib.h>
 
-static const struct registry_schemas schemas = {
-    .compile = schema_compile, .drop = schema_free, .bytes = schema_bytes};
-
-static void on_change(void *context, const struct registry_change *change) {
+static void on_scanned(void *context, const struct registry_change *change) {
     struct project *project = context;
     if (!change->first)
         notify_refresh(project, change);
@@ -28,8 +24,7 @@ struct project *project_open(struct server *server, const char *const *reserved_
     project->server = server;
     project->subscribed = json_object_new_object();
     project->options = (struct registry_options){.reserved_tools = reserved_tools,
-                                                 .schemas = &schemas,
-                                                 .changed = on_change,
+                                                 .scanned = on_scanned,
                                                  .context = project};
     state_key_make(&project->key);
     if (project->subscribed)

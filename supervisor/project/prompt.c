@@ -13,7 +13,7 @@
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
 #include "supervisor/registry/metadata.h"
-#include "supervisor/registry/places.h"
+#include "supervisor/registry/placeholders.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -92,7 +92,7 @@ static struct json_object *text_message(const struct registry_entry *entry,
     struct json_object *message = json_object_new_object(), *content = json_object_new_object();
     const struct span text = {entry->body.bytes, entry->body.size};
     json_object_object_add(content, "type", json_object_new_string("text"));
-    json_object_object_add(content, "text", places_fill(filling, text));
+    json_object_object_add(content, "text", placeholders_fill(filling, text));
     json_object_object_add(message, "role", json_object_new_string(role ? role : "user"));
     json_object_object_add(message, "content", content);
     return message;
@@ -106,7 +106,7 @@ static struct json_object *fixed_messages(const struct registry_entry *entry,
     if (entry->body.bytes)
         json_object_array_add(all, text_message(entry, filling));
     for (size_t i = 0; messages && i < json_object_array_length(messages); i++)
-        json_object_array_add(all, places_filled(filling, json_object_array_get_idx(messages, i)));
+        json_object_array_add(all, placeholders_fill_all(filling, json_object_array_get_idx(messages, i)));
     return all;
 }
 

@@ -130,12 +130,12 @@ static void run_template(struct request *request, const struct registry_entry *e
 static const char *reason_of_refusal(const struct snapshot *snapshot, const char *uri) {
     static const char folder[] = "resources/";
     char made[URI_MAX_BYTES + 1];
-    for (size_t i = 0; i < snapshot->refusal_count; i++) {
-        const struct refusal *refusal = &snapshot->refusals[i];
+    for (size_t i = 0; i < snapshot->refusals.count; i++) {
+        const struct notice *refusal = &snapshot->refusals.items[i];
         if (strncmp(refusal->file, folder, sizeof folder - 1) == 0 &&
             uri_of_file("eclave:///", refusal->file + sizeof folder - 1, made) &&
             strcmp(made, uri) == 0)
-            return refusal->reason;
+            return refusal->text;
     }
     return NULL;
 }

@@ -7,7 +7,6 @@
 #include "supervisor/project/show.h"
 #include "supervisor/registry/beneath.h"
 #include "supervisor/registry/scan.h"
-#include "supervisor/schema/schema.h"
 #include "supervisor/server/tools.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/json.h"
@@ -20,13 +19,12 @@
 enum option {
     OPTION_TIGHT = 1,   /* few entries, few bytes */
     OPTION_SETTLED = 2, /* a last look when no file needs reading again */
-    OPTION_PLAIN = 4    /* no schemas, and no names that are taken */
+    OPTION_PLAIN = 4    /* no names that are taken */
 };
 
 enum { FILES_MAX = 64, NAME_MAX_BYTES = 255, STEPS_MAX = 100000, DEPTH_MAX = 100 };
 
 static const char *const revisions[] = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"};
-static const struct registry_schemas schemas = {.compile = schema_compile, .drop = schema_free};
 static const struct digest_key key = {{1, 2}};
 
 static char root[] = "/tmp/eclave-fuzz-registry-XXXXXX";
@@ -152,14 +150,13 @@ static struct snapshot *empty(void) {
 /* A look at the directory; NULL with *error when it fails. */
 static struct snapshot *look(const struct snapshot *before, struct error *error) {
     const bool plain = tree.options & OPTION_PLAIN;
-    const struct maker maker = {.schemas = plain ? NULL : &schemas,
-                                .reserved_tools = plain ? NULL : tools_names(),
-                                .key = &key};
+    const struct entry_options options = {.reserved_tools = plain ? NULL : tools_names(),
+                                          .key = &key};
     const struct scan_limits most = limits();
     struct watch watch = {.fd = -1, .descriptors = {-1, -1, -1, -1, -1}};
     struct scan scan;
     enum scan_progress progress = SCAN_MORE;
-    FUZZ_CHECK(scan_begin(&scan, root, &most, &maker, before, &watch, error), "%s", error->text);
+    FUZZ_CHECK(scan_begin(&scan, root, &most, &options, before, &watch, error), "%s", error->text);
     for (unsigned steps = 0; progress == SCAN_MORE; steps++) {
         FUZZ_CHECK(steps < STEPS_MAX, "it never ends");
         progress = scan_step(&scan, error);
@@ -233,9 +230,9 @@ static void check_snapshot(const struct snapshot *snapshot) {
     }
     FUZZ_CHECK(total == snapshot->total && bytes == snapshot->bytes && bytes <= most.bytes,
                "miscounted");
-    for (size_t i = 0; i < snapshot->refusal_count; i++) {
-        check_words(snapshot->refusals[i].file);
-        check_words(snapshot->refusals[i].reason);
+    for (size_t i = 0; i < snapshot->refusals.count; i++) {
+        check_words(snapshot->refusals.items[i].file);
+        check_words(snapshot->refusals.items[i].text);
     }
 }
 
@@ -245,8 +242,8 @@ static bool ends_with(const char *text, const char *ending) {
 }
 
 static bool is_refused(const struct snapshot *snapshot, const char *path) {
-    for (size_t i = 0; i < snapshot->refusal_count; i++)
-        if (strcmp(snapshot->refusals[i].file, path) == 0)
+    for (size_t i = 0; i < snapshot->refusals.count; i++)
+        if (strcmp(snapshot->refusals.items[i].file, path) == 0)
             return true;
     return false;
 }
@@ -274,10 +271,11 @@ static void check_same(const struct snapshot *one, const struct snapshot *other)
         FUZZ_CHECK(digest_equal(one->lists[kind].listing, other->lists[kind].listing) &&
                        digest_equal(one->lists[kind].content, other->lists[kind].content),
                    "another %s", registry_kind_word(kind));
-    FUZZ_CHECK(one->refusal_count == other->refusal_count, "other refusals");
-    for (size_t i = 0; i < one->refusal_count; i++)
-        FUZZ_CHECK(snapshot_is_refused(other, one->refusals[i].file, one->refusals[i].reason),
-                   "%s: %s is new", one->refusals[i].file, one->refusals[i].reason);
+    FUZZ_CHECK(one->refusals.count == other->refusals.count, "other refusals");
+    for (size_t i = 0; i < one->refusals.count; i++)
+        FUZZ_CHECK(notices_have(&other->refusals, one->refusals.items[i].file,
+                                one->refusals.items[i].text),
+                   "%s: %s is new", one->refusals.items[i].file, one->refusals.items[i].text);
 }
 
 /* Looks at what is there as if for the first time, and knowing BEFORE; both give the same. Returns

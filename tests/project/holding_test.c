@@ -104,7 +104,7 @@ Test(holding, changes_are_not_kept_for_a_client_that_does_not_read) {
         project_files_format("tools/t.lisp", "%s,\"timeout\":%d}\n1", description, 1000 + i);
         client_await_stderr(client, "registry-warned");
         char told[40];
-        snprintf(told, sizeof told, "its timeout of %d s", 1000 + i);
+        snprintf(told, sizeof told, "the timeout of %d s", 1000 + i);
         client_await_stderr(client, told);
     }
     long grown_kb = process_status(client_pid(client), "VmHWM") - before_kb;

@@ -242,7 +242,7 @@ Test(tools, that_run_in_the_caller_s_session_take_it_as_an_argument) {
     EACH_KIND(era) {
         char arguments[120];
         struct client *client = project_files_serve_in(era, NULL);
-        client_await_stderr(client, "has an argument \"session\" of its own");
+        client_await_stderr(client, "declares an argument \"session\"");
         expect_contains(era_request(client, era, "1", "tools/list", NULL),
                         "{\"by\":{\"type\":\"integer\"},\"session\":{\"type\":\"string\"");
         struct evaluation opened = era_call(client, era, "open-session", "{}");
