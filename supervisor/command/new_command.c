@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "supervisor/command/commands.h"
 #include "supervisor/command/starters.h"
+#include "supervisor/content/shape.h"
 #include "supervisor/registry/beneath.h"
 #include "supervisor/registry/metadata.h"
 #include "supervisor/server/tools.h"
@@ -50,7 +51,7 @@ static bool check_name(const struct wish *wish, struct error *error) {
     const char *name = wish->name;
     size_t length = strlen(name), size = sizeof metadata - 1;
     struct error why;
-    if (!metadata_check_name(name, &why))
+    if (!shape_is_name(name, &why))
         return error_set(error, 0, "the name %s", why.text);
     if (name[0] == '.')
         return error_set(error, 0, "a file whose name begins with a dot is not looked at");

@@ -4,6 +4,7 @@
 #include "supervisor/content/uri.h"
 #include "supervisor/json/json_tree.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -147,6 +148,20 @@ bool shape_plain_string(struct json_object *value, struct error *error) {
 bool shape_nonempty_string(struct json_object *value, struct error *error) {
     return shape_plain_string(value, error) &&
            (json_object_get_string_len(value) > 0 || error_set(error, 0, "must not be empty"));
+}
+
+bool shape_is_name(const char *name, struct error *error) {
+    size_t length = strlen(name);
+    for (size_t i = 0; i < length; i++)
+        if (!isalnum((unsigned char)name[i]) && !strchr("_.-", name[i]))
+            length = 0;
+    return (length > 0 && length <= SHAPE_NAME_MAX) ||
+           error_set(error, 0, "must be 1 to %d of A-Z a-z 0-9 _ . -", SHAPE_NAME_MAX);
+}
+
+bool shape_name(struct json_object *value, struct error *error) {
+    return shape_nonempty_string(value, error) &&
+           shape_is_name(json_object_get_string(value), error);
 }
 
 bool shape_strings(struct json_object *value, struct error *error) {

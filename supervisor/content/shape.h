@@ -18,7 +18,7 @@ struct shape_member {
     bool required;
 };
 
-enum { SHAPE_MEMBERS_MAX = 24 };
+enum { SHAPE_MEMBERS_MAX = 24, SHAPE_NAME_MAX = 64 };
 
 struct shape {
     struct shape_member members[SHAPE_MEMBERS_MAX]; /* end at the first without a name */
@@ -36,11 +36,15 @@ bool shape_word(struct json_object *value, const char *const *words, struct erro
 
 /* Is VALUE the string WORD? */
 bool shape_is_word(struct json_object *value, const char *word);
+/* May a tool, prompt or completion have this NAME: 1 to SHAPE_NAME_MAX of A-Z a-z 0-9 _ . - (MCP,
+ * tools#tool-names)? *error is a phrase to follow the name. */
+bool shape_is_name(const char *name, struct error *error);
 
 shape_check shape_anything;
 shape_check shape_string;
 shape_check shape_plain_string;    /* without U+0000 */
 shape_check shape_nonempty_string; /* the same, and not empty */
+shape_check shape_name;            /* one that shape_is_name accepts */
 shape_check shape_strings;         /* an array of strings */
 shape_check shape_object;
 shape_check shape_array;

@@ -1,5 +1,6 @@
 /* Reads the names in a folder and groups those that make one entry. */
 #include "supervisor/registry/discover.h"
+#include "supervisor/content/shape.h"
 #include "supervisor/registry/beneath.h"
 
 #include <stdlib.h>
@@ -152,7 +153,7 @@ static enum discovery_progress make_candidate(const struct discovery *discovery,
     }
     struct error why;
     if (discovery->folder == FOLDER_RESOURCES ? beneath_path_is_plain(candidate->stem, &why)
-                                              : metadata_check_name(candidate->stem, &why))
+                                              : shape_is_name(candidate->stem, &why))
         return DISCOVERY_CANDIDATE;
     error_set(error, 0, "the name %s", why.text);
     return DISCOVERY_REFUSED;

@@ -7,7 +7,6 @@
 #include "supervisor/registry/uri_template.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -27,21 +26,7 @@ const char *metadata_text(struct json_object *metadata, const char *name) {
     return json_plain_string(json_tree_member(metadata, name));
 }
 
-bool metadata_check_name(const char *name, struct error *error) {
-    size_t length = strlen(name);
-    for (size_t i = 0; i < length; i++)
-        if (!isalnum((unsigned char)name[i]) && !strchr("_.-", name[i]))
-            length = 0;
-    return (length > 0 && length <= METADATA_NAME_MAX) ||
-           error_set(error, 0, "must be 1 to %d of A-Z a-z 0-9 _ . -", METADATA_NAME_MAX);
-}
-
 /* --- members of several kinds --- */
-
-static bool check_name(struct json_object *value, struct error *error) {
-    return shape_nonempty_string(value, error) &&
-           metadata_check_name(json_object_get_string(value), error);
-}
 
 static bool check_timeout(struct json_object *value, struct error *error) {
     return (shape_number(value, NULL) && json_object_get_double(value) > 0 &&
@@ -85,7 +70,7 @@ static bool check_icons(struct json_object *value, struct error *error) {
 /* The values for one argument, or the name of a completion that makes them. */
 static bool check_completion(struct json_object *value, struct error *error) {
     if (json_object_is_type(value, json_type_string))
-        return check_name(value, error);
+        return shape_name(value, error);
     return json_object_is_type(value, json_type_array)
                ? shape_all(value, shape_plain_string, error)
                : error_set(error, 0, "must be an array of strings, or the name of a completion");
@@ -205,7 +190,7 @@ static const struct {
     bool listed;
     shape_check *check;
 } members[] = {
-    {"name", T | P | C, true, check_name},             /* default: the file's, without its suffix */
+    {"name", T | P | C, true, shape_name},             /* default: the file's, without its suffix */
     {"name", R, true, shape_nonempty_string},          /* default: the file's */
     {"title", T | R | P, true, shape_nonempty_string}, /* for people */
     {"description", T | R | P | C, true, shape_nonempty_string},

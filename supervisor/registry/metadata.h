@@ -6,7 +6,7 @@
 #include <json-c/json.h>
 #include <stdbool.h>
 
-enum { METADATA_MAX_BYTES = 256 * 1024, METADATA_NAME_MAX = 64, METADATA_ARGUMENTS_MAX = 64 };
+enum { METADATA_MAX_BYTES = 256 * 1024, METADATA_ARGUMENTS_MAX = 64 };
 
 /* The folders of a project, which are also the members of register.json. */
 enum project_folder {
@@ -27,9 +27,6 @@ bool metadata_check(enum project_folder folder, struct json_object *metadata, st
 
 /* Do lists show this member to clients? */
 bool metadata_is_listed(const char *member);
-
-/* May a tool, prompt or completion have this NAME? *error is a phrase to follow the name. */
-bool metadata_check_name(const char *name, struct error *error);
 
 /* The value of the string member NAME; NULL when it is absent, no string, or contains U+0000. */
 const char *metadata_text(struct json_object *metadata, const char *name);

@@ -1,5 +1,6 @@
 /* Finds and fills {{placeholders}}, in one pass from left to right. */
 #include "supervisor/registry/placeholders.h"
+#include "supervisor/content/shape.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/registry/metadata.h"
 
@@ -17,9 +18,9 @@ static bool is_text(const char *member) {
 /* Takes the name of the placeholder that begins at OPEN, before END; returns its length, 0 when it
  * is no placeholder. Looks no farther than a name may reach: otherwise many "{{" would take time
  * quadratic in their number. */
-static size_t name_at(const char *open, const char *end, char name[METADATA_NAME_MAX + 1]) {
+static size_t name_at(const char *open, const char *end, char name[SHAPE_NAME_MAX + 1]) {
     const char *start = open + 2;
-    size_t left = (size_t)(end - start), reach = METADATA_NAME_MAX + 2;
+    size_t left = (size_t)(end - start), reach = SHAPE_NAME_MAX + 2;
     const char *close = memmem(start, left < reach ? left : reach, "}}", 2);
     size_t length = close ? (size_t)(close - start) : 0;
     memcpy(name, start, length);
@@ -37,7 +38,7 @@ struct search {
 
 static bool has_argument(struct json_object *arguments, const char *name) {
     for (size_t i = 0; i < json_object_array_length(arguments); i++)
-        if (strcmp(metadata_text(json_object_array_get_idx(arguments, i), "name"), name) == 0)
+        if (shape_is_word(json_tree_member(json_object_array_get_idx(arguments, i), "name"), name))
             return true;
     return false;
 }
@@ -63,14 +64,14 @@ static bool add_argument(struct search *search, const char *name) {
 static bool search_text(struct search *search, struct span span) {
     const char *text = (const char *)span.bytes, *end = span.length ? text + span.length : text;
     const char *open;
-    char name[METADATA_NAME_MAX + 1];
+    char name[SHAPE_NAME_MAX + 1];
     while (text < end && (open = memmem(text, (size_t)(end - text), "{{", 2))) {
         if (++search->count > PLACEHOLDERS_MAX)
             return error_set(search->error, 0,
                              "has more than %d {{placeholders}}, which needs \"arguments\"",
                              PLACEHOLDERS_MAX);
         size_t length = name_at(open, end, name);
-        if (length && strlen(name) == length && metadata_check_name(name, NULL) &&
+        if (length && strlen(name) == length && shape_is_name(name, NULL) &&
             !add_argument(search, name))
             return false;
         text = open + 2;
@@ -116,7 +117,7 @@ bool placeholders_declare(struct json_object *metadata, struct span text, struct
 /* --- filling --- */
 
 static void fill(struct buffer *out, const struct filling *filling, struct span span) {
-    char name[METADATA_NAME_MAX + 1];
+    char name[SHAPE_NAME_MAX + 1];
     const char *text = (const char *)span.bytes, *end = text + span.length, *open;
     while (text < end && (open = memmem(text, (size_t)(end - text), "{{", 2))) {
         buffer_append(out, text, (size_t)(open - text));

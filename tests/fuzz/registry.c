@@ -3,6 +3,7 @@
  * the project has been looked at. The looks go through a real directory. Whatever stands there, a
  * look ends, what it gives can be shown to clients, what it refuses it refuses in words that may be
  * printed, and looking again gives what a first look would have given. */
+#include "supervisor/content/shape.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/project/show.h"
 #include "supervisor/registry/beneath.h"
@@ -190,7 +191,7 @@ static void check_key(const struct registry_entry *entry) {
     else if (entry->kind == REGISTRY_TEMPLATE)
         FUZZ_CHECK(uri_template_check(entry->key, NULL), "no template: %s", entry->key);
     else
-        FUZZ_CHECK(metadata_check_name(entry->key, NULL) && strcmp(entry->key, entry->name) == 0,
+        FUZZ_CHECK(shape_is_name(entry->key, NULL) && strcmp(entry->key, entry->name) == 0,
                    "no name: %s", entry->key);
 }
 

@@ -1,4 +1,5 @@
 /* supervisor/registry: what files of a project make which entries, and which are refused. */
+#include "supervisor/content/shape.h"
 #include "supervisor/registry/scan.h"
 #include "tests/unit/project.h"
 #include <linux/filter.h>
@@ -535,10 +536,10 @@ PROJECT_TEST(registry_files, odd_names_are_refused_and_printed_safely) {
     char name[80];
     memset(name, 'n', sizeof name);
     memcpy(name, "tools/", 6);
-    memcpy(name + 6 + METADATA_NAME_MAX, ".lisp", 6);
+    memcpy(name + 6 + SHAPE_NAME_MAX, ".lisp", 6);
     put(name, "1");
-    memcpy(name + 7 + METADATA_NAME_MAX, ".lisp", 6);
-    name[6 + METADATA_NAME_MAX] = 'n';
+    memcpy(name + 7 + SHAPE_NAME_MAX, ".lisp", 6);
+    name[6 + SHAPE_NAME_MAX] = 'n';
     put(name, "1");
     project_begin(project);
     expect_file_refused(project, "tools/a b.lisp", "the name must be 1 to 64");
