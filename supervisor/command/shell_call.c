@@ -5,10 +5,9 @@
 #include "supervisor/command/commands.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
-#include "supervisor/project/abilities.h"
-#include "supervisor/project/ask.h"
+#include "supervisor/project/capabilities.h"
 #include "supervisor/project/invocation.h"
-#include "supervisor/project/promise.h"
+#include "supervisor/project/project_tool.h"
 #include "supervisor/schema/schema.h"
 #include "supervisor/session/text.h"
 
@@ -88,11 +87,10 @@ static bool is_structured_alone(const struct tool_call *call) {
 
 static void take_result(struct tool_call *call, const struct run_result *result) {
     struct error error;
-    if (!promise_is_kept(call->entry, result, &error)) {
+    if (!project_tool_check_result(call->entry, result, &error)) {
         char message[MESSAGE_BYTES];
-        snprintf(message, sizeof message,
-                 "The result of %s is not what its outputSchema demands: %s", call->entry->name,
-                 error.text);
+        snprintf(message, sizeof message, "The result of %s does not match its outputSchema: %s",
+                 call->entry->name, error.text);
         refuse(call, outcome_table[OUTCOME_MALFORMED].type,
                outcome_table[OUTCOME_MALFORMED].exit_code, message);
         return;
@@ -149,7 +147,7 @@ static bool may_run(struct tool_call *call) {
         refuse(call, "TYPE-ERROR", 1, message);
         return false;
     }
-    if (required && !abilities_include(NULL, required)) {
+    if (required && !capabilities_include(NULL, required)) {
         refuse(call, "MISSING-CAPABILITY", 1,
                "The tool needs a client that can be asked; here is none.");
         return false;

@@ -5,7 +5,7 @@
  * printed, and looking again gives what a first look would have given. */
 #include "supervisor/content/shape.h"
 #include "supervisor/json/json_write.h"
-#include "supervisor/project/show.h"
+#include "supervisor/project/catalog.h"
 #include "supervisor/registry/beneath.h"
 #include "supervisor/registry/scan.h"
 #include "supervisor/server/tools.h"
@@ -175,7 +175,7 @@ static struct snapshot *look(const struct snapshot *before, struct error *error)
 
 static void check_shown(const struct revision *revision, const struct registry_entry *entry) {
     cleanup_buffer struct buffer out = buffer_make(1 << 24);
-    show_entry(&out, revision, entry);
+    catalog_show(&out, revision, entry);
     const struct text text = {(const char *)out.data, out.length};
     const char *fault = json_fault(text, DEPTH_MAX);
     FUZZ_CHECK(!out.failed && !fault, "%s: %.*s", fault, (int)text.length, text.bytes);

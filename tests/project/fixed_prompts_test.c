@@ -41,7 +41,7 @@ Test(fixed_prompts, arguments_that_make_no_message_are_refused_with_the_place) {
         for (size_t c = 0; c < COUNT_OF(cases); c++) {
             snprintf(members, sizeof members, "\"name\":\"embeds\",\"arguments\":%s", cases[c][0]);
             const char *line = era_refused(client, era, -32602, "1", "prompts/get", members);
-            expect_contains(line, "These arguments make the prompt malformed: ");
+            expect_contains(line, "With these arguments the prompt is malformed: ");
             expect_contains(line, cases[c][1]);
         }
     }

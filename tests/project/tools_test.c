@@ -157,8 +157,8 @@ Test(tools, keep_the_promise_of_their_output_schema) {
                       "structuredContent", NULL);
         call = era_call(client, era, "out", "{\"good\":false}");
         cr_expect(call.is_error);
-        expect_contains(call.text, "[ERROR] MALFORMED-OUTPUT\nThe result of out is not what its "
-                                   "outputSchema demands");
+        expect_contains(call.text, "[ERROR] MALFORMED-OUTPUT\nThe result of out does not match "
+                                   "its outputSchema: ");
         cr_expect_eq(call.exit_code, 70);
         expect_contains(era_call(client, era, "text", "{}").text, "it has no structured result");
         client_await_stderr(client, "tool-output");

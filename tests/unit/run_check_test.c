@@ -1,5 +1,5 @@
 /* supervisor/run_check: what a run may give, and nothing else. */
-#include "supervisor/project/promise.h"
+#include "supervisor/project/project_tool.h"
 #include "supervisor/schema/schema.h"
 #include "supervisor/session/run.h"
 #include "tests/support/random.h"
@@ -274,7 +274,7 @@ Test(run_check, mutations_are_refused_or_have_the_shape) {
 }
 
 /* What is checked must be what is sent: of a member that stands twice a client may take either. */
-Test(run_check, a_promise_is_not_kept_by_one_of_two_members) {
+Test(run_check, a_result_with_a_member_twice_does_not_match_its_schema) {
     static const struct {
         const char *text, *why; /* NULL: kept */
     } cases[] = {
@@ -294,7 +294,8 @@ Test(run_check, a_promise_is_not_kept_by_one_of_two_members) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run_result result;
         cr_assert(run_result_decode(RUN_TOOL, span_of(cases[i].text), &result));
-        cr_expect_eq(promise_is_kept(&entry, &result, &error), !cases[i].why, "%s", cases[i].text);
+        cr_expect_eq(project_tool_check_result(&entry, &result, &error), !cases[i].why, "%s",
+                     cases[i].text);
         if (cases[i].why)
             cr_expect_not_null(strstr(error.text, cases[i].why), "%s", error.text);
         run_result_free(&result);
