@@ -4,8 +4,7 @@
  * the layers by the fork's own clock; negative numbers for what is not to be had here. */
 #include "bench/confined.h"
 #include "bench/layout.h"
-#include "policy/layers.h"
-#include "policy/program.h"
+#include "policy/policy_internal.h"
 
 #include <ecl/ecl.h>
 #include <stdio.h>
@@ -29,7 +28,7 @@ static const struct {
 };
 
 struct zygote {
-    struct policy_ground grounds[CONFINED_COUNT];
+    struct policy_prepared grounds[CONFINED_COUNT];
     double *entered; /* shared with the fork: what its layers took */
 };
 
@@ -55,23 +54,23 @@ static bool prepare(struct zygote *zygote, const struct policy_report *launched,
                                   .address_space_bytes = address_space_bytes,
                                   .scratch_bytes = SCRATCH_BYTES};
     struct policy_report report = *launched;
-    const struct policy_ground *ground = policy_prepare(&policy, &report, error);
+    const struct policy_prepared *ground = policy_prepare(&policy, &report, error);
     struct policy_program *tree = policy_program_build(false, 0, error);
     layout_set_list(true);
     struct policy_program *list = policy_program_build(false, 0, error);
     for (size_t i = 0; ground && tree && list && i < CONFINED_COUNT; i++) {
-        struct policy_ground *own = &zygote->grounds[i];
+        struct policy_prepared *own = &zygote->grounds[i];
         own->policy = ground->policy;
         own->policy.layers &= forks[i].layers;
         own->policy.scratch_bytes = forks[i].scratch ? SCRATCH_BYTES : 0;
-        if (policy_wants(&own->policy, POLICY_LAYER_SECCOMP))
+        if (policy_has_layer(&own->policy, POLICY_LAYER_SECCOMP))
             own->program = forks[i].scratch ? ground->program : forks[i].list ? list : tree;
     }
     return ground && tree && list;
 }
 
 /* As a worker does, but for handing the listener over. */
-static _Noreturn void live(const struct zygote *zygote, const struct policy_ground *ground) {
+static _Noreturn void live(const struct zygote *zygote, const struct policy_prepared *ground) {
     struct error error;
     int listener;
     double begin = now_ms();
@@ -85,7 +84,7 @@ static _Noreturn void live(const struct zygote *zygote, const struct policy_grou
 }
 
 static double fork_once(const struct zygote *zygote, unsigned long number) {
-    const struct policy_ground *ground = &zygote->grounds[number];
+    const struct policy_prepared *ground = &zygote->grounds[number];
     *zygote->entered = -1;
     if (forks[number].layers && !ground->policy.layers)
         return -1;

@@ -1,12 +1,11 @@
 /* What the layers of confinement cost: once for each zygote, whose forks inherit them, and at each
  * worker's start. */
-#include "policy/layers.h"
 #include "bench/bench.h"
 #include "bench/confined.h"
 #include "bench/image_client.h"
 #include "bench/layout.h"
 #include "common/descriptor.h"
-#include "policy/program.h"
+#include "policy/policy_internal.h"
 #include <fcntl.h>
 #include <math.h>
 #include <signal.h>

@@ -17,6 +17,8 @@
 enum {
     LINES_PER_SECOND = 20,
     LINES_IN_A_BURST = 200,
+    TRACES_PER_SECOND = 2000,
+    TRACES_IN_A_BURST = 10000,
     CAUSE_MAX_BYTES = 512,
     LINE_MAX_BYTES = 4096
 };
@@ -36,8 +38,10 @@ int log_level_of(const char *name) {
 }
 
 void log_open(struct log *log, enum log_level least, bool json) {
-    *log = (struct log){
-        .least = least, .json = json, .rate = rate_make(LINES_PER_SECOND, LINES_IN_A_BURST)};
+    *log = (struct log){.least = least,
+                        .json = json,
+                        .rate = rate_make(LINES_PER_SECOND, LINES_IN_A_BURST),
+                        .trace_rate = rate_make(TRACES_PER_SECOND, TRACES_IN_A_BURST)};
     if (!stream_open(&log->out, STDERR_FILENO, true, NULL))
         log->out.fd = -1;
 }
@@ -53,6 +57,8 @@ static void format_text(struct buffer *line, const struct log *log, const struct
         buffer_append_format(line, " session=%s", event->session);
     if (event->call)
         buffer_append_format(line, " call=%u", event->call);
+    if (event->pid)
+        buffer_append_format(line, " pid=%d", event->pid);
     if (*cause)
         buffer_append_format(line, ": %s", cause);
     if (log->dropped)
@@ -76,6 +82,8 @@ static void format_json(struct buffer *line, const struct log *log, const struct
     }
     if (event->call)
         buffer_append_format(line, ",\"call\":%u", event->call);
+    if (event->pid)
+        buffer_append_format(line, ",\"pid\":%d", event->pid);
     buffer_append_text(line, ",\"cause\":");
     json_write_string(line, cause);
     if (log->dropped)
@@ -112,19 +120,30 @@ static bool write_line(struct log *log, const struct log_event *event, const cha
            stream_write(&log->out, shown.data, shown.length) == (ssize_t)shown.length;
 }
 
-void log_write(struct log *log, const struct log_event *event, const char *cause_format, ...) {
+static void write_or_drop(struct log *log, struct rate *rate, const struct log_event *event,
+                          const char *cause) {
+    bool written = rate_take(rate) && write_line(log, event, cause);
+    log->dropped = written ? 0 : log->dropped + 1;
+}
+
+void log_write_wanted(struct log *log, const struct log_event *event, const char *cause_format,
+                      ...) {
     char cause[CAUSE_MAX_BYTES];
     va_list arguments;
     va_start(arguments, cause_format);
     format_cause(cause, cause_format, arguments);
     va_end(arguments);
-    if (log->hook)
+    if (log->hook && (event->level >= log->hook_least || event->lasts))
         log->hook(log->hook_context, event, cause);
-    if (event->level < log->least || log->out.fd < 0)
-        return;
-    if (!rate_take(&log->rate)) {
-        log->dropped++;
-        return;
-    }
-    log->dropped = write_line(log, event, cause) ? 0 : log->dropped + 1;
+    if (event->level >= log->least && log->out.fd >= 0)
+        write_or_drop(log, &log->rate, event, cause);
+}
+
+void log_trace(struct log *log, const struct log_event *event, const char *format, ...) {
+    char cause[CAUSE_MAX_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    format_cause(cause, format, arguments);
+    va_end(arguments);
+    write_or_drop(log, &log->trace_rate, event, cause);
 }

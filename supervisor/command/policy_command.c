@@ -1,6 +1,6 @@
 /* `eclave policy`: what is in force with these settings, from the very tables that the kernel's
  * filter and the layers are made of. Says nothing about this machine: that is doctor's. */
-#include "policy/table.h"
+#include "policy/syscalls.h"
 #include "supervisor/command/commands.h"
 #include "supervisor/process/confinement.h"
 
@@ -108,7 +108,7 @@ static void print_rows(const char *title, uint32_t grants,
         int column = 0;
         for (end = i; end < count && same_group(&rows[i], &rows[end]); end++) {
             const struct policy_row *row = &rows[end];
-            if (row->number < 0 || !policy_row_counts(row, grants) || !wanted(row))
+            if (row->number < 0 || !policy_row_applies(row, grants) || !wanted(row))
                 continue;
             if (column == 0)
                 column = printf("%*s", INDENT, "");

@@ -1,4 +1,4 @@
-/* Events for the client. Never more than a few a second, and never one that it did not ask for. */
+/* Sends log events to clients, at a limited rate. */
 #include "supervisor/mcp/client_log.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/request.h"
@@ -15,7 +15,7 @@ struct client_log client_log_make(void) {
                                .rate = rate_make(LINES_PER_SECOND, LINES_AT_ONCE)};
 }
 
-static void tell(struct server *server, const struct log_event *event, const char *cause) {
+static void send_event(struct server *server, const struct log_event *event, const char *cause) {
     if (server->finishing || !rate_take(&server->client_log.rate))
         return;
     struct buffer *out = output_notification_begin(&server->output, "notifications/message");
@@ -34,7 +34,7 @@ static void tell(struct server *server, const struct log_event *event, const cha
     output_notification_end(&server->output);
 }
 
-/* The newest stay. */
+/* Drops the oldest when full. */
 static void hold(struct client_log *log, const struct log_event *event, const char *cause) {
     if (log->held_count == HELD_EVENTS_MAX)
         memmove(log->held, log->held + 1, --log->held_count * sizeof *log->held);
@@ -44,7 +44,7 @@ static void hold(struct client_log *log, const struct log_event *event, const ch
     snprintf(held->cause, sizeof held->cause, "%s", cause);
 }
 
-/* The request whose call the event belongs to. */
+/* The request whose call the event is about, or NULL. */
 static const struct request *request_of(const struct server *server,
                                         const struct log_event *event) {
     const struct request *request = event->call ? server->requests.in_flight : NULL;
@@ -58,23 +58,23 @@ void client_log_event(void *context, const struct log_event *event, const char *
     const struct request *request = request_of(server, event);
     if (request && request->modern) {
         if (request->log_level >= 0 && (int)event->level >= request->log_level && !request->silent)
-            tell(server, event, cause);
+            send_event(server, event, cause);
     } else if (server->revision) {
         if (event->level >= server->client_log.least)
-            tell(server, event, cause);
+            send_event(server, event, cause);
     } else if (event->lasts) {
         hold(&server->client_log, event, cause);
     }
 }
 
-void client_log_tell_held(struct server *server, enum log_level least) {
+void client_log_send_held(struct server *server, enum log_level least) {
     struct client_log *log = &server->client_log;
     size_t kept = 0;
     for (size_t i = 0; i < log->held_count; i++) {
         const struct held_event *held = &log->held[i];
         const struct log_event event = {.level = held->level, .name = held->name};
         if (held->level >= least)
-            tell(server, &event, held->cause);
+            send_event(server, &event, held->cause);
         else
             log->held[kept++] = *held;
     }

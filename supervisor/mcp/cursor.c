@@ -1,5 +1,4 @@
-/* Cursors as a table: what was never given out is not found. Its size is bounded by the oldest
- * being forgotten. */
+/* The table of cursors. The oldest are dropped, so its size is bounded. */
 #include "supervisor/mcp/cursor.h"
 
 #include <sodium.h>

@@ -1,6 +1,6 @@
-/* Cursors of paged lists. A cursor stands for the last entry of the page before, so that a walk
- * goes on where it was when the list has changed meanwhile; it is a random word that only this
- * process can have given out. */
+/* Cursors of paged lists. A cursor names the last entry of the previous page, so that paging
+ * continues at the right place after the list has changed. It is a random string, so clients cannot
+ * forge one. */
 #ifndef ECLAVE_SUPERVISOR_MCP_CURSOR_H
 #define ECLAVE_SUPERVISOR_MCP_CURSOR_H
 
@@ -13,10 +13,10 @@ struct cursors {
     size_t count;
 };
 
-/* The cursor behind the entry LAST, the same one each time. Owned by the table. "" without memory.
- */
+/* The cursor that continues after the entry LAST; the same entry always has the same one. Owned by
+ * the table. "" when out of memory. */
 const char *cursor_make(struct cursors *cursors, const char *last);
-/* The entry that TEXT was given out for, or NULL. */
+/* The entry that the cursor TEXT stands for, or NULL. */
 const char *cursor_open(const struct cursors *cursors, const char *text);
 void cursors_free(struct cursors *cursors);
 

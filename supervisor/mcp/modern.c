@@ -1,4 +1,4 @@
-/* The modern era. Never takes anything from an earlier request. */
+/* The envelope of requests in the modern era, in which each request stands alone. */
 #include "supervisor/mcp/modern.h"
 #include "common/utf8.h"
 #include "supervisor/base/clock.h"
@@ -14,13 +14,8 @@
 
 enum { CACHE_MS = 3600000, ECHO_CHARS = 100 };
 
-bool modern_is_claimed(struct json_object *params) {
-    struct json_object *meta = json_tree_member(params, "_meta");
-    return json_object_is_type(meta, json_type_object) &&
-           json_object_object_get_ex(meta, MODERN_KEY_VERSION, NULL);
-}
-
-/* A version that `initialize` knows is not served this way, so it is not called supported here. */
+/* Legacy revisions exist here but are served through `initialize`, so a request for one of them is
+ * not offered others like it. */
 static void refuse_version(struct request *request, const char *requested) {
     struct buffer *out =
         request_error_data(request, RPC_UNSUPPORTED_VERSION, "Unsupported protocol version.");
@@ -83,7 +78,7 @@ static void append_caching(struct request *request, int64_t ttl_ms) {
     buffer_append_text(request->out, "\"public\"");
 }
 
-/* What a project has may change as soon as it is looked at again. */
+/* A project can change at the next scan. */
 void modern_append_caching(struct request *request) {
     const struct server *server = request->server;
     append_caching(request, server->project ? server->settings->registry_refresh_s * CLOCK_MS_PER_S

@@ -1,7 +1,8 @@
-/* The stateless era (2026-07-28): what every request carries, and its own methods. */
+/* The stateless era (2026-07-28): what every request must carry. */
 #ifndef ECLAVE_SUPERVISOR_MCP_MODERN_H
 #define ECLAVE_SUPERVISOR_MCP_MODERN_H
 
+#include "supervisor/json/json_tree.h"
 #include <json-c/json.h>
 #include <stdbool.h>
 
@@ -16,17 +17,21 @@ struct buffer;
 struct request;
 struct server;
 
-/* Does PARAMS (NULL: none) say that its request is of the modern era? */
-bool modern_is_claimed(struct json_object *params);
-/* Checks what a modern request must carry and notes in REQUEST what it asks for. False: the request
- * has been answered with what is wrong. */
+/* PARAMS (NULL: none) claim the modern era for their request. */
+static inline bool modern_is_claimed(struct json_object *params) {
+    struct json_object *meta = json_tree_member(params, "_meta");
+    return json_object_is_type(meta, json_type_object) &&
+           json_object_object_get_ex(meta, MODERN_KEY_VERSION, NULL);
+}
+/* Checks the members that every modern request must have, and stores their values in REQUEST. False
+ * when the request was answered with an error. */
 bool modern_check_envelope(struct request *request, struct json_object *params);
-/* Answers a method of the modern era that came without what it must carry. */
+/* Answers a modern method that was called without the members of the envelope. */
 void modern_refuse_bare(struct request *request);
 
-/* Appends the members ttlMs and cacheScope to a result that may be kept. */
+/* Appends the members ttlMs and cacheScope to a result that clients may cache. */
 void modern_append_caching(struct request *request);
-/* The same for what may be another the next time. */
+/* The same for a result that clients must not cache. */
 void modern_append_no_caching(struct request *request);
 
 #endif

@@ -1,4 +1,4 @@
-/* The output gate and queue. Never lets a line out that it has not checked. */
+/* The gate that checks each line, and the queue after it. */
 #include "supervisor/mcp/output.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/json/json_inspect.h"
@@ -10,14 +10,14 @@
 
 enum {
     KEEP_BYTES = 256 * 1024,
-    SLACK_BYTES = 4096, /* room beyond a full line for the error in its place */
-    ERROR_BYTES = 256,  /* more than that error has without its id */
+    SLACK_BYTES = 4096, /* room after a full line for the error that replaces it */
+    ERROR_BYTES = 256,  /* upper bound of that error without its id */
     COMPACT_BYTES = 1 << 20,
-    FLUSH_BYTES = 1 << 20, /* at once: a quick reader does not hold up the loop either */
+    FLUSH_BYTES = 1 << 20, /* written in one go, so that a fast reader does not delay the loop */
     RETRY_MS = 250
 };
 
-/* Lines only pile up while calls run, and none starts above the high-water mark. */
+/* Only running calls add lines, and none starts above the high-water mark. */
 static const size_t queue_max = (size_t)4 << 30;
 
 static void on_writable(void *context, uint32_t events) {
@@ -78,13 +78,13 @@ static void end_output(struct output *output, enum output_end end) {
     output->on_change(output->context);
 }
 
-/* Counts a bad line or a failed write; at the threshold within the window the output ends. */
+/* Counts a bad line or a failed write. At the threshold within the window the output ends. */
 static void count_incident(struct output *output, const char *cause) {
     const struct log_event event = {.level = LOG_ERROR_LEVEL, .name = "output-corruption"};
     log_write(output->log, &event, "%s", cause);
     size_t threshold = (size_t)output->settings->corruption_threshold;
     int64_t now_ns = clock_now_ns();
-    /* The slot to fill holds the incident that lies THRESHOLD - 1 back once this one is counted. */
+    /* The ring has THRESHOLD slots: after this store the next slot holds the oldest incident. */
     output->incidents_ns[output->incident_count++ % threshold] = now_ns;
     if (output->incident_count < threshold)
         return;
@@ -96,7 +96,7 @@ static void count_incident(struct output *output, const char *cause) {
     }
 }
 
-/* What is wrong with a line, or NULL. *oversize says that it is only too long. */
+/* What is wrong with a line, or NULL. *oversize is set when it is only too long. */
 static const char *line_problem(const struct output *output, struct span line, bool truncated,
                                 bool *oversize) {
     static const struct json_limits limits = {.depth = JSON_DEPTH_MAX};
@@ -132,7 +132,7 @@ static void append_error(struct buffer *out, const struct output *output, struct
                              (long long)output->settings->response_max_bytes);
     else
         buffer_append_text(out,
-                           ",\"error\":{\"code\":-32603,\"message\":\"The response was spoiled "
+                           ",\"error\":{\"code\":-32603,\"message\":\"The response was corrupt "
                            "and has been withheld.\"}}");
 }
 
@@ -167,7 +167,7 @@ void output_line_end(struct output *output, struct span request_id) {
     if (queue->length > output->line_start)
         buffer_append(queue, "\n", 1);
     if (problem)
-        report_problem(output, problem, oversize); /* last: it may write a line of its own */
+        report_problem(output, problem, oversize); /* last, because it may write a line itself */
 }
 
 struct buffer *output_notification_begin(struct output *output, const char *method) {
@@ -193,8 +193,8 @@ void output_check(struct output *output, struct buffer *out, struct span text, b
     report_problem(output, problem, oversize);
 }
 
-/* After a failed write: EPIPE and its like end the output; anything else (a full disk) is counted
- * and tried again, so that a line begun is finished if it can be. */
+/* EPIPE and the like end the output. Any other failure (a full disk) is counted and retried, so
+ * that a partly written line can still be completed. */
 static void write_failed(struct output *output, int code) {
     if (code == EPIPE || code == ECONNRESET || code == EBADF) {
         end_output(output, OUTPUT_PEER_GONE);
@@ -211,7 +211,7 @@ void output_flush(struct output *output) {
     struct buffer *queue = &output->queue;
     bool blocked = output->retry.active;
     size_t before = output_backlog(output);
-    /* What was queued before corruption ended the output was checked, and still goes out. */
+    /* Lines queued before the output ended for corruption are checked, and are still written. */
     size_t least = output->end == OUTPUT_OPEN && before > FLUSH_BYTES ? before - FLUSH_BYTES : 0;
     while (output->end != OUTPUT_PEER_GONE && !blocked && output_backlog(output) > least) {
         ssize_t written = stream_write(&output->stream, queue->data + output->sent,

@@ -1,4 +1,4 @@
-/* Answers. Never answers a request twice, and never one that asked for silence. */
+/* Building and sending answers, and the table of requests in flight. */
 #include "supervisor/mcp/request.h"
 #include "common/cleanup.h"
 #include "supervisor/json/json_write.h"
@@ -11,7 +11,7 @@
 
 enum {
     ERROR_ROOM_BYTES = 8192,
-    ERROR_BYTES = 160 /* the error in the place of a response that does not fit, with a short id */
+    ERROR_BYTES = 160 /* the error that replaces a response that does not fit, with a short id */
 };
 
 static const struct json_token null_id = {.text = {(const unsigned char *)"null", 4},
@@ -53,7 +53,7 @@ struct request *request_find(const struct requests *requests, const struct json_
     return request;
 }
 
-/* Frees the request when it is one that was kept. */
+/* Frees a kept request. */
 static void release(struct request *request) {
     for (struct request **link = &request->server->requests.in_flight; *link; link = &(*link)->next)
         if (*link == request) {
@@ -95,7 +95,7 @@ static void batch_finish(struct server *server, struct rpc_batch *batch) {
         struct buffer *line = output_line_begin(&server->output);
         buffer_append(line, batch->responses.data, batch->responses.length);
         buffer_append_text(line, "]");
-        line->failed |= batch->responses.failed; /* then it is answered as over-long */
+        line->failed |= batch->responses.failed; /* the gate then answers that it is too long */
         output_line_end(&server->output, null_id.text);
     }
     buffer_free(&batch->responses);
@@ -109,8 +109,8 @@ void rpc_batch_close(struct server *server, struct rpc_batch *batch) {
     batch_finish(server, batch);
 }
 
-/* Adds one response. What no longer fits into the array's line is answered with the error of an
- * over-long response; for those to come there is room left for as much. */
+/* Adds one response. One that no longer fits into the line of the array is replaced by the error
+ * for a response that is too long; room for such an error is reserved for each response to come. */
 static void batch_add(struct server *server, struct rpc_batch *batch, const struct buffer *element,
                       struct span id) {
     size_t limit = (size_t)server->settings->response_max_bytes;
@@ -194,7 +194,7 @@ struct buffer *request_error_data(struct request *request, enum rpc_code code,
     return out;
 }
 
-/* Closes what is open: `_meta` in `result`, `result`, or `error`; and the message. */
+/* Closes the open objects: `_meta` in `result`, `result` or `error`, and the message. */
 static void close_parts(struct request *request) {
     if (request->part == PART_RESULT && request->modern)
         request_meta(request);
@@ -257,8 +257,8 @@ void request_drop(struct request *request) {
     }
 }
 
-void respond_without_id(struct server *server, struct rpc_batch *batch, enum rpc_code code,
-                        const char *message, const char *reason) {
+void request_refuse_unidentified(struct server *server, struct rpc_batch *batch, enum rpc_code code,
+                                 const char *message, const char *reason) {
     struct request request = {.id = null_id, .batch = batch, .server = server};
     if (batch)
         batch->pending++;

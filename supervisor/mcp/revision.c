@@ -1,4 +1,4 @@
-/* Revisions and the server's words about itself. */
+/* The table of revisions, and what the server says about itself in each. */
 #include "supervisor/mcp/revision.h"
 #include "policy/policy.h"
 #include "supervisor/json/json_tree.h"
@@ -34,10 +34,10 @@ const struct revision *revision_of(const struct request *request) {
     return request->modern ? revision_modern : request->server->revision;
 }
 
-/* The answer to a client from the future and to one that names none. */
+/* For a client that asks for a later revision, or for none. */
 static const struct revision *const newest_legacy = &revisions[1];
 
-/* YYYY-MM-DD with a month and a day that exist in some year. */
+/* YYYY-MM-DD with a possible month and day. */
 static bool is_date(const char *text) {
     static const char shape[] = "dddd-dd-dd";
     if (strlen(text) != sizeof shape - 1)
@@ -96,16 +96,16 @@ void revision_append_capabilities(struct buffer *out, const struct server *serve
     }
 }
 
-/* What the operator let in, which a client cannot use without knowing of it. */
+/* Files that the operator granted; a client cannot use them without knowing about them. */
 static void append_granted_files(struct buffer *text, const struct settings *settings) {
     for (size_t i = 0; i < settings->allow_read.count; i++)
-        buffer_append_format(text, "%s%s", i ? ", " : " Except: files may be read in ",
+        buffer_append_format(text, "%s%s", i ? ", " : " Exception: files can be read in ",
                              settings->allow_read.paths[i]);
     if (settings->allow_read.count)
         buffer_append_text(text, ".");
     if (settings->scratch_mb)
         buffer_append_format(text,
-                             " Except: each session has %lld MiB for files in " POLICY_SCRATCH
+                             " Exception: each session has %lld MiB for files in " POLICY_SCRATCH
                              ", which are not rolled back.",
                              (long long)settings->scratch_mb);
 }
@@ -120,16 +120,15 @@ void revision_append_instructions(struct buffer *out, const struct server *serve
     else
         buffer_append_format(
             &text,
-            "evaluate-lisp runs Common Lisp (ECL) in a session: a confined process that reaches no "
-            "file, no network and no other program. Definitions and variables persist from call to "
-            "call of a session; pass the `session` that an answer names to go on in it. A call "
-            "that "
-            "runs out of time (%lld s, or its `timeout`, at most %lld), crashes, exits, floods or "
-            "is cancelled changes nothing: the session is as it was before it, and nothing needs "
+            "evaluate-lisp runs Common Lisp (ECL) in a session: a confined process without access "
+            "to files, the network or other programs. Definitions and variables persist between "
+            "the calls of a session; pass the `session` that an answer names to continue in it. A "
+            "call that times out (%lld s, or its `timeout`, at most %lld), crashes, exits, floods "
+            "or is cancelled is undone: the session is as it was before the call, and nothing has "
             "to be sent again. rollback-session undoes the last calls (up to %lld); open-session "
             "with `from` branches a session to try something; at most %lld sessions are kept. A "
-            "result with isError begins with a line `[ERROR] TYPE`; output, warnings and a "
-            "backtrace follow. Limits: %lld MiB of memory, %lld bytes of output a call.",
+            "result with isError begins with the line `[ERROR] TYPE`; output, warnings and a "
+            "backtrace follow. Limits: %lld MiB of memory, %lld bytes of output per call.",
             (long long)settings->call_timeout_s, (long long)settings->call_timeout_max_s,
             (long long)settings->session_history, (long long)settings->session_max,
             (long long)settings->session_memory_mb, (long long)settings->output_max_bytes);

@@ -1,6 +1,8 @@
-/* The state of one connection, and the steps of its end that requests and calls bring about. */
+/* The state of one connection, its flow control, and the end that requests and calls bring about.
+ */
 #include "supervisor/mcp/server.h"
 #include "supervisor/base/clock.h"
+#include "supervisor/base/status.h"
 #include "supervisor/mcp/modern.h"
 
 static struct request *next_subscription(const struct server *server) {
@@ -37,7 +39,7 @@ void server_start_grace(struct server *server, void (*over)(void *context)) {
                      server->settings->shutdown_grace_s * CLOCK_MS_PER_S, over, server);
 }
 
-/* Everything is answered; what is queued still has to reach the reader, as long as it reads. */
+/* All requests are answered. What is queued is written for as long as the client reads. */
 void server_finish(struct server *server) {
     if (server->finishing)
         return;
@@ -55,7 +57,6 @@ void server_finish(struct server *server) {
         server_start_grace(server, server_stop);
 }
 
-/* Is nothing left to do of what was read? */
 bool server_is_idle(const struct server *server) {
     return server->sessions.active == 0 && !server->reading;
 }
@@ -74,7 +75,6 @@ void server_resume_input(void *context) {
     sessions_hold(&server->sessions, false);
 }
 
-/* Nothing is read while the reader is behind; when it no longer is, in the loop's next round. */
 void server_regulate_input(struct server *server) {
     if (output_is_behind(&server->output)) {
         input_pause(&server->input, true);
@@ -92,4 +92,23 @@ void server_batch_read(struct server *server) {
 void server_warm_up(struct server *server) {
     if (!server->minimal)
         pool_start(&server->pool);
+}
+
+void server_output_changed(void *context) {
+    struct server *server = context;
+    if (server->output.end != OUTPUT_OPEN) {
+        server->exit_status = server->output.end == OUTPUT_CORRUPT ? STATUS_CORRUPT : 0;
+        loop_stop(&server->loop);
+    } else {
+        server_regulate_input(server);
+    }
+    if (server->finishing && output_backlog(&server->output) == 0)
+        loop_stop(&server->loop);
+    else if (server->finishing) /* the client still reads: restart its grace */
+        server_start_grace(server, server_stop);
+}
+
+void server_before_wait(void *context) {
+    struct server *server = context;
+    output_flush(&server->output);
 }

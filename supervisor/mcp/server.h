@@ -1,4 +1,4 @@
-/* The MCP server: what one connection is made of, handed down to everything that serves it. */
+/* One connection: the state that everything which serves it shares. */
 #ifndef ECLAVE_SUPERVISOR_MCP_SERVER_H
 #define ECLAVE_SUPERVISOR_MCP_SERVER_H
 
@@ -20,7 +20,7 @@ struct project;
 
 struct server {
     const struct settings *settings;
-    const struct method_table *methods; /* what rpc.c dispatches to */
+    const struct method_table *methods; /* the table that rpc.c dispatches by */
     struct loop loop;
     struct log log;
     struct input input;
@@ -28,10 +28,12 @@ struct server {
     struct pool pool;
     struct sessions sessions;
     struct requests requests;
-    struct rpc_batch *reading;    /* its elements are being handled, and no line is; or NULL */
-    struct loop_timer batch_turn; /* runs while those left wait for the loop's other work */
+    struct rpc_batch
+        *reading; /* the batch whose elements are being handled; no line is read meanwhile */
+    struct loop_timer batch_turn; /* the rest of the batch continues in the loop's next round */
     struct cursors cursors;
-    struct project *project; /* what users define; NULL without, and in minimal mode */
+    struct project *project; /* the user's tools, resources and prompts; NULL without any, and in
+                                minimal mode */
     struct loop_watch signal_watch;
     int signal_fd;
 
@@ -39,25 +41,26 @@ struct server {
 
     /* The legacy conversation. */
     const struct revision *revision;         /* NULL before `initialize` */
-    bool initialized;                        /* `notifications/initialized` has been */
-    struct json_object *client_capabilities; /* of `initialize`; NULL: none were told */
-    bool client_closes_on_late_reply;        /* a client that ends the connection on -32001 */
+    bool initialized;                        /* `notifications/initialized` was received */
+    struct json_object *client_capabilities; /* from `initialize`; NULL: none */
+    bool client_closes_on_late_reply; /* the client closes the connection when it receives -32001 */
 
     /* The end. */
-    bool shutting_down;           /* `shutdown` was served: new work is refused */
+    bool shutting_down;           /* `shutdown` was served; new work is refused */
     bool draining;                /* no more input; running calls have their grace */
-    bool finishing;               /* nothing runs any more; what is queued is being written */
-    struct request *exit_request; /* `exit` with an id: answered last */
+    bool finishing;               /* nothing runs; what is queued is being written */
+    struct request *exit_request; /* `exit` with an id, which is answered last */
     struct loop_timer grace, resume;
     int exit_status;
 
-    bool awaits_project; /* its first look goes on, and nothing is read before */
+    bool awaits_project; /* its first scan has not ended; nothing is read before */
     bool minimal;
     char minimal_reason[240]; /* with minimal */
-    int64_t faults_left;      /* answers to ping still to be spoiled; for tests */
+    int64_t faults_left;      /* for tests: answers to ping still to be corrupted */
 };
 
-/* This client means to stay: boots the zygote beside the conversation, unless in minimal mode. */
+/* Boots the zygote while the conversation continues, unless in minimal mode. Called when the client
+ * shows that it will stay. */
 void server_warm_up(struct server *server);
 
 /* Ends the loop. CONTEXT is the server. */
@@ -72,10 +75,14 @@ bool server_is_idle(const struct server *server);
 void server_resume_input(void *context);
 /* Stops reading while the client is behind with reading, and resumes in the loop's next round. */
 void server_regulate_input(struct server *server);
-/* Called when a call is done: ends the server when it was the last one waited for. */
+/* The output's backlog changed, or the output ended. CONTEXT is the server. */
+void server_output_changed(void *context);
+/* Called by the loop before it waits: sends what the round queued. CONTEXT is the server. */
+void server_before_wait(void *context);
+/* Called when a call is done. Ends the server if it was only waiting for this call. */
 void server_call_done(struct server *server);
-/* Called when all elements of a batch were handled: the lines behind it are read, or the server
- * ends when it was waited for. */
+/* Called when all elements of a batch were handled: the following lines are read, or the server
+ * ends if it was only waiting for the batch. */
 void server_batch_read(struct server *server);
 
 #endif

@@ -1,4 +1,4 @@
-/* Checks of arguments and forms of answers. Never evaluates anything itself. */
+/* Arguments, sessions, submission, progress and answers of tool calls. */
 #include "supervisor/mcp/tool_call.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/json/json_tree.h"
@@ -71,7 +71,7 @@ bool tool_session_is_known(const struct server *server, const struct request *re
            ((own && is_name(wanted, own)) || sessions_find(&server->sessions, wanted));
 }
 
-/* A session for this call alone, to begin with. */
+/* A new session for a call that names none. */
 static struct session *new_session(struct server *server, struct request *request) {
     struct session *session = sessions_make(&server->sessions);
     if (session)
@@ -101,7 +101,7 @@ struct session *tool_session(struct server *server, struct request *request,
         return new_session(server, request);
     if (!wanted.bytes) {
         snprintf(message, sizeof message,
-                 "The argument %s is needed: this revision of MCP has no session of its own.",
+                 "The argument %s is required: this revision of MCP has no implicit session.",
                  name);
         tool_refuse(request, "TYPE-ERROR", message);
         return NULL;
@@ -110,7 +110,7 @@ struct session *tool_session(struct server *server, struct request *request,
     if (!session)
         tool_refuse(request, "UNKNOWN-SESSION",
                     "There is no session of that name: it was closed, or made room for another. "
-                    "open-session makes a new one.");
+                    "Use open-session to create one.");
     return session;
 }
 
@@ -120,8 +120,8 @@ void tool_no_room(struct request *request) {
                         request->server->settings->session_max);
 }
 
-/* Where the code was undefined only because the call ran in a world of its own. */
-static bool wants_hint(const struct request *request, const struct evaluation *evaluation) {
+/* The code may be undefined only because the call ran in a new session. */
+static bool may_need_session(const struct request *request, const struct evaluation *evaluation) {
     static const char *const types[] = {"UNDEFINED-FUNCTION", "UNBOUND-VARIABLE"};
     const struct span type = evaluation->result.condition;
     for (size_t i = 0; request->new_session && type.bytes && i < sizeof types / sizeof *types; i++)
@@ -130,7 +130,7 @@ static bool wants_hint(const struct request *request, const struct evaluation *e
     return false;
 }
 
-/* Of a world that ends with its call there is nothing to name. */
+/* A session that ends with its call has no name that a client could use. */
 static void append_session(struct buffer *out, const struct request *request,
                            const struct evaluation *evaluation) {
     if (request->transient)
@@ -139,7 +139,8 @@ static void append_session(struct buffer *out, const struct request *request,
     json_write_string(out, evaluation->session);
 }
 
-/* The text of an evaluation shows its warnings; that of a tool is its own. */
+/* The text of an evaluation includes its warnings; the text of a tool is the tool's own, so its
+ * warnings go to `stderr`. */
 static void append_errors(struct request *request, const struct evaluation *evaluation) {
     size_t shown = text_limits_of(request->server->settings).shown_chars;
     bool warned = evaluation->run && evaluation->result.warning_count;
@@ -164,14 +165,14 @@ static void answer_result(struct request *request, const struct evaluation *eval
     const struct settings *settings = request->server->settings;
     const struct text_limits limits = text_limits_of(settings);
     cleanup_buffer struct buffer text = buffer_make(2 * (size_t)settings->response_max_bytes);
-    if (evaluation->outcome == OUTCOME_VALUE && evaluation->cause[0])
-        buffer_append_text(&text, evaluation->cause); /* of a session tool */
+    if (evaluation->reply[0])
+        buffer_append_text(&text, evaluation->reply);
     else
         text_append_evaluation(&text, evaluation, &limits);
-    if (wants_hint(request, evaluation))
+    if (may_need_session(request, evaluation))
         buffer_append_text(&text,
                            "\n\nThis call ran in a new session, where nothing is defined yet. "
-                           "Pass the argument session to go on in an existing one.");
+                           "Pass the argument session to continue in an existing one.");
     if (request->new_session)
         buffer_append_format(&text, "%s; session %s", text.length ? "\n" : "", evaluation->session);
     struct buffer *out = tool_result(request, text.data, text.length,
@@ -270,8 +271,8 @@ void tool_progress_end(struct request *request) {
     output_notification_end(&request->server->output);
 }
 
-/* Tells a client that asked for it how far a running call is. The value is the time since the call
- * began, so it always grows; there is no further one once the call is done. */
+/* Progress of a running call. The value is the time since the call began, so it always grows; none
+ * is sent once the call is done. */
 static void on_heartbeat(void *context) {
     struct request *request = context;
     struct server *server = request->server;
@@ -289,8 +290,8 @@ static void on_heartbeat(void *context) {
     tool_progress_end(request);
 }
 
-/* Two calls under one token would take turns with their numbers, and the second would go on when
- * the client has put the token away: the first alone has it. */
+/* Two calls with one token would interleave their values, and the second would continue after the
+ * client has dropped the token, so only the first reports. */
 bool tool_token_is_free(const struct server *server, const struct json_token *token) {
     for (const struct request *other = server->requests.in_flight; other; other = other->next)
         if ((other->heartbeat.active || other->reports) &&
@@ -314,7 +315,6 @@ void tool_submit(struct server *server, struct request *request, struct session 
         if (tool_token_is_free(server, &kept->progress_token))
             loop_timer_start(&server->loop, &kept->heartbeat, TOOL_HEARTBEAT_MS, on_heartbeat,
                              kept);
-        server_warm_up(server);
         session_step(session);
         return;
     }

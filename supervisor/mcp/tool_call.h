@@ -1,4 +1,5 @@
-/* What the tools have in common: their arguments as data, and the forms of their answers. */
+/* What tool calls have in common: argument checks, the choice of a session, submission, progress
+ * and answers. */
 #ifndef ECLAVE_SUPERVISOR_MCP_TOOL_CALL_H
 #define ECLAVE_SUPERVISOR_MCP_TOOL_CALL_H
 
@@ -10,77 +11,56 @@
 #include <json-c/json.h>
 #include <stdbool.h>
 
-/* The connection's own session, in the legacy era. */
+/* The implicit session of the legacy era. */
 #define OWN_SESSION "main"
 
-/* One argument of a tool; the schema and the checks are made from this. */
-struct tool_argument {
-    const char *name;
-    const char *type; /* JSON Schema: "string", "number", "integer" */
-    const char *description;
-    bool required;
-    double minimum;         /* numbers; exclusive for "number" */
-    size_t maximum_setting; /* numbers: offset in struct settings of the maximum, 0: none */
-};
-
-struct tool {
-    const char *name, *title, *description;
-    const struct tool_argument *arguments;
-    size_t argument_count;
-    bool destructive, idempotent, read_only;
-    /* ARGUMENTS is an object without members that the tool does not have, or NULL. */
-    void (*call)(struct server *server, struct request *request, struct json_object *arguments);
-};
-
-extern const struct tool tool_evaluate_lisp, tool_open_session, tool_rollback_session,
-    tool_close_session, tool_list_sessions, tool_reset_session;
-
-/* A tool error about the arguments: no worker is asked. */
+/* Answers with a tool error. No worker is involved. */
 void tool_refuse(struct request *request, const char *type, const char *message);
 
-/* A string argument into *span; an absent one leaves it alone. False when it is there and is none.
- */
+/* Stores a string argument in *span, which stays as it is when the argument is absent. False when
+ * it is present and not a string. */
 bool tool_string(struct json_object *arguments, const char *name, struct span *span);
-/* A whole number likewise, within MINIMUM and MAXIMUM. */
+/* The same for an integer within MINIMUM and MAXIMUM. */
 bool tool_integer(struct json_object *arguments, const char *name, int64_t minimum, int64_t maximum,
                   int64_t *number);
 
-/* The session of calls that name none; NULL where each gets one of its own. */
+/* The name of the session for calls that name none; NULL when each such call gets a new one. */
 const char *tool_implicit_session(const struct server *server, const struct request *request);
-/* Is NAME, any value, the name of a session, or of the implicit one? */
+/* NAME, any JSON value, is the name of an existing session or of the implicit one. */
 bool tool_session_is_known(const struct server *server, const struct request *request,
                            struct json_object *name);
 
-/* The session that the argument NAME names; without it the connection's own, or where there is none
- * a new one when MAKE. NULL when there is none: the request has been answered then. */
+/* The session that the argument NAME names, or the implicit one when it is absent. Where there is
+ * no implicit session a new one is created if MAKE is set. NULL when the request was answered with
+ * an error. */
 struct session *tool_session(struct server *server, struct request *request,
                              struct json_object *arguments, const char *name, bool make);
 /* Answers that session.max is reached. */
 void tool_no_room(struct request *request);
 
-/* Keeps the request and submits the call; DONE answers the request, which is its context. */
+/* Keeps the request and submits the call. DONE receives the request as its context and answers it.
+ */
 void tool_submit(struct server *server, struct request *request, struct session *session,
                  const struct call_request *wanted, call_done done);
-/* The DONE that answers as CONTRACT.md section 6 has it. */
+/* The usual DONE: answers as in doc/contract.md, section 6. */
 void tool_answer(void *context, const struct evaluation *evaluation);
 
-/* The same for REQUEST, which is in flight and not silent; server_call_done is the caller's. */
+/* The same for REQUEST, which is in flight and not silent. The caller calls server_call_done. */
 void tool_answer_evaluation(struct request *request, const struct evaluation *evaluation);
-/* Is it answered by a result, with or without isError, and not by an error? */
+/* It is answered with a result, with or without isError, and not with an error. */
 bool tool_is_shown(const struct evaluation *evaluation);
-/* Adds to `_meta`, behind `exitCode`, what else is known of the evaluation. */
+/* Adds the remaining facts about the evaluation to `_meta`, after `exitCode`. */
 void tool_append_facts(struct request *request, const struct evaluation *evaluation);
-/* Progress. Time between the beats of a heartbeat, which tells a client that asked for progress
- * that its call goes on. */
+/* Interval of progress notifications for a running call that reports none itself. */
 enum { TOOL_HEARTBEAT_MS = 1000 };
-/* Begins a notification of progress of REQUEST. The caller appends the number and, behind it, the
- * members it has besides, and ends it. */
+/* Begins a progress notification for REQUEST. The caller appends the number and any further
+ * members, and ends it. */
 struct buffer *tool_progress_begin(struct request *request);
 void tool_progress_end(struct request *request);
-/* May progress go out under TOKEN? Not without one, nor when another request has it. */
+/* Progress may be sent under TOKEN: there is one, and no other request uses it. */
 bool tool_token_is_free(const struct server *server, const struct json_token *token);
 
-/* Begins a result with one text and its exit code; further members go into `_meta`. */
+/* Begins a result with one text block and its exit code. Further members go into `_meta`. */
 struct buffer *tool_result(struct request *request, const void *text, size_t size, bool is_error,
                            int exit_code);
 

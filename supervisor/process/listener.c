@@ -83,7 +83,7 @@ bool listener_saw_tie(struct listener *listener, pid_t pid) {
 }
 
 static void refuse(struct listener *listener, const struct worker_process *worker,
-                   const struct seccomp_notif *request, const struct policy_answer *verdict) {
+                   const struct seccomp_notif *request, const struct policy_ruling *verdict) {
     answer(listener, request->id, verdict->error, 0);
     if (worker->notified <= NOTIFIED_LOGGED) {
         const struct log_event event = {
@@ -125,7 +125,7 @@ static void on_notified(void *context, uint32_t events) {
     const struct seccomp_notif *request = &notified.request;
     pid_t pid = (pid_t)request->pid;
     struct worker_process *worker = workers_find(listener->workers, pid);
-    struct policy_answer verdict =
+    struct policy_ruling verdict =
         policy_judge(listener->workers->grants, &request->data,
                      policy_judges_by_pid(request->data.nr) ? policy_pid_within(pid) : pid);
     bool clone = worker && is_expected_clone(worker, &request->data);

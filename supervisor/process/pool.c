@@ -23,6 +23,12 @@ enum {
 
 static void fill_pool(struct pool *pool);
 
+static void trace(const struct pool *pool, pid_t pid, const char *what) {
+    const struct log_event event = {.name = "pool", .pid = pid};
+    LOG_TRACE(pool->log, &event, "%s; %zu spare, %zu waiting", what, pool->spare_count,
+              pool->waiter_count);
+}
+
 static void note_failure(struct pool *pool, const char *reason) {
     const struct log_event event = {.level = LOG_ERROR_LEVEL, .name = "no-worker"};
     pool->failures++;
@@ -116,6 +122,7 @@ static void watch_boot(struct pool *pool) {
 static void serve(struct pool *pool, struct pool_spare *spare, struct pool_waiter *waiter) {
     struct worker_process *worker = spare->worker;
     struct pipes *pipes = release_spare(pool, spare);
+    trace(pool, worker->pid, "worker handed out");
     waiter->served(waiter->context, worker, pipes, NULL);
     fill_pool(pool);
 }
@@ -127,6 +134,7 @@ static void spare_ready(void *context, struct worker_process *worker) {
         worker_kill(worker); /* given up meanwhile */
         return;
     }
+    trace(pool, worker->pid, "worker ready");
     pool->failures = 0;
     watch_boot(pool);
     struct pool_waiter *waiter = pool->waiters;
@@ -221,6 +229,7 @@ static bool spawn_spare(struct pool *pool) {
             end = &(*end)->next;
         *end = spare;
         pool->spare_count++;
+        trace(pool, 0, "worker requested");
         if (!pool->boot_timer.active)
             watch_boot(pool);
         return true;
@@ -238,9 +247,9 @@ static bool spawn_spare(struct pool *pool) {
 /* --- the zygote --- */
 
 static void close_zygote(struct pool *pool) {
-    if (pool->launched.tell >= 0)
-        close(pool->launched.tell);
-    pool->launched.tell = -1;
+    if (pool->launched.reports >= 0)
+        close(pool->launched.reports);
+    pool->launched.reports = -1;
     loop_timer_stop(pool->loop, &pool->boot_timer);
     loop_watch_remove(pool->loop, &pool->zygote_watch);
     loop_watch_remove(pool->loop, &pool->zygote_stderr_watch);
@@ -289,6 +298,7 @@ static void on_zygote_frame(void *context, uint32_t events) {
         }
         note_layers(pool, (const struct policy_report *)(const void *)payload);
         pool->zygote = ZYGOTE_UP;
+        trace(pool, pool->zygote_pid, "zygote booted");
         loop_timer_stop(pool->loop, &pool->boot_timer);
         fill_pool(pool);
     } else if (header.type == FRAME_FAILED) {
@@ -405,9 +415,10 @@ static bool start_zygote(struct pool *pool, struct error *error) {
     const struct policy policy = confinement_policy(pool->settings);
     if (!policy_launch(&policy, become_zygote, &birth, &pool->launched, &pool->report, error))
         return false;
-    hold_namespaces(pool, pool->launched.keeper_life);
+    hold_namespaces(pool, pool->launched.init_life);
     pool->zygote_pid = pool->workers.zygote = pool->launched.process;
     pool->zygote = ZYGOTE_BOOTING;
+    trace(pool, pool->zygote_pid, "zygote started");
     loop_timer_start(pool->loop, &pool->boot_timer, BOOT_LIMIT_MS, on_boot_limit, pool);
     return loop_watch_add(pool->loop, &pool->zygote_watch, pool->zygote_channel, EPOLLIN,
                           on_zygote_frame, pool, error) &&
@@ -485,7 +496,7 @@ bool pool_open(struct pool *pool, struct loop *loop, struct log *log,
                           .log = log,
                           .settings = settings,
                           .workers = {.loop = loop, .log = log},
-                          .launched = {.tell = -1},
+                          .launched = {.reports = -1},
                           .spares_wanted = 1,
                           .zygote_channel = -1,
                           .zygote_stderr = -1};
@@ -567,5 +578,5 @@ void pool_close(struct pool *pool) {
         worker_destroy(pool->workers.first);
     while (pool->spares)
         drop_spare(pool, pool->spares);
-    policy_launch_clean();
+    policy_cgroup_remove();
 }

@@ -27,6 +27,19 @@ enum {
 static bool read_channel(struct worker_process *worker);
 static void abandon_fork(struct worker_process *parent, const char *what);
 
+static void trace(const struct worker_process *worker, const char *what,
+                  const struct frame_header *header) {
+    static const char *const names[] = {
+        [FRAME_READY] = "READY",   [FRAME_FAILED] = "FAILED", [FRAME_EVALUATE] = "EVALUATE",
+        [FRAME_RESULT] = "RESULT", [FRAME_FORK] = "FORK",     [FRAME_RUN] = "RUN",
+        [FRAME_EVENT] = "EVENT",   [FRAME_ASK] = "ASK",       [FRAME_ANSWER] = "ANSWER"};
+    const bool known = header->type < sizeof names / sizeof *names && names[header->type];
+    const struct log_event event = {
+        .name = "frame", .session = worker->session, .call = header->call, .pid = worker->pid};
+    LOG_TRACE(worker->workers->log, &event, "%s %s, %u bytes", what,
+              known ? names[header->type] : "an unknown frame", header->length);
+}
+
 static void signal_worker(const struct worker_process *worker, int number) {
     if (worker->pid > 1 && !worker->reaped)
         kill(worker->pid, number);
@@ -291,6 +304,7 @@ static void frame_done(struct worker_process *worker) {
     const struct frame_rule *rule = lawful_rule(worker);
     cleanup_free unsigned char *payload = worker->payload;
     worker->header_have = worker->payload_have = 0;
+    trace(worker, rule ? "received" : "dropped", &worker->header);
     if (rule)
         rule->handle(worker);
     worker->payload = NULL;
@@ -407,7 +421,7 @@ struct worker_process *worker_create(struct workers *workers, const struct worke
     worker->outgoing = buffer_make(FRAME_PAYLOAD_MAX + sizeof(struct frame_header));
     worker->next = workers->first;
     workers->first = worker;
-    worker_set_owner(worker, events, context);
+    worker_set_owner(worker, events, context, NULL);
     worker->listener = listener_create(workers);
     if (!worker->listener || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
         error_set(error, errno, "a channel");
@@ -438,17 +452,19 @@ bool worker_can_fork(const struct worker_process *worker) {
 
 struct worker_process *worker_fork(struct worker_process *parent,
                                    const struct worker_events *events, void *context,
-                                   const int outputs[2], struct error *error) {
+                                   const char *session, const int outputs[2], struct error *error) {
     int descriptors[FRAME_DESCRIPTORS_MAX];
     const struct frame_header header = {.type = FRAME_FORK};
     struct worker_process *child =
         worker_create(parent->workers, events, context, &descriptors[0], error);
     if (!child)
         return NULL;
+    child->session = session;
     if (outputs)
         memcpy(descriptors + 1, outputs, 2 * sizeof *outputs);
     bool sent = frame_send(parent->channel, &header, NULL, descriptors, outputs ? 3 : 1, error);
     close(descriptors[0]);
+    trace(parent, sent ? "sent" : "could not send", &header);
     if (!sent) {
         worker_destroy(child);
         return NULL;
@@ -465,9 +481,10 @@ struct worker_process *worker_fork(struct worker_process *parent,
 }
 
 void worker_set_owner(struct worker_process *worker, const struct worker_events *events,
-                      void *context) {
+                      void *context, const char *session) {
     worker->events = events;
     worker->context = context;
+    worker->session = session;
 }
 
 /* Queues a frame of the running call. False with no memory. */
@@ -479,25 +496,26 @@ static bool send_frame(struct worker_process *worker, enum frame_type type, cons
                   buffer_reserve(&worker->outgoing, sizeof header + size) &&
                   buffer_append(&worker->outgoing, &header, sizeof header) &&
                   buffer_append(&worker->outgoing, payload, size);
+    trace(worker, queued ? "sent" : "could not send", &header);
     send_outgoing(worker);
     return queued;
 }
 
-static void begin_call(struct worker_process *worker, uint32_t call, bool runs,
+static bool begin_call(struct worker_process *worker, uint32_t call, bool runs,
                        const struct buffer *payload) {
     worker->call = call;
     worker->runs = runs;
     worker->notified = 0;
     worker->state = WORKER_BUSY;
-    send_frame(worker, runs ? FRAME_RUN : FRAME_EVALUATE, payload->data, payload->length);
+    return send_frame(worker, runs ? FRAME_RUN : FRAME_EVALUATE, payload->data, payload->length);
 }
 
-void worker_evaluate(struct worker_process *worker, uint32_t call, const struct buffer *payload) {
-    begin_call(worker, call, false, payload);
+bool worker_evaluate(struct worker_process *worker, uint32_t call, const struct buffer *payload) {
+    return begin_call(worker, call, false, payload);
 }
 
-void worker_run(struct worker_process *worker, uint32_t call, const struct buffer *payload) {
-    begin_call(worker, call, true, payload);
+bool worker_run(struct worker_process *worker, uint32_t call, const struct buffer *payload) {
+    return begin_call(worker, call, true, payload);
 }
 
 bool worker_answer(struct worker_process *worker, struct span answer) {
@@ -549,6 +567,11 @@ struct worker_process *workers_find(const struct workers *workers, pid_t pid) {
 }
 
 void worker_reaped(struct worker_process *worker, int status, struct usage usage) {
+    const struct log_event event = {
+        .name = "worker", .session = worker->session, .call = worker->call, .pid = worker->pid};
+    LOG_TRACE(worker->workers->log, &event, "%s %d",
+              WIFSIGNALED(status) ? "ended by signal" : "ended with status",
+              WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     worker->reaped = true;
     worker->usage = usage;
     while (worker->state == WORKER_BUSY && worker->channel_watch.active && read_channel(worker))

@@ -90,6 +90,7 @@ struct worker_process {
     struct usage usage;            /* once reaped */
     const struct worker_events *events;
     void *context;
+    const char *session; /* for traces: the name of the session that owns it; NULL: none */
     struct worker_process *next;
 };
 
@@ -112,19 +113,21 @@ struct worker_process *worker_create(struct workers *workers, const struct worke
  * its parent. NULL with *error; then nothing was asked. */
 struct worker_process *worker_fork(struct worker_process *parent,
                                    const struct worker_events *events, void *context,
-                                   const int outputs[2], struct error *error);
+                                   const char *session, const int outputs[2], struct error *error);
 /* Can it be forked at all? Not without a listener. */
 bool worker_can_fork(const struct worker_process *worker);
 
-/* Changes who is told. */
+/* Changes who receives the events. SESSION is the owner's name, for traces; it must outlive the
+ * ownership. NULL: no session. */
 void worker_set_owner(struct worker_process *worker, const struct worker_events *events,
-                      void *context);
+                      void *context, const char *session);
 
-/* Sends one evaluation (the payload of a FRAME_EVALUATE) and makes the worker busy with CALL. */
-void worker_evaluate(struct worker_process *worker, uint32_t call, const struct buffer *payload);
+/* Sends one evaluation (the payload of a FRAME_EVALUATE) and makes the worker busy with CALL. False
+ * when out of memory: nothing was sent. */
+bool worker_evaluate(struct worker_process *worker, uint32_t call, const struct buffer *payload);
 
 /* The same for the payload of a FRAME_RUN. */
-void worker_run(struct worker_process *worker, uint32_t call, const struct buffer *payload);
+bool worker_run(struct worker_process *worker, uint32_t call, const struct buffer *payload);
 /* Answers the question that the worker asked. False when it waits for none, or with no memory. */
 bool worker_answer(struct worker_process *worker, struct span answer);
 

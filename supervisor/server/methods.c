@@ -1,5 +1,4 @@
-/* The methods and notifications of both eras, as tables, and the small handlers of the legacy era.
- */
+/* The tables of methods and notifications, and the small handlers. */
 #include "supervisor/project/methods.h"
 #include "supervisor/json/json_inspect.h"
 #include "supervisor/json/json_tree.h"
@@ -31,7 +30,7 @@ static void refuse_version(struct request *request, struct json_object *version)
     request_end(request);
 }
 
-/* Claude Code ends the connection when an answer comes for a call that it has cancelled. */
+/* Claude Code closes the connection when it receives an answer to a call that it has cancelled. */
 static bool closes_on_late_reply(struct json_object *params) {
     struct json_object *client = NULL, *name = NULL;
     if (!params || !json_object_object_get_ex(params, "clientInfo", &client) ||
@@ -75,7 +74,7 @@ static void handle_initialize(struct server *server, struct request *request,
 
 /* --- the other requests --- */
 
-/* For tests: an answer that the output gate must stop. */
+/* For tests: a response that the output gate must stop. */
 static void spoil(struct buffer *out, enum fault fault) {
     switch (fault) {
     case FAULT_NEWLINE:
@@ -91,7 +90,7 @@ static void spoil(struct buffer *out, enum fault fault) {
         buffer_reserve(out, out->maximum);
         break;
     case FAULT_EMPTY:
-        out->length--; /* not even the brace */
+        out->length--; /* removes the opening brace */
         break;
     case FAULT_NONE:
         break;
@@ -127,8 +126,9 @@ static void handle_set_level(struct server *server, struct request *request,
         return;
     }
     server->client_log.least = (enum log_level)wanted;
+    log_hook_lower(&server->log, server->client_log.least);
     request_acknowledge(request);
-    client_log_tell_held(server, server->client_log.least);
+    client_log_send_held(server, server->client_log.least);
 }
 
 static void handle_shutdown(struct server *server, struct request *request,
@@ -145,7 +145,7 @@ static void handle_exit(struct server *server, struct request *request,
         request_error(request, RPC_EXIT_BEFORE_SHUTDOWN, "Shutdown not requested.");
         return;
     }
-    if (server->exit_request) { /* another of the same batch */
+    if (server->exit_request) { /* a second one in the same batch */
         request_acknowledge(request);
         return;
     }
@@ -206,7 +206,7 @@ static const struct method methods[] = {
 
 /* --- notifications --- */
 
-static bool wants_silence(const struct server *server, const struct request *request) {
+static bool expects_no_answer(const struct server *server, const struct request *request) {
     switch ((enum cancel_reply)server->settings->cancel_reply) {
     case CANCEL_REPLY_ERROR:
         return false;
@@ -224,7 +224,7 @@ static void handle_cancelled(struct server *server, const struct json_shape *sha
     if (request && request->listening) {
         request_drop(request);
     } else if (request && request->call) {
-        request->silent = wants_silence(server, request);
+        request->silent = expects_no_answer(server, request);
         call_cancel(request->call, "The client cancelled the call.");
     }
 }
@@ -239,7 +239,7 @@ static void handle_initialized(struct server *server, const struct json_shape *s
     (void)shape;
     server->initialized = server->revision != NULL;
     if (server->initialized)
-        client_log_tell_held(server, server->client_log.least);
+        client_log_send_held(server, server->client_log.least);
 }
 
 static const struct notification notifications[] = {

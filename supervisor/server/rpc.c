@@ -1,5 +1,4 @@
-/* From bytes to a handler. Never lets a request go without an answer, never answers what is not a
- * request. */
+/* From an input line to a handler. Each request is answered; nothing else is. */
 #include "supervisor/server/rpc.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/json/json_inspect.h"
@@ -13,14 +12,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ID_MAX_BYTES = 65536 }; /* of ids and progress tokens, as JSON text */
+enum { ID_MAX_BYTES = 65536 }; /* of an id or a progress token, as raw JSON */
 
 /* In minimal mode a project's methods are known, and not available. */
 static bool has_project(const struct server *server) {
     return server->project || (server->minimal && server->settings->project.count);
 }
 
-/* NULL when there is no such method. */
 static const struct method *find_method(const struct server *server, const char *name) {
     const struct method_table *table = server->methods;
     for (size_t i = 0; i < table->method_count; i++) {
@@ -47,9 +45,9 @@ static void refuse_method(struct request *request, const char *name) {
     request_error_with(request, RPC_METHOD_NOT_FOUND, "Method not found.", "method", name);
 }
 
-/* What both eras have in common from here on. */
-static void run(struct server *server, struct request *request, const struct method *method,
-                struct json_object *params) {
+/* Checks the state, and runs the handler. */
+static void run_method(struct server *server, struct request *request, const struct method *method,
+                       struct json_object *params) {
     if (server->shutting_down && !(method->flags & METHOD_AFTER_SHUTDOWN))
         request_error(request, RPC_SHUTTING_DOWN, "Server shutting down.");
     else if (!request->modern && !server->revision && !(method->flags & METHOD_BEFORE_INITIALIZE))
@@ -62,7 +60,7 @@ static void run(struct server *server, struct request *request, const struct met
         method->handle(server, request, params);
 }
 
-/* Steps 9 to 13 for a request whose envelope is right. */
+/* Steps 9 to 13 for a request with a valid envelope. */
 static void dispatch(struct server *server, struct request *request, const char *name,
                      struct json_object *params) {
     const struct method *method = find_method(server, name);
@@ -70,10 +68,12 @@ static void dispatch(struct server *server, struct request *request, const char 
     if (request->modern) {
         if (!modern_check_envelope(request, params))
             return;
-        if (request->log_level >= 0)
-            client_log_tell_held(server, (enum log_level)request->log_level);
+        if (request->log_level >= 0) {
+            log_hook_lower(&server->log, (enum log_level)request->log_level);
+            client_log_send_held(server, (enum log_level)request->log_level);
+        }
         if (method && (method->flags & METHOD_MODERN))
-            run(server, request, method, params);
+            run_method(server, request, method, params);
         else
             refuse_method(request, name);
     } else if (!method) {
@@ -81,11 +81,11 @@ static void dispatch(struct server *server, struct request *request, const char 
     } else if (!(method->flags & METHOD_LEGACY)) {
         modern_refuse_bare(request);
     } else {
-        run(server, request, method, params);
+        run_method(server, request, method, params);
     }
 }
 
-/* What keeps ROOT from being a request or notification, or NULL. */
+/* Why ROOT is not a valid request or notification, or NULL. */
 static const char *envelope_problem(struct json_object *root, const struct json_token *id) {
     const char *version = json_plain_string(json_tree_member(root, "jsonrpc"));
     if (!version || strcmp(version, "2.0") != 0)
@@ -99,7 +99,7 @@ static const char *envelope_problem(struct json_object *root, const struct json_
     if (id->has_lone_surrogate)
         return "id must be well-formed Unicode";
     if (id->text.length > ID_MAX_BYTES)
-        return "id is longer than 65536 bytes"; /* each request in flight holds its own */
+        return "id is longer than 65536 bytes"; /* every request in flight keeps its id */
     return NULL;
 }
 
@@ -108,7 +108,7 @@ static void refuse_envelope(struct server *server, struct rpc_batch *batch,
     static const char message[] = "Invalid Request";
     if (!id->text.bytes || id->has_lone_surrogate ||
         (id->kind != JSON_STRING && id->kind != JSON_NUMBER)) {
-        respond_without_id(server, batch, RPC_INVALID_REQUEST, message, reason);
+        request_refuse_unidentified(server, batch, RPC_INVALID_REQUEST, message, reason);
         return;
     }
     struct request request = {.id = *id, .batch = batch, .server = server};
@@ -129,7 +129,7 @@ static void handle_object(struct server *server, struct rpc_batch *batch, struct
         refuse_envelope(server, batch, &shape->id, problem);
         return;
     }
-    /* A name with a zero byte inside is a string, and no method's. */
+    /* A string with U+0000 names no method. */
     const char *plain_name = json_plain_string(json_tree_member(root, "method"));
     const char *name = plain_name ? plain_name : "";
     struct json_object *params = json_tree_member(root, "params");
@@ -167,7 +167,7 @@ static bool batches_allowed(const struct server *server) {
     return server->settings->batches || (server->revision && server->revision->batches);
 }
 
-/* One element of a batch; the whole was inspected already. */
+/* Handles one element of a batch that was inspected as a whole. */
 static void handle_element(struct server *server, struct rpc_batch *batch, struct span element) {
     struct json_shape shape;
     json_inspect(element.bytes, element.length, input_limits(server), &shape);
@@ -175,11 +175,11 @@ static void handle_element(struct server *server, struct rpc_batch *batch, struc
     if (shape.kind == JSON_OBJECT && root)
         handle_object(server, batch, root, &shape);
     else
-        respond_without_id(server, batch, RPC_INVALID_REQUEST, "Invalid Request",
-                           "an element of a batch must be an object");
+        request_refuse_unidentified(server, batch, RPC_INVALID_REQUEST, "Invalid Request",
+                                    "an element of a batch must be an object");
 }
 
-/* Handles one element at least, and no more once the turn is used up. True when none is left. */
+/* Handles elements until TURN_NS have passed, at least one. True when none remains. */
 static bool handle_elements(struct server *server, struct rpc_batch *batch, int64_t turn_ns) {
     const struct span text = {batch->text, batch->size};
     const int64_t begun_ns = clock_now_ns();
@@ -194,8 +194,8 @@ static bool handle_elements(struct server *server, struct rpc_batch *batch, int6
 
 static void on_batch_turn(void *context);
 
-/* Goes on with the batch being read. What is left of it waits for the loop's next round, and the
- * lines behind it wait for its end. */
+/* Continues with the batch being read. The remaining elements wait for the loop's next round, and
+ * the lines after the batch wait for its end. */
 static void read_batch(struct server *server, int64_t turn_ns) {
     struct rpc_batch *batch = server->reading;
     if (!handle_elements(server, batch, turn_ns)) {
@@ -222,29 +222,30 @@ static void handle_array(struct server *server, struct span text) {
     size_t offset = 0;
     struct span element;
     if (!batches_allowed(server)) {
-        respond_without_id(server, NULL, RPC_INVALID_REQUEST, "Invalid Request",
-                           "batches are not part of this revision");
+        request_refuse_unidentified(server, NULL, RPC_INVALID_REQUEST, "Invalid Request",
+                                    "batches are not part of this revision");
         return;
     }
     if (!json_next_element(text, &offset, &element)) {
-        respond_without_id(server, NULL, RPC_INVALID_REQUEST, "Invalid Request",
-                           "a batch must not be empty");
+        request_refuse_unidentified(server, NULL, RPC_INVALID_REQUEST, "Invalid Request",
+                                    "a batch must not be empty");
         return;
     }
     server->reading = rpc_batch_open(server, text);
     if (server->reading)
         read_batch(server, LOOP_TURN_NS);
     else
-        respond_without_id(server, NULL, RPC_INTERNAL_ERROR, "Out of memory.", "batch");
+        request_refuse_unidentified(server, NULL, RPC_INTERNAL_ERROR, "Out of memory.", "batch");
 }
 
 static void refuse_text(struct server *server, enum json_fault fault, size_t at) {
     char reason[80];
     snprintf(reason, sizeof reason, "%s, at byte %zu", json_fault_text(fault), at);
-    respond_without_id(server, NULL, RPC_PARSE_ERROR, "Parse error", reason);
+    request_refuse_unidentified(server, NULL, RPC_PARSE_ERROR, "Parse error", reason);
 }
 
-void rpc_handle_line(struct server *server, const unsigned char *bytes, size_t size) {
+void rpc_handle_line(void *context, const unsigned char *bytes, size_t size) {
+    struct server *server = context;
     struct json_shape shape;
     enum json_fault fault = json_inspect(bytes, size, input_limits(server), &shape);
     if (fault != JSON_FINE) {
@@ -256,20 +257,21 @@ void rpc_handle_line(struct server *server, const unsigned char *bytes, size_t s
         return;
     }
     if (shape.kind != JSON_OBJECT) {
-        respond_without_id(server, NULL, RPC_INVALID_REQUEST, "Invalid Request",
-                           "a message must be an object");
+        request_refuse_unidentified(server, NULL, RPC_INVALID_REQUEST, "Invalid Request",
+                                    "a message must be an object");
         return;
     }
     cleanup_json struct json_object *root = json_tree_parse((struct span){bytes, size});
     if (root)
         handle_object(server, NULL, root, &shape);
     else
-        respond_without_id(server, NULL, RPC_PARSE_ERROR, "Parse error", "out of memory");
+        request_refuse_unidentified(server, NULL, RPC_PARSE_ERROR, "Parse error", "out of memory");
 }
 
-void rpc_handle_too_long(struct server *server) {
+void rpc_handle_too_long(void *context) {
+    struct server *server = context;
     char reason[80];
     snprintf(reason, sizeof reason, "a line over request.max_bytes (%lld)",
              (long long)server->settings->request_max_bytes);
-    respond_without_id(server, NULL, RPC_PARSE_ERROR, "Parse error", reason);
+    request_refuse_unidentified(server, NULL, RPC_PARSE_ERROR, "Parse error", reason);
 }

@@ -1,4 +1,4 @@
-/* One input line, through the steps of CONTRACT.md section 2. */
+/* One input line, through the steps of doc/contract.md, section 2. */
 #ifndef ECLAVE_SUPERVISOR_SERVER_RPC_H
 #define ECLAVE_SUPERVISOR_SERVER_RPC_H
 
@@ -10,7 +10,7 @@ struct json_shape;
 struct request;
 struct server;
 
-/* In which eras a method exists, and in which states it is served all the same. */
+/* The eras that have a method, and the states in which it is served besides the ordinary one. */
 enum method_flags {
     METHOD_LEGACY = 1 << 0,
     METHOD_MODERN = 1 << 1,
@@ -22,8 +22,8 @@ enum method_flags {
     METHOD_OF_PROJECT = 1 << 6         /* only with a project */
 };
 
-/* A row of the method table. The handler answers, or keeps the request and answers later. PARAMS is
- * an object or NULL. */
+/* A row of the method table. The handler answers the request, or keeps it and answers later. PARAMS
+ * is an object or NULL. */
 struct method {
     const char *name;
     unsigned flags; /* of enum method_flags */
@@ -36,7 +36,7 @@ struct notification {
     void (*handle)(struct server *server, const struct json_shape *shape);
 };
 
-/* What the server serves. */
+/* The methods and notifications that a server serves. */
 struct method_table {
     const struct method *methods;
     size_t method_count;
@@ -44,12 +44,12 @@ struct method_table {
     size_t notification_count;
 };
 
-/* Handles one line, already trimmed and not empty. A batch that takes long goes on in turns of the
- * loop, with the input paused. */
-void rpc_handle_line(struct server *server, const unsigned char *bytes, size_t size);
-/* Handles now what is left of the batch being read, if there is one. */
+/* Handles one line, trimmed and not empty. A long batch continues in later rounds of the loop, with
+ * the input paused. SERVER is a struct server. */
+void rpc_handle_line(void *server, const unsigned char *bytes, size_t size);
+/* Handles the rest of the batch being read, if there is one. */
 void rpc_end_batch(struct server *server);
-/* Answers a line over request.max_bytes. */
-void rpc_handle_too_long(struct server *server);
+/* Answers a line over request.max_bytes. SERVER is a struct server. */
+void rpc_handle_too_long(void *server);
 
 #endif

@@ -1,5 +1,4 @@
-/* The life of a server: opening, the loop, and the end in all its forms. Never leaves a process
- * behind and never ends with a request unanswered that it accepted. */
+/* A server's life: opening, the events of the loop, and the end in its variants. */
 #include "supervisor/server/serve.h"
 #include "common/cleanup.h"
 #include "supervisor/base/signals.h"
@@ -19,7 +18,7 @@
 #include <unistd.h>
 
 enum {
-    EXIT_WAIT_MS = 5000 /* for `exit` after `shutdown`, once nothing runs any more */
+    EXIT_WAIT_MS = 5000 /* for `exit` after `shutdown`, once nothing runs */
 };
 
 /* --- the end --- */
@@ -29,7 +28,7 @@ static void on_exit_wait(void *context) {
     server_finish(context);
 }
 
-/* What is left of a batch is refused from here on, which does not take long. */
+/* The rest of a batch is refused, which is quick. */
 static void on_grace_over(void *context) {
     struct server *server = context;
     server->shutting_down = true;
@@ -60,14 +59,6 @@ void server_drain(struct server *server) {
 
 /* --- what the loop calls --- */
 
-static void on_line(void *context, const unsigned char *bytes, size_t size) {
-    rpc_handle_line(context, bytes, size);
-}
-
-static void on_too_long(void *context) {
-    rpc_handle_too_long(context);
-}
-
 static void on_input_end(void *context) {
     server_drain(context);
 }
@@ -83,30 +74,6 @@ static void on_signal(void *context, uint32_t events) {
     }
 }
 
-/* The backlog changed or the output ended. */
-static void on_output_change(void *context) {
-    struct server *server = context;
-    if (server->output.end != OUTPUT_OPEN) {
-        server->exit_status = server->output.end == OUTPUT_CORRUPT ? STATUS_CORRUPT : 0;
-        loop_stop(&server->loop);
-    } else {
-        server_regulate_input(server);
-    }
-    if (server->finishing && output_backlog(&server->output) == 0)
-        loop_stop(&server->loop);
-    else if (server->finishing) /* it still reads: it has its grace anew */
-        server_start_grace(server, server_stop);
-}
-
-static void before_wait(void *context) {
-    struct server *server = context;
-    if (server->awaits_project && project_is_settled(server->project)) {
-        server->awaits_project = false;
-        server_resume_input(server);
-    }
-    output_flush(&server->output);
-}
-
 /* --- opening --- */
 
 static bool open_signals(struct server *server, struct error *error) {
@@ -116,8 +83,8 @@ static bool open_signals(struct server *server, struct error *error) {
                           on_signal, server, error);
 }
 
-/* May code be evaluated here at all? If not, the server lives on without. Where only the files that
- * were granted are the reason, it does not begin: false. */
+/* Chooses minimal mode where a worker cannot be confined. Where only the granted files prevent
+ * that, the server does not start: false with *error. */
 static bool choose_mode(struct server *server, struct error *error) {
     const struct settings *settings = server->settings;
     struct error why;
@@ -140,22 +107,25 @@ static bool choose_mode(struct server *server, struct error *error) {
     return true;
 }
 
-/* False with *error; what was opened is for server_close, which puts back the flags of the standard
- * streams that other processes share. */
+/* False with *error. The caller closes what was opened: server_close restores the flags of the
+ * standard streams, which other processes share. */
 static bool server_open(struct server *server, struct error *error) {
     const struct settings *settings = server->settings;
-    const struct input_handler handler = {
-        .line = on_line, .too_long = on_too_long, .end = on_input_end, .context = server};
+    const struct input_handler handler = {.line = rpc_handle_line,
+                                          .too_long = rpc_handle_too_long,
+                                          .end = on_input_end,
+                                          .context = server};
     log_open(&server->log, (enum log_level)settings->log_level, settings->log_format == 1);
     server->log.hook = client_log_event;
     server->log.hook_context = server;
+    server->log.hook_least = server->client_log.least;
     if (!loop_open(&server->loop, error))
         return false;
-    server->loop.before_wait = before_wait;
+    server->loop.before_wait = server_before_wait;
     server->loop.before_wait_context = server;
     if (!open_signals(server, error) ||
         !pool_open(&server->pool, &server->loop, &server->log, settings, error) ||
-        !output_open(&server->output, &server->loop, &server->log, settings, on_output_change,
+        !output_open(&server->output, &server->loop, &server->log, settings, server_output_changed,
                      server, error) ||
         !input_open(&server->input, &server->loop, (size_t)settings->request_max_bytes, &handler,
                     error) ||
@@ -165,14 +135,28 @@ static bool server_open(struct server *server, struct error *error) {
     return true;
 }
 
-/* Looks at the project before the first line is: until then nothing is read. */
+/* Until the first scan of the project has ended nothing is read. */
+static void before_wait_for_project(void *context) {
+    struct server *server = context;
+    if (project_is_settled(server->project)) {
+        server->awaits_project = false;
+        server->loop.before_wait = server_before_wait;
+        server_resume_input(server);
+    }
+    server_before_wait(server);
+}
+
+/* Begins to scan the project, if there is one. */
 static bool open_project(struct server *server, struct error *error) {
     if (server->minimal || !server->settings->project.count)
         return true;
     server->project = project_open(server, tools_names(), error);
     server->awaits_project = server->project != NULL;
-    input_pause(&server->input, server->awaits_project);
-    return server->awaits_project;
+    if (!server->project)
+        return false;
+    server->loop.before_wait = before_wait_for_project;
+    input_pause(&server->input, true);
+    return true;
 }
 
 static void free_requests(struct server *server) {

@@ -1,4 +1,4 @@
-/* The life of a server, from its opening to its exit status. */
+/* A server, from its opening to its exit status. */
 #ifndef ECLAVE_SUPERVISOR_SERVER_SERVE_H
 #define ECLAVE_SUPERVISOR_SERVER_SERVE_H
 
@@ -6,12 +6,12 @@ struct method_table;
 struct server;
 struct settings;
 
-/* Runs the server on stdin and stdout until its end; returns the exit status. */
+/* Serves METHODS on stdin and stdout until the end. Returns the exit status. */
 int server_run(const struct settings *settings, const struct method_table *methods);
 
-/* No more input; the server ends when what runs is done, or when its grace is over. */
+/* Stops reading. The server ends when all calls are done, or after the grace. */
 void server_drain(struct server *server);
-/* `shutdown`: the grace of the running calls begins. */
+/* Serves `shutdown`: running calls have their grace from now on. */
 void server_begin_shutdown(struct server *server);
 
 #endif

@@ -1,5 +1,5 @@
-/* subscriptions/listen. Without a project nothing that this server offers changes, so the
- * acknowledgement holds an empty set and no notification follows. */
+/* subscriptions/listen. Without a project nothing that this server offers can change: the
+ * acknowledgement then holds an empty set, and no notification follows. */
 #include "supervisor/server/subscriptions.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"

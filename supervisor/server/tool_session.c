@@ -1,7 +1,7 @@
 /* The tools that open, copy, roll back, reset, close and list sessions. */
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"
-#include "supervisor/mcp/tool_call.h"
+#include "supervisor/server/tools.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #define SESSION_ARGUMENT                                                                           \
     {                                                                                              \
         .name = "session", .type = "string",                                                       \
-        .description = "The session, by its name. Without it: the connection's own; a stateless "  \
-                       "revision has none, so there it is needed."                                 \
+        .description = "Name of the session. Default: the connection's own session. Stateless "    \
+                       "revisions have none, so there it is required."                             \
     }
 
 static const struct tool_argument session_only[] = {SESSION_ARGUMENT};
@@ -20,12 +20,12 @@ static const struct tool_argument session_only[] = {SESSION_ARGUMENT};
 static const struct tool_argument arguments_of_open[] = {
     {.name = "from",
      .type = "string",
-     .description = "Begin with a copy of this session's state (`main` is the connection's own). "
-                    "The two are independent at once."},
+     .description = "Copy the state of this session (`main` is the connection's own). The two are "
+                    "independent afterwards."},
     {.name = "at",
      .type = "integer",
-     .description = "With `from`: begin with its state number AT, that is the state after its "
-                    "call number AT, instead of the present one; list-sessions shows the numbers."},
+     .description = "With `from`: copy its state after call number AT instead of the current "
+                    "state. list-sessions shows the numbers."},
 };
 
 static void answer_opened(struct request *request, const char *name) {
@@ -38,14 +38,13 @@ static void answer_opened(struct request *request, const char *name) {
     request_end(request);
 }
 
-/* The call that copied a session is done: its cause is the name of the copy. */
 static void copied(void *context, const struct evaluation *evaluation) {
     struct request *request = context;
     struct server *server = request->server;
     if (request->silent)
         request_drop(request);
     else if (evaluation->outcome == OUTCOME_VALUE)
-        answer_opened(request, evaluation->cause);
+        answer_opened(request, evaluation->reply);
     else if (evaluation->outcome == OUTCOME_CANCELLED)
         request_error(request, RPC_CANCELLED, "Tool cancelled.");
     else if (evaluation->outcome == OUTCOME_FULL)
@@ -68,15 +67,15 @@ static void open_session(struct server *server, struct request *request,
     struct call_request wanted = {.kind = CALL_COPY, .at = -1};
     bool copies = json_object_object_get_ex(arguments, "from", NULL);
     if (!tool_integer(arguments, "at", 0, INT64_MAX, &wanted.at)) {
-        tool_refuse(request, "TYPE-ERROR", "The argument at must be a whole number from 0 on.");
+        tool_refuse(request, "TYPE-ERROR", "The argument at must be an integer, at least 0.");
     } else if (!copies && wanted.at >= 0) {
-        tool_refuse(request, "TYPE-ERROR", "The argument at goes with from.");
+        tool_refuse(request, "TYPE-ERROR", "The argument at requires from.");
     } else if (!copies) {
         open_fresh(server, request);
     } else if (server->settings->scratch_mb) {
-        tool_refuse(request, "UNSUPPORTED-OPERATION",
-                    "A session that has a scratch directory cannot be copied: the copy would share "
-                    "its files.");
+        tool_refuse(
+            request, "UNSUPPORTED-OPERATION",
+            "A session with a scratch directory cannot be copied: the copy would share its files.");
     } else {
         struct session *source = tool_session(server, request, arguments, "from", false);
         if (source)
@@ -87,9 +86,9 @@ static void open_session(struct server *server, struct request *request,
 const struct tool tool_open_session = {
     .name = "open-session",
     .title = "Open a session",
-    .description = "Open another Lisp session, fresh or as an independent copy of an existing "
-                   "one (`from`), to try something without touching the original. Returns its "
-                   "name. When session.max are open, the least recently used idle one is closed.",
+    .description = "Open another Lisp session, fresh or as an independent copy of an existing one "
+                   "(`from`), to try something without touching the original. Returns its name. At "
+                   "the limit session.max, the least recently used idle session is closed.",
     .arguments = arguments_of_open,
     .argument_count = sizeof arguments_of_open / sizeof *arguments_of_open,
     .call = open_session};
@@ -110,7 +109,7 @@ static void rollback(struct server *server, struct request *request,
                      struct json_object *arguments) {
     struct call_request wanted = {.kind = CALL_ROLLBACK};
     if (!tool_integer(arguments, "steps", 1, INT64_MAX, &wanted.steps) || wanted.steps == 0) {
-        tool_refuse(request, "TYPE-ERROR", "The argument steps must be a whole number from 1 on.");
+        tool_refuse(request, "TYPE-ERROR", "The argument steps must be an integer, at least 1.");
         return;
     }
     struct session *session = tool_session(server, request, arguments, "session", false);
@@ -121,9 +120,9 @@ static void rollback(struct server *server, struct request *request,
 const struct tool tool_rollback_session = {
     .name = "rollback-session",
     .title = "Roll a session back",
-    .description = "Put a session back into the state before its last `steps` calls, definitions "
-                   "and all. Calls that failed with a time-out, crash or the like have changed "
-                   "nothing and do not count.",
+    .description = "Restore the state that a session had before its last `steps` calls, including "
+                   "definitions. Calls that ended in a time-out, crash or the like changed nothing "
+                   "and do not count.",
     .arguments = arguments_of_rollback,
     .argument_count = sizeof arguments_of_rollback / sizeof *arguments_of_rollback,
     .destructive = true,
@@ -151,24 +150,23 @@ static void close_it(struct server *server, struct request *request,
 const struct tool tool_reset_session = {
     .name = "reset-session",
     .title = "Reset a session",
-    .description = "Put a session back to a fresh world: no definitions, package CL-USER, no "
-                   "history.",
+    .description = "Discard the state of a session: no definitions, package CL-USER, no history.",
     .arguments = session_only,
     .argument_count = 1,
     .destructive = true,
     .idempotent = true,
     .call = reset};
 
-const struct tool tool_close_session = {
-    .name = "close-session",
-    .title = "Close a session",
-    .description = "End a session and free what it holds. The connection's own session begins "
-                   "anew with its next call.",
-    .arguments = session_only,
-    .argument_count = 1,
-    .destructive = true,
-    .idempotent = true,
-    .call = close_it};
+const struct tool tool_close_session = {.name = "close-session",
+                                        .title = "Close a session",
+                                        .description =
+                                            "Close a session and free its memory. The connection's "
+                                            "own session starts afresh with its next call.",
+                                        .arguments = session_only,
+                                        .argument_count = 1,
+                                        .destructive = true,
+                                        .idempotent = true,
+                                        .call = close_it};
 
 /* --- list-sessions --- */
 
@@ -196,9 +194,9 @@ static void list(struct server *server, struct request *request, struct json_obj
 const struct tool tool_list_sessions = {
     .name = "list-sessions",
     .title = "List sessions",
-    .description = "The open sessions: name, number of the present state (calls kept), how many "
-                   "calls can be rolled back, age, and the memory that all their processes really "
-                   "take.",
+    .description =
+        "List the open sessions: name, number of the current state (calls kept), how many calls "
+        "can be rolled back, age, and the memory used by all their processes.",
     .read_only = true,
     .idempotent = true,
     .call = list};

@@ -2,12 +2,20 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/session/session_internal.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+
+const struct outcome_facts outcome_table[OUTCOME_COUNT] = {
+#define OUTCOME(name, word_text, type_text, code, log_severity, lost)                              \
+    [OUTCOME_##name] = {word_text, type_text, code, log_severity, lost},
+#include "supervisor/session/outcome.def"
+#undef OUTCOME
+};
 
 void call_decide(struct call *call, enum outcome outcome, const char *format, ...) {
     if (call->decided)
@@ -19,6 +27,14 @@ void call_decide(struct call *call, enum outcome outcome, const char *format, ..
     va_start(arguments, format);
     vsnprintf(call->cause, sizeof call->cause, format, arguments);
     va_end(arguments);
+}
+
+void call_reply(struct call *call, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(call->reply, sizeof call->reply, format, arguments);
+    va_end(arguments);
+    call_decide(call, OUTCOME_VALUE, "%s", "");
 }
 
 void call_decide_by_status(struct call *call, bool inside_frame, int status) {
@@ -40,7 +56,8 @@ void call_decide_by_status(struct call *call, bool inside_frame, int status) {
 void call_free(struct call *call) {
     buffer_free(&call->payload);
     buffer_free(&call->kept_result);
-    run_result_free(&call->run.result);
+    if (call->kind == CALL_RUN)
+        run_result_free(&call->run.result);
     free(call);
 }
 
@@ -94,7 +111,8 @@ static void log_outcome(const struct call *call, const struct evaluation *evalua
                                     .name = facts->word,
                                     .session = call->session->name,
                                     .call = call->number};
-    log_write(call->session->all->log, &event, "%s", evaluation->cause);
+    log_write(call->session->all->log, &event, "%s",
+              call->reply[0] ? call->reply : evaluation->cause);
 }
 
 static void describe(const struct call *call, struct evaluation *evaluation,
@@ -128,6 +146,7 @@ void call_conclude(struct call *call, struct result_message *result, const struc
                                     .limit_stream = call->limit_stream,
                                     .limit = (int64_t)call->limit,
                                     .timeout_ms = call->timeout_ms,
+                                    .reply = call->reply,
                                     .session = session->name};
     describe(call, &evaluation, result, pipes, state_lost);
     if (call->run.result.json)
@@ -141,4 +160,157 @@ void call_conclude(struct call *call, struct result_message *result, const struc
     if (told)
         session->loss[0] = 0;
     call_free(call);
+}
+
+/* --- what a run sends --- */
+
+static void end_run(struct session *session, enum outcome outcome, const char *sentence) {
+    call_decide(session->running, outcome, "%s", sentence);
+    worker_kill(session->head);
+}
+
+static void end_over_limit(struct session *session, const char *name, size_t limit,
+                           const char *sentence) {
+    session->running->limit_name = name;
+    session->running->limit = limit;
+    end_run(session, OUTCOME_OUTPUT, sentence);
+}
+
+static struct rate event_rate(int64_t per_minute) {
+    if (per_minute == 0)
+        per_minute = RUN_EVENTS_PER_MINUTE;
+    return rate_make_slow(per_minute,
+                          per_minute < RUN_EVENTS_AT_ONCE ? per_minute : RUN_EVENTS_AT_ONCE);
+}
+
+void call_begin_run(struct call *call) {
+    const struct settings *settings = call->session->all->settings;
+    call->run.rate = event_rate(RUN_EVENTS_PER_MINUTE);
+    call->run.progress_rate = event_rate(settings->progress_max_per_min);
+    call->run.log_rate = event_rate(settings->log_max_per_min);
+    call->run.progress = -HUGE_VAL;
+    call->run.left_ms = call->timeout_ms;
+    call->run.wait_left_ms = settings->call_timeout_max_s * (int64_t)CLOCK_MS_PER_S;
+    call->run.since_ns = call->started_ns;
+}
+
+/* Hands on what may be handed on: the order of progress is MCP's. */
+static void hand_on(struct call *call, const struct run_event *event) {
+    if (event->kind == RUN_PROGRESS && event->progress <= call->run.progress)
+        return;
+    if ((event->kind == RUN_PROGRESS && !rate_take(&call->run.progress_rate)) ||
+        (event->kind == RUN_LOG && !rate_take(&call->run.log_rate))) {
+        call->run.dropped++;
+        return;
+    }
+    if (event->kind == RUN_PROGRESS)
+        call->run.progress = event->progress;
+    if (call->event)
+        call->event(call->context, event);
+}
+
+void call_run_event(void *context, struct worker_process *worker, const unsigned char *payload,
+                    size_t size) {
+    (void)worker;
+    struct session *session = context;
+    struct call *call = session->running;
+    struct run_event event;
+    if (!call || call->decided)
+        return;
+    call->run.events_bytes += size;
+    if (++call->run.events > RUN_EVENTS_MAX) {
+        end_over_limit(session, "run.events", RUN_EVENTS_MAX,
+                       "The code sent too many progress and log messages.");
+        return;
+    }
+    if (call->run.events_bytes > RUN_EVENTS_MAX_BYTES) {
+        end_over_limit(session, "run.event_bytes", RUN_EVENTS_MAX_BYTES,
+                       "The code sent too many progress and log messages.");
+        return;
+    }
+    /* Those dropped are not looked at: that would be work for the asking. */
+    if (!rate_take(&call->run.rate)) {
+        call->run.dropped++;
+        return;
+    }
+    if (!run_event_decode((struct span){payload, size}, &event)) {
+        end_run(session, OUTCOME_MALFORMED, "A message of the worker is not well-formed.");
+        return;
+    }
+    hand_on(call, &event);
+    run_event_free(&event);
+}
+
+static void on_wait_limit(void *context) {
+    struct session *session = context;
+    call_decide(session->running, OUTCOME_TIMEOUT, "The client did not answer in time.");
+    worker_stop(session->head);
+}
+
+/* One clock of the running call stops with what it has LEFT_MS; the other goes on, for NEXT_MS. */
+static void switch_clock(struct session *session, int64_t *left_ms, int64_t next_ms,
+                         void (*over)(void *context)) {
+    struct call *call = session->running;
+    int64_t rest_ms = *left_ms - clock_elapsed_ms(call->run.since_ns);
+    *left_ms = rest_ms > 1 ? rest_ms : 1;
+    call->run.since_ns = clock_now_ns();
+    loop_timer_start(session->all->loop, &session->time_limit, next_ms, over, session);
+}
+
+/* The time limit of the call stands still while the client thinks. */
+static void begin_waiting(struct session *session) {
+    struct call *call = session->running;
+    switch_clock(session, &call->run.left_ms, call->run.wait_left_ms, on_wait_limit);
+}
+
+static void end_waiting(struct session *session) {
+    struct call *call = session->running;
+    switch_clock(session, &call->run.wait_left_ms, call->run.left_ms, session_on_time_limit);
+}
+
+bool call_answer(struct call *call, struct span json) {
+    struct session *session = call->session;
+    if (session->running != call || call->decided || !call->run.asking ||
+        !worker_answer(session->head, json))
+        return false;
+    call->run.asking = false;
+    end_waiting(session);
+    return true;
+}
+
+void call_run_ask(void *context, struct worker_process *worker, const unsigned char *payload,
+                  size_t size) {
+    (void)worker;
+    static const char nobody[] =
+        "{\"error\":{\"code\":-32601,\"message\":\"The client cannot be asked here.\"}}";
+    struct session *session = context;
+    struct call *call = session->running;
+    if (!call || call->decided)
+        return;
+    if (++call->run.asks > RUN_ASKS_MAX) {
+        end_over_limit(session, "run.questions", RUN_ASKS_MAX,
+                       "The code asked the client too often.");
+        return;
+    }
+    struct json_object *questions = run_ask_decode((struct span){payload, size});
+    if (!questions) {
+        end_run(session, OUTCOME_MALFORMED, "A question of the worker is not well-formed.");
+        return;
+    }
+    call->run.asking = true;
+    begin_waiting(session);
+    if (call->ask)
+        call->ask(call->context, questions);
+    else
+        call_answer(call, (struct span){(const unsigned char *)nobody, sizeof nobody - 1});
+    json_object_put(questions);
+}
+
+bool call_take_result(struct call *call, const struct result_message *result) {
+    if (call->kind != CALL_RUN)
+        return !result->json.bytes;
+    run_result_free(&call->run.result);
+    if (result->condition.bytes)
+        return !result->json.bytes;
+    return result->json.bytes && run_result_decode(call->run.kind, result->json, &call->run.result);
 }

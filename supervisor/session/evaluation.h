@@ -31,6 +31,7 @@ struct evaluation {
     enum outcome outcome;
     int exit_code;                /* CONTRACT.md section 6 */
     char cause[200];              /* one sentence; empty for a value or a condition */
+    const char *reply;            /* what a call that evaluates nothing answers; else "" */
     struct result_message result; /* with OUTCOME_VALUE and OUTCOME_CONDITION; not owned */
     const struct run_result *run; /* of a CALL_RUN with OUTCOME_VALUE, else NULL; not owned */
     size_t events_dropped;        /* of a CALL_RUN: progress and log messages beyond their rate */

@@ -38,8 +38,19 @@ static const struct worker_events orphan_events = {.ready = orphan_ready,
 static void retire(struct worker_process *worker) {
     if (!worker)
         return;
-    worker_set_owner(worker, &orphan_events, NULL);
+    const struct log_event event = {
+        .name = "retire", .session = worker->session, .pid = worker->pid};
+    LOG_TRACE(worker->workers->log, &event, "its state is not needed any more");
+    worker_set_owner(worker, &orphan_events, NULL, NULL);
     worker_kill(worker);
+}
+
+/* Traces what became of the history, with the process that holds the present state. */
+static void trace(const struct session *session, const char *name) {
+    const struct log_event event = {
+        .name = name, .session = session->name, .pid = session->head ? session->head->pid : 0};
+    LOG_TRACE(session->all->log, &event, "state number %llu, %zu calls can be rolled back",
+              (unsigned long long)session->number, history_length(session));
 }
 
 /* Takes the newest checkpoint off the list and returns its process. */
@@ -62,10 +73,12 @@ bool history_is_due(const struct session *session) {
 void history_take(struct session *session) {
     struct error error = {.text = "out of memory"};
     struct checkpoint *checkpoint = calloc(1, sizeof *checkpoint);
+    session_enter(session, SESSION_CHECKPOINTING);
     session->taking = checkpoint;
     if (checkpoint) {
         checkpoint->number = session->number;
-        checkpoint->worker = worker_fork(session->head, &session_events, session, NULL, &error);
+        checkpoint->worker =
+            worker_fork(session->head, &session_events, session, session->name, NULL, &error);
     }
     if (!checkpoint || !checkpoint->worker)
         history_failed(session, error.text);
@@ -86,9 +99,11 @@ static void trim(struct session *session) {
 }
 
 void history_taken(struct session *session) {
+    trace(session, "checkpoint");
     session->taking->older = session->newest;
     session->newest = session->taking;
     session->taking = NULL;
+    session_enter(session, SESSION_IDLE);
     trim(session);
 }
 
@@ -98,9 +113,10 @@ void history_failed(struct session *session, const char *what) {
     log_write(session->all->log, &event, "%s", what);
     session->unprotected = true;
     if (session->taking && session->taking->worker)
-        worker_set_owner(session->taking->worker, &orphan_events, NULL);
+        worker_set_owner(session->taking->worker, &orphan_events, NULL, NULL);
     free(session->taking);
     session->taking = NULL;
+    session_enter(session, SESSION_IDLE);
 }
 
 size_t history_length(const struct session *session) {
@@ -142,6 +158,7 @@ void history_return(struct session *session, uint64_t number) {
     }
     session->number = number;
     session->unprotected = false;
+    trace(session, "return");
 }
 
 bool history_restore(struct session *session) {
@@ -151,6 +168,7 @@ bool history_restore(struct session *session) {
         session->number = session->newest->number;
         session->unprotected = false;
         session->head = pop(session);
+        trace(session, "restore");
         return exact;
     }
     bool exact = session->number == 0 && session->began_fresh;
@@ -179,6 +197,7 @@ void history_clear(struct session *session) {
         retire(session->taking->worker);
         free(session->taking);
         session->taking = NULL;
+        session_enter(session, SESSION_IDLE);
     }
     while (session->newest)
         retire(pop(session));

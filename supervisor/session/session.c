@@ -12,7 +12,39 @@
 
 enum { MEMORY_CHECK_MS = 50, NAME_RANDOM_BYTES = 16 };
 
-static void step(struct session *session);
+/* --- states --- */
+
+static const struct state_rule {
+    const char *name;
+    unsigned next; /* the states that may follow, a bit for each */
+} state_rules[SESSION_STATES] = {
+#define NEXT(state) (1U << SESSION_##state)
+    [SESSION_NASCENT] = {"nascent", NEXT(IDLE)},
+    [SESSION_IDLE] = {"idle", NEXT(CHECKPOINTING) | NEXT(WAITING) | NEXT(EVALUATING) |
+                                  NEXT(COPYING) | NEXT(NASCENT)},
+    [SESSION_CHECKPOINTING] = {"checkpointing", NEXT(IDLE)},
+    [SESSION_WAITING] = {"waiting", NEXT(EVALUATING) | NEXT(IDLE)},
+    [SESSION_EVALUATING] = {"evaluating", NEXT(IDLE)},
+    [SESSION_COPYING] = {"copying", NEXT(IDLE)},
+#undef NEXT
+};
+
+void session_enter(struct session *session, enum session_state state) {
+    const struct state_rule *from = &state_rules[session->state], *to = &state_rules[state];
+    struct log_event event = {.level = LOG_DEBUG_LEVEL,
+                              .name = "session",
+                              .session = session->name,
+                              .call = session->running ? session->running->number : 0,
+                              .pid = session->head ? session->head->pid : 0};
+    if (!(from->next & 1U << state)) {
+        event.level = LOG_CRITICAL_LEVEL;
+        event.name = "session-state";
+        log_write(session->all->log, &event, "%s cannot become %s", from->name, to->name);
+    }
+    LOG_TRACE(session->all->log, &event, "%s -> %s, state number %llu", from->name, to->name,
+              (unsigned long long)session->number);
+    session->state = state;
+}
 
 /* --- the running call --- */
 
@@ -20,6 +52,8 @@ static struct call *take_running(struct session *session) {
     struct call *call = session->running;
     loop_timer_stop(session->all->loop, &session->time_limit);
     loop_timer_stop(session->all->loop, &session->memory_check);
+    if (session->state != SESSION_IDLE)
+        session_enter(session, SESSION_IDLE);
     session->running = NULL;
     return call;
 }
@@ -67,21 +101,25 @@ static void on_flooded(void *context, const struct captured_stream *stream) {
 static void begin_evaluation(struct session *session) {
     struct sessions *all = session->all;
     struct call *call = session->running;
+    session_enter(session, SESSION_EVALUATING);
     call->started_ns = clock_now_ns();
     loop_timer_start(all->loop, &session->time_limit, call->timeout_ms, session_on_time_limit,
                      session);
     loop_timer_start(all->loop, &session->memory_check, MEMORY_CHECK_MS, on_memory_check, session);
     pipes_begin(session->pipes, on_flooded, session);
-    call_begin_run(call);
     if (call->kind == CALL_RUN)
-        worker_run(session->head, call->number, &call->payload);
-    else
-        worker_evaluate(session->head, call->number, &call->payload);
+        call_begin_run(call);
+    if (!(call->kind == CALL_RUN ? worker_run : worker_evaluate)(session->head, call->number,
+                                                                 &call->payload)) {
+        call_decide(call, OUTCOME_NO_WORKER,
+                    "The call cannot be sent to its worker: out of memory.");
+        worker_kill(session->head);
+    }
     buffer_free(&call->payload);
 }
 
 static void on_step(void *context) {
-    step(context);
+    session_step(context);
 }
 
 /* The next step once what this round produced is on its way to the client. */
@@ -146,9 +184,9 @@ static void note_loss(struct session *session, const char *what) {
 static void head_ended(struct session *session, bool inside_frame, int status) {
     struct call *call = session->running;
     struct result_message result;
-    if (session->taking)
+    if (session->state == SESSION_CHECKPOINTING)
         history_failed(session, "the worker ended");
-    if (call && call->started_ns) {
+    if (session->state == SESSION_EVALUATING) {
         pipes_drain(session->pipes);
         call_decide_by_status(call, inside_frame, status);
         call->usage = session->head->usage;
@@ -189,9 +227,9 @@ static void on_ended(void *context, struct worker_process *worker, int status) {
 
 static void on_ready(void *context, struct worker_process *worker) {
     struct session *session = context;
-    if (session->taking && worker == session->taking->worker)
+    if (session->state == SESSION_CHECKPOINTING && worker == session->taking->worker)
         history_taken(session);
-    step(session);
+    session_step(session);
 }
 
 static void finish_copy(struct session *session, enum outcome outcome, const char *what);
@@ -199,16 +237,16 @@ static void finish_copy(struct session *session, enum outcome outcome, const cha
 static void on_fork_failed(void *context, struct worker_process *worker, const char *what) {
     (void)worker;
     struct session *session = context;
-    if (session->taking)
+    if (session->state == SESSION_CHECKPOINTING)
         history_failed(session, what);
-    else if (session->copy)
+    else if (session->state == SESSION_COPYING)
         finish_copy(session, OUTCOME_REFUSED, what);
     step_later(session);
 }
 
 static void on_malformed(void *context, struct worker_process *worker, const char *what) {
     struct session *session = context;
-    if (worker == session->head && session->running && session->running->started_ns) {
+    if (worker == session->head && session->state == SESSION_EVALUATING) {
         call_decide(session->running, OUTCOME_MALFORMED,
                     "The answer of the worker cannot be read: %s.", what);
         return;
@@ -220,7 +258,7 @@ static void on_malformed(void *context, struct worker_process *worker, const cha
 
 static void on_violation(void *context, struct worker_process *worker, const char *call_name) {
     struct session *session = context;
-    if (worker == session->head && session->running && session->running->started_ns) {
+    if (worker == session->head && session->state == SESSION_EVALUATING) {
         call_decide(session->running, OUTCOME_VIOLATION,
                     "The code made the forbidden system call %s.", call_name);
         return;
@@ -245,7 +283,7 @@ static void on_served(void *context, struct worker_process *worker, struct pipes
     if (worker) {
         session->head = worker;
         session->pipes = pipes;
-        worker_set_owner(worker, &session_events, session);
+        worker_set_owner(worker, &session_events, session, session->name);
         begin_evaluation(session);
         return;
     }
@@ -262,10 +300,12 @@ static void conclude_done(struct call *call) {
 }
 
 static void run_evaluate(struct session *session) {
-    if (session->head)
+    if (session->head) {
         begin_evaluation(session);
-    else
+    } else {
+        session_enter(session, SESSION_WAITING);
         pool_take(session->all->pool, &session->waiter);
+    }
 }
 
 static void run_rollback(struct session *session) {
@@ -280,10 +320,9 @@ static void run_rollback(struct session *session) {
             keeps ? "" : "; this kernel gives no seccomp notifications");
     } else {
         history_return(session, session->number - (uint64_t)call->steps);
-        call_decide(call, OUTCOME_VALUE,
-                    "Session %s is as it was before its last %lld call%s; state number %llu.",
-                    session->name, (long long)call->steps, call->steps == 1 ? "" : "s",
-                    (unsigned long long)session->number);
+        call_reply(call, "Session %s is as it was before its last %lld call%s; state number %llu.",
+                   session->name, (long long)call->steps, call->steps == 1 ? "" : "s",
+                   (unsigned long long)session->number);
     }
     conclude_done(call);
 }
@@ -291,7 +330,7 @@ static void run_rollback(struct session *session) {
 static void run_reset(struct session *session) {
     struct call *call = take_running(session);
     history_clear(session);
-    call_decide(call, OUTCOME_VALUE, "Session %s is reset: a fresh world.", session->name);
+    call_reply(call, "Session %s is reset: a fresh world.", session->name);
     conclude_done(call);
 }
 
@@ -353,7 +392,7 @@ static void tell_cancelled(struct session *session) {
 
 static void run_close(struct session *session) {
     struct call *call = take_running(session);
-    call_decide(call, OUTCOME_VALUE, "Session %s is closed.", session->name);
+    call_reply(call, "Session %s is closed.", session->name);
     conclude_done(call);
     tell_cancelled(session);
     while (session->queue) {
@@ -371,8 +410,9 @@ static void finish_copy(struct session *session, enum outcome outcome, const cha
     struct session *copy = session->copy;
     session->copy = NULL;
     if (outcome == OUTCOME_VALUE) {
-        copy->nascent = false;
-        call_decide(call, outcome, "%s", copy->name);
+        if (copy->state == SESSION_NASCENT)
+            session_enter(copy, SESSION_IDLE);
+        call_reply(call, "%s", copy->name);
         conclude_done(call);
         step_later(copy);
         return;
@@ -389,7 +429,7 @@ static bool fork_copy(struct session *copy, struct worker_process *holder, struc
     copy->pipes = pipes_open(copy->all->loop, copy->all->settings, outputs, error);
     if (!copy->pipes)
         return false;
-    copy->head = worker_fork(holder, &session_events, copy, outputs, error);
+    copy->head = worker_fork(holder, &session_events, copy, copy->name, outputs, error);
     close(outputs[0]);
     close(outputs[1]);
     return copy->head != NULL;
@@ -416,11 +456,74 @@ static void run_copy(struct session *session) {
     } else if (!holder || fresh) {
         finish_copy(session, OUTCOME_VALUE, NULL);
     } else {
-        session->copy->nascent = true;
+        session_enter(session, SESSION_COPYING);
+        session_enter(session->copy, SESSION_NASCENT);
         session->copy->began_fresh = false;
         if (!fork_copy(session->copy, holder, &error))
             finish_copy(session, OUTCOME_REFUSED, error.text);
     }
+}
+
+/* --- worlds for one call --- */
+
+size_t sessions_parked_max(const struct settings *settings) {
+    return settings->session_max > 1 ? (size_t)settings->session_max / 2 : 1;
+}
+
+/* What such worlds are doing. */
+struct worlds {
+    size_t busy;      /* with a call that is to give a result by itself */
+    size_t processes; /* also those that wait for their client, and those that are ending */
+};
+
+/* The call that such a world is busy with; NULL: none. */
+static const struct call *busy_with(const struct session *session) {
+    const struct call *call = session->running ? session->running : session->queue;
+    return session->transient && call && !call->decided && !call->run.parked ? call : NULL;
+}
+
+static struct worlds count_worlds(const struct sessions *sessions) {
+    struct worlds worlds = {0};
+    for (const struct session *session = sessions->first; session; session = session->next) {
+        worlds.busy += busy_with(session) != NULL;
+        worlds.processes += session->transient && session->running;
+    }
+    return worlds;
+}
+
+size_t sessions_busy_with(const struct sessions *sessions, enum run_kind kind) {
+    size_t count = 0;
+    for (const struct session *session = sessions->first; session; session = session->next) {
+        const struct call *call = busy_with(session);
+        count += call && call->kind == CALL_RUN && call->run.kind == kind;
+    }
+    return count;
+}
+
+static bool has_place(const struct session *session) {
+    const struct settings *settings = session->all->settings;
+    return !session->transient || count_worlds(session->all).processes <
+                                      (size_t)settings->session_max + sessions_parked_max(settings);
+}
+
+void call_park(struct call *call, bool parked) {
+    call->run.parked = parked;
+}
+
+struct call *session_submit_once(struct sessions *sessions, const struct call_request *request) {
+    if (count_worlds(sessions).busy >= (size_t)sessions->settings->session_max)
+        return NULL;
+    char name[SESSION_NAME_MAX];
+    snprintf(name, sizeof name, "run-%u", sessions->last_call + 1);
+    struct session *session = session_add(sessions, name, true);
+    struct call *call = session ? session_submit(session, request) : NULL;
+    if (session && !call)
+        session_destroy(session);
+    return call;
+}
+
+struct session *call_session(const struct call *call) {
+    return call->session;
 }
 
 static void (*const runners[])(struct session *session) = {
@@ -429,7 +532,7 @@ static void (*const runners[])(struct session *session) = {
 
 /* Is every process of the session waiting for frames? */
 static bool is_quiet(const struct session *session) {
-    if (session->taking || (session->head && session->head->state != WORKER_READY))
+    if (session->head && session->head->state != WORKER_READY)
         return false;
     for (const struct checkpoint *state = session->newest; state; state = state->older)
         if (state->worker->state != WORKER_READY)
@@ -437,26 +540,27 @@ static bool is_quiet(const struct session *session) {
     return true;
 }
 
-static void step(struct session *session) {
+void session_step(struct session *session) {
     loop_timer_stop(session->all->loop, &session->step);
     tell_cancelled(session);
-    if (session->transient && !session->running && !session->queue && !session->cancelled) {
+    if (session->transient && session->state == SESSION_IDLE && !session->queue) {
         session_destroy(session); /* the call is done */
         return;
     }
-    if (session->copy && session->copy->head && session->copy->head->state != WORKER_STARTING) {
+    if (session->state == SESSION_COPYING && session->copy->head &&
+        session->copy->head->state != WORKER_STARTING) {
         finish_copy(session, OUTCOME_VALUE, NULL);
         step_later(session);
         return;
     }
-    if (session->running || !is_quiet(session))
+    if (session->state != SESSION_IDLE || !is_quiet(session))
         return;
     if (history_is_due(session)) {
         history_take(session);
-        if (session->taking)
+        if (session->state != SESSION_IDLE)
             return;
     }
-    if (!session->queue || session->all->held || !session_has_place(session))
+    if (!session->queue || session->all->held || !has_place(session))
         return;
     session->running = take_queued(session);
     session->running->next = NULL;
@@ -469,16 +573,20 @@ static void step(struct session *session) {
 /* --- the queue --- */
 
 static bool encode(struct call *call, const struct call_request *request) {
-    const struct evaluate_message message = {.code = request->code, .package = request->package};
+    call->payload = buffer_make(FRAME_PAYLOAD_MAX);
+    if (request->kind == CALL_EVALUATE) {
+        const struct evaluate_message message = {.code = request->code,
+                                                 .package = request->package};
+        return evaluate_message_encode(&call->payload, &message);
+    }
+    if (request->kind != CALL_RUN)
+        return true;
     const char *word = run_kind_word(request->run.kind);
     const struct run_message run = {.kind = {(const unsigned char *)word, strlen(word)},
                                     .name = request->run.name,
                                     .code = request->code,
                                     .arguments = request->run.arguments};
-    call->payload = buffer_make(FRAME_PAYLOAD_MAX);
-    if (request->kind == CALL_RUN)
-        return run_message_encode(&call->payload, &run);
-    return request->kind != CALL_EVALUATE || evaluate_message_encode(&call->payload, &message);
+    return run_message_encode(&call->payload, &run);
 }
 
 /* Each of these is less than a line or a frame may have. */
@@ -523,10 +631,6 @@ struct call *session_submit(struct session *session, const struct call_request *
     return call;
 }
 
-void session_step(struct session *session) {
-    step(session);
-}
-
 uint32_t call_number(const struct call *call) {
     return call->number;
 }
@@ -563,8 +667,8 @@ bool call_cancel(struct call *call, const char *cause) {
         worker_kill(session->head);
         return true;
     }
-    if (call == session->running && !session->waiter.waiting)
-        return false; /* a copy is being made: it is done in a moment and cannot be called back */
+    if (call == session->running && session->state == SESSION_COPYING)
+        return false; /* a fork cannot be called back; it is done in a moment */
     call_decide(call, OUTCOME_CANCELLED, "%s", cause);
     if (!unqueue(call)) {
         pool_withdraw(session->all->pool, &session->waiter);
@@ -593,7 +697,7 @@ struct session *sessions_find(const struct sessions *sessions, struct span name)
     while (session && (strlen(session->name) != name.length ||
                        memcmp(session->name, name.bytes, name.length) != 0))
         session = session->next;
-    return session && !session->nascent && !session->transient ? session : NULL;
+    return session && session->state != SESSION_NASCENT && !session->transient ? session : NULL;
 }
 
 struct session *session_add(struct sessions *sessions, const char *name, bool transient) {
@@ -601,6 +705,7 @@ struct session *session_add(struct sessions *sessions, const char *name, bool tr
     if (!session)
         return NULL;
     session->all = sessions;
+    session->state = SESSION_IDLE;
     session->began_fresh = true;
     session->born_ns = session->used_ns = clock_now_ns();
     session->waiter = (struct pool_waiter){.served = on_served, .context = session};
@@ -615,7 +720,8 @@ struct session *session_add(struct sessions *sessions, const char *name, bool tr
 }
 
 static bool is_idle(const struct session *session) {
-    return !session->running && !session->queue && !session->cancelled && !session->nascent;
+    return (session->state == SESSION_IDLE || session->state == SESSION_CHECKPOINTING) &&
+           !session->running && !session->queue && !session->cancelled;
 }
 
 /* Closes the least recently used session that may go. False when every one is busy. */
@@ -666,7 +772,7 @@ struct session *sessions_make(struct sessions *sessions) {
 
 struct session *sessions_next(const struct sessions *sessions, const struct session *after) {
     struct session *next = after ? after->next : sessions->first;
-    while (next && (next->nascent || next->transient))
+    while (next && (next->state == SESSION_NASCENT || next->transient))
         next = next->next;
     return next;
 }

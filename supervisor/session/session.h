@@ -43,8 +43,8 @@ struct call_request {
     void (*event)(void *context, const struct run_event *event);
     void (*ask)(void *context, struct json_object *questions);
     /* Called exactly once for each submitted call, never within session_submit. Of the kinds other
-     * than CALL_EVALUATE and CALL_RUN the outcome is VALUE, REFUSED or (of a copy) FULL, and
-     * `cause` the sentence to show. */
+     * than CALL_EVALUATE and CALL_RUN the outcome is VALUE, with `reply` (the name, of a copy),
+     * REFUSED or (of a copy) FULL, with `cause`. */
     call_done done;
     void *context;
 };

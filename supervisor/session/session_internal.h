@@ -36,6 +36,7 @@ struct call {
     bool decided;
     enum outcome outcome; /* when decided */
     char cause[200];
+    char reply[200]; /* with OUTCOME_VALUE of a call that evaluates nothing */
     const char *limit_stream, *limit_name;
     size_t limit;
     struct buffer kept_result; /* of a one-shot call, until its process is reaped */
@@ -49,14 +50,25 @@ struct checkpoint {
     struct checkpoint *older;
 };
 
+/* What a session is doing. Which state may follow which is a table in session.c. */
+enum session_state {
+    SESSION_NASCENT,       /* a copy being forked: nothing finds it, and nothing of it runs */
+    SESSION_IDLE,          /* the next queued call may start */
+    SESSION_CHECKPOINTING, /* the head forks a checkpoint: `taking` */
+    SESSION_WAITING,       /* the running call waits for a worker of the pool */
+    SESSION_EVALUATING,    /* the head evaluates the running call, or is being killed for it */
+    SESSION_COPYING,       /* a process of the session is being forked: `copy` */
+    SESSION_STATES
+};
+
 struct session {
     struct sessions *all;
     struct session *next;
+    enum session_state state;
     char name[SESSION_NAME_MAX];
     int64_t born_ns, used_ns;
     bool own;       /* the connection's: never closed to make room */
     bool transient; /* for one call: nobody finds it, and nothing of it is kept */
-    bool nascent;   /* a copy under way: nobody knows it yet, and it must not go away */
 
     struct worker_process *head; /* NULL: the world is fresh, or there is none yet */
     struct pipes *pipes;         /* with head */
@@ -79,6 +91,8 @@ struct session {
 /* call.c */
 __attribute__((format(printf, 3, 4))) void call_decide(struct call *call, enum outcome outcome,
                                                        const char *format, ...);
+/* Decides on OUTCOME_VALUE, with what a call that evaluates nothing answers. */
+__attribute__((format(printf, 2, 3))) void call_reply(struct call *call, const char *format, ...);
 /* Decides by the way the process ended, when nothing was decided before. */
 void call_decide_by_status(struct call *call, bool inside_frame, int status);
 /* Tells the caller how its call ended, by what was decided, and frees the call. RESULT is NULL when
@@ -119,13 +133,12 @@ void call_run_event(void *context, struct worker_process *worker, const unsigned
                     size_t size);
 void call_run_ask(void *context, struct worker_process *worker, const unsigned char *payload,
                   size_t size);
-/* May it start a process now? A passing one waits while those before it, though told to end, have
- * not ended. */
-bool session_has_place(const struct session *session);
 /* Is RESULT what a call of this kind gives? Keeps that of a run, which points into RESULT. */
 bool call_take_result(struct call *call, const struct result_message *result);
 
 /* session.c */
+/* Changes the state; a transition that the table does not have is a bug, logged as critical. */
+void session_enter(struct session *session, enum session_state state);
 extern const struct worker_events session_events;
 /* A session that no name finds when PASSING. NULL with no memory. */
 struct session *session_add(struct sessions *sessions, const char *name, bool transient);

@@ -3,13 +3,6 @@
 #include "common/utf8.h"
 #include "supervisor/json/json_write.h"
 
-const struct outcome_facts outcome_table[OUTCOME_COUNT] = {
-#define OUTCOME(name, word_text, type_text, code, log_severity, lost)                              \
-    [OUTCOME_##name] = {word_text, type_text, code, log_severity, lost},
-#include "supervisor/session/outcome.def"
-#undef OUTCOME
-};
-
 struct text_limits text_limits_of(const struct settings *settings) {
     return (struct text_limits){.shown_chars = (size_t)settings->output_shown_chars,
                                 .value_max_chars = (size_t)settings->value_max_chars};

@@ -1,7 +1,6 @@
-/* Fuzz target: a line of a batch. Whatever it is, it has a fault or all that a run needs; and the
- * record of what came of it is one line of strict JSON that says the same when it is read again,
- * whatever bytes the code printed and returned. The input is the line; what stands behind a zero
- * byte in it is what the code printed. */
+/* Fuzz target: a line of a batch. It has a fault or everything that a run needs; its record is one
+ * line of strict JSON with the same meaning when read again, whatever the code printed. The input
+ * is the line, then a zero byte and the output of the code. */
 #include "common/utf8.h"
 #include "supervisor/batch/junit.h"
 #include "supervisor/batch/line.h"
@@ -16,7 +15,7 @@ enum { DEPTH = 512, TEXT_MAX_BYTES = 1 << 26 };
 
 static FILE *junit_file;
 
-/* An evaluation that printed PRINTED and, where that is text, returned it. */
+/* An evaluation that printed PRINTED and, where that is UTF-8, returned it. */
 static struct evaluation evaluation_of(struct span printed) {
     struct evaluation evaluation = {.outcome = printed.length % 2 ? OUTCOME_VALUE : OUTCOME_CRASH,
                                     .output = printed,
@@ -58,12 +57,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!junit_file)
         junit_file = tmpfile();
     if (!size)
-        return 0; /* nor is this */
+        return 0; /* nor is an empty one */
     const uint8_t *zero = memchr(data, 0, size);
     size_t length = zero ? (size_t)(zero - data) : size;
     struct span printed = {zero ? zero + 1 : nothing, zero ? size - length - 1 : 0};
     if (memchr(data, '\n', length))
-        return 0; /* then it is no line */
+        return 0; /* not one line */
     FUZZ_CHECK(batch_line_read(&line, (struct span){data, length}, 7, &settings), "no memory");
     FUZZ_CHECK(line.fault[0] || (line.code.bytes && line.timeout_ms > 0 && line.root),
                "neither good nor bad");

@@ -1,13 +1,12 @@
-/* Fuzz target: what a client sends. The whole server runs in this process on the bytes of the
- * input, with nothing cut off but the workers: a call finds none, waits for one until it is
- * cancelled, or has one that never answers. What comes back is held against the model of the
- * contract in tests/support/oracle.h. */
+/* Fuzz target: the lines of a client. The whole server, except the workers, runs in this process: a
+ * call finds no worker, waits for one until it is cancelled, or has one that never answers. The
+ * output is checked by the model in tests/support/oracle.h. */
 #include "tests/fuzz/in_process.h"
 #include "tests/support/oracle.h"
 
 #include <string.h>
 
-/* Corrects what the model takes for granted: a worker. */
+/* Corrects the model, which assumes a worker. */
 static void expect_no_worker(struct oracle *oracle) {
     for (size_t i = 0; i < oracle->count; i++) {
         struct answer *answer = &oracle->answers[i];
@@ -48,14 +47,14 @@ static void see_line(struct text line, void *context) {
         FUZZ_CHECK(oracle_received(lines->oracle, line), "%s", lines->oracle->fault);
 }
 
-/* Hands the lines that answer the id null to the model, or those that do not. An open answer of
- * the model may come with its id or with null: who takes it must be told last. */
+/* Passes the lines with the id null to the model, or the others. An open answer of the model may
+ * have its id or null, so the lines with null come last. */
 static void check_lines(struct oracle *oracle, bool of_null) {
     in_process_each_line(see_line, &(struct lines_of){oracle, of_null});
 }
 
-/* How many answers may have no id: it is not known, or too long to go with the error of an answer
- * over the limit, or that of a whole batch. */
+/* The number of answers that may have the id null: the id is unknown, or too long for the error of
+ * an answer over the limit, or the answer is that of a batch. */
 static size_t count_without_id(const struct oracle *oracle) {
     enum { LONG_ID = 700 };
     size_t count = 0;
@@ -83,7 +82,7 @@ static void count_line(struct text line, void *context) {
     counts->without_id += answers_null(line);
 }
 
-/* No more answers than the model foresees, as long as it knows what an array is. */
+/* No more answers than the model expects, as long as it knows what an array is. */
 static void check_count(const struct oracle *oracle) {
     struct counts counts = {0};
     in_process_each_line(count_line, &counts);

@@ -1,4 +1,4 @@
-/* See in_process.h. The edges of a server that runs in a fuzz target. */
+/* See in_process.h. */
 #include "tests/fuzz/in_process.h"
 #include "policy/policy.h"
 #include "supervisor/mcp/server.h"
@@ -14,7 +14,7 @@ struct in_process in_process;
 
 static struct {
     int log_fd;
-    bool refuse_read, refuse_write; /* this time; the next is served */
+    bool refuse_read, refuse_write; /* this time; the next call succeeds */
     struct fake_worker fakes[FAKES_MAX];
     size_t fake_count;
     struct loop *loop;
@@ -39,7 +39,7 @@ void __wrap_pool_close(struct pool *pool);
 size_t __wrap_worker_resident_bytes(const struct worker_process *worker);
 size_t __wrap_worker_proportional_bytes(const struct worker_process *worker, bool *exact);
 
-/* A descriptor that epoll refuses is always ready. */
+/* A file that epoll refuses is always ready. */
 bool __wrap_stream_open(struct stream *stream, int fd, bool writing, struct error *error) {
     (void)writing, (void)error;
     *stream = (struct stream){.fd = open("/dev/null", O_RDWR | O_CLOEXEC), .restore_flags = -1};
@@ -134,7 +134,7 @@ static const struct worker_events no_events = {.ready = nothing};
 
 /* --- workers --- */
 
-/* Their pids are made up: the machine may have others of these. */
+/* Their pids are invented and may exist on the machine. */
 size_t __wrap_worker_resident_bytes(const struct worker_process *worker) {
     (void)worker;
     return 0;
@@ -186,7 +186,7 @@ static struct fake_worker *make_fake(struct pool *pool, struct pipes **pipes) {
     return fake;
 }
 
-/* Who writes into CHANNEL, an end of the server's. */
+/* The writer of CHANNEL, an end of the server. */
 static pid_t sender(int channel) {
     for (const struct fake_worker *fake = edges.fakes; fake < edges.fakes + edges.fake_count;
          fake++)

@@ -1,8 +1,7 @@
 /* Fuzz target: the files of a project. The input is a byte of options and then files, each a line
- * "=== PATH" and what stands under it; behind a line "=== again" are those that are written once
- * the project has been looked at. The looks go through a real directory. Whatever stands there, a
- * look ends, what it gives can be shown to clients, what it refuses it refuses in words that may be
- * printed, and looking again gives what a first look would have given. */
+ * "=== PATH" and its contents; those after a line "=== again" are written after the first scan. The
+ * directory is real. Each scan ends, its entries can be shown to clients, its refusals have
+ * printable reasons, and a second scan has the same result as a first one would. */
 #include "supervisor/content/shape.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/project/catalog.h"
@@ -18,9 +17,9 @@
 #include <unistd.h>
 
 enum option {
-    OPTION_TIGHT = 1,   /* few entries, few bytes */
-    OPTION_SETTLED = 2, /* a last look when no file needs reading again */
-    OPTION_PLAIN = 4    /* no names that are taken */
+    OPTION_TIGHT = 1,   /* low limits of entries and bytes */
+    OPTION_SETTLED = 2, /* a last scan, for which no file needs to be read again */
+    OPTION_PLAIN = 4    /* no reserved names */
 };
 
 enum { FILES_MAX = 64, NAME_MAX_BYTES = 255, STEPS_MAX = 100000, DEPTH_MAX = 100 };
@@ -31,7 +30,7 @@ static const struct digest_key key = {{1, 2}};
 static char root[] = "/tmp/eclave-fuzz-registry-XXXXXX";
 static int root_fd = -1;
 
-/* What was written. */
+/* The files written so far. */
 static struct {
     char *paths[FILES_MAX];
     size_t count;
@@ -40,7 +39,7 @@ static struct {
 
 /* --- the directory --- */
 
-/* Folders of a project, and one that only register.json can name files in. */
+/* Folders of a project, and one for files that only register.json can name. */
 static const char *const folders[] = {"tools", "resources", "prompts", "completions", "other"};
 enum { FOLDERS = sizeof folders / sizeof *folders };
 
@@ -59,7 +58,7 @@ static void make_root(void) {
     atexit(remove_root);
 }
 
-/* May PATH be written to? Nothing outside the directory may. */
+/* Whether PATH may be written: nothing outside the directory may. */
 static bool is_path(const char *path) {
     const char *slash = strchr(path, '/');
     if (!slash)
@@ -97,7 +96,7 @@ static void remove_files(void) {
 static const char mark[] = "=== ";
 enum { MARK_BYTES = sizeof mark - 1 };
 
-/* The end of what stands before the next mark. */
+/* The offset of the next mark. */
 static size_t find_mark(const struct fuzz_input *input) {
     for (size_t at = 0; at + MARK_BYTES <= input->left; at++)
         if ((at == 0 || input->bytes[at - 1] == '\n') &&
@@ -124,7 +123,7 @@ static void write_files(struct fuzz_input *input) {
     }
 }
 
-/* --- looks --- */
+/* --- scans --- */
 
 static struct scan_limits limits(void) {
     return tree.options & OPTION_TIGHT
@@ -148,7 +147,7 @@ static struct snapshot *empty(void) {
     return snapshot;
 }
 
-/* A look at the directory; NULL with *error when it fails. */
+/* Scans the directory; NULL with *error when that fails. */
 static struct snapshot *look(const struct snapshot *before, struct error *error) {
     const bool plain = tree.options & OPTION_PLAIN;
     const struct entry_options options = {.reserved_tools = plain ? NULL : tools_names(),
@@ -171,7 +170,7 @@ static struct snapshot *look(const struct snapshot *before, struct error *error)
     return made;
 }
 
-/* --- what a look gives --- */
+/* --- the result of a scan --- */
 
 static void check_shown(const struct revision *revision, const struct registry_entry *entry) {
     cleanup_buffer struct buffer out = buffer_make(1 << 24);
@@ -249,7 +248,7 @@ static bool is_refused(const struct snapshot *snapshot, const char *path) {
     return false;
 }
 
-/* A Lisp file is an entry or is refused. Not so where register.json has a say. */
+/* A Lisp file is an entry or is refused, unless there is a register.json. */
 static void check_nothing_lost(const struct snapshot *snapshot) {
     for (size_t i = 0; i < tree.count; i++)
         if (strcmp(tree.paths[i], "register.json") == 0)
@@ -258,13 +257,13 @@ static void check_nothing_lost(const struct snapshot *snapshot) {
         const char *path = tree.paths[i], *name = strchr(path, '/') + 1;
         bool plain = ends_with(name, ".lisp") && name[0] != '.' && strncmp(path, "other/", 6) != 0;
         for (const char *at = name; *at; at++)
-            plain = plain && *at > ' ' && *at <= '~' && *at != '\\'; /* shown as it is */
+            plain = plain && *at > ' ' && *at <= '~' && *at != '\\'; /* shown unescaped */
         FUZZ_CHECK(!plain || snapshot_find_file(snapshot, path) || is_refused(snapshot, path),
                    "%s is lost", path);
     }
 }
 
-/* Do both say the same to clients and to the log? */
+/* Both show the same to clients and to the log. */
 static void check_same(const struct snapshot *one, const struct snapshot *other) {
     FUZZ_CHECK(one->total == other->total && one->bytes == other->bytes, "other entries");
     FUZZ_CHECK(strcmp(one->hash, other->hash) == 0, "another hash");
@@ -279,8 +278,7 @@ static void check_same(const struct snapshot *one, const struct snapshot *other)
                    "%s: %s is new", one->refusals.items[i].file, one->refusals.items[i].text);
 }
 
-/* Looks at what is there as if for the first time, and knowing BEFORE; both give the same. Returns
- * what the second gave, or NULL. */
+/* Scans from nothing and from BEFORE, with the same result. Returns the second, or NULL. */
 static struct snapshot *look_twice(const struct snapshot *before) {
     struct error error = {0}, other_error = {0};
     struct snapshot *nothing = empty();
@@ -300,7 +298,7 @@ static struct snapshot *look_twice(const struct snapshot *before) {
     return second;
 }
 
-/* So late that no file can have changed since without showing it: entries are taken as they are. */
+/* So late that the times of files show every change: unchanged entries are kept. */
 static void look_late(const struct snapshot *nothing) {
     fuzz_edges.now_ns = INT64_C(4000000000) * 1000000000;
     struct snapshot *before = look_twice(nothing);

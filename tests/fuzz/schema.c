@@ -1,5 +1,5 @@
-/* Fuzz target: a schema and a value, two lines of JSON. Whatever they are, the check ends, says the
- * same twice and in words that may be shown; and what "not" says is the opposite. */
+/* Fuzz target: a schema and a value, two lines of JSON. The check ends, has the same result twice,
+ * its errors are printable, and "not" gives the opposite result. */
 #include "supervisor/schema/schema.h"
 #include "supervisor/json/json_inspect.h"
 #include "tests/fuzz/fuzz.h"
@@ -9,7 +9,7 @@
 
 enum { LINE_MAX_BYTES = 1 << 16 };
 
-/* NULL, and false, when the line is no JSON that the server would look at. */
+/* NULL, and false, when the line is not JSON that the server accepts. */
 static bool read_line(const uint8_t *bytes, size_t size, struct json_object **value) {
     static const struct json_limits limits = {.depth = JSON_DEPTH_MAX};
     struct json_shape shape;
@@ -34,7 +34,8 @@ static void check_error(const struct error *error) {
                "no place in %s", error->text);
 }
 
-/* As the schema's negation would have it, unless that refers to places which are now elsewhere. */
+/* The schema's negation must give the opposite, unless it has references, which would change their
+ * target. */
 static void check_negation(struct json_object *json, struct json_object *value, bool accepts) {
     struct json_object *outer = json_object_new_object();
     struct error error = {0};

@@ -339,33 +339,23 @@ Test(state, an_odd_answer_is_data_or_is_asked_for_again) {
 
 enum { HUGE_BYTES = 12 << 20, DEEP_LEVELS = 110 };
 
-/* An answer whose name is HUGE_BYTES long, or nests DEEP_LEVELS; malloc'd. */
-static char *huge_answer(bool deep) {
-    static const char before[] = "{\"action\":\"accept\",\"content\":{\"name\":";
-    size_t size = deep ? (size_t)2 * DEEP_LEVELS : HUGE_BYTES;
-    char *huge = malloc(sizeof before + size + 16), *to = huge;
-    if (!huge)
-        abort();
-    to = stpcpy(to, before);
-    *to++ = deep ? '[' : '"';
-    memset(to, deep ? '[' : 'x', size);
-    if (deep)
-        memset(to + DEEP_LEVELS - 1, ']', DEEP_LEVELS + 1);
-    to += deep ? (size_t)2 * DEEP_LEVELS - 1 : size;
-    stpcpy(to, deep ? "}}" : "\"}}");
-    return huge;
+/* An answer whose name is HUGE_BYTES long, or nests DEEP_LEVELS. */
+static const char *huge_answer(bool deep) {
+    char *name = deep ? nested("[", DEEP_LEVELS, "", "]") : nested("x", HUGE_BYTES, "", "");
+    const char *answer = formatted(deep ? "{\"action\":\"accept\",\"content\":{\"name\":%s}}"
+                                        : "{\"action\":\"accept\",\"content\":{\"name\":\"%s\"}}",
+                                   name);
+    free(name);
+    return answer;
 }
 
 Test(state, a_huge_or_deep_answer_ends_at_most_its_own_call) {
     add_asker("ask");
     struct client *client = project_files_serve(NULL);
     for (int deep = 0; deep < 2; deep++) {
-        char *huge = huge_answer(deep), *responses;
-        cr_assert_geq(asprintf(&responses, "{\"k\":%s}", huge), 0);
-        const char *line = continued(client, begin(client, "ask"), responses);
+        const char *line =
+            continued(client, begin(client, "ask"), formatted("{\"k\":%s}", huge_answer(deep)));
         expect_member(line, "1", "id", NULL);
-        free(huge);
-        free(responses);
         expect_hello(client, "ask", begin(client, "ask"));
     }
     client_finish(client);
@@ -486,13 +476,9 @@ Test(state, a_huge_legacy_answer_ends_at_most_its_own_call) {
     add_asker("ask");
     struct client *client = serve_legacy(NULL);
     for (int deep = 0; deep < 2; deep++) {
-        char *huge = huge_answer(deep), *body;
-        cr_assert_geq(asprintf(&body, "\"result\":%s", huge), 0);
         send_call(client, "1", "ask");
-        answer(client, read_question(client), body);
+        answer(client, read_question(client), formatted("\"result\":%s", huge_answer(deep)));
         client_await(client, "1", NULL);
-        free(huge);
-        free(body);
         expect_legacy_hello(client);
     }
     client_finish(client);

@@ -2,10 +2,6 @@
 #include "tests/support/eras.h"
 #include <stdio.h>
 
-static void expect_works(struct client *client) {
-    cr_assert_str_eq(client_evaluate(client, "(+ 1 2)").text, "=> 3");
-}
-
 Test(cancellation, ends_a_running_call_at_once_and_is_answered_once) {
     struct client *client = client_start_ready(NULL, NULL);
     client_evaluate_send(client, "3", ENDLESS);
@@ -19,7 +15,7 @@ Test(cancellation, ends_a_running_call_at_once_and_is_answered_once) {
     cr_assert_str_eq(client_string(client, evaluation.line, "error", "data", "session", NULL),
                      "main");
     client_expect_silence(client);
-    expect_works(client);
+    client_expect_works(client);
     client_finish(client);
 }
 
@@ -80,8 +76,7 @@ Test(cancellation, of_a_finished_call_is_ignored) {
 }
 
 Test(cancellation, of_a_queued_call_leaves_the_others_alone) {
-    EACH_KIND(era) {
-        struct client *client = era_start(era, NULL);
+    EACH_KIND_STARTED(era, NULL) {
         struct evaluation first = era_evaluate(client, era, NULL, "(defvar *x* 1)");
         const char *session = era->modern ? era_handle(client, &first) : "main";
         static const char *const codes[] = {"(sleep 0.3)", "(setq *x* 2)", "*x*"};
@@ -98,7 +93,6 @@ Test(cancellation, of_a_queued_call_leaves_the_others_alone) {
         cr_assert_eq(client_evaluate_await(client, "1").error_code, 0);
         cr_assert_str_eq(client_evaluate_await(client, "3").text, "=> 1");
         client_expect_silence(client);
-        client_finish(client);
     }
 }
 
@@ -185,7 +179,7 @@ Test(cancellation, of_fifty_calls_in_a_row_leaves_a_server_that_works) {
         client_send_format(client, CANCEL("%d"), i);
         cr_assert_eq(client_evaluate_await(client, id).error_code, -32001);
     }
-    expect_works(client);
+    client_expect_works(client);
     client_expect_silence(client);
     client_finish(client);
 }

@@ -205,8 +205,7 @@ Test(envelope, an_unknown_method_is_named_in_every_state) {
 Test(envelope, params_that_are_not_an_object_are_refused_and_null_counts_as_absent) {
     static const char *const bad[] = {"42", "\"x\"", "[1]", "[]", "true", "0"};
     static const char *const methods[] = {"ping", "tools/list", "tools/call", "logging/setLevel"};
-    EACH_ERA(era) {
-        struct client *client = era_start(era, NULL);
+    EACH_ERA_STARTED(era, NULL) {
         if (era->modern)
             client_initialize(client, NULL); /* without an object there is no envelope */
         for (size_t i = 0; i < COUNT_OF(methods) * COUNT_OF(bad); i++)
@@ -217,7 +216,6 @@ Test(envelope, params_that_are_not_an_object_are_refused_and_null_counts_as_abse
         client_expect_result(client, REQUEST_WITH("3", "ping", "{}"), "3");
         client_expect_result(client, REQUEST_WITH("4", "tools/list", "null"), "4");
         client_expect_result(client, REQUEST_WITH("5", "tools/list", "{}"), "5");
-        client_finish(client);
     }
 }
 
@@ -295,8 +293,7 @@ static const char *const ids[] = {
 };
 
 Test(envelope, ids_come_back_to_the_digit_and_to_the_escape) {
-    EACH_ERA(era) {
-        struct client *client = era_start(era, NULL);
+    EACH_ERA_STARTED(era, NULL) {
         for (size_t i = 0; i < COUNT_OF(ids); i++) {
             expect_id(era_request(client, era, ids[i], "tools/list", NULL), ids[i]);
             expect_id(era_refused(client, era, -32601, ids[i], "no/such", NULL), ids[i]);
@@ -306,7 +303,6 @@ Test(envelope, ids_come_back_to_the_digit_and_to_the_escape) {
             cr_assert_str_eq(era_text(client, &evaluation), "=> 1");
             expect_id(evaluation.line, ids[i]);
         }
-        client_finish(client);
     }
 }
 
@@ -345,8 +341,7 @@ Test(envelope, an_id_may_be_used_again_after_the_answer) {
 }
 
 Test(envelope, an_id_in_flight_is_refused_and_one_of_another_type_is_another_id) {
-    EACH_ERA(era) {
-        struct client *client = era_start(era, NULL);
+    EACH_ERA_STARTED(era, NULL) {
         era_call_send(client, era, "1", "evaluate-lisp", "{\"code\":\"(sleep 0.3) 1\"}");
         era_call_send(client, era, "\"1\"", "evaluate-lisp", "{\"code\":\"2\"}");
         client_expect_error(client, PING("1"), -32600, "1");
@@ -358,7 +353,6 @@ Test(envelope, an_id_in_flight_is_refused_and_one_of_another_type_is_another_id)
         cr_assert_str_eq(era_text(client, &one), "=> 1");
         cr_assert_str_eq(era_text(client, &other), "=> 2");
         client_expect_result(client, PING("1"), "1");
-        client_finish(client);
     }
 }
 

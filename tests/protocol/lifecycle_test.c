@@ -2,11 +2,6 @@
 #include "tests/support/eras.h"
 #include "tests/support/family.h"
 
-static struct client *start_with(const char *option, const char *value) {
-    const char *arguments[] = {"serve", option, value, NULL};
-    return client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
-}
-
 /* The server must end by itself, with status 0 and nothing more on stdout. */
 static void expect_end(struct client *client) {
     cr_assert_null(client_read_line_or_end(client, NULL));
@@ -87,7 +82,7 @@ Test(lifecycle, lines_after_exit_are_not_read) {
 }
 
 Test(lifecycle, the_server_ends_by_itself_when_no_exit_follows_shutdown) {
-    struct client *client = start_with("--shutdown-grace-s", "0");
+    struct client *client = client_start_with("--shutdown-grace-s", "0");
     client_expect_result(client, REQUEST("1", "shutdown"), "1");
     expect_end(client);
 }
@@ -112,7 +107,7 @@ Test(lifecycle, shutdown_refuses_new_work_of_both_eras_and_finishes_the_old) {
 }
 
 Test(lifecycle, calls_that_run_at_the_end_of_the_grace_time_are_cancelled) {
-    struct client *client = start_with("--shutdown-grace-s", "1");
+    struct client *client = client_start_with("--shutdown-grace-s", "1");
     client_evaluate_send(client, "1", ENDLESS);
     client_evaluate_send(client, "\"queued\"", "1");
     client_expect_result(client, REQUEST("2", "shutdown"), "2");

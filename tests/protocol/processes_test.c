@@ -21,10 +21,6 @@ static struct client *start(void) {
     return client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
 }
 
-static void expect_works(struct client *client) {
-    cr_assert_str_eq(client_evaluate(client, "(+ 1 2)").text, "=> 3");
-}
-
 /* Ends the worker of a running call by SIGNAL and returns how the call ended. */
 static struct evaluation kill_running(struct client *client, int signal) {
     client_evaluate_send(client, "\"killed\"", ENDLESS);
@@ -35,15 +31,13 @@ static struct evaluation kill_running(struct client *client, int signal) {
 Test(processes, a_worker_ended_by_sigterm_or_sigint_is_a_cancelled_call) {
     static const int signals[] = {SIGTERM, SIGINT};
     static const char *const arguments[] = {"--cancel-reply", "silent", NULL};
-    EACH_KIND(era) {
-        struct client *client = era_start(era, arguments);
+    EACH_KIND_STARTED(era, arguments) {
         for (size_t i = 0; i < COUNT_OF(signals); i++) {
             era_call_send(client, era, "1", "evaluate-lisp", "{\"code\":\"(loop)\"}");
             end_process(client_busy_worker(client), signals[i]);
             cr_assert_eq(client_evaluate_await(client, "1").error_code, -32001);
             cr_assert_eq(era_evaluate(client, era, NULL, "1").error_code, 0);
         }
-        client_finish(client);
     }
 }
 
@@ -62,7 +56,7 @@ Test(processes, a_worker_ended_by_any_other_signal_is_a_crash_that_names_it) {
         expect_contains(evaluation.text, "[ERROR] WORKER-CRASH\n");
         expect_contains(evaluation.text, rows[i].name);
         expect_contains(evaluation.text, "The session is as it was before the call.");
-        expect_works(client);
+        client_expect_works(client);
     }
     client_finish(client);
 }
@@ -72,7 +66,7 @@ Test(processes, a_worker_that_is_stopped_runs_into_its_time_limit) {
     client_send_line(client, CALL("1", "{\"code\":\"(loop)\",\"timeout\":1}"));
     end_process(client_busy_worker(client), SIGSTOP);
     cr_assert_eq(client_evaluate_await(client, "1").error_code, -32004);
-    expect_works(client);
+    client_expect_works(client);
     client_finish(client);
 }
 
@@ -119,11 +113,11 @@ Test(processes, a_killed_zygote_is_replaced_and_old_and_new_sessions_work) {
 
 Test(processes, when_everything_is_killed_the_next_call_works) {
     struct client *client = start();
-    expect_works(client);
+    client_expect_works(client);
     for (int round = 0; round < 3; round++) {
         kill_all(client, true);
         expect_contains(client_evaluate(client, "(+ 1 2)").text, "=> 3");
-        expect_works(client);
+        client_expect_works(client);
     }
     client_finish(client);
 }
@@ -146,7 +140,7 @@ Test(processes, a_zygote_killed_while_it_boots_does_not_lose_the_calls_that_wait
 
 Test(processes, a_killed_server_leaves_nobody_behind) {
     struct client *client = start();
-    expect_works(client);
+    client_expect_works(client);
     family_zygote(client, WORKERS);
     client_kill(client, SIGKILL);
     family_expect_end(client, 128 + SIGKILL);
@@ -167,7 +161,7 @@ Test(processes, a_server_killed_while_it_boots_leaves_nobody_behind) {
 
 Test(processes, an_idle_server_does_not_spin) {
     struct client *client = start();
-    expect_works(client);
+    client_expect_works(client);
     family_zygote(client, WORKERS);
     family_expect_idle(client);
     client_evaluate_send(client, "1", ENDLESS);
@@ -230,11 +224,11 @@ Test(processes, two_hundred_failures_leave_no_zombie_and_no_descriptor) {
     struct client *client = client_start(
         &(struct client_options){.program = "/bin/sh", .arguments = arguments, .watchdog_s = 120});
     client_initialize(client, NULL);
-    expect_works(client);
+    client_expect_works(client);
     int before = footprint_descriptors(client, WORKERS);
     for (int i = 0; i < FAILURES; i++)
         fail_once(client, i);
-    expect_works(client);
+    client_expect_works(client);
     footprint_expect_descriptors(client, WORKERS, before);
     cr_assert_eq(family_zombies(client), 0);
     client_finish(client);

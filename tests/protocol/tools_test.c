@@ -100,12 +100,10 @@ Test(tools, the_description_of_evaluate_lisp_states_the_limits_in_force) {
                                             "98765",
                                             NULL};
     static const char *const parts[] = {"17 s", "43 s", "321 MiB", "98765 bytes", "\"maximum\":43"};
-    EACH_KIND(era) {
-        struct client *client = era_start(era, arguments);
+    EACH_KIND_STARTED(era, arguments) {
         const char *line = era_request(client, era, "1", "tools/list", NULL);
         for (size_t i = 0; i < COUNT_OF(parts); i++)
             expect_contains(line, parts[i]);
-        client_finish(client);
     }
 }
 
@@ -168,8 +166,7 @@ static const char *const invalid_arguments[][2] = {
 };
 
 Test(tools, an_invalid_call_is_an_error_and_an_invalid_argument_a_tool_error) {
-    EACH_ERA(era) {
-        struct client *client = era_start(era, NULL);
+    EACH_ERA_STARTED(era, NULL) {
         for (size_t i = 0; i < COUNT_OF(invalid_calls); i++) {
             const char *line =
                 era_refused(client, era, -32602, "1", "tools/call", invalid_calls[i][0]);
@@ -186,7 +183,6 @@ Test(tools, an_invalid_call_is_an_error_and_an_invalid_argument_a_tool_error) {
             expect_contains(evaluation.text, invalid_arguments[i][1]);
             expect_contains(evaluation.text, "\n\n[Backtrace]\n(no frames)");
         }
-        client_finish(client);
     }
 }
 
@@ -223,9 +219,7 @@ Test(tools, good_arguments_are_accepted) {
 }
 
 Test(tools, the_largest_time_limit_can_be_set) {
-    const char *options[] = {"--call-timeout-max-s", "50", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = options}, NULL);
+    struct client *client = client_start_with("--call-timeout-max-s", "50");
     expect_contains(client_evaluate_with(client, "{\"code\":\"1\",\"timeout\":51}").text,
                     "at most 50");
     cr_assert_not(client_evaluate_with(client, "{\"code\":\"1\",\"timeout\":50}").is_error);
@@ -255,8 +249,7 @@ Test(tools, any_text_is_well_formed_and_fits_on_one_line) {
         {WRITE("1", "255 254", "2"), NULL},
         {WRITE("2", "255 254 120", "3"), "[stderr]\n\xEF\xBF\xBD\xEF\xBF\xBDx\n=> 1"},
     };
-    EACH_ERA(era) {
-        struct client *client = era_start(era, NULL);
+    EACH_ERA_STARTED(era, NULL) {
         for (size_t i = 0; i < COUNT_OF(rows); i++) {
             struct evaluation evaluation = era_evaluate(client, era, NULL, rows[i].code);
             cr_assert_not(evaluation.is_error, "%s", evaluation.text);
@@ -268,6 +261,5 @@ Test(tools, any_text_is_well_formed_and_fits_on_one_line) {
             era_evaluate(client, era, NULL, "(error (string (code-char #xD800)))");
         cr_assert(failure.is_error);
         expect_lacks(failure.line, "structuredContent");
-        client_finish(client);
     }
 }

@@ -187,9 +187,7 @@ Test(tools, a_rollback_goes_back_by_calls) {
 }
 
 Test(tools, a_rollback_goes_as_far_as_the_history_and_no_further) {
-    static const char *const arguments[] = {"--session-history", "3", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    struct client *client = client_start_with("--session-history", "3");
     count_up(client, NULL, 10);
     cr_assert_eq(row_of(client, NULL).history, 3);
     struct evaluation rolled = client_session_rollback(client, NULL, 4);
@@ -202,9 +200,7 @@ Test(tools, a_rollback_goes_as_far_as_the_history_and_no_further) {
 }
 
 Test(tools, a_history_of_nothing_still_undoes_failures) {
-    static const char *const arguments[] = {"--session-history", "0", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    struct client *client = client_start_with("--session-history", "0");
     count_up(client, NULL, 3);
     cr_assert(client_session_rollback(client, NULL, 1).is_error);
     cr_assert_eq(client_evaluate(client, "(setf *x* 0) (ext:quit 1)").exit_code, 1);
@@ -274,9 +270,7 @@ Test(tools, a_copy_and_its_origin_are_independent_at_once) {
 }
 
 Test(tools, a_copy_can_begin_with_any_state_that_is_kept) {
-    static const char *const arguments[] = {"--session-history", "3", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    struct client *client = client_start_with("--session-history", "3");
     count_up(client, NULL, 6);
     for (long at = 3; at <= 6; at++) {
         char value[24];
@@ -363,9 +357,7 @@ Test(tools, calls_of_a_session_run_in_order_while_others_run_beside) {
 }
 
 Test(tools, a_queue_takes_so_many_and_no_more) {
-    static const char *const arguments[] = {"--session-queue", "3", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    struct client *client = client_start_with("--session-queue", "3");
     client_evaluate_send(client, "0", ENDLESS);
     client_busy_worker(client);
     for (int i = 1; i <= 5; i++) {
@@ -425,9 +417,7 @@ Test(tools, no_session_is_opened_when_all_are_busy) {
 }
 
 Test(tools, the_least_recently_used_idle_session_makes_room) {
-    static const char *const arguments[] = {"--session-max", "3", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    struct client *client = client_start_with("--session-max", "3");
     client_session_expect(client, NULL, "(defvar *x* 0)", "=> *X*");
     const char *one = client_session_open(client), *two = client_session_open(client);
     client_session_expect(client, one, "(defvar *x* 1)", "=> *X*");

@@ -9,7 +9,6 @@
 #define ECLAVE_TESTS_SUPPORT_CLIENT_H
 
 #include "tests/support/json.h"
-#include <json-c/json.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -39,6 +38,10 @@ struct client *client_start(const struct client_options *options);
 
 /* client_start, then client_initialize with REVISION (NULL: the newest). */
 struct client *client_start_ready(const struct client_options *options, const char *revision);
+
+/* client_start_ready with these arguments, in the newest revision. Uses lines.h. */
+#define client_start_with(...)                                                                     \
+    client_start_ready(&(struct client_options){.arguments = STRINGS(__VA_ARGS__)}, NULL)
 
 /* The orderly end: closes stdin and wants exit status 0, no response that nobody read, and no
  * process left behind. client_finish frees as well. */
@@ -86,9 +89,6 @@ void client_expect_silence(struct client *client);
 /* Sends a request and waits for its response; *response is the line. */
 const char *client_request(struct client *client, const char *id, const char *method,
                            const char *params);
-/* The same, parsed: the `result` (the caller's: json_object_put); fails on an error. */
-struct json_object *client_result(struct client *client, const char *id, const char *method,
-                                  const char *params);
 /* Sends LINE and wants the error CODE with ID as the next response to that id; returns the line. */
 const char *client_expect_error(struct client *client, const char *line, int code, const char *id);
 /* Sends LINE and wants a result with ID; returns the line. */
@@ -102,7 +102,10 @@ const char *client_initialize_with(struct client *client, const char *revision,
                                    const char *capabilities);
 void client_ping(struct client *client);
 
-/* How one tools/call of evaluate-lisp ended. */
+/* An id that no test writes, kept by the client. */
+const char *client_new_id(struct client *client);
+
+/* How one tools/call ended. */
 struct evaluation {
     int error_code;          /* of the JSON-RPC error, 0 when there is a result */
     bool is_error;           /* result.isError */
@@ -111,13 +114,19 @@ struct evaluation {
     const char *stderr_text; /* _meta.stderr; NULL when absent */
     const char *line;        /* the whole response */
 };
+/* Calls TOOL; ARGUMENTS is the JSON text of an object. */
+void client_tool_send(struct client *client, const char *id, const char *tool,
+                      const char *arguments);
+struct evaluation client_tool(struct client *client, const char *tool, const char *arguments);
 /* Evaluates CODE; the strings live as long as the client. */
 struct evaluation client_evaluate(struct client *client, const char *code);
-/* ARGUMENTS is the JSON text of the tool's arguments object. */
+/* Calls evaluate-lisp with ARGUMENTS. */
 struct evaluation client_evaluate_with(struct client *client, const char *arguments);
 /* The two halves of client_evaluate, for calls that overlap. */
 void client_evaluate_send(struct client *client, const char *id, const char *code);
 struct evaluation client_evaluate_await(struct client *client, const char *id);
+/* Evaluates (+ 1 2), which must give 3. */
+void client_expect_works(struct client *client);
 
 /* Members of a line by path, as in client_integer(client, line, "error", "code", NULL). Both fail
  * the test when the member is missing or of another type. The string lives as long as the client.

@@ -1,87 +1,44 @@
-/* See client_sessions.h. Composes calls and reads texts; it must never touch a descriptor. */
+/* See client_sessions.h. Composes calls and reads their texts. */
 #include "tests/support/client_sessions.h"
-#include "common/buffer.h"
-#include "common/cleanup.h"
-#include "tests/support/lines.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { ARGUMENTS_MAX = 64 << 20, NO_SUCH_STEPS = 1000000 };
+enum { NO_SUCH_STEPS = 1000000, SESSION_MAX = 64 };
 
 #define OWN_NAME "main"
 
-static void make_id(char *id, size_t size) {
-    static unsigned long count;
-    snprintf(id, size, "\"session call %lu\"", ++count);
-}
-
-void client_tool_send(struct client *client, const char *id, const char *tool,
-                      const char *arguments) {
-    client_send_format(client,
-                       REQUEST_WITH("%s", "tools/call", "{\"name\":\"%s\",\"arguments\":%s}"), id,
-                       tool, arguments);
-}
-
-struct evaluation client_tool(struct client *client, const char *tool, const char *arguments) {
-    char id[40];
-    make_id(id, sizeof id);
-    client_tool_send(client, id, tool, arguments);
-    return client_evaluate_await(client, id);
-}
-
-/* Appends "NAME":"TEXT", with a comma before it unless it is the first member. */
-static void put_string(struct buffer *arguments, const char *name, const char *text) {
-    char *quoted = json_quote(text, strlen(text));
-    buffer_append_format(arguments, "%s\"%s\":", arguments->length > 1 ? "," : "", name);
-    buffer_append_text(arguments, quoted);
-    free(quoted);
-}
-
-static void put_number(struct buffer *arguments, const char *name, double number) {
-    buffer_append_format(arguments, "%s\"%s\":%.10g", arguments->length > 1 ? "," : "", name,
-                         number);
-}
-
-static struct buffer begin(void) {
-    struct buffer arguments = buffer_make(ARGUMENTS_MAX);
-    buffer_append_text(&arguments, "{");
-    return arguments;
-}
-
-/* The finished object; lives as long as ARGUMENTS. */
-static const char *finish(struct buffer *arguments) {
-    buffer_append(arguments, "}", 2);
-    if (arguments->failed)
-        abort();
-    return (const char *)arguments->data;
-}
-
-/* A tool that takes at most a session and one number. */
+/* A call with at most the name of a session as MEMBER and the number NAME. */
 static struct evaluation simple_tool(struct client *client, const char *tool, const char *member,
-                                     const char *session, const char *name, double number) {
-    cleanup_buffer struct buffer arguments = begin();
+                                     const char *session, const char *name, long number) {
+    char arguments[200], *end = arguments;
+    end += sprintf(end, "{");
     if (session)
-        put_string(&arguments, member, session);
+        end += sprintf(end, "\"%s\":\"%.*s\"", member, SESSION_MAX, session);
     if (name)
-        put_number(&arguments, name, number);
-    return client_tool(client, tool, finish(&arguments));
+        end += sprintf(end, "%s\"%s\":%ld", session ? "," : "", name, number);
+    strcpy(end, "}");
+    return client_tool(client, tool, arguments);
 }
 
 void client_session_send(struct client *client, const char *id, const char *session,
                          const char *code, double timeout_s) {
-    cleanup_buffer struct buffer arguments = begin();
-    put_string(&arguments, "code", code);
+    char *quoted = json_quote(code, strlen(code)), *arguments, members[160], *end = members;
+    *end = '\0';
     if (session)
-        put_string(&arguments, "session", session);
+        end += sprintf(end, ",\"session\":\"%.*s\"", SESSION_MAX, session);
     if (timeout_s > 0)
-        put_number(&arguments, "timeout", timeout_s);
-    client_tool_send(client, id, "evaluate-lisp", finish(&arguments));
+        sprintf(end, ",\"timeout\":%.10g", timeout_s);
+    if (asprintf(&arguments, "{\"code\":%s%s}", quoted, members) < 0)
+        abort();
+    client_tool_send(client, id, "evaluate-lisp", arguments);
+    free(arguments);
+    free(quoted);
 }
 
 struct evaluation client_session_evaluate_within(struct client *client, const char *session,
                                                  const char *code, double timeout_s) {
-    char id[40];
-    make_id(id, sizeof id);
+    const char *id = client_new_id(client);
     client_session_send(client, id, session, code, timeout_s);
     return client_evaluate_await(client, id);
 }
@@ -124,11 +81,11 @@ const char *client_session_open(struct client *client) {
 
 const char *client_session_copy(struct client *client, const char *session, long at) {
     return opened(client, simple_tool(client, "open-session", "from", session ? session : OWN_NAME,
-                                      at >= 0 ? "at" : NULL, (double)at));
+                                      at >= 0 ? "at" : NULL, at));
 }
 
 struct evaluation client_session_rollback(struct client *client, const char *session, long steps) {
-    return simple_tool(client, "rollback-session", "session", session, "steps", (double)steps);
+    return simple_tool(client, "rollback-session", "session", session, "steps", steps);
 }
 
 static void expect_done(struct client *client, const char *tool, const char *session) {

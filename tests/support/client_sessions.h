@@ -1,21 +1,14 @@
-/* The session tools over the wire, for tests that have more than one session. It must never know
- * how the server keeps a session; numbers and names are what the server itself says.
- *
- * A SESSION of NULL is the connection's own. */
+/* The session tools over the wire, for tests with more than one session. A SESSION of NULL is the
+ * connection's own. */
 #ifndef ECLAVE_TESTS_SUPPORT_CLIENT_SESSIONS_H
 #define ECLAVE_TESTS_SUPPORT_CLIENT_SESSIONS_H
 
 #include "tests/support/client.h"
 
-/* Sends a tools/call. ID and ARGUMENTS are JSON text; its answer comes by client_evaluate_await. */
-void client_tool_send(struct client *client, const char *id, const char *tool,
-                      const char *arguments);
-/* The same, and waits for the answer. */
-struct evaluation client_tool(struct client *client, const char *tool, const char *arguments);
-
-/* Evaluates CODE. TIMEOUT_S of 0: none is asked for. */
+/* Sends a call that evaluates CODE. TIMEOUT_S of 0: without the argument. */
 void client_session_send(struct client *client, const char *id, const char *session,
                          const char *code, double timeout_s);
+/* Evaluates CODE. */
 struct evaluation client_session_evaluate(struct client *client, const char *session,
                                           const char *code);
 struct evaluation client_session_evaluate_within(struct client *client, const char *session,

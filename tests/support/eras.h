@@ -41,6 +41,14 @@ extern const struct era *const era_modern, *const era_legacy; /* the newest of e
 // NOLINTBEGIN(bugprone-macro-parentheses): a declared name stands bare
 #define EACH_ERA(era)  for (const struct era *era = eras; era < eras + ERA_COUNT; era++)
 #define EACH_KIND(era) for (const struct era *era = era_legacy; era < eras + ERA_COUNT; era++)
+
+/* Runs the body with a `client` that is ready for requests of ERA: in every revision, or in the
+ * newest of each kind. ARGUMENTS (ends with NULL) may be NULL. */
+#define ERA_STARTED(era, arguments)                                                                \
+    for (struct client *client = era_start(era, arguments); client;                                \
+         client_finish(client), client = NULL)
+#define EACH_ERA_STARTED(era, arguments)  EACH_ERA(era) ERA_STARTED(era, arguments)
+#define EACH_KIND_STARTED(era, arguments) EACH_KIND(era) ERA_STARTED(era, arguments)
 // NOLINTEND(bugprone-macro-parentheses)
 
 /* Starts a server with ARGUMENTS (ends with NULL; NULL: none) that is ready for requests of ERA. */

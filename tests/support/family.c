@@ -24,12 +24,12 @@ static time_t now_s(void) {
     return now.tv_sec;
 }
 
-/* The first process of a pid namespace, which only keeps it. */
-static bool is_keeper(pid_t pid) {
+/* Is PID the init of a pid namespace? */
+static bool is_init(pid_t pid) {
     return pid != 1 && policy_pid_within(pid) == 1;
 }
 
-/* The processes under the server without keepers, the unconfined ones first. */
+/* The processes under the server without their init, the unconfined ones first. */
 struct family {
     pid_t zygotes[FAMILY_MAX], workers[FAMILY_MAX];
     size_t zygote_count, worker_count;
@@ -43,7 +43,7 @@ static struct family look(struct client *client) {
     long own_filters = process_status(getpid(), "Seccomp_filters");
     for (size_t i = 0; i < count; i++) {
         long filters = process_status(pids[i], "Seccomp_filters");
-        if (is_keeper(pids[i]))
+        if (is_init(pids[i]))
             continue;
         if (filters > own_filters)
             family.workers[family.worker_count++] = pids[i];

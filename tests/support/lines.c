@@ -16,3 +16,16 @@ const char *formatted(const char *format, ...) {
     va_end(arguments);
     return *place;
 }
+
+char *nested(const char *opening, size_t count, const char *middle, const char *closing) {
+    char *text = malloc(count * (strlen(opening) + strlen(closing)) + strlen(middle) + 1);
+    if (!text)
+        abort();
+    char *at = text;
+    for (size_t i = 0; i < count; i++)
+        at = stpcpy(at, opening);
+    at = stpcpy(at, middle);
+    for (size_t i = 0; i < count; i++)
+        at = stpcpy(at, closing);
+    return text;
+}

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define COUNT_OF(table) (sizeof(table) / sizeof((table)[0]))
+/* A list of strings that ends with NULL. */
+#define STRINGS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 #define REQUEST(id, method) "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"" method "\"}"
 #define REQUEST_WITH(id, method, params)                                                           \
@@ -51,6 +53,9 @@
 
 /* A string made as printf makes it. It is valid until the sixteenth call after this one. */
 __attribute__((format(printf, 1, 2))) const char *formatted(const char *format, ...);
+
+/* COUNT times OPENING, MIDDLE, COUNT times CLOSING; malloc'd. */
+char *nested(const char *opening, size_t count, const char *middle, const char *closing);
 
 #define expect_contains(text, part)                                                                \
     do {                                                                                           \

@@ -3,7 +3,7 @@
 #include "common/buffer.h"
 #include "common/cleanup.h"
 #include "common/frame.h"
-#include "policy/table.h"
+#include "policy/syscalls.h"
 #include "tests/support/client_sessions.h"
 #include <criterion/criterion.h>
 #include <stdio.h>

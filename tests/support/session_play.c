@@ -522,6 +522,8 @@ char *session_play(const struct script *script) {
     if (!client_failure(stage.client))
         client_end(stage.client);
     const char *failure = client_failure(stage.client);
+    if (!failure && strstr(client_stderr(stage.client), "session-state"))
+        failure = "a session entered a state that may not follow the one before";
     char *fault = failure ? strdup(failure) : NULL;
     client_free(stage.client);
     model_free(&stage.model);

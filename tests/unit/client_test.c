@@ -1,5 +1,5 @@
-/* tests/support/client: the harness must fail when the server is wrong. Each test plays a small
- * shell script in the server's place and looks at what the client says about it. */
+/* tests/support/client: the harness fails when the server is wrong. Each test runs a shell script
+ * in place of the server. */
 #include "tests/support/client.h"
 #include "tests/support/play.h"
 #include <criterion/criterion.h>
@@ -24,7 +24,7 @@ static void expect_complaint(struct client *client, const char *words) {
 
 #define GOOD "echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}';"
 
-Test(client, is_content_with_a_server_that_answers_and_ends) {
+Test(client, accepts_a_server_that_answers_and_ends) {
     struct client *client = start_script("read line; " GOOD);
     client_expect_result(client, "{}", "1");
     client_end(client);
@@ -32,7 +32,7 @@ Test(client, is_content_with_a_server_that_answers_and_ends) {
     client_free(client);
 }
 
-Test(client, complains_of_lines_that_are_no_messages) {
+Test(client, reports_lines_that_are_not_messages) {
     static const char *const scripts[] = {
         "echo banner",
         "echo",
@@ -48,59 +48,59 @@ Test(client, complains_of_lines_that_are_no_messages) {
     }
 }
 
-Test(client, complains_of_a_last_line_without_newline) {
+Test(client, reports_a_last_line_without_newline) {
     struct client *client = start_script("printf '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}'");
     client_wait(client);
     expect_complaint(client, "no newline");
 }
 
-Test(client, complains_of_silence) {
+Test(client, reports_silence) {
     struct client *client = start_script("cat >&2");
     client_send_line(client, "{}");
     cr_assert_null(client_await(client, "1", NULL));
     expect_complaint(client, "in vain");
 }
 
-Test(client, complains_of_a_closed_stdout) {
+Test(client, reports_a_closed_stdout) {
     struct client *client = start_script("exec >&-; cat >&2");
     cr_assert_null(client_await(client, "1", NULL));
     expect_complaint(client, "closed its stdout");
 }
 
-Test(client, complains_of_an_answer_to_another_id) {
+Test(client, reports_an_answer_to_another_id) {
     struct client *client =
         start_script("echo '{\"jsonrpc\":\"2.0\",\"id\":\"1\",\"result\":{}}'; cat");
     cr_assert_null(client_await(client, "1", NULL));
     expect_complaint(client, "in vain");
 }
 
-Test(client, complains_of_a_second_answer) {
+Test(client, reports_a_second_answer) {
     struct client *client = start_script(GOOD GOOD);
     client_await(client, "1", NULL);
     client_end(client);
     expect_complaint(client, "nobody asked");
 }
 
-Test(client, complains_of_an_exit_status) {
+Test(client, reports_an_exit_status) {
     struct client *client = start_script("exit 3");
     cr_assert_eq(client_wait(client), 3);
     client_end(client);
     expect_complaint(client, "status 3");
 }
 
-Test(client, complains_of_a_server_that_stays) {
+Test(client, reports_a_server_that_does_not_end) {
     struct client *client = start_script("exec sleep 1000");
     client_end(client);
     expect_complaint(client, "in vain");
 }
 
-Test(client, complains_of_processes_left_behind) {
+Test(client, reports_processes_left_behind) {
     struct client *client = start_script("sleep 1000 >/dev/null 2>&1 & exit 0");
     client_end(client);
     expect_complaint(client, "descendants");
 }
 
-Test(client, kills_what_was_left_behind) {
+Test(client, kills_processes_left_behind) {
     struct client *client = start_script("sleep 1000 >/dev/null 2>&1 & echo $! >&2; exit 0");
     client_wait(client);
     client_await_stderr(client, "\n");
@@ -112,7 +112,7 @@ Test(client, kills_what_was_left_behind) {
     cr_assert_eq(errno, ESRCH);
 }
 
-Test(client, tells_death_by_signal) {
+Test(client, reports_death_by_signal) {
     struct client *client = start_script("kill -SEGV $$");
     cr_assert_eq(client_wait(client), 128 + SIGSEGV);
     client_free(client);
@@ -128,7 +128,7 @@ Test(client, collects_stderr_and_passes_arguments_and_environment) {
     client_finish(client);
 }
 
-/* Megabytes in both directions at once: whoever blocks in a write hangs here. */
+/* Megabytes in both directions at once: a blocking write would hang. */
 Test(client, never_deadlocks) {
     enum { LINES = 40000 };
     static const char line[] =
@@ -170,8 +170,8 @@ static bool play_fails(const struct script *script, void *context) {
     return failed;
 }
 
-Test(client, the_referee_finds_a_wrong_answer_and_the_shrinker_the_line) {
-    /* Answers each line with a ping's result, which is wrong for tools/list alone. */
+Test(client, the_referee_finds_a_wrong_answer_and_the_shrinker_its_request) {
+    /* Answers each line as if it were a ping. */
     const char *arguments[] = {
         "-c",
         "while read -r line; do id=${line#*\\\"id\\\":}; id=${id%%[,\\}]*};"

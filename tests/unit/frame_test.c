@@ -1,4 +1,4 @@
-/* common/frame: whole frames or errors, whatever arrives; no descriptor is ever lost or leaked. */
+/* common/frame: complete frames or errors, whatever arrives; no descriptor is lost or leaked. */
 #include "common/frame.h"
 #include "tests/support/process.h"
 #include "tests/support/random.h"
@@ -27,7 +27,7 @@ static void close_channel(struct channel channel) {
     close(channel.far);
 }
 
-/* Raw bytes with COUNT descriptors, as a hostile sender would write them. */
+/* Sends raw bytes with COUNT descriptors, as a hostile sender may. */
 static void send_raw(int fd, const void *bytes, size_t size, const int *descriptors, size_t count) {
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * 16)] = {0};
     struct iovec part = {.iov_base = (void *)bytes, .iov_len = size};
@@ -66,7 +66,7 @@ static void release(struct received *received) {
         close(received->descriptors[i]);
 }
 
-/* An error leaves nothing with the caller and says something. */
+/* An error returns nothing else and has a text. */
 static void expect_refused(struct channel channel) {
     struct received received = receive(channel.near);
     cr_assert_eq(received.outcome, -1);
@@ -75,7 +75,7 @@ static void expect_refused(struct channel channel) {
     cr_assert_gt(strlen(received.error.text), 0);
 }
 
-Test(frame, a_frame_arrives_as_it_was_sent) {
+Test(frame, a_frame_is_received_as_sent) {
     struct channel channel = open_channel();
     struct frame_header header = {.type = FRAME_EVALUATE, .call = 7, .length = 5};
     struct error error;
@@ -101,7 +101,7 @@ Test(frame, an_empty_frame_has_no_payload) {
     close_channel(channel);
 }
 
-Test(frame, frames_that_arrive_together_are_told_apart) {
+Test(frame, frames_that_arrive_together_are_separated) {
     struct channel channel = open_channel();
     for (uint32_t call = 0; call < 3; call++) {
         struct frame_header header = {.type = FRAME_RESULT, .call = call, .length = call};
@@ -119,7 +119,7 @@ Test(frame, frames_that_arrive_together_are_told_apart) {
     close(channel.near);
 }
 
-Test(frame, the_end_between_frames_is_no_error) {
+Test(frame, the_end_between_frames_is_not_an_error) {
     struct channel channel = open_channel();
     close(channel.far);
     struct received received = receive(channel.near);
@@ -129,7 +129,6 @@ Test(frame, the_end_between_frames_is_no_error) {
     close(channel.near);
 }
 
-/* Every place at which a frame can be torn. */
 Test(frame, the_end_within_a_frame_is_an_error) {
     unsigned char whole[sizeof(struct frame_header) + 4];
     struct frame_header header = {.type = FRAME_RESULT, .length = 4};
@@ -144,7 +143,7 @@ Test(frame, the_end_within_a_frame_is_an_error) {
     }
 }
 
-Test(frame, bad_headers_are_refused_before_their_payload_is_awaited) {
+Test(frame, bad_headers_are_refused_before_their_payload_is_read) {
     static const struct frame_header bad[] = {
         {.type = 0},
         {.type = FRAME_TYPE_END},
@@ -156,7 +155,7 @@ Test(frame, bad_headers_are_refused_before_their_payload_is_awaited) {
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct channel channel = open_channel();
-        send_raw(channel.far, &bad[i], sizeof bad[i], NULL, 0); /* and the channel stays open */
+        send_raw(channel.far, &bad[i], sizeof bad[i], NULL, 0); /* the channel stays open */
         expect_refused(channel);
         close_channel(channel);
     }
@@ -198,7 +197,7 @@ static void send_large(int fd) {
     free(bytes);
 }
 
-Test(frame, a_frame_larger_than_any_socket_buffer_arrives_whole) {
+Test(frame, a_frame_larger_than_the_socket_buffer_is_received_whole) {
     struct channel channel = open_channel();
     pid_t child = beside(send_large, channel);
     for (size_t frame = 0; frame < 2; frame++) {
@@ -248,14 +247,14 @@ static void close_some(const int *descriptors, size_t count) {
         close(descriptors[i]);
 }
 
-Test(frame, descriptors_travel_and_close_on_exec) {
+Test(frame, descriptors_are_received_with_close_on_exec) {
     for (size_t count = 1; count <= FRAME_DESCRIPTORS_MAX; count++) {
         struct channel channel = open_channel();
         struct frame_header header = {.type = FRAME_SPAWN, .length = 2};
         int sent[FRAME_DESCRIPTORS_MAX], before = process_descriptors(getpid());
         open_some(sent, count);
         cr_assert(frame_send(channel.far, &header, "xy", sent, count, NULL));
-        close_some(sent, count); /* they stay the sender's */
+        close_some(sent, count); /* the sender keeps its own */
         struct received received = receive(channel.near);
         cr_assert_eq(received.outcome, 1);
         cr_assert_eq(received.count, count);
@@ -267,7 +266,7 @@ Test(frame, descriptors_travel_and_close_on_exec) {
     }
 }
 
-Test(frame, the_sender_refuses_too_much) {
+Test(frame, too_many_descriptors_or_bytes_are_not_sent) {
     struct channel channel = open_channel();
     struct error error = {0};
     int descriptors[FRAME_DESCRIPTORS_MAX + 1];
@@ -278,13 +277,12 @@ Test(frame, the_sender_refuses_too_much) {
     cr_assert_gt(strlen(error.text), 0);
     header.length = FRAME_PAYLOAD_MAX + 1;
     cr_assert_not(frame_send(channel.far, &header, NULL, NULL, 0, &error));
-    close(channel.far); /* and nothing was sent */
+    close(channel.far); /* nothing was sent */
     cr_assert_eq(receive(channel.near).outcome, 0);
     close_some(descriptors, FRAME_DESCRIPTORS_MAX + 1);
     close(channel.near);
 }
 
-/* A hostile sender may attach what it likes, where it likes. */
 Test(frame, descriptors_beyond_the_limit_are_refused_and_not_leaked) {
     for (size_t count = FRAME_DESCRIPTORS_MAX + 1; count <= 12; count++) {
         struct channel channel = open_channel();
@@ -318,7 +316,7 @@ Test(frame, descriptors_of_a_frame_that_fails_are_not_leaked) {
     }
 }
 
-Test(frame, descriptors_spread_over_the_bytes_of_one_frame_are_counted_together) {
+Test(frame, descriptors_attached_to_parts_of_a_frame_are_counted_together) {
     struct channel channel = open_channel();
     int before = process_descriptors(getpid()), sent[2];
     struct frame_header header = {.type = FRAME_RESULT, .length = 4};
@@ -332,7 +330,6 @@ Test(frame, descriptors_spread_over_the_bytes_of_one_frame_are_counted_together)
     cr_assert_eq(process_descriptors(getpid()), before - 2);
 }
 
-/* Random bytes, random descriptors: an answer for each, and nothing is left open. */
 Test(frame, random_bytes_are_frames_or_errors) {
     struct random random = random_for("random_frames");
     int before = process_descriptors(getpid());
@@ -358,7 +355,7 @@ Test(frame, random_bytes_are_frames_or_errors) {
     }
 }
 
-Test(frame, sending_to_a_closed_channel_is_an_error_and_no_signal) {
+Test(frame, sending_to_a_closed_channel_is_an_error_without_a_signal) {
     struct channel channel = open_channel();
     struct error error = {0};
     struct frame_header header = {.type = FRAME_RESULT, .length = 3};

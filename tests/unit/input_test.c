@@ -1,5 +1,5 @@
-/* supervisor/input: bytes become lines, whatever the pieces they come in, and a line that is too
- * long is reported once and costs no memory. */
+/* supervisor/base/input: bytes become lines however they are split; a line that is too long is
+ * reported once and takes no memory. */
 #include "common/cleanup.h"
 #include "common/descriptor.h"
 #include "supervisor/base/clock.h"
@@ -20,9 +20,9 @@ struct seen {
     struct input input;
     struct buffer text;
     size_t lines;
-    size_t pause_at; /* pauses behind so many lines; 0: never */
-    size_t stop_at;  /* stops behind so many lines; 0: never */
-    int64_t spin_ns; /* what each line takes */
+    size_t pause_at; /* pauses after so many lines; 0: never */
+    size_t stop_at;  /* stops after so many lines; 0: never */
+    int64_t spin_ns; /* the duration of each line */
     struct loop_timer resume;
 };
 
@@ -89,7 +89,7 @@ static void run(struct seen *seen) {
     cr_assert(loop_run(&seen->loop, &error), "%s", error.text);
 }
 
-/* Everything at once, from a pipe that is closed behind it. */
+/* All at once, from a pipe that is then closed. */
 static void expect_lines(const char *bytes, size_t size, const char *expected) {
     int ends[2];
     cr_assert_eq(pipe(ends), 0);
@@ -124,15 +124,15 @@ Test(input, empty_lines_are_dropped) {
     EXPECT_LINES("\n\r\n \t\n\none\n\n \n", "[one].");
 }
 
-Test(input, one_byte_order_mark_is_taken_off_each_line) {
+Test(input, one_byte_order_mark_is_removed_from_each_line) {
     EXPECT_LINES("\xEF\xBB\xBFone\n\xEF\xBB\xBF\n\xEF\xBB\xBF two\n", "[one][two].");
     EXPECT_LINES("\xEF\xBB\xBF\xEF\xBB\xBFone\n", "[\xEF\xBB\xBFone].");
     EXPECT_LINES("one\xEF\xBB\xBF\n \xEF\xBB\xBFtwo\n", "[one\xEF\xBB\xBF][\xEF\xBB\xBFtwo].");
     EXPECT_LINES("\xEF\xBB\n", "[\xEF\xBB].");
 }
 
-Test(input, other_control_bytes_are_the_lines_own) {
-    expect_lines("a\0b\n", 4, "[a"); /* compared up to the zero byte, which is the line's own */
+Test(input, other_control_bytes_are_kept) {
+    expect_lines("a\0b\n", 4, "[a"); /* compared up to the zero byte */
     EXPECT_LINES("\va\f\n", "[\va\f].");
 }
 
@@ -195,7 +195,7 @@ Test(input, bytes_may_come_one_by_one) {
     close(ends[0]);
 }
 
-Test(input, while_paused_even_lines_already_read_wait) {
+Test(input, a_pause_delays_lines_already_read) {
     int ends[2];
     cr_assert_eq(pipe(ends), 0);
     cr_assert(write_all(ends[1], "one\ntwo\nthree\nfour", 18));
@@ -210,7 +210,7 @@ Test(input, while_paused_even_lines_already_read_wait) {
     close(ends[0]);
 }
 
-Test(input, while_paused_the_end_waits_even_behind_a_last_line_without_newline) {
+Test(input, a_pause_delays_the_end_after_a_last_line_without_newline) {
     int ends[2];
     cr_assert_eq(pipe(ends), 0);
     cr_assert(write_all(ends[1], "one\ntwo", 7));
@@ -226,7 +226,7 @@ Test(input, while_paused_the_end_waits_even_behind_a_last_line_without_newline) 
     close(ends[0]);
 }
 
-Test(input, behind_a_stop_nothing_is_delivered_not_even_the_end) {
+Test(input, nothing_is_delivered_after_a_stop) {
     int ends[2];
     cr_assert_eq(pipe(ends), 0);
     cr_assert(write_all(ends[1], "one\ntwo\nthree", 13));
@@ -250,7 +250,7 @@ Test(input, a_regular_file_is_read_to_its_end) {
     close_input(&seen);
 }
 
-Test(input, a_descriptor_that_cannot_be_read_is_at_its_end) {
+Test(input, a_descriptor_that_cannot_be_read_has_ended) {
     cleanup_fd int directory = open("/", O_RDONLY | O_CLOEXEC);
     struct seen seen = {.lines = 0};
     open_input(&seen, directory);
@@ -259,8 +259,7 @@ Test(input, a_descriptor_that_cannot_be_read_is_at_its_end) {
     close_input(&seen);
 }
 
-/* However the bytes are cut into reads, the lines are the same. */
-Test(input, the_pieces_that_bytes_come_in_do_not_matter) {
+Test(input, the_lines_do_not_depend_on_the_reads) {
     static const char *const parts[] = {
         "one",          "\n",        "\r\n", " ",
         "\xEF\xBB\xBF", "two three", "\n\n", "0123456789012345678901234567890123456789"};
@@ -317,11 +316,11 @@ static void expect_turns(size_t pause_at, size_t stop_at, const char *expected) 
     close(ends[0]);
 }
 
-Test(input, behind_a_line_that_takes_long_the_loop_has_its_turn) {
+Test(input, the_loop_runs_after_a_line_that_takes_long) {
     expect_turns(0, 0, "-[a]-[b]-[c]-[d]--[e].");
 }
 
-Test(input, a_pause_and_a_stop_hold_between_turns_too) {
+Test(input, a_pause_or_a_stop_between_turns_is_effective) {
     expect_turns(2, 0, "-[a]-[b]|-[c]-[d]--[e].");
     expect_turns(0, 2, "-[a]-[b]-");
 }

@@ -1,4 +1,4 @@
-/* supervisor/log: one line an event, never more than the rate, never a wait. */
+/* supervisor/base/log: one line for each event, at a limited rate, without blocking. */
 #include "common/cleanup.h"
 #include "supervisor/base/log.h"
 #include "tests/support/json.h"
@@ -12,8 +12,7 @@ enum { TEXT_MAX = 1 << 20 };
 
 static char text[TEXT_MAX];
 
-/* A log on a pipe; the reading end is returned, non-blocking. Criterion's own stderr is put back by
- * close_log. */
+/* Opens a log on a pipe and returns the non-blocking read end. close_log restores stderr. */
 static int saved_stderr = -1;
 
 static int open_log(struct log *log, enum log_level least, bool json) {
@@ -46,7 +45,7 @@ static size_t count_lines(const char *lines) {
     return count;
 }
 
-Test(log, levels_have_the_protocols_names_in_their_order) {
+Test(log, levels_have_the_names_and_the_order_of_the_protocol) {
     static const char *const names[] = {"debug", "info",     "notice", "warning",
                                         "error", "critical", "alert",  "emergency"};
     for (int level = 0; level < LOG_LEVEL_COUNT; level++) {
@@ -73,7 +72,7 @@ Test(log, an_event_is_one_line_with_level_name_session_call_and_cause) {
     log_close(&log);
 }
 
-Test(log, an_event_below_the_least_level_is_not_written) {
+Test(log, an_event_below_the_minimum_level_is_not_written) {
     struct log log;
     cleanup_fd int reader = open_log(&log, LOG_ERROR_LEVEL, false);
     const struct log_event low = {.level = LOG_WARNING_LEVEL, .name = "low"};
@@ -114,7 +113,7 @@ Test(log, a_json_line_is_one_object_whatever_the_cause_holds) {
 }
 
 /* NOLINTBEGIN(misc-misleading-bidirectional): that is what is tested */
-Test(log, a_cause_cannot_command_a_terminal) {
+Test(log, terminal_controls_in_a_cause_are_escaped) {
     static const char cause[] = "a\302\233b\342\200\256c\363\240\200\201d\303\251";
     for (int json = 0; json < 2; json++) {
         struct log log;
@@ -175,7 +174,7 @@ Test(log, beyond_the_rate_lines_are_dropped_and_counted) {
     cr_assert_gt(written, 100);
     cr_assert_lt(written, EVENTS);
     cr_assert_gt(log.dropped, 0);
-    log.rate.credit_ns = log.rate.cost_ns; /* as if time had passed */
+    log.rate.credit_ns = log.rate.cost_ns; /* as if the window had passed */
     log_write(&log, &event, "y");
     const char *line = read_log(reader);
     cr_assert_not_null(strstr(line, "lines dropped)"), "%s", line);
@@ -183,7 +182,7 @@ Test(log, beyond_the_rate_lines_are_dropped_and_counted) {
     log_close(&log);
 }
 
-Test(log, a_full_stderr_loses_lines_and_never_waits) {
+Test(log, a_full_stderr_loses_lines_without_blocking) {
     struct log log;
     cleanup_fd int reader = open_log(&log, LOG_INFO_LEVEL, false);
     const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "flood"};
@@ -218,7 +217,7 @@ Test(log, the_hook_sees_every_event_whatever_the_level_and_the_rate) {
     log_close(&log);
 }
 
-Test(log, one_that_could_not_be_opened_writes_nothing_and_does_no_harm) {
+Test(log, a_log_that_could_not_be_opened_writes_nothing) {
     struct log log;
     close(STDERR_FILENO);
     log_open(&log, LOG_INFO_LEVEL, false);

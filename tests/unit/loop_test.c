@@ -1,4 +1,4 @@
-/* supervisor/loop: who waits for whom when the callbacks of one round take long. */
+/* supervisor/base/loop: the order of callbacks when those of one round take long. */
 #include "supervisor/base/clock.h"
 #include "supervisor/base/loop.h"
 #include <criterion/criterion.h>
@@ -12,7 +12,7 @@ struct bench {
     struct loop_watch first, others[OTHERS];
     struct loop_timer timer;
     int first_ends[2], other_ends[2];
-    char seen[LOG_BYTES]; /* "o" for each of the others, "f" for the first, "-" for a flush */
+    char seen[LOG_BYTES]; /* "o": another, "f": the first, "-": a flush */
     size_t called;
     int64_t spin_ns;
     bool remove_others;
@@ -28,7 +28,7 @@ static void on_flush(void *context) {
     note(context, '-');
 }
 
-/* The first one is woken by the second of the others. */
+/* The second of the others makes the first one ready. */
 static void on_other(void *context, uint32_t events) {
     (void)events;
     struct bench *bench = context;
@@ -89,12 +89,12 @@ static void expect_seen(struct bench *bench, const char *expected) {
     loop_close(&bench->loop);
 }
 
-Test(loop, who_comes_first_waits_for_one_that_takes_long_and_not_for_all) {
+Test(loop, the_first_watch_waits_for_one_long_callback_only) {
     struct bench bench = {.spin_ns = ROUND_NS};
     expect_seen(&bench, "-o-o-fo-o-o-o-o-o");
 }
 
-Test(loop, who_comes_first_may_remove_those_that_wait) {
+Test(loop, the_first_watch_may_remove_waiting_ones) {
     struct bench bench = {.spin_ns = ROUND_NS, .remove_others = true};
     expect_seen(&bench, "-o-o-f");
 }
@@ -107,8 +107,8 @@ static void on_timer(void *context) {
         loop_timer_start(&bench->loop, &bench->timer, 0, on_timer, bench);
 }
 
-/* A timer that is started anew within its callback is due in the next round. */
-Test(loop, a_timer_without_delay_lets_the_others_have_their_turn) {
+/* A timer that its callback starts again is due in the next round. */
+Test(loop, a_timer_without_delay_does_not_starve_the_others) {
     struct bench bench = {.remove_others = true};
     open_bench(&bench);
     for (size_t i = 0; i < OTHERS; i++) {

@@ -1,4 +1,4 @@
-/* common/message: a payload is taken whole or not at all, whatever it holds. */
+/* common/message: a payload is decoded whole or refused. */
 #include "common/message.h"
 #include "common/utf8.h"
 #include "tests/support/random.h"
@@ -18,7 +18,6 @@ static bool span_is(struct span span, const char *text) {
     return span.bytes && span.length == strlen(text) && memcmp(span.bytes, text, span.length) == 0;
 }
 
-/* A payload written section by section, each as "tag:text"; "-" ends it. */
 struct section {
     uint32_t tag;
     const char *text;
@@ -42,7 +41,7 @@ static bool decodes_evaluate(const struct buffer *payload) {
     return evaluate_message_decode(payload->data, payload->length, &message);
 }
 
-Test(message, sections_come_out_as_they_went_in) {
+Test(message, sections_are_read_as_written) {
     cleanup_buffer struct buffer payload = buffer_make(PAYLOAD_MAX);
     cr_assert(message_put(&payload, SECTION_CODE, "(+ 1 2)", 7));
     cr_assert(message_put(&payload, SECTION_VALUE, "", 0));
@@ -62,7 +61,7 @@ Test(message, sections_come_out_as_they_went_in) {
     cr_assert_eq(offset, payload.length);
 }
 
-Test(message, a_torn_section_is_seen_at_every_byte) {
+Test(message, a_truncated_section_is_detected_at_every_byte) {
     cleanup_buffer struct buffer payload = buffer_make(PAYLOAD_MAX);
     message_put(&payload, SECTION_CODE, "abcdef", 6);
     for (size_t length = 1; length < payload.length; length++) {
@@ -73,7 +72,7 @@ Test(message, a_torn_section_is_seen_at_every_byte) {
     }
 }
 
-Test(message, a_length_beyond_the_payload_is_torn) {
+Test(message, a_length_beyond_the_payload_is_refused) {
     static const uint32_t lengths[] = {1, 9, INT32_MAX, UINT32_MAX, UINT32_MAX - 7, UINT32_MAX - 8};
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         uint32_t payload[] = {SECTION_CODE, lengths[i]};
@@ -85,7 +84,7 @@ Test(message, a_length_beyond_the_payload_is_torn) {
     }
 }
 
-Test(message, what_does_not_fit_is_not_put) {
+Test(message, a_section_that_does_not_fit_is_not_written) {
     cleanup_buffer struct buffer payload = buffer_make(20);
     cr_assert(message_put(&payload, SECTION_CODE, "ab", 2));
     cr_assert_not(message_put(&payload, SECTION_CODE, "abc", 3));
@@ -112,7 +111,7 @@ Test(message, a_run_message_is_decoded_as_it_was_encoded) {
         cr_assert_not(run_message_decode(payload.data, length, &got), "%zu", length);
 }
 
-Test(message, wrong_run_messages_are_refused) {
+Test(message, invalid_run_messages_are_refused) {
     static const struct section rows[][5] = {
         {{SECTION_KIND, "tool"}, {SECTION_NAME, "n"}, {SECTION_CODE, "c"}},
         {{SECTION_KIND, "tool"},
@@ -144,7 +143,7 @@ Test(message, wrong_run_messages_are_refused) {
     }
 }
 
-Test(message, the_json_of_a_run_stands_alone) {
+Test(message, the_json_of_a_run_excludes_other_sections) {
     static const struct {
         bool good;
         struct section sections[3];
@@ -175,7 +174,7 @@ Test(message, an_evaluate_message_is_decoded_as_it_was_encoded) {
     cr_assert(span_is(got.package, "CL-USER"));
 }
 
-Test(message, the_package_may_be_left_out_and_the_code_empty) {
+Test(message, the_package_may_be_absent_and_the_code_empty) {
     cleanup_buffer struct buffer payload = buffer_make(PAYLOAD_MAX);
     struct evaluate_message sent = {.code = span_of("")}, got;
     cr_assert(evaluate_message_encode(&payload, &sent));
@@ -184,7 +183,7 @@ Test(message, the_package_may_be_left_out_and_the_code_empty) {
     cr_assert_null(got.package.bytes);
 }
 
-Test(message, wrong_evaluate_messages_are_refused) {
+Test(message, invalid_evaluate_messages_are_refused) {
     static const struct {
         struct section sections[3];
         size_t count;
@@ -247,13 +246,13 @@ Test(message, a_condition_is_decoded_as_it_was_encoded) {
     cr_assert_eq(got.warning_count, RESULT_WARNINGS_MAX);
 }
 
-Test(message, no_value_at_all_is_a_result) {
+Test(message, a_result_may_have_no_values) {
     const struct section sections[] = {{SECTION_PACKAGE, "P"}};
     cleanup_buffer struct buffer payload = payload_of(sections, 1);
     cr_assert(decodes_result(&payload));
 }
 
-Test(message, wrong_results_are_refused) {
+Test(message, invalid_results_are_refused) {
     static const struct {
         struct section sections[5];
         size_t count;
@@ -308,8 +307,7 @@ Test(message, wrong_results_are_refused) {
     }
 }
 
-/* The limits on how many there may be, met and passed by one. */
-Test(message, too_many_of_one_kind_are_refused) {
+Test(message, more_sections_than_the_limit_are_refused) {
     static const struct {
         enum section_tag tag;
         size_t maximum;
@@ -332,8 +330,8 @@ Test(message, too_many_of_one_kind_are_refused) {
     }
 }
 
-/* Fuzzing: mutated good payloads and plain noise. What is accepted must be sound: every span inside
- * the payload, UTF-8, within the counts. */
+/* Mutated payloads. Accepted ones have all spans inside the payload, valid UTF-8, and counts within
+ * the limits. */
 
 static void expect_inside(struct span span, const struct buffer *payload) {
     cr_assert_geq(span.bytes, payload->data);
@@ -391,14 +389,14 @@ static void mutate(struct random *random, struct buffer *payload) {
     }
 }
 
-Test(message, mutated_payloads_are_sound_or_refused) {
+Test(message, mutated_payloads_are_valid_or_refused) {
     struct random random = random_for("mutated_payloads");
     size_t accepted = 0;
     for (size_t trial = 0; trial < random_trials(20000, 500000); trial++) {
         cleanup_buffer struct buffer payload = buffer_make(PAYLOAD_MAX);
         put_random_sections(&random, &payload);
         mutate(&random, &payload);
-        /* An exact copy, so that a read past the end is a fault the sanitizer sees. */
+        /* An exact copy, so that the sanitizer sees a read beyond the end. */
         struct buffer exact = {.data = malloc(payload.length + 1), .length = payload.length};
         cr_assert_not_null(exact.data);
         if (payload.length)

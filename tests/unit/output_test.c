@@ -1,5 +1,5 @@
-/* supervisor/output: the gate and the queue. What leaves is whole lines that were found good; what
- * is bad is replaced, and too much of it ends the output. */
+/* supervisor/mcp/output: the check of each line and the queue. Only complete valid lines are
+ * written; an invalid one is replaced, and too many of them end the output. */
 #include "common/cleanup.h"
 #include "supervisor/mcp/output.h"
 #include <criterion/criterion.h>
@@ -19,7 +19,7 @@ struct bench {
     struct output output;
     int reader;
     size_t changes;
-    char *received; /* so far, terminated */
+    char *received; /* received so far, terminated */
     size_t length;
 };
 
@@ -28,7 +28,7 @@ static void on_change(void *context) {
     bench->changes++;
 }
 
-/* An output on a pipe, or on FD when that is not negative. */
+/* Opens an output on a pipe, or on FD unless it is negative. */
 static void open_output(struct bench *bench, int fd, int64_t response_max_bytes) {
     struct error error;
     int ends[2] = {-1, fd};
@@ -82,7 +82,7 @@ static const char *receive(struct bench *bench) {
 
 static const char good[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}";
 
-Test(output, a_good_line_leaves_as_it_is) {
+Test(output, a_valid_line_is_written_unchanged) {
     struct bench bench;
     open_output(&bench, -1, 10000);
     write_line(&bench, "1", good, sizeof good - 1);
@@ -110,7 +110,7 @@ static const char *const bad[] = {
     "{\"a\":\"tab\t\"}",
 };
 
-Test(output, a_bad_line_is_replaced_by_an_error_with_the_id) {
+Test(output, an_invalid_line_is_replaced_by_an_error_with_its_id) {
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct bench bench;
         open_output(&bench, -1, 10000);
@@ -126,7 +126,7 @@ Test(output, a_bad_line_is_replaced_by_an_error_with_the_id) {
     }
 }
 
-Test(output, a_bad_line_that_answers_nothing_is_dropped) {
+Test(output, an_invalid_line_that_is_not_an_answer_is_dropped) {
     struct bench bench;
     open_output(&bench, -1, 10000);
     write_line(&bench, NULL, "{", 1);
@@ -134,7 +134,7 @@ Test(output, a_bad_line_that_answers_nothing_is_dropped) {
     close_output(&bench);
 }
 
-/* One line of SIZE bytes. */
+/* Adds one line of SIZE bytes. */
 static void write_padded(struct bench *bench, size_t size) {
     char *line = malloc(size + 1);
     cr_assert_not_null(line);
@@ -145,7 +145,7 @@ static void write_padded(struct bench *bench, size_t size) {
     free(line);
 }
 
-Test(output, a_line_of_the_limit_leaves_and_one_byte_more_is_an_error_that_names_the_limit) {
+Test(output, a_line_of_the_limit_is_written_and_a_longer_one_is_an_error_that_names_the_limit) {
     struct bench bench;
     open_output(&bench, -1, 5000);
     write_padded(&bench, 5000);
@@ -166,7 +166,7 @@ Test(output, a_line_of_the_limit_leaves_and_one_byte_more_is_an_error_that_names
     close_output(&bench);
 }
 
-Test(output, an_id_that_does_not_fit_either_is_null_in_the_error) {
+Test(output, an_id_that_does_not_fit_is_null_in_the_error) {
     struct bench bench;
     open_output(&bench, -1, 2000);
     char id[3000];
@@ -197,7 +197,7 @@ Test(output, an_element_of_a_batch_is_checked_like_a_line) {
     close_output(&bench);
 }
 
-Test(output, at_the_threshold_within_the_window_the_output_ends) {
+Test(output, too_many_incidents_within_the_window_end_the_output) {
     struct bench bench;
     open_output(&bench, -1, 2000);
     write_line(&bench, "1", "{", 1);
@@ -221,7 +221,7 @@ Test(output, incidents_older_than_the_window_are_forgotten) {
     close_output(&bench);
 }
 
-Test(output, what_the_reader_does_not_take_waits_and_arrives_whole_and_in_order) {
+Test(output, unread_output_waits_and_arrives_whole_and_in_order) {
     enum { LINES = 3000 };
     struct bench bench;
     open_output(&bench, -1, 10000);
@@ -246,7 +246,7 @@ Test(output, what_the_reader_does_not_take_waits_and_arrives_whole_and_in_order)
     close_output(&bench);
 }
 
-Test(output, the_memory_of_a_large_queue_is_given_back) {
+Test(output, the_memory_of_a_large_queue_is_released) {
     struct bench bench;
     open_output(&bench, -1, 4 << 20);
     write_padded(&bench, 4 << 20);
@@ -255,7 +255,7 @@ Test(output, the_memory_of_a_large_queue_is_given_back) {
     close_output(&bench);
 }
 
-Test(output, a_reader_that_is_gone_ends_the_output_quietly) {
+Test(output, a_reader_that_left_ends_the_output_quietly) {
     struct bench bench;
     open_output(&bench, -1, 2000);
     close(bench.reader);
@@ -265,19 +265,19 @@ Test(output, a_reader_that_is_gone_ends_the_output_quietly) {
     cr_assert_eq(bench.output.end, OUTPUT_PEER_GONE);
     cr_assert_eq(bench.output.incident_count, 0);
     cr_assert_eq(bench.changes, 1);
-    output_flush(&bench.output); /* nothing more happens */
+    output_flush(&bench.output);
     cr_assert_eq(bench.changes, 1);
     close_output(&bench);
 }
 
-Test(output, a_full_disk_is_an_incident_and_is_tried_again) {
+Test(output, a_full_disk_is_an_incident_and_is_retried) {
     struct bench bench;
     open_output(&bench, open("/dev/full", O_WRONLY | O_CLOEXEC), 2000);
     write_line(&bench, "1", good, sizeof good - 1);
     output_flush(&bench.output);
     cr_assert_eq(bench.output.incident_count, 1);
     cr_assert(bench.output.retry.active);
-    output_flush(&bench.output); /* not before its time */
+    output_flush(&bench.output); /* not too early */
     cr_assert_eq(bench.output.incident_count, 1);
     for (size_t i = 2; i <= 3; i++) {
         cr_assert_eq(bench.output.end, OUTPUT_OPEN);

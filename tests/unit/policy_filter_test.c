@@ -1,7 +1,7 @@
-/* The programs that the kernel gets, asked about every call by a machine of our own: each verdict
- * is the table's, no bit of an argument slips through, and no other architecture has a way in. */
-#include "policy/program.h"
-#include "policy/table.h"
+/* The filter programs, run by the tests' own BPF evaluator: each verdict is the table's, every bit
+ * of an argument counts, and no other architecture is accepted. */
+#include "policy/policy_internal.h"
+#include "policy/syscalls.h"
 #include "tests/support/bpf_evaluator.h"
 
 #include <criterion/criterion.h>
@@ -12,18 +12,18 @@
 
 enum {
     SELF_PID = 4242,
-    NUMBERS = 1024, /* of calls: more than any kernel has */
+    NUMBERS = 1024, /* of calls: above the highest of any kernel */
     ARGUMENTS = 6,
     RANDOM_CALLS = 200000
 };
 
-/* One of them is our own, and left out. */
+/* The native one is left out. */
 static const uint32_t architectures[] = {AUDIT_ARCH_I386,    AUDIT_ARCH_ARM,     AUDIT_ARCH_MIPS64,
                                          AUDIT_ARCH_PPC64LE, AUDIT_ARCH_RISCV64, AUDIT_ARCH_S390X,
                                          AUDIT_ARCH_X86_64,  AUDIT_ARCH_AARCH64, 0,
                                          UINT32_MAX};
 
-/* Argument values worth a try at every place, besides all single bits. */
+/* Argument values to try at every position, besides all single bits. */
 static const uint64_t words[] = {0,
                                  1,
                                  2,
@@ -51,11 +51,15 @@ static const uint64_t words[] = {0,
                                  (1ULL << 32) | 0x22,
                                  POLICY_SELF_MARK};
 
+static bool has_terms(const struct policy_row *row) {
+    return row->terms[0].kind != TERM_NONE;
+}
+
 static struct policy_program *program;
 static struct sock_fprog calls;
 static uint32_t grants;
 
-/* Every filter that there is; the degraded one knows no grants. */
+/* Every filter. The degraded one has no grants. */
 static const struct {
     bool degraded;
     uint32_t grants;
@@ -88,21 +92,21 @@ static uint32_t verdict_of(const struct sock_fprog *filter, const struct seccomp
     return action;
 }
 
-/* The row of the table that CALL meets, or NULL: the test's own reading of it. */
+/* The row of the table that applies to CALL, or NULL, as the test reads the table. */
 static const struct policy_row *row_for(const struct seccomp_data *call) {
     size_t count;
     const struct policy_row *rows = policy_rows(&count);
     for (size_t i = 0; i < count; i++)
         if (rows[i].number == call->nr && (rows[i].grants & ~grants) == 0 &&
-            policy_row_fits(&rows[i], call, SELF_PID))
+            policy_row_matches(&rows[i], call, SELF_PID))
             return &rows[i];
     return NULL;
 }
 
-/* What the kernel is to do about CALL before the seal. */
+/* The expected action for CALL before the seal. */
 static uint32_t wanted(const struct seccomp_data *call) {
     const struct policy_row *row = row_for(call);
-    bool asked = row && policy_row_is_asked(row) && !program->degraded;
+    bool asked = row && policy_row_is_notified(row) && !program->degraded;
     if (row && !asked && (row->verdict == POLICY_ALLOW || row->setup))
         return SECCOMP_RET_ALLOW;
     if (!program->degraded)
@@ -115,11 +119,11 @@ static uint32_t wanted(const struct seccomp_data *call) {
 static void check(const struct seccomp_data *call) {
     uint32_t got = verdict_of(&calls, call);
     cr_assert_eq(got, wanted(call), "%s (%d) with %llx %llx %llx %llx: %x instead of %x",
-                 policy_call_name(call->nr), call->nr, call->args[0], call->args[1], call->args[2],
-                 call->args[3], got, wanted(call));
+                 policy_syscall_name(call->nr), call->nr, call->args[0], call->args[1],
+                 call->args[2], call->args[3], got, wanted(call));
 }
 
-/* Arguments that fit ROW, with the optional bits left out. */
+/* Arguments that match ROW, without the optional bits. */
 static struct seccomp_data fitting_call(const struct policy_row *row) {
     struct seccomp_data call = native_call(row->number);
     for (size_t i = 0; i < POLICY_TERMS_MAX && row->terms[i].kind != TERM_NONE; i++)
@@ -144,7 +148,7 @@ static void check_argument_rules(void) {
     size_t count, rules = 0;
     const struct policy_row *rows = policy_rows(&count);
     for (size_t i = 0; i < count; i++) {
-        if (rows[i].number < 0 || !policy_row_has_terms(&rows[i]))
+        if (rows[i].number < 0 || !has_terms(&rows[i]))
             continue;
         rules++;
         const struct seccomp_data fitting = fitting_call(&rows[i]);
@@ -165,7 +169,7 @@ static void check_argument_rules(void) {
     cr_assert_geq(rules, 12);
 }
 
-/* The high half of an argument with a rule has no meaning to the kernel and so must be zero. */
+/* The kernel ignores the high half of an int argument, so a rule requires it to be zero. */
 static void check_high_halves(void) {
     size_t count;
     const struct policy_row *rows = policy_rows(&count);
@@ -239,14 +243,14 @@ static void check_strange_numbers(void) {
     }
 }
 
-/* Both stacked, as they are when the first foreign byte arrives. */
+/* Both filters, as installed when the first untrusted byte arrives. */
 static void check_sealed(const struct seccomp_data *call) {
     uint32_t got = bpf_stricter(verdict_of(&calls, call), verdict_of(&program->seal, call));
     const struct policy_row *row = row_for(call);
     if (row && row->setup)
         cr_assert_eq(got, SECCOMP_RET_ERRNO | EPERM, "%s", row->name);
     else
-        cr_assert_eq(got, wanted(call), "%s (%d)", policy_call_name(call->nr), call->nr);
+        cr_assert_eq(got, wanted(call), "%s (%d)", policy_syscall_name(call->nr), call->nr);
 }
 
 static void check_seal(void) {
@@ -269,15 +273,15 @@ static void check_seal(void) {
     }
 }
 
-/* The supervisor is asked about what the filter does not allow: it must say the same. A process
- * that it does not know is nobody's self. */
+/* The supervisor judges what the filter does not allow and must agree. It accepts no unknown
+ * process as the caller itself. */
 static void check_judge(void) {
     uint64_t state = 0x2545f4914f6cdd1d;
     for (size_t i = 0; i < RANDOM_CALLS; i++) {
         struct seccomp_data call = native_call((int)(next_random(&state) % NUMBERS));
         for (size_t j = 0; j < ARGUMENTS; j++)
             call.args[j] = words[next_random(&state) % (sizeof words / sizeof *words)];
-        struct policy_answer answer = policy_judge(grants, &call, 0);
+        struct policy_ruling answer = policy_judge(grants, &call, 0);
         uint32_t action =
             bpf_stricter(verdict_of(&calls, &call), verdict_of(&program->seal, &call));
         switch (action & SECCOMP_RET_ACTION_FULL) {
@@ -309,15 +313,15 @@ static void check_size(void) {
     cr_assert_lt(program->seal.len, 32);
 }
 
-Test(filter, gives_every_number_what_the_table_says) {
+Test(filter, matches_the_table_for_every_number) {
     in_every_mode(check_every_number);
 }
 
-Test(filter, holds_arguments_to_the_last_bit) {
+Test(filter, checks_every_bit_of_arguments) {
     in_every_mode(check_argument_rules);
 }
 
-Test(filter, allows_no_high_half_of_an_argument) {
+Test(filter, refuses_high_halves_of_arguments) {
     in_every_mode(check_high_halves);
 }
 
@@ -325,15 +329,15 @@ Test(filter, agrees_with_the_table_on_random_calls) {
     in_every_mode(check_random_calls);
 }
 
-Test(filter, kills_every_foreign_architecture) {
+Test(filter, kills_calls_of_other_architectures) {
     in_every_mode(check_foreign_calls);
 }
 
-Test(filter, allows_no_strange_number) {
+Test(filter, refuses_unknown_numbers) {
     in_every_mode(check_strange_numbers);
 }
 
-Test(filter, is_narrowed_by_the_seal_and_nothing_else) {
+Test(filter, is_narrowed_by_the_seal_only) {
     in_every_mode(check_seal);
 }
 
@@ -341,7 +345,7 @@ Test(filter, agrees_with_the_judge) {
     in_every_mode(check_judge);
 }
 
-Test(filter, names_its_own_process_and_no_other) {
+Test(filter, accepts_only_its_own_process_id) {
     in_every_mode(check_marks);
 }
 

@@ -1,4 +1,4 @@
-/* A project of the test's own, and a registry that scans it, for tests as root and as nobody. */
+/* A temporary project and a registry that scans it, for tests as root and as nobody. */
 #ifndef ECLAVE_TESTS_UNIT_PROJECT_H
 #define ECLAVE_TESTS_UNIT_PROJECT_H
 
@@ -17,7 +17,7 @@
 enum { NOBODY = 65534, PROJECT_PATIENCE_MS = 60000, PROJECT_LOG_BYTES = 16384 };
 
 struct project {
-    char path[64]; /* the current directory, too */
+    char path[64]; /* also the current directory */
     struct settings settings;
     struct loop loop;
     struct log log;
@@ -27,7 +27,7 @@ struct project {
     size_t scans, changes; /* scans that have ended, and those that changed something; the last: */
     unsigned listed, content;
     bool first;
-    size_t wanted_scans, wanted_changes; /* the loop runs until there are so many */
+    size_t wanted_scans, wanted_changes; /* when to stop */
     struct loop_timer guard;
 };
 
@@ -125,7 +125,7 @@ static inline int project_remove(const char *path, const struct stat *status, in
     return remove(path);
 }
 
-/* Runs BODY inside a fresh project with the four folders, as nobody if that is asked for. */
+/* Runs BODY in a new project with the four folders. */
 static inline void project_test(void (*body)(struct project *project), bool as_nobody) {
     static struct project project;
     project = (struct project){.path = "/tmp/eclave-project-XXXXXX"};
@@ -186,7 +186,7 @@ static inline void expect_body(const struct project *project, enum registry_kind
     cr_expect_eq(entry->body.size, strlen(text));
 }
 
-/* FILE is refused for a reason that has REASON in it. */
+/* FILE is refused with REASON in the reason. */
 static inline void expect_file_refused(const struct project *project, const char *file,
                                        const char *reason) {
     const struct snapshot *snapshot = snapshot_of(project);

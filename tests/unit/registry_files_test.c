@@ -1,6 +1,7 @@
-/* supervisor/registry: what files of a project make which entries, and which are refused. */
+/* supervisor/registry: which files of a project become entries, and which are refused. */
 #include "supervisor/content/shape.h"
 #include "supervisor/registry/scan.h"
+#include "tests/support/lines.h"
 #include "tests/unit/project.h"
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -18,7 +19,7 @@ PROJECT_TEST(registry_files, an_empty_project_is_an_empty_snapshot) {
     cr_expect_str_empty(project->logged);
 }
 
-PROJECT_TEST(registry_files, a_project_without_folders_is_empty_too) {
+PROJECT_TEST(registry_files, a_project_without_folders_is_empty) {
     for (enum project_folder folder = 0; folder < FOLDER_COUNT; folder++)
         cr_assert_eq(rmdir(folder_name(folder)), 0);
     project_begin(project);
@@ -29,7 +30,7 @@ PROJECT_TEST(registry_files, a_project_without_folders_is_empty_too) {
     project_await_change(project);
 }
 
-Test(registry_files, without_a_project_nothing_is_ever_looked_at) {
+Test(registry_files, without_a_project_nothing_is_scanned) {
     struct project project = {0};
     struct error error;
     settings_default(&project.settings);
@@ -43,7 +44,7 @@ Test(registry_files, without_a_project_nothing_is_ever_looked_at) {
     project_end(&project);
 }
 
-PROJECT_TEST(registry_files, a_tool_has_what_its_json_says) {
+PROJECT_TEST(registry_files, a_tool_has_the_metadata_of_its_json_file) {
     put("tools/add.lisp", "(+ 1 2)");
     put("tools/add.json",
         "{\"title\":\"Add\",\"description\":\"Adds\",\"inputSchema\":{\"type\":\"object\"},"
@@ -62,7 +63,7 @@ PROJECT_TEST(registry_files, a_tool_has_what_its_json_says) {
     cr_expect_eq(project->listed, 1U << REGISTRY_TOOL);
 }
 
-PROJECT_TEST(registry_files, a_header_is_metadata_where_there_is_no_json) {
+PROJECT_TEST(registry_files, a_header_is_metadata_without_a_json_file) {
     put("tools/one.lisp", ";;; {\"title\":\n;;;   \"One\"}\n;; not part of it\n(print 1)\n");
     put("tools/plain.lisp", ";;; A comment.\n1");
     put("tools/late.lisp", "(print 1)\n;;; {\"title\":\"Late\"}\n");
@@ -75,7 +76,7 @@ PROJECT_TEST(registry_files, a_header_is_metadata_where_there_is_no_json) {
     cr_expect_eq(snapshot_of(project)->refusals.count, 0);
 }
 
-PROJECT_TEST(registry_files, a_header_stands_behind_a_mark_and_comments) {
+PROJECT_TEST(registry_files, a_header_may_follow_a_byte_order_mark_and_comments) {
     static const char *const before[] = {
         "\xef\xbb\xbf",
         "\n",
@@ -86,16 +87,12 @@ PROJECT_TEST(registry_files, a_header_stands_behind_a_mark_and_comments) {
         "\n\n\n\n\n\n\n\n\n",
         "  ",
     };
-    enum { COUNT = sizeof before / sizeof *before };
-    char path[64], text[200], name[16];
-    for (int i = 0; i < COUNT; i++) {
-        snprintf(path, sizeof path, "tools/t%d.lisp", i);
-        snprintf(text, sizeof text, "%s;;; {\"title\":\r\n;;; \"T\"}\r\n1", before[i]);
-        put(path, text);
-    }
+    for (size_t i = 0; i < COUNT_OF(before); i++)
+        put(formatted("tools/t%zu.lisp", i),
+            formatted("%s;;; {\"title\":\r\n;;; \"T\"}\r\n1", before[i]));
     project_begin(project);
-    for (int i = 0; i < COUNT; i++) {
-        snprintf(name, sizeof name, "t%d", i);
+    for (size_t i = 0; i < COUNT_OF(before); i++) {
+        const char *name = formatted("t%zu", i);
         const struct registry_entry *entry = find(project, REGISTRY_TOOL, name);
         cr_assert_not_null(entry, "%s", name);
         cr_expect_str_eq(metadata_text(entry->metadata, "title"), "T", "%s", name);
@@ -104,7 +101,7 @@ PROJECT_TEST(registry_files, a_header_stands_behind_a_mark_and_comments) {
     }
 }
 
-PROJECT_TEST(registry_files, a_header_that_would_be_lost_is_refused) {
+PROJECT_TEST(registry_files, a_header_that_would_be_ignored_is_refused) {
     put("tools/a.lisp", "\n\n\n\n\n;\n;\n;\n;\n;\n;;; {\"title\":\"T\"}\n1");
     put("tools/b.lisp", ";;; Copyright\n;;; {\"title\":\"T\"}\n1");
     put("tools/b.json", "{\"title\":\"Beside\"}");
@@ -118,7 +115,7 @@ PROJECT_TEST(registry_files, a_header_that_would_be_lost_is_refused) {
     cr_expect_not_null(find(project, REGISTRY_PROMPT, "c"));
 }
 
-PROJECT_TEST(registry_files, a_mark_is_no_part_of_a_prompt) {
+PROJECT_TEST(registry_files, a_byte_order_mark_is_not_part_of_a_prompt) {
     put("prompts/p.txt", "\xef\xbb\xbfHello");
     put("resources/r.txt", "\xef\xbb\xbfHello");
     project_begin(project);
@@ -126,7 +123,7 @@ PROJECT_TEST(registry_files, a_mark_is_no_part_of_a_prompt) {
     expect_body(project, REGISTRY_RESOURCE, "eclave:///r.txt", "\xef\xbb\xbfHello");
 }
 
-PROJECT_TEST(registry_files, a_bad_header_says_where) {
+PROJECT_TEST(registry_files, a_malformed_header_is_refused_with_its_line) {
     put("tools/a.lisp", ";;; {\"title\":\"A\"}\n;;; more words\n1");
     put("tools/b.lisp", ";; b\n;;; {\"title\":\n;;; nothing\n1");
     project_begin(project);
@@ -136,7 +133,7 @@ PROJECT_TEST(registry_files, a_bad_header_says_where) {
     expect_logged(project, "warning registry-refused: tools/a.lisp: is not JSON");
 }
 
-PROJECT_TEST(registry_files, resources_are_served_as_they_are) {
+PROJECT_TEST(registry_files, resources_are_served_unchanged) {
     put("resources/read me.md", "# Hello");
     put_bytes("resources/logo.png", "\x89PNG\0\xff", 6);
     put_bytes("resources/blob", "\xff\0", 2);
@@ -160,7 +157,7 @@ PROJECT_TEST(registry_files, resources_are_served_as_they_are) {
     cr_expect_str_eq(entry->mime_type, "text/x-data");
 }
 
-PROJECT_TEST(registry_files, a_template_is_matched_and_answered_by_lisp) {
+PROJECT_TEST(registry_files, a_template_matches_uris_and_has_a_lisp_source) {
     struct template_match match;
     put("resources/item.lisp", "(item id)");
     put("resources/item.lisp.meta.json",
@@ -182,7 +179,7 @@ PROJECT_TEST(registry_files, a_template_is_matched_and_answered_by_lisp) {
     cr_expect_not(find(project, REGISTRY_RESOURCE, "eclave:///plain.lisp")->is_lisp);
 }
 
-PROJECT_TEST(registry_files, prompts_are_text_or_lisp_or_messages) {
+PROJECT_TEST(registry_files, prompts_are_text_lisp_or_messages) {
     put("prompts/greet.txt", "Hello {{who}}");
     put("prompts/greet.json", "{\"description\":\"Greets\",\"arguments\":[{\"name\":\"who\","
                               "\"required\":true}],\"completions\":{\"who\":\"names\"}}");
@@ -209,7 +206,7 @@ PROJECT_TEST(registry_files, prompts_are_text_or_lisp_or_messages) {
     cr_expect_eq(count_of(project, REGISTRY_PROMPT), 3);
 }
 
-PROJECT_TEST(registry_files, other_files_are_not_looked_at) {
+PROJECT_TEST(registry_files, other_files_are_ignored) {
     put("tools/README.md", "x");
     put("tools/.hidden.lisp", "x");
     put("tools/a.lisp~", "x");
@@ -268,23 +265,18 @@ static const struct {
     {"prompts", "{\"completions\":{\"a\":1}}", "or the name of a completion"},
 };
 
-PROJECT_TEST(registry_files, metadata_is_refused_with_the_member_named) {
+PROJECT_TEST(registry_files, invalid_metadata_is_refused_with_the_name_of_the_member) {
     static const char *const reserved[] = {"evaluate-lisp", NULL};
     project->options.reserved_tools = reserved;
-    for (size_t i = 0; i < sizeof refused_metadata / sizeof *refused_metadata; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "%s/e%zu.lisp", refused_metadata[i].folder, i);
-        put(path, "1");
-        snprintf(path, sizeof path, "%s/e%zu.json", refused_metadata[i].folder, i);
-        put(path, refused_metadata[i].metadata);
+    for (size_t i = 0; i < COUNT_OF(refused_metadata); i++) {
+        put(formatted("%s/e%zu.lisp", refused_metadata[i].folder, i), "1");
+        put(formatted("%s/e%zu.json", refused_metadata[i].folder, i), refused_metadata[i].metadata);
     }
     put("tools/good.lisp", "1");
     project_begin(project);
-    for (size_t i = 0; i < sizeof refused_metadata / sizeof *refused_metadata; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "%s/e%zu.lisp", refused_metadata[i].folder, i);
-        expect_file_refused(project, path, refused_metadata[i].reason);
-    }
+    for (size_t i = 0; i < COUNT_OF(refused_metadata); i++)
+        expect_file_refused(project, formatted("%s/e%zu.lisp", refused_metadata[i].folder, i),
+                            refused_metadata[i].reason);
     cr_expect_eq(snapshot_of(project)->total, 1);
     expect_logged(project, "more files");
 }
@@ -292,7 +284,7 @@ PROJECT_TEST(registry_files, metadata_is_refused_with_the_member_named) {
 #define MESSAGE(content) "{\"messages\":[{\"role\":\"user\",\"content\":" content "}]}"
 #define PART(content)    MESSAGE("{\"type\":" content "}")
 
-PROJECT_TEST(registry_files, messages_of_prompts_are_checked_wholly) {
+PROJECT_TEST(registry_files, messages_of_prompts_are_checked_completely) {
     static const struct {
         const char *metadata, *reason;
     } cases[] = {
@@ -335,20 +327,15 @@ PROJECT_TEST(registry_files, messages_of_prompts_are_checked_wholly) {
         {PART("\"text\",\"text\":\"\",\"annotations\":{\"audience\":[\"all\"]}"),
          "\"annotations\": \"audience\": element 1 must be \"user\" or"},
     };
-    char path[64];
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        snprintf(path, sizeof path, "prompts/e%zu.json", i);
-        put(path, cases[i].metadata);
-    }
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        put(formatted("prompts/e%zu.json", i), cases[i].metadata);
     project_begin(project);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        snprintf(path, sizeof path, "prompts/e%zu.json", i);
-        expect_file_refused(project, path, cases[i].reason);
-    }
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        expect_file_refused(project, formatted("prompts/e%zu.json", i), cases[i].reason);
     cr_expect_eq(snapshot_of(project)->total, 0);
 }
 
-PROJECT_TEST(registry_files, messages_of_prompts_may_have_places_for_what_is_checked_later) {
+PROJECT_TEST(registry_files, messages_of_prompts_may_have_placeholders_that_are_checked_later) {
     static const char *const metadata[] = {
         "{\"messages\":[]}",
         PART("\"text\",\"text\":\"{{a}} {{\""),
@@ -360,23 +347,20 @@ PROJECT_TEST(registry_files, messages_of_prompts_may_have_places_for_what_is_che
              "\"description\":\"d\",\"mimeType\":\"text/plain\",\"size\":1"),
         PART("\"text\",\"text\":\"\",\"annotations\":{\"audience\":[\"user\"],\"priority\":1}"),
     };
-    char path[64];
-    for (size_t i = 0; i < sizeof metadata / sizeof *metadata; i++) {
-        snprintf(path, sizeof path, "prompts/e%zu.json", i);
-        put(path, metadata[i]);
-    }
+    for (size_t i = 0; i < COUNT_OF(metadata); i++)
+        put(formatted("prompts/e%zu.json", i), metadata[i]);
     project_begin(project);
     cr_expect_eq(snapshot_of(project)->refusals.count, 0);
-    cr_expect_eq(snapshot_of(project)->total, sizeof metadata / sizeof *metadata);
+    cr_expect_eq(snapshot_of(project)->total, COUNT_OF(metadata));
 }
 
-PROJECT_TEST(registry_files, a_refusal_is_told_in_printable_words) {
+PROJECT_TEST(registry_files, the_reason_of_a_refusal_is_printable) {
     put("tools/a.lisp", ";;; {\"\\u001b[31m\\u009b\\n\": 1}");
     project_begin(project);
     expect_file_refused(project, "tools/a.lisp", "member \"\\u001B[31m\\u009B\\u000A\"");
 }
 
-PROJECT_TEST(registry_files, a_timeout_that_is_cut_is_told_once) {
+PROJECT_TEST(registry_files, a_timeout_that_is_cut_is_reported_once) {
     project->settings.call_timeout_max_s = 60;
     put("tools/a.lisp", ";;; {\"timeout\":61.5}");
     put("tools/b.lisp", ";;; {\"timeout\":60}");
@@ -407,7 +391,7 @@ static void expect_arguments(const struct project *project, const char *prompt, 
                      prompt);
 }
 
-PROJECT_TEST(registry_files, places_are_arguments_where_none_are_declared) {
+PROJECT_TEST(registry_files, placeholders_are_arguments_when_none_are_declared) {
     static char long_text[20000 * 6 + 1];
     put("prompts/a.txt", "{{who}} and {{what-1}}, {{who}}; {{}} {{ x }} {{{y}}} {{z} }{{{{q}}{{");
     put("prompts/b.txt", "{{who}} {{what}}");
@@ -457,19 +441,13 @@ PROJECT_TEST(registry_files, uris_are_checked) {
         {"{\"uriTemplate\":\"a:{b\"}", "only {name} and {+name}"},
         {"{\"uriTemplate\":\"a:{a}/{b}/{c}/{d}/{e}/{f}/{g}/{h}/{i}\"}", "more than 8"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "resources/e%zu.lisp", i);
-        put(path, "1");
-        snprintf(path, sizeof path, "resources/e%zu.lisp.meta.json", i);
-        put(path, cases[i].metadata);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        put(formatted("resources/e%zu.lisp", i), "1");
+        put(formatted("resources/e%zu.lisp.meta.json", i), cases[i].metadata);
     }
     project_begin(project);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "resources/e%zu.lisp", i);
-        expect_file_refused(project, path, cases[i].reason);
-    }
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        expect_file_refused(project, formatted("resources/e%zu.lisp", i), cases[i].reason);
 }
 
 PROJECT_TEST(registry_files, deep_and_huge_metadata_is_refused) {
@@ -514,7 +492,7 @@ PROJECT_TEST(registry_files, sources_must_be_utf8_and_not_too_long) {
     cr_expect_eq(find(project, REGISTRY_TOOL, "zero")->body.size, 3);
 }
 
-PROJECT_TEST(registry_files, a_character_may_lie_across_two_portions) {
+PROJECT_TEST(registry_files, a_character_may_span_two_reads) {
     static char text[FILE_STEP_BYTES + 16];
     memset(text, 'x', sizeof text);
     memcpy(text + FILE_STEP_BYTES - 2, "\xf0\x9f\x8c\x8d", 4);
@@ -552,7 +530,7 @@ PROJECT_TEST(registry_files, odd_names_are_refused_and_printed_safely) {
     cr_expect_eq(count_of(project, REGISTRY_TOOL), 1);
 }
 
-PROJECT_TEST(registry_files, only_regular_files_are_read_and_no_link_followed) {
+PROJECT_TEST(registry_files, only_regular_files_are_read_and_no_link_is_followed) {
     struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "tools/socket.lisp"};
     int server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     cr_assert_eq(bind(server, (const void *)&address, sizeof address), 0);
@@ -579,7 +557,7 @@ PROJECT_TEST(registry_files, only_regular_files_are_read_and_no_link_followed) {
     close(server);
 }
 
-/* From now on this process is on a kernel without openat2. */
+/* Makes openat2 fail with ENOSYS in this process, as on an old kernel. */
 static void forbid_openat2(void) {
     struct sock_filter program[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -594,7 +572,7 @@ static void forbid_openat2(void) {
     cr_assert_eq(errno, ENOSYS);
 }
 
-PROJECT_TEST(registry_files, without_openat2_no_link_is_followed_either) {
+PROJECT_TEST(registry_files, no_link_is_followed_without_openat2) {
     forbid_openat2();
     mkdir("docs", 0755);
     mkdir("docs/deep", 0755);
@@ -616,18 +594,18 @@ PROJECT_TEST(registry_files, without_openat2_no_link_is_followed_either) {
     expect_file_refused(project, "prompts", "symbolic link");
 }
 
-PROJECT_TEST(registry_files, an_unreadable_file_is_refused_alone) {
+PROJECT_TEST(registry_files, an_unreadable_file_is_refused) {
     put("tools/a.lisp", "1");
     put("tools/secret.lisp", "1");
     cr_assert_eq(chmod("tools/secret.lisp", 0), 0);
-    bool readable = access("tools/secret.lisp", R_OK) == 0; /* root may */
+    bool readable = access("tools/secret.lisp", R_OK) == 0; /* root can */
     project_begin(project);
     cr_expect_eq(snapshot_of(project)->total, readable ? 2 : 1);
     if (!readable)
         expect_file_refused(project, "tools/secret.lisp", "Permission denied");
 }
 
-PROJECT_TEST(registry_files, an_unreadable_folder_is_refused_alone) {
+PROJECT_TEST(registry_files, an_unreadable_folder_is_refused) {
     put("tools/a.lisp", "1");
     put("prompts/p.txt", "1");
     cr_assert_eq(chmod("tools", 0), 0);
@@ -651,8 +629,8 @@ PROJECT_TEST(registry_files, a_tool_has_its_schemas_compiled) {
     expect_file_refused(project, "tools/bad.lisp", "\"outputSchema\": /$ref: ");
 }
 
-/* A value takes some hundred times its text, wherever that stands. */
-PROJECT_TEST(registry_files, metadata_counts_by_what_it_takes_in_headers_too) {
+/* A small value takes a hundred times the memory of its text. */
+PROJECT_TEST(registry_files, metadata_in_headers_counts_by_its_memory) {
     enum { VALUES = 2000 };
     static char metadata[3 * VALUES + 40], header[3 * VALUES + 60];
     char *to = stpcpy(metadata, "{\"_meta\":{\"a\":[{}");

@@ -1,5 +1,5 @@
-/* supervisor/registry: whatever happened to a project, a look that keeps what did not change comes
- * to the same as one that knows of nothing. */
+/* supervisor/registry: a scan that keeps unchanged entries has the same result as one from nothing,
+ * after random changes. */
 #include "supervisor/registry/scan.h"
 #include "tests/support/random.h"
 #include "tests/unit/project.h"
@@ -40,7 +40,7 @@ static void expect_same(const struct snapshot *kept, const struct snapshot *full
     }
 }
 
-/* One thing that happens to one of a few files. */
+/* Makes a random change to one of a few files. */
 static void disturb(struct random *random) {
     static const char *const endings[][FOLDER_COUNT] = {
         {".lisp", ".txt", ".txt", ".lisp"},
@@ -98,7 +98,7 @@ static void disturb(struct random *random) {
     }
 }
 
-PROJECT_TEST(registry_model, keeping_what_did_not_change_comes_to_the_same) {
+PROJECT_TEST(registry_model, keeping_unchanged_entries_gives_the_same_result) {
     struct random random = random_for("registry_model");
     struct snapshot *empty = snapshot_make(), *kept = snapshot_make();
     size_t shared = 0;
@@ -114,7 +114,7 @@ PROJECT_TEST(registry_model, keeping_what_did_not_change_comes_to_the_same) {
             snapshot_unref(full);
             kept = next;
         }
-        sleep(4); /* what stays as it is may be trusted now */
+        sleep(4); /* unchanged files may be trusted now */
         struct snapshot *settled = look(project, kept);
         snapshot_unref(kept);
         kept = settled;

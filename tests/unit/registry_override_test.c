@@ -1,5 +1,5 @@
-/* supervisor/registry/override: a well-formed register.json is the registry, a malformed one is an
- * error and everything is discovered (doc/project.md). */
+/* supervisor/registry/override: a well-formed register.json replaces discovery; a malformed one is
+ * an error, and discovery resumes. */
 #include "supervisor/registry/override.h"
 #include "tests/unit/project.h"
 
@@ -10,7 +10,7 @@ static void put_tools(void) {
     put("resources/r", "r");
 }
 
-PROJECT_TEST(registry_override, a_well_formed_one_wins_for_the_kinds_it_has) {
+PROJECT_TEST(registry_override, a_well_formed_file_replaces_the_kinds_it_has) {
     put_tools();
     put("register.json",
         "{\"version\":1,\"tools\":[{\"name\":\"b\",\"title\":\"B\"},"
@@ -24,7 +24,7 @@ PROJECT_TEST(registry_override, a_well_formed_one_wins_for_the_kinds_it_has) {
     cr_expect_str_empty(project->logged);
 }
 
-PROJECT_TEST(registry_override, all_kinds_can_be_given) {
+PROJECT_TEST(registry_override, all_kinds_can_be_registered) {
     mkdir("docs", 0755);
     mkdir("docs/deep", 0755);
     put("docs/deep/one.md", "# One");
@@ -45,7 +45,7 @@ PROJECT_TEST(registry_override, all_kinds_can_be_given) {
     cr_expect_str_empty(project->logged);
 }
 
-PROJECT_TEST(registry_override, a_malformed_one_is_an_error_and_discovery_resumes) {
+PROJECT_TEST(registry_override, a_malformed_file_is_an_error_and_discovery_resumes) {
     static const struct {
         const char *text, *reason;
     } cases[] = {
@@ -103,7 +103,7 @@ PROJECT_TEST(registry_override, a_malformed_one_is_an_error_and_discovery_resume
     cr_expect_eq(project->changes, 1, "nothing that anyone sees has changed");
 }
 
-PROJECT_TEST(registry_override, coming_and_going_is_told_once_each) {
+PROJECT_TEST(registry_override, each_change_of_the_file_is_reported_once) {
     put_tools();
     project_begin(project);
     put("register.json", "{\"version\":1,\"tools\":[{\"name\":\"a\",\"title\":\"A\"}]}");
@@ -123,7 +123,7 @@ PROJECT_TEST(registry_override, coming_and_going_is_told_once_each) {
     cr_expect_eq(project->changes, 5);
 }
 
-PROJECT_TEST(registry_override, what_is_wrong_with_a_file_refuses_that_entry_alone) {
+PROJECT_TEST(registry_override, an_invalid_file_refuses_only_its_entry) {
     put_tools();
     cr_assert_eq(symlink("tools", "linked"), 0);
     cr_assert_eq(symlink("/etc/passwd", "passwd"), 0);
@@ -139,7 +139,7 @@ PROJECT_TEST(registry_override, what_is_wrong_with_a_file_refuses_that_entry_alo
     expect_file_refused(project, "tools", "is a directory");
 }
 
-PROJECT_TEST(registry_override, one_that_is_no_regular_file_or_too_long_is_refused) {
+PROJECT_TEST(registry_override, a_file_that_is_not_regular_or_too_long_is_refused) {
     static char text[OVERRIDE_MAX_BYTES + 1];
     put_tools();
     cr_assert_eq(symlink("tools/a.lisp", "register.json"), 0);
@@ -166,7 +166,7 @@ PROJECT_TEST(registry_override, one_that_is_no_regular_file_or_too_long_is_refus
     expect_file_refused(project, "register.json", "is nested too deep");
 }
 
-PROJECT_TEST(registry_override, it_may_hold_no_more_entries_than_a_folder) {
+PROJECT_TEST(registry_override, it_has_the_same_limit_of_entries_as_a_folder) {
     project->settings.registry_max_entries = 2;
     put_tools();
     put("register.json", "{\"version\":1,\"tools\":[{\"name\":\"a\"},{\"name\":\"b\"},"
@@ -176,7 +176,7 @@ PROJECT_TEST(registry_override, it_may_hold_no_more_entries_than_a_folder) {
     cr_expect_eq(count_of(project, REGISTRY_PROMPT), 1);
 }
 
-PROJECT_TEST(registry_override, files_outside_the_watched_folders_are_found_by_the_interval) {
+PROJECT_TEST(registry_override, changes_outside_the_watched_folders_are_found_by_polling) {
     project->settings.registry_refresh_s = 1;
     mkdir("docs", 0755);
     put("docs/r", "1");
@@ -187,7 +187,7 @@ PROJECT_TEST(registry_override, files_outside_the_watched_folders_are_found_by_t
     expect_body(project, REGISTRY_RESOURCE, "eclave:///docs/r", "2");
 }
 
-PROJECT_TEST(registry_override, an_edited_entry_is_made_anew_over_an_unchanged_file) {
+PROJECT_TEST(registry_override, an_edited_entry_is_replaced_although_its_file_is_unchanged) {
     put_tools();
     put("register.json", "{\"version\":1,\"tools\":[{\"name\":\"a\",\"title\":\"1\"}]}");
     project_begin(project);

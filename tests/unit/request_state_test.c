@@ -17,7 +17,7 @@ static void write_state(struct digest_key *key, struct digest *binding,
     request_state_write(key, &state, text);
 }
 
-Test(request_state, comes_back_as_it_was_written) {
+Test(request_state, is_read_as_it_was_written) {
     struct digest_key key;
     struct request_state state;
     struct digest binding;
@@ -32,7 +32,7 @@ Test(request_state, comes_back_as_it_was_written) {
                        "it has expired");
 }
 
-Test(request_state, with_any_other_byte_at_any_place_is_refused) {
+Test(request_state, is_refused_with_any_byte_changed) {
     struct digest_key key;
     struct request_state state;
     struct digest binding;
@@ -50,7 +50,7 @@ Test(request_state, with_any_other_byte_at_any_place_is_refused) {
     cr_expect_null(request_state_read(&key, text, binding, 0, &state));
 }
 
-Test(request_state, cut_or_longer_is_refused) {
+Test(request_state, is_refused_if_shorter_or_longer) {
     struct digest_key key;
     struct request_state state;
     struct digest binding;
@@ -66,7 +66,7 @@ Test(request_state, cut_or_longer_is_refused) {
     }
 }
 
-Test(request_state, of_another_key_is_refused) {
+Test(request_state, is_refused_under_another_key) {
     struct digest_key key, other;
     struct request_state state;
     struct digest binding;
@@ -79,7 +79,7 @@ Test(request_state, of_another_key_is_refused) {
     }
 }
 
-Test(request_state, is_bound_to_its_request_whatever_the_order_of_members) {
+Test(request_state, is_bound_to_its_request_in_any_order_of_members) {
     static const struct {
         const char *method, *name, *arguments;
     } requests[] = {

@@ -1,4 +1,4 @@
-/* supervisor/run_check: what a run may give, and nothing else. */
+/* supervisor/session/run_check: the results, events and questions that a run may send. */
 #include "supervisor/project/project_tool.h"
 #include "supervisor/schema/schema.h"
 #include "supervisor/session/run.h"
@@ -96,7 +96,7 @@ static const struct {
     {RUN_COMPLETION, false, "{\"values\":[]}"},
 };
 
-Test(run_check, results_have_a_known_shape_or_are_refused) {
+Test(run_check, results_of_unknown_shape_are_refused) {
     for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
         struct run_result result;
         bool good = run_result_decode(results[i].kind, span_of(results[i].text), &result);
@@ -106,7 +106,7 @@ Test(run_check, results_have_a_known_shape_or_are_refused) {
     }
 }
 
-Test(run_check, a_structured_value_is_told_by_its_own_text) {
+Test(run_check, a_structured_value_is_returned_as_written) {
     static const struct {
         const char *text, *structured;
     } rows[] = {
@@ -128,7 +128,7 @@ Test(run_check, a_structured_value_is_told_by_its_own_text) {
                           memcmp(result.structured.bytes, rows[i].structured,
                                  result.structured.length) == 0,
                       "%.*s", (int)result.structured.length, result.structured.bytes);
-        if (rows[i].structured) { /* and is made a tree of by itself, and only then */
+        if (rows[i].structured) { /* parsed on its own, and only then */
             struct json_object *value = run_result_structured(&result);
             struct json_object *expected = json_tokener_parse(rows[i].structured);
             cr_expect(json_object_equal(value, expected), "%s", rows[i].text);
@@ -166,7 +166,7 @@ static const struct {
     {false, ""},
 };
 
-Test(run_check, events_have_a_known_shape_or_are_refused) {
+Test(run_check, events_of_unknown_shape_are_refused) {
     for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
         struct run_event event;
         cr_expect_eq(run_event_decode(span_of(events[i].text), &event), events[i].good, "%s",
@@ -205,7 +205,7 @@ static const struct {
     {false, "null"},
 };
 
-Test(run_check, questions_have_a_known_shape_or_are_refused) {
+Test(run_check, questions_of_unknown_shape_are_refused) {
     for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
         struct json_object *questions = run_ask_decode(span_of(asks[i].text));
         cr_expect_eq(questions != NULL, asks[i].good, "%s", asks[i].text);
@@ -224,7 +224,7 @@ static char *repeated(const char *before, const char *part, size_t count, const 
     return text;
 }
 
-Test(run_check, has_limits) {
+Test(run_check, limits_size_and_depth) {
     struct run_result result;
     struct run_event event;
     cr_expect_not(run_event_decode((struct span){0}, &event), "no bytes at all");
@@ -252,8 +252,8 @@ Test(run_check, has_limits) {
     free(whole);
 }
 
-/* Whatever bytes are changed in a good text: it is refused, or what comes out has the shape. */
-Test(run_check, mutations_are_refused_or_have_the_shape) {
+/* Random changes of valid JSON: the result is refused or has a known shape. */
+Test(run_check, mutated_json_is_refused_or_has_a_known_shape) {
     struct random random = random_for("run results");
     for (size_t trial = random_trials(20000, 500000); trial; trial--) {
         const size_t row = random_below(&random, sizeof results / sizeof *results);
@@ -273,10 +273,10 @@ Test(run_check, mutations_are_refused_or_have_the_shape) {
     }
 }
 
-/* What is checked must be what is sent: of a member that stands twice a client may take either. */
-Test(run_check, a_result_with_a_member_twice_does_not_match_its_schema) {
+/* A client may take either of two members of the same name, so both must be valid. */
+Test(run_check, both_of_two_equal_members_are_checked) {
     static const struct {
-        const char *text, *why; /* NULL: kept */
+        const char *text, *why; /* NULL: accepted */
     } cases[] = {
         {"{\"content\":[],\"structuredContent\":{\"n\":1,\"a\":[{\"n\":\":\"}]}}", NULL},
         {"{\"content\":[],\"structuredContent\":{\"n\":\"x\"}}", "n"},

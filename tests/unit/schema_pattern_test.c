@@ -1,5 +1,5 @@
-/* supervisor/schema_pattern: regular expressions match as ECMA-262 says, and what cannot be matched
- * in linear time is refused. */
+/* supervisor/schema/pattern: regular expressions match as ECMA-262 says; those that cannot be
+ * matched in linear time are refused. */
 #include "supervisor/schema/pattern.h"
 #include "supervisor/schema/schema.h"
 #include <criterion/criterion.h>
@@ -75,8 +75,8 @@ Test(schema_pattern, matches_as_ecma_262_says) {
     }
 }
 
-/* U+0000 in a pattern is a character like others, wherever it stands. */
-Test(schema_pattern, a_null_character_stands_for_itself) {
+/* U+0000 in a pattern is an ordinary character. */
+Test(schema_pattern, a_null_character_matches_itself) {
     enum { LENGTH = 3 };
     static const struct {
         const char pattern[LENGTH], good[LENGTH], bad[LENGTH];
@@ -103,7 +103,7 @@ Test(schema_pattern, a_null_character_stands_for_itself) {
     }
 }
 
-Test(schema_pattern, refuses_what_it_does_not_know) {
+Test(schema_pattern, refuses_unknown_syntax) {
     static const struct {
         const char *pattern, *fault;
     } cases[] = {
@@ -156,7 +156,7 @@ Test(schema_pattern, refuses_what_it_does_not_know) {
     }
 }
 
-Test(schema_pattern, long_patterns_and_many_are_refused) {
+Test(schema_pattern, long_and_many_patterns_are_refused) {
     struct error error = {0};
     struct json_object *json = json_object_new_object();
     char text[PATTERN_MAX_BYTES + 2];

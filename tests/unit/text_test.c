@@ -1,4 +1,5 @@
-/* supervisor/text: the texts of CONTRACT.md section 5, byte for byte, and what is cut from them. */
+/* supervisor/session/text: the results of doc/contract.md, byte for byte, and the cuts of long
+ * ones. */
 #include "common/utf8.h"
 #include "supervisor/session/text.h"
 #include "tests/support/failure_text.h"
@@ -75,7 +76,7 @@ Test(text, a_condition_has_its_marker_message_and_backtrace) {
                      "0: (CAR 1)\n1: (F)\n\n[stdout]\nout\n[warnings]\nSTYLE-WARNING: s");
 }
 
-/* Every outcome that has a type of its own gives a text of the same form. */
+/* Every outcome with a type of its own has a text of the same form. */
 Test(text, every_failing_outcome_follows_the_format) {
     for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++) {
         if (!outcome_table[outcome].type)
@@ -117,7 +118,7 @@ static char *characters(size_t count, size_t width) {
     return text;
 }
 
-Test(text, output_up_to_the_limit_is_shown_whole) {
+Test(text, output_up_to_the_limit_is_shown_in_full) {
     for (size_t width = 1; width <= 4; width++) {
         char *text = characters(50, width);
         cleanup_buffer struct buffer out = buffer_make(10000);
@@ -128,7 +129,7 @@ Test(text, output_up_to_the_limit_is_shown_whole) {
     }
 }
 
-Test(text, beyond_the_limit_head_and_tail_are_kept_and_the_number_left_out_is_exact) {
+Test(text, longer_output_keeps_head_and_tail_and_counts_what_is_left_out) {
     for (size_t width = 1; width <= 4; width++)
         for (size_t count = 51; count <= 200; count += 37) {
             char *text = characters(count, width), number[24];
@@ -177,7 +178,7 @@ Test(text, a_value_over_its_limit_is_cut_with_a_visible_count) {
     free(text);
 }
 
-Test(text, no_room_is_remembered) {
+Test(text, a_full_buffer_is_reported) {
     struct evaluation evaluation = {.outcome = OUTCOME_CONDITION, .output = span_of("output")};
     evaluation.result.condition = span_of("TYPE-ERROR");
     evaluation.result.text = span_of("message");

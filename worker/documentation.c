@@ -1,9 +1,9 @@
-/* Looks a key up in ECL's help file, a constant database (cdb). Must not trust the file: every
- * offset in it is checked. */
-#include "worker/help.h"
+/* Looks up a key in ECL's help.doc, a constant database (cdb). Every offset in the file is checked.
+ */
+#include "worker/documentation.h"
 #include "common/cleanup.h"
 #include "common/utf8.h"
-#include "worker/source.h"
+#include "worker/convert.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -12,13 +12,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-/* The layout of a cdb: 256 pairs (where a hash table is, how many slots it has), the records (key
- * length, value length, key, value), the tables of pairs (hash, where the record is). */
+/* A cdb has 256 pairs (offset of a hash table, its number of slots), the records (key length, value
+ * length, key, value), and the hash tables of pairs (hash, offset of the record). */
 enum { PAIR_BYTES = 8, TABLES = 256, HASH_START = 5381 };
 
 static struct span file;
 
-/* ECL's library directory and the name of the file in it, terminated; false when too long. */
+/* The path of the file in ECL's library directory. False if it is too long. */
 static bool find_file(char *path, size_t size) {
     static const char name[] = "help.doc";
     cl_object directory = si_copy_to_simple_base_string(si_get_library_pathname());
@@ -30,7 +30,7 @@ static bool find_file(char *path, size_t size) {
     return true;
 }
 
-void help_open(void) {
+void documentation_open(void) {
     char path[PATH_MAX];
     if (!find_file(path, sizeof path))
         return;
@@ -43,7 +43,7 @@ void help_open(void) {
         file = (struct span){bytes, (size_t)status.st_size};
 }
 
-/* The word at OFFSET, little-endian; 0 outside the file. */
+/* The little-endian word at OFFSET; 0 outside the file. */
 static uint32_t word(size_t offset) {
     if (offset > file.length || file.length - offset < sizeof(uint32_t))
         return 0;
@@ -58,7 +58,7 @@ static uint32_t hash(struct span key) {
     return value;
 }
 
-/* The value of the record at OFFSET when its key is KEY. */
+/* The value of the record at OFFSET if its key is KEY, else no bytes. */
 static struct span record_value(size_t offset, struct span key) {
     size_t key_length = word(offset);
     size_t value_length = word(offset + sizeof(uint32_t));
@@ -91,11 +91,11 @@ static struct span look_up(struct span key) {
     return (struct span){0};
 }
 
-cl_object help_text(cl_object key) {
+cl_object documentation_text(cl_object key) {
     if (ecl_t_of(key) != t_base_string)
         return ECL_NIL;
     struct span value = look_up((struct span){key->base_string.self, key->base_string.fillp});
     if (!value.bytes || !utf8_is_valid(value.bytes, value.length))
         return ECL_NIL;
-    return source_string(value);
+    return convert_utf8_to_string(value);
 }
