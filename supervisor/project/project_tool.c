@@ -54,7 +54,7 @@ static void append_structured(struct buffer *out, const struct run_result *resul
     json_write_raw(out, result->structured.bytes, result->structured.length);
 }
 
-/* Is the text that the content consists of the structured value? Then it is not repeated for a
+/* Is the content one text? That is then the structured value, which need not be repeated for a
  * revision without structuredContent. */
 static bool is_in_text(struct json_object *content) {
     struct json_object *first = json_object_array_get_idx(content, 0);

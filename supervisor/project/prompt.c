@@ -48,7 +48,7 @@ static bool check_arguments(struct request *request, const struct registry_entry
             if (!json_object_is_type(argument, json_type_string))
                 return refuse_argument(request, name, "must be a string");
             if (names && !json_object_object_get_ex(names, name, NULL))
-                return refuse_argument(request, name, "is not one of this prompt");
+                return refuse_argument(request, name, "is unknown");
         }
     }
     for (size_t i = 0; declared && i < json_object_array_length(declared); i++) {

@@ -17,8 +17,8 @@ struct request_state {
     struct digest binding; /* of the request that it belongs to */
 };
 
-/* What ties a state to its request: METHOD, NAME (of a tool or prompt, or a URI) and ARGUMENTS
- * (NULL is the same as an empty object), whatever the order of their members. */
+/* Identifies a request by METHOD, NAME (of a tool or prompt, or a URI) and ARGUMENTS (NULL is the
+ * same as an empty object), whatever the order of their members. */
 struct digest request_state_binding(const struct digest_key *key, const char *method,
                                     const char *name, struct json_object *arguments);
 

@@ -1,6 +1,5 @@
-/* Digests that tell whether files, listings and requests are the same: BLAKE2b under a random key
- * of this process, so that nobody can prepare two contents with one digest. They mean nothing to
- * another process. */
+/* Digests to compare files, listings and requests: BLAKE2b under a random key of this process, so
+ * that nobody can prepare two contents with one digest. They mean nothing to another process. */
 #ifndef ECLAVE_SUPERVISOR_REGISTRY_DIGEST_H
 #define ECLAVE_SUPERVISOR_REGISTRY_DIGEST_H
 

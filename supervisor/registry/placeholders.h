@@ -11,7 +11,7 @@
  * the strings of `messages`. False with *error, a phrase to follow the name of the file. */
 bool placeholders_declare(struct json_object *metadata, struct span text, struct error *error);
 
-/* What replaces the placeholders. */
+/* The values that replace placeholders. */
 struct filling {
     /* Appends the value of the argument NAME. False when there is no such argument: the placeholder
      * stays as it is. */

@@ -15,7 +15,7 @@ enum {
     SNAPSHOT_STAGES = SNAPSHOT_LIST_STAGES * REGISTRY_KINDS + 1
 };
 
-/* What there is to say about a file; both strings are safe to print. */
+/* A message about a file; both strings are safe to print. */
 struct notice {
     char *file; /* path below the project */
     char *text;
