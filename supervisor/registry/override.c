@@ -96,7 +96,7 @@ static bool take_names(struct candidate *candidate, struct json_object *metadata
     else if (needs_body &&
              asprintf(&candidate->body, "%s/%s.lisp", folder_name(candidate->folder), name) < 0)
         candidate->body = NULL;
-    candidate->stem = strdup(name ? name : path);
+    candidate->stem = strdup(name ? name : path ? path : "");
     return (candidate->stem && (candidate->body || !needs_body)) ||
            error_set(error, ENOMEM, "cannot be loaded");
 }
