@@ -1,4 +1,4 @@
-/* Line framing. Holds at most one line and one read of bytes. */
+/* Lines from standard input. */
 #include "supervisor/base/input.h"
 #include "supervisor/base/clock.h"
 
@@ -12,7 +12,7 @@ static bool is_trimmed(unsigned char byte) {
     return byte == ' ' || byte == '\t' || byte == '\r';
 }
 
-/* Hands on one line without its newline: byte order mark and blanks off, empty ones dropped. */
+/* Passes a line on, without byte order mark and surrounding blanks. Drops an empty one. */
 static void deliver(struct input *input, const unsigned char *bytes, size_t size) {
     static const unsigned char mark[] = {0xEF, 0xBB, 0xBF};
     if (size >= sizeof mark && memcmp(bytes, mark, sizeof mark) == 0) {
@@ -41,14 +41,14 @@ static void end_of_line(struct input *input, size_t start, size_t end) {
 
 static void on_turn(void *context);
 
-/* Nothing is read until the loop has had its turn. */
+/* Pauses until the loop has served its other work. */
 static void yield(struct input *input) {
     loop_watch_change(input->loop, &input->watch, 0);
     loop_timer_start(input->loop, &input->turn, 0, on_turn, input);
 }
 
-/* Delivers the whole lines in the buffer, as long as nobody pauses or ends the input and they do
- * not take long. */
+/* Delivers the complete lines in the buffer until the input is paused or ended, or they have taken
+ * long. */
 static void deliver_lines(struct input *input) {
     struct buffer *pending = &input->pending;
     size_t start = 0, from = input->scanned;
@@ -95,7 +95,7 @@ static void finish(struct input *input) {
     if (input->pending.length && !input->skipping)
         deliver(input, input->pending.data, input->pending.length);
     input->pending.length = input->scanned = 0;
-    if (input->ended || input->paused) /* behind a pause the end is read again */
+    if (input->ended || input->paused) /* after a pause, the end is read again */
         return;
     input->ended = true;
     loop_watch_remove(input->loop, &input->watch);

@@ -1,9 +1,8 @@
-/* Logging. Never blocks and never fails: a line that cannot be written now is counted and lost. */
+/* Logging. */
 #include "supervisor/base/log.h"
 #include "common/buffer.h"
 #include "common/utf8.h"
-#include "supervisor/base/clock.h"
-#include "supervisor/base/shown.h"
+#include "supervisor/base/terminal.h"
 #include "supervisor/json/json_write.h"
 
 #include <ctype.h>
@@ -23,25 +22,21 @@ enum {
     LINE_MAX_BYTES = 4096
 };
 
-static const char *const level_names[LOG_LEVEL_COUNT] = {
-    "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"};
-
-const char *log_level_name(enum log_level level) {
-    return level_names[level];
-}
+#define COMMA ,
+const char *const log_level_names[] = {LOG_LEVEL_NAMES(COMMA)};
 
 int log_level_of(const char *name) {
     for (int level = 0; level < LOG_LEVEL_COUNT; level++)
-        if (strcasecmp(name, level_names[level]) == 0)
+        if (strcasecmp(name, log_level_names[level]) == 0)
             return level;
     return -1;
 }
 
-void log_open(struct log *log, enum log_level least, bool json) {
+void log_open(struct log *log, enum log_level least, enum log_format format) {
     *log = (struct log){.least = least,
-                        .json = json,
-                        .rate = rate_make(LINES_PER_SECOND, LINES_IN_A_BURST),
-                        .trace_rate = rate_make(TRACES_PER_SECOND, TRACES_IN_A_BURST)};
+                        .format = format,
+                        .rate = rate_per_minute(60 * LINES_PER_SECOND, LINES_IN_A_BURST),
+                        .trace_rate = rate_per_minute(60 * TRACES_PER_SECOND, TRACES_IN_A_BURST)};
     if (!stream_open(&log->out, STDERR_FILENO, true, NULL))
         log->out.fd = -1;
 }
@@ -52,7 +47,7 @@ void log_close(struct log *log) {
 
 static void format_text(struct buffer *line, const struct log *log, const struct log_event *event,
                         const char *cause) {
-    buffer_append_format(line, "eclave: %s: %s", log_level_name(event->level), event->name);
+    buffer_append_format(line, "eclave: %s: %s", log_level_names[event->level], event->name);
     if (event->session)
         buffer_append_format(line, " session=%s", event->session);
     if (event->call)
@@ -74,7 +69,7 @@ static void format_json(struct buffer *line, const struct log *log, const struct
     if (gmtime_r(&now.tv_sec, &utc))
         strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &utc);
     buffer_append_format(line, "{\"time\":\"%s.%03ldZ\",\"level\":\"%s\",\"event\":", stamp,
-                         now.tv_nsec / CLOCK_NS_PER_MS, log_level_name(event->level));
+                         now.tv_nsec / CLOCK_NS_PER_MS, log_level_names[event->level]);
     json_write_string(line, event->name);
     if (event->session) {
         buffer_append_text(line, ",\"session\":");
@@ -91,8 +86,8 @@ static void format_json(struct buffer *line, const struct log *log, const struct
     buffer_append_text(line, "}");
 }
 
-/* The beginning of TEXT that ends with a whole character; it was cut at LENGTH bytes. */
-static void end_at_character(char *text, size_t length) {
+/* Removes the incomplete character at the end of TEXT, which was cut at LENGTH bytes. */
+static void trim_character(char *text, size_t length) {
     size_t last = length - 1;
     while (last && ((unsigned char)text[last] & 0xC0) == 0x80)
         last--;
@@ -103,17 +98,17 @@ static void end_at_character(char *text, size_t length) {
 static void format_cause(char cause[CAUSE_MAX_BYTES], const char *format, va_list arguments) {
     int wanted = vsnprintf(cause, CAUSE_MAX_BYTES, format, arguments);
     if (wanted >= CAUSE_MAX_BYTES)
-        end_at_character(cause, CAUSE_MAX_BYTES - 1);
+        trim_character(cause, CAUSE_MAX_BYTES - 1);
     for (char *byte = cause; *byte; byte++)
         if (iscntrl((unsigned char)*byte))
             *byte = ' ';
 }
 
-/* The line, to a stderr that may be a terminal. In JSON, too, what is escaped stands in strings. */
+/* Writes the line. stderr may be a terminal; the escapes are valid JSON too, inside its strings. */
 static bool write_line(struct log *log, const struct log_event *event, const char *cause) {
     cleanup_buffer struct buffer line = buffer_make(LINE_MAX_BYTES);
     cleanup_buffer struct buffer shown = buffer_make(LINE_MAX_BYTES);
-    (log->json ? format_json : format_text)(&line, log, event, cause);
+    (log->format == LOG_FORMAT_JSON ? format_json : format_text)(&line, log, event, cause);
     return !line.failed &&
            shown_append(&shown, (struct span){line.data, line.length}, SHOWN_AS_LINE) &&
            buffer_append_text(&shown, "\n") &&

@@ -1,7 +1,7 @@
-/* The edit distance of short words. Never allocates, and takes nothing for near that shares little
- * with the word. */
+/* Edit distances of short words. */
 #include "supervisor/base/nearest.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static size_t least(size_t left, size_t right) {
@@ -10,7 +10,7 @@ static size_t least(size_t left, size_t right) {
 
 size_t nearest_distance(const char *left, const char *right) {
     size_t rows = strnlen(left, NEAREST_MAX_BYTES), columns = strnlen(right, NEAREST_MAX_BYTES);
-    size_t costs[NEAREST_MAX_BYTES]; /* of the present row: what makes RIGHT up to each column */
+    size_t costs[NEAREST_MAX_BYTES]; /* one row of the table of distances between prefixes */
     if (rows == NEAREST_MAX_BYTES || columns == NEAREST_MAX_BYTES)
         return NEAREST_MAX_BYTES;
     for (size_t column = 0; column <= columns; column++)
@@ -38,4 +38,12 @@ void nearest_offer(struct nearest *nearest, const char *name) {
         return;
     nearest->distance = distance;
     memcpy(nearest->name, name, length + 1);
+}
+
+struct hint nearest_hint(const struct nearest *nearest, const char *quote) {
+    struct hint hint = {""};
+    if (nearest->name[0])
+        snprintf(hint.text, sizeof hint.text, "; did you mean %s%s%s?", quote, nearest->name,
+                 quote);
+    return hint;
 }

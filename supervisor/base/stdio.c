@@ -1,36 +1,33 @@
-/* Private, non-blocking standard streams. Never leaves another process's pipe non-blocking. */
+/* Private, non-blocking standard streams. */
 #include "supervisor/base/stdio.h"
 #include "common/cleanup.h"
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { PRIVATE_MINIMUM = 10 };
 
-static bool is_socket(int fd) {
-    struct stat status;
-    return fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
-}
-
-static int open_anew(int fd, bool writing) {
+/* Opens a pipe or terminal again. A regular file would start at offset 0. */
+static int reopen(int fd, const struct stat *status, bool writing) {
     char path[32];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    struct stat status;
-    /* Opening a regular file anew would start at offset 0 and could truncate nothing but sense. */
-    if (fstat(fd, &status) != 0 || S_ISREG(status.st_mode))
+    if (S_ISREG(status->st_mode) || S_ISSOCK(status->st_mode))
         return -1;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     return open(path, (writing ? O_WRONLY : O_RDONLY) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 }
 
 bool stream_open(struct stream *stream, int fd, bool writing, struct error *error) {
-    *stream = (struct stream){.fd = -1, .is_socket = is_socket(fd), .restore_flags = -1};
-    cleanup_fd int anew = stream->is_socket ? -1 : open_anew(fd, writing);
+    struct stat status = {0};
+    bool opened = fstat(fd, &status) == 0;
+    *stream = (struct stream){.fd = -1, .is_socket = S_ISSOCK(status.st_mode), .restore_flags = -1};
+    cleanup_fd int anew = opened ? reopen(fd, &status, writing) : -1;
     stream->fd = fcntl(anew >= 0 ? anew : fd, F_DUPFD_CLOEXEC, PRIVATE_MINIMUM);
     if (stream->fd < 0)
-        return error_set(error, errno, "moving descriptor %d", fd);
+        return error_set(error, errno, "standard streams: duplicate descriptor %d", fd);
     if (anew < 0 && !stream->is_socket) {
         int flags = fcntl(stream->fd, F_GETFL);
         if (flags >= 0 && !(flags & O_NONBLOCK) &&
@@ -65,7 +62,7 @@ bool stdio_fill(struct error *error) {
         fd = open("/dev/null", O_RDWR); // NOLINT(android-cloexec-open): children inherit these
     while (fd >= 0 && fd <= STDERR_FILENO);
     if (fd < 0)
-        return error_set(error, errno, "opening the null device");
+        return error_set(error, errno, "standard streams: open /dev/null");
     close(fd);
     return true;
 }
@@ -73,6 +70,12 @@ bool stdio_fill(struct error *error) {
 bool stdio_detach(struct error *error) {
     cleanup_fd int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
-        return error_set(error, errno, "detaching the standard streams");
+        return error_set(error, errno, "standard streams: detach from the client");
     return true;
+}
+
+void become_undumpable(void) {
+#ifndef __SANITIZE_ADDRESS__ /* its leak check traces the process at exit */
+    prctl(PR_SET_DUMPABLE, 0);
+#endif
 }

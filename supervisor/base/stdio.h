@@ -1,6 +1,6 @@
-/* The client's pipes, taken out of harm's way. The first thing the server does is to move stdin
- * and stdout to private descriptors, point 0 at the null device and 1 at stderr, so that no
- * library and no child can touch the wire. */
+/* The standard streams, kept from other processes. The server moves stdin and stdout to private
+ * descriptors and points 0 at /dev/null and 1 at stderr, so that no library and no child can write
+ * to the client's pipes. */
 #ifndef ECLAVE_SUPERVISOR_BASE_STDIO_H
 #define ECLAVE_SUPERVISOR_BASE_STDIO_H
 
@@ -9,26 +9,32 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* One end of a stream that is never allowed to block. */
+/* One end of a stream that never blocks. */
 struct stream {
     int fd;
-    bool is_socket; /* use MSG_DONTWAIT, so that the other holders of the socket are left alone */
-    int restore_flags; /* file status flags to put back at the end, -1 when none were changed */
+    bool is_socket;    /* uses MSG_DONTWAIT, which leaves other holders of the socket alone */
+    int restore_flags; /* the file status flags before O_NONBLOCK was set; -1: they are unchanged */
 };
 
-/* Opens FD (0, 1 or 2) as a private non-blocking stream. Where the kernel allows it the pipe is
- * opened anew, so that the flag is not shared with whoever else holds it. */
+/* Opens FD (0, 1 or 2) as a private non-blocking stream. Where the kernel allows it, reopens the
+ * pipe, so that other holders do not share the flag. */
 bool stream_open(struct stream *stream, int fd, bool writing, struct error *error);
-/* Puts the flags back and closes. */
+/* Restores the flags and closes. */
 void stream_close(struct stream *stream);
 
-/* As read(2) and write(2), never blocking and never raising SIGPIPE (which the server ignores). */
+/* As read(2) and write(2), without blocking. A socket never raises SIGPIPE; the server ignores it
+ * for pipes. */
 ssize_t stream_read(const struct stream *stream, void *bytes, size_t size);
 ssize_t stream_write(const struct stream *stream, const void *bytes, size_t size);
 
-/* Makes sure that descriptors 0, 1 and 2 are open (on the null device if need be). */
+/* Opens descriptors 0, 1 and 2 on /dev/null where they are closed. */
 bool stdio_fill(struct error *error);
-/* Points 0 at the null device and 1 at stderr. */
+/* Points 0 at /dev/null and 1 at stderr. */
 bool stdio_detach(struct error *error);
+
+/* Keeps other processes of the same user from tracing this one, reading its memory and opening its
+ * descriptors, and disables core dumps. After the last stream_open, which could not reopen a pipe
+ * any more. */
+void become_undumpable(void);
 
 #endif

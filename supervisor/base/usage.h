@@ -1,4 +1,4 @@
-/* What the kernel counted of a process from its fork to its end. Never a word of the process. */
+/* The kernel's accounting of a process from its fork to its end. */
 #ifndef ECLAVE_SUPERVISOR_BASE_USAGE_H
 #define ECLAVE_SUPERVISOR_BASE_USAGE_H
 
@@ -7,7 +7,7 @@
 
 struct usage {
     int64_t cpu_us;  /* user and system time */
-    int64_t peak_kb; /* largest resident size, which a fork begins with at its parent's */
+    int64_t peak_kb; /* the maximum resident size; a fork starts at its parent's */
 };
 
 static inline struct usage usage_of(const struct rusage *counted) {

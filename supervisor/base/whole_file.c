@@ -1,33 +1,20 @@
-/* See whole_file.h. Never gives part of a file for the whole. */
+/* Files read whole. */
 #include "supervisor/base/whole_file.h"
 
-#include <stdio.h>
 #include <string.h>
 
-enum { READ_BYTES = 65536 };
+enum { READ_BYTES = 16384 };
 
-/* Reads up to the end, or until OUT is full. False with *code. */
-static bool fill(FILE *in, struct buffer *out, int *code) {
-    while (out->length < out->maximum) {
-        size_t left = out->maximum - out->length;
-        size_t wanted = left < READ_BYTES ? left : READ_BYTES;
-        unsigned char *room = buffer_reserve(out, wanted);
-        size_t got = room ? fread(room, 1, wanted, in) : 0;
-        *code = room ? errno : ENOMEM;
-        out->length += got;
-        if (got < wanted)
-            return room && !ferror(in);
-    }
-    return true;
-}
-
-/* False with *code: an errno value, or 0 when there is more than fits. */
-static bool read_all(FILE *in, struct buffer *out, int *code) {
-    if (!fill(in, out, code))
-        return false;
-    bool ended = feof(in) || getc(in) == EOF;
-    *code = ferror(in) ? errno : 0;
-    return ended && !ferror(in);
+bool whole_file_append(FILE *in, struct buffer *out, int *code) {
+    unsigned char bytes[READ_BYTES];
+    size_t got;
+    while ((got = fread(bytes, 1, sizeof bytes, in)) > 0)
+        if (!buffer_append(out, bytes, got)) {
+            *code = got > out->maximum - out->length ? 0 : ENOMEM;
+            return false;
+        }
+    *code = errno;
+    return !ferror(in);
 }
 
 bool whole_file_read(const char *file, struct buffer *out, struct error *error) {
@@ -35,7 +22,7 @@ bool whole_file_read(const char *file, struct buffer *out, struct error *error) 
     FILE *in = strcmp(file, "-") == 0 ? stdin : fopen(file, "re");
     if (!in)
         return error_set(error, errno, "%.100s", file);
-    bool read = read_all(in, out, &code);
+    bool read = whole_file_append(in, out, &code);
     if (in != stdin)
         fclose(in);
     if (read || code)

@@ -3,7 +3,6 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/base/status.h"
 #include "supervisor/base/stdio.h"
-#include "supervisor/base/undumpable.h"
 #include "supervisor/batch/batch.h"
 #include "supervisor/batch/options.h"
 #include "supervisor/batch/tap.h"
@@ -158,8 +157,8 @@ int command_batch(const struct settings *settings, const struct batch_options *o
         fprintf(stderr, "eclave: %s\n", error.text);
         return status;
     }
-    /* What an evaluation came to is in its line; only what is wrong here is for the log. */
-    if (batch.one_shot.log.least > LOG_DEBUG_LEVEL && batch.one_shot.log.least < LOG_WARNING_LEVEL)
+    /* The result of an evaluation is in its line; the log is for faults of this machine. */
+    if (!settings->log_level_set)
         batch.one_shot.log.least = LOG_WARNING_LEVEL;
     batch.one_shot.sessions.unlogged = true;
     return run(&batch);

@@ -1,15 +1,14 @@
 /* `eclave check`: is a project as it should be, and what is it to clients? It loads the sources and
  * calls nothing but what the tests call, all of it confined. */
 #include "common/cleanup.h"
-#include "supervisor/base/shown.h"
 #include "supervisor/base/stdio.h"
-#include "supervisor/base/undumpable.h"
+#include "supervisor/base/terminal.h"
 #include "supervisor/command/commands.h"
 #include "supervisor/command/look.h"
 #include "supervisor/command/outline.h"
 #include "supervisor/command/project_tests.h"
 #include "supervisor/command/sources.h"
-#include "supervisor/settings/path_list.h"
+#include "supervisor/settings/settings.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * takes a layer's word for it, and never evaluates anything. */
 #include "common/cleanup.h"
 #include "policy/attacks.h"
-#include "supervisor/base/colour.h"
+#include "supervisor/base/terminal.h"
 #include "supervisor/command/commands.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/process/confinement.h"

@@ -7,7 +7,7 @@
 #include "supervisor/registry/beneath.h"
 #include "supervisor/registry/metadata.h"
 #include "supervisor/server/tools.h"
-#include "supervisor/settings/path_list.h"
+#include "supervisor/settings/settings.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,6 @@
-/* Prints a snapshot of a project. Lets no text of it reach a terminal but through shown.h. */
+/* Prints a snapshot of a project. Lets no text of it reach a terminal but through terminal.h. */
 #include "supervisor/command/outline.h"
-#include "supervisor/base/colour.h"
-#include "supervisor/base/shown.h"
+#include "supervisor/base/terminal.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/registry/metadata.h"
 

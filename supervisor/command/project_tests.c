@@ -1,10 +1,8 @@
 /* Runs the tests of a project's tools. Never counts one as met that did not come to its end. */
 #include "supervisor/command/project_tests.h"
 #include "common/cleanup.h"
-#include "supervisor/base/colour.h"
-#include "supervisor/base/shown.h"
+#include "supervisor/base/terminal.h"
 #include "supervisor/command/shell_call.h"
-#include "supervisor/json/json_file.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/registry/beneath.h"

@@ -1,7 +1,7 @@
 /* Runs one tool from its arguments to its result, by the path that calls of clients take. Never
  * runs one on arguments that its schema refuses, and answers no question. */
 #include "supervisor/command/shell_call.h"
-#include "supervisor/base/shown.h"
+#include "supervisor/base/terminal.h"
 #include "supervisor/command/commands.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"

@@ -1,7 +1,6 @@
 /* Has each Lisp source loaded, confined, as a call of it would. Never calls what it defines. */
 #include "supervisor/command/sources.h"
-#include "supervisor/base/colour.h"
-#include "supervisor/base/shown.h"
+#include "supervisor/base/terminal.h"
 #include "supervisor/project/invocation.h"
 
 #include <stdio.h>

@@ -1,9 +1,8 @@
 /* `eclave tool`: one tool of the project from a shell. The same path as a client's call, without
  * the protocol. */
 #include "supervisor/base/nearest.h"
-#include "supervisor/base/shown.h"
 #include "supervisor/base/stdio.h"
-#include "supervisor/base/undumpable.h"
+#include "supervisor/base/terminal.h"
 #include "supervisor/base/whole_file.h"
 #include "supervisor/command/commands.h"
 #include "supervisor/command/look.h"

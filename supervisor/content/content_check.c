@@ -1,9 +1,9 @@
 /* The shapes of contents. A block of an unknown type is refused. */
-#include "supervisor/content/content_check.h"
+#include "supervisor/content/shape.h"
 
 bool content_check_role(struct json_object *value, struct error *error) {
-    static const char *const words[] = {"user", "assistant", NULL};
-    return shape_word(value, words, error);
+    static const char *const words[] = {"user", "assistant"};
+    return shape_word(value, words, sizeof words / sizeof *words, error);
 }
 
 bool content_check_audience(struct json_object *value, struct error *error) {

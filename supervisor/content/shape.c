@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
@@ -36,9 +37,8 @@ static bool refuse_unknown(const struct shape *shape, const char *name, struct e
     struct nearest nearest = nearest_to(name);
     for (size_t i = 0; i < SHAPE_MEMBERS_MAX && shape->members[i].name; i++)
         nearest_offer(&nearest, shape->members[i].name);
-    bool hint = nearest.name[0];
-    return error_set(error, 0, "has the unknown member \"%.*s\"%s%s%s", NAME_SHOWN, name,
-                     hint ? "; did you mean \"" : "", nearest.name, hint ? "\"?" : "");
+    return error_set(error, 0, "has the unknown member \"%.*s\"%s", NAME_SHOWN, name,
+                     nearest_hint(&nearest, "\"").text);
 }
 
 static bool check_member(const struct shape *shape, const char *name, struct json_object *value,
@@ -173,11 +173,12 @@ bool shape_is_word(struct json_object *value, const char *word) {
     return string && strcmp(string, word) == 0;
 }
 
-bool shape_word(struct json_object *value, const char *const *words, struct error *error) {
+bool shape_word(struct json_object *value, const char *const *words, size_t count,
+                struct error *error) {
     char list[WORDS_SHOWN] = "";
-    size_t used = 0, count = 0;
-    for (; words[count]; count++)
-        if (shape_is_word(value, words[count]))
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++)
+        if (shape_is_word(value, words[i]))
             return true;
     for (size_t i = 0; error && i < count && used < sizeof list; i++)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s\"%s\"",
@@ -235,7 +236,7 @@ static const char *printable(struct json_object *value, char low) {
 
 bool shape_uri(struct json_object *value, struct error *error) {
     struct error why;
-    return uri_check_syntax(printable(value, '!'), &why) ||
+    return uri_check_characters(printable(value, '!'), SIZE_MAX - 1, false, &why) ||
            error_set(error, 0, "must be a URI: %s", why.text);
 }
 

@@ -31,8 +31,9 @@ bool shape_fits(struct json_object *value, const struct shape *shape, struct err
 bool shape_all(struct json_object *value, shape_check *check, struct error *error);
 /* An object whose members pass CHECK, whatever their names. */
 bool shape_map(struct json_object *value, shape_check *check, struct error *error);
-/* A string that is one of WORDS, which end with NULL. */
-bool shape_word(struct json_object *value, const char *const *words, struct error *error);
+/* A string that is one of COUNT WORDS. */
+bool shape_word(struct json_object *value, const char *const *words, size_t count,
+                struct error *error);
 
 /* Is VALUE the string WORD? */
 bool shape_is_word(struct json_object *value, const char *word);
@@ -56,5 +57,13 @@ shape_check shape_time;     /* RFC 3339 */
 shape_check shape_uri;
 shape_check shape_mime_type;
 shape_check shape_base64;
+
+/* --- content_check.c: contents of results and prompts, as MCP defines them --- */
+
+shape_check content_check_blocks;    /* an array of content blocks */
+shape_check content_check_messages;  /* an array of {role, content} */
+shape_check content_check_resources; /* an array of the contents of resources */
+shape_check content_check_role;      /* "user" or "assistant" */
+shape_check content_check_audience;  /* an array of roles */
 
 #endif

@@ -1,6 +1,6 @@
 /* URIs (RFC 3986). */
 #include "supervisor/content/uri.h"
-#include "common/message.h"
+#include "common/buffer.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -36,23 +36,19 @@ bool uri_check_characters(const char *text, size_t maximum, bool braces, struct 
         return error_set(error, 0, "it has no scheme");
     for (const char *byte = text; *byte; byte++) {
         if (*byte == '%' && !uri_is_escape(byte))
-            return error_set(error, 0, "a %% must stand before two hexadecimal digits");
+            return error_set(error, 0, "%% must be followed by two hexadecimal digits");
         if (!is_in_uri(*byte) && !(braces && (*byte == '{' || *byte == '}')))
-            return error_set(error, 0, "byte %zu may not be in a URI", (size_t)(byte - text));
+            return error_set(error, 0, "byte %zu is not allowed in a URI", (size_t)(byte - text));
     }
     return true;
-}
-
-bool uri_check_syntax(const char *text, struct error *error) {
-    return uri_check_characters(text, SIZE_MAX - 1, false, error);
 }
 
 bool uri_check(const char *text, struct error *error) {
     return uri_check_characters(text, URI_MAX_BYTES, false, error);
 }
 
-/* Do URIs of this scheme name a host always? */
-static bool wants_host(struct span scheme) {
+/* True if every URI of SCHEME names a host. */
+static bool needs_host(struct span scheme) {
     static const char *const schemes[] = {"http", "https", "ws", "wss", "ftp"};
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
         if (scheme.length == strlen(schemes[i]) &&
@@ -61,7 +57,7 @@ static bool wants_host(struct span scheme) {
     return false;
 }
 
-/* An address in brackets. */
+/* True for an IPv6 address in brackets. */
 static bool is_address(const char *host, size_t length) {
     char text[INET6_ADDRSTRLEN];
     struct in6_addr address;
@@ -88,32 +84,32 @@ static bool is_port(const char *port, size_t length) {
 }
 
 /* Checks [user@]host[:port] of LENGTH bytes. */
-static bool check_authority(const char *text, size_t length, bool wanted, struct error *error) {
+static bool check_authority(const char *text, size_t length, bool needed, struct error *error) {
     const char *end = text + length, *at = memchr(text, '@', length);
     const char *host = at ? at + 1 : text;
     const char *closing = memchr(host, ']', (size_t)(end - host));
     const char *rest = closing ? closing : host;
     const char *colon = memchr(rest, ':', (size_t)(end - rest));
     size_t size = (size_t)((colon ? colon : end) - host);
-    if (!size && wanted)
+    if (!size && needed)
         return error_set(error, 0, "it has no host");
     if (!is_host(host, size))
-        return error_set(error, 0, "its host is none");
+        return error_set(error, 0, "its host is invalid");
     return !colon || is_port(colon + 1, (size_t)(end - colon - 1)) ||
-           error_set(error, 0, "its port is none");
+           error_set(error, 0, "its port is invalid");
 }
 
 bool uri_check_strictly(const char *text, size_t maximum, struct error *error) {
     if (!uri_check_characters(text, maximum, false, error))
         return false;
     size_t length = scheme_length(text);
-    bool wanted = wants_host((struct span){(const unsigned char *)text, length});
+    bool needed = needs_host((struct span){(const unsigned char *)text, length});
     const char *rest = text + length + 1;
     size_t authority = strncmp(rest, "//", 2) == 0 ? strcspn(rest + 2, "/?#") : 0;
-    if (wanted && strncmp(rest, "//", 2) != 0)
+    if (needed && strncmp(rest, "//", 2) != 0)
         return error_set(error, 0, "it has no host");
     if (strncmp(rest, "//", 2) == 0) {
-        if (!check_authority(rest + 2, authority, wanted, error))
+        if (!check_authority(rest + 2, authority, needed, error))
             return false;
         rest += 2 + authority;
     }

@@ -13,21 +13,17 @@ bool uri_is_unreserved(char byte);
 /* TEXT begins with a percent sign and two hexadecimal digits. */
 bool uri_is_escape(const char *text);
 
-/* Checks length, scheme and characters; with BRACES, { and } are let through as well. */
+/* These check TEXT and return false with *error (may be NULL): "it has no scheme". */
+
+/* At most MAXIMUM bytes, a scheme, and only characters of URIs; BRACES: { and } too. */
 bool uri_check_characters(const char *text, size_t maximum, bool braces, struct error *error);
-
-/* Is TEXT, of any length, a URI (RFC 3986): a scheme, and only characters that a URI may have? */
-bool uri_check_syntax(const char *text, struct error *error);
-
-/* The same, of at most URI_MAX_BYTES. */
+/* The same for at most URI_MAX_BYTES, without braces. */
 bool uri_check(const char *text, struct error *error);
-
-/* The same of at most MAXIMUM bytes, and with an authority and a fragment as clients demand that
- * take URIs apart when they read a list. */
+/* The same, and authority and fragment are valid, as clients require that parse the URIs of a list.
+ */
 bool uri_check_strictly(const char *text, size_t maximum, struct error *error);
 
-/* PREFIX and then FILE, a plain path, with the escapes that a URI wants. False when it does not
- * fit. */
+/* PREFIX and FILE, a plain path, with the escapes that a URI needs. False if it does not fit. */
 bool uri_of_file(const char *prefix, const char *file, char uri[URI_MAX_BYTES + 1]);
 
 #endif

@@ -1,17 +1,17 @@
-/* The strict JSON inspector. Never reads past SIZE, never recurses, never allocates. */
+/* A strict JSON parser that builds nothing: no allocation, no recursion. */
 #include "supervisor/json/json_inspect.h"
 #include "common/utf8.h"
-#include "supervisor/json/json_plain.h"
+#include "supervisor/json/json_string_internal.h"
 
 #include <string.h>
 
-/* What may come next. */
+/* The next token that the grammar allows. */
 enum state {
-    WANT_VALUE,
-    WANT_KEY,
-    WANT_KEY_OR_END,
-    WANT_VALUE_OR_END,
-    WANT_COMMA_OR_END,
+    EXPECT_VALUE,
+    EXPECT_NAME,
+    EXPECT_NAME_OR_END,
+    EXPECT_VALUE_OR_END,
+    EXPECT_COMMA_OR_END,
     FINISHED
 };
 
@@ -20,12 +20,12 @@ struct inspector {
     size_t size, at;
     struct json_limits limits;
     size_t depth, values;
-    unsigned char in_object[JSON_DEPTH_MAX / 8 + 1]; /* a bit a level: object or array */
-    bool in_params;            /* the top-level member being read is "params" */
-    bool in_meta;              /* and its member being read is "_meta" */
-    struct json_token *wanted; /* where the value to come is noted, or NULL */
-    struct json_token *open;   /* a noted container that is not read to its end, or NULL */
-    size_t open_depth;         /* outside it */
+    unsigned char in_object[JSON_DEPTH_MAX / 8 + 1]; /* a bit per level: object or array */
+    bool in_params;                                  /* inside the top-level member "params" */
+    bool in_meta;                                    /* and inside its member "_meta" */
+    struct json_token *target;                       /* records the next value; or NULL */
+    struct json_token *open; /* a recorded container whose end is not reached yet; or NULL */
+    size_t open_depth;       /* the depth around it */
     struct json_shape *shape;
 };
 
@@ -52,7 +52,7 @@ static size_t skip_digits(struct inspector *in) {
     return in->at - start;
 }
 
-/* A number at the present place; *integer says whether it has neither fraction nor exponent. */
+/* Scans a number. *integer: it has neither fraction nor exponent. */
 static bool scan_number(struct inspector *in, bool *integer) {
     *integer = true;
     if (peek_is(in, '-'))
@@ -90,7 +90,7 @@ static bool scan_escape(struct inspector *in) {
     return true;
 }
 
-/* A string whose opening quote is at the present place. */
+/* Scans a string, from its opening quote. */
 static bool scan_string(struct inspector *in) {
     in->at++;
     for (;;) {
@@ -118,19 +118,8 @@ static bool scan_literal(struct inspector *in) {
     return false;
 }
 
-static unsigned hex_value(unsigned char byte) {
-    return (unsigned)(is_digit(byte) ? byte - '0' : (byte | 0x20) - 'a' + 10);
-}
-
-static unsigned four_hex(const unsigned char *digits) {
-    unsigned unit = 0;
-    for (int i = 0; i < 4; i++)
-        unit = unit * 16 + hex_value(digits[i]);
-    return unit;
-}
-
-/* The character at *at inside a scanned string (quotes included, SIZE bytes), with escapes taken
- * for what they stand for; moves *at behind it. Half a surrogate pair stands for itself. */
+/* Decodes the character at *at in a scanned string, which includes its quotes, and moves *at past
+ * it. A lone surrogate is returned as it is. */
 static uint32_t next_character(struct span string, size_t *at) {
     static const char names[] = "b\bf\fn\nr\rt\t";
     const unsigned char *bytes = string.bytes + *at;
@@ -139,10 +128,10 @@ static uint32_t next_character(struct span string, size_t *at) {
         return utf8_decode(bytes);
     }
     if (bytes[1] == 'u') {
-        uint32_t unit = four_hex(bytes + 2);
+        uint32_t unit = json_hex_unit(bytes + 2);
         *at += 6;
         bool high = unit >= 0xD800 && unit <= 0xDBFF;
-        uint32_t low = high && bytes[6] == '\\' && bytes[7] == 'u' ? four_hex(bytes + 8) : 0;
+        uint32_t low = high && bytes[6] == '\\' && bytes[7] == 'u' ? json_hex_unit(bytes + 8) : 0;
         if (low < 0xDC00 || low > 0xDFFF)
             return unit;
         *at += 6;
@@ -155,7 +144,6 @@ static uint32_t next_character(struct span string, size_t *at) {
     return bytes[1];
 }
 
-/* Compares two scanned strings, quotes included, character by character. */
 static bool strings_equal(struct span left, struct span right) {
     size_t at_left = 1, at_right = 1;
     while (at_left < left.length - 1 && at_right < right.length - 1)
@@ -173,8 +161,8 @@ static bool has_lone_surrogate(struct span string) {
     return false;
 }
 
-/* json-c ends a name at a zero byte, and would take one name for another. */
-static bool holds_zero(struct span string) {
+/* json-c cuts a name at U+0000, which would make two names equal. */
+static bool has_zero(struct span string) {
     if (!memchr(string.bytes, '\\', string.length))
         return false;
     for (size_t at = 1; at < string.length - 1;)
@@ -183,9 +171,8 @@ static bool holds_zero(struct span string) {
     return false;
 }
 
-static bool key_is(struct span key, const char *quoted_name) {
-    return strings_equal(key,
-                         (struct span){(const unsigned char *)quoted_name, strlen(quoted_name)});
+static bool name_is(struct span name, const char *quoted) {
+    return strings_equal(name, (struct span){(const unsigned char *)quoted, strlen(quoted)});
 }
 
 bool json_token_equal(const struct json_token *left, const struct json_token *right) {
@@ -210,16 +197,16 @@ static void enter_level(struct inspector *in, bool object) {
         in->in_object[in->depth / 8] &= (unsigned char)~bit;
 }
 
-/* Notes the value that began at START, if it is one that the caller wants. */
-static void note_value(struct inspector *in, size_t start, enum json_kind kind, bool integer) {
+/* Records the value that began at START, if the caller asked for it. */
+static void record_value(struct inspector *in, size_t start, enum json_kind kind, bool integer) {
     const struct span text = {in->text + start, in->at - start};
-    if (in->wanted)
-        *in->wanted = (struct json_token){.text = text,
+    if (in->target)
+        *in->target = (struct json_token){.text = text,
                                           .kind = kind,
                                           .is_integer = integer,
                                           .has_lone_surrogate =
                                               kind == JSON_STRING && has_lone_surrogate(text)};
-    in->wanted = NULL;
+    in->target = NULL;
 }
 
 static enum json_kind kind_of(unsigned char first) {
@@ -239,7 +226,7 @@ static enum json_kind kind_of(unsigned char first) {
     }
 }
 
-/* One value, or the opening of one, at the present place. */
+/* Scans a scalar, or the opening bracket of a container. */
 static enum json_fault scan_value(struct inspector *in, enum state *state) {
     enum json_kind kind = kind_of(in->text[in->at]);
     size_t start = in->at;
@@ -254,13 +241,13 @@ static enum json_fault scan_value(struct inspector *in, enum state *state) {
         if (in->depth >= in->limits.depth)
             return JSON_TOO_DEEP;
         in->at++;
-        if (in->wanted) {
-            in->open = in->wanted;
+        if (in->target) {
+            in->open = in->target;
             in->open_depth = in->depth;
         }
-        note_value(in, start, kind, false);
+        record_value(in, start, kind, false);
         enter_level(in, kind == JSON_OBJECT);
-        *state = kind == JSON_OBJECT ? WANT_KEY_OR_END : WANT_VALUE_OR_END;
+        *state = kind == JSON_OBJECT ? EXPECT_NAME_OR_END : EXPECT_VALUE_OR_END;
         return JSON_FINE;
     case JSON_STRING:
         scanned = scan_string(in);
@@ -274,8 +261,8 @@ static enum json_fault scan_value(struct inspector *in, enum state *state) {
     }
     if (!scanned)
         return JSON_NOT_JSON;
-    note_value(in, start, kind, integer);
-    *state = in->depth ? WANT_COMMA_OR_END : FINISHED;
+    record_value(in, start, kind, integer);
+    *state = in->depth ? EXPECT_COMMA_OR_END : FINISHED;
     return JSON_FINE;
 }
 
@@ -284,42 +271,43 @@ static void skip_blanks(struct inspector *in) {
         in->at++;
 }
 
-/* Is the value of KEY, at this depth, one of those that the caller wants? */
-static void note_wanted(struct inspector *in, struct span key) {
+/* Sets the target for the value of the member NAME. A repeated member replaces the earlier one,
+ * with all that was inside it. */
+static void choose_target(struct inspector *in, struct span name) {
     struct json_shape *shape = in->shape;
-    in->wanted = NULL;
+    in->target = NULL;
     if (in->depth == 1) {
-        in->in_params = key_is(key, "\"params\"");
+        in->in_params = name_is(name, "\"params\"");
         in->in_meta = false;
-        if (key_is(key, "\"id\""))
-            in->wanted = &shape->id;
-        if (in->in_params) /* repeated: the last one counts, and all of it */
+        if (name_is(name, "\"id\""))
+            in->target = &shape->id;
+        if (in->in_params)
             shape->request_id = shape->progress_token = (struct json_token){0};
     } else if (in->depth == 2 && in->in_params) {
-        in->in_meta = key_is(key, "\"_meta\"");
-        if (key_is(key, "\"requestId\""))
-            in->wanted = &shape->request_id;
+        in->in_meta = name_is(name, "\"_meta\"");
+        if (name_is(name, "\"requestId\""))
+            in->target = &shape->request_id;
         if (in->in_meta)
             shape->progress_token = (struct json_token){0};
     } else if (in->depth == 3 && in->in_params && in->in_meta) {
-        if (key_is(key, "\"progressToken\""))
-            in->wanted = &shape->progress_token;
+        if (name_is(name, "\"progressToken\""))
+            in->target = &shape->progress_token;
     }
 }
 
-static enum json_fault scan_key(struct inspector *in, enum state *state) {
+static enum json_fault scan_name(struct inspector *in, enum state *state) {
     size_t start = in->at;
     if (!peek_is(in, '"') || !scan_string(in))
         return JSON_NOT_JSON;
-    const struct span key = {in->text + start, in->at - start};
-    if (holds_zero(key))
+    const struct span name = {in->text + start, in->at - start};
+    if (has_zero(name))
         return JSON_ZERO_IN_NAME;
-    note_wanted(in, key);
+    choose_target(in, name);
     skip_blanks(in);
     if (!peek_is(in, ':'))
         return JSON_NOT_JSON;
     in->at++;
-    *state = WANT_VALUE;
+    *state = EXPECT_VALUE;
     return JSON_FINE;
 }
 
@@ -331,7 +319,7 @@ static void leave_level(struct inspector *in, enum state *state) {
         whole->length = (size_t)(in->text + in->at - whole->bytes);
         in->open = NULL;
     }
-    *state = in->depth ? WANT_COMMA_OR_END : FINISHED;
+    *state = in->depth ? EXPECT_COMMA_OR_END : FINISHED;
 }
 
 static enum json_fault inspect_step(struct inspector *in, enum state *state) {
@@ -339,18 +327,18 @@ static enum json_fault inspect_step(struct inspector *in, enum state *state) {
     bool closes = byte == '}' || byte == ']';
     bool fits = in->depth && (byte == '}') == level_is_object(in);
     switch (*state) {
-    case WANT_KEY_OR_END:
-    case WANT_VALUE_OR_END:
+    case EXPECT_NAME_OR_END:
+    case EXPECT_VALUE_OR_END:
         if (closes && fits) {
             leave_level(in, state);
             return JSON_FINE;
         }
-        return *state == WANT_KEY_OR_END ? scan_key(in, state) : scan_value(in, state);
-    case WANT_KEY:
-        return scan_key(in, state);
-    case WANT_VALUE:
+        return *state == EXPECT_NAME_OR_END ? scan_name(in, state) : scan_value(in, state);
+    case EXPECT_NAME:
+        return scan_name(in, state);
+    case EXPECT_VALUE:
         return scan_value(in, state);
-    case WANT_COMMA_OR_END:
+    case EXPECT_COMMA_OR_END:
         if (closes && fits) {
             leave_level(in, state);
             return JSON_FINE;
@@ -358,7 +346,7 @@ static enum json_fault inspect_step(struct inspector *in, enum state *state) {
         if (byte != ',')
             return JSON_NOT_JSON;
         in->at++;
-        *state = level_is_object(in) ? WANT_KEY : WANT_VALUE;
+        *state = level_is_object(in) ? EXPECT_NAME : EXPECT_VALUE;
         return JSON_FINE;
     case FINISHED:
         break;
@@ -366,26 +354,23 @@ static enum json_fault inspect_step(struct inspector *in, enum state *state) {
     return JSON_NOT_JSON;
 }
 
+static const struct {
+    const char *line, *file;
+} fault_texts[] = {
+    [JSON_FINE] = {"", "is fine"},
+    [JSON_NOT_UTF8] = {"not well-formed UTF-8", "is not UTF-8"},
+    [JSON_NOT_JSON] = {"not JSON", "is not JSON"},
+    [JSON_TOO_DEEP] = {"nested deeper than json.max_depth", "is nested too deep"},
+    [JSON_TOO_MANY] = {"more values than json.max_values", "has too many values"},
+    [JSON_ZERO_IN_NAME] = {"a name with a zero byte in it", "has U+0000 in the name of a member"},
+};
+
 const char *json_fault_text(enum json_fault fault) {
-    static const char *const texts[] = {[JSON_FINE] = "",
-                                        [JSON_NOT_UTF8] = "not well-formed UTF-8",
-                                        [JSON_NOT_JSON] = "not JSON",
-                                        [JSON_TOO_DEEP] = "nested deeper than json.max_depth",
-                                        [JSON_TOO_MANY] = "more values than json.max_values",
-                                        [JSON_ZERO_IN_NAME] = "a name with a zero byte in it"};
-    return texts[fault];
+    return fault_texts[fault].line;
 }
 
 const char *json_file_fault_text(enum json_fault fault) {
-    static const char *const texts[] = {
-        [JSON_FINE] = "is fine",
-        [JSON_NOT_UTF8] = "is not UTF-8",
-        [JSON_NOT_JSON] = "is not JSON",
-        [JSON_TOO_DEEP] = "is nested too deep",
-        [JSON_TOO_MANY] = "holds too many values",
-        [JSON_ZERO_IN_NAME] = "has U+0000 in the name of a member",
-    };
-    return texts[fault];
+    return fault_texts[fault].file;
 }
 
 size_t json_line_of(struct span text, size_t offset) {
@@ -406,7 +391,7 @@ enum json_fault json_inspect(const unsigned char *text, size_t size, struct json
     struct inspector in = {.text = text, .size = size, .limits = limits, .shape = shape};
     if (in.limits.depth > JSON_DEPTH_MAX)
         in.limits.depth = JSON_DEPTH_MAX;
-    enum state state = WANT_VALUE;
+    enum state state = EXPECT_VALUE;
     enum json_fault fault = JSON_FINE;
     for (skip_blanks(&in); in.at < size && fault == JSON_FINE; skip_blanks(&in))
         fault = inspect_step(&in, &state);
@@ -416,8 +401,8 @@ enum json_fault json_inspect(const unsigned char *text, size_t size, struct json
     return fault;
 }
 
-/* Moves to the next part of the list that TEXT is, from behind the one before. False at its end. */
-static bool next_part(struct inspector *in) {
+/* Moves to the next element or member of a valid container. False at its end. */
+static bool next_item(struct inspector *in) {
     if (in->at == 0) {
         skip_blanks(in);
         in->at++; /* the opening bracket */
@@ -427,8 +412,8 @@ static bool next_part(struct inspector *in) {
     return in->at < in->size && in->text[in->at] != ']' && in->text[in->at] != '}';
 }
 
-/* Moves behind the present part, to a comma or the closing bracket of the list. */
-static void skip_part(struct inspector *in) {
+/* Moves past the current element or member. */
+static void skip_item(struct inspector *in) {
     size_t depth = 0;
     while (in->at < in->size) {
         unsigned char byte = in->text[in->at];
@@ -447,37 +432,31 @@ static void skip_part(struct inspector *in) {
 
 bool json_next_element(struct span text, size_t *offset, struct span *element) {
     struct inspector in = {.text = text.bytes, .size = text.length, .at = *offset};
-    if (!next_part(&in))
+    if (!next_item(&in))
         return false;
     size_t start = in.at;
-    skip_part(&in);
+    skip_item(&in);
     *element = (struct span){text.bytes + start, in.at - start};
     *offset = in.at;
     return true;
 }
 
-bool json_next_member(struct span text, size_t *offset, struct json_token *name) {
+bool json_next_member(struct span text, size_t *offset, struct json_token *name,
+                      struct span *value) {
     struct inspector in = {.text = text.bytes, .size = text.length, .at = *offset};
-    if (!next_part(&in))
+    if (!next_item(&in))
         return false;
     size_t start = in.at;
     scan_string(&in);
     *name = (struct json_token){.text = {text.bytes + start, in.at - start}, .kind = JSON_STRING};
-    skip_part(&in);
+    skip_blanks(&in);
+    in.at++; /* the colon */
+    skip_blanks(&in);
+    start = in.at;
+    skip_item(&in);
     *offset = in.at;
+    while (is_blank(text.bytes[in.at - 1]))
+        in.at--;
+    *value = (struct span){text.bytes + start, in.at - start};
     return true;
-}
-
-static bool is_around_value(unsigned char byte) {
-    return is_blank(byte) || byte == ':';
-}
-
-struct span json_member_value(struct span text, const struct json_token *name, size_t offset) {
-    const unsigned char *start = name->text.bytes + name->text.length;
-    const unsigned char *end = text.bytes + offset;
-    while (start < end && is_around_value(*start))
-        start++;
-    while (end > start && is_around_value(end[-1]))
-        end--;
-    return (struct span){start, (size_t)(end - start)};
 }

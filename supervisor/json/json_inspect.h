@@ -1,8 +1,7 @@
-/* A strict look at JSON text before any library sees it and before any text of ours leaves: the
- * grammar of RFC 8259, UTF-8, a depth limit, a limit on the number of values. It allocates
- * nothing and does not recurse. json-c alone lets NaN, single quotes, raw control characters and
- * overlong UTF-8 pass, and rounds big integers: the `id` is therefore taken from the text here. It
- * cuts a member's name at U+0000, so such a name is refused. */
+/* A strict check of JSON before a library parses it and before it is sent: the grammar of RFC 8259,
+ * UTF-8, a limit of depth and one of values. json-c alone accepts NaN, single quotes, raw control
+ * characters and overlong UTF-8, rounds big integers (so ids are taken from the text here), and
+ * cuts a member's name at U+0000 (so such a name is refused). */
 #ifndef ECLAVE_SUPERVISOR_JSON_JSON_INSPECT_H
 #define ECLAVE_SUPERVISOR_JSON_JSON_INSPECT_H
 
@@ -20,14 +19,14 @@ enum json_fault {
     JSON_NOT_JSON,
     JSON_TOO_DEEP,
     JSON_TOO_MANY,
-    JSON_ZERO_IN_NAME /* JSON, but no library in C can tell its members apart */
+    JSON_ZERO_IN_NAME
 };
 
-/* What FAULT is, as a part of a sentence. */
+/* A description of FAULT in an input line: "not JSON". */
 const char *json_fault_text(enum json_fault fault);
-/* The same of a file, which "is not JSON". */
+/* The same for a file, after its name: "is not JSON". */
 const char *json_file_fault_text(enum json_fault fault);
-/* The line of TEXT, counted from 1, that the byte at OFFSET is in. */
+/* The number of the line of TEXT, from 1, that holds the byte at OFFSET. */
 size_t json_line_of(struct span text, size_t offset);
 
 struct json_limits {
@@ -35,38 +34,36 @@ struct json_limits {
     size_t values; /* 0: no limit */
 };
 
-/* The raw text of one value; of a repeated member the last. */
+/* One value as it was written. */
 struct json_token {
-    struct span text; /* bytes NULL when there is no such member */
+    struct span text; /* bytes NULL: the member is missing */
     enum json_kind kind;
-    bool is_integer; /* a number of digits with an optional minus: no fraction, no exponent */
-    bool has_lone_surrogate; /* a string with an escape of half a character: not to be echoed */
+    bool is_integer;         /* digits with an optional minus; no fraction, no exponent */
+    bool has_lone_surrogate; /* a string that must not be echoed: \uD800 alone is not a character */
 };
 
+/* Of a repeated member the last is recorded. */
 struct json_shape {
     enum json_kind kind;
-    struct json_token id;             /* the top-level member "id" */
-    struct json_token request_id;     /* the member "requestId" of the top-level member "params" */
-    struct json_token progress_token; /* of `_meta` of "params" the member "progressToken" */
-    size_t fault_at;                  /* offset of the first byte that is wrong */
+    struct json_token id;             /* "id" */
+    struct json_token request_id;     /* "requestId" of "params" */
+    struct json_token progress_token; /* "progressToken" of "_meta" of "params" */
+    size_t fault_at;                  /* the offset of the first bad byte */
 };
 
-/* Inspects TEXT, one JSON value with nothing but blanks around it. *shape is meaningful only with
- * JSON_FINE, except fault_at. */
+/* Checks that TEXT is one JSON value with nothing but blanks around it. After a fault, only
+ * fault_at of *shape is valid. */
 enum json_fault json_inspect(const unsigned char *text, size_t size, struct json_limits limits,
                              struct json_shape *shape);
 
-/* Do two scalar tokens have the same type and value? Strings are compared as what they stand for,
- * numbers digit by digit. */
+/* True if two scalars have the same type and value. Strings are compared after decoding their
+ * escapes, numbers digit by digit. */
 bool json_token_equal(const struct json_token *left, const struct json_token *right);
 
-/* The next element of the array TEXT, which json_inspect found fine. *offset starts at 0. False
- * behind the last element. */
+/* These read an array or object that json_inspect accepted. *offset starts at 0. False after the
+ * last element or member. NAME includes its quotes. */
 bool json_next_element(struct span text, size_t *offset, struct span *element);
-
-/* The same for the name of the next member of the object TEXT. */
-bool json_next_member(struct span text, size_t *offset, struct json_token *name);
-/* The text of the value of the member NAME of TEXT, behind which json_next_member left OFFSET. */
-struct span json_member_value(struct span text, const struct json_token *name, size_t offset);
+bool json_next_member(struct span text, size_t *offset, struct json_token *name,
+                      struct span *value);
 
 #endif

@@ -1,14 +1,14 @@
-/* Writes JSON strings. Never emits a raw control character or an ill-formed sequence. */
+/* Writes JSON. */
 #include "supervisor/json/json_write.h"
 #include "common/utf8.h"
-#include "supervisor/json/json_plain.h"
+#include "supervisor/json/json_string_internal.h"
 
 #include <json-c/json.h>
 #include <string.h>
 
 enum { CHUNK_BYTES = 16 };
 
-/* The letter that BYTE is escaped with, as in \n; 'u' for a number. Of those that are not plain. */
+/* The letter after the backslash in the escape of BYTE, which is not plain; 'u': \u00XX. */
 static unsigned char escape_letter(unsigned char byte) {
     static const char controls[] = "uuuuuuuubtnufruuuuuuuuuuuuuuuuuu";
     return byte < 0x20 ? (unsigned char)controls[byte] : byte;
@@ -48,7 +48,7 @@ static void write_chunk(struct buffer *out, const unsigned char *bytes, size_t s
     out->length += escaped;
 }
 
-/* Well-formed text: long plain runs as they are, and what is about an escape byte by byte. */
+/* Copies runs of plain bytes whole, and the bytes around an escape in chunks. */
 static void write_escaped(struct buffer *out, const unsigned char *bytes, size_t size) {
     while (size && !out->failed) {
         size_t plain = json_plain_prefix(bytes, size);
@@ -66,7 +66,7 @@ static void write_escaped(struct buffer *out, const unsigned char *bytes, size_t
 void json_write_bytes(struct buffer *out, const void *bytes, size_t size) {
     const unsigned char *text = bytes;
     buffer_append(out, "\"", 1);
-    out->failed |= size > out->maximum - out->length; /* nothing gets shorter */
+    out->failed |= size > out->maximum - out->length; /* escaping makes nothing shorter */
     if (out->failed)
         return;
     if (utf8_is_valid(text, size)) {
@@ -97,7 +97,7 @@ static void write_integer(struct buffer *out, struct json_object *value) {
     char digits[20];
     size_t at = sizeof digits;
     int64_t number = json_object_get_int64(value);
-    /* INT64_MAX is also what a greater one gives here. */
+    /* json-c returns INT64_MAX for a greater number too. */
     uint64_t rest = number == INT64_MAX ? json_object_get_uint64(value)
                     : number < 0        ? -(uint64_t)number
                                         : (uint64_t)number;
@@ -109,7 +109,7 @@ static void write_integer(struct buffer *out, struct json_object *value) {
     buffer_append(out, digits + at, sizeof digits - at);
 }
 
-/* As json-c has it: a double that it read keeps the digits that it was written with. */
+/* json-c writes a double with the digits that it was read from. */
 static void write_other(struct buffer *out, struct json_object *value) {
     size_t length;
     const char *text = json_object_to_json_string_length(value, JSON_C_TO_STRING_PLAIN, &length);
@@ -166,26 +166,18 @@ void json_write_tree(struct buffer *out, struct json_object *value) {
 }
 /* NOLINTEND(misc-no-recursion) */
 
-/* The unit of UTF-16 that the escape \uXXXX at TEXT stands for. */
-static unsigned unit_at(const unsigned char *text) {
-    unsigned unit = 0;
-    for (int i = 2; i < 6; i++)
-        unit =
-            unit * 16 + (text[i] <= '9' ? text[i] - (unsigned)'0' : (text[i] | 0x20U) - 'a' + 10U);
-    return unit;
-}
-
-/* How many bytes the escape at TEXT has; *whole says whether it stands for a character, not for
- * half of one. */
+/* The length of the escape at TEXT, of a surrogate pair both. *whole: it is not a lone surrogate.
+ */
 static size_t escape_length(const unsigned char *text, size_t size, bool *whole) {
     *whole = true;
     if (text[1] != 'u')
         return 2;
-    unsigned unit = unit_at(text);
+    unsigned unit = json_hex_unit(text + 2);
     if (unit < 0xD800 || unit > 0xDFFF)
         return 6;
-    unsigned low =
-        unit < 0xDC00 && size >= 12 && text[6] == '\\' && text[7] == 'u' ? unit_at(text + 6) : 0;
+    unsigned low = unit < 0xDC00 && size >= 12 && text[6] == '\\' && text[7] == 'u'
+                       ? json_hex_unit(text + 8)
+                       : 0;
     *whole = low >= 0xDC00 && low <= 0xDFFF;
     return *whole ? 12 : 6;
 }
@@ -207,7 +199,7 @@ void json_write_raw(struct buffer *out, const void *text, size_t size) {
         if (*from == '\\')
             taken = escape_length(from, (size_t)(end - from), &whole);
         memcpy(to, whole ? from : (const unsigned char *)"\\ufffd", taken);
-        if (*from == '\n' || *from == '\r') /* inside strings there are none */
+        if (*from == '\n' || *from == '\r') /* never inside a string */
             *to = ' ';
         from += taken;
         to += taken;

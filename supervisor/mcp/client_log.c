@@ -12,7 +12,7 @@ enum { LINES_PER_SECOND = 2, LINES_AT_ONCE = 100 };
 
 struct client_log client_log_make(void) {
     return (struct client_log){.least = LOG_ERROR_LEVEL,
-                               .rate = rate_make(LINES_PER_SECOND, LINES_AT_ONCE)};
+                               .rate = rate_per_minute(60 * LINES_PER_SECOND, LINES_AT_ONCE)};
 }
 
 static void send_event(struct server *server, const struct log_event *event, const char *cause) {
@@ -20,7 +20,7 @@ static void send_event(struct server *server, const struct log_event *event, con
         return;
     struct buffer *out = output_notification_begin(&server->output, "notifications/message");
     buffer_append_format(out, "\"level\":\"%s\",\"logger\":\"eclave\",\"data\":{\"event\":",
-                         log_level_name(event->level));
+                         log_level_names[event->level]);
     json_write_string(out, event->name);
     if (event->session) {
         buffer_append_text(out, ",\"session\":");

@@ -1,7 +1,6 @@
 /* Asks the client in the way of its era. */
 #include "supervisor/project/ask.h"
 #include "supervisor/base/clock.h"
-#include "supervisor/json/json_file.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"

@@ -1,6 +1,5 @@
 /* Compares the capabilities that are declared with those that are required. */
 #include "supervisor/project/capabilities.h"
-#include "supervisor/json/json_file.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/modern.h"

@@ -1,7 +1,6 @@
 /* The life of an invocation. Its request is answered once, however it ends. */
 #include "supervisor/project/invocation.h"
 #include "supervisor/base/clock.h"
-#include "supervisor/json/json_file.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"

@@ -1,6 +1,6 @@
 /* prompts/get: prompts of text and fixed messages, with their placeholders filled, and prompts made
  * by Lisp. */
-#include "supervisor/content/content_check.h"
+#include "supervisor/content/shape.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"

@@ -7,8 +7,8 @@
 #include <string.h>
 
 static bool check_action(struct json_object *value, struct error *error) {
-    static const char *const words[] = {"accept", "decline", "cancel", NULL};
-    return shape_word(value, words, error);
+    static const char *const words[] = {"accept", "decline", "cancel"};
+    return shape_word(value, words, sizeof words / sizeof *words, error);
 }
 
 static bool check_content(struct json_object *value, struct error *error) {

@@ -1,5 +1,4 @@
 /* Makes an entry from the files of a candidate, all or nothing. */
-#include "supervisor/json/json_file.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/registry/entry_internal.h"
 #include "supervisor/registry/placeholders.h"

@@ -1,7 +1,7 @@
 /* The shapes of metadata. Lists show most members as they were written, and some clients check a
  * list as a whole: one malformed member would hide every other entry from them. */
 #include "supervisor/registry/metadata.h"
-#include "supervisor/content/content_check.h"
+#include "supervisor/content/shape.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/registry/placeholders.h"
 #include "supervisor/registry/uri_template.h"
@@ -35,8 +35,8 @@ static bool check_timeout(struct json_object *value, struct error *error) {
 }
 
 static bool check_session(struct json_object *value, struct error *error) {
-    static const char *const words[] = {"new", "caller", NULL};
-    return shape_word(value, words, error);
+    static const char *const words[] = {"new", "caller"};
+    return shape_word(value, words, sizeof words / sizeof *words, error);
 }
 
 /* Other schemes would run code in a client or read its files. */
@@ -51,8 +51,8 @@ static bool check_icon_source(struct json_object *value, struct error *error) {
 }
 
 static bool check_theme(struct json_object *value, struct error *error) {
-    static const char *const words[] = {"light", "dark", NULL};
-    return shape_word(value, words, error);
+    static const char *const words[] = {"light", "dark"};
+    return shape_word(value, words, sizeof words / sizeof *words, error);
 }
 
 static bool check_icon(struct json_object *value, struct error *error) {

@@ -1,6 +1,6 @@
 /* Reads the metadata of an entry from register.json, a sidecar, or the header of a Lisp file: the
  * comments at its beginning. */
-#include "supervisor/json/json_file.h"
+#include "supervisor/json/json_tree.h"
 #include "supervisor/registry/entry_internal.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Reads register.json, all or nothing. */
 #include "supervisor/registry/override.h"
 #include "supervisor/content/shape.h"
-#include "supervisor/json/json_file.h"
 #include "supervisor/json/json_inspect.h"
+#include "supervisor/json/json_tree.h"
 #include "supervisor/registry/beneath.h"
 
 #include <stdlib.h>
@@ -62,9 +62,10 @@ bool override_begin(struct override *override, struct file_content *text, size_t
 bool override_find_lists(struct override *override, struct error *error) {
     const struct span whole = {override->text.bytes, override->text.size};
     bool seen[FOLDER_COUNT + 1] = {false};
-    struct span name, value;
-    for (size_t offset = 0; json_file_next(whole, &offset, &name, &value);)
-        if (!take_member(override, seen, name, value, error))
+    struct json_token name;
+    struct span value;
+    for (size_t offset = 0; json_next_member(whole, &offset, &name, &value);)
+        if (!take_member(override, seen, name.text, value, error))
             return false;
     return seen[FOLDER_COUNT] || error_set(error, 0, "lacks the member \"version\"");
 }

@@ -1,6 +1,6 @@
 /* Snapshots: making, reading and freeing them. */
 #include "supervisor/registry/snapshot.h"
-#include "supervisor/base/shown.h"
+#include "supervisor/base/terminal.h"
 #include "supervisor/registry/entry_internal.h"
 
 #include <stdio.h>
@@ -167,7 +167,7 @@ bool notices_have(const struct notice_list *list, const char *file, const char *
 bool snapshot_add(struct snapshot *snapshot, struct registry_entry *entry) {
     struct entry_list *list = &snapshot->lists[entry->kind];
     struct registry_entry **table =
-        table_grow(list->entries, list->count, &list->capacity, sizeof *table);
+        table_grow(list->entries, list->count, &list->capacity, sizeof(struct registry_entry *));
     if (!table) {
         entry_unref(entry);
         return false;

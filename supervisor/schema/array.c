@@ -1,5 +1,5 @@
-/* The keywords for arrays. Never looks at a value that is none. */
-#include "supervisor/schema/check.h"
+/* The keywords for arrays. */
+#include "supervisor/schema/schema_internal.h"
 
 static bool check_element(struct schema_check *check, const struct schema_node *node,
                           const struct schema_subject *array, size_t index) {
@@ -16,10 +16,10 @@ static bool check_element(struct schema_check *check, const struct schema_node *
 static bool check_count(struct schema_check *check, const struct schema_node *node,
                         const struct schema_subject *array, size_t count) {
     if (count > node->items_count.maximum)
-        return schema_differ(check, array, "%zu elements are more than the %zu allowed", count,
+        return schema_differ(check, array, "has %zu elements; at most %zu are allowed", count,
                              node->items_count.maximum);
     if (count < node->items_count.minimum)
-        return schema_differ(check, array, "%zu elements are fewer than the %zu demanded", count,
+        return schema_differ(check, array, "has %zu elements; at least %zu are required", count,
                              node->items_count.minimum);
     return true;
 }
@@ -46,11 +46,10 @@ static bool check_contained(struct schema_check *check, const struct schema_node
         found += check_element(check, node->contains, array, i);
     check->error = error;
     if (found < range->minimum)
-        return schema_differ(check, array,
-                             "%zu elements are as \"contains\" demands, fewer than %zu", found,
-                             range->minimum);
+        return schema_differ(check, array, "%zu elements match \"contains\"; at least %zu must",
+                             found, range->minimum);
     if (found > range->maximum)
-        return schema_differ(check, array, "%zu elements are as \"contains\" says, more than %zu",
+        return schema_differ(check, array, "%zu elements match \"contains\"; at most %zu may",
                              found, range->maximum);
     return true;
 }
@@ -64,7 +63,7 @@ static bool check_unique(struct schema_check *check, const struct schema_subject
     if (!schema_work(check, 1))
         return false;
     return !twins ||
-           schema_differ(check, array, "the elements %zu and %zu are equal",
+           schema_differ(check, array, "elements %zu and %zu are equal",
                          first < second ? first : second, first < second ? second : first);
 }
 

@@ -1,8 +1,67 @@
-/* Checks a value against a compiled schema. Never recurses deeper or works longer than the limits
- * allow: then the check is broken, and fails whatever the schema would have said. */
-#include "supervisor/schema/check.h"
+/* Checks a value against a compiled schema, within limits of depth and work. A limit that is
+ * reached breaks the check, which then fails whatever the schema says. */
+#include "supervisor/schema/schema_internal.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
+
+/* --- evaluated parts --- */
+
+enum { WORD_BITS = 64 };
+
+static size_t count_bits(struct json_object *value) {
+    switch (json_object_get_type(value)) {
+    case json_type_array:
+        return json_object_array_length(value);
+    case json_type_object:
+        return (size_t)json_object_get_object(value)->size;
+    default:
+        return 0;
+    }
+}
+
+static bool evaluated_open(struct evaluated *evaluated, struct json_object *value) {
+    bool has_members = json_object_is_type(value, json_type_object);
+    *evaluated = (struct evaluated){.members = has_members ? json_object_get_object(value) : NULL,
+                                    .count = count_bits(value)};
+    if (evaluated->count <= WORD_BITS)
+        return true;
+    evaluated->many = calloc(1 + evaluated->count / WORD_BITS, sizeof *evaluated->many);
+    return evaluated->many;
+}
+
+void evaluated_mark(struct evaluated *evaluated, size_t index) {
+    if (!evaluated || index >= evaluated->count)
+        return;
+    uint64_t *words = evaluated->many ? evaluated->many : &evaluated->few;
+    words[index / WORD_BITS] |= UINT64_C(1) << index % WORD_BITS;
+}
+
+bool evaluated_has(const struct evaluated *evaluated, size_t index) {
+    if (!evaluated || index >= evaluated->count)
+        return false;
+    const uint64_t *words = evaluated->many ? evaluated->many : &evaluated->few;
+    return words[index / WORD_BITS] >> index % WORD_BITS & 1;
+}
+
+void evaluated_mark_member(struct evaluated *evaluated, const struct lh_entry *member) {
+    if (evaluated)
+        evaluated_mark(evaluated, (size_t)(member - evaluated->members->table));
+}
+
+bool evaluated_has_member(const struct evaluated *evaluated, const struct lh_entry *member) {
+    return evaluated && evaluated_has(evaluated, (size_t)(member - evaluated->members->table));
+}
+
+static void evaluated_merge(struct evaluated *evaluated, const struct evaluated *other) {
+    if (!evaluated)
+        return;
+    evaluated->few |= other->few;
+    for (size_t i = 0; evaluated->many && i <= evaluated->count / WORD_BITS; i++)
+        evaluated->many[i] |= other->many[i];
+}
+
+/* --- messages and limits --- */
 
 bool schema_say(struct schema_check *check, const struct schema_subject *subject,
                 const char *format, ...) {
@@ -35,6 +94,8 @@ size_t schema_cost_of_name(struct json_object *object, size_t size) {
     return json_object_object_length(object) <= NEAR ? cost : cost + SCHEMA_COST_COLD;
 }
 
+/* --- applying schemas --- */
+
 bool schema_matches(struct schema_check *check, const struct pattern *pattern, const char *text,
                     size_t size) {
     if (check->broken)
@@ -45,13 +106,19 @@ bool schema_matches(struct schema_check *check, const struct pattern *pattern, c
     return result == PATTERN_MATCHES;
 }
 
-bool schema_would_accept(struct schema_check *check, const struct schema_node *node,
-                         const struct schema_subject *subject) {
-    struct error *error = check->error;
-    check->error = NULL;
-    bool accepts = schema_apply(check, node, subject);
-    check->error = error;
-    return accepts;
+bool schema_apply_apart(struct schema_check *check, const struct schema_node *node,
+                        const struct schema_subject *subject, schema_applier *apply) {
+    struct evaluated evaluated;
+    struct schema_subject own = *subject;
+    if (!schema_work(check, 1 + count_bits(subject->value) / WORD_BITS))
+        return false;
+    own.evaluated = &evaluated;
+    bool valid = (evaluated_open(&evaluated, subject->value) || schema_break(check, ENOMEM)) &&
+                 apply(check, node, &own);
+    if (valid)
+        evaluated_merge(subject->evaluated, &evaluated);
+    free(evaluated.many);
+    return valid;
 }
 
 static bool apply_keywords(struct schema_check *check, const struct schema_node *node,
@@ -66,25 +133,14 @@ static bool apply_keywords(struct schema_check *check, const struct schema_node 
     return !node->combines || schema_check_combined(check, node, subject);
 }
 
-/* What is unevaluated depends on the keywords beside and below alone, not on those around. */
-static bool apply_with_unevaluated(struct schema_check *check, const struct schema_node *node,
-                                   const struct schema_subject *subject) {
-    struct evaluated evaluated;
-    struct schema_subject own = *subject;
-    if (!schema_work(check, evaluated_cost(subject->value)))
-        return false;
-    own.evaluated = &evaluated;
-    bool accepts = evaluated_open(&evaluated, subject->value) || schema_break(check, ENOMEM);
-    accepts = accepts && apply_keywords(check, node, &own) &&
-              schema_check_unevaluated_items(check, node, &own) &&
-              schema_check_unevaluated_members(check, node, &own);
-    if (accepts)
-        evaluated_merge(subject->evaluated, &evaluated);
-    evaluated_close(&evaluated);
-    return accepts;
+static bool apply_all(struct schema_check *check, const struct schema_node *node,
+                      const struct schema_subject *subject) {
+    return apply_keywords(check, node, subject) &&
+           schema_check_unevaluated_items(check, node, subject) &&
+           schema_check_unevaluated_members(check, node, subject);
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): SCHEMA_CHECK_DEPTH_MAX times at most */
+/* NOLINTNEXTLINE(misc-no-recursion): SCHEMA_CHECK_DEPTH_MAX deep at most */
 bool schema_apply(struct schema_check *check, const struct schema_node *node,
                   const struct schema_subject *subject) {
     if (!schema_work(check, SCHEMA_COST_APPLY))
@@ -94,29 +150,27 @@ bool schema_apply(struct schema_check *check, const struct schema_node *node,
     if (check->depth == SCHEMA_CHECK_DEPTH_MAX)
         return schema_break(check, E2BIG);
     check->depth++;
-    bool accepts = node->unevaluated_items || node->unevaluated_properties
-                       ? apply_with_unevaluated(check, node, subject)
-                       : apply_keywords(check, node, subject);
+    /* The unevaluated keywords see the marks of this node and of those in it, not of those around.
+     */
+    bool valid = node->unevaluated_items || node->unevaluated_properties
+                     ? schema_apply_apart(check, node, subject, apply_all)
+                     : apply_keywords(check, node, subject);
     check->depth--;
-    return accepts && !check->broken;
-}
-
-/* Says so without the words that errno has for it, which are about something else. */
-static void break_off(struct error *error) {
-    error_set(error, 0, "the value cannot be checked within %d steps and %d levels",
-              SCHEMA_WORK_MAX, SCHEMA_CHECK_DEPTH_MAX);
-    if (error)
-        error->code = E2BIG;
+    return valid && !check->broken;
 }
 
 bool schema_check(const struct schema *schema, struct json_object *value, struct error *error) {
     static const struct schema_place root = {0};
     struct schema_check check = {.error = error, .work = SCHEMA_WORK_MAX};
     const struct schema_subject subject = {.value = value, .place = &root};
-    bool accepts = schema_apply(&check, schema->root, &subject);
-    if (check.broken == E2BIG)
-        break_off(error);
-    else if (check.broken)
-        error_set(error, check.broken, "the value cannot be checked");
-    return accepts;
+    bool valid = schema_apply(&check, schema->root, &subject);
+    if (!check.broken)
+        return valid;
+    if (check.broken != E2BIG)
+        return error_set(error, check.broken, "the value cannot be checked");
+    error_set(error, 0, "the value cannot be checked within %d steps and %d levels",
+              SCHEMA_WORK_MAX, SCHEMA_CHECK_DEPTH_MAX);
+    if (error)
+        error->code = E2BIG; /* without strerror's words, which name another cause */
+    return false;
 }

@@ -1,36 +1,24 @@
-/* The keywords that apply other schemas to the same value. What a schema that fails has looked at
- * never counts as evaluated. */
-#include "supervisor/schema/check.h"
+/* The keywords that apply other schemas to the same value. */
+#include "supervisor/schema/schema_internal.h"
 
-/* Applies NODE; only if it accepts, what it looked at counts. */
+/* Applies NODE. A value that is not valid leaves no marks. */
 static bool try_schema(struct schema_check *check, const struct schema_node *node,
                        const struct schema_subject *subject) {
-    if (!subject->evaluated)
-        return schema_apply(check, node, subject);
-    struct evaluated evaluated;
-    struct schema_subject own = *subject;
-    if (!schema_work(check, evaluated_cost(subject->value)))
-        return false;
-    own.evaluated = &evaluated;
-    bool accepts = (evaluated_open(&evaluated, subject->value) || schema_break(check, ENOMEM)) &&
-                   schema_apply(check, node, &own);
-    if (accepts)
-        evaluated_merge(subject->evaluated, &evaluated);
-    evaluated_close(&evaluated);
-    return accepts;
+    return subject->evaluated ? schema_apply_apart(check, node, subject, schema_apply)
+                              : schema_apply(check, node, subject);
 }
 
 static bool try_quietly(struct schema_check *check, const struct schema_node *node,
                         const struct schema_subject *subject) {
     struct error *error = check->error;
     check->error = NULL;
-    bool accepts = try_schema(check, node, subject);
+    bool valid = try_schema(check, node, subject);
     check->error = error;
-    return accepts;
+    return valid;
 }
 
-/* Says why none of NODES accepts: of their reasons the one that is deepest in the value, for there
- * the schema that was meant failed. They are made now, when it is known that they are wanted. */
+/* Reports why the value is valid under none of NODES. Runs them again for their messages and keeps
+ * the one that is deepest in the value: most likely it is of the schema that was meant. */
 static bool differ_from_all(struct schema_check *check, const struct schema_nodes *nodes,
                             const struct schema_subject *subject, const char *keyword) {
     struct error *error = check->error, best = {0}, why;
@@ -46,7 +34,7 @@ static bool differ_from_all(struct schema_check *check, const struct schema_node
     }
     check->error = error;
     if (!best.text[0] || check->broken)
-        return schema_differ(check, subject, "%s is as none of the %zu schemas of \"%s\" demands",
+        return schema_differ(check, subject, "%s matches none of the %zu schemas of \"%s\"",
                              schema_brief(subject->value).text, nodes->count, keyword);
     *error = best;
     check->error_depth = depth;
@@ -71,9 +59,8 @@ static bool check_one(struct schema_check *check, const struct schema_node *node
         if (!try_quietly(check, node->one_of.list[i], subject))
             continue;
         if (accepted++)
-            return schema_differ(check, subject,
-                                 "is as two schemas of \"oneOf\" demand, number %zu and %zu", first,
-                                 i);
+            return schema_differ(check, subject, "matches two schemas of \"oneOf\": %zu and %zu",
+                                 first, i);
         first = i;
     }
     return accepted || differ_from_all(check, &node->one_of, subject, "oneOf");
@@ -92,9 +79,9 @@ static bool check_negated(struct schema_check *check, const struct schema_node *
                           const struct schema_subject *subject) {
     struct schema_subject own = *subject;
     own.evaluated = NULL;
-    if (!node->negated || !schema_would_accept(check, node->negated, &own))
+    if (!node->negated || !try_quietly(check, node->negated, &own))
         return !check->broken;
-    return schema_differ(check, subject, "%s is as \"not\" forbids",
+    return schema_differ(check, subject, "%s matches the schema of \"not\"",
                          schema_brief(subject->value).text);
 }
 

@@ -1,6 +1,5 @@
-/* Compiles a schema into nodes, one for each schema in it. Never keeps a node that is half read: a
- * failure gives up the whole. */
-#include "supervisor/schema/parts.h"
+/* Compiles a schema into nodes, one for each schema in it. */
+#include "supervisor/schema/schema_internal.h"
 
 #include <stdlib.h>
 
@@ -20,28 +19,26 @@ bool schema_grow(struct schema_compiler *compiler, size_t bytes, size_t work) {
     compiler->schema->bytes += bytes;
     if (compiler->schema->bytes > SCHEMA_BYTES_MAX)
         return schema_fail(compiler->error, "the schema", &root,
-                           "is too big: with the counts in its patterns written out it takes more "
-                           "than %d KiB",
+                           "is too big: with the repetitions in its patterns expanded, it takes "
+                           "more than %d KiB",
                            SCHEMA_BYTES_MAX / 1024);
     if (!schema_spend(&compiler->work, work))
         return schema_fail(compiler->error, "the schema", &root,
                            "is too big: its patterns and its lists of names and values are too "
-                           "long together");
+                           "long in total");
     return true;
 }
 
 static bool add_node(struct schema_compiler *compiler, struct schema_node *node) {
     struct schema_nodes *nodes = &compiler->schema->nodes;
     if (nodes->count == SCHEMA_NODES_MAX) {
-        schema_refuse(compiler, node, NULL, "there are more than %d schemas in it",
-                      SCHEMA_NODES_MAX);
+        schema_refuse(compiler, node, NULL, "there are more than %d schemas", SCHEMA_NODES_MAX);
         free(node);
         return false;
     }
     nodes->list[nodes->count++] = node;
-    /* What the allocator adds, and the node's place in its parent and in the list of all. */
-    enum { AROUND = 64 };
-    return schema_grow(compiler, sizeof *node + AROUND, SCHEMA_COST_NODE);
+    enum { OVERHEAD = 64 }; /* of the allocator, and a pointer in the parent and in the list */
+    return schema_grow(compiler, sizeof *node + OVERHEAD, SCHEMA_COST_NODE);
 }
 
 static void place_node(struct schema_node *node, struct schema_node *parent, const char *keyword,
@@ -65,15 +62,6 @@ static struct schema_node *make_node(void) {
     return node;
 }
 
-static bool read_members(struct schema_compiler *compiler, struct schema_node *node,
-                         struct json_object *json) {
-    json_object_object_foreach(json, name, value) {
-        if (!schema_read_keyword(compiler, node, name, value))
-            return false;
-    }
-    return true;
-}
-
 static bool read_schema(struct schema_compiler *compiler, struct schema_node *node,
                         struct json_object *json) {
     if (json_object_is_type(json, json_type_boolean)) {
@@ -81,9 +69,14 @@ static bool read_schema(struct schema_compiler *compiler, struct schema_node *no
         return true;
     }
     if (!json_object_is_type(json, json_type_object))
-        return schema_refuse(compiler, node, NULL, "a schema is an object, true or false, not %s",
+        return schema_refuse(compiler, node, NULL,
+                             "a schema must be an object, true or false, not %s",
                              schema_brief(json).text);
-    return read_members(compiler, node, json);
+    json_object_object_foreach(json, name, value) {
+        if (!schema_read_keyword(compiler, node, name, value))
+            return false;
+    }
+    return true;
 }
 
 struct schema_node *schema_compile_node(struct schema_compiler *compiler, struct json_object *json,
@@ -135,7 +128,7 @@ static void free_node(struct schema_node *node) {
     free(node);
 }
 
-/* What only the compiler needs. */
+/* Frees what only the compiler needs. */
 static void drop_tables(struct schema *schema) {
     if (schema->by_json)
         lh_table_free(schema->by_json);

@@ -1,33 +1,32 @@
-/* The keywords of a schema, one table. Never skips a keyword that it does not know, or a value that
- * the keyword cannot have. */
+/* The keywords of a schema, in one table. */
 #include "supervisor/base/nearest.h"
-#include "supervisor/schema/parts.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/schema/schema_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 struct keyword;
 
-/* Reads VALUE, which stands under KEYWORD in NODE. */
+/* Compiles VALUE, which is under KEYWORD in NODE. False after an error. */
 typedef bool keyword_reader(struct schema_compiler *compiler, struct schema_node *node,
                             const struct keyword *keyword, struct json_object *value);
 
 struct keyword {
     const char *name;
     keyword_reader *read;
-    size_t field;     /* of the node, for readers of many keywords */
-    const char *text; /* of a refusal */
+    size_t field;     /* the offset in the node, for a reader of several keywords */
+    const char *text; /* the message of refuse_keyword */
 };
 
 static void *field_of(struct schema_node *node, const struct keyword *keyword) {
     return (char *)node + keyword->field;
 }
 
-/* Where VALUE is not what the keyword wants. */
 static bool refuse_value(const struct schema_compiler *compiler, const struct schema_node *node,
-                         const struct keyword *keyword, const char *wanted,
+                         const struct keyword *keyword, const char *expected,
                          struct json_object *value) {
-    return schema_refuse(compiler, node, keyword->name, "must be %s, not %s", wanted,
+    return schema_refuse(compiler, node, keyword->name, "must be %s, not %s", expected,
                          schema_brief(value).text);
 }
 
@@ -84,7 +83,7 @@ static bool read_dialect(struct schema_compiler *compiler, struct schema_node *n
         return false;
     const char *text = json_object_get_string(value);
     if (node->place.parent)
-        return schema_refuse(compiler, node, keyword->name, "is allowed at the root only");
+        return schema_refuse(compiler, node, keyword->name, "is allowed only at the root");
     compiler->schema->is_draft_7 = is_one_of(text, draft_7, sizeof draft_7 / sizeof *draft_7);
     return compiler->schema->is_draft_7 ||
            is_one_of(text, draft_2020_12, sizeof draft_2020_12 / sizeof *draft_2020_12) ||
@@ -98,10 +97,9 @@ static bool read_id(struct schema_compiler *compiler, struct schema_node *node,
         return false;
     const char *hash = strchr(json_object_get_string(value), '#');
     if (hash && hash[1])
-        return schema_refuse(compiler, node, keyword->name,
-                             "must have no fragment; $anchor names a place");
+        return schema_refuse(compiler, node, keyword->name, "must have no fragment; use $anchor");
     return !node->place.parent ||
-           schema_refuse(compiler, node, keyword->name, "is supported at the root only");
+           schema_refuse(compiler, node, keyword->name, "is supported only at the root");
 }
 
 static bool is_anchor(const char *text) {
@@ -117,10 +115,10 @@ static bool read_anchor(struct schema_compiler *compiler, struct schema_node *no
         return false;
     const char *name = json_object_get_string(value);
     if (!is_anchor(name))
-        return schema_refuse(compiler, node, keyword->name, "\"%.40s\" is no name for a place",
+        return schema_refuse(compiler, node, keyword->name, "\"%.40s\" is not a valid anchor",
                              name);
     if (lh_table_lookup_entry(compiler->schema->anchors, name))
-        return schema_refuse(compiler, node, keyword->name, "\"%.40s\" stands twice", name);
+        return schema_refuse(compiler, node, keyword->name, "\"%.40s\" is defined twice", name);
     return lh_table_insert(compiler->schema->anchors, name, node) == 0 ||
            error_set(compiler->error, ENOMEM, "schema");
 }
@@ -154,7 +152,7 @@ static bool read_schemas(struct schema_compiler *compiler, struct schema_node *n
     size_t count =
         json_object_is_type(value, json_type_array) ? json_object_array_length(value) : 0;
     if (!count)
-        return refuse_value(compiler, node, keyword, "an array of one schema or more", value);
+        return refuse_value(compiler, node, keyword, "an array of one or more schemas", value);
     nodes->list = calloc(count, sizeof(struct schema_node *));
     if (!nodes->list)
         return error_set(compiler->error, ENOMEM, "schema");
@@ -203,7 +201,7 @@ static bool read_properties(struct schema_compiler *compiler, struct schema_node
 
 /* --- patterns --- */
 
-/* Compiles TEXT, which stands at the node's place or below it. */
+/* Compiles TEXT, which is at PLACE. */
 static struct pattern *compile_pattern(struct schema_compiler *compiler,
                                        const struct schema_place *place, const char *text,
                                        size_t size) {
@@ -254,7 +252,7 @@ static bool read_pattern_members(struct schema_compiler *compiler, struct schema
 
 /* --- numbers --- */
 
-/* A whole number that is not negative; what is too big for a size is the biggest size. */
+/* A whole number from 0. *count is SIZE_MAX for a greater one. */
 static bool is_count(struct json_object *value, size_t *count) {
     if (!(schema_types_of(value) & SCHEMA_INTEGER) || schema_number_of(value) < 0)
         return false;
@@ -320,15 +318,13 @@ static bool read_one_type(struct schema_compiler *compiler, struct schema_node *
     const char *name = json_object_get_string(value);
     unsigned type = schema_type_named(name);
     if (type && (node->types & type))
-        return schema_refuse(compiler, node, keyword->name, "\"%s\" stands twice", name);
+        return schema_refuse(compiler, node, keyword->name, "\"%s\" is listed twice", name);
     node->types |= type;
     struct nearest nearest = nearest_to(name);
     for (size_t i = 0; schema_type_names[i]; i++)
         nearest_offer(&nearest, schema_type_names[i]);
-    bool has_hint = nearest.name[0];
-    return type ||
-           schema_refuse(compiler, node, keyword->name, "there is no type \"%.40s\"%s%s%s", name,
-                         has_hint ? "; did you mean \"" : "", nearest.name, has_hint ? "\"?" : "");
+    return type || schema_refuse(compiler, node, keyword->name, "unknown type \"%.40s\"%s", name,
+                                 nearest_hint(&nearest, "\"").text);
 }
 
 static bool read_type(struct schema_compiler *compiler, struct schema_node *node,
@@ -336,26 +332,21 @@ static bool read_type(struct schema_compiler *compiler, struct schema_node *node
     if (!json_object_is_type(value, json_type_array))
         return read_one_type(compiler, node, keyword, value);
     if (!json_object_array_length(value))
-        return refuse_value(compiler, node, keyword, "one type or more", value);
+        return refuse_value(compiler, node, keyword, "one or more types", value);
     for (size_t i = 0; i < json_object_array_length(value); i++)
         if (!read_one_type(compiler, node, keyword, json_object_array_get_idx(value, i)))
             return false;
     return true;
 }
 
-static bool is_name(struct json_object *value) {
-    return json_object_is_type(value, json_type_string) &&
-           strlen(json_object_get_string(value)) == (size_t)json_object_get_string_len(value);
-}
-
-/* Nothing but strings that a member's name can be, none of them twice. */
+/* An array of strings that can be names of members, none of them twice. */
 static bool is_list_of_names(struct json_object *value, size_t *work) {
     size_t first, second;
     bool failed;
     if (!json_object_is_type(value, json_type_array))
         return false;
     for (size_t i = 0; i < json_object_array_length(value); i++)
-        if (!is_name(json_object_array_get_idx(value, i)))
+        if (!json_plain_string(json_object_array_get_idx(value, i)))
             return false;
     return !schema_find_twins(value, &first, &second, work, &failed) && !failed;
 }
@@ -366,7 +357,7 @@ static bool read_names(struct schema_compiler *compiler, struct schema_node *nod
     bool is_list = is_list_of_names(value, &compiler->work);
     return schema_grow(compiler, 0, 1) &&
            (is_list ||
-            refuse_value(compiler, node, keyword, "an array of different strings", value));
+            refuse_value(compiler, node, keyword, "an array of distinct strings", value));
 }
 
 static bool read_dependencies(struct schema_compiler *compiler, struct schema_node *node,
@@ -382,7 +373,7 @@ static bool read_dependencies(struct schema_compiler *compiler, struct schema_no
             return false;
         if (!is_list)
             return schema_fail(compiler->error, "", &place,
-                               "must be an array of different strings, not %s",
+                               "must be an array of distinct strings, not %s",
                                schema_brief(names).text);
     }
     return true;
@@ -402,10 +393,10 @@ static const struct keyword keywords[] = {
     {"definitions", read_members, FIELD(old_definitions)},
     {"$dynamicRef", refuse_keyword, 0, "is not supported; use $ref"},
     {"$dynamicAnchor", refuse_keyword, 0, "is not supported; use $anchor"},
-    {"$recursiveRef", refuse_keyword, 0, "is of another draft; use $ref"},
-    {"$recursiveAnchor", refuse_keyword, 0, "is of another draft; use $anchor"},
+    {"$recursiveRef", refuse_keyword, 0, "belongs to another draft; use $ref"},
+    {"$recursiveAnchor", refuse_keyword, 0, "belongs to another draft; use $anchor"},
     {"$vocabulary", refuse_keyword, 0, "is not supported"},
-    {"additionalItems", refuse_keyword, 0, "is \"items\" beside \"prefixItems\" in 2020-12"},
+    {"additionalItems", refuse_keyword, 0, "is \"items\" next to \"prefixItems\" in 2020-12"},
     {"dependencies", refuse_keyword, 0,
      "is \"dependentRequired\" or \"dependentSchemas\" in 2020-12"},
 
@@ -471,9 +462,8 @@ static bool refuse_unknown(const struct schema_compiler *compiler, const struct 
     for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
         if (keywords[i].read != refuse_keyword)
             nearest_offer(&nearest, keywords[i].name);
-    bool has_hint = nearest.name[0];
-    return schema_refuse(compiler, node, name, "unknown keyword%s%s%s",
-                         has_hint ? "; did you mean \"" : "", nearest.name, has_hint ? "\"?" : "");
+    return schema_refuse(compiler, node, name, "unknown keyword%s",
+                         nearest_hint(&nearest, "\"").text);
 }
 
 bool schema_read_keyword(struct schema_compiler *compiler, struct schema_node *node,

@@ -1,5 +1,5 @@
-/* The keywords for objects. Never looks at a value that is none. */
-#include "supervisor/schema/check.h"
+/* The keywords for objects. */
+#include "supervisor/schema/schema_internal.h"
 
 static bool apply_to_member(struct schema_check *check, const struct schema_node *node,
                             const struct schema_subject *object, const struct lh_entry *entry) {
@@ -17,10 +17,10 @@ static bool check_count(struct schema_check *check, const struct schema_node *no
                         const struct schema_subject *object) {
     size_t count = (size_t)json_object_object_length(object->value);
     if (count > node->members_count.maximum)
-        return schema_differ(check, object, "%zu members are more than the %zu allowed", count,
+        return schema_differ(check, object, "has %zu members; at most %zu are allowed", count,
                              node->members_count.maximum);
     if (count < node->members_count.minimum)
-        return schema_differ(check, object, "%zu members are fewer than the %zu demanded", count,
+        return schema_differ(check, object, "has %zu members; at least %zu are required", count,
                              node->members_count.minimum);
     return true;
 }
@@ -41,7 +41,6 @@ static bool check_required(struct schema_check *check, const struct schema_subje
     return true;
 }
 
-/* Is there such a member, or no more work left to look? */
 static bool has_member(struct schema_check *check, const struct schema_subject *object,
                        const char *name) {
     return schema_work(check, schema_cost_of_name(object->value, strlen(name))) &&
@@ -64,7 +63,7 @@ static bool check_dependencies(struct schema_check *check, const struct schema_n
     return !check->broken;
 }
 
-/* Says what is wrong with the name where the object is. */
+/* Reports a bad name at the place of the object. */
 static bool check_name(struct schema_check *check, const struct schema_node *node,
                        const struct schema_subject *object, const char *name) {
     if (!schema_work(check, SCHEMA_COST_MAKE + strlen(name) / 16))
@@ -110,7 +109,7 @@ static bool check_member(struct schema_check *check, const struct schema_node *n
                               apply_to_member(check, node->additional_properties, object, entry));
 }
 
-static bool looks_at_members(const struct schema_node *node) {
+static bool applies_to_members(const struct schema_node *node) {
     return node->properties || node->pattern_properties.count || node->property_names ||
            node->additional_properties;
 }
@@ -129,7 +128,7 @@ bool schema_check_object(struct schema_check *check, const struct schema_node *n
                          const struct schema_subject *subject) {
     return check_count(check, node, subject) &&
            (!node->required || check_required(check, subject, node->required, NULL)) &&
-           (!looks_at_members(node) || check_members(check, node, subject)) &&
+           (!applies_to_members(node) || check_members(check, node, subject)) &&
            check_dependencies(check, node, subject);
 }
 

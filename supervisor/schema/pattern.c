@@ -1,7 +1,7 @@
-/* Regular expressions to steps of a machine, by recursive descent. All jumps are relative, so that
- * a piece can be moved behind another step and repeated. Never reads past the pattern's end. */
-#include "supervisor/schema/pattern.h"
+/* Compiles regular expressions to steps, by recursive descent. All jumps are relative, so that a
+ * sequence of steps can be moved and copied. */
 #include "common/utf8.h"
+#include "supervisor/schema/pattern_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static bool refuse(const struct parser *parser, const char *text) {
     return false;
 }
 
-/* --- the text --- */
+/* --- input --- */
 
 static bool is_next(const struct parser *parser, const char *text) {
     size_t size = strlen(text);
@@ -38,7 +38,7 @@ static bool accept(struct parser *parser, const char *text) {
 static bool take_character(struct parser *parser, uint32_t *code) {
     size_t length = utf8_sequence_length(parser->at, (size_t)(parser->end - parser->at));
     if (!length)
-        return refuse(parser, parser->at == parser->end ? "ends too early" : "is not UTF-8");
+        return refuse(parser, parser->at == parser->end ? "ends unexpectedly" : "is not UTF-8");
     *code = utf8_decode(parser->at);
     parser->at += length;
     return true;
@@ -48,7 +48,7 @@ static bool is_digit(const struct parser *parser) {
     return parser->at < parser->end && *parser->at >= '0' && *parser->at <= '9';
 }
 
-/* A decimal number; what is beyond all limits stays at one that is. */
+/* A decimal number; one that exceeds all limits is cut to a value that still does. */
 static int take_number(struct parser *parser) {
     int number = 0;
     for (; is_digit(parser); parser->at++)
@@ -69,13 +69,13 @@ static bool take_hex(struct parser *parser, size_t count, uint32_t *code) {
     for (; count; count--, parser->at++) {
         int digit = parser->at < parser->end ? hex_digit(*parser->at) : -1;
         if (digit < 0)
-            return refuse(parser, "wants a hexadecimal digit");
+            return refuse(parser, "needs a hexadecimal digit here");
         *code = *code * 16 + (uint32_t)digit;
     }
     return true;
 }
 
-/* --- the steps --- */
+/* --- steps --- */
 
 static bool emit(struct parser *parser, struct pattern_step step) {
     struct pattern *pattern = parser->pattern;
@@ -86,13 +86,13 @@ static bool emit(struct parser *parser, struct pattern_step step) {
     return true;
 }
 
-/* Puts STEP before what begins at AT. */
+/* Inserts STEP at AT. */
 static bool insert(struct parser *parser, size_t at, struct pattern_step step) {
     struct pattern *pattern = parser->pattern;
-    size_t behind = pattern->step_count - at;
+    size_t count = pattern->step_count - at;
     if (!emit(parser, step))
         return false;
-    memmove(pattern->steps + at + 1, pattern->steps + at, behind * sizeof step);
+    memmove(pattern->steps + at + 1, pattern->steps + at, count * sizeof step);
     pattern->steps[at] = step;
     return true;
 }
@@ -122,7 +122,7 @@ static const struct pattern_range blanks[] = {
     {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
 
 static const struct named_class {
-    unsigned char lower, upper; /* all that is in it, and all that is not */
+    unsigned char lower, upper; /* \d: the class; \D: its complement */
     size_t count;
     const struct pattern_range *ranges;
 } classes[] = {{'d', 'D', sizeof digits / sizeof *digits, digits},
@@ -130,18 +130,18 @@ static const struct named_class {
                {'s', 'S', sizeof blanks / sizeof *blanks, blanks}};
 
 static bool add_class(struct parser *parser, const struct named_class *class, bool negated) {
-    uint32_t behind = 0; /* of the last range */
+    uint32_t next = 0; /* the character after the last range */
     for (size_t i = 0; i < class->count; i++) {
         struct pattern_range range = class->ranges[i];
-        if (!(negated ? add_range(parser, behind, range.first - 1)
+        if (!(negated ? add_range(parser, next, range.first - 1)
                       : add_range(parser, range.first, range.last)))
             return false;
-        behind = range.last + 1;
+        next = range.last + 1;
     }
-    return !negated || add_range(parser, behind, LAST_CHARACTER);
+    return !negated || add_range(parser, next, LAST_CHARACTER);
 }
 
-/* Takes the letter of a class, \d, behind its backslash and adds its ranges. */
+/* Takes the letter after the backslash if it is a class, and adds its ranges. */
 static bool take_class(struct parser *parser, bool *taken) {
     *taken = false;
     for (size_t i = 0; i < sizeof classes / sizeof *classes && parser->at < parser->end; i++)
@@ -162,7 +162,7 @@ static bool take_unicode(struct parser *parser, uint32_t *code) {
             *code = *code * 16 + digit;
         }
         if (*code > LAST_CHARACTER || parser->at[-1] == '{' || !accept(parser, "}"))
-            return refuse(parser, "has an escape that is no character");
+            return refuse(parser, "has an invalid \\u{} escape");
     } else if (!take_hex(parser, 4, code)) {
         return false;
     }
@@ -173,13 +173,13 @@ static bool take_unicode(struct parser *parser, uint32_t *code) {
         if (low >= 0xDC00 && low <= 0xDFFF)
             *code = 0x10000 + ((*code - 0xD800) << 10) + (low - 0xDC00);
     }
-    return (*code < 0xD800 || *code > 0xDFFF) || refuse(parser, "has half a surrogate pair");
+    return (*code < 0xD800 || *code > 0xDFFF) || refuse(parser, "has a lone surrogate");
 }
 
 static bool take_control(struct parser *parser, uint32_t *code) {
     unsigned char letter = parser->at < parser->end ? *parser->at | 0x20 : 0;
     if (letter < 'a' || letter > 'z')
-        return refuse(parser, "wants a letter behind \\c");
+        return refuse(parser, "needs a letter after \\c");
     *code = *parser->at++ & 0x1F;
     return true;
 }
@@ -187,13 +187,13 @@ static bool take_control(struct parser *parser, uint32_t *code) {
 static bool refuse_letter(struct parser *parser, uint32_t letter) {
     parser->at--;
     if ((letter >= '1' && letter <= '9') || letter == 'k')
-        return refuse(parser, "refers back to a group, which is not supported");
+        return refuse(parser, "has a back reference, which is not supported");
     if (letter == 'p' || letter == 'P')
-        return refuse(parser, "names a Unicode property, which is not supported");
+        return refuse(parser, "has a Unicode property, which is not supported");
     return refuse(parser, "has an unknown escape");
 }
 
-/* One character behind its backslash. */
+/* Takes the escape of one character, after the backslash. */
 static bool take_escape(struct parser *parser, uint32_t *code) {
     static const char letters[] = "tnvfr", meant[] = "\t\n\v\f\r";
     if (!take_character(parser, code))
@@ -213,7 +213,7 @@ static bool take_escape(struct parser *parser, uint32_t *code) {
     case '0':
         *code = 0;
         return !is_digit(parser) || refuse(parser, "has an octal escape");
-    default: /* punctuation stands for itself */
+    default: /* punctuation is itself */
         return (*code > ' ' && *code < 0x7F && *code != '_' &&
                 !((*code | 0x20) >= 'a' && (*code | 0x20) <= 'z') &&
                 !(*code >= '0' && *code <= '9')) ||
@@ -221,7 +221,7 @@ static bool take_escape(struct parser *parser, uint32_t *code) {
     }
 }
 
-/* One member of a bracket: a character, or a class whose ranges are added already. */
+/* Takes a member of a bracket: a character, or a class, whose ranges it adds. */
 static bool take_member(struct parser *parser, uint32_t *code, bool *is_class) {
     *is_class = false;
     if (!accept(parser, "\\"))
@@ -245,9 +245,9 @@ static bool take_range(struct parser *parser) {
     if (!accept(parser, "-") || !take_member(parser, &last, &end_is_class))
         return false;
     if (is_class || end_is_class)
-        return refuse(parser, "has a range from or to a class");
+        return refuse(parser, "has a range that starts or ends with a class");
     return first <= last ? add_range(parser, first, last)
-                         : refuse(parser, "has a range that ends before it begins");
+                         : refuse(parser, "has a range that ends before it starts");
 }
 
 static bool emit_class(struct parser *parser, size_t first, bool negated) {
@@ -263,7 +263,7 @@ static bool parse_bracket(struct parser *parser) {
     bool negated = accept(parser, "^");
     while (!accept(parser, "]")) {
         if (parser->at == parser->end)
-            return refuse(parser, "has a [ without its ]");
+            return refuse(parser, "has a [ without a ]");
         if (!take_range(parser))
             return false;
     }
@@ -298,27 +298,27 @@ static bool take_name(struct parser *parser) {
             ((*parser->at | 0x20) >= 'a' && (*parser->at | 0x20) <= 'z')))
         parser->at++;
     bool named = parser->at > name && (*name < '0' || *name > '9');
-    return (named && accept(parser, ">")) || refuse(parser, "has a group with a bad name");
+    return (named && accept(parser, ">")) || refuse(parser, "has a group with an invalid name");
 }
 
 static bool parse_group(struct parser *parser) {
     if (is_next(parser, "?=") || is_next(parser, "?!"))
-        return refuse(parser, "looks ahead, which is not supported; see allOf and not");
+        return refuse(parser, "has a lookahead, which is not supported; use allOf and not");
     if (is_next(parser, "?<=") || is_next(parser, "?<!"))
-        return refuse(parser, "looks behind, which is not supported; see allOf and not");
+        return refuse(parser, "has a lookbehind, which is not supported; use allOf and not");
     if (accept(parser, "?<") && !take_name(parser))
         return false;
     if (is_next(parser, "?") && !accept(parser, "?:"))
         return refuse(parser, "has an unknown kind of group");
     if (++parser->depth > PATTERN_GROUPS_MAX)
-        return refuse(parser, "has too many groups within groups");
+        return refuse(parser, "nests its groups too deeply");
     if (!parse_alternatives(parser))
         return false;
     parser->depth--;
-    return accept(parser, ")") || refuse(parser, "has a ( without its )");
+    return accept(parser, ")") || refuse(parser, "has a ( without a )");
 }
 
-/* ^, $, \b or \B, none of which can be repeated. */
+/* Takes ^, $, \b or \B, which cannot be repeated. */
 static bool parse_assertion(struct parser *parser, bool *taken) {
     static const struct {
         const char *text;
@@ -340,7 +340,6 @@ static bool parse_assertion(struct parser *parser, bool *taken) {
     return true;
 }
 
-/* Most of most patterns. */
 static bool is_letter(unsigned char byte) {
     return (byte >= '0' && byte <= '9') || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z');
 }
@@ -360,21 +359,21 @@ static bool parse_atom(struct parser *parser) {
     if (*parser->at && strchr("*+?", *parser->at))
         return refuse(parser, "has nothing to repeat here");
     if (*parser->at && strchr("{}]", *parser->at))
-        return refuse(parser, "has a brace or bracket that wants a backslash");
+        return refuse(parser, "has a brace or bracket that needs a backslash");
     return take_character(parser, &code) && emit_character(parser, code);
 }
 
-/* {3}, {3,} or {3,5} behind its brace. */
+/* Takes {3}, {3,} or {3,5}, after the brace. */
 static bool take_counts(struct parser *parser, int *minimum, int *maximum) {
     if (!is_digit(parser))
-        return refuse(parser, "has a brace or bracket that wants a backslash");
+        return refuse(parser, "has a brace or bracket that needs a backslash");
     *minimum = *maximum = take_number(parser);
     if (accept(parser, ","))
         *maximum = is_digit(parser) ? take_number(parser) : UNLIMITED;
     if (!accept(parser, "}"))
-        return refuse(parser, "has a { without its }");
+        return refuse(parser, "has a { without a }");
     if (*maximum != UNLIMITED && *maximum < *minimum)
-        return refuse(parser, "has a count that ends before it begins");
+        return refuse(parser, "has a repetition whose maximum is below its minimum");
     bool small = *minimum <= PATTERN_STEPS_MAX && *maximum <= PATTERN_STEPS_MAX;
     return small || refuse(parser, "is too big");
 }
@@ -386,7 +385,7 @@ static bool append(struct parser *parser, const struct pattern_step *steps, size
     return true;
 }
 
-/* The steps, MINIMUM times and then up to MAXIMUM times. */
+/* Appends the steps MINIMUM times, and then optionally up to MAXIMUM times. */
 static bool multiply(struct parser *parser, const struct pattern_step *steps, size_t count,
                      int minimum, int maximum) {
     for (int i = 0; i < minimum; i++)
@@ -408,7 +407,7 @@ static bool copy(struct parser *parser, size_t start, int minimum, int maximum) 
     size_t count = pattern->step_count - start;
     struct pattern_step *steps = malloc((count + 1) * sizeof *steps);
     if (!steps)
-        return refuse(parser, "has no memory left");
+        return refuse(parser, "cannot be compiled: out of memory");
     memcpy(steps, pattern->steps + start, count * sizeof *steps);
     pattern->step_count = start;
     bool done = multiply(parser, steps, count, minimum, maximum);
@@ -416,8 +415,8 @@ static bool copy(struct parser *parser, size_t start, int minimum, int maximum) 
     return done;
 }
 
-/* The steps from START on are what is repeated. They are copied only where there is more than one
- * of them, so that counts around counts cost no more than what they make. */
+/* Repeats the steps from START on. Copies them only for a count above 1, so that nested counts cost
+ * no more than the steps they make. */
 static bool repeat(struct parser *parser, size_t start, int minimum, int maximum) {
     struct pattern *pattern = parser->pattern;
     size_t count = pattern->step_count - start;
@@ -463,8 +462,8 @@ static bool parse_sequence(struct parser *parser) {
     return true;
 }
 
-/* The jumps to the end are a chain until the end is known: each has the distance to the one before
- * it, the first has 0. */
+/* Until the end is known, the jumps to it form a chain: each holds the distance to the one before
+ * it, the first holds 0. */
 static bool parse_alternatives(struct parser *parser) {
     struct pattern *pattern = parser->pattern;
     size_t last = 0; /* jump */
@@ -502,11 +501,11 @@ static bool parse(struct parser *parser) {
     if (!parse_alternatives(parser))
         return false;
     if (parser->at < parser->end)
-        return refuse(parser, "has a ) without its (");
+        return refuse(parser, "has a ) without a (");
     return emit(parser, (struct pattern_step){.code = PATTERN_FOUND});
 }
 
-/* Gives back what the limits had in reserve. */
+/* Frees the memory that was reserved up to the limits. */
 static void shrink(struct pattern *pattern) {
     void *steps = realloc(pattern->steps, pattern->step_count * sizeof *pattern->steps);
     void *ranges = realloc(pattern->ranges, (pattern->range_count + 1) * sizeof *pattern->ranges);
@@ -527,7 +526,7 @@ struct pattern *pattern_compile(const char *text, size_t size, struct pattern_fa
         pattern->ranges = malloc(PATTERN_RANGES_MAX * sizeof *pattern->ranges);
     }
     bool fine = pattern && pattern->steps && pattern->ranges;
-    if (!(fine ? parse(&parser) : refuse(&parser, "has no memory left"))) {
+    if (!(fine ? parse(&parser) : refuse(&parser, "cannot be compiled: out of memory"))) {
         pattern_free(pattern);
         return NULL;
     }
@@ -536,9 +535,9 @@ struct pattern *pattern_compile(const char *text, size_t size, struct pattern_fa
 }
 
 size_t pattern_bytes(const struct pattern *pattern) {
-    enum { AROUND = 48 }; /* what the allocator adds to the three */
+    enum { OVERHEAD = 48 }; /* of the allocator, for three blocks */
     return sizeof *pattern + pattern->step_count * sizeof *pattern->steps +
-           (pattern->range_count + 1) * sizeof *pattern->ranges + AROUND;
+           (pattern->range_count + 1) * sizeof *pattern->ranges + OVERHEAD;
 }
 
 void pattern_free(struct pattern *pattern) {

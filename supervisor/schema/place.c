@@ -1,13 +1,13 @@
-/* Where something is in JSON, as a JSON pointer, and what of it a message may show. Never shows
- * more than a few characters of what others wrote, and nothing that would break a line. */
+/* JSON pointers, and messages that begin with one. A message has at most a few characters of
+ * untrusted text, on one line. */
 #include "common/utf8.h"
-#include "supervisor/schema/parts.h"
+#include "supervisor/schema/schema_internal.h"
 
 #include <stdarg.h>
 
 enum { POINTER_BYTES = 96, NAME_SHOWN_BYTES = 40 };
 
-/* A text that is written from its end to its front. */
+/* A pointer, written from its end to its start. */
 struct pointer {
     char text[POINTER_BYTES];
     size_t start;
@@ -49,14 +49,14 @@ static bool prepend_token(struct pointer *pointer, const struct schema_place *pl
            prepend(pointer, "/", 1);
 }
 
-/* What does not fit is left out at the front. */
+/* Leaves out at the start what does not fit. */
 static const char *write_pointer(struct pointer *pointer, const struct schema_place *place) {
     pointer->start = sizeof pointer->text - 1;
     pointer->text[pointer->start] = 0;
     for (; place && place->parent; place = place->parent)
         if (!prepend_token(pointer, place)) {
             while ((pointer->text[pointer->start] & 0xC0) == 0x80)
-                pointer->start++; /* the rest of a character that was cut */
+                pointer->start++; /* skip the rest of a character that was cut */
             pointer->start -= sizeof ellipsis - 1;
             memcpy(pointer->text + pointer->start, ellipsis, sizeof ellipsis - 1);
             break;
@@ -64,8 +64,8 @@ static const char *write_pointer(struct pointer *pointer, const struct schema_pl
     return pointer->text + pointer->start;
 }
 
-/* Whatever came in: one line, UTF-8, no controls. */
-static void settle(char *text) {
+/* Replaces ill-formed bytes and controls. */
+static void clean(char *text) {
     unsigned char *bytes = (unsigned char *)text;
     size_t size = strlen(text);
     for (size_t fine = 0; fine < size;) {
@@ -92,11 +92,10 @@ bool schema_fail(struct error *error, const char *root, const struct schema_plac
     if (!where[0])
         where = root;
     error_set(error, 0, "%s%s%s", where, where[0] ? ": " : "", what);
-    settle(error->text);
+    clean(error->text);
     return false;
 }
 
-/* The start of a string, in quotes. */
 static void quote(struct schema_brief *brief, struct json_object *string) {
     enum { SHOWN_BYTES = SCHEMA_BRIEF_BYTES - 8 };
     const char *text = json_object_get_string(string);
@@ -123,7 +122,7 @@ struct schema_brief schema_brief(struct json_object *value) {
     case json_type_null:
         snprintf(brief.text, sizeof brief.text, "null");
         break;
-    default: /* json-c keeps the text that a number was read from, however long */
+    default: /* json-c keeps all the digits that a number was read from */
         snprintf(brief.text, sizeof brief.text, "%.32s", json_object_get_string(value));
         break;
     }

@@ -1,31 +1,25 @@
-/* What each $ref of a schema means. Never leaves the schema: what names a file or a host is
- * refused, as is a schema that would apply itself to the same value for ever. */
+/* Resolves each $ref of a schema to a place in the same schema. */
 #include "common/cleanup.h"
-#include "supervisor/schema/parts.h"
+#include "supervisor/content/uri.h"
+#include "supervisor/schema/schema_internal.h"
 
 #include <stdlib.h>
 
 static const char keyword[] = "$ref";
 
-static int hex_digit(char byte) {
-    if (byte >= '0' && byte <= '9')
-        return byte - '0';
-    byte = (char)(byte | 0x20);
-    return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
-}
-
-/* Decodes %XX in place. False for what is none, or a zero byte. */
+/* Decodes %XX in place. False for an incomplete escape or a zero byte. */
 static bool decode_percent(char *text) {
     char *to = text;
     for (; *text; text++) {
+        char digits[3] = {0};
         if (*text != '%') {
             *to++ = *text;
             continue;
         }
-        int high = hex_digit(text[1]), low = high < 0 ? -1 : hex_digit(text[2]);
-        if (low < 0 || (high == 0 && low == 0))
+        if (!uri_is_escape(text) || strncmp(text, "%00", 3) == 0)
             return false;
-        *to++ = (char)(high * 16 + low);
+        memcpy(digits, text + 1, 2);
+        *to++ = (char)strtoul(digits, NULL, 16);
         text += 2;
     }
     *to = 0;
@@ -53,7 +47,7 @@ static bool find_element(struct json_object *array, const char *token, struct js
     return index < json_object_array_length(array);
 }
 
-/* What TOKEN, which is changed, names in JSON. */
+/* Finds the value that TOKEN names in JSON. Changes TOKEN. */
 static bool find_token(struct json_object *json, char *token, struct json_object **found) {
     if (!decode_token(token))
         return false;
@@ -62,7 +56,7 @@ static bool find_token(struct json_object *json, char *token, struct json_object
     return json_object_is_type(json, json_type_array) && find_element(json, token, found);
 }
 
-/* Follows POINTER, which begins with "/" and is changed. */
+/* Follows POINTER, which begins with "/". Changes it. */
 static bool find_pointer(struct json_object *json, char *pointer, struct json_object **found) {
     *found = json;
     while (pointer) {
@@ -86,7 +80,7 @@ static bool refer_by_pointer(const struct schema_compiler *compiler, struct sche
     struct json_object *json;
     const char *text = json_object_get_string(node->reference_text);
     if (!find_pointer(compiler->schema->json, pointer, &json))
-        return schema_refuse(compiler, node, keyword, "nothing is at \"%.60s\"", text);
+        return schema_refuse(compiler, node, keyword, "there is nothing at \"%.60s\"", text);
     node->reference = find_node(compiler->schema, json);
     return node->reference ||
            schema_refuse(compiler, node, keyword, "there is no schema at \"%.60s\"", text);
@@ -101,7 +95,7 @@ static bool refer_by_anchor(const struct schema_compiler *compiler, struct schem
     return true;
 }
 
-/* Does something stand beside the node's $ref that draft-07 passes over and 2020-12 does not? */
+/* The name of a member next to $ref that draft-07 ignores and 2020-12 does not; or NULL. */
 static const char *neighbour(const struct schema_node *node) {
     static const char *const harmless[] = {"$ref",    "$schema",     "$id",      "$comment",
                                            "$defs",   "definitions", "title",    "description",
@@ -121,17 +115,17 @@ static bool refer(const struct schema_compiler *compiler, struct schema_node *no
     const char *text = json_object_get_string(node->reference_text);
     const char *other = compiler->schema->is_draft_7 ? neighbour(node) : NULL;
     if (other)
-        return schema_refuse(compiler, node, other, "draft-07 passes over what is beside $ref");
+        return schema_refuse(compiler, node, other, "draft-07 ignores members next to $ref");
     if (text[0] != '#')
         return schema_refuse(compiler, node, keyword,
-                             "\"%.60s\" is not in this schema (#…); nothing is fetched from a "
-                             "network or read from a file",
+                             "\"%.60s\" is not in this schema (#…); other schemas are neither "
+                             "fetched nor read from files",
                              text);
     cleanup_free char *fragment = strdup(text + 1);
     if (!fragment)
         return error_set(compiler->error, ENOMEM, "schema");
     if (!decode_percent(fragment))
-        return schema_refuse(compiler, node, keyword, "\"%.60s\" is no reference", text);
+        return schema_refuse(compiler, node, keyword, "\"%.60s\" is not a valid reference", text);
     if (fragment[0] == 0)
         node->reference = compiler->schema->root;
     else
@@ -153,7 +147,7 @@ static bool enter_all(const struct schema_compiler *compiler, const struct schem
     return true;
 }
 
-/* Looks at all schemas that NODE applies to the very value that it is applied to. */
+/* Enters the schemas that NODE applies to the same value. */
 static bool enter_same_value(const struct schema_compiler *compiler,
                              const struct schema_node *node) {
     enum { SINGLE = 5 };
@@ -174,7 +168,7 @@ static bool enter(const struct schema_compiler *compiler, struct schema_node *no
         return true;
     if (node->mark == SCHEMA_ENTERED)
         return schema_refuse(compiler, node, NULL,
-                             "this applies itself to the same value, without end");
+                             "this schema applies itself to the same value endlessly");
     node->mark = SCHEMA_ENTERED;
     bool fine = enter_same_value(compiler, node);
     node->mark = SCHEMA_LEFT;

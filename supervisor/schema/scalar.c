@@ -1,6 +1,5 @@
-/* The keywords for any value, for numbers and for strings. Never shows more of a value than a brief
- * of it. */
-#include "supervisor/schema/check.h"
+/* The keywords for any value, for numbers and for strings. */
+#include "supervisor/schema/schema_internal.h"
 
 static const char *type_words(unsigned types, char *words, size_t size) {
     size_t used = 0;
@@ -14,14 +13,14 @@ static const char *type_words(unsigned types, char *words, size_t size) {
 
 static bool check_type(struct schema_check *check, const struct schema_node *node,
                        const struct schema_subject *subject) {
-    char words[100]; /* enough for all names */
+    char words[100]; /* enough for all the names */
     if (!node->types || (node->types & schema_types_of(subject->value)))
         return true;
     return schema_differ(check, subject, "%s is not of type %s", schema_brief(subject->value).text,
                          type_words(node->types, words, sizeof words));
 }
 
-/* As many of the values as fit. */
+/* Lists as many of the values as fit. */
 static const char *list_words(struct json_object *list, char *words, size_t size) {
     size_t used = 0, count = json_object_array_length(list);
     words[0] = 0;
@@ -41,7 +40,7 @@ static bool differ_from_list(struct schema_check *check, const struct schema_sub
     char words[120];
     if (!check->error || !schema_work(check, SCHEMA_COST_SAY))
         return false;
-    return schema_differ(check, subject, "%s is none of %s", schema_brief(subject->value).text,
+    return schema_differ(check, subject, "%s is not one of %s", schema_brief(subject->value).text,
                          list_words(list, words, sizeof words));
 }
 
@@ -57,7 +56,6 @@ static bool check_values(struct schema_check *check, const struct schema_node *n
     return schema_work(check, 1);
 }
 
-/* Says that a number is not as LIMIT demands. */
 static bool differ_from(struct schema_check *check, const struct schema_subject *subject,
                         const char *how, struct json_object *limit) {
     return schema_differ(check, subject, "%s is %s %s", schema_brief(subject->value).text, how,
@@ -82,7 +80,7 @@ static bool check_number(struct schema_check *check, const struct schema_node *n
            (is_multiple || differ_from(check, subject, "not a multiple of", node->multiple_of));
 }
 
-/* Code points; of ill-formed text, bytes that begin one. */
+/* Counts code points; in ill-formed UTF-8, the bytes that begin one. */
 static size_t count_characters(const char *text, size_t size) {
     size_t count = 0;
     for (size_t i = 0; i < size; i++)
@@ -98,11 +96,11 @@ static bool check_length(struct schema_check *check, const struct schema_node *n
         return false;
     size_t count = count_characters(text, size);
     if (count > node->length.maximum)
-        return schema_differ(check, subject, "%zu characters are more than the %zu allowed", count,
+        return schema_differ(check, subject, "has %zu characters; at most %zu are allowed", count,
                              node->length.maximum);
     if (count < node->length.minimum)
-        return schema_differ(check, subject, "%zu characters are fewer than the %zu demanded",
-                             count, node->length.minimum);
+        return schema_differ(check, subject, "has %zu characters; at least %zu are required", count,
+                             node->length.minimum);
     return true;
 }
 

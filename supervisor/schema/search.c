@@ -1,11 +1,11 @@
-/* Runs a regular expression's machine over a text, all its threads side by side: a step is visited
- * once a character however many ways lead to it, so nothing is tried twice. Never allocates. */
+/* Runs the steps of a pattern over a text, with all threads in parallel (Pike's algorithm): each
+ * step is visited at most once per character, on however many paths it can be reached. */
 #include "common/utf8.h"
-#include "supervisor/schema/pattern.h"
+#include "supervisor/schema/pattern_internal.h"
 
 #include <string.h>
 
-enum { NOTHING = 0x110000 }; /* the character before the first and behind the last */
+enum { NOTHING = 0x110000 }; /* stands for the character before the first and after the last */
 
 struct threads {
     uint16_t steps[PATTERN_STEPS_MAX];
@@ -42,7 +42,7 @@ static size_t target(const struct search *search, size_t at, size_t which) {
     return (size_t)((long)at + search->pattern->steps[at].to[which]);
 }
 
-/* Follows a step that takes no character. */
+/* Follows a step that takes no character, or adds one that does to LIST. */
 static void follow(struct search *search, size_t at, struct threads *list) {
     const struct pattern_step *step = &search->pattern->steps[at];
     bool passes;
@@ -74,7 +74,7 @@ static void follow(struct search *search, size_t at, struct threads *list) {
         visit(search, at + 1);
 }
 
-/* Adds to LIST what can be reached from STEP without a character. */
+/* Adds to LIST the steps that can be reached from STEP without taking a character. */
 static void enter(struct search *search, size_t step, struct threads *list) {
     visit(search, step);
     while (search->waiting.count && !search->found) {
@@ -105,7 +105,7 @@ static bool takes(const struct search *search, size_t at, uint32_t code) {
     }
 }
 
-/* The character at *offset, which moves behind it. */
+/* Takes the character at *offset. */
 static uint32_t take(const unsigned char *text, size_t size, size_t *offset) {
     if (*offset >= size)
         return NOTHING;
@@ -152,7 +152,7 @@ static enum pattern_result run(struct search *search, const unsigned char *text,
 
 enum pattern_result pattern_search(const struct pattern *pattern, const char *text, size_t size,
                                    size_t *work) {
-    struct search search; /* big: only what is looked at is filled in */
+    struct search search; /* big, so only the parts that are read are initialized */
     search.pattern = pattern;
     search.round = 1;
     search.before = NOTHING;

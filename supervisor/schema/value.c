@@ -1,6 +1,6 @@
-/* JSON values as JSON Schema compares them: 1 is 1.0, members have no order. Never rounds a number
- * before it is compared, and never compares more than the work that is left allows. */
-#include "supervisor/schema/parts.h"
+/* JSON values as JSON Schema compares them: 1 equals 1.0, numbers are compared exactly, and the
+ * order of members does not matter. */
+#include "supervisor/schema/schema_internal.h"
 
 #include <assert.h>
 #include <float.h>
@@ -37,7 +37,7 @@ schema_number schema_number_of(struct json_object *number) {
     if (json_object_is_type(number, json_type_double))
         return json_object_get_double(number);
     int64_t value = json_object_get_int64(number);
-    if (value == INT64_MAX) /* or beyond */
+    if (value == INT64_MAX) /* json-c returns this for greater numbers too */
         return (schema_number)json_object_get_uint64(number);
     return (schema_number)value;
 }
@@ -56,8 +56,8 @@ static struct decimal integer_decimal(struct json_object *number) {
     return (struct decimal){digits, 0};
 }
 
-/* A decimal of at most 15 digits, one a power of ten that is exact as a double: there is one such
- * that reads as NUMBER at most, and the division finds it. False when there is none. */
+/* Finds the decimal of at most 15 digits that reads as NUMBER. There is at most one, because both
+ * the digits and the power of ten are exact as doubles. False if there is none. */
 static bool short_decimal(double number, struct decimal *decimal) {
     static const double limit = 1e15;
     double unit = 1;
@@ -91,14 +91,14 @@ static struct decimal read_decimal(const char *text) {
 
 /* The shortest decimal that reads as NUMBER, which is finite; without its sign. */
 static struct decimal double_decimal(double number, size_t *work) {
-    enum { COST = 300 }; /* of each attempt */
+    enum { COST = 300 }; /* of an attempt */
     char text[40];
     struct decimal decimal;
     number = fabs(number);
     if (short_decimal(number, &decimal))
         return decimal;
-    /* One of fewer digits would be found with 15, and zeros behind it, but where doubles are so
-     * small that they have fewer themselves. */
+    /* With 15 digits, a shorter decimal is found too, with zeros at its end, except where the
+     * double is subnormal and has fewer digits itself. */
     for (int precision = number < DBL_MIN ? 1 : DBL_DIG; precision <= DBL_DECIMAL_DIG;
          precision++) {
         schema_spend(work, COST);
@@ -141,7 +141,7 @@ bool schema_is_multiple(struct json_object *number, struct json_object *unit, si
     struct decimal value = decimal_of(number, work), step = decimal_of(unit, work);
     if (!value.digits)
         return true;
-    /* The last digit of the value is none of a multiple of 10. */
+    /* The value's digits do not end in 0, so it is not a multiple of a greater power of ten. */
     if (!step.digits || step.power > value.power)
         return false;
     uint64_t rest = value.digits % step.digits;
@@ -155,10 +155,10 @@ bool schema_is_multiple(struct json_object *number, struct json_object *unit, si
 
 enum {
     COMPARE_DEPTH_MAX = SCHEMA_CHECK_DEPTH_MAX + SCHEMA_DEPTH_MAX,
-    COST_OF_VALUE = 4,     /* to compare or hash one, in steps as schema_check.h has them */
-    COST_OF_CONTENTS = 44, /* what is more for an array or an object */
-    COST_OF_MEMBER = 36,   /* to find the same name in another object */
-    COST_OF_SLOT = 10      /* to look into a table that no cache keeps near */
+    COST_OF_VALUE = 4,     /* to compare or hash a value */
+    COST_OF_CONTENTS = 44, /* more for an array or an object */
+    COST_OF_MEMBER = 36,   /* to find a name in another object */
+    COST_OF_SLOT = 10      /* to read a slot that is not in the processor's cache */
 };
 
 /* NOLINTBEGIN(misc-no-recursion): COMPARE_DEPTH_MAX deep at most */
@@ -229,7 +229,7 @@ bool schema_equal(struct json_object *left, struct json_object *right, size_t *w
     return equal(left, right, 0, work);
 }
 
-/* --- sets --- */
+/* --- sets: hashing lets uniqueItems and enum take 90,000 strings within SCHEMA_WORK_MAX --- */
 
 static uint64_t mix(uint64_t hash, uint64_t value) {
     hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
@@ -253,7 +253,7 @@ static uint64_t hash_value(struct json_object *value, size_t depth, size_t *work
     if (is_number(value)) {
         double number = (double)schema_number_of(value);
         uint64_t bits = 0;
-        if (number != 0) /* which has two signs */
+        if (number != 0) /* 0 equals -0 */
             memcpy(&bits, &number, sizeof bits);
         return mix(bits, 3);
     }
@@ -280,7 +280,7 @@ static uint64_t hash_value(struct json_object *value, size_t depth, size_t *work
     }
 }
 
-/* The slot of a value that is equal to VALUE, or else a free one. With no work left, any. */
+/* The slot of a value that equals VALUE, else a free slot. With no work left, any slot. */
 static struct schema_slot *find_slot(const struct schema_set *set, struct json_object *value,
                                      uint64_t hash, size_t *work) {
     for (size_t at = hash & set->mask;; at = (at + 1) & set->mask) {
@@ -293,7 +293,7 @@ static struct schema_slot *find_slot(const struct schema_set *set, struct json_o
     }
 }
 
-/* All bits of it depend on all of VALUE. */
+/* Mixes the hash, so that both its halves depend on all of VALUE. */
 static uint64_t spread_hash(struct json_object *value, size_t *work) {
     uint64_t hash = hash_value(value, 0, work);
     return mix(mix(hash, hash >> 32), 4);

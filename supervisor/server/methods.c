@@ -120,7 +120,7 @@ static void handle_set_level(struct server *server, struct request *request,
         struct buffer *out = request_error_data(request, RPC_INVALID_PARAMS, "Invalid log level.");
         buffer_append_text(out, "{\"supported\":[");
         for (int i = 0; i < LOG_LEVEL_COUNT; i++)
-            buffer_append_format(out, "%s\"%s\"", i ? "," : "", log_level_name((enum log_level)i));
+            buffer_append_format(out, "%s\"%s\"", i ? "," : "", log_level_names[i]);
         buffer_append_text(out, "]}");
         request_end(request);
         return;

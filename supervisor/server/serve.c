@@ -1,9 +1,7 @@
 /* A server's life: opening, the events of the loop, and the end in its variants. */
 #include "supervisor/server/serve.h"
 #include "common/cleanup.h"
-#include "supervisor/base/signals.h"
 #include "supervisor/base/status.h"
-#include "supervisor/base/undumpable.h"
 #include "supervisor/mcp/modern.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/process/confinement.h"
@@ -115,7 +113,8 @@ static bool server_open(struct server *server, struct error *error) {
                                           .too_long = rpc_handle_too_long,
                                           .end = on_input_end,
                                           .context = server};
-    log_open(&server->log, (enum log_level)settings->log_level, settings->log_format == 1);
+    log_open(&server->log, (enum log_level)settings->log_level,
+             (enum log_format)settings->log_format);
     server->log.hook = client_log_event;
     server->log.hook_context = server;
     server->log.hook_least = server->client_log.least;

@@ -179,8 +179,8 @@ static void end_over_limit(struct session *session, const char *name, size_t lim
 static struct rate event_rate(int64_t per_minute) {
     if (per_minute == 0)
         per_minute = RUN_EVENTS_PER_MINUTE;
-    return rate_make_slow(per_minute,
-                          per_minute < RUN_EVENTS_AT_ONCE ? per_minute : RUN_EVENTS_AT_ONCE);
+    return rate_per_minute(per_minute,
+                           per_minute < RUN_EVENTS_AT_ONCE ? per_minute : RUN_EVENTS_AT_ONCE);
 }
 
 void call_begin_run(struct call *call) {

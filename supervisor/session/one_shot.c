@@ -1,6 +1,5 @@
 /* Loop, log, signals, pool and sessions of a command. Never evaluates where nothing is confined. */
 #include "supervisor/session/one_shot.h"
-#include "supervisor/base/signals.h"
 #include "supervisor/base/status.h"
 #include "supervisor/process/confinement.h"
 
@@ -47,10 +46,13 @@ bool one_shot_open(struct one_shot *one_shot, const struct settings *settings,
                    struct error *error) {
     *one_shot = (struct one_shot){
         .loop = {.epoll_fd = -1}, .signal_fd = -1, .interrupted = interrupted, .context = context};
-    log_open(&one_shot->log, (enum log_level)settings->log_level, settings->log_format == 1);
+    log_open(&one_shot->log, (enum log_level)settings->log_level,
+             (enum log_format)settings->log_format);
     *status = STATUS_USAGE;
     if (open_parts(one_shot, settings, error)) {
         *status = STATUS_INTERNAL;
+        /* The same lines at every run would hide the others; `eclave doctor` shows the layers. */
+        one_shot->pool.layers_told = !settings->log_level_set;
         if (can_evaluate(settings, error)) {
             sessions_open(&one_shot->sessions, &one_shot->loop, &one_shot->log, settings,
                           &one_shot->pool);

@@ -2,7 +2,8 @@
  * does not know by name. */
 #include "supervisor/session/run.h"
 #include "common/frame.h"
-#include "supervisor/content/content_check.h"
+#include "supervisor/base/log.h"
+#include "supervisor/content/shape.h"
 #include "supervisor/json/json_inspect.h"
 
 #include <string.h>
@@ -24,9 +25,7 @@ static bool are_completions(struct json_object *value, struct error *error) {
 }
 
 static bool is_level(struct json_object *value, struct error *error) {
-    static const char *const words[] = {"debug",    "info",  "notice",    "warning", "error",
-                                        "critical", "alert", "emergency", NULL};
-    return shape_word(value, words, error);
+    return shape_word(value, log_level_names, LOG_LEVEL_COUNT, error);
 }
 
 static const struct shape results[RUN_KIND_COUNT] = {
@@ -82,8 +81,9 @@ static struct json_object *parse(struct span text, size_t size_max, size_t value
 static bool find_raw(struct span text, const char *name, struct span *raw) {
     size_t offset = 0;
     struct json_token member;
+    struct span value;
     *raw = (struct span){0};
-    while (json_next_member(text, &offset, &member)) {
+    while (json_next_member(text, &offset, &member, &value)) {
         struct span quoted = member.text;
         if (memchr(quoted.bytes, '\\', quoted.length))
             return false;
@@ -92,7 +92,7 @@ static bool find_raw(struct span text, const char *name, struct span *raw) {
             continue;
         if (raw->bytes)
             return false;
-        *raw = json_member_value(text, &member, offset);
+        *raw = value;
     }
     return true;
 }
@@ -123,8 +123,8 @@ void run_result_free(struct run_result *result) {
 }
 
 static bool is_change(struct json_object *value, struct error *error) {
-    static const char *const words[] = {"tools", "prompts", "resources", "resource", NULL};
-    return shape_word(value, words, error);
+    static const char *const words[] = {"tools", "prompts", "resources", "resource"};
+    return shape_word(value, words, sizeof words / sizeof *words, error);
 }
 
 static const struct {

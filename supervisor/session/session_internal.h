@@ -2,7 +2,7 @@
 #ifndef ECLAVE_SUPERVISOR_SESSION_SESSION_INTERNAL_H
 #define ECLAVE_SUPERVISOR_SESSION_SESSION_INTERNAL_H
 
-#include "supervisor/base/rate.h"
+#include "supervisor/base/clock.h"
 #include "supervisor/session/session.h"
 
 /* What a CALL_RUN has besides. */

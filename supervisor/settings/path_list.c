@@ -1,6 +1,5 @@
-/* Looks up the paths that settings name. Never opens one and never follows one twice. */
-#include "supervisor/settings/path_list.h"
-#include "common/cleanup.h"
+/* Paths on this machine. */
+#include "supervisor/settings/settings.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -16,7 +15,7 @@ void path_list_free(struct path_list *list) {
     *list = (struct path_list){0};
 }
 
-/* Is PATH, which has no links in it, of KIND and readable? */
+/* True if PATH, which has no links in it, is of KIND and readable. */
 static bool is_of_kind(const char *path, enum path_kind kind, int *code) {
     struct stat status;
     if (lstat(path, &status) != 0) {
@@ -41,15 +40,14 @@ char *path_find(const char *path, const char *base, enum path_kind kind, int *co
         *code = ENAMETOOLONG;
         return NULL;
     }
-    /* below BASE even when nothing is named: "" is no directory */
-    cleanup_free char *found = path[0] ? realpath(joined, NULL) : NULL;
+    /* with a base, "" would name the base itself */
+    char *found = path[0] ? realpath(joined, NULL) : NULL;
     if (!found) {
         *code = path[0] ? errno : ENOENT;
         return NULL;
     }
-    if (!is_of_kind(found, kind, code))
-        return NULL;
-    char *real = found;
-    found = NULL;
-    return real;
+    if (is_of_kind(found, kind, code))
+        return found;
+    free(found);
+    return NULL;
 }

@@ -1,5 +1,4 @@
-/* Settings from profile, policy file, environment and command line, in that order. Never guesses:
- * an unknown name is an error. */
+/* Settings from the environment and the command line, and the order of all sources. */
 #include "supervisor/settings/settings.h"
 #include "policy/policy.h"
 #include "supervisor/settings/settings_internal.h"
@@ -26,13 +25,13 @@ void settings_free(struct settings *settings) {
 #include "supervisor/settings/settings.def"
 }
 
-/* Sets each path of LIST, which colons separate. */
+/* Sets each path of LIST, which has colons between them. */
 static bool set_path_variable(struct reading *reading, const struct setting *setting,
                               const char *where, const char *list, struct error *error) {
     while (list) {
         char path[PATH_MAX + 1];
         const char *colon = strchrnul(list, setting->paths_max > 1 ? ':' : 0);
-        /* one that is cut has as many bytes as none may have */
+        /* a path that is cut here is still too long to be valid */
         snprintf(path, sizeof path, "%.*s", (int)(colon - list), list);
         if (!reading_set(reading, setting, where, path, error))
             return false;
@@ -63,7 +62,7 @@ static bool read_environment(struct settings *settings, struct error *error) {
 struct flag {
     const struct setting *setting; /* NULL: --policy */
     const char *value;
-    char where[SETTING_NAME_BYTES + 2]; /* as it was written, without the value */
+    char where[SETTING_NAME_BYTES + 2]; /* as written, without the value */
 };
 
 static bool refuse_flag(const char *flag, size_t length, struct error *error) {
@@ -74,12 +73,12 @@ static bool refuse_flag(const char *flag, size_t length, struct error *error) {
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         nearest_offer(&nearest, others[i]);
     for (size_t i = 0; i < SETTING_COUNT; i++)
-        if (!settings_table[i].hidden) {
+        if (settings_table[i].help) {
             memcpy(name, "--", 2);
             setting_flag(settings_table[i].name, name + 2);
             nearest_offer(&nearest, name);
         }
-    struct hint hint = hint_make(&nearest, "");
+    struct hint hint = nearest_hint(&nearest, "");
     return error_set(error, 0, "unknown option %.60s%s", word,
                      hint.text[0] ? hint.text : "; see eclave --help");
 }
@@ -107,7 +106,7 @@ static bool is_flag(const char *argument) {
     return strncmp(argument, "--", 2) == 0 && argument[2];
 }
 
-/* *policy: what the last --policy, or else ECLAVE_POLICY, names, or NULL. */
+/* *policy: the value of the last --policy, else of ECLAVE_POLICY, else NULL. */
 static bool find_policy(const char **policy, int count, char **arguments, struct error *error) {
     *policy = getenv("ECLAVE_POLICY");
     for (int i = 1; i < count && strcmp(arguments[i], "--") != 0; i++) {
@@ -141,7 +140,7 @@ static bool read_flags(struct settings *settings, int count, char **arguments, i
     return true;
 }
 
-/* What no setting can tell alone. */
+/* The rules between settings. */
 static bool check_together(const struct settings *settings, struct error *error) {
     if (settings->call_timeout_s > settings->call_timeout_max_s)
         return error_set(
@@ -159,8 +158,7 @@ static bool read_all(struct settings *settings, int count, char **arguments, int
     const char *policy;
     if (!find_policy(&policy, count, arguments, error))
         return false;
-    if (policy && !(profile_exists(policy) ? profile_apply(settings, policy, error)
-                                           : settings_read_file(settings, policy, error)))
+    if (policy && !settings_read_policy(settings, policy, error))
         return false;
     return read_environment(settings, error) &&
            read_flags(settings, count, arguments, left, error) && check_together(settings, error);
@@ -172,7 +170,7 @@ bool settings_read(struct settings *settings, int count, char **arguments, int *
     if (read_all(settings, count, arguments, left, error))
         return true;
     settings_free(settings);
-    /* What was given may be quoted in it, and a terminal must not obey that. */
+    /* The message may quote input that would control the terminal. */
     for (char *byte = error->text; *byte; byte++)
         if (iscntrl((unsigned char)*byte))
             *byte = '?';

@@ -1,8 +1,8 @@
-/* The rows of settings.def and what fills one of them, for the files that read settings. Internal
- * to settings*.c and profiles.c. */
+/* The rows of settings.def and the functions that fill one of them. */
 #ifndef ECLAVE_SUPERVISOR_SETTINGS_SETTINGS_INTERNAL_H
 #define ECLAVE_SUPERVISOR_SETTINGS_SETTINGS_INTERNAL_H
 
+#include "policy/policy.h"
 #include "supervisor/base/nearest.h"
 #include "supervisor/settings/settings.h"
 
@@ -16,7 +16,7 @@ enum setting_kind {
     SETTING_KINDS
 };
 
-/* A byte for each setting: its size is their number. */
+/* One byte per setting, so that its size is their number. */
 struct setting_marks {
 #define MARK(field, ...) bool field;
 #define NUMBER           MARK
@@ -25,8 +25,6 @@ struct setting_marks {
 #define TEXT             MARK
 #define PATHS            MARK
 #define LAYERS           MARK
-#define HIDDEN           MARK
-#define HIDDEN_NUMBER    MARK
 #include "supervisor/settings/settings.def"
 #undef MARK
 };
@@ -37,75 +35,66 @@ enum {
     SETTING_WORDS_BYTES = 160
 };
 
-/* settings_table.c: the table and its names. */
+/* --- settings_table.c --- */
 
 struct setting {
     const char *name;
     enum setting_kind kind;
-    size_t offset;
-    const char *unit;   /* numbers: their unit; texts and paths: what --help has for the value */
-    const char *values; /* choices, "a|b|c" */
-    const char *preset; /* choices: the default */
-    int64_t number, minimum, maximum;
+    size_t offset;      /* in struct settings */
+    const char *unit;   /* of a number; else the placeholder in --help */
+    const char *values; /* of a choice, "a|b|c" */
+    const char *preset; /* of a choice: the default */
+    int64_t number;     /* the default */
+    int64_t minimum, maximum;
     enum path_kind paths;
-    size_t paths_max; /* at most PATH_LIST_MAX */
-    bool any_layer;   /* every layer and "all", else only the optional ones */
-    bool hidden;
-    const char *alias; /* one more environment name, or NULL */
-    const char *help;
+    size_t paths_max;  /* at most PATH_LIST_MAX */
+    bool any_layer;    /* every layer and "all", else only the optional ones */
+    const char *alias; /* another environment variable, or NULL */
+    const char *help;  /* NULL: for tests, not listed */
 };
 
 extern const struct setting settings_table[SETTING_COUNT];
 
-/* The flag spelling of a name: dots and underscores become dashes. */
+/* The spellings of a name as a flag, without "--", and as a variable. */
 void setting_flag(const char *name, char flag[SETTING_NAME_BYTES]);
 void setting_variable(const char *name, char variable[SETTING_NAME_BYTES]);
-/* NULL when there is none. */
+/* NULL if there is none. */
 const struct setting *setting_by_flag(const char *flag, size_t length);
 const struct setting *setting_by_name(const char *name);
 
-/* settings_value.c: text into values. */
+/* The allowed values, to be read after "must be". */
+void setting_words(const struct setting *setting, char words[SETTING_WORDS_BYTES]);
+/* The layers that the setting may name, "a|b|c". */
+void setting_layers(const struct setting *setting, char words[SETTING_WORDS_BYTES]);
+/* True if the setting may name the layer. */
+bool setting_may_name(const struct setting *setting, enum policy_layer layer);
+
+/* The names of the profiles, "a|b|c". */
+const char *profile_names(void);
+
+/* --- settings_value.c --- */
 
 /* The index of VALUE among "a|b|c", or -1. */
 int64_t choice_index(const char *values, const char *value);
 
-/* What is being read from one source: a profile, the file, the environment or the flags. */
+/* One source while it is read: a profile, a file, the environment or the flags. */
 struct reading {
     struct settings *settings;
-    const char *base;               /* where relative paths begin; NULL: the current directory */
-    bool list_begun[SETTING_COUNT]; /* this source has named the list: further values are added */
+    const char *base;               /* of relative paths; NULL: the current directory */
+    bool list_begun[SETTING_COUNT]; /* further values of this source are added to the list */
 };
 
-/* Sets one setting from VALUE, or adds it to what this source has given of a list. WHERE is what
- * the error begins with: a flag, a variable, a member. */
+/* Parses VALUE and sets the setting, or adds to its list. The error begins with WHERE: a flag, a
+ * variable or a member. */
 bool reading_set(struct reading *reading, const struct setting *setting, const char *where,
                  const char *value, struct error *error);
-/* Begins a list anew, once a source. */
+/* Empties a list when a source first names it. */
 void reading_begin_list(struct reading *reading, const struct setting *setting);
 
-/* What values of the setting are, as in "must be …". */
-void setting_words(const struct setting *setting, char words[SETTING_WORDS_BYTES]);
-/* The layers that the setting may name, "a|b|c". */
-void setting_layers(const struct setting *setting, char words[SETTING_WORDS_BYTES]);
+/* --- settings_policy.c --- */
 
-/* "; did you mean QUOTE…QUOTE?", or nothing. */
-struct hint {
-    char text[SETTING_NAME_BYTES + 32];
-};
-struct hint hint_make(const struct nearest *nearest, const char *quote);
-
-/* settings_file.c: the policy file; its profile first, then its members. */
-bool settings_read_file(struct settings *settings, const char *path, struct error *error);
-
-/* profiles.c */
-
-/* Gives *settings what the profile of this NAME, which there must be, has. False with *error, and
- * that only for want of memory or a row that is wrong. */
-bool profile_apply(struct settings *settings, const char *name, struct error *error);
-bool profile_exists(const char *name);
-/* The names, "a|b|c". */
-const char *profile_names(void);
-/* The profile that NAME may have meant. */
-struct hint profile_hint(const char *name);
+/* Applies the profile called POLICY, or else the policy file at that path: the profile that it is
+ * based on, then its members. */
+bool settings_read_policy(struct settings *settings, const char *policy, struct error *error);
 
 #endif

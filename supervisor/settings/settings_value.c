@@ -1,5 +1,4 @@
-/* One value of a setting, from text. Never guesses: what is out of range, unknown or not there is
- * an error that says what is allowed. */
+/* Parsing the value of a setting. */
 #include "policy/policy.h"
 #include "supervisor/settings/settings_internal.h"
 
@@ -19,71 +18,13 @@ int64_t choice_index(const char *values, const char *value) {
     return -1;
 }
 
-struct hint hint_make(const struct nearest *nearest, const char *quote) {
-    struct hint hint = {""};
-    if (nearest->name[0])
-        snprintf(hint.text, sizeof hint.text, "; did you mean %s%s%s?", quote, nearest->name,
-                 quote);
-    return hint;
-}
-
-/* May the setting name the layer? */
-static bool may_name(const struct setting *setting, enum policy_layer layer) {
-    static const bool optional_layers[] = {
-#define LAYER(id, name, optional, stops) optional,
-#include "policy/layers.def"
-#undef LAYER
-    };
-    return setting->any_layer || optional_layers[layer];
-}
-
-void setting_layers(const struct setting *setting, char words[SETTING_WORDS_BYTES]) {
-    size_t used = 0;
-    words[0] = 0;
-    for (enum policy_layer layer = 0; layer < POLICY_LAYER_COUNT; layer++)
-        if (may_name(setting, layer) && used < SETTING_WORDS_BYTES)
-            used += (size_t)snprintf(words + used, SETTING_WORDS_BYTES - used, "%s%s",
-                                     used ? "|" : "", policy_layer_name(layer));
-    if (setting->any_layer && used < SETTING_WORDS_BYTES)
-        snprintf(words + used, SETTING_WORDS_BYTES - used, "|all");
-}
-
-void setting_words(const struct setting *setting, char words[SETTING_WORDS_BYTES]) {
-    char layers[SETTING_WORDS_BYTES];
-    switch (setting->kind) {
-    case SETTING_NUMBER:
-        snprintf(words, SETTING_WORDS_BYTES, "a whole number of %s from %lld to %lld",
-                 setting->unit, (long long)setting->minimum, (long long)setting->maximum);
-        break;
-    case SETTING_CHOICE:
-        snprintf(words, SETTING_WORDS_BYTES, "one of %s", setting->values);
-        break;
-    case SETTING_TEXT:
-        snprintf(words, SETTING_WORDS_BYTES, "1 to %d letters, digits, dots, dashes or underscores",
-                 SETTING_TEXT_BYTES - 1);
-        break;
-    case SETTING_PATHS:
-        snprintf(words, SETTING_WORDS_BYTES, "%s that can be read",
-                 setting->paths == PATH_DIRECTORY ? "a directory" : "a regular file");
-        break;
-    case SETTING_LAYERS:
-        setting_layers(setting, layers);
-        snprintf(words, SETTING_WORDS_BYTES, "layers of %.140s", layers);
-        break;
-    case SETTING_SWITCH:
-    case SETTING_KINDS:
-        snprintf(words, SETTING_WORDS_BYTES, "true or false");
-        break;
-    }
-}
-
-/* What a parser is given, and what it says of a value that it refuses. */
+/* A parser's input, and what it reports about a refused value. */
 struct value {
     const struct setting *setting;
     const char *text;
-    int shown; /* how much of the text a message quotes, in bytes */
-    int code;  /* an errno value that tells more, or 0 */
-    bool full; /* the list has no room for it */
+    int shown; /* the number of bytes of the text that a message quotes */
+    int code;  /* an errno value, or 0 */
+    bool full; /* the list has no room */
     struct hint hint;
 };
 
@@ -114,7 +55,6 @@ static bool parse_switch(struct value *value, void *slot) {
     return false;
 }
 
-/* A name that a client could also write: letters, digits, dot, dash, underscore. */
 static bool parse_text(struct value *value, void *slot) {
     size_t length = strlen(value->text);
     for (size_t i = 0; i < length; i++)
@@ -126,14 +66,14 @@ static bool parse_text(struct value *value, void *slot) {
     return true;
 }
 
-/* The layers that NAME stands for, as bits; 0 when it is none that the setting may name. */
+/* The bits of the layers that NAME stands for; 0 if the setting may not name it. */
 static uint32_t layer_bits(const struct setting *setting, const char *name,
                            struct nearest *nearest) {
     static const char all[] = "all";
     if (setting->any_layer && strcmp(name, all) == 0)
         return (UINT32_C(1) << POLICY_LAYER_COUNT) - 1;
     for (enum policy_layer layer = 0; layer < POLICY_LAYER_COUNT; layer++)
-        if (may_name(setting, layer)) {
+        if (setting_may_name(setting, layer)) {
             if (strcmp(name, policy_layer_name(layer)) == 0)
                 return UINT32_C(1) << layer;
             nearest_offer(nearest, policy_layer_name(layer));
@@ -151,7 +91,7 @@ static bool parse_layers(struct value *value, void *slot) {
         struct nearest nearest = nearest_to(word);
         uint32_t bits = layer_bits(value->setting, word, &nearest);
         if (!bits) {
-            value->hint = hint_make(&nearest, "\"");
+            value->hint = nearest_hint(&nearest, "\"");
             value->text = name;
             value->shown = comma - name < value->shown ? (int)(comma - name) : value->shown;
             return false;
@@ -199,8 +139,11 @@ bool reading_set(struct reading *reading, const struct setting *setting, const c
     if (setting->kind == SETTING_PATHS || setting->kind == SETTING_LAYERS)
         reading_begin_list(reading, setting);
     if (setting->kind == SETTING_PATHS ? add_path(&value, slot, reading->base)
-                                       : parsers[setting->kind](&value, slot))
+                                       : parsers[setting->kind](&value, slot)) {
+        if (slot == &reading->settings->log_level)
+            reading->settings->log_level_set = true;
         return true;
+    }
     if (value.full)
         return error_set(error, 0, "%s must not name more than %zu path%s", where,
                          setting->paths_max, setting->paths_max == 1 ? "" : "s");

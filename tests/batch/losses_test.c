@@ -28,7 +28,7 @@ static pid_t zygote_of(pid_t run) {
     pid_t pids[64];
     size_t count = process_descendants(run, pids, COUNT_OF(pids));
     for (size_t i = 0; i < count && i < COUNT_OF(pids); i++)
-        if (process_status(pids[i], "Seccomp") == 0 && is_worker_program(pids[i]))
+        if (!process_is_confined(pids[i]) && is_worker_program(pids[i]))
             return pids[i];
     return 0;
 }

@@ -1,6 +1,7 @@
 /* Every outcome of a line, expectations, and resource usage. */
 #include "tests/support/batch.h"
 #include "tests/support/lines.h"
+#include "tests/support/skip.h"
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -49,8 +50,7 @@ Test(batch_outcomes, each_has_its_name_text_and_exit_code) {
 }
 
 Test(batch_outcomes, are_the_same_for_an_unprivileged_user) {
-    if (getuid() != 0)
-        return; /* the test above has shown it */
+    skip_unless_root(); /* else the test above has shown it */
     const char *arguments[] = {ECLAVE_BINARY, "batch", NULL};
     batch_add("1", "(+ 1 2)", "");
     batch_add("2", VIOLATION, "");

@@ -2,6 +2,7 @@
  * and none may affect anything but that session; an unconfined ECL tries the same. Runs in its own
  * pid namespace; `lisp nobody` gives up root first. Exit status 77: no such namespace. */
 #include "tests/escape/lisp.h"
+#include "tests/support/available.h"
 #include "tests/support/client_sessions.h"
 #include "tests/support/confined.h"
 #include "tests/support/lines.h"
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { WATCHDOG_S = 170 };
 
@@ -79,11 +81,22 @@ static bool fits(const struct ending *wanted, const struct evaluation *got) {
            told == (wanted->sequel == SEQUEL_ROLLED_BACK);
 }
 
-static void expect_kept(struct siege *siege, const struct attack *attack, const char *session) {
+/* True when each call of the attack failed with an errno, as outer filters have it: before ours
+ * could do what lisp.def says. The session goes on then. */
+static bool was_refused_outside(const struct evaluation *got) {
+    static const char *const values[] = {"=> :EPERM", "=> :ENOSYS", "=> (:EPERM :EACCES)"};
+    for (size_t i = 0; i < COUNT_OF(values); i++)
+        if (strcmp(got->text, values[i]) == 0)
+            return available_outer_filter();
+    return false;
+}
+
+static void expect_kept(struct siege *siege, const struct attack *attack, const char *session,
+                        bool goes_on) {
     const char *value = "=> 1";
     if (attack->confined.sequel == SEQUEL_LIES)
         siege_rollback(siege, session, 1);
-    else if (attack->confined.sequel == SEQUEL_KEPT)
+    else if (attack->confined.sequel == SEQUEL_KEPT || goes_on)
         value = "=> 2";
     struct evaluation kept = siege_evaluate(siege, session, KEPT, 0);
     cr_expect_str_eq(kept.text, value, "ESCAPE %s: its session now: %.500s", attack->name,
@@ -95,10 +108,12 @@ static void try_it(struct siege *siege, const struct attack *attack) {
     snprintf(code, sizeof code, "%s%s", FIRST, attack->code);
     const char *session = siege_copy(siege, siege->victim);
     struct evaluation got = siege_evaluate(siege, session, code, attack->confined.timeout_s);
-    cr_expect(fits(&attack->confined, &got), "ESCAPE %s: %.1000s", attack->name, got.line);
+    const bool refused = was_refused_outside(&got);
+    cr_expect(refused || fits(&attack->confined, &got), "ESCAPE %s: %.1000s", attack->name,
+              got.line);
     cr_expect(!strstr(got.line, WITNESS_SECRET) && !strstr(got.line, ATTACK_SECRET_VALUE),
               "ESCAPE %s: a secret: %.1000s", attack->name, got.line);
-    expect_kept(siege, attack, session);
+    expect_kept(siege, attack, session, refused);
     siege_expect_unharmed(siege);
     siege_close(siege, session);
 }
@@ -141,6 +156,11 @@ static void check_control(const struct attack *attack) {
 }
 
 static void check_controls(const char *class) {
+    if (!attack_unconfined_is_possible()) {
+        const struct policy_report report = available_report(geteuid() == 0);
+        cr_assert_neq(report.layers[POLICY_LAYER_NAMESPACES].state, POLICY_ACTIVE);
+        cr_skip_test("an unconfined ECL needs namespaces, which cannot be made here");
+    }
     for (size_t i = 0; i < COUNT_OF(attacks); i++)
         if (strcmp(attacks[i].class, class) == 0 && attacks[i].control.kind != CONTROL_UNTRIED)
             check_control(&attacks[i]);

@@ -13,21 +13,19 @@
 
 enum { HUNG = 137 }; /* the status when the watchdog kills the namespace */
 
+#define NAMESPACES                                                                                 \
+    "unshare", "--user", "--map-current-user", "--pid", "--fork", "--kill-child", "--mount-proc",  \
+        "--ipc", "--net"
+
+static const char *const nothing[] = {"/usr/bin/env", NAMESPACES, "true", NULL};
+
 /* The first process of the namespace, the shell, is immune to most signals; ECL is not. */
 static const char *const ecl[] = {
     "/usr/bin/env",
     "timeout",
     "--signal=KILL",
     "10",
-    "unshare",
-    "--user",
-    "--map-current-user",
-    "--pid",
-    "--fork",
-    "--kill-child",
-    "--mount-proc",
-    "--ipc",
-    "--net",
+    NAMESPACES,
     "sh",
     "-c",
     ECL_PROGRAM " --norc --eval '(load *standard-input*)' 3>/dev/null; exit $?",
@@ -56,6 +54,13 @@ static char *outcome(const struct command_result *result, const char *code) {
         cr_assert_geq(asprintf(&text, "status %d", result->status), 0);
     text[strcspn(text, "\n")] = '\0';
     return text;
+}
+
+bool attack_unconfined_is_possible(void) {
+    struct command_result result =
+        command_run(&(struct command){.arguments = nothing, .unprivileged = geteuid() == 0});
+    command_result_free(&result);
+    return result.status == 0;
 }
 
 char *attack_unconfined(const char *code) {

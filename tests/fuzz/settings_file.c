@@ -2,6 +2,7 @@
  * byte, then strings that end with a zero byte: a variable in the form NAME=VALUE, with a name of
  * ours or HOME, or an argument. No path is looked up. */
 #include "policy/policy.h"
+#include "supervisor/base/log.h"
 #include "supervisor/settings/settings.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -71,7 +72,6 @@ static void check_paths(const struct path_list *list, const char *name) {
 static void check_ranges(const struct settings *settings) {
     static const char *const choices[] = {
 #define CHOICE(field, name, values, ...) values,
-#define HIDDEN(field, name, values, ...) values,
 #include "supervisor/settings/settings.def"
     };
     size_t choice = 0;
@@ -79,11 +79,9 @@ static void check_ranges(const struct settings *settings) {
     FUZZ_CHECK(settings->field >= (least) && settings->field <= (most), "%s is %lld", name,        \
                (long long)settings->field);
 #define NUMBER(field, name, unit, preset, least, most, ...) IN_RANGE(field, name, least, most)
-#define HIDDEN_NUMBER(field, name, unit, preset, least, most, ...)                                 \
-    IN_RANGE(field, name, least, most)
-#define SWITCH(field, name, ...) IN_RANGE(field, name, 0, 1)
-#define TEXT(field, name, ...)   check_name(settings->field, name);
-#define PATHS(field, name, ...)  check_paths(&settings->field, name);
+#define SWITCH(field, name, ...)                            IN_RANGE(field, name, 0, 1)
+#define TEXT(field, name, ...)                              check_name(settings->field, name);
+#define PATHS(field, name, ...)                             check_paths(&settings->field, name);
 #define LAYERS(field, name, any, ...)                                                              \
     FUZZ_CHECK((settings->field & ~((any) ? all_layers : optional_layers)) == 0, "%s is %x", name, \
                settings->field);
@@ -94,7 +92,6 @@ static void check_ranges(const struct settings *settings) {
             bars += *at == '|';                                                                    \
         IN_RANGE(field, name, 0, bars)                                                             \
     }
-#define HIDDEN CHOICE
 #include "supervisor/settings/settings.def"
     FUZZ_CHECK(settings->call_timeout_s <= settings->call_timeout_max_s, "call.timeout_s");
     FUZZ_CHECK((settings->require & settings->without) == 0, "require and without");
@@ -162,11 +159,10 @@ static void check_round_trip(const struct settings *settings) {
 #define TEXT(field, label, ...)                                                                    \
     if (settings->field[0])                                                                        \
         add_flag(&flags, label, settings->field);
-#define NUMBER(field, label, ...)        add_number(&flags, label, settings->field);
-#define HIDDEN_NUMBER(field, label, ...) add_number(&flags, label, settings->field);
-#define SWITCH(field, label, ...)        add_number(&flags, label, settings->field);
-#define PATHS(field, label, ...)         add_paths(&flags, label, &settings->field);
-#define LAYERS(field, label, ...)        add_layers(&flags, label, settings->field);
+#define NUMBER(field, label, ...) add_number(&flags, label, settings->field);
+#define SWITCH(field, label, ...) add_number(&flags, label, settings->field);
+#define PATHS(field, label, ...)  add_paths(&flags, label, &settings->field);
+#define LAYERS(field, label, ...) add_layers(&flags, label, settings->field);
 #include "supervisor/settings/settings.def"
     char *vector[sizeof flags.vector / sizeof *flags.vector];
     memcpy(vector, flags.vector, sizeof vector);
@@ -176,7 +172,6 @@ static void check_round_trip(const struct settings *settings) {
     for (int i = 1; i < flags.count; i++)
         free(flags.vector[i]);
 #define CHOICE(field, ...) again.field = settings->field;
-#define HIDDEN             CHOICE
 #define PATHS(field, ...)                                                                          \
     match_paths(&settings->field, &again.field);                                                   \
     again.field = settings->field;

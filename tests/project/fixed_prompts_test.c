@@ -30,8 +30,8 @@ Test(fixed_prompts, arguments_that_make_an_invalid_message_are_refused_with_the_
     static const char *const cases[][2] = {
         {"{\"uri\":\"no uri\",\"type\":\"y\"}", "\\\"resource\\\": \\\"uri\\\" must be a URI"},
         {"{\"uri\":\"\",\"type\":\"y\"}", "\\\"uri\\\" must be a URI"},
-        {"{\"uri\":\"a:{{type}}\",\"type\":\"y\"}", "must be a URI: byte 2 may not be in a URI"},
-        {"{\"uri\":\"a:%2\",\"type\":\"y\"}", "must be a URI: a %"},
+        {"{\"uri\":\"a:{{type}}\",\"type\":\"y\"}", "must be a URI: byte 2 is not allowed"},
+        {"{\"uri\":\"a:%2\",\"type\":\"y\"}", "must be a URI: %"},
         {"{\"uri\":\"a:b\",\"type\":\"\"}", "\\\"mimeType\\\" must be a MIME type"},
         {"{\"uri\":\"a:b\"}", "element 1: \\\"content\\\": \\\"resource\\\": \\\"mimeType\\\""},
     };

@@ -4,6 +4,7 @@
 #include "tests/support/command.h"
 #include "tests/support/family.h"
 #include "tests/support/lines.h"
+#include "tests/support/skip.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -260,8 +261,7 @@ Test(descriptors, a_start_that_fails_leaves_the_pipes_blocking) {
 }
 
 Test(descriptors, everything_works_for_an_unprivileged_user) {
-    if (getuid() != 0)
-        return; /* every other test shows it */
+    skip_unless_root(); /* else every other test shows it */
     struct client *client = client_start(&(struct client_options){.unprivileged = true});
     expect_conversation(client);
     cr_assert_eq(client_evaluate_with(client, "{\"code\":\"(loop)\",\"timeout\":0.2}").error_code,

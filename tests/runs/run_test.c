@@ -2,7 +2,6 @@
  * place of the server: results, questions and events, time-outs, and hostile code. */
 #include "common/cleanup.h"
 #include "supervisor/base/clock.h"
-#include "supervisor/base/signals.h"
 #include "supervisor/session/session.h"
 #include "tests/support/lisp_file.h"
 #include "tests/support/user.h"
@@ -62,7 +61,7 @@ static void begin(void) {
     READ_FINE(&bench.settings, "--call-timeout-s", "3", "--call-timeout-max-s", "3");
     bench.signal_fd = signals_open(&error);
     cr_assert_geq(bench.signal_fd, 0);
-    log_open(&bench.log, LOG_CRITICAL_LEVEL, false);
+    log_open(&bench.log, LOG_CRITICAL_LEVEL, LOG_FORMAT_TEXT);
     cr_assert(loop_open(&bench.loop, &error));
     cr_assert(loop_watch_add(&bench.loop, &bench.signal_watch, bench.signal_fd, EPOLLIN, on_signal,
                              NULL, &error));

@@ -124,10 +124,9 @@ static void replace(struct chaos *chaos, size_t victim, bool by_copy) {
 static void kill_any(struct chaos *chaos, pid_t witness) {
     pid_t pids[64];
     size_t count = client_descendants(chaos->siege.client, pids, 64);
-    long own_filters = process_status(getpid(), "Seccomp_filters");
     for (size_t tries = 0; count && tries < 10; tries++) {
         pid_t pid = pids[random_below(&chaos->random, count)];
-        if (process_status(pid, "Seccomp_filters") > own_filters && getsid(pid) != witness) {
+        if (process_is_confined(pid) && getsid(pid) != witness) {
             kill(pid, SIGKILL);
             return;
         }

@@ -1,9 +1,11 @@
 /* What the operator may grant, files to read and a scratch directory, to the letter and not beyond
  * it; and Lisp that is loaded before any session begins. */
+#include "policy/policy.h"
 #include "tests/support/client_sessions.h"
 #include "tests/support/command.h"
 #include "tests/support/lines.h"
 #include "tests/support/outer_filter.h"
+#include "tests/support/skip.h"
 
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -16,6 +18,11 @@
 #include <unistd.h>
 
 enum { ARGUMENTS_MAX = 16, CODE_BYTES = 2048 };
+
+#define NAMESPACES POLICY_LAYER_BIT(POLICY_LAYER_NAMESPACES)
+#define LANDLOCK   POLICY_LAYER_BIT(POLICY_LAYER_LANDLOCK)
+/* What a scratch directory takes. */
+#define SCRATCH (NAMESPACES | LANDLOCK)
 
 /* A directory with a granted one in it, a file in each, a link out, and a program to load. */
 struct tree {
@@ -100,6 +107,7 @@ static const struct {
 };
 
 static void check_readings(bool with_namespaces, bool unprivileged) {
+    skip_without_layers(LANDLOCK, unprivileged);
     struct tree tree = make_tree();
     const char *options[] = {"--allow-read", tree.granted, with_namespaces ? NULL : "--without",
                              "namespaces", NULL};
@@ -121,13 +129,13 @@ Test(files, are_read_below_a_granted_directory_and_nowhere_else_without_namespac
 }
 
 Test(files, are_read_below_a_granted_directory_and_nowhere_else_by_nobody) {
-    if (geteuid() != 0)
-        cr_skip_test("only root can become somebody else");
+    skip_unless_root();
     check_readings(true, true);
     check_readings(false, true);
 }
 
 Test(scratch, belongs_to_one_session_and_lasts_as_long) {
+    skip_without_layers(SCRATCH, false);
     const char *arguments[] = {"--scratch", "2", NULL};
     struct client *client =
         client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
@@ -146,13 +154,14 @@ Test(scratch, is_there_for_an_ordinary_user_too) {
     static const char *const options[] = {"--scratch", "1", NULL};
     static const char code[] = "(with-open-file (s \"/scratch/a\" :direction :output) (print 7 s))"
                                " (with-open-file (s \"/scratch/a\") (read s))";
-    if (geteuid() != 0)
-        cr_skip_test("only root can become somebody else");
+    skip_unless_root();
+    skip_without_layers(SCRATCH, true);
     expect(options, code, true, 0, "=> 7");
 }
 
 /* A fork can make no directory of its own, so there is none. */
 Test(scratch, is_shared_with_no_copy_of_a_session) {
+    skip_without_layers(SCRATCH, false);
     const char *arguments[] = {"--scratch", "1", NULL};
     struct client *client =
         client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
@@ -165,6 +174,7 @@ Test(scratch, is_shared_with_no_copy_of_a_session) {
 }
 
 Test(scratch, is_full_with_an_error_of_lisp) {
+    skip_without_layers(SCRATCH, false);
     const char *arguments[] = {"--scratch", "1", NULL};
     struct client *client =
         client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
@@ -181,6 +191,7 @@ Test(scratch, is_full_with_an_error_of_lisp) {
 }
 
 Test(scratch, has_neither_links_nor_programs_nor_ways_out) {
+    skip_without_layers(SCRATCH, false);
     static const char *const options[] = {"--scratch", "1", NULL};
     static const char *const codes[] = {
         FOREIGN "(c \"symlink\" :int '(:cstring :cstring) \"/\" \"/scratch/root\")",
@@ -208,12 +219,60 @@ Test(scratch, needs_namespaces) {
     command_result_free(&result);
 }
 
-Test(layers, that_are_missing_are_told_and_done_without) {
-    outer_filter_forbid(SYS_landlock_create_ruleset, ENOSYS);
-    expect((const char *const[]){NULL}, "(+ 1 2)", false, 0, "=> 3");
-    struct command_result result = evaluate((const char *const[]){NULL}, "1", false);
-    expect_contains(result.error, "landlock: ");
+static const char notice[] = "eclave: info: layer-missing: landlock: ";
+
+/* Runs eclave with ARGUMENTS and INPUT, which must succeed. */
+static void expect_notice(bool wanted, const char *const *arguments, const char *input) {
+    struct command_result result = command_eclave(arguments, input);
+    cr_expect_eq(result.status, 0, "%s: %d %s", arguments[0], result.status, result.error);
+    expect_contains_if(wanted, result.error, notice);
+    if (!wanted)
+        expect_lacks(result.error, "layer-missing");
     command_result_free(&result);
+}
+
+Test(layers, that_are_missing_are_reported_by_commands_only_when_asked) {
+    static const char line[] = "{\"code\":\"(+ 1 2)\"}\n";
+    char root[] = "/var/tmp/eclave-layers-XXXXXX";
+    cr_assert_not_null(mkdtemp(root));
+    struct command_result made =
+        command_eclave((const char *const[]){"new", "tool", "t", "--project", root, NULL}, NULL);
+    cr_assert_eq(made.status, 0, "%s", made.error);
+    command_result_free(&made);
+    outer_filter_forbid(SYS_landlock_create_ruleset, ENOSYS);
+    const char *const commands[][7] = {
+        {"eval", "-e", "(+ 1 2)"},
+        {"batch"},
+        {"check", root},
+        {"tool", "t", "--project", root, "--args", "{\"name\":\"a\"}"}};
+    for (size_t i = 0; i < COUNT_OF(commands); i++) {
+        const char *asked[9] = {commands[i][0]};
+        size_t count = 1;
+        expect_notice(false, commands[i], line);
+        for (; commands[i][count]; count++)
+            asked[count] = commands[i][count];
+        asked[count++] = "--log-level";
+        asked[count] = "info";
+        expect_notice(true, asked, line);
+    }
+}
+
+Test(layers, that_are_missing_are_reported_by_the_server_once) {
+    outer_filter_forbid(SYS_landlock_create_ruleset, ENOSYS);
+    struct client *client = client_start_ready(&(struct client_options){.notices = true}, NULL);
+    client_request(client, "1", "logging/setLevel", "{\"level\":\"info\"}");
+    client_session_expect(client, NULL, "(+ 1 2)", "=> 3");
+    const char *told;
+    do
+        told =
+            client_string(client, client_await_notification(client, "notifications/message", NULL),
+                          "params", "data", "cause", NULL);
+    while (strncmp(told, "landlock: ", 10) != 0);
+    client_await_stderr(client, notice);
+    client_session_expect(client, client_session_open(client), "(+ 1 2)", "=> 3");
+    const char *first = strstr(client_stderr(client), notice);
+    cr_expect_null(strstr(first + 1, notice), "%s", first);
+    client_finish(client);
 }
 
 Test(layers, that_are_required_and_missing_allow_no_evaluation) {
@@ -309,19 +368,28 @@ static struct command_result converse(const char *const *options, const char *in
     return command_run(&(struct command){.arguments = arguments, .input = input});
 }
 
-Test(grants, are_told_to_the_client) {
+Test(grants, of_files_are_told_to_the_client) {
+    skip_without_layers(LANDLOCK, false);
     struct tree tree = make_tree();
-    const char *options[] = {"--allow-read", tree.granted, "--scratch", "3", NULL};
+    const char *options[] = {"--allow-read", tree.granted, NULL};
     struct command_result result = converse(options, INITIALIZE("1", "\"2025-11-25\""));
     char wanted[120];
     snprintf(wanted, sizeof wanted, "files may be read in %s.", tree.granted);
     expect_contains(result.output, wanted);
-    expect_contains(result.output, "3 MiB for files in /scratch");
     command_result_free(&result);
     remove_tree(&tree);
 }
 
+Test(grants, of_a_scratch_directory_are_told_to_the_client) {
+    skip_without_layers(SCRATCH, false);
+    const char *options[] = {"--scratch", "3", NULL};
+    struct command_result result = converse(options, INITIALIZE("1", "\"2025-11-25\""));
+    expect_contains(result.output, "3 MiB for files in /scratch");
+    command_result_free(&result);
+}
+
 Test(scratch, is_not_shared_with_a_copy) {
+    skip_without_layers(SCRATCH, false);
     const char *options[] = {"--scratch", "1", NULL};
     struct command_result result = converse(
         options,

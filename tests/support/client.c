@@ -95,6 +95,8 @@ static void add_line(struct client *client, const char *bytes, size_t length) {
     if (fault)
         client_fail(client, "the server wrote a line that is no JSON-RPC message (%s): %.*s", fault,
                     (int)(length < 1000 ? length : 1000), line->bytes);
+    else if (!client->notices && line_is_notice(line))
+        line_take(client, line);
 }
 
 static void split_lines(struct client *client) {

@@ -1,7 +1,8 @@
 /* A black-box MCP client for the tests: starts the server as a program over pipes, talks to it
  * byte by byte and never blocks, so that neither side can deadlock. Each line the server ever
- * writes is checked (wire.h); no test can forget it. It must never assert how long something
- * took: its watchdog only ends a wait that would last for ever.
+ * writes is checked (wire.h); no test can forget it. A log message that this machine lacks a layer
+ * is checked and passed over, so that tests read the same lines on every machine. It must never
+ * assert how long something took: its watchdog only ends a wait that would last for ever.
  *
  * Failures end the running Criterion test with what was sent, what was received and what the
  * server wrote to stderr. The server dies with the test, however the test ends. */
@@ -29,6 +30,7 @@ struct client_options {
     bool stdin_null;                /* stdin is the null device */
     bool batches;                   /* an array may be an answer from the start on */
     bool unprivileged;              /* as nobody, whatever user.h says; only root may ask for it */
+    bool notices;                   /* log messages of missing layers are lines to be read */
     bool collect;                   /* a failure is kept for client_failure, the test goes on */
     unsigned watchdog_s;            /* 0: ECLAVE_WATCHDOG_S from the environment, else 60 */
 };

@@ -29,10 +29,14 @@ static bool look(struct client *client, void *context) {
     return client->out < 0;
 }
 
-static const char *hand_out(struct client *client, struct line *line, size_t *length) {
+void line_take(struct client *client, struct line *line) {
     line->unread = false;
     while (client->first_unread < client->line_count && !client->lines[client->first_unread].unread)
         client->first_unread++;
+}
+
+static const char *hand_out(struct client *client, struct line *line, size_t *length) {
+    line_take(client, line);
     if (length)
         *length = line->length;
     return line->bytes;
@@ -79,6 +83,15 @@ const char *client_read_response(struct client *client) {
         line = fulfil(client, &wish, NULL, "a response");
     } while (line && !line_is_response(wish.found));
     return line;
+}
+
+/* Sent at start-up to a client that asked for such events: a layer is missing here. */
+bool line_is_notice(const struct line *line) {
+    struct text value;
+    return !line->batch && line->message.kind == WIRE_NOTIFICATION &&
+           json_at((struct text){line->bytes, line->length}, &value, "params", "data", "event",
+                   NULL) &&
+           text_is(value, "\"layer-missing\"");
 }
 
 static bool has_id(const struct line *line, const void *id) {

@@ -30,7 +30,7 @@ struct client {
     bool reaped;
     int status; /* as client_wait returns it */
     int in, out, error;
-    bool socket, batches, collect, unprivileged, paused, close_in;
+    bool socket, batches, collect, notices, unprivileged, paused, close_in;
     uint64_t watchdog_ms;
     struct buffer to_server, from_server, from_error, transcript;
     FILE *record; /* NULL: nothing is recorded */
@@ -57,6 +57,10 @@ bool client_wait_until(struct client *client, bool (*done)(struct client *client
 /* Takes the exit status if the server has ended. */
 void client_reap(struct client *client);
 
+/* Reaps what ended servers left behind and has died since. The kernel keeps the first process of a
+ * pid namespace until that is done. */
+void client_reap_orphans(void);
+
 /* client_record.c: what passes over the wire goes to a file. */
 void client_record_open(struct client *client);
 void client_record_sent(struct client *client, const void *bytes, size_t length);
@@ -66,5 +70,9 @@ void client_record_close(struct client *client); /* after the last line was rece
 void client_end_stdin(struct client *client);
 
 bool line_is_response(const struct line *line);
+/* True for a log message that this machine lacks a layer. */
+bool line_is_notice(const struct line *line);
+/* Marks LINE as read. */
+void line_take(struct client *client, struct line *line);
 
 #endif

@@ -65,9 +65,7 @@ static bool is_live_server(pid_t pid) {
     return false;
 }
 
-/* Reaps what servers left behind and has died since. The kernel keeps the first process of a pid
- * namespace until that is done. */
-static void reap_orphans(void) {
+void client_reap_orphans(void) {
     char path[64];
     int pid;
     snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)gettid());
@@ -107,7 +105,7 @@ static size_t orphans(pid_t *pids, size_t maximum) {
 size_t client_descendants(struct client *client, pid_t *pids, size_t maximum) {
     if (!client_ended(client))
         return process_descendants(client->pid, pids, maximum);
-    reap_orphans();
+    client_reap_orphans();
     return orphans(pids, maximum);
 }
 
@@ -120,11 +118,11 @@ struct busy {
 };
 
 static bool find_busy(struct client *client, void *context) {
-    enum { BUSY_TICKS = 5, SECCOMP_MODE_IS_FILTER = 2 };
+    enum { BUSY_TICKS = 5 };
     struct busy *busy = context;
     for (size_t i = 0; i < busy->count; i++)
         if (process_ticks(busy->pids[i]) >= busy->ticks[i] + BUSY_TICKS &&
-            process_status(busy->pids[i], "Seccomp") == SECCOMP_MODE_IS_FILTER)
+            process_is_confined(busy->pids[i]))
             busy->found = busy->pids[i];
     pid_t pids[CLIENT_DESCENDANTS_MAX];
     size_t count = client_descendants(client, pids, CLIENT_DESCENDANTS_MAX);

@@ -122,6 +122,8 @@ bool client_session_row(struct client *client, const char *session, struct sessi
                &row->number, &row->history, state, &row->memory_mib) != 4)
         client_fail(client, "not a line about a session: %.300s", line);
     row->busy = strcmp(state, "busy") == 0;
+    const char *end = strchrnul(line, '\n'), *remark = strstr(line, "counted more than once");
+    row->proportional = !remark || remark > end;
     return true;
 }
 

@@ -65,9 +65,9 @@ static struct wires make_wires(const struct client_options *options) {
 }
 
 static void set_environment(const char *const *environment) {
-    static const char *const of_the_tests[] = {"ECLAVE_RECORD", "ECLAVE_SEED",
-                                               "ECLAVE_TEST_UNPRIVILEGED", "ECLAVE_THOROUGH",
-                                               "ECLAVE_WATCHDOG_S"};
+    static const char *const of_the_tests[] = {"ECLAVE_RECORD",     "ECLAVE_SEED",
+                                               "ECLAVE_TEST_ALONE", "ECLAVE_TEST_UNPRIVILEGED",
+                                               "ECLAVE_THOROUGH",   "ECLAVE_WATCHDOG_S"};
     for (size_t i = 0; i < sizeof of_the_tests / sizeof of_the_tests[0]; i++)
         unsetenv(of_the_tests[i]); /* they are no settings of the server */
     for (; environment && *environment; environment++) {
@@ -145,6 +145,7 @@ struct client *client_start(const struct client_options *options) {
                               .socket = options->socket,
                               .batches = options->batches,
                               .collect = options->collect,
+                              .notices = options->notices,
                               .unprivileged = user_nobody_wanted(options->unprivileged),
                               .watchdog_ms = watchdog_of(options),
                               .to_server = buffer_make(BYTES_MAX),
@@ -191,6 +192,7 @@ static void reap_all(pid_t *pids, size_t count) {
                 pids[i] = 0; /* reaped, or another's child */
             left = left || pids[i];
         }
+        client_reap_orphans(); /* those that came after PIDS was read */
     }
 }
 

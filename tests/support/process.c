@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What one line of /proc/PID/stat tells; its second field may hold blanks and parentheses. */
 struct stat_line {
@@ -71,6 +72,11 @@ long process_status(pid_t pid, const char *field) {
 long process_ticks(pid_t pid) {
     struct stat_line line;
     return read_stat(pid, &line) ? (long)(line.user_ticks + line.system_ticks) : -1;
+}
+
+bool process_is_confined(pid_t pid) {
+    static const char filters[] = "Seccomp_filters";
+    return process_status(pid, filters) > process_status(getpid(), filters);
 }
 
 int process_descriptors(pid_t pid) {

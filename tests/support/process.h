@@ -17,6 +17,9 @@ long process_status(pid_t pid, const char *field);
 /* Processor time used so far in clock ticks, or -1 when there is no such process. */
 long process_ticks(pid_t pid);
 
+/* True when PID has filters of its own, besides those that it has in common with this process. */
+bool process_is_confined(pid_t pid);
+
 /* The number of open descriptors, or -1. */
 int process_descriptors(pid_t pid);
 

@@ -40,8 +40,11 @@ static void on_line(void *context, const unsigned char *bytes, size_t size) {
     seen->lines++;
     for (int64_t start_ns = clock_now_ns(); clock_now_ns() - start_ns < seen->spin_ns;)
         continue;
-    if (seen->lines == seen->stop_at)
+    if (seen->lines == seen->stop_at) {
         input_stop(&seen->input);
+        loop_timer_start(&seen->loop, &seen->resume, 1, (loop_timer_callback)loop_stop,
+                         &seen->loop);
+    }
     if (seen->lines == seen->pause_at) {
         input_pause(&seen->input, true);
         buffer_append_text(&seen->text, "|");
@@ -308,8 +311,6 @@ static void expect_turns(size_t pause_at, size_t stop_at, const char *expected) 
     open_input(&seen, ends[0]);
     seen.loop.before_wait = on_round;
     seen.loop.before_wait_context = &seen;
-    if (stop_at)
-        loop_timer_start(&seen.loop, &seen.resume, 20, (loop_timer_callback)loop_stop, &seen.loop);
     run(&seen);
     expect_seen(&seen, expected);
     close_input(&seen);

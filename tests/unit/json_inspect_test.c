@@ -207,22 +207,30 @@ Test(json_inspect, iterates_over_the_elements_of_an_array) {
     }
 }
 
+static bool span_is(struct span span, const char *text) {
+    return span.length == strlen(text) && memcmp(span.bytes, text, span.length) == 0;
+}
+
 Test(json_inspect, iterates_over_the_members_of_an_object) {
     static const char text[] =
-        " { \"a\" : [1,{\"b\":2}] ,\"\\\"}\":\"]},\\\"\",\"c\":{\"d\":{}}, \"\":null } ";
-    static const char *const names[] = {"\"a\"", "\"\\\"}\"", "\"c\"", "\"\""};
+        " { \"a\" : [1, {\"b\":2}] ,\"\\\"}\":\"]},\\\"\",\"c\":{\"d\":{}}, \"\" :null } ";
+    static const char *const members[][2] = {{"\"a\"", "[1, {\"b\":2}]"},
+                                             {"\"\\\"}\"", "\"]},\\\"\""},
+                                             {"\"c\"", "{\"d\":{}}"},
+                                             {"\"\"", "null"}};
+    const struct span object = {(const unsigned char *)text, sizeof text - 1};
+    const struct span empty = {(const unsigned char *)"{ }", 3};
     struct json_token name;
+    struct span value;
     size_t offset = 0, index = 0;
-    while (json_next_member((struct span){(const unsigned char *)text, sizeof text - 1}, &offset,
-                            &name)) {
-        cr_assert_lt(index, sizeof names / sizeof *names);
-        cr_expect_eq(name.text.length, strlen(names[index]));
-        cr_expect_eq(memcmp(name.text.bytes, names[index], name.text.length), 0);
-        index++;
+    for (; json_next_member(object, &offset, &name, &value); index++) {
+        cr_assert_lt(index, sizeof members / sizeof *members);
+        cr_expect(span_is(name.text, members[index][0]));
+        cr_expect(span_is(value, members[index][1]));
     }
-    cr_expect_eq(index, sizeof names / sizeof *names);
+    cr_expect_eq(index, sizeof members / sizeof *members);
     offset = 0;
-    cr_expect_not(json_next_member((struct span){(const unsigned char *)"{ }", 3}, &offset, &name));
+    cr_expect_not(json_next_member(empty, &offset, &name, &value));
 }
 
 /* Thousands of lines of every kind. */

@@ -15,13 +15,13 @@ static char text[TEXT_MAX];
 /* Opens a log on a pipe and returns the non-blocking read end. close_log restores stderr. */
 static int saved_stderr = -1;
 
-static int open_log(struct log *log, enum log_level least, bool json) {
+static int open_log(struct log *log, enum log_level least, enum log_format format) {
     int ends[2];
     cr_assert_eq(pipe2(ends, O_CLOEXEC), 0);
     saved_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10);
     dup2(ends[1], STDERR_FILENO);
     close(ends[1]);
-    log_open(log, least, json);
+    log_open(log, least, format);
     dup2(saved_stderr, STDERR_FILENO);
     close(saved_stderr);
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
@@ -49,7 +49,7 @@ Test(log, levels_have_the_names_and_the_order_of_the_protocol) {
     static const char *const names[] = {"debug", "info",     "notice", "warning",
                                         "error", "critical", "alert",  "emergency"};
     for (int level = 0; level < LOG_LEVEL_COUNT; level++) {
-        cr_assert_str_eq(log_level_name((enum log_level)level), names[level]);
+        cr_assert_str_eq(log_level_names[level], names[level]);
         cr_assert_eq(log_level_of(names[level]), level);
     }
     cr_assert_eq(log_level_of("Warning"), LOG_WARNING_LEVEL);
@@ -61,7 +61,7 @@ Test(log, levels_have_the_names_and_the_order_of_the_protocol) {
 
 Test(log, an_event_is_one_line_with_level_name_session_call_and_cause) {
     struct log log;
-    cleanup_fd int reader = open_log(&log, LOG_INFO_LEVEL, false);
+    cleanup_fd int reader = open_log(&log, LOG_INFO_LEVEL, LOG_FORMAT_TEXT);
     const struct log_event whole = {
         .level = LOG_WARNING_LEVEL, .name = "crash", .session = "main", .call = 7};
     const struct log_event bare = {.level = LOG_INFO_LEVEL, .name = "hello"};
@@ -74,7 +74,7 @@ Test(log, an_event_is_one_line_with_level_name_session_call_and_cause) {
 
 Test(log, an_event_below_the_minimum_level_is_not_written) {
     struct log log;
-    cleanup_fd int reader = open_log(&log, LOG_ERROR_LEVEL, false);
+    cleanup_fd int reader = open_log(&log, LOG_ERROR_LEVEL, LOG_FORMAT_TEXT);
     const struct log_event low = {.level = LOG_WARNING_LEVEL, .name = "low"};
     const struct log_event high = {.level = LOG_ERROR_LEVEL, .name = "high"};
     log_write(&log, &low, "x");
@@ -85,7 +85,7 @@ Test(log, an_event_below_the_minimum_level_is_not_written) {
 
 Test(log, a_cause_cannot_make_a_second_line) {
     struct log log;
-    cleanup_fd int reader = open_log(&log, LOG_INFO_LEVEL, false);
+    cleanup_fd int reader = open_log(&log, LOG_INFO_LEVEL, LOG_FORMAT_TEXT);
     const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "zygote"};
     log_write(&log, &event, "%s", "one\ntwo\rthree\x1b[31m\a");
     cr_assert_str_eq(read_log(reader), "eclave: info: zygote: one two three [31m \n");
@@ -94,7 +94,7 @@ Test(log, a_cause_cannot_make_a_second_line) {
 
 Test(log, a_json_line_is_one_object_whatever_the_cause_holds) {
     struct log log;
-    cleanup_fd int reader = open_log(&log, LOG_INFO_LEVEL, true);
+    cleanup_fd int reader = open_log(&log, LOG_INFO_LEVEL, LOG_FORMAT_JSON);
     const struct log_event event = {
         .level = LOG_NOTICE_LEVEL, .name = "exit", .session = "a\"b", .call = 4000000000U};
     log_write(&log, &event, "%s", "quote \" backslash \\ newline \n bad \xFF end");
@@ -155,7 +155,7 @@ Test(log, a_long_cause_is_cut_and_stays_one_line) {
     static char cause[5000];
     memset(cause, 'c', sizeof cause - 1);
     struct log log;
-    cleanup_fd int reader = open_log(&log, LOG_INFO_LEVEL, false);
+    cleanup_fd int reader = open_log(&log, LOG_INFO_LEVEL, LOG_FORMAT_TEXT);
     const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "long"};
     log_write(&log, &event, "%s", cause);
     cr_assert_eq(count_lines(read_log(reader)), 1);
@@ -166,7 +166,7 @@ Test(log, a_long_cause_is_cut_and_stays_one_line) {
 Test(log, beyond_the_rate_lines_are_dropped_and_counted) {
     enum { EVENTS = 2000 };
     struct log log;
-    cleanup_fd int reader = open_log(&log, LOG_INFO_LEVEL, false);
+    cleanup_fd int reader = open_log(&log, LOG_INFO_LEVEL, LOG_FORMAT_TEXT);
     const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "burst"};
     for (int i = 0; i < EVENTS; i++)
         log_write(&log, &event, "x");
@@ -184,7 +184,7 @@ Test(log, beyond_the_rate_lines_are_dropped_and_counted) {
 
 Test(log, a_full_stderr_loses_lines_without_blocking) {
     struct log log;
-    cleanup_fd int reader = open_log(&log, LOG_INFO_LEVEL, false);
+    cleanup_fd int reader = open_log(&log, LOG_INFO_LEVEL, LOG_FORMAT_TEXT);
     const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "flood"};
     for (int i = 0; i < 20000; i++) {
         log.rate.credit_ns = log.rate.burst_ns;
@@ -206,7 +206,7 @@ static void count_hook(void *context, const struct log_event *event, const char 
 Test(log, the_hook_sees_every_event_whatever_the_level_and_the_rate) {
     struct log log;
     size_t count = 0;
-    cleanup_fd int reader = open_log(&log, LOG_EMERGENCY_LEVEL, false);
+    cleanup_fd int reader = open_log(&log, LOG_EMERGENCY_LEVEL, LOG_FORMAT_TEXT);
     log.hook = count_hook;
     log.hook_context = &count;
     const struct log_event event = {.level = LOG_DEBUG_LEVEL, .name = "hooked"};
@@ -220,7 +220,7 @@ Test(log, the_hook_sees_every_event_whatever_the_level_and_the_rate) {
 Test(log, a_log_that_could_not_be_opened_writes_nothing) {
     struct log log;
     close(STDERR_FILENO);
-    log_open(&log, LOG_INFO_LEVEL, false);
+    log_open(&log, LOG_INFO_LEVEL, LOG_FORMAT_TEXT);
     const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "lost"};
     log_write(&log, &event, "x");
     log_close(&log);

@@ -1,8 +1,11 @@
 /* A process after policy_enter and policy_seal, seen from outside through /proc and by the way it
  * ends. What it can no longer do is the matter of tests/escape. */
 #include "policy/policy.h"
+#include "tests/support/available.h"
 #include "tests/support/confined.h"
 #include "tests/support/outer_filter.h"
+#include "tests/support/process.h"
+#include "tests/support/skip.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -22,9 +25,13 @@
 
 enum { NOBODY = 65534, LIFE_MS = 3000 };
 
-/* The layers that every machine has, and all but the control group, which is not of one process. */
+#define NAMESPACES POLICY_LAYER_BIT(POLICY_LAYER_NAMESPACES)
+#define LANDLOCK   POLICY_LAYER_BIT(POLICY_LAYER_LANDLOCK)
+
+/* The layers that every machine has, and all that this one has but the control group, which is not
+ * of one process. */
 #define BARE  (POLICY_LAYERS_ALL & ~policy_optional_layers())
-#define WHOLE (POLICY_LAYERS_ALL & ~POLICY_LAYER_BIT(POLICY_LAYER_CGROUP))
+#define WHOLE (available_layers() & ~POLICY_LAYER_BIT(POLICY_LAYER_CGROUP))
 
 /* Replaces each run of blanks by one space and drops the last. */
 static void squeeze(char *text) {
@@ -59,6 +66,7 @@ static void expect_line(pid_t process, const char *file, const char *line) {
 static void expect_confined(pid_t process) {
     expect_line(process, "status", "NoNewPrivs: 1");
     expect_line(process, "status", "Seccomp: 2");
+    cr_expect(process_is_confined(process), "it has no filter of its own");
     expect_line(process, "status", "CapInh: 0000000000000000");
     expect_line(process, "status", "CapPrm: 0000000000000000");
     expect_line(process, "status", "CapEff: 0000000000000000");
@@ -153,8 +161,7 @@ Test(enter, ends_a_killing_call_by_a_signal_when_degraded) {
 }
 
 Test(enter, takes_another_user_when_root) {
-    if (geteuid() != 0)
-        cr_skip_test("only root can become somebody else");
+    skip_unless_root();
     const gid_t groups[] = {1, 2, 3};
     cr_assert_eq(setgroups(3, groups), 0);
     struct policy policy = {.layers = BARE, .user = NOBODY};
@@ -182,45 +189,57 @@ Test(enter, limits_the_address_space) {
     cr_expect_eq(WEXITSTATUS(end.status), ENOMEM);
 }
 
-/* One call that each layer needs, and a word of the sentence that tells of it. */
-static const struct {
+/* A call that a layer needs, and a word of the sentence that reports its failure. */
+struct needed {
     unsigned number;
-    uint32_t layer; /* besides those that every machine has */
     const char *word;
-} needed[] = {{SYS_capset, 0, "capabilities"},
-              {SYS_prlimit64, 0, "limit"},
-              {SYS_setsid, 0, "session"},
-              {SYS_chdir, 0, "directory"},
-              {SYS_prctl, 0, ""},
-              {SYS_close_range, 0, "descriptors"},
-              {SYS_unshare, POLICY_LAYER_BIT(POLICY_LAYER_NAMESPACES), "namespaces"},
-              {SYS_mount, POLICY_LAYER_BIT(POLICY_LAYER_NAMESPACES), "mounts"},
-              {SYS_pivot_root, POLICY_LAYER_BIT(POLICY_LAYER_NAMESPACES), "root"},
-              {SYS_landlock_create_ruleset, POLICY_LAYER_BIT(POLICY_LAYER_LANDLOCK), "Landlock"},
-              {SYS_landlock_restrict_self, POLICY_LAYER_BIT(POLICY_LAYER_LANDLOCK), "Landlock"}};
+};
 
-/* In a child. True when a process that needs call NUMBER does not get so far as to run. */
-static bool fails_without(unsigned number, uint32_t layer, const char *word) {
+static const struct needed everywhere[] = {
+    {SYS_capset, "capabilities"}, {SYS_prlimit64, "limit"}, {SYS_setsid, "session"},
+    {SYS_chdir, "directory"},     {SYS_prctl, ""},          {SYS_close_range, "descriptors"}};
+static const struct needed for_namespaces[] = {
+    {SYS_unshare, "namespace"}, {SYS_mount, "mounts"}, {SYS_pivot_root, "root"}};
+static const struct needed for_landlock[] = {{SYS_landlock_create_ruleset, "Landlock"},
+                                             {SYS_landlock_restrict_self, "Landlock"}};
+
+/* In a child. True when a process that needs the call does not get so far as to run. */
+static bool fails_without(const struct needed *needed, uint32_t layer) {
     const struct policy policy = {.layers = BARE | layer, .required = layer};
     const struct policy_trial trial = {.policy = &policy, .body = return_seven};
-    outer_filter_forbid(number, EPERM);
+    outer_filter_forbid(needed->number, EPERM);
     struct policy_trial_end end = policy_try(&trial);
-    bool good = !end.ran && end.error.text[0] && strstr(end.error.text, word);
+    bool good = !end.ran && end.error.text[0] && strstr(end.error.text, needed->word);
     if (!good)
-        fprintf(stderr, "%s: %s\n", policy_syscall_name((int)number), end.error.text);
+        fprintf(stderr, "%s: %s\n", policy_syscall_name((int)needed->number), end.error.text);
     return good;
 }
 
-Test(enter, fails_when_any_layer_fails) {
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+/* LAYER is besides those that every machine has; 0: none. */
+static void expect_failures(const struct needed *needed, size_t count, uint32_t layer) {
+    for (size_t i = 0; i < count; i++) {
         pid_t child = fork();
         if (child == 0)
-            _exit(fails_without(needed[i].number, needed[i].layer, needed[i].word) ? 0 : 1);
+            _exit(fails_without(&needed[i], layer) ? 0 : 1);
         int status;
         cr_assert_eq(waitpid(child, &status, 0), child);
         cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "call %s",
                   policy_syscall_name((int)needed[i].number));
     }
+}
+
+Test(enter, fails_when_a_layer_of_every_machine_fails) {
+    expect_failures(everywhere, sizeof everywhere / sizeof *everywhere, 0);
+}
+
+Test(enter, fails_when_required_namespaces_fail) {
+    skip_without_layers(NAMESPACES, false);
+    expect_failures(for_namespaces, sizeof for_namespaces / sizeof *for_namespaces, NAMESPACES);
+}
+
+Test(enter, fails_when_required_landlock_fails) {
+    skip_without_layers(LANDLOCK, false);
+    expect_failures(for_landlock, sizeof for_landlock / sizeof *for_landlock, LANDLOCK);
 }
 
 /* For this process, which is in no namespaces. */

@@ -1,15 +1,19 @@
 /* The probe reports the abilities of this machine, and of restricted ones, which an outer filter
  * imitates as containers have them. */
 #include "policy/policy.h"
+#include "tests/support/available.h"
 #include "tests/support/outer_filter.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/landlock.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -62,7 +66,43 @@ Test(probe, succeeds_and_leaves_nothing_behind) {
     cr_expect_eq(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), 1, "the caller was confined");
 }
 
-Test(probe, succeeds_when_children_are_not_waited_for) {
+/* In a child: makes the calls of the layer, without the code under test.  */
+static bool has_namespaces(void) {
+    static const int kinds =
+        CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(unshare(kinds | (geteuid() == 0 ? 0 : CLONE_NEWUSER)) ||
+              mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+              mount("none", "/tmp", "tmpfs", 0, NULL));
+    int status = 1;
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    return status == 0;
+}
+
+static bool has_landlock(void) {
+    return syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) > 0;
+}
+
+/* Tests adapt to the layers that the probe reports, so it must not lose one. */
+Test(probe, reports_the_layers_that_this_machine_has) {
+    const struct policy_report report = available_report(false);
+    const uint32_t active = policy_layers_in(&report, POLICY_ACTIVE);
+    const uint32_t every = POLICY_LAYERS_ALL & ~policy_optional_layers();
+    cr_expect_eq(active & every, every);
+    cr_expect_eq(report.layers[POLICY_LAYER_NAMESPACES].state,
+                 has_namespaces() ? POLICY_ACTIVE : POLICY_UNAVAILABLE, "%s",
+                 report.layers[POLICY_LAYER_NAMESPACES].why);
+    cr_expect_eq(report.layers[POLICY_LAYER_LANDLOCK].state,
+                 has_landlock() ? POLICY_ACTIVE : POLICY_UNAVAILABLE, "%s",
+                 report.layers[POLICY_LAYER_LANDLOCK].why);
+    if (access("/sys/fs/cgroup/memory/memory.limit_in_bytes", W_OK) == 0 &&
+        access("/sys/fs/cgroup/pids/cgroup.procs", W_OK) == 0)
+        cr_expect_eq(report.layers[POLICY_LAYER_CGROUP].state, POLICY_ACTIVE, "%s",
+                     report.layers[POLICY_LAYER_CGROUP].why);
+}
+
+Test(probe, succeeds_when_nobody_waits_for_children) {
     signal(SIGCHLD, SIG_IGN);
     expect_success(false);
     expect_success(true);

@@ -35,7 +35,7 @@ static inline void project_on_log(void *context, const struct log_event *event, 
     struct project *project = context;
     size_t used = strlen(project->logged);
     snprintf(project->logged + used, PROJECT_LOG_BYTES - used, "%s %s: %s\n",
-             log_level_name(event->level), event->name, cause);
+             log_level_names[event->level], event->name, cause);
 }
 
 static inline void project_on_scan(void *context, const struct registry_change *change) {

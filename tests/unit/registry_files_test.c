@@ -39,7 +39,7 @@ Test(registry_files, without_a_project_nothing_is_scanned) {
         registry_open(&project.loop, &project.log, &project.settings, &project.options, &error);
     cr_assert_not_null(project.registry);
     cr_expect(registry_is_settled(project.registry));
-    cr_expect_null(project.loop.timers);
+    cr_expect(LIST_EMPTY(&project.loop.timers));
     cr_expect_eq(snapshot_of(&project)->total, 0);
     project_end(&project);
 }
@@ -430,7 +430,7 @@ PROJECT_TEST(registry_files, uris_are_checked) {
         const char *metadata, *reason;
     } cases[] = {
         {"{\"uri\":\"no scheme\"}", "no scheme"},
-        {"{\"uri\":\"a:b c\"}", "byte 3 may not be in a URI"},
+        {"{\"uri\":\"a:b c\"}", "byte 3 is not allowed in a URI"},
         {"{\"uri\":\"a:%4\"}", "%"},
         {"{\"uri\":\"a:{b}\"}", "byte 2"},
         {"{\"uri\":\"a:b\",\"uriTemplate\":\"a:{b}\"}", "both"},

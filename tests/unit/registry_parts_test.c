@@ -1,5 +1,5 @@
 /* supervisor/registry: digests, URI templates, pages, headers and the strict JSON of files. */
-#include "supervisor/json/json_file.h"
+#include "supervisor/json/json_tree.h"
 #include "supervisor/registry/entry_internal.h"
 #include "supervisor/registry/snapshot.h"
 #include "supervisor/registry/uri_template.h"
@@ -229,22 +229,6 @@ Test(registry_json, a_duplicate_member_is_found_at_any_depth_and_spelling) {
         cr_expect_not_null(object, "%s: %s", once[i], error.text);
         json_object_put(object);
     }
-}
-
-Test(registry_json, members_are_iterated_with_their_values) {
-    const struct span text = span_of(" { \"a\" : [1, {\"x\":2}] , \"b\":\"}\" ,\"c\": null } ");
-    static const char *const wanted[][2] = {
-        {"\"a\"", "[1, {\"x\":2}]"}, {"\"b\"", "\"}\""}, {"\"c\"", "null"}};
-    struct span name, value;
-    size_t offset = 0, count = 0;
-    for (; json_file_next(text, &offset, &name, &value); count++) {
-        cr_assert_lt(count, 3);
-        cr_expect_eq(name.length, strlen(wanted[count][0]));
-        cr_expect_arr_eq(name.bytes, wanted[count][0], name.length);
-        cr_expect_eq(value.length, strlen(wanted[count][1]));
-        cr_expect_arr_eq(value.bytes, wanted[count][1], value.length);
-    }
-    cr_expect_eq(count, 3);
 }
 
 Test(registry_json, digests_distinguish_values) {

@@ -1,6 +1,6 @@
 /* supervisor/schema/pattern: regular expressions match as ECMA-262 says; those that cannot be
  * matched in linear time are refused. */
-#include "supervisor/schema/pattern.h"
+#include "supervisor/schema/pattern_internal.h"
 #include "supervisor/schema/schema.h"
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -107,41 +107,41 @@ Test(schema_pattern, refuses_unknown_syntax) {
     static const struct {
         const char *pattern, *fault;
     } cases[] = {
-        {"(", "has a ( without its )"},
-        {")", "has a ) without its ("},
-        {"[a", "has a [ without its ]"},
+        {"(", "has a ( without a )"},
+        {")", "has a ) without a ("},
+        {"[a", "has a [ without a ]"},
         {"*a", "has nothing to repeat here"},
         {"a**", "has nothing to repeat here"},
         {"^*", "has nothing to repeat here"},
-        {"a{1", "has a { without its }"},
-        {"a{2,1}", "has a count that ends before it begins"},
-        {"a{,2}", "has a brace or bracket that wants a backslash"},
-        {"]", "has a brace or bracket that wants a backslash"},
-        {"[b-a]", "has a range that ends before it begins"},
-        {"[a-\\d]", "has a range from or to a class"},
-        {"(?=a)", "looks ahead, which is not supported; see allOf and not"},
-        {"(?!a)", "looks ahead, which is not supported; see allOf and not"},
-        {"(?<=a)", "looks behind, which is not supported; see allOf and not"},
-        {"(?<!a)", "looks behind, which is not supported; see allOf and not"},
+        {"a{1", "has a { without a }"},
+        {"a{2,1}", "has a repetition whose maximum is below its minimum"},
+        {"a{,2}", "has a brace or bracket that needs a backslash"},
+        {"]", "has a brace or bracket that needs a backslash"},
+        {"[b-a]", "has a range that ends before it starts"},
+        {"[a-\\d]", "has a range that starts or ends with a class"},
+        {"(?=a)", "has a lookahead, which is not supported; use allOf and not"},
+        {"(?!a)", "has a lookahead, which is not supported; use allOf and not"},
+        {"(?<=a)", "has a lookbehind, which is not supported; use allOf and not"},
+        {"(?<!a)", "has a lookbehind, which is not supported; use allOf and not"},
         {"(?i)a", "has an unknown kind of group"},
         {"(?>a)", "has an unknown kind of group"},
-        {"(?<1>a)", "has a group with a bad name"},
-        {"(a)\\1", "refers back to a group, which is not supported"},
-        {"(?<n>a)\\k<n>", "refers back to a group, which is not supported"},
-        {"\\p{L}", "names a Unicode property, which is not supported"},
+        {"(?<1>a)", "has a group with an invalid name"},
+        {"(a)\\1", "has a back reference, which is not supported"},
+        {"(?<n>a)\\k<n>", "has a back reference, which is not supported"},
+        {"\\p{L}", "has a Unicode property, which is not supported"},
         {"\\a", "has an unknown escape"},
         {"\\Z", "has an unknown escape"},
         {"\\01", "has an octal escape"},
-        {"\\c1", "wants a letter behind \\c"},
-        {"\\x1", "wants a hexadecimal digit"},
-        {"\\u{110000}", "has an escape that is no character"},
-        {"\\u{}", "has an escape that is no character"},
-        {"\\ud800", "has half a surrogate pair"},
-        {"\\", "ends too early"},
+        {"\\c1", "needs a letter after \\c"},
+        {"\\x1", "needs a hexadecimal digit here"},
+        {"\\u{110000}", "has an invalid \\u{} escape"},
+        {"\\u{}", "has an invalid \\u{} escape"},
+        {"\\ud800", "has a lone surrogate"},
+        {"\\", "ends unexpectedly"},
         {"a{99999}", "is too big"},
         {"(a{100}){100}", "is too big"},
         {"((((((((((((((((((((((((((((((((((a))))))))))))))))))))))))))))))))))",
-         "has too many groups within groups"},
+         "nests its groups too deeply"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct json_object *json = json_object_new_object();

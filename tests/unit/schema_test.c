@@ -320,13 +320,13 @@ static void try_refusals(const struct refusal *refusals, size_t count) {
 
 Test(schema, unknown_keywords_are_refused) {
     static const struct refusal refusals[] = {
-        {"1", "the schema: a schema is an object, true or false, not 1"},
-        {"null", "the schema: a schema is an object, true or false, not null"},
+        {"1", "the schema: a schema must be an object, true or false, not 1"},
+        {"null", "the schema: a schema must be an object, true or false, not null"},
         {"{\"minimun\":1}", "/minimun: unknown keyword; did you mean \"minimum\"?"},
         {"{\"properties\":{\"a\":{\"nonsense\":1}}}", "/properties/a/nonsense: unknown keyword"},
         {"{\"items\":[true]}", "/items: an array of schemas is \"prefixItems\" in 2020-12"},
         {"{\"additionalItems\":true}",
-         "/additionalItems: is \"items\" beside \"prefixItems\" in 2020-12"},
+         "/additionalItems: is \"items\" next to \"prefixItems\" in 2020-12"},
         {"{\"dependencies\":{}}",
          "/dependencies: is \"dependentRequired\" or \"dependentSchemas\" in 2020-12"},
         {"{\"$dynamicRef\":\"#a\"}", "/$dynamicRef: is not supported; use $ref"},
@@ -336,21 +336,21 @@ Test(schema, unknown_keywords_are_refused) {
          "/$schema: must be https://json-schema.org/draft/2020-12/schema or draft-07's, not "
          "\"http://json-schema.org/draft-04/schema#\""},
         {"{\"items\":{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\"}}",
-         "/items/$schema: is allowed at the root only"},
-        {"{\"items\":{\"$id\":\"x\"}}", "/items/$id: is supported at the root only"},
-        {"{\"$id\":\"#a\"}", "/$id: must have no fragment; $anchor names a place"},
+         "/items/$schema: is allowed only at the root"},
+        {"{\"items\":{\"$id\":\"x\"}}", "/items/$id: is supported only at the root"},
+        {"{\"$id\":\"#a\"}", "/$id: must have no fragment; use $anchor"},
         {"{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"items\":{\"$ref\":\"#\","
          "\"minimum\":1}}",
-         "/items/minimum: draft-07 passes over what is beside $ref"},
+         "/items/minimum: draft-07 ignores members next to $ref"},
     };
     TRY_REFUSALS(refusals);
 }
 
 Test(schema, invalid_values_of_keywords_are_refused) {
     static const struct refusal refusals[] = {
-        {"{\"type\":\"integr\"}", "/type: there is no type \"integr\"; did you mean \"integer\"?"},
-        {"{\"type\":[]}", "/type: must be one type or more, not an array of 0"},
-        {"{\"type\":[\"null\",\"null\"]}", "/type: \"null\" stands twice"},
+        {"{\"type\":\"integr\"}", "/type: unknown type \"integr\"; did you mean \"integer\"?"},
+        {"{\"type\":[]}", "/type: must be one or more types, not an array of 0"},
+        {"{\"type\":[\"null\",\"null\"]}", "/type: \"null\" is listed twice"},
         {"{\"type\":1}", "/type: must be the name of a type, not 1"},
         {"{\"enum\":1}", "/enum: must be an array, not 1"},
         {"{\"minimum\":\"1\"}", "/minimum: must be a number, not \"1\""},
@@ -359,24 +359,24 @@ Test(schema, invalid_values_of_keywords_are_refused) {
         {"{\"maxLength\":-1}", "/maxLength: must be a whole number from 0, not -1"},
         {"{\"minItems\":1.5}", "/minItems: must be a whole number from 0, not 1.5"},
         {"{\"uniqueItems\":1}", "/uniqueItems: must be true or false, not 1"},
-        {"{\"required\":\"a\"}", "/required: must be an array of different strings, not \"a\""},
+        {"{\"required\":\"a\"}", "/required: must be an array of distinct strings, not \"a\""},
         {"{\"required\":[\"a\",\"a\"]}",
-         "/required: must be an array of different strings, not an array of 2"},
+         "/required: must be an array of distinct strings, not an array of 2"},
         {"{\"dependentRequired\":{\"a\":1}}",
-         "/dependentRequired/a: must be an array of different strings, not 1"},
+         "/dependentRequired/a: must be an array of distinct strings, not 1"},
         {"{\"properties\":[]}", "/properties: must be an object of schemas, not an array of 0"},
         {"{\"properties\":{\"a/b~\":1}}",
-         "/properties/a~1b~0: a schema is an object, true or false, not 1"},
-        {"{\"allOf\":[]}", "/allOf: must be an array of one schema or more, not an array of 0"},
+         "/properties/a~1b~0: a schema must be an object, true or false, not 1"},
+        {"{\"allOf\":[]}", "/allOf: must be an array of one or more schemas, not an array of 0"},
         {"{\"allOf\":[true,{\"not\":null}]}",
-         "/allOf/1/not: a schema is an object, true or false, not null"},
-        {"{\"pattern\":\"a(\"}", "/pattern: the pattern has a ( without its ) (at byte 3)"},
+         "/allOf/1/not: a schema must be an object, true or false, not null"},
+        {"{\"pattern\":\"a(\"}", "/pattern: the pattern has a ( without a ) (at byte 3)"},
         {"{\"patternProperties\":{\"(?=a)\":true}}",
-         "/patternProperties/(?=a): the pattern looks ahead, which is not supported; see allOf and "
-         "not (at byte 2)"},
+         "/patternProperties/(?=a): the pattern has a lookahead, which is not supported; use allOf "
+         "and not (at byte 2)"},
         {"{\"title\":1}", "/title: must be a string, not 1"},
-        {"{\"$anchor\":\"1\"}", "/$anchor: \"1\" is no name for a place"},
-        {"{\"$anchor\":\"a\",\"not\":{\"$anchor\":\"a\"}}", "/not/$anchor: \"a\" stands twice"},
+        {"{\"$anchor\":\"1\"}", "/$anchor: \"1\" is not a valid anchor"},
+        {"{\"$anchor\":\"a\",\"not\":{\"$anchor\":\"a\"}}", "/not/$anchor: \"a\" is defined twice"},
     };
     TRY_REFUSALS(refusals);
 }
@@ -384,29 +384,31 @@ Test(schema, invalid_values_of_keywords_are_refused) {
 Test(schema, references_stay_in_the_schema) {
     static const struct refusal refusals[] = {
         {"{\"$ref\":\"https://x.example/s\"}",
-         "/$ref: \"https://x.example/s\" is not in this schema (#\xe2\x80\xa6); nothing is fetched "
-         "from a network or read from a file"},
+         "/$ref: \"https://x.example/s\" is not in this schema (#\xe2\x80\xa6); other "
+         "schemas are neither fetched nor read from files"},
         {"{\"$ref\":\"file:///etc/passwd\"}",
-         "/$ref: \"file:///etc/passwd\" is not in this schema (#\xe2\x80\xa6); nothing is fetched "
-         "from a network or read from a file"},
+         "/$ref: \"file:///etc/passwd\" is not in this schema (#\xe2\x80\xa6); other "
+         "schemas are neither fetched nor read from files"},
         {"{\"$ref\":\"other.json#/a\"}", "/$ref: \"other.json#/a\" is not in this schema "
-                                         "(#\xe2\x80\xa6); nothing is fetched from a "
-                                         "network or read from a file"},
+                                         "(#\xe2\x80\xa6); other schemas are neither "
+                                         "fetched nor read from files"},
         {"{\"$ref\":1}", "/$ref: must be a string, not 1"},
-        {"{\"$ref\":\"#/$defs/a\"}", "/$ref: nothing is at \"#/$defs/a\""},
-        {"{\"$ref\":\"#/$defs/~2\",\"$defs\":{}}", "/$ref: nothing is at \"#/$defs/~2\""},
-        {"{\"$ref\":\"#/allOf/01\",\"allOf\":[true,true]}", "/$ref: nothing is at \"#/allOf/01\""},
-        {"{\"$ref\":\"#/allOf/2\",\"allOf\":[true,true]}", "/$ref: nothing is at \"#/allOf/2\""},
+        {"{\"$ref\":\"#/$defs/a\"}", "/$ref: there is nothing at \"#/$defs/a\""},
+        {"{\"$ref\":\"#/$defs/~2\",\"$defs\":{}}", "/$ref: there is nothing at \"#/$defs/~2\""},
+        {"{\"$ref\":\"#/allOf/01\",\"allOf\":[true,true]}",
+         "/$ref: there is nothing at \"#/allOf/01\""},
+        {"{\"$ref\":\"#/allOf/2\",\"allOf\":[true,true]}",
+         "/$ref: there is nothing at \"#/allOf/2\""},
         {"{\"$ref\":\"#/required\",\"required\":[]}",
          "/$ref: there is no schema at \"#/required\""},
         {"{\"$ref\":\"#a\"}", "/$ref: no schema has the $anchor \"a\""},
-        {"{\"$ref\":\"#%zz\"}", "/$ref: \"#%zz\" is no reference"},
-        {"{\"$ref\":\"#/%00\"}", "/$ref: \"#/%00\" is no reference"},
-        {"{\"$ref\":\"#\"}", "the schema: this applies itself to the same value, without end"},
+        {"{\"$ref\":\"#%zz\"}", "/$ref: \"#%zz\" is not a valid reference"},
+        {"{\"$ref\":\"#/%00\"}", "/$ref: \"#/%00\" is not a valid reference"},
+        {"{\"$ref\":\"#\"}", "the schema: this schema applies itself to the same value endlessly"},
         {"{\"allOf\":[{\"$ref\":\"#/$defs/a\"}],\"$defs\":{\"a\":{\"anyOf\":[{\"$ref\":\"#\"}]}}}",
-         "the schema: this applies itself to the same value, without end"},
+         "the schema: this schema applies itself to the same value endlessly"},
         {"{\"$defs\":{\"a\":{\"dependentSchemas\":{\"x\":{\"$ref\":\"#/$defs/a\"}}}}}",
-         "/$defs/a: this applies itself to the same value, without end"},
+         "/$defs/a: this schema applies itself to the same value endlessly"},
     };
     TRY_REFUSALS(refusals);
 }
@@ -422,10 +424,10 @@ Test(schema, an_error_names_the_place_and_the_reason) {
         {"{\"exclusiveMaximum\":3}", "3", "3 is not less than 3"},
         {"{\"multipleOf\":2}", "3", "3 is not a multiple of 2"},
         {"{\"type\":[\"string\",\"null\"]}", "[1]", "an array of 1 is not of type null or string"},
-        {"{\"enum\":[1,\"b\"]}", "\"a\"", "\"a\" is none of 1, \"b\""},
+        {"{\"enum\":[1,\"b\"]}", "\"a\"", "\"a\" is not one of 1, \"b\""},
         {"{\"const\":{}}", "null", "null is not an object of 0"},
-        {"{\"maxLength\":1}", "\"ab\"", "2 characters are more than the 1 allowed"},
-        {"{\"minLength\":3}", "\"ab\"", "2 characters are fewer than the 3 demanded"},
+        {"{\"maxLength\":1}", "\"ab\"", "has 2 characters; at most 1 are allowed"},
+        {"{\"minLength\":3}", "\"ab\"", "has 2 characters; at least 3 are required"},
         {"{\"pattern\":\"^x\"}", "\"ab\"", "\"ab\" does not match the pattern ^x"},
         {"{\"items\":{\"items\":false}}", "[[],[1]]", "/1/0: is not allowed"},
         {"{\"required\":[\"a\"]}", "{}", "lacks the member \"a\""},
@@ -434,14 +436,14 @@ Test(schema, an_error_names_the_place_and_the_reason) {
         {"{\"additionalProperties\":false}", "{\"a/b\":1}", "/a~1b: is not allowed"},
         {"{\"propertyNames\":{\"maxLength\":1}}", "{\"ab\":1}",
          "the name of the member \"ab\" is not allowed"},
-        {"{\"uniqueItems\":true}", "[3,1,2,1]", "the elements 1 and 3 are equal"},
-        {"{\"contains\":false}", "[1]", "0 elements are as \"contains\" demands, fewer than 1"},
+        {"{\"uniqueItems\":true}", "[3,1,2,1]", "elements 1 and 3 are equal"},
+        {"{\"contains\":false}", "[1]", "0 elements match \"contains\"; at least 1 must"},
         {"{\"anyOf\":[{\"type\":\"null\"},{\"type\":\"string\"}]}", "1",
-         "1 is as none of the 2 schemas of \"anyOf\" demands"},
+         "1 matches none of the 2 schemas of \"anyOf\""},
         {"{\"oneOf\":[{\"type\":\"null\"},{\"properties\":{\"a\":{\"type\":\"null\"}}}]}",
          "{\"a\":1}", "/a: 1 is not of type null"},
-        {"{\"oneOf\":[{},{}]}", "1", "is as two schemas of \"oneOf\" demand, number 0 and 1"},
-        {"{\"not\":{}}", "1", "1 is as \"not\" forbids"},
+        {"{\"oneOf\":[{},{}]}", "1", "matches two schemas of \"oneOf\": 0 and 1"},
+        {"{\"not\":{}}", "1", "1 matches the schema of \"not\""},
         {"{\"type\":\"null\"}", "\"a\\nb\\u0007\\u0000c\"", "\"a?b?\" is not of type null"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -496,7 +498,7 @@ Test(schema, schemas_are_limited_in_depth_and_number) {
     free(deep);
     char *many = nested("true,", SCHEMA_NODES_MAX, "true]}", "");
     cr_expect_null(compile(formatted("{\"allOf\":[%s", many), &error));
-    cr_expect_str_eq(error.text, "/allOf/4095: there are more than 4096 schemas in it");
+    cr_expect_str_eq(error.text, "/allOf/4095: there are more than 4096 schemas");
     free(many);
 }
 
@@ -657,14 +659,14 @@ Test(schema, size_is_limited, .timeout = 60) {
         const char *closing, *reason;
     } cases[] = {
         {"{\"patternProperties\":{", "\"#(a|b|c|d){0,250}\":{}", 200, "}}",
-         "the schema: is too big: with the counts in its patterns written out it takes more than "
-         "3072 KiB"},
+         "the schema: is too big: with the repetitions in its patterns expanded, it takes more "
+         "than 3072 KiB"},
         {"{\"enum\":[", "#", 100000, "]}",
          "the schema: is too big: its patterns and its lists of names and values are too long "
-         "together"},
+         "in total"},
         {"{\"required\":[", "\"#\"", 100000, "]}",
          "the schema: is too big: its patterns and its lists of names and values are too long "
-         "together"},
+         "in total"},
         {"{\"pattern\":\"", "(a{4000}){0}#", 60, "\"}",
          "/pattern: the pattern is too big (at byte 65)"},
     };

@@ -194,8 +194,8 @@ TEST_IN_ROOT(wrong_members_are_refused) {
     expect_file_refused("{\"allow-read\":[[\"/\"]]}", "not an array");
     expect_file_refused("{\"allow-read\":\"/\\u0000x\"}", "U+0000");
     expect_file_refused("{\"preload\":[\"/\"]}", "\"preload\" must be a regular file");
-    expect_file_refused("{\"require\":[1]}", "\"require\" must be layers of");
-    expect_file_refused("{\"require\":true}", "\"require\" must be layers of");
+    expect_file_refused("{\"require\":[1]}", "\"require\" must be one or more of");
+    expect_file_refused("{\"require\":true}", "\"require\" must be one or more of");
     expect_file_refused("{\"require\":[\"landlok\"]}", "did you mean \"landlock\"?");
 }
 
@@ -213,11 +213,12 @@ TEST_IN_ROOT(wrong_layers_are_refused) {
     static const char *const wrong[] = {
         "", ",", "seccomp,", ",seccomp", "seccomp seccomp", " seccomp", "SECCOMP", "nothing"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        expect_refused("--require", wrong[i], "--require must be layers of cgroup");
+        expect_refused("--require", wrong[i], "--require must be one or more of cgroup");
     expect_refused("--require", "limits,seccom,process",
                    "not \"seccom\"; did you mean \"seccomp\"?");
-    expect_refused("--without", "seccomp", "must be layers of cgroup|namespaces|landlock, not");
-    expect_refused("--without", "all", "must be layers of cgroup|namespaces|landlock, not");
+    expect_refused("--without", "seccomp",
+                   "must be one or more of cgroup|namespaces|landlock, not");
+    expect_refused("--without", "all", "must be one or more of cgroup|namespaces|landlock, not");
 }
 
 TEST_IN_ROOT(a_layer_is_not_required_and_left_out) {

@@ -1,8 +1,8 @@
-/* Escapes what a terminal would obey. Never lets a control character through but its own newlines
- * and, where they are wanted, newlines and tabs. */
-#include "supervisor/base/shown.h"
+/* Output that a terminal may show. */
+#include "supervisor/base/terminal.h"
 #include "common/utf8.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -27,9 +27,9 @@ static bool is_hidden(uint32_t code, enum shown_as as) {
     return false;
 }
 
-/* One character, as it is shown. */
+/* One character and its output. */
 struct piece {
-    size_t taken; /* bytes of the text */
+    size_t taken; /* bytes of the input */
     int length;
     char bytes[PIECE_BYTES];
 };
@@ -44,7 +44,7 @@ static struct piece escape(uint32_t code, size_t taken) {
     return piece;
 }
 
-/* The first of TEXT, which is not empty. */
+/* The first character of TEXT, which is not empty. */
 static struct piece first_of(struct span text, enum shown_as as) {
     size_t taken = utf8_sequence_length(text.bytes, text.length);
     uint32_t code = taken ? utf8_decode(text.bytes) : 0;
@@ -58,8 +58,9 @@ static struct piece first_of(struct span text, enum shown_as as) {
     return piece;
 }
 
-static struct span behind(struct span text, size_t count) {
-    return (struct span){text.bytes + count, text.length - count};
+static void skip(struct span *text, size_t count) {
+    text->bytes += count;
+    text->length -= count;
 }
 
 bool shown_append(struct buffer *out, struct span text, enum shown_as as) {
@@ -67,7 +68,7 @@ bool shown_append(struct buffer *out, struct span text, enum shown_as as) {
         const struct piece piece = first_of(text, as);
         if (!buffer_append(out, piece.bytes, (size_t)piece.length))
             return false;
-        text = behind(text, piece.taken);
+        skip(&text, piece.taken);
     }
     return true;
 }
@@ -81,7 +82,7 @@ void shown_print(FILE *out, struct span text, const char *indent) {
             fprintf(out, "\n%s", indent);
         else
             fwrite(piece.bytes, 1, (size_t)piece.length, out);
-        text = behind(text, piece.taken);
+        skip(&text, piece.taken);
     }
 }
 
@@ -102,7 +103,15 @@ bool shown_write(FILE *out, struct span text) {
         const struct piece piece = first_of(text, SHOWN_AS_LINES);
         if (fwrite(piece.bytes, 1, (size_t)piece.length, out) != (size_t)piece.length)
             return false;
-        text = behind(text, piece.taken);
+        skip(&text, piece.taken);
     }
     return true;
+}
+
+struct colours colours_of(FILE *out) {
+    const char *unwanted = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    if ((unwanted && *unwanted) || (terminal && strcmp(terminal, "dumb") == 0) ||
+        !isatty(fileno(out)))
+        return (struct colours){"", "", "", ""};
+    return (struct colours){"\033[32m", "\033[31m", "\033[33m", "\033[0m"};
 }

@@ -1,5 +1,5 @@
-/* supervisor/base/shown: controls of a terminal are escaped, everything else is unchanged. */
-#include "supervisor/base/shown.h"
+/* supervisor/base/terminal: controls of a terminal are escaped, everything else is unchanged. */
+#include "supervisor/base/terminal.h"
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static void expect_shown(const char *text, enum shown_as as, const char *wanted)
 }
 
 /* NOLINTBEGIN(misc-misleading-bidirectional): that is what is tested */
-Test(shown, controls_of_a_terminal_are_escaped) {
+Test(terminal, controls_of_a_terminal_are_escaped) {
     static const struct {
         const char *text, *wanted;
     } cases[] = {
@@ -34,7 +34,7 @@ Test(shown, controls_of_a_terminal_are_escaped) {
 }
 /* NOLINTEND(misc-misleading-bidirectional) */
 
-Test(shown, harmless_characters_are_unchanged) {
+Test(terminal, harmless_characters_are_unchanged) {
     static const char *const texts[] = {"", "a b~", "\302\240\303\251\342\202\254",
                                         "\342\200\215\342\200\220\357\277\275", "\360\237\230\200"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -42,20 +42,20 @@ Test(shown, harmless_characters_are_unchanged) {
             expect_shown(texts[i], (enum shown_as)as, texts[i]);
 }
 
-Test(shown, newlines_are_kept_in_texts_and_escaped_in_lines) {
+Test(terminal, newlines_are_kept_in_texts_and_escaped_in_lines) {
     expect_shown("a\n\tb\\\r", SHOWN_AS_LINES, "a\n\tb\\\\u000D");
     expect_shown("a\n\tb\\", SHOWN_AS_LINE, "a\\u000A\\u0009b\\");
     expect_shown("a\\u202E\n", SHOWN_AS_NAME, "a\\u005Cu202E\\u000A");
 }
 
-Test(shown, a_null_byte_is_not_an_end) {
+Test(terminal, a_null_byte_is_not_an_end) {
     cleanup_buffer struct buffer out = buffer_make(100);
     cr_expect(shown_append(&out, (struct span){(const unsigned char *)"a\0b", 3}, SHOWN_AS_LINES));
     cr_expect_eq(out.length, 8);
     cr_expect(out.length == 8 && memcmp(out.data, "a\\u0000b", 8) == 0);
 }
 
-Test(shown, escapes_are_not_cut) {
+Test(terminal, escapes_are_not_cut) {
     for (size_t room = 1; room < 8; room++) {
         cleanup_buffer struct buffer out = buffer_make(room);
         cr_expect_eq(shown_append(&out, span_of("a\033"), SHOWN_AS_LINE), room >= 7);
@@ -63,7 +63,7 @@ Test(shown, escapes_are_not_cut) {
     }
 }
 
-Test(shown, a_file_gets_the_bytes_unchanged) {
+Test(terminal, a_file_gets_the_bytes_unchanged) {
     char got[16] = "";
     FILE *file = tmpfile();
     cr_assert_not_null(file);

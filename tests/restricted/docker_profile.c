@@ -35,13 +35,13 @@ static const char *const refused[] = {
     "ioperm", "iopl", "kexec_file_load", "kexec_load", "mbind", "migrate_pages", "move_pages",
     "reboot", "set_mempolicy", "set_mempolicy_home_node", "settimeofday", "vhangup",
     /* never */
-    "_sysctl", "add_key", "create_module", "get_kernel_syms", "io_uring_enter",
-    "io_uring_register", "io_uring_setup", "keyctl", "nfsservctl", "query_module", "request_key",
-    "sysfs", "uselib", "userfaultfd", "ustat"};
+    "_sysctl", "add_key", "create_module", "get_kernel_syms", "io_uring_enter", "io_uring_register",
+    "io_uring_setup", "keyctl", "nfsservctl", "query_module", "request_key", "sysfs", "uselib",
+    "userfaultfd", "ustat"};
 
 /* What a clone must not ask for. */
-static const unsigned long namespaces[] = {CLONE_NEWNS,   CLONE_NEWUTS, CLONE_NEWIPC,
-                                           CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET,
+static const unsigned long namespaces[] = {CLONE_NEWNS,    CLONE_NEWUTS, CLONE_NEWIPC,
+                                           CLONE_NEWUSER,  CLONE_NEWPID, CLONE_NEWNET,
                                            CLONE_NEWCGROUP};
 
 static const unsigned long families[] = {AF_ALG, AF_VSOCK};
@@ -83,9 +83,8 @@ static int add_rules(scmp_filter_ctx filter) {
             outcome = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0);
     }
     for (size_t i = 0; outcome == 0 && i < COUNT_OF(namespaces); i++)
-        outcome =
-            seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
-                             SCMP_A0(SCMP_CMP_MASKED_EQ, namespaces[i], namespaces[i]));
+        outcome = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
+                                   SCMP_A0(SCMP_CMP_MASKED_EQ, namespaces[i], namespaces[i]));
     for (size_t i = 0; outcome == 0 && i < COUNT_OF(families); i++)
         outcome = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
                                    SCMP_A0(SCMP_CMP_EQ, families[i]));

@@ -1,19 +1,19 @@
-/* Which bytes may stand in a JSON string as they are, found eight at a time: all but controls, the
- * quotation mark and the backslash. U+007F is harmless and left alone. */
-#ifndef ECLAVE_SUPERVISOR_JSON_JSON_PLAIN_H
-#define ECLAVE_SUPERVISOR_JSON_JSON_PLAIN_H
+/* Inside a JSON string: runs of bytes without an escape, and the digits of \uXXXX. */
+#ifndef ECLAVE_SUPERVISOR_JSON_JSON_STRING_INTERNAL_H
+#define ECLAVE_SUPERVISOR_JSON_JSON_STRING_INTERNAL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
+/* True for a byte that needs no escape. U+007F needs none. */
 static inline bool json_is_plain(unsigned char byte) {
     return byte >= 0x20 && byte != '"' && byte != '\\';
 }
 
-/* Is each byte of WORD plain? A subtraction sets the high bit of a byte that was too small; what it
- * borrows can only make one wrong behind another that is right. */
+/* True if all eight bytes of WORD are plain. A subtraction sets the high bit of each byte that was
+ * too small. It borrows from the next byte only after such a byte, when the answer is known. */
 static inline bool json_word_is_plain(uint64_t word) {
     const uint64_t each = UINT64_C(0x0101010101010101), high = each << 7;
     uint64_t quote = word ^ each * '"', backslash = word ^ each * '\\';
@@ -22,7 +22,7 @@ static inline bool json_word_is_plain(uint64_t word) {
     return ((small | is_quote | is_backslash) & high) == 0;
 }
 
-/* How many bytes from the beginning on are plain. */
+/* The number of plain bytes before the first that is not plain. */
 static inline size_t json_plain_prefix(const unsigned char *bytes, size_t size) {
     size_t at = 0;
     for (uint64_t word; size - at >= sizeof word; at += sizeof word) {
@@ -33,6 +33,15 @@ static inline size_t json_plain_prefix(const unsigned char *bytes, size_t size) 
     while (at < size && json_is_plain(bytes[at]))
         at++;
     return at;
+}
+
+/* The UTF-16 unit of a valid \uXXXX, from its four digits. */
+static inline unsigned json_hex_unit(const unsigned char *digits) {
+    unsigned unit = 0;
+    for (int i = 0; i < 4; i++)
+        unit = unit * 16 +
+               (digits[i] <= '9' ? digits[i] - (unsigned)'0' : (digits[i] | 0x20U) - 'a' + 10U);
+    return unit;
 }
 
 #endif
