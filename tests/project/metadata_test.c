@@ -72,8 +72,8 @@ static const struct wrong of_resources[] = {
     {"\"mimeType\":5", "\"mimeType\" must be a string"},
     {"\"size\":5", "unknown member \"size\""},
     {"\"uri\":\"http://\"", "\"uri\" must be a URI: it has no host"},
-    {"\"uri\":\"a://b:x/\"", "must be a URI: its port is none"},
-    {"\"uri\":\"a://[b/\"", "must be a URI: its host is none"},
+    {"\"uri\":\"a://b:x/\"", "must be a URI: its port"},
+    {"\"uri\":\"a://[b/\"", "must be a URI: its host"},
     {"\"uri\":\"a:[b]\"", "must be a URI: it has a bracket"},
     {"\"uri\":\"a:#b#c\"", "must be a URI: it has a second #"},
 };
