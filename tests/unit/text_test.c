@@ -4,16 +4,13 @@
 #include "supervisor/session/text.h"
 #include "tests/support/failure_text.h"
 #include "tests/support/random.h"
+#include "tests/support/span.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const struct text_limits limits = {.shown_chars = 1000, .value_max_chars = 100};
-
-static struct span span_of(const char *text) {
-    return (struct span){(const unsigned char *)text, strlen(text)};
-}
 
 static void expect_text(const struct evaluation *evaluation, const char *expected) {
     cleanup_buffer struct buffer out = buffer_make(1 << 20);
