@@ -291,7 +291,7 @@ static void explain(enum guard_end end) {
             result_add(result, &result->condition, "CONDITION");
         explain_condition(condition);
     } else if (end == GUARD_VIOLATION) {
-        fail("SEGMENTATION-VIOLATION", "The code touched memory that is not there.");
+        fail("SEGMENTATION-VIOLATION", "The code accessed unmapped memory.");
     } else {
         fail("STACK-OVERFLOW", "The control stack is exhausted: the recursion is too deep.");
     }
@@ -336,7 +336,7 @@ static void name_package(void) {
 static void keep_json(void) {
     if (!ECL_STRINGP(evaluation.json) ||
         !result_keep(evaluation.result, &evaluation.result->json, evaluation.json))
-        fail("STORAGE-EXHAUSTED", "There is no memory for the result.");
+        fail("STORAGE-EXHAUSTED", "Out of memory for the result.");
 }
 
 /* Evaluates in the current package. */

@@ -1,4 +1,4 @@
-/* Boots ECL in this process and keeps its heap fit to be forked. */
+/* Boots ECL in this process, and keeps its heap small for the forks. */
 #include "worker/image.h"
 #include "common/cleanup.h"
 #include "worker/backtrace.h"

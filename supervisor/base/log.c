@@ -23,7 +23,7 @@ enum {
 };
 
 #define COMMA ,
-const char *const log_level_names[] = {LOG_LEVEL_NAMES(COMMA)};
+const char *const log_level_names[] = {LOG_LEVEL_NAMES(COMMA), NULL};
 
 int log_level_of(const char *name) {
     for (int level = 0; level < LOG_LEVEL_COUNT; level++)

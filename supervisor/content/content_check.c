@@ -1,5 +1,5 @@
-/* The shapes of MCP's contents. */
-#include "supervisor/content/shape.h"
+/* The shapes of contents. Takes no kind of content that it does not know by name. */
+#include "supervisor/content/content_check.h"
 
 static bool is_priority(struct json_object *value, struct error *error) {
     return (shape_number(value, NULL) && json_object_get_double(value) >= 0 &&

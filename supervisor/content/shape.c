@@ -1,48 +1,44 @@
-/* The checks of scalars, and of objects by table. */
+/* See shape.h. The checks of scalars, and of objects by table. */
 #include "supervisor/content/shape.h"
-#include "supervisor/base/nearest.h"
 #include "supervisor/content/uri.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <string.h>
 
 enum { NAME_SHOWN = 60, WHY_SHOWN = 150 };
 
 /* --- objects and arrays --- */
 
+static const struct shape_member *member_of(const struct shape *shape, const char *name) {
+    for (size_t i = 0; i < SHAPE_MEMBERS_MAX && shape->members[i].name; i++)
+        if (strcmp(shape->members[i].name, name) == 0)
+            return &shape->members[i];
+    return NULL;
+}
+
 static bool has_member(struct json_object *object, const char *name) {
     return json_object_object_get_ex(object, name, NULL);
 }
 
-/* PLACE and WHY as a sentence: a reason "must be …" follows directly, a fault at a place inside
- * after a colon. */
-static bool refuse(struct error *error, const char *place, const struct error *why) {
-    return error_set(error, 0, "%s%s%.*s", place, strncmp(why->text, "must ", 5) == 0 ? " " : ": ",
+/* WHAT is wrong: "must be …", or with something inside it, which needs a colon. */
+static bool refuse(struct error *error, const char *what, const struct error *why) {
+    return error_set(error, 0, "%s%s%.*s", what, strncmp(why->text, "must ", 5) == 0 ? " " : ": ",
                      WHY_SHOWN, why->text);
-}
-
-static bool refuse_unknown(const struct shape *shape, const char *name, struct error *error) {
-    struct nearest nearest = nearest_to(name);
-    for (size_t i = 0; i < SHAPE_MEMBERS_MAX && shape->members[i].name; i++)
-        nearest_offer(&nearest, shape->members[i].name);
-    return error_set(error, 0, "has the unknown member \"%.*s\"%s", NAME_SHOWN, name,
-                     nearest_hint(&nearest, "\"").text);
 }
 
 static bool check_member(const struct shape *shape, const char *name, struct json_object *value,
                          struct error *error) {
-    const struct shape_member *member = shape->members, *end = member + SHAPE_MEMBERS_MAX;
+    const struct shape_member *member = member_of(shape, name);
     struct error why;
     char quoted[NAME_SHOWN + 3];
-    while (member < end && member->name && strcmp(member->name, name) != 0)
-        member++;
-    if (member == end || !member->name)
-        return error && refuse_unknown(shape, name, error);
+    if (!member)
+        return error_set(error, 0, "has the unknown member \"%.*s\"", NAME_SHOWN, name);
     if (member->check(value, error ? &why : NULL))
         return true;
+    if (!error)
+        return false;
     snprintf(quoted, sizeof quoted, "\"%s\"", name);
-    return error && refuse(error, quoted, &why);
+    return refuse(error, quoted, &why);
 }
 
 static bool check_presence(struct json_object *value, const struct shape *shape,
@@ -75,7 +71,7 @@ bool shape_all(struct json_object *value, shape_check *check, struct error *erro
         if (check(json_object_array_get_idx(value, i), error ? &why : NULL))
             continue;
         snprintf(place, sizeof place, "element %zu", i + 1);
-        return error && refuse(error, place, &why);
+        return error ? refuse(error, place, &why) : false;
     }
     return true;
 }
@@ -88,7 +84,7 @@ bool shape_anything(struct json_object *value, struct error *error) {
 }
 
 bool shape_string(struct json_object *value, struct error *error) {
-    return json_object_is_type(value, json_type_string) || error_set(error, 0, "must be a string");
+    return json_object_is_type(value, json_type_string) || error_set(error, 0, "must be a text");
 }
 
 bool shape_strings(struct json_object *value, struct error *error) {
@@ -113,7 +109,7 @@ bool shape_number(struct json_object *value, struct error *error) {
 
 bool shape_count(struct json_object *value, struct error *error) {
     return (json_object_is_type(value, json_type_int) && json_object_get_int64(value) >= 0) ||
-           error_set(error, 0, "must be a whole number from 0");
+           error_set(error, 0, "must be a whole number, 0 or more");
 }
 
 bool shape_is_word(struct json_object *value, const char *const *words, size_t count) {
@@ -126,7 +122,7 @@ bool shape_is_word(struct json_object *value, const char *const *words, size_t c
     return false;
 }
 
-/* True for a string whose bytes are all from LOW to '~'. */
+/* A string whose bytes are all from LOW to '~'. */
 static bool is_printable(struct json_object *value, char low) {
     if (!shape_string(value, NULL))
         return false;
@@ -140,15 +136,14 @@ static bool is_printable(struct json_object *value, char low) {
 bool shape_uri(struct json_object *value, struct error *error) {
     struct error why;
     const char *text = is_printable(value, '!') ? json_object_get_string(value) : "";
-    return uri_check_characters(text, SIZE_MAX - 1, false, &why) ||
-           error_set(error, 0, "must be a URI: %s", why.text);
+    return uri_check_syntax(text, &why) || error_set(error, 0, "must be a URI: %s", why.text);
 }
 
 bool shape_mime_type(struct json_object *value, struct error *error) {
     const char *text = is_printable(value, ' ') ? json_object_get_string(value) : "";
     const char *slash = strchr(text, '/');
     return (slash && slash > text && slash[1]) ||
-           error_set(error, 0, "must be a MIME type such as text/plain");
+           error_set(error, 0, "must be a MIME type, as text/plain is one");
 }
 
 static bool is_base64(const char *text, size_t length) {
@@ -168,5 +163,5 @@ static bool is_base64(const char *text, size_t length) {
 bool shape_base64(struct json_object *value, struct error *error) {
     return (shape_string(value, NULL) &&
             is_base64(json_object_get_string(value), (size_t)json_object_get_string_len(value))) ||
-           error_set(error, 0, "must be base64");
+           error_set(error, 0, "must be bytes in base64");
 }

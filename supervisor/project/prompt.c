@@ -1,6 +1,6 @@
 /* prompts/get. Text takes the arguments' values in its {{places}}, once: what a value holds is
  * never a place itself. */
-#include "supervisor/content/shape.h"
+#include "supervisor/content/content_check.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"

@@ -1,7 +1,7 @@
 /* The table of metadata members and their checks. Never takes a member that it does not know. */
 #include "supervisor/registry/metadata.h"
 #include "supervisor/base/nearest.h"
-#include "supervisor/content/shape.h"
+#include "supervisor/content/content_check.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/registry/listed.h"
 #include "supervisor/registry/places.h"

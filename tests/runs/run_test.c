@@ -232,8 +232,8 @@ RUN_TEST(a_tool_returns_its_contents) {
     cr_assert_not(run->is_error);
 }
 
-RUN_TEST(a_run_of_a_one_shot_server_returns_its_result) {
-    bench.sessions.one_shot = true;
+RUN_TEST(a_run_whose_usage_is_reported_returns_its_result) {
+    bench.sessions.reports_usage = true;
     const struct run *run = run_once(TOOL("(mcp:progress 1) (mcp:object \"n\" 5)"));
     cr_assert_eq(run->outcome, OUTCOME_VALUE, "%s", run->cause);
     cr_assert_str_eq(text_of(&run->structured), "{\"n\":5}");
@@ -294,7 +294,7 @@ RUN_TEST(single_calls_share_nothing_and_are_not_listed) {
     cr_assert_not_null(strstr(text_of(&first->json), "\"1\""));
     cr_assert_not_null(strstr(text_of(&second->json), "\"1\""));
     turn();
-    cr_assert_null(bench.sessions.first);
+    cr_assert(TAILQ_EMPTY(&bench.sessions.list));
 }
 
 RUN_TEST(single_calls_count_as_sessions) {

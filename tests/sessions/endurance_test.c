@@ -1,5 +1,5 @@
-/* A thousand failures in a row over three sessions leave nothing behind: no process, no zombie, no
- * descriptor, no memory; and the sessions still hold what was kept in them. */
+/* A thousand failures in a row over three sessions leave no process, no zombie, no descriptor and
+ * no memory behind, and the sessions still hold their values. */
 #include "tests/support/client_sessions.h"
 #include "tests/support/footprint.h"
 #include "tests/support/lines.h"
@@ -20,7 +20,7 @@ enum {
 static const char *const arguments[] = {
     "--session-history", "4", "--output-max-bytes", "20000", "--stderr-max-bytes", "20000", NULL};
 
-/* Cheap ways to fail; after each the session is what it was before. */
+/* Cheap failures; after each the session is as it was before. */
 static const struct failure {
     const char *code;
     double timeout_s;
@@ -46,23 +46,20 @@ struct trial {
 };
 
 static void send_failure(struct trial *trial, size_t at, const struct failure *failure) {
-    char id[8];
-    snprintf(id, sizeof id, "%zu", at % 1000);
+    const char *id = formatted("%zu", at);
     client_session_send(trial->client, id, trial->sessions[at], failure->code, failure->timeout_s);
     if (failure->cancel)
         client_send_format(trial->client, CANCEL("%s"), id);
 }
 
 static void await_failure(struct trial *trial, size_t at, const struct failure *failure) {
-    char id[8];
-    snprintf(id, sizeof id, "%zu", at % 1000);
-    struct evaluation evaluation = client_evaluate_await(trial->client, id);
+    struct evaluation evaluation = client_evaluate_await(trial->client, formatted("%zu", at));
     cr_assert_eq(evaluation.error_code, failure->error_code, "%s: %s", failure->code,
                  evaluation.line);
     cr_assert(failure->error_code || evaluation.is_error, "%s: %s", failure->code, evaluation.line);
 }
 
-/* One failure in each session, side by side (right behind a good call) or one after the other. */
+/* One failure in each session, side by side (right after a good call) or one after the other. */
 static void fail_in_each(struct trial *trial) {
     const struct failure *chosen[SESSIONS];
     bool pipelined = random_percent(&trial->random, 50);
@@ -79,14 +76,12 @@ static void fail_in_each(struct trial *trial) {
 }
 
 static void expect_kept(struct trial *trial) {
-    char value[40];
-    for (size_t i = 0; i < SESSIONS; i++) {
-        snprintf(value, sizeof value, "=> %ld", ++trial->kept[i]);
-        client_session_expect(trial->client, trial->sessions[i], "(incf *n*)", value);
-    }
+    for (size_t i = 0; i < SESSIONS; i++)
+        client_session_expect(trial->client, trial->sessions[i], "(incf *n*)",
+                              formatted("=> %ld", ++trial->kept[i]));
 }
 
-/* What the server has and uses when it is at rest. */
+/* The resources of the idle server. */
 struct footprint {
     int descriptors;
     long memory_kb;

@@ -1,6 +1,8 @@
-/* A model of the sessions of a server: a few integers under a few names for each state that is kept,
- * and which session is closed for room. The order of use is that of the calls of model_use, so calls
- * that overlap must be settled before a session may be closed. */
+/* A model of a server's sessions in plain tables: a few integers under a few names for each state
+ * that is kept, and the session that is closed to make room.
+ *
+ * The order of use is that of the calls of model_use. After calls that ran side by side, the caller
+ * must settle that order before a session may be closed. */
 #ifndef ECLAVE_TESTS_SUPPORT_SESSION_MODEL_H
 #define ECLAVE_TESTS_SUPPORT_SESSION_MODEL_H
 
@@ -22,12 +24,12 @@ struct model_world {
 struct model_session {
     struct model_session *next;
     char name[MODEL_NAME_MAX];
-    bool own;             /* the connection's own, which is never closed for room */
-    bool fresh;           /* state 0 is a fresh session */
-    bool copied;          /* it is busy */
-    unsigned long number; /* of the current state */
+    bool own;             /* the connection's: never closed to make room */
+    bool fresh;           /* state 0 is a fresh Lisp */
+    bool copied;          /* it is busy, being copied */
+    unsigned long number; /* of the present state */
     unsigned long used;
-    /* The states that processes keep: KEPT of them up to the current one, which is the last. */
+    /* The states held by a process: KEPT of them, the last is the present one. */
     struct model_world states[MODEL_HISTORY_MAX + 1];
     size_t kept;
 };
@@ -40,17 +42,17 @@ struct model {
 
 void model_free(struct model *model);
 
-/* NULL: no session of that name. */
+/* NULL when there is none of that name. */
 struct model_session *model_find(const struct model *model, const char *name);
 /* The connection's own, called "main", or NULL before model_make_own. */
 struct model_session *model_own(const struct model *model);
 struct model_session *model_make_own(struct model *model);
 
-/* Opens a session, which the caller names; NULL: no room. */
+/* A fresh session; NULL when there is no room. The caller names it. */
 struct model_session *model_open(struct model *model);
-/* Whether that state of SESSION can be copied. */
+/* True when that state of SESSION can be copied. */
 bool model_holds(const struct model_session *session, unsigned long number);
-/* Opens the copy; NULL: no room. */
+/* The copy; NULL when there is no room. */
 struct model_session *model_copy(struct model *model, struct model_session *session,
                                  unsigned long number);
 void model_close(struct model *model, struct model_session *session);
@@ -58,16 +60,16 @@ void model_close(struct model *model, struct model_session *session);
 void model_use(struct model *model, struct model_session *session);
 
 struct model_world model_present(const struct model_session *session);
-/* A call ended in the state WORLD. */
+/* A call has ended in the state WORLD. */
 void model_advance(const struct model *model, struct model_session *session,
                    const struct model_world *world);
-/* The number of calls that can be rolled back. */
+/* How many calls can be rolled back. */
 size_t model_history(const struct model *model, const struct model_session *session);
-/* STEPS is at most that number. */
+/* By at most that many. */
 void model_roll_back(struct model_session *session, size_t steps);
 void model_reset(struct model_session *session);
 
-/* The number of processes of the idle session. */
+/* Processes of the session when it is at rest. */
 size_t model_workers(const struct model_session *session);
 
 #endif
