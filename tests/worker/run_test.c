@@ -188,7 +188,8 @@ static const struct row rows[] = {
     {"", .kind = "prompt", .type = "SIMPLE-ERROR", .message = "no prompt \"x\"."},
     {"(defun x ())", .kind = "prompt", .type = "SIMPLE-ERROR"},
     {TOOL("1"), .kind = "car", .type = "SIMPLE-ERROR", .message = "definition: car"},
-    {TOOL("'(1 2)"), .type = "SIMPLE-ERROR", .message = "1 is not a content. Contents are strings and"},
+    {TOOL("'(1 2)"), .type = "SIMPLE-ERROR",
+     .message = "1 is not a content block. Content blocks are strings and"},
     {TOOL("(list (mcp:text \"a\") (mcp:object))"), .type = "SIMPLE-ERROR",
      .message = "(MCP:STRUCTURED value) makes any value a structured one."},
     {TOOL("(list nil \"a\" (when nil \"b\") (mcp:text \"c\") nil)"),
@@ -260,7 +261,7 @@ static const struct row rows[] = {
     {TOOL("(list (mcp:structured 1) \"a\" (mcp:structured 2))"), .type = "SIMPLE-ERROR",
      .message = "more than one structured value: #<MCP:STRUCTURED 1> and #<MCP:STRUCTURED 2>."},
     {TOOL("(mcp:structured (list (mcp:text \"a\")))"), .type = "MCP:JSON-ERROR",
-     .message = "#<MCP:TEXT \"a\"> is a content"},
+     .message = "#<MCP:TEXT \"a\"> is content"},
 
     /* Metadata in a body */
     {"\n\n" TOOL("(:timeout 5) 1"), .type = "SIMPLE-ERROR",
