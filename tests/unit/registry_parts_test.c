@@ -1,9 +1,10 @@
 /* supervisor/registry: digests, URI templates, pages, headers and the strict JSON of files. */
 #include "supervisor/json/json_tree.h"
-#include "supervisor/registry/header.h"
+#include "supervisor/registry/entry_internal.h"
 #include "supervisor/registry/snapshot.h"
 #include "supervisor/registry/uri_template.h"
 #include "tests/support/random.h"
+#include "tests/support/span.h"
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,8 +138,8 @@ static struct snapshot *snapshot_with(size_t count, const char *prefix) {
         char name[64];
         snprintf(name, sizeof name, "%s%03zu", prefix, (i * 7) % count);
         entry->references = 1;
-        entry->owned_key = strdup(name);
-        entry->key = entry->name = entry->owned_key;
+        entry->key = strdup(name);
+        entry->name = strdup(name);
         entry->file = strdup(name);
         entry->metadata = json_object_new_object();
         struct digester digester = digest_begin(&page_key);
@@ -197,10 +198,6 @@ Test(registry_pages, entries_are_sorted_and_found) {
     cr_expect_eq(held->total, 100);
     cr_expect_not(snapshot_drop_some(held, 99));
     cr_expect(snapshot_drop_some(held, 99));
-}
-
-static struct span span_of(const char *text) {
-    return (struct span){(const unsigned char *)text, strlen(text)};
 }
 
 Test(registry_json, a_duplicate_member_is_found_at_any_depth_and_spelling) {
