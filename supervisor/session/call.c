@@ -150,7 +150,7 @@ static void log_outcome(const struct call *call, const struct evaluation *evalua
 
 static void describe(const struct call *call, struct evaluation *evaluation,
                      struct result_message *result, const struct pipes *pipes, bool state_lost) {
-    memcpy(evaluation->cause, call->cause, sizeof evaluation->cause);
+    snprintf(evaluation->cause, sizeof evaluation->cause, "%s", call->cause);
     if (result)
         evaluation->result = *result;
     if (!pipes)
