@@ -43,7 +43,7 @@ Test(startup, a_mistake_in_the_arguments_is_named) {
         {{"--call-timeout-s"}, "--call-timeout-s needs a value"},
         {{"--policy"}, "--policy needs a value"},
         {{"--policy=/nonexistent/policy.json"}, "No such file or directory"},
-        {{"--policy", "/"}, "policy file /"},
+        {{"--policy", "/"}, "policy file: read /"},
         {{"--log-level", "loud"}, "--log-level must be one of debug|info|"},
         {{"--log-level", ""}, "--log-level must be one of"},
         {{"--log-level", "debug|info"}, "--log-level must be one of"},
