@@ -115,15 +115,14 @@ static void print_kind(const struct outline_kind *kind, const struct entry_list 
     }
 }
 
-static void print_findings(const char *title, const char *colour, const struct refusal *list,
-                           size_t count) {
-    if (count)
+static void print_findings(const char *title, const char *colour, const struct notice_list *list) {
+    if (list->count)
         printf("%s%s%s\n", colour, title, colours_of(stdout).end);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < list->count; i++) {
         fputs("  ", stdout);
-        shown_print_text(stdout, list[i].file);
+        shown_print_text(stdout, list->items[i].file);
         fputs(": ", stdout);
-        shown_print(stdout, string_span(list[i].reason), "      ");
+        shown_print(stdout, string_span(list->items[i].text), "      ");
         putchar('\n');
     }
 }
@@ -132,8 +131,8 @@ static void print_outline(const struct snapshot *snapshot) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         print_kind(&kinds[i], &snapshot->lists[kinds[i].kind]);
     const struct colours colours = colours_of(stdout);
-    print_findings("Warnings", colours.odd, snapshot->warnings, snapshot->warning_count);
-    print_findings("Refused", colours.bad, snapshot->refusals, snapshot->refusal_count);
+    print_findings("Warnings", colours.odd, &snapshot->warnings);
+    print_findings("Refused", colours.bad, &snapshot->refusals);
 }
 
 /* --- the check --- */
@@ -172,7 +171,7 @@ static void summarize(const struct snapshot *snapshot, const struct findings *fi
            "refused: %zu; sources: %zu loaded, %zu failed; tests: %zu passed, %zu failed\n",
            snapshot->lists[REGISTRY_TOOL].count, snapshot->lists[REGISTRY_RESOURCE].count,
            snapshot->lists[REGISTRY_TEMPLATE].count, snapshot->lists[REGISTRY_PROMPT].count,
-           snapshot->lists[REGISTRY_COMPLETION].count, snapshot->refusal_count,
+           snapshot->lists[REGISTRY_COMPLETION].count, snapshot->refusals.count,
            findings->sources.loaded, findings->sources.failed, findings->tests.passed,
            findings->tests.failed);
 }
@@ -189,7 +188,7 @@ static int check(const struct settings *settings) {
     fflush(stdout);
     int status = evaluate(settings, snapshot, &findings);
     summarize(snapshot, &findings);
-    if (!status && (snapshot->refusal_count || findings.sources.failed || findings.tests.failed))
+    if (!status && (snapshot->refusals.count || findings.sources.failed || findings.tests.failed))
         status = STATUS_FAILED;
     snapshot_unref(snapshot);
     return status;

@@ -2,6 +2,7 @@
  * symbolic link. */
 #include "common/cleanup.h"
 #include "supervisor/command/commands.h"
+#include "supervisor/content/shape.h"
 #include "supervisor/registry/beneath.h"
 #include "supervisor/registry/metadata.h"
 #include "supervisor/server/tools.h"
@@ -157,8 +158,9 @@ static bool check_name(const struct new_entry *entry, struct error *error) {
     static const char metadata[] = ".meta.json";
     const char *name = entry->name;
     size_t length = strlen(name), size = sizeof metadata - 1;
-    if (!metadata_check_name(name, error))
-        return false;
+    struct error why;
+    if (!shape_is_name(name, &why))
+        return error_set(error, 0, "the name %s", why.text);
     if (name[0] == '.')
         return error_set(error, 0, "a file whose name begins with a dot is ignored");
     if (entry->scaffold->folder == FOLDER_TOOLS && is_builtin_tool(name))

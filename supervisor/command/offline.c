@@ -5,10 +5,9 @@
 #include "supervisor/command/project_commands.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
-#include "supervisor/project/abilities.h"
-#include "supervisor/project/ask.h"
+#include "supervisor/project/capabilities.h"
 #include "supervisor/project/invocation.h"
-#include "supervisor/project/promise.h"
+#include "supervisor/project/project_tool.h"
 #include "supervisor/registry/registry.h"
 #include "supervisor/schema/schema.h"
 #include "supervisor/server/tools.h"
@@ -17,9 +16,6 @@
 enum { TEXT_MAX_BYTES = 1 << 30, MESSAGE_BYTES = 400 };
 
 /* --- reading --- */
-
-static const struct registry_schemas schemas = {
-    .compile = schema_compile, .drop = schema_free, .bytes = schema_bytes};
 
 struct reading {
     struct loop loop;
@@ -43,7 +39,7 @@ static const struct snapshot *wait_for_snapshot(struct reading *reading, struct 
 const struct snapshot *offline_read(const struct settings *settings, struct error *error) {
     struct reading reading = {.loop = {.epoll_fd = -1}};
     struct log silent = {.out = {.fd = -1, .restore_flags = -1}, .least = LOG_LEVEL_COUNT};
-    const struct registry_options options = {.reserved_tools = tools_names(), .schemas = &schemas};
+    const struct registry_options options = {.reserved_tools = tools_names()};
     const struct snapshot *snapshot = NULL;
     if (loop_open(&reading.loop, error)) {
         reading.registry = registry_open(&reading.loop, &silent, settings, &options, error);
@@ -126,7 +122,7 @@ static bool is_structured_alone(const struct offline_call *call) {
 
 static void take_result(struct offline_call *call, const struct run_result *result) {
     struct error error;
-    if (!promise_is_kept(call->entry, result, &error)) {
+    if (!project_tool_check_result(call->entry, result, &error)) {
         char message[MESSAGE_BYTES];
         snprintf(message, sizeof message, "The result of %s does not match its outputSchema: %s",
                  call->entry->name, error.text);
@@ -185,7 +181,7 @@ static bool may_run(struct offline_call *call) {
         refuse(call, "TYPE-ERROR", 1, message);
         return false;
     }
-    if (required && !abilities_include(NULL, required)) {
+    if (required && !capabilities_include(NULL, required)) {
         refuse(call, "MISSING-CAPABILITY", 1,
                "The tool requires capabilities of a client, and there is no client.");
         return false;

@@ -15,9 +15,10 @@ static bool explain_missing(const struct snapshot *snapshot, const char *name,
     const struct entry_list *tools = &snapshot->lists[REGISTRY_TOOL];
     struct nearest nearest = nearest_to(name);
     snprintf(file, sizeof file, "tools/%.64s.lisp", name);
-    for (size_t i = 0; i < snapshot->refusal_count; i++)
-        if (strcmp(snapshot->refusals[i].file, file) == 0)
-            return error_set(error, 0, "%s is refused: %.160s", file, snapshot->refusals[i].reason);
+    for (size_t i = 0; i < snapshot->refusals.count; i++)
+        if (strcmp(snapshot->refusals.items[i].file, file) == 0)
+            return error_set(error, 0, "%s is refused: %.160s", file,
+                             snapshot->refusals.items[i].text);
     for (size_t i = 0; i < tools->count; i++)
         nearest_offer(&nearest, tools->entries[i]->name);
     return error_set(error, 0, "the project has no tool %.64s%s", name,

@@ -1,25 +1,18 @@
-/* The shapes of contents. Takes no kind of content that it does not know by name. */
-#include "supervisor/content/content_check.h"
+/* The shapes of contents. A block of an unknown type is refused. */
+#include "supervisor/content/shape.h"
 
-static bool is_priority(struct json_object *value, struct error *error) {
-    return (shape_number(value, NULL) && json_object_get_double(value) >= 0 &&
-            json_object_get_double(value) <= 1) ||
-           error_set(error, 0, "must be a number from 0 to 1");
-}
-
-static bool is_role(struct json_object *value, struct error *error) {
+bool content_check_role(struct json_object *value, struct error *error) {
     static const char *const words[] = {"user", "assistant"};
-    return shape_is_word(value, words, 2) ||
-           error_set(error, 0, "must be \"user\" or \"assistant\"");
+    return shape_word(value, words, sizeof words / sizeof *words, error);
 }
 
-static bool is_audience(struct json_object *value, struct error *error) {
-    return shape_all(value, is_role, error);
+bool content_check_audience(struct json_object *value, struct error *error) {
+    return shape_all(value, content_check_role, error);
 }
 
 static bool is_annotations(struct json_object *value, struct error *error) {
-    static const struct shape shape = {
-        .members = {{"audience", is_audience, false}, {"priority", is_priority, false}}};
+    static const struct shape shape = {.members = {{"audience", content_check_audience, false},
+                                                   {"priority", shape_fraction, false}}};
     return shape_fits(value, &shape, error);
 }
 
@@ -71,14 +64,14 @@ static bool is_block(struct json_object *value, struct error *error) {
         return false;
     json_object_object_get_ex(value, "type", &type);
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
-        if (shape_is_word(type, &blocks[i].type, 1))
+        if (shape_is_word(type, blocks[i].type))
             return shape_fits(value, &blocks[i].shape, error);
     return error_set(error, 0, "\"type\" must be text, image, audio, resource or resource_link");
 }
 
 static bool is_message(struct json_object *value, struct error *error) {
     static const struct shape shape = {
-        .members = {{"role", is_role, true}, {"content", is_block, true}}};
+        .members = {{"role", content_check_role, true}, {"content", is_block, true}}};
     return shape_fits(value, &shape, error);
 }
 

@@ -1,79 +1,37 @@
-/* Asking the client, in the way of its era. Never asks what the client did not say it can do, and
- * believes no state that is not of this process's making. */
+/* Asks the client in the way of its era. */
 #include "supervisor/project/ask.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/mcp/tool_call.h"
-#include "supervisor/project/abilities.h"
-#include "supervisor/project/answer.h"
+#include "supervisor/project/capabilities.h"
 #include "supervisor/project/invocation.h"
 #include "supervisor/project/progress.h"
 #include "supervisor/project/project.h"
+#include "supervisor/project/question.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A request of ours to a legacy client. */
-struct question {
-    struct question *next;
-    uint64_t number;
-    struct invocation *invocation;
-    char key[RUN_KEY_MAX_BYTES + 1];
-};
+static const char no_input[] = "The client sends nothing any more.";
 
-/* --- what a client can do --- */
-
-/* What a method needs, and the first revision that has it. */
-static const struct need {
-    const char *method, *mode, *capability, *part;
-    enum since since;
-} needs[] = {
-    {"elicitation/create", "url", "elicitation", "url", SINCE_2025_11},
-    {"elicitation/create", NULL, "elicitation", "form", SINCE_2025_06},
-    {"sampling/createMessage", NULL, "sampling", NULL, SINCE_2024_11},
-    {"roots/list", NULL, "roots", NULL, SINCE_2024_11},
-};
-
-static const struct need *need_of(struct json_object *question) {
-    const char *method = json_object_get_string(json_tree_member(question, "method"));
-    const char *mode =
-        json_object_get_string(json_tree_member(json_tree_member(question, "params"), "mode"));
-    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
-        if (strcmp(needs[i].method, method) == 0 &&
-            (!needs[i].mode || (mode && strcmp(needs[i].mode, mode) == 0)))
-            return &needs[i];
-    return NULL;
-}
-
-static struct json_object *capabilities_of(const struct need *need) {
-    struct json_object *capabilities = json_object_new_object();
-    struct json_object *parts = json_object_new_object();
-    if (need->part)
-        json_object_object_add(parts, need->part, json_object_new_object());
-    json_object_object_add(capabilities, need->capability, parts);
-    return capabilities;
-}
-
-/* May RUN's client be asked this? If not, what it lacks is noted. */
+/* May the client be asked this? If not, the capability that is missing is noted. */
 static bool may_ask(struct invocation *invocation, struct json_object *question) {
-    const struct need *need = need_of(question);
-    if (!need)
+    if (!question_is_known(question, revision_of(invocation->request)))
         return false;
-    struct json_object *required = capabilities_of(need);
-    bool able = revision_of(invocation->request)->since >= need->since &&
-                abilities_include(invocation->abilities, required);
-    if (able || invocation->lacking)
+    struct json_object *required = question_capability(question);
+    bool able = capabilities_include(invocation->capabilities, required);
+    if (able || invocation->missing)
         json_object_put(required);
     else
-        invocation->lacking = required;
+        invocation->missing = required;
     return able;
 }
 
-/* --- answers to the run --- */
+/* --- answers to the definition --- */
 
 static void answer_object(struct invocation *invocation, struct json_object *answer) {
     size_t length = 0;
@@ -100,7 +58,15 @@ static void answer_responses(struct invocation *invocation) {
 
 /* --- legacy: requests of ours --- */
 
-static void tell_cancelled(struct server *server, uint64_t number) {
+/* A request to a legacy client that has no response yet. */
+struct asked {
+    LIST_ENTRY(asked) link;
+    uint64_t number;
+    struct invocation *invocation;
+    char key[RUN_KEY_MAX_BYTES + 1];
+};
+
+static void send_cancelled(struct server *server, uint64_t number) {
     struct buffer *out = output_notification_begin(&server->output, "notifications/cancelled");
     buffer_append_format(
         out, "\"requestId\":\"ask-%" PRIu64 "\",\"reason\":\"The call that asked has ended.\"",
@@ -109,17 +75,15 @@ static void tell_cancelled(struct server *server, uint64_t number) {
 }
 
 void ask_forget(struct invocation *invocation) {
-    struct question **link = &invocation->server->project->questions;
-    while (*link) {
-        struct question *question = *link;
-        if (question->invocation != invocation) {
-            link = &question->next;
+    struct server *server = invocation->server;
+    for (struct asked *asked = LIST_FIRST(&server->project->asked), *next; asked; asked = next) {
+        next = LIST_NEXT(asked, link);
+        if (asked->invocation != invocation)
             continue;
-        }
-        if (!invocation->server->draining)
-            tell_cancelled(invocation->server, question->number);
-        *link = question->next;
-        free(question);
+        if (!server->draining)
+            send_cancelled(server, asked->number);
+        LIST_REMOVE(asked, link);
+        free(asked);
     }
     json_object_put(invocation->questions);
     json_object_put(invocation->responses);
@@ -127,22 +91,21 @@ void ask_forget(struct invocation *invocation) {
 }
 
 static bool send_question(struct invocation *invocation, const char *key,
-                          struct json_object *asked) {
+                          struct json_object *question) {
     struct project *project = invocation->server->project;
-    struct question *question = calloc(1, sizeof *question);
-    if (!question)
+    struct asked *asked = calloc(1, sizeof *asked);
+    if (!asked)
         return false;
-    question->number = ++project->last_question;
-    question->invocation = invocation;
-    snprintf(question->key, sizeof question->key, "%s", key);
-    question->next = project->questions;
-    project->questions = question;
+    asked->number = ++project->last_asked;
+    asked->invocation = invocation;
+    snprintf(asked->key, sizeof asked->key, "%s", key);
+    LIST_INSERT_HEAD(&project->asked, asked, link);
     struct buffer *out = output_line_begin(&invocation->server->output);
     buffer_append_format(
-        out, "{\"jsonrpc\":\"2.0\",\"id\":\"ask-%" PRIu64 "\",\"method\":", question->number);
-    json_write_tree(out, json_tree_member(asked, "method"));
+        out, "{\"jsonrpc\":\"2.0\",\"id\":\"ask-%" PRIu64 "\",\"method\":", asked->number);
+    json_write_tree(out, json_tree_member(question, "method"));
     buffer_append_text(out, ",\"params\":");
-    json_write_tree(out, json_tree_member(asked, "params"));
+    json_write_tree(out, json_tree_member(question, "params"));
     buffer_append_text(out, "}");
     output_line_end(&invocation->server->output, (struct span){0});
     return true;
@@ -158,18 +121,18 @@ static void ask_legacy(struct invocation *invocation) {
     }
 }
 
-static bool is_asking(const struct project *project, const struct invocation *invocation) {
-    for (const struct question *question = project->questions; question; question = question->next)
-        if (question->invocation == invocation)
+static bool is_waiting(const struct project *project, const struct invocation *invocation) {
+    const struct asked *asked = NULL;
+    LIST_FOREACH(asked, &project->asked, link) {
+        if (asked->invocation == invocation)
             return true;
+    }
     return false;
 }
 
-static void take_failure(struct invocation *invocation, struct json_object *error) {
-    const char *message = json_plain_string(json_tree_member(error, "message"));
-    invocation->failure_code = json_object_get_int(json_tree_member(error, "code"));
-    snprintf(invocation->failure, sizeof invocation->failure, "%s",
-             message && *message ? message : "The client refused the question.");
+static void note_failure(struct invocation *invocation, int code, const char *message) {
+    invocation->failure_code = code;
+    snprintf(invocation->failure, sizeof invocation->failure, "%s", message);
 }
 
 static void take_response(struct invocation *invocation, const char *key,
@@ -177,41 +140,47 @@ static void take_response(struct invocation *invocation, const char *key,
     struct json_object *result = json_tree_member(response, "result");
     struct error error;
     if (!result) {
-        take_failure(invocation, json_tree_member(response, "error"));
+        struct json_object *refusal = json_tree_member(response, "error");
+        const char *message = json_plain_string(json_tree_member(refusal, "message"));
+        note_failure(invocation, json_object_get_int(json_tree_member(refusal, "code")),
+                     message && *message ? message : "The client refused the question.");
     } else if (json_held_bytes(invocation->responses) + json_held_bytes(result) >
                INVOCATION_HELD_MAX_BYTES) {
-        invocation->failure_code = RPC_INVALID_PARAMS;
-        snprintf(invocation->failure, sizeof invocation->failure,
-                 "The answer has too many values.");
-    } else if (!answer_check(json_tree_member(invocation->questions, key), result, &error)) {
-        invocation->failure_code = RPC_INVALID_PARAMS;
-        snprintf(invocation->failure, sizeof invocation->failure, "%s", error.text);
+        note_failure(invocation, RPC_INVALID_PARAMS, "The response has too many values.");
+    } else if (!question_check(json_tree_member(invocation->questions, key), result, &error)) {
+        note_failure(invocation, RPC_INVALID_PARAMS, error.text);
     } else {
         json_object_object_add(invocation->responses, key, json_object_get(result));
     }
 }
 
-void project_take_response(struct project *project, struct json_object *response) {
-    const char *id = json_plain_string(json_tree_member(response, "id"));
-    struct question **link = project ? &project->questions : NULL;
+static struct asked *find_asked(const struct project *project, const char *id) {
+    struct asked *asked = NULL;
     char own[32];
-    for (; id && link && *link; link = &(*link)->next) {
-        struct question *question = *link;
-        struct invocation *invocation = question->invocation;
-        snprintf(own, sizeof own, "ask-%" PRIu64, question->number);
-        if (strcmp(own, id) != 0)
-            continue;
-        take_response(invocation, question->key, response);
-        *link = question->next;
-        free(question);
-        if (is_asking(project, invocation))
-            return;
-        if (invocation->failure[0])
-            answer_failure(invocation, invocation->failure_code, invocation->failure);
-        else
-            answer_responses(invocation);
-        return;
+    if (!project || !id)
+        return NULL;
+    LIST_FOREACH(asked, &project->asked, link) {
+        snprintf(own, sizeof own, "ask-%" PRIu64, asked->number);
+        if (strcmp(own, id) == 0)
+            return asked;
     }
+    return NULL;
+}
+
+void project_take_response(struct project *project, struct json_object *response) {
+    struct asked *asked = find_asked(project, json_plain_string(json_tree_member(response, "id")));
+    if (!asked)
+        return;
+    struct invocation *invocation = asked->invocation;
+    take_response(invocation, asked->key, response);
+    LIST_REMOVE(asked, link);
+    free(asked);
+    if (is_waiting(project, invocation))
+        return;
+    if (invocation->failure[0])
+        answer_failure(invocation, invocation->failure_code, invocation->failure);
+    else
+        answer_responses(invocation);
 }
 
 /* --- modern: a result that asks --- */
@@ -220,17 +189,17 @@ static bool is_parked(const struct invocation *invocation) {
     return !invocation->request && invocation->questions;
 }
 
-/* Parked runs hold a worker each, so there are not many, and the oldest goes first. */
-static void make_room(struct project *project) {
+/* Cancels the oldest parked invocation if there are too many: each of them holds a worker. */
+static void limit_parked(struct project *project) {
     size_t count = 0;
-    struct invocation *oldest = NULL;
-    for (struct invocation *invocation = project->invocations; invocation;
-         invocation = invocation->next)
-        if (is_parked(invocation)) {
-            count++;
-            if (!oldest || invocation->parked_ns < oldest->parked_ns)
-                oldest = invocation;
-        }
+    struct invocation *invocation = NULL, *oldest = NULL;
+    LIST_FOREACH(invocation, &project->invocations, link) {
+        if (!is_parked(invocation))
+            continue;
+        count++;
+        if (!oldest || invocation->parked_ns < oldest->parked_ns)
+            oldest = invocation;
+    }
     if (count > sessions_parked_max(project->server->settings)) {
         ask_forget(oldest);
         call_cancel(oldest->call, "Too many calls wait for their client.");
@@ -241,13 +210,14 @@ static void ask_modern(struct invocation *invocation) {
     struct project *project = invocation->server->project;
     struct request *request = invocation->request;
     const struct settings *settings = invocation->server->settings;
-    struct state state = {.run = invocation->number,
-                          .round = ++invocation->round,
-                          .expires_ns = clock_now_ns() + settings->call_timeout_max_s *
-                                                             CLOCK_MS_PER_S * CLOCK_NS_PER_MS};
-    char text[STATE_TEXT_BYTES];
-    memcpy(state.binding, invocation->binding, sizeof state.binding);
-    state_write(&project->key, &state, text);
+    const struct request_state state = {.invocation = invocation->number,
+                                        .round = ++invocation->round,
+                                        .expires_ns =
+                                            clock_now_ns() + settings->call_timeout_max_s *
+                                                                 CLOCK_MS_PER_S * CLOCK_NS_PER_MS,
+                                        .binding = invocation->binding};
+    char text[REQUEST_STATE_BYTES];
+    request_state_write(&project->key, &state, text);
     struct buffer *out = request_input_required(request);
     request_member(request, "inputRequests");
     json_write_tree(out, invocation->questions);
@@ -257,16 +227,16 @@ static void ask_modern(struct invocation *invocation) {
     invocation->parked_ns = clock_now_ns();
     call_park(invocation->call, true);
     request_end(request);
-    make_room(project);
+    limit_parked(project);
 }
 
-/* Takes from RESPONSES what was asked. False when something is missing, or is no answer to it: that
- * is asked again. */
+/* Takes from RESPONSES those to the questions. False if one is missing or malformed: the same
+ * questions are asked again. */
 static bool take_responses(struct invocation *invocation, struct json_object *responses) {
     bool all = true;
     json_object_object_foreach(invocation->questions, key, question) {
         struct json_object *response = json_tree_member(responses, key);
-        if (answer_check(question, response, NULL))
+        if (question_check(question, response, NULL))
             json_object_object_add(invocation->responses, key, json_object_get(response));
         else
             all = all && json_object_object_get_ex(invocation->responses, key, NULL);
@@ -274,8 +244,7 @@ static bool take_responses(struct invocation *invocation, struct json_object *re
     return all;
 }
 
-/* A client that knows what it will be asked may answer with its first request, each question
- * once. */
+/* A client that knows the questions may answer them with its first request, each one once. */
 static bool is_answered_already(struct invocation *invocation) {
     if (!json_object_is_type(invocation->early_responses, json_type_object) ||
         !take_responses(invocation, invocation->early_responses))
@@ -288,25 +257,24 @@ static bool is_answered_already(struct invocation *invocation) {
 }
 
 void ask_client(struct invocation *invocation, struct json_object *questions) {
-    struct json_object *asked = json_object_new_object();
     if (!invocation->request || invocation->server->draining) {
-        json_object_put(asked);
-        answer_failure(invocation, RPC_INTERNAL_ERROR, "The client sends nothing any more.");
+        answer_failure(invocation, RPC_INTERNAL_ERROR, no_input);
         return;
     }
-    json_object_put(invocation->lacking);
-    invocation->lacking = NULL;
+    json_object_put(invocation->missing);
+    invocation->missing = NULL;
+    struct json_object *allowed = json_object_new_object();
     json_object_object_foreach(questions, key, question) {
         if (may_ask(invocation, question))
-            json_object_object_add(asked, key, json_object_get(question));
+            json_object_object_add(allowed, key, json_object_get(question));
     }
-    if (json_object_object_length(asked) == 0) {
-        json_object_put(asked);
+    if (json_object_object_length(allowed) == 0) {
+        json_object_put(allowed);
         answer_failure(invocation, RPC_METHOD_NOT_FOUND,
                        "The client did not declare the capability to be asked this.");
         return;
     }
-    invocation->questions = asked;
+    invocation->questions = allowed;
     invocation->responses = json_object_new_object();
     if (!invocation->request->modern)
         ask_legacy(invocation);
@@ -317,14 +285,14 @@ void ask_client(struct invocation *invocation, struct json_object *questions) {
 }
 
 void ask_give_up(struct project *project) {
-    for (struct invocation *invocation = project->invocations, *next; invocation;
+    for (struct invocation *invocation = LIST_FIRST(&project->invocations), *next; invocation;
          invocation = next) {
-        next = invocation->next;
+        next = LIST_NEXT(invocation, link);
         if (is_parked(invocation)) {
             ask_forget(invocation);
-            call_cancel(invocation->call, "The client sends nothing any more.");
+            call_cancel(invocation->call, no_input);
         } else if (invocation->questions) {
-            answer_failure(invocation, RPC_INTERNAL_ERROR, "The client sends nothing any more.");
+            answer_failure(invocation, RPC_INTERNAL_ERROR, no_input);
         }
     }
 }
@@ -333,18 +301,19 @@ void ask_give_up(struct project *project) {
 
 static const char state_member[] = "requestState";
 
-static struct invocation *find_parked(const struct project *project, const struct state *state) {
-    for (struct invocation *invocation = project->invocations; invocation;
-         invocation = invocation->next)
-        if (invocation->number == state->run && is_parked(invocation) &&
+static struct invocation *find_parked(const struct project *project,
+                                      const struct request_state *state) {
+    struct invocation *invocation = NULL;
+    LIST_FOREACH(invocation, &project->invocations, link) {
+        if (invocation->number == state->invocation && is_parked(invocation) &&
             invocation->round == state->round)
             return invocation;
+    }
     return NULL;
 }
 
-/* What is wrong with the shape of `inputResponses`, or NULL. */
-static const char *bad_responses(const struct invocation *invocation,
-                                 struct json_object *responses) {
+/* Why `inputResponses` is malformed, or NULL. */
+static const char *find_fault(const struct invocation *invocation, struct json_object *responses) {
     if (responses && !json_object_is_type(responses, json_type_object))
         return "inputResponses must be an object.";
     json_object_object_foreach(invocation->questions, key, question) {
@@ -370,10 +339,10 @@ static void resume(struct request *request, struct invocation *invocation,
     kept->new_session = invocation->new_session;
     invocation->request = kept;
     progress_begin(invocation);
-    json_object_put(invocation->abilities);
-    invocation->abilities = json_object_get(abilities_of(request, params));
+    json_object_put(invocation->capabilities);
+    invocation->capabilities = json_object_get(capabilities_of(request, params));
     if (!all) {
-        ask_modern(invocation); /* the same again */
+        ask_modern(invocation);
         return;
     }
     kept->call = invocation->call;
@@ -385,28 +354,29 @@ bool project_resume(struct request *request, const char *method, const char *nam
                     struct json_object *arguments, struct json_object *params) {
     struct project *project = request->server->project;
     struct json_object *member;
-    unsigned char binding[STATE_HASH_BYTES];
-    struct state state;
+    struct request_state state;
     if (!request->modern || !project || !json_object_object_get_ex(params, state_member, &member))
         return false;
     const char *text = json_plain_string(member);
-    state_bind(&project->key, method, name, arguments, binding);
-    const char *problem = !text ? "requestState must be a string."
-                                : state_read(&project->key, text, binding, clock_now_ns(), &state);
-    struct invocation *invocation = problem ? NULL : find_parked(project, &state);
-    if (!problem && !invocation)
-        problem = "requestState was used before, or the call that it continues has ended; send the "
-                  "request anew.";
-    if (problem) {
-        request_error_invalid(request, state_member, problem);
+    const char *fault =
+        text ? request_state_read(&project->key, text,
+                                  request_state_binding(&project->key, method, name, arguments),
+                                  clock_now_ns(), &state)
+             : "requestState must be a string.";
+    struct invocation *invocation = fault ? NULL : find_parked(project, &state);
+    if (!fault && !invocation)
+        fault = "requestState was used before, or the call that it continues has ended; send the "
+                "request anew.";
+    if (fault) {
+        request_error_invalid(request, state_member, fault);
         return true;
     }
     struct json_object *responses = json_tree_member(params, "inputResponses");
-    if (abilities_refuse_large(request, invocation->responses, responses, params))
+    if (capabilities_refuse_large(request, invocation->responses, responses, params))
         return true;
-    problem = bad_responses(invocation, responses);
-    if (problem)
-        request_error_invalid(request, "inputResponses", problem);
+    fault = find_fault(invocation, responses);
+    if (fault)
+        request_error_invalid(request, "inputResponses", fault);
     else
         resume(request, invocation, responses, params);
     return true;

@@ -1,11 +1,10 @@
-/* completion/complete: values that the metadata lists, and those that Lisp makes. Never more than a
- * hundred at a time, and never for long. */
+/* completion/complete: values listed in the metadata, or made by Lisp. */
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/mcp/tool_call.h"
+#include "supervisor/project/catalog.h"
 #include "supervisor/project/invocation.h"
-#include "supervisor/project/lookup.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
 #include "supervisor/registry/metadata.h"
@@ -33,14 +32,14 @@ static void end(struct request *request, long long total, bool has_more) {
     request_end(request);
 }
 
-/* Those of VALUES that begin as the client has begun, in any letter case. */
-static void answer_listed(struct request *request, struct json_object *values, const char *begun) {
-    size_t total = 0, size = strlen(begun);
+/* Answers with those of VALUES that begin with TYPED, in any letter case. */
+static void answer_listed(struct request *request, struct json_object *values, const char *typed) {
+    size_t total = 0, size = strlen(typed);
     begin(request);
     buffer_append_text(request->out, "[");
     for (size_t i = 0; values && i < json_object_array_length(values); i++) {
         const char *value = json_object_get_string(json_object_array_get_idx(values, i));
-        if (strncasecmp(value, begun, size) != 0 || total++ >= VALUES_MAX)
+        if (strncasecmp(value, typed, size) != 0 || total++ >= VALUES_MAX)
             continue;
         buffer_append_text(request->out, total > 1 ? "," : "");
         json_write_string(request->out, value);
@@ -78,7 +77,7 @@ static void run_completion(struct request *request, const struct registry_entry 
     invocation_begin(request, completion, &form, completion->name, bound, arguments, params);
 }
 
-/* Is NAME an argument of what is completed? */
+/* Does ENTRY have an argument of this name? */
 static bool has_argument(const struct registry_entry *entry, const char *name) {
     struct json_object *declared = json_tree_member(entry->metadata, "arguments");
     size_t length = strlen(name);
@@ -119,7 +118,8 @@ static void complete(struct request *request, const struct asked *asked,
                       asked->value);
 }
 
-/* Finds what REF means. False: the request has been answered. */
+/* Finds the entry that REF names; NULL for a plain resource. False: the request has been answered.
+ */
 static bool find_subject(struct request *request, struct json_object *ref,
                          const struct registry_entry **entry) {
     struct project *project = request->server->project;
@@ -140,7 +140,7 @@ static bool find_subject(struct request *request, struct json_object *ref,
     *entry = project_find(project, prompt ? REGISTRY_PROMPT : REGISTRY_TEMPLATE, key);
     if (*entry || (!prompt && project_find(project, REGISTRY_RESOURCE, key)))
         return true;
-    if (!prompt) /* it may also be what a template has made */
+    if (!prompt) /* the URI of a resource that a template makes */
         *entry = snapshot_match(registry_snapshot(project->registry), key, &match);
     if (*entry)
         return true;
@@ -167,8 +167,7 @@ void project_complete(struct server *server, struct request *request, struct jso
     }
     if ((context && !json_object_is_type(context, json_type_object)) ||
         (asked.context && !json_object_is_type(asked.context, json_type_object))) {
-        request_error_invalid(request, "context",
-                              "context must be an object, and context.arguments too.");
+        request_error_invalid(request, "context", "context and context.arguments must be objects.");
         return;
     }
     complete(request, &asked, params);

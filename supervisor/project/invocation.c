@@ -1,12 +1,12 @@
-/* Runs of definitions. Every request that begins one is answered once, however it ends. */
+/* The life of an invocation. Its request is answered once, however it ends. */
 #include "supervisor/project/invocation.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/mcp/tool_call.h"
-#include "supervisor/project/abilities.h"
 #include "supervisor/project/ask.h"
+#include "supervisor/project/capabilities.h"
 #include "supervisor/project/notify.h"
 #include "supervisor/project/progress.h"
 #include "supervisor/project/project.h"
@@ -17,10 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- what it says while it runs --- */
+/* --- events --- */
 
-/* A modern client hears what its request asked for, a legacy one what its session did. */
-static bool wants_log(const struct invocation *invocation, int level) {
+/* The level is that of the request in the modern era, and of the session in the legacy era. */
+static bool is_log_wanted(const struct invocation *invocation, int level) {
     const struct request *request = invocation->request;
     if (!request || request->silent)
         return false;
@@ -29,10 +29,10 @@ static bool wants_log(const struct invocation *invocation, int level) {
     return level >= (int)invocation->server->client_log.least;
 }
 
-static void tell_log(struct invocation *invocation, const struct run_event *event) {
+static void send_log(struct invocation *invocation, const struct run_event *event) {
     const char *level = json_object_get_string(json_tree_member(event->json, "level"));
     struct json_object *logger = json_tree_member(event->json, "logger");
-    if (!wants_log(invocation, log_level_of(level)))
+    if (!is_log_wanted(invocation, log_level_of(level)))
         return;
     struct output *output = &invocation->server->output;
     struct buffer *out = output_notification_begin(output, "notifications/message");
@@ -52,18 +52,18 @@ static void on_event(void *context, const struct run_event *event) {
         return;
     switch (event->kind) {
     case RUN_PROGRESS:
-        progress_tell(invocation, event);
+        progress_send(invocation, event);
         break;
     case RUN_LOG:
-        tell_log(invocation, event);
+        send_log(invocation, event);
         break;
     case RUN_CHANGE:
-        notify_event(invocation->server->project, event);
+        notify_change(invocation->server->project, event);
         break;
     }
 }
 
-static void tell_warnings(struct invocation *invocation, const struct evaluation *evaluation) {
+static void send_warnings(struct invocation *invocation, const struct evaluation *evaluation) {
     for (size_t i = 0; i < evaluation->result.warning_count; i++) {
         const struct span warning = evaluation->result.warnings[i];
         cleanup_json struct json_object *json = json_object_new_object();
@@ -83,20 +83,18 @@ static void on_ask(void *context, struct json_object *questions) {
 /* --- its end --- */
 
 void invocation_free(struct invocation *invocation) {
-    struct invocation **link = &invocation->server->project->invocations;
-    while (*link != invocation)
-        link = &(*link)->next;
-    *link = invocation->next;
+    LIST_REMOVE(invocation, link);
     ask_forget(invocation);
-    json_object_put(invocation->abilities);
-    json_object_put(invocation->lacking);
+    json_object_put(invocation->capabilities);
+    json_object_put(invocation->missing);
     json_object_put(invocation->early_responses);
     entry_unref(invocation->entry);
     free(invocation->name);
     free(invocation);
 }
 
-void invocation_answer_failure(struct invocation *invocation, const struct evaluation *evaluation) {
+/* Prompts and resources have no failure in their results: answers with an error. */
+static void answer_failure(struct invocation *invocation, const struct evaluation *evaluation) {
     struct request *request = invocation->request;
     size_t shown = (size_t)invocation->server->settings->output_shown_chars;
     const struct result_message *result = &evaluation->result;
@@ -125,12 +123,12 @@ void invocation_answer_failure(struct invocation *invocation, const struct evalu
     request_end(request);
 }
 
-/* It asked what the client cannot be asked, and did not know how to go on without. */
-static bool ended_for_want(const struct invocation *invocation,
-                           const struct evaluation *evaluation) {
+/* Did it fail because the client cannot be asked what it asked? */
+static bool ended_unanswered(const struct invocation *invocation,
+                             const struct evaluation *evaluation) {
     static const char type[] = "MCP:UNANSWERED";
     const struct span condition = evaluation->result.condition;
-    return invocation->lacking && invocation->request->modern &&
+    return invocation->missing && invocation->request->modern &&
            evaluation->outcome == OUTCOME_CONDITION && condition.length == sizeof type - 1 &&
            memcmp(condition.bytes, type, sizeof type - 1) == 0;
 }
@@ -139,17 +137,17 @@ static void on_done(void *context, const struct evaluation *evaluation) {
     struct invocation *invocation = context;
     struct server *server = invocation->server;
     struct request *request = invocation->request;
-    tell_warnings(invocation, evaluation);
+    send_warnings(invocation, evaluation);
     if (request && request->silent)
         request_drop(request);
-    else if (request && ended_for_want(invocation, evaluation))
-        abilities_refuse_missing(request, invocation->lacking);
+    else if (request && ended_unanswered(invocation, evaluation))
+        capabilities_refuse(request, invocation->missing);
     else if (request && evaluation->run)
         invocation->form->answer(invocation, evaluation);
     else if (request && (invocation->form->kind == RUN_TOOL || !tool_is_shown(evaluation)))
         tool_answer_evaluation(request, evaluation);
     else if (request)
-        invocation_answer_failure(invocation, evaluation);
+        answer_failure(invocation, evaluation);
     invocation_free(invocation);
     server_call_done(server);
 }
@@ -165,7 +163,7 @@ int64_t invocation_timeout_ms(const struct settings *settings, const struct regi
     return maximum_ms && timeout_ms > maximum_ms ? maximum_ms : timeout_ms;
 }
 
-/* A run that is not under way yet; NULL without memory. */
+/* An invocation that has no call yet; NULL when out of memory. */
 static struct invocation *make(struct request *request, const struct registry_entry *entry,
                                const struct invocation_form *form, const char *name) {
     struct project *project = request->server->project;
@@ -177,31 +175,24 @@ static struct invocation *make(struct request *request, const struct registry_en
         free(copy);
         return NULL;
     }
-    *invocation = (struct invocation){.next = project->invocations,
-                                      .number = ++project->last_invocation,
+    *invocation = (struct invocation){.number = ++project->last_invocation,
                                       .form = form,
                                       .server = request->server,
                                       .request = kept,
                                       .entry = entry_ref((struct registry_entry *)(uintptr_t)entry),
-                                      .name = copy,
-                                      .begun_ns = clock_now_ns()};
-    project->invocations = invocation;
+                                      .name = copy};
+    LIST_INSERT_HEAD(&project->invocations, invocation, link);
     return invocation;
 }
 
-static void refuse_full(struct request *request, int64_t limit, const char *name) {
-    request_error_limit(request, RPC_INTERNAL_ERROR, "Too many calls are running; none is free.",
-                        name, limit);
-}
-
-/* The oldest run of the same as RUN, which is the newest, that is newer than the number AFTER;
- * NULL: there is none. */
+/* The oldest invocation with the binding of INVOCATION, which is the newest, and a number above
+ * AFTER; NULL: there is none. */
 static struct invocation *oldest_like(const struct invocation *invocation, uint64_t after) {
-    struct invocation *oldest = NULL;
-    for (struct invocation *other = invocation->next; other; other = other->next)
+    struct invocation *oldest = NULL, *other = LIST_NEXT(invocation, link);
+    for (; other; other = LIST_NEXT(other, link))
         if (other->number > after && other->form == invocation->form &&
-            memcmp(other->binding, invocation->binding, sizeof invocation->binding) == 0)
-            oldest = other; /* the newest come first */
+            digest_equal(other->binding, invocation->binding))
+            oldest = other; /* the list begins with the newest */
     return oldest;
 }
 
@@ -209,20 +200,20 @@ static int64_t most_that_yield(const struct settings *settings) {
     return settings->session_max < 8 ? 1 : settings->session_max / 4;
 }
 
-/* May RUN begin, perhaps in the place of another? */
+/* May INVOCATION begin, perhaps in place of another? */
 static bool take_place(const struct invocation *invocation) {
     const struct server *server = invocation->server;
     if (!invocation->form->yields || sessions_busy_with(&server->sessions, invocation->form->kind) <
                                          (size_t)most_that_yield(server->settings))
         return true;
     struct invocation *other = oldest_like(invocation, 0);
-    while (other && !call_cancel(other->call, "A newer one of the same took its place."))
+    while (other && !call_cancel(other->call, "A newer request took its place."))
         other = oldest_like(invocation, other->number);
     return other != NULL;
 }
 
-/* Where ENTRY wants to run; NULL with *fresh: in a world of its own. NULL without: the request has
- * been answered. */
+/* The session for ENTRY to run in. NULL with *fresh: in a fresh process. NULL without it: the
+ * request has been answered. */
 static struct session *session_for(struct request *request, const struct registry_entry *entry,
                                    struct json_object *bound, struct json_object *params,
                                    bool *fresh) {
@@ -231,7 +222,7 @@ static struct session *session_for(struct request *request, const struct registr
     struct json_object *from =
         tool && json_tree_member(bound, "session") ? bound : json_tree_member(params, "_meta");
     struct json_object *named = json_tree_member(from, "session");
-    /* Only the answer of a tool could name a new session. */
+    /* Only the answer of a tool can name a new session. */
     *fresh =
         !entry->in_caller_session || (!tool && !named && !tool_implicit_session(server, request));
     if (*fresh)
@@ -260,8 +251,8 @@ static struct call *submit(struct invocation *invocation, struct session *sessio
         .run = {.kind = invocation->form->kind,
                 .name = {(const unsigned char *)name, strlen(name)},
                 .arguments = {(const unsigned char *)json, length}},
-        .held_bytes =
-            json_held_bytes(invocation->early_responses) + json_held_bytes(invocation->abilities),
+        .held_bytes = json_held_bytes(invocation->early_responses) +
+                      json_held_bytes(invocation->capabilities),
         .event = on_event,
         .ask = invocation->form->asks ? on_ask : NULL,
         .done = on_done,
@@ -280,7 +271,7 @@ void invocation_begin(struct request *request, const struct registry_entry *entr
     bool fresh;
     struct json_object *responses = json_tree_member(params, "inputResponses");
     request->subject = form->subject;
-    if (abilities_refuse_large(request, NULL, responses, params))
+    if (capabilities_refuse_large(request, NULL, responses, params))
         return;
     struct session *session = session_for(request, entry, bound, params, &fresh);
     if (!session && !fresh)
@@ -291,16 +282,17 @@ void invocation_begin(struct request *request, const struct registry_entry *entr
         request_error(request, RPC_INTERNAL_ERROR, "Out of memory.");
         return;
     }
-    invocation->abilities = json_object_get(abilities_of(request, params));
+    invocation->capabilities = json_object_get(capabilities_of(request, params));
     invocation->early_responses = request->modern ? json_object_get(responses) : NULL;
     invocation->new_session = request->new_session;
-    state_bind(&server->project->key, form->method, name, bound, invocation->binding);
+    invocation->binding = request_state_binding(&server->project->key, form->method, name, bound);
     bool placed = take_place(invocation);
     invocation->call = placed ? submit(invocation, session, arguments) : NULL;
     if (!invocation->call) {
-        refuse_full(invocation->request,
-                    placed ? server->settings->session_max : most_that_yield(server->settings),
-                    placed ? "session.max" : "completions");
+        request_error_limit(invocation->request, RPC_INTERNAL_ERROR, "Too many calls are running.",
+                            placed ? "session.max" : "completions",
+                            placed ? server->settings->session_max
+                                   : most_that_yield(server->settings));
         invocation_free(invocation);
         return;
     }

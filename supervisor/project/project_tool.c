@@ -1,16 +1,14 @@
-/* tools/call of tools that users define. Never runs one on arguments that its schema refuses, and
- * never lets a result pass that its output schema refuses. */
+/* tools/call of a project's tools: checks the arguments and the result against the schemas. */
+#include "supervisor/project/project_tool.h"
 #include "supervisor/base/status.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/mcp/tool_call.h"
-#include "supervisor/project/abilities.h"
-#include "supervisor/project/content.h"
+#include "supervisor/project/blocks.h"
+#include "supervisor/project/capabilities.h"
 #include "supervisor/project/invocation.h"
 #include "supervisor/project/methods.h"
-#include "supervisor/project/promise.h"
-#include "supervisor/project/show.h"
 #include "supervisor/schema/schema.h"
 #include "supervisor/session/text.h"
 
@@ -19,14 +17,26 @@
 
 enum { MESSAGE_BYTES = 400 };
 
-/* The result is not what the tool promised: spec/003, a substitution and an incident. */
-static void answer_unlike_schema(struct invocation *invocation, const struct evaluation *evaluation,
-                                 const struct error *why) {
+bool project_tool_check_result(const struct registry_entry *entry, const struct run_result *result,
+                               struct error *error) {
+    if (!entry->output || result->is_error)
+        return true;
+    if (!result->structured.bytes)
+        return error_set(error, 0, "it has no structured result");
+    cleanup_json struct json_object *value = run_result_structured(result);
+    if (!json_tree_is_whole(value, result->structured))
+        return error_set(error, 0, "it has a member twice in one object");
+    return schema_check(entry->output, value, error);
+}
+
+/* The result is replaced by an error, and logged. */
+static void refuse_result(struct invocation *invocation, const struct evaluation *evaluation,
+                          const struct error *why) {
     struct request *request = invocation->request;
     char message[MESSAGE_BYTES];
     const struct log_event event = {.level = LOG_ERROR_LEVEL, .name = "tool-output"};
     log_write(&invocation->server->log, &event, "%s: %s", invocation->name, why->text);
-    snprintf(message, sizeof message, "The result of %s is not what its outputSchema demands: %s",
+    snprintf(message, sizeof message, "The result of %s does not match its outputSchema: %s",
              invocation->name, why->text);
     cleanup_buffer struct buffer text = buffer_make(8192);
     text_append_error(&text, "MALFORMED-OUTPUT", message);
@@ -39,12 +49,13 @@ static bool has_structured(const struct run_result *result) {
     return result->structured.bytes != NULL;
 }
 
-/* The text as the worker wrote it, which keeps integers of any size. */
+/* As the worker wrote it, which keeps integers of any size. */
 static void append_structured(struct buffer *out, const struct run_result *result) {
     json_write_raw(out, result->structured.bytes, result->structured.length);
 }
 
-/* A value for programs that the revision has no member for is told as text, once. */
+/* Is the content one text? That is then the structured value, which need not be repeated for a
+ * revision without structuredContent. */
 static bool is_in_text(struct json_object *content) {
     struct json_object *first = json_object_array_get_idx(content, 0);
     return json_object_array_length(content) == 1 && json_tree_member(first, "text");
@@ -65,7 +76,7 @@ static void append_content(struct invocation *invocation, const struct run_resul
     struct json_object *content = json_tree_member(result->json, "content");
     size_t count = json_object_array_length(content);
     cleanup_buffer struct buffer text = buffer_make(request->out->maximum);
-    content_append_all(request->out, revision_of(request), content);
+    blocks_append_all(request->out, revision_of(request), content);
     if (has_structured(result) && !structured && !is_in_text(content)) {
         append_structured(&text, result);
         append_text_block(request, count++, &text);
@@ -83,8 +94,8 @@ static void answer(struct invocation *invocation, const struct evaluation *evalu
     const struct run_result *result = evaluation->run;
     const struct revision *revision = revision_of(request);
     struct error error;
-    if (!promise_is_kept(invocation->entry, result, &error)) {
-        answer_unlike_schema(invocation, evaluation, &error);
+    if (!project_tool_check_result(invocation->entry, result, &error)) {
+        refuse_result(invocation, evaluation, &error);
         return;
     }
     bool structured = has_structured(result) && revision->since >= SINCE_2025_06 &&
@@ -126,7 +137,7 @@ void project_call_tool(struct server *server, struct request *request,
     } else if (entry->input && !schema_check(entry->input, arguments ? arguments : none, &error)) {
         snprintf(message, sizeof message, "Invalid arguments for %s: %s", entry->name, error.text);
         tool_refuse(request, "TYPE-ERROR", message);
-    } else if (!abilities_refuse_lacking(request, entry, params)) {
+    } else if (!capabilities_refuse_entry(request, entry, params)) {
         /* NOLINTNEXTLINE(readability-suspicious-call-argument): bound as they were sent */
         invocation_begin(request, entry, &form, entry->name, arguments, passed, params);
     }

@@ -1,14 +1,13 @@
-/* resources/read: files as they are, and what Lisp makes of a template's URI. Never answers with
- * more than resource.max_bytes. */
+/* resources/read: files, and resources that Lisp makes for the URIs of a template. */
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/modern.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/mcp/tool_call.h"
-#include "supervisor/project/abilities.h"
 #include "supervisor/project/ask.h"
+#include "supervisor/project/capabilities.h"
+#include "supervisor/project/catalog.h"
 #include "supervisor/project/invocation.h"
-#include "supervisor/project/lookup.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
 
@@ -17,10 +16,10 @@
 static void refuse_size(struct request *request, const char *uri) {
     const struct log_event event = {.level = LOG_ERROR_LEVEL, .name = "resource-limit"};
     struct server *server = request->server;
-    log_write(&server->log, &event, "a resource is over resource.max_bytes (%lld)",
+    log_write(&server->log, &event, "a resource exceeds resource.max_bytes (%lld)",
               (long long)server->settings->resource_max_bytes);
     struct buffer *out =
-        request_error_data(request, RPC_INTERNAL_ERROR, "The resource is over its limit.");
+        request_error_data(request, RPC_INTERNAL_ERROR, "The resource exceeds its limit.");
     buffer_append_format(out, "{\"limit\":%lld,\"name\":\"resource.max_bytes\",\"uri\":",
                          (long long)server->settings->resource_max_bytes);
     json_write_string(out, uri);
@@ -122,25 +121,24 @@ static void run_template(struct request *request, const struct registry_entry *e
         json_object_object_add(arguments, name, json_object_new_string(match->values[i].text));
     }
     json_object_object_add(arguments, "uri", json_object_new_string(uri));
-    if (!abilities_refuse_lacking(request, entry, params))
+    if (!capabilities_refuse_entry(request, entry, params))
         invocation_begin(request, entry, &form, uri, NULL, arguments, params);
 }
 
-/* Why the file that URI names by default is no resource; NULL when there is none. */
+/* Why the file whose default URI this is was refused; NULL: there is no such file. */
 static const char *reason_of_refusal(const struct snapshot *snapshot, const char *uri) {
     static const char folder[] = "resources/";
     char made[URI_MAX_BYTES + 1];
-    for (size_t i = 0; i < snapshot->refusal_count; i++) {
-        const struct refusal *refusal = &snapshot->refusals[i];
+    for (size_t i = 0; i < snapshot->refusals.count; i++) {
+        const struct notice *refusal = &snapshot->refusals.items[i];
         if (strncmp(refusal->file, folder, sizeof folder - 1) == 0 &&
             uri_of_file("eclave:///", refusal->file + sizeof folder - 1, made) &&
             strcmp(made, uri) == 0)
-            return refusal->reason;
+            return refusal->text;
     }
     return NULL;
 }
 
-/* spec/003: what is over resource.max_bytes is an error, and told as that. */
 static void refuse_refused(struct request *request, const char *uri, const char *reason) {
     const struct log_event event = {.level = LOG_ERROR_LEVEL, .name = "resource-refused"};
     log_write(&request->server->log, &event, "%s: %s", uri, reason);

@@ -1,4 +1,4 @@
-/* Templates matched against URIs, left to right and without going back. Never allocates. */
+/* Matches templates against URIs, from left to right without backtracking. */
 #include "supervisor/registry/uri_template.h"
 #include "common/utf8.h"
 #include "supervisor/content/uri.h"
@@ -9,11 +9,11 @@
 /* One {expression}. */
 struct expression {
     struct span name;
-    bool reserved;      /* {+name} */
-    const char *behind; /* what follows the closing brace */
+    bool reserved;     /* {+name} */
+    const char *after; /* the text after the closing brace; NULL: no expression */
 };
 
-/* The expression that begins at TEXT; behind is NULL when there is none. */
+/* The expression that begins at TEXT. */
 static struct expression expression_at(const char *text) {
     struct expression expression = {0};
     const char *at = text;
@@ -26,7 +26,7 @@ static struct expression expression_at(const char *text) {
         length++;
     if (length && length < TEMPLATE_NAME_BYTES && at[length] == '}') {
         expression.name = (struct span){(const unsigned char *)at, length};
-        expression.behind = at + length + 1;
+        expression.after = at + length + 1;
     }
     return expression;
 }
@@ -36,7 +36,7 @@ static bool same_name(struct span left, struct span right) {
 }
 
 bool uri_template_check(const char *text, struct error *error) {
-    struct span names[TEMPLATE_NAMES_MAX];
+    struct span names[TEMPLATE_VARIABLES_MAX];
     size_t count = 0;
     if (!uri_check_characters(text, URI_MAX_BYTES, true, error))
         return false;
@@ -46,26 +46,26 @@ bool uri_template_check(const char *text, struct error *error) {
             at++;
             continue;
         }
-        if (!expression.behind)
-            return error_set(error, 0, "only {name} and {+name} are known");
-        if (count == TEMPLATE_NAMES_MAX)
-            return error_set(error, 0, "it has more than %d names", TEMPLATE_NAMES_MAX);
-        if (*expression.behind == '{')
-            return error_set(error, 0, "there must be text between two names");
+        if (!expression.after)
+            return error_set(error, 0, "only {name} and {+name} are supported");
+        if (count == TEMPLATE_VARIABLES_MAX)
+            return error_set(error, 0, "it has more than %d variables", TEMPLATE_VARIABLES_MAX);
+        if (*expression.after == '{')
+            return error_set(error, 0, "two variables must have text between them");
         for (size_t i = 0; i < count; i++)
             if (same_name(names[i], expression.name))
-                return error_set(error, 0, "a name stands twice");
+                return error_set(error, 0, "a variable occurs twice");
         names[count++] = expression.name;
-        at = expression.behind;
+        at = expression.after;
     }
-    return count > 0 || error_set(error, 0, "it has no {name}");
+    return count > 0 || error_set(error, 0, "it has no variable");
 }
 
 static int hex_value(char digit) {
     return isdigit((unsigned char)digit) ? digit - '0' : tolower((unsigned char)digit) - 'a' + 10;
 }
 
-/* Undoes the escapes of LENGTH bytes. */
+/* Decodes the escapes in LENGTH bytes. */
 static bool decode(const char *text, size_t length, struct template_value *value) {
     size_t size = 0;
     for (size_t i = 0; i < length; i++) {
@@ -82,7 +82,7 @@ static bool decode(const char *text, size_t length, struct template_value *value
     return size > 0 && utf8_is_valid((const unsigned char *)value->text, size);
 }
 
-/* How far from URI the name may reach at most. */
+/* The number of bytes that the variable may take at most. */
 static size_t reach(const struct expression *expression, const char *uri) {
     size_t length = 0;
     while (uri[length] &&
@@ -91,9 +91,9 @@ static size_t reach(const struct expression *expression, const char *uri) {
     return length;
 }
 
-/* The number of bytes from URI that the name takes, 0 for no match. */
+/* The number of bytes that the variable takes; 0: no match. */
 static size_t extent(const struct expression *expression, const char *uri) {
-    const char *literal = expression->behind;
+    const char *literal = expression->after;
     size_t size = strcspn(literal, "{"), most = reach(expression, uri);
     if (!literal[0])
         return uri[most] ? 0 : most;
@@ -119,12 +119,12 @@ bool uri_template_match(const char *template, const char *uri, struct template_m
             continue;
         }
         struct expression expression = expression_at(template);
-        size_t taken = expression.behind ? extent(&expression, uri) : 0;
+        size_t taken = expression.after ? extent(&expression, uri) : 0;
         if (!taken || !decode(uri, taken, &match->values[count]))
             return false;
         match->values[count++].name = expression.name;
         uri += taken;
-        template = expression.behind;
+        template = expression.after;
     }
     match->count = count;
     return *uri == 0;

@@ -5,7 +5,7 @@
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/project/ask.h"
-#include "supervisor/project/lookup.h"
+#include "supervisor/project/catalog.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/server/tools.h"
 

@@ -4,8 +4,7 @@
 #include "supervisor/mcp/modern.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/mcp/tool_call.h"
-#include "supervisor/project/list.h"
-#include "supervisor/project/lookup.h"
+#include "supervisor/project/catalog.h"
 #include "supervisor/project/project.h"
 #include "supervisor/server/tools.h"
 
@@ -100,14 +99,14 @@ static size_t index_after(const struct server *server, struct json_object *curso
     for (size_t i = 0; last && i < TOOL_COUNT; i++)
         if (strcmp(tool_table[i]->name, last) == 0)
             return i + 1;
-    return last && list_open_cursor(server->project, REGISTRY_TOOL, last, &index)
+    return last && catalog_open_cursor(server->project, REGISTRY_TOOL, last, &index)
                ? TOOL_COUNT + index
                : INVALID;
 }
 
 static void append_cursor(struct request *request, size_t end) {
     if (end >= TOOL_COUNT) {
-        list_append_cursor(request, REGISTRY_TOOL, end - TOOL_COUNT);
+        catalog_append_cursor(request, REGISTRY_TOOL, end - TOOL_COUNT);
         return;
     }
     if (end == 0)
@@ -125,14 +124,14 @@ static void append_tools(struct request *request, size_t start, size_t end) {
     if (end <= TOOL_COUNT)
         return;
     buffer_append_text(request->out, start < TOOL_COUNT ? "," : "");
-    list_append(request, REGISTRY_TOOL, start > TOOL_COUNT ? start - TOOL_COUNT : 0,
-                end - TOOL_COUNT);
+    catalog_append(request, REGISTRY_TOOL, start > TOOL_COUNT ? start - TOOL_COUNT : 0,
+                   end - TOOL_COUNT);
 }
 
 void tools_list(struct server *server, struct request *request, struct json_object *params) {
     struct json_object *cursor = NULL;
     size_t start = 0, size = (size_t)server->settings->list_page_size;
-    size_t count = TOOL_COUNT + list_count(server->project, REGISTRY_TOOL);
+    size_t count = TOOL_COUNT + catalog_count(server->project, REGISTRY_TOOL);
     if (project_refuse_unread(server->project, request))
         return;
     if (params && json_object_object_get_ex(params, "cursor", &cursor))

@@ -100,11 +100,6 @@ void call_free(struct call *call) {
     free(call);
 }
 
-static void append_cause(struct evaluation *evaluation, const char *sentence) {
-    size_t used = strlen(evaluation->cause);
-    snprintf(evaluation->cause + used, sizeof evaluation->cause - used, " %s", sentence);
-}
-
 /* The answer is a text that shows warnings, not one sentence. */
 static bool shows_warnings(const struct call *call) {
     switch (call->outcome) {
@@ -168,11 +163,12 @@ static void describe(const struct call *call, struct evaluation *evaluation,
     const struct session *session = call->session;
     if (!outcome_table[call->outcome].ends_process || session->transient)
         return;
-    append_cause(evaluation, !state_lost ? "The session is as it was before the call."
-                             : session->head
-                                 ? "The session is back at an earlier state; the effects of the "
-                                   "calls since are lost."
-                                 : "The state of the session is lost; it starts afresh.");
+    const char *state = !state_lost ? "The session is as it was before the call."
+                        : session->head
+                            ? "The session is back at an earlier state; the effects of the "
+                              "calls since are lost."
+                            : "The state of the session is lost; it starts afresh.";
+    snprintf(evaluation->cause, sizeof evaluation->cause, "%s %s", call->cause, state);
 }
 
 void call_conclude(struct call *call, struct result_message *result, const struct pipes *pipes,

@@ -31,7 +31,7 @@ extern const struct outcome_facts outcome_table[OUTCOME_COUNT]; /* call.c */
 struct evaluation {
     enum outcome outcome;
     int exit_code;                /* doc/contract.md, section 6 */
-    char cause[200];              /* a sentence; empty for a value or a condition */
+    char cause[300];              /* sentences; empty for a value or a condition */
     const char *reply;            /* of a call that evaluates nothing; else "" */
     struct result_message result; /* with OUTCOME_VALUE and OUTCOME_CONDITION */
     const struct run_result *run; /* of a CALL_RUN with OUTCOME_VALUE, else NULL */

@@ -25,8 +25,7 @@ static bool are_completions(struct json_object *value, struct error *error) {
 }
 
 static bool is_level(struct json_object *value, struct error *error) {
-    return shape_is_word(value, log_level_names, LOG_LEVEL_COUNT) ||
-           error_set(error, 0, "must be a log level");
+    return shape_word(value, log_level_names, LOG_LEVEL_COUNT, error);
 }
 
 static const struct shape results[RUN_KIND_COUNT] = {
@@ -125,8 +124,7 @@ void run_result_free(struct run_result *result) {
 
 static bool is_change(struct json_object *value, struct error *error) {
     static const char *const words[] = {"tools", "prompts", "resources", "resource"};
-    return shape_is_word(value, words, sizeof words / sizeof *words) ||
-           error_set(error, 0, "must be tools, prompts, resources or resource");
+    return shape_word(value, words, sizeof words / sizeof *words, error);
 }
 
 static const struct {
@@ -152,11 +150,10 @@ static const struct {
 /* Reads the progress; checks that `uri` is there with "resource" only, which no table states. */
 static bool finish_event(struct run_event *event) {
     struct json_object *member;
-    static const char *const resource = "resource";
     if (event->kind == RUN_PROGRESS && json_object_object_get_ex(event->json, "progress", &member))
         event->progress = json_object_get_double(member);
     return event->kind != RUN_CHANGE || (json_object_object_get_ex(event->json, "kind", &member) &&
-                                         shape_is_word(member, &resource, 1) ==
+                                         shape_is_word(member, "resource") ==
                                              json_object_object_get_ex(event->json, "uri", NULL));
 }
 
@@ -166,7 +163,7 @@ bool run_event_decode(struct span text, struct run_event *event) {
     if (json_object_object_get_ex(event->json, "type", &type))
         for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
             event->kind = (enum run_event_kind)i;
-            if (shape_is_word(type, &events[i].type, 1) &&
+            if (shape_is_word(type, events[i].type) &&
                 shape_fits(event->json, &events[i].shape, NULL) && finish_event(event))
                 return true;
         }
@@ -211,7 +208,7 @@ static bool is_question(struct json_object *value) {
     json_object_object_get_ex(value, "method", &method);
     json_object_object_get_ex(value, "params", &params);
     for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
-        if (shape_is_word(method, &questions[i].method, 1))
+        if (shape_is_word(method, questions[i].method))
             return shape_fits(params, &questions[i].shape, NULL);
     return false;
 }

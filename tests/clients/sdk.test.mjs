@@ -143,12 +143,10 @@ describe("the SDK's client", () => {
   });
 
   test("gets an error for a time-out and continues", async () => {
-    const begin = performance.now();
     const error = await refusal(server.evaluate("(loop)", { timeout: 0.5 }));
     assert.equal(error.code, -32004);
     assert.equal(error.data.timeoutSecs, 0.5);
     assert.ok(error.data.elapsedMs >= 500, String(error.data.elapsedMs));
-    assert.ok(performance.now() - begin < 10000);
     assert.equal(await server.value("(+ 20 22)"), "=> 42");
   });
 
@@ -190,10 +188,12 @@ describe("the SDK's client", () => {
   });
 
   test("gets answers while an evaluation runs, one for each call", async () => {
+    const controller = new AbortController();
+    const endless = server.evaluate("(loop)", {}, { signal: controller.signal });
+    await client.ping(); // and does not wait for the evaluation
+    controller.abort("the ping was answered");
+    await assert.rejects(endless, /the ping was answered/);
     const slow = server.evaluate("(sleep 1) :slow");
-    const begin = performance.now();
-    await client.ping();
-    assert.ok(performance.now() - begin < 900, "a ping does not wait for the evaluation");
     const calls = Array.from({ length: 30 }, (_, i) => server.value(`(* ${i} ${i})`));
     assert.equal(textOf(await slow), "=> :SLOW");
     assert.deepEqual(await Promise.all(calls), calls.map((_, i) => `=> ${i * i}`));

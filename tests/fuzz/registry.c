@@ -2,11 +2,11 @@
  * "=== PATH" and its contents; those after a line "=== again" are written after the first scan. The
  * directory is real. Each scan ends, its entries can be shown to clients, its refusals have
  * printable reasons, and a second scan has the same result as a first one would. */
+#include "supervisor/content/shape.h"
 #include "supervisor/json/json_write.h"
-#include "supervisor/project/show.h"
+#include "supervisor/project/catalog.h"
 #include "supervisor/registry/beneath.h"
 #include "supervisor/registry/scan.h"
-#include "supervisor/schema/schema.h"
 #include "supervisor/server/tools.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/json.h"
@@ -19,13 +19,12 @@
 enum option {
     OPTION_TIGHT = 1,   /* low limits of entries and bytes */
     OPTION_SETTLED = 2, /* a last scan, for which no file needs to be read again */
-    OPTION_PLAIN = 4    /* no schemas and no reserved names */
+    OPTION_PLAIN = 4    /* no reserved names */
 };
 
 enum { FILES_MAX = 64, NAME_MAX_BYTES = 255, STEPS_MAX = 100000, DEPTH_MAX = 100 };
 
 static const char *const revisions[] = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"};
-static const struct registry_schemas schemas = {.compile = schema_compile, .drop = schema_free};
 static const struct digest_key key = {{1, 2}};
 
 static char root[] = "/tmp/eclave-fuzz-registry-XXXXXX";
@@ -151,14 +150,13 @@ static struct snapshot *empty(void) {
 /* Scans the directory; NULL with *error when that fails. */
 static struct snapshot *look(const struct snapshot *before, struct error *error) {
     const bool plain = tree.options & OPTION_PLAIN;
-    const struct maker maker = {.schemas = plain ? NULL : &schemas,
-                                .reserved_tools = plain ? NULL : tools_names(),
-                                .key = &key};
+    const struct entry_options options = {.reserved_tools = plain ? NULL : tools_names(),
+                                          .key = &key};
     const struct scan_limits most = limits();
     struct watch watch = {.fd = -1, .descriptors = {-1, -1, -1, -1, -1}};
     struct scan scan;
     enum scan_progress progress = SCAN_MORE;
-    FUZZ_CHECK(scan_begin(&scan, root, &most, &maker, before, &watch, error), "%s", error->text);
+    FUZZ_CHECK(scan_begin(&scan, root, &most, &options, before, &watch, error), "%s", error->text);
     for (unsigned steps = 0; progress == SCAN_MORE; steps++) {
         FUZZ_CHECK(steps < STEPS_MAX, "it never ends");
         progress = scan_step(&scan, error);
@@ -176,7 +174,7 @@ static struct snapshot *look(const struct snapshot *before, struct error *error)
 
 static void check_shown(const struct revision *revision, const struct registry_entry *entry) {
     cleanup_buffer struct buffer out = buffer_make(1 << 24);
-    show_entry(&out, revision, entry);
+    catalog_show(&out, revision, entry);
     const struct text text = {(const char *)out.data, out.length};
     const char *fault = json_fault(text, DEPTH_MAX);
     FUZZ_CHECK(!out.failed && !fault, "%s: %.*s", fault, (int)text.length, text.bytes);
@@ -192,7 +190,7 @@ static void check_key(const struct registry_entry *entry) {
     else if (entry->kind == REGISTRY_TEMPLATE)
         FUZZ_CHECK(uri_template_check(entry->key, NULL), "no template: %s", entry->key);
     else
-        FUZZ_CHECK(metadata_check_name(entry->key, NULL) && strcmp(entry->key, entry->name) == 0,
+        FUZZ_CHECK(shape_is_name(entry->key, NULL) && strcmp(entry->key, entry->name) == 0,
                    "no name: %s", entry->key);
 }
 
@@ -232,9 +230,9 @@ static void check_snapshot(const struct snapshot *snapshot) {
     }
     FUZZ_CHECK(total == snapshot->total && bytes == snapshot->bytes && bytes <= most.bytes,
                "miscounted");
-    for (size_t i = 0; i < snapshot->refusal_count; i++) {
-        check_words(snapshot->refusals[i].file);
-        check_words(snapshot->refusals[i].reason);
+    for (size_t i = 0; i < snapshot->refusals.count; i++) {
+        check_words(snapshot->refusals.items[i].file);
+        check_words(snapshot->refusals.items[i].text);
     }
 }
 
@@ -244,8 +242,8 @@ static bool ends_with(const char *text, const char *ending) {
 }
 
 static bool is_refused(const struct snapshot *snapshot, const char *path) {
-    for (size_t i = 0; i < snapshot->refusal_count; i++)
-        if (strcmp(snapshot->refusals[i].file, path) == 0)
+    for (size_t i = 0; i < snapshot->refusals.count; i++)
+        if (strcmp(snapshot->refusals.items[i].file, path) == 0)
             return true;
     return false;
 }
@@ -273,10 +271,11 @@ static void check_same(const struct snapshot *one, const struct snapshot *other)
         FUZZ_CHECK(digest_equal(one->lists[kind].listing, other->lists[kind].listing) &&
                        digest_equal(one->lists[kind].content, other->lists[kind].content),
                    "another %s", registry_kind_word(kind));
-    FUZZ_CHECK(one->refusal_count == other->refusal_count, "other refusals");
-    for (size_t i = 0; i < one->refusal_count; i++)
-        FUZZ_CHECK(snapshot_is_refused(other, one->refusals[i].file, one->refusals[i].reason),
-                   "%s: %s is new", one->refusals[i].file, one->refusals[i].reason);
+    FUZZ_CHECK(one->refusals.count == other->refusals.count, "other refusals");
+    for (size_t i = 0; i < one->refusals.count; i++)
+        FUZZ_CHECK(notices_have(&other->refusals, one->refusals.items[i].file,
+                                one->refusals.items[i].text),
+                   "%s: %s is new", one->refusals.items[i].file, one->refusals.items[i].text);
 }
 
 /* Scans from nothing and from BEFORE, with the same result. Returns the second, or NULL. */

@@ -98,11 +98,12 @@ Test(ask, is_withdrawn_when_the_call_ends) {
 Test(ask, refuses_answers_that_do_not_match_the_form) {
     static const struct {
         const char *result, *why;
-    } cases[] = {{"{}", "action must be accept, decline or cancel"},
-                 {"{\"action\":\"maybe\"}", "action must be"},
-                 {"{\"action\":\"accept\"}", "an object as its content"},
-                 {"{\"action\":\"accept\",\"content\":{\"n\":\"x\"}}", "/n"},
-                 {"[]", "a response must be an object"}};
+    } cases[] = {
+        {"{}", "lacks the member \\\"action"},
+        {"{\"action\":\"maybe\"}", "\\\"action\\\" must be \\\"accept\\\", \\\"decline\\\" or"},
+        {"{\"action\":\"accept\"}", "\\\"content\\\" must be an object"},
+        {"{\"action\":\"accept\",\"content\":{\"n\":\"x\"}}", "/n"},
+        {"[]", "malformed: must be an object"}};
     project_files_write(
         "tools/form.lisp",
         ";;; {\"description\": \"x\"}\n(mcp:deftool \"form\" () (mcp:write-json (mcp:ask :elicit "

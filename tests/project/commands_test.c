@@ -82,13 +82,13 @@ Test(project_commands, new_refuses_invalid_names_and_overwrites_nothing) {
         const char *kind, *name, *why;
     } names[] = {
         {"tool", ".x", "begins with a dot"},
-        {"tool", "../x", "a name has"},
+        {"tool", "../x", "the name must"},
         {"tool", "mine", "tools/mine.lisp"},
         {"tool", "other", "tools/other.json"},
         {"tool", "linked", "tools/linked.lisp"},
         {"tool", "evaluate-lisp", "is a built-in tool"},
         {"resource", "x.meta.json", "metadata of another"},
-        {"resource", "a/b", "a name has"},
+        {"resource", "a/b", "the name must"},
         {"tols", "x", "unknown kind tols"},
     };
     project_files_write("tools/mine.lisp", "(mine)");
@@ -387,15 +387,15 @@ Test(project_commands, check_and_the_log_escape_terminal_controls_in_file_names)
     project_files_write("tools/\342\200\256y.lisp", "1");
     const char *output = RUN(1, CHECK)->output;
     expect_contains(output, "FAILED  resources/\\u202Ex.lisp: no\n");
-    expect_contains(output, "  tools/\\u009B.lisp: a name has");
-    expect_contains(output, "  tools/\\u202Ey.lisp: a name has");
+    expect_contains(output, "  tools/\\u009B.lisp: the name must");
+    expect_contains(output, "  tools/\\u202Ey.lisp: the name must");
     expect_harmless(output);
     static const char *const formats[] = {"text", "json"};
     for (size_t i = 0; i < COUNT_OF(formats); i++) {
         const char *log =
             RUN(0, "--project", ".", "--log-format", formats[i], "--log-level", "warning")->error;
-        expect_contains(log, "\\u009B.lisp: a name has");
-        expect_contains(log, "\\u202Ey.lisp: a name has");
+        expect_contains(log, "\\u009B.lisp: the name must");
+        expect_contains(log, "\\u202Ey.lisp: the name must");
         expect_harmless(log);
     }
 }

@@ -99,7 +99,7 @@ Test(holding, changes_are_not_kept_for_a_client_that_does_not_read) {
         project_files_format("tools/t.lisp", ";;; {\"description\":\"x%d\",\"timeout\":%d}\n1", i,
                              1000 + i);
         client_await_stderr(client, "registry-warned");
-        client_await_stderr(client, formatted("its timeout of %d s", 1000 + i));
+        client_await_stderr(client, formatted("the timeout of %d s", 1000 + i));
     }
     long grown_kb = process_status(client_pid(client), "VmHWM") - before_kb;
     cr_assert_lt(grown_kb, GROWTH_MAX_KB + ECLAVE_TEST_MEMORY_SLACK_KB, "%ld kB", grown_kb);

@@ -74,7 +74,7 @@ Test(resources, that_are_refused_say_why_when_they_are_read) {
     EACH_ERA_SERVED(era, options) {
         const char *line = era_refused(client, era, -32603, "1", "resources/read",
                                        URI("eclave:///large%20one.txt"));
-        expect_contains(line, "has 101 bytes, more than the 100 it may have");
+        expect_contains(line, "has 101 bytes; the maximum is 100");
         client_await_stderr(client, "error: resource-refused");
         if (!era->modern)
             client_await_notification(client, "notifications/message", NULL);

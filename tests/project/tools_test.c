@@ -153,7 +153,8 @@ Test(tools, match_their_output_schema) {
                       "structuredContent", NULL);
         call = era_call(client, era, "out", "{\"good\":false}");
         cr_expect(call.is_error);
-        expect_contains(call.text, "[ERROR] MALFORMED-OUTPUT\nThe result of out ");
+        expect_contains(call.text, "[ERROR] MALFORMED-OUTPUT\nThe result of out does not match "
+                                   "its outputSchema: ");
         cr_expect_eq(call.exit_code, 70);
         expect_contains(era_call(client, era, "text", "{}").text, "it has no structured result");
         client_await_stderr(client, "tool-output");
@@ -224,7 +225,7 @@ Test(tools, that_run_in_the_session_of_the_caller_take_it_as_an_argument) {
                         ";;; {\"session\": \"caller\", \"inputSchema\": {\"type\": \"object\",\n"
                         ";;; \"properties\": {\"session\": {\"type\": \"integer\"}}}}\n1");
     EACH_KIND_SERVED(era, NULL) {
-        client_await_stderr(client, "has an argument \"session\" of its own");
+        client_await_stderr(client, "declares an argument \"session\"");
         expect_contains(era_request(client, era, "1", "tools/list", NULL),
                         "{\"by\":{\"type\":\"integer\"},\"session\":{\"type\":\"string\"");
         struct evaluation opened = era_call(client, era, "open-session", "{}");

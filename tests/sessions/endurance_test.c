@@ -17,8 +17,14 @@ enum {
     GROWTH_MIB = 16 /* of a session; a page touched now and then, and the collector's tables */
 };
 
-static const char *const arguments[] = {
-    "--session-history", "4", "--output-max-bytes", "20000", "--stderr-max-bytes", "20000", NULL};
+/* With the limit on descriptors a leak is fatal even where a test cannot inspect the server. */
+static const struct client_options options = {
+    .program = "/bin/sh",
+    .arguments = STRINGS("-c",
+                         "ulimit -n 200; exec \"$1\" --session-history 4 --output-max-bytes 20000 "
+                         "--stderr-max-bytes 20000",
+                         "sh", ECLAVE_BINARY),
+    .watchdog_s = 120};
 
 /* Cheap failures; after each the session is as it was before. */
 static const struct failure {
@@ -27,6 +33,9 @@ static const struct failure {
     int error_code; /* of the protocol; 0: a result */
     bool cancel;
 } failures[] = {
+    {.code = "(error \"x\")"},
+    {.code = "(labels ((f () (1+ (f)))) (f))"},
+    {.code = "(((("},
     {.code = "(setf *n* 0) (ext:quit 1)"},
     {.code = "(setf *n* 0) (loop)", .timeout_s = 0.01, .error_code = -32004},
     {.code = "(setf *n* 0) " CRASH},
@@ -103,10 +112,8 @@ static struct footprint measure(struct trial *trial) {
 }
 
 Test(endurance, a_thousand_failures_over_three_sessions_leave_nothing_behind) {
-    struct trial trial = {
-        .client = client_start_ready(
-            &(struct client_options){.arguments = arguments, .watchdog_s = 120}, NULL),
-        .random = random_for("endurance")};
+    struct trial trial = {.client = client_start_ready(&options, NULL),
+                          .random = random_for("endurance")};
     for (size_t i = 0; i < SESSIONS; i++) {
         if (i > 0)
             trial.sessions[i] = client_session_open(trial.client);
@@ -137,8 +144,7 @@ Test(endurance, a_thousand_failures_over_three_sessions_leave_nothing_behind) {
 
 Test(endurance, workers_killed_while_busy_leave_nothing_behind) {
     enum { KILLS = 30 };
-    struct client *client = client_start_ready(
-        &(struct client_options){.arguments = arguments, .watchdog_s = 120}, NULL);
+    struct client *client = client_start_ready(&options, NULL);
     client_session_expect(client, NULL, "(defvar *n* 7)", "=> *N*");
     client_session_settle(client, NULL);
     int before = footprint_descriptors(client, 3);

@@ -160,8 +160,8 @@ Test(outside, without_the_zygote_a_session_continues_and_can_be_rolled_back) {
     client_session_expect(client, NULL, "*x*", "=> 4");
     const char *copy = client_session_copy(client, NULL, -1);
     client_session_expect(client, copy, "(incf *x* 10)", "=> 14");
-    const char *fresh = client_session_open(client);
-    client_session_expect(client, fresh, "(boundp '*x*)", "=> NIL");
+    for (int i = 0; i < 3; i++)
+        client_session_expect(client, client_session_open(client), "(boundp '*x*)", "=> NIL");
     client_session_expect(client, NULL, "*x*", "=> 4");
     client_finish(client);
 }

@@ -241,7 +241,7 @@ void client_end(struct client *client) {
         client_fail(client, "the server ended with status %d", status);
     for (size_t i = client->first_unread; i < client->line_count; i++)
         if (client->lines[i].unread && line_is_response(&client->lines[i]))
-            client_fail(client, "nobody asked for this response: %.500s", client->lines[i].bytes);
+            client_fail(client, "an unexpected response: %.500s", client->lines[i].bytes);
     client_wait_until(client, nothing_left, NULL, "the server's descendants to end");
 }
 

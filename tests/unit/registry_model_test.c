@@ -12,9 +12,9 @@ static struct snapshot *look(const struct project *project, struct snapshot *bef
     struct watch watch = {.fd = -1};
     struct error error = {0};
     const struct scan_limits limits = {1 << 30, 10000, 1 << 24, 600};
-    const struct maker maker = {.key = &key};
+    const struct entry_options options = {.key = &key};
     enum scan_progress progress = SCAN_MORE;
-    cr_assert(scan_begin(&scan, project->path, &limits, &maker, before, &watch, &error));
+    cr_assert(scan_begin(&scan, project->path, &limits, &options, before, &watch, &error));
     while (progress == SCAN_MORE)
         progress = scan_step(&scan, &error);
     cr_assert_eq(progress, SCAN_DONE, "%s", error.text);
@@ -33,10 +33,10 @@ static void expect_same(const struct snapshot *kept, const struct snapshot *full
                   registry_kind_word(kind));
         cr_expect_eq(kept->lists[kind].count, full->lists[kind].count);
     }
-    cr_assert_eq(kept->refusal_count, full->refusal_count);
-    for (size_t i = 0; i < full->refusal_count; i++) {
-        cr_expect_str_eq(kept->refusals[i].file, full->refusals[i].file);
-        cr_expect_str_eq(kept->refusals[i].reason, full->refusals[i].reason);
+    cr_assert_eq(kept->refusals.count, full->refusals.count);
+    for (size_t i = 0; i < full->refusals.count; i++) {
+        cr_expect_str_eq(kept->refusals.items[i].file, full->refusals.items[i].file);
+        cr_expect_str_eq(kept->refusals.items[i].text, full->refusals.items[i].text);
     }
 }
 

@@ -53,7 +53,7 @@ PROJECT_TEST(registry_override, a_malformed_file_is_an_error_and_discovery_resum
         {"{", "is not JSON"},
         {"not json", "is not JSON (line 1)"},
         {"[]", "is not a JSON object"},
-        {"{}", "has no \"version\""},
+        {"{}", "lacks the member \"version\""},
         {"{\"version\":2}", "\"version\" must be 1"},
         {"{\"version\":\"1\"}", "\"version\" must be 1"},
         {"{\"version\":1,\"version\":1}", "has the member \"version\" twice"},
@@ -62,23 +62,22 @@ PROJECT_TEST(registry_override, a_malformed_file_is_an_error_and_discovery_resum
         {"{\"version\":1,\"tools\":{}}", "\"tools\" must be an array"},
         {"{\"version\":1,\"tools\":[1]}", "entry 1 of \"tools\": is not a JSON object"},
         {"{\"version\":1,\"tools\":[{\"name\":\"b\"},{}]}",
-         "entry 2 of \"tools\": \"name\" is missing"},
+         "entry 2 of \"tools\": lacks the member \"name\""},
         {"{\"version\":1,\"tools\":[{\"name\":\"b\",\"x\":1}]}", "unknown member \"x\""},
         {"{\"version\":1,\"tools\":[{\"name\":\"b\",\"name\":\"c\"}]}",
          "entry 1 of \"tools\": has the member \"name\" twice"},
-        {"{\"version\":1,\"tools\":[{\"name\":\"b\",\"file\":1}]}", "\"file\" must be a text"},
+        {"{\"version\":1,\"tools\":[{\"name\":\"b\",\"file\":1}]}", "\"file\" must be a string"},
         {"{\"version\":1,\"tools\":[{\"name\":\"b\",\"file\":\"../b.lisp\"}]}",
          "begins with a dot"},
         {"{\"version\":1,\"tools\":[{\"name\":\"b\",\"file\":\"/etc/passwd\"}]}",
          "\"file\" must be relative to the project"},
         {"{\"version\":1,\"tools\":[{\"name\":\"b\",\"file\":\"a/../b\"}]}", "\"file\""},
         {"{\"version\":1,\"tools\":[{\"name\":\"b\",\"file\":\"a\\u0000b\"}]}",
-         "\"file\" must not hold the character U+0000"},
-        {"{\"version\":1,\"tools\":[{\"name\":5}]}", "\"name\" must be a text"},
-        {"{\"version\":1,\"tools\":[{\"name\":\"a\\u0000\"}]}",
-         "\"name\" must not hold the character U+0000"},
-        {"{\"version\":1,\"tools\":[{\"name\":\"a/b\"}]}", "\"name\": a name has"},
-        {"{\"version\":1,\"resources\":[{\"name\":\"b\"}]}", "\"file\" is missing"},
+         "\"file\" must not contain U+0000"},
+        {"{\"version\":1,\"tools\":[{\"name\":5}]}", "\"name\" must be a string"},
+        {"{\"version\":1,\"tools\":[{\"name\":\"a\\u0000\"}]}", "\"name\" must not contain U+0000"},
+        {"{\"version\":1,\"tools\":[{\"name\":\"a/b\"}]}", "\"name\" must be 1 to 64"},
+        {"{\"version\":1,\"resources\":[{\"name\":\"b\"}]}", "lacks the member \"file\""},
         {"\xef\xbb\xbf{\"version\":1}", "byte order mark"},
         {"{\"version\":1,\"tools\":[\"\xff\"]}", "is not UTF-8"},
         {"{\"version\":1}{}", "is not JSON"},
@@ -92,7 +91,7 @@ PROJECT_TEST(registry_override, a_malformed_file_is_an_error_and_discovery_resum
         project_look(project);
         expect_file_refused(project, "register.json", cases[i].reason);
         expect_logged(project, "error registry-override: register.json: ");
-        expect_logged(project, "; everything is discovered instead");
+        expect_logged(project, "; all entries are discovered instead");
         cr_expect_eq(count_of(project, REGISTRY_TOOL), 2);
         cr_expect_eq(count_of(project, REGISTRY_PROMPT), 1);
         project->logged[0] = 0;
@@ -155,10 +154,10 @@ PROJECT_TEST(registry_override, a_file_that_is_not_regular_or_too_long_is_refuse
     memcpy(text, "{\"version\":1,\"tools\":[]}", 24);
     put_bytes("register.json", text, sizeof text);
     project_look(project);
-    expect_file_refused(project, "register.json", "has 1048577 bytes, more than the 1048576");
+    expect_file_refused(project, "register.json", "has 1048577 bytes; the maximum is 1048576");
     put_bytes("register.json", text, sizeof text - 1);
     project_look(project);
-    cr_expect_eq(snapshot_of(project)->refusal_count, 0);
+    cr_expect_eq(snapshot_of(project)->refusals.count, 0);
     cr_expect_eq(count_of(project, REGISTRY_TOOL), 0);
     memset(text, '[', sizeof text);
     memcpy(text, "{\"version\":1,\"tools\":", 21);

@@ -1,6 +1,6 @@
 /* supervisor/registry: digests, URI templates, pages, headers and the strict JSON of files. */
 #include "supervisor/json/json_tree.h"
-#include "supervisor/registry/header.h"
+#include "supervisor/registry/entry_internal.h"
 #include "supervisor/registry/snapshot.h"
 #include "supervisor/registry/uri_template.h"
 #include "tests/support/random.h"
@@ -137,8 +137,8 @@ static struct snapshot *snapshot_with(size_t count, const char *prefix) {
         char name[64];
         snprintf(name, sizeof name, "%s%03zu", prefix, (i * 7) % count);
         entry->references = 1;
-        entry->owned_key = strdup(name);
-        entry->key = entry->name = entry->owned_key;
+        entry->key = strdup(name);
+        entry->name = strdup(name);
         entry->file = strdup(name);
         entry->metadata = json_object_new_object();
         struct digester digester = digest_begin(&page_key);

@@ -1,5 +1,5 @@
 /* supervisor/session/run_check: the results, events and questions that a run may send. */
-#include "supervisor/project/promise.h"
+#include "supervisor/project/project_tool.h"
 #include "supervisor/schema/schema.h"
 #include "supervisor/session/run.h"
 #include "tests/support/random.h"
@@ -294,7 +294,8 @@ Test(run_check, both_of_two_equal_members_are_checked) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run_result result;
         cr_assert(run_result_decode(RUN_TOOL, span_of(cases[i].text), &result));
-        cr_expect_eq(promise_is_kept(&entry, &result, &error), !cases[i].why, "%s", cases[i].text);
+        cr_expect_eq(project_tool_check_result(&entry, &result, &error), !cases[i].why, "%s",
+                     cases[i].text);
         if (cases[i].why)
             cr_expect_not_null(strstr(error.text, cases[i].why), "%s", error.text);
         run_result_free(&result);

@@ -369,7 +369,7 @@
 
 (defun refuse-unwritable (value)
   (if (content-p value)
-      (refuse "~a is a content and cannot be part of a value." (brief value))
+      (refuse "~a is content and cannot be part of a value." (brief value))
       (refuse "A value of type ~s cannot be written as JSON." (type-of value))))
 
 (defun put-symbol (symbol out)

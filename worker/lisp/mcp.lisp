@@ -1,4 +1,4 @@
-;;;; The interface for authors of tools: definitions, contents, and messages to the client during a
+;;;; The interface for authors of tools: definitions, content, and messages to the client during a
 ;;;; call.
 ;;;;
 ;;;;   (mcp:deftool count-words (text &key (minimum 1))
@@ -32,7 +32,7 @@ without ARGUMENTS, CONTROL itself, a string or a condition."
       (error 'failure :format-control "~?" :format-arguments (list control arguments))
       (error 'failure :format-control "~a" :format-arguments (list control))))
 
-;;; Contents.
+;;; Content.
 
 (defstruct (content (:constructor make-content (kind value &optional key)) (:copier nil)
                     (:print-function print-content))
@@ -55,8 +55,8 @@ without ARGUMENTS, CONTROL itself, a string or a condition."
                               (ref value "resource" "uri")))))))))
 
 (defvar *within-content* nil
-  "Is a content being printed? Contents in it are then printed as their operator only, since each
-BRIEF starts again at depth 0 and would not end in a circle of contents.")
+  "Is content being printed? Content within it is then printed as its operator only, since each
+BRIEF starts again at depth 0 and would not end if the content contained itself.")
 
 (defun print-content (content stream depth)
   (declare (ignore depth))
@@ -145,7 +145,7 @@ BRIEF starts again at depth 0 and would not end in a circle of contents.")
   (if (stringp data) data (base64 data)))
 
 (defun text (control &rest arguments)
-  "A text content: CONTROL, or with ARGUMENTS CONTROL formatted with them."
+  "A text block: CONTROL or, with ARGUMENTS, CONTROL formatted with them."
   (demand string control "MCP:TEXT" "the text")
   (block-of "text" "text" (if arguments (apply #'format nil control arguments) control)))
 
@@ -191,7 +191,7 @@ BRIEF starts again at depth 0 and would not end in a circle of contents.")
     link))
 
 (defun structured (value)
-  "A result for programs. Without another content it is also sent as a text, in JSON."
+  "A structured result, for programs. Without other content it is also sent as a text block."
   (make-content :structured value))
 
 (defun annotate (content &key audience priority)
@@ -223,18 +223,18 @@ BRIEF starts again at depth 0 and would not end in a circle of contents.")
   (kind-p :block object))
 
 (defun content-complaint (object)
-  "The error message for OBJECT in place of a content."
+  "The error message for OBJECT in place of a content block."
   (format nil "~a ~@?" (brief object)
           (case (and (content-p object) (content-kind object))
             (:message "is a message, which only a prompt may return. Return its content instead.")
             (:structured "is a structured value, which only a tool may return.")
             (:question "is a question, which only MCP:ASK-ALL takes.")
-            (t "is not a content. Contents are strings and the results of MCP:TEXT, MCP:IMAGE, ~
-                MCP:AUDIO, MCP:RESOURCE and MCP:LINK. (MCP:STRUCTURED value) makes any value a ~
-                structured one."))))
+            (t "is not a content block. Content blocks are strings and the results of MCP:TEXT, ~
+                MCP:IMAGE, MCP:AUDIO, MCP:RESOURCE and MCP:LINK. (MCP:STRUCTURED value) makes any ~
+                value a structured one."))))
 
 (defun block-value (object)
-  "The content block for OBJECT, a string or a content."
+  "The protocol's form of OBJECT, a string or a content block."
   (cond ((stringp object) (content-value (text object)))
         ((block-p object) (content-value object))
         (t (error "~a" (content-complaint object)))))
@@ -273,11 +273,11 @@ BRIEF starts again at depth 0 and would not end in a circle of contents.")
 
 (defmacro deftool (name lambda-list &body body)
   "Defines a tool. Its parameters have the names of its arguments, apart from case, hyphens and
-underscores. It returns a string, a content, a list of these, or a structured value."
+underscores. It returns a string, a content block, a list of these, or a structured value."
   (definition-form :tool name lambda-list body))
 
 (defmacro defprompt (name lambda-list &body body)
-  "Defines a prompt. It returns a string, a content, a MESSAGE, or a list of these."
+  "Defines a prompt. It returns a string, a content block, a MESSAGE, or a list of these."
   (definition-form :prompt name lambda-list body))
 
 (defmacro defresource (template lambda-list &body body)

@@ -1,16 +1,15 @@
-/* Blocks that a revision does not know break its clients; here they become text. Never drops
- * one. */
-#include "supervisor/project/content.h"
+/* A block that a revision does not have would break its clients: it is replaced by a text. */
+#include "supervisor/project/blocks.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 
 #include <string.h>
 
-/* Kinds of content that were not there from the beginning (mcp, projection). */
+/* The kinds of content that later revisions added. */
 static const struct {
     const char *type;
     enum since since;
-} younger[] = {{"audio", SINCE_2025_03}, {"resource_link", SINCE_2025_06}};
+} added[] = {{"audio", SINCE_2025_03}, {"resource_link", SINCE_2025_06}};
 
 static const char *text_of(struct json_object *block, const char *name) {
     struct json_object *value = json_tree_member(block, name);
@@ -18,9 +17,9 @@ static const char *text_of(struct json_object *block, const char *name) {
 }
 
 static bool is_known(const struct revision *revision, const char *type) {
-    for (size_t i = 0; i < sizeof younger / sizeof *younger; i++)
-        if (strcmp(younger[i].type, type) == 0)
-            return revision->since >= younger[i].since;
+    for (size_t i = 0; i < sizeof added / sizeof *added; i++)
+        if (strcmp(added[i].type, type) == 0)
+            return revision->since >= added[i].since;
     return true;
 }
 
@@ -52,8 +51,7 @@ static void append_as_text(struct buffer *out, const char *type, struct json_obj
     out->failed |= text.failed;
 }
 
-void content_append(struct buffer *out, const struct revision *revision,
-                    struct json_object *block) {
+void blocks_append(struct buffer *out, const struct revision *revision, struct json_object *block) {
     const char *type = text_of(block, "type");
     if (type && !is_known(revision, type))
         append_as_text(out, type, block);
@@ -61,25 +59,25 @@ void content_append(struct buffer *out, const struct revision *revision,
         json_write_tree(out, block);
 }
 
-void content_append_all(struct buffer *out, const struct revision *revision,
-                        struct json_object *blocks) {
+void blocks_append_all(struct buffer *out, const struct revision *revision,
+                       struct json_object *blocks) {
     buffer_append_text(out, "[");
     for (size_t i = 0; i < json_object_array_length(blocks); i++) {
         if (i)
             buffer_append_text(out, ",");
-        content_append(out, revision, json_object_array_get_idx(blocks, i));
+        blocks_append(out, revision, json_object_array_get_idx(blocks, i));
     }
 }
 
-void content_append_messages(struct buffer *out, const struct revision *revision,
-                             struct json_object *messages) {
+void blocks_append_messages(struct buffer *out, const struct revision *revision,
+                            struct json_object *messages) {
     buffer_append_text(out, "[");
     for (size_t i = 0; i < json_object_array_length(messages); i++) {
         struct json_object *message = json_object_array_get_idx(messages, i);
         buffer_append_text(out, i ? ",{\"role\":" : "{\"role\":");
         json_write_tree(out, json_tree_member(message, "role"));
         buffer_append_text(out, ",\"content\":");
-        content_append(out, revision, json_tree_member(message, "content"));
+        blocks_append(out, revision, json_tree_member(message, "content"));
         buffer_append_text(out, "}");
     }
     buffer_append_text(out, "]");
