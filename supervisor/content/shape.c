@@ -188,7 +188,7 @@ bool shape_word(struct json_object *value, const char *const *words, size_t coun
     return error_set(error, 0, "must be %s", list);
 }
 
-/* Does STRING begin as FORM, in which 0 means any digit? */
+/* True if STRING begins as FORM, in which 0 means any digit. */
 static bool has_form(const char *string, const char *form) {
     for (; *form; form++, string++)
         if (*form == '0' ? *string < '0' || *string > '9' : *string != *form)
@@ -203,7 +203,7 @@ static bool is_zone(const char *string) {
            strncmp(string + 1, "24", 2) < 0 && strncmp(string + 4, "60", 2) < 0;
 }
 
-/* A day and time that exist: timegm corrects any others. Leap seconds are refused. */
+/* True for a time that exists, which timegm leaves unchanged. Leap seconds are refused. */
 static bool is_time(const char *string) {
     struct tm read = {0};
     if (!has_form(string, "0000-00-00T00:00:00"))

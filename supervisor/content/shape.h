@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Does VALUE (NULL: null) pass? If not, *error (which may be NULL) is a phrase to follow the name
- * of the value: `must be a string`, or `"size" must be a number` for a member of it. */
+/* A check of VALUE (NULL: null). False with *error (may be NULL), a phrase that follows the name of
+ * the value: `must be a string`, or `"size" must be a number` for a member of it. */
 typedef bool shape_check(struct json_object *value, struct error *error);
 
 struct shape_member {
@@ -23,7 +23,7 @@ enum { SHAPE_MEMBERS_MAX = 24, SHAPE_NAME_MAX = 64 };
 struct shape {
     struct shape_member members[SHAPE_MEMBERS_MAX]; /* end at the first without a name */
     const char *one_of[2]; /* exactly one of these must be present, unless they are NULL */
-    bool open;             /* other members are allowed, too */
+    bool open;             /* other members are allowed */
 };
 
 bool shape_fits(struct json_object *value, const struct shape *shape, struct error *error);
@@ -35,10 +35,10 @@ bool shape_map(struct json_object *value, shape_check *check, struct error *erro
 bool shape_word(struct json_object *value, const char *const *words, size_t count,
                 struct error *error);
 
-/* Is VALUE the string WORD? */
+/* VALUE is the string WORD. */
 bool shape_is_word(struct json_object *value, const char *word);
-/* May a tool, prompt or completion have this NAME: 1 to SHAPE_NAME_MAX of A-Z a-z 0-9 _ . - (MCP,
- * tools#tool-names)? *error is a phrase to follow the name. */
+/* NAME is valid for a tool, prompt or completion: 1 to SHAPE_NAME_MAX of A-Z a-z 0-9 _ . - (MCP,
+ * tools#tool-names). False with *error, a phrase that follows the name. */
 bool shape_is_name(const char *name, struct error *error);
 
 shape_check shape_anything;

@@ -3,7 +3,7 @@
 #include "supervisor/session/run.h"
 #include "common/frame.h"
 #include "supervisor/base/log.h"
-#include "supervisor/content/content_check.h"
+#include "supervisor/content/shape.h"
 #include "supervisor/json/json_inspect.h"
 
 #include <string.h>
