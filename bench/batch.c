@@ -1,6 +1,6 @@
-/* Snippets through `eclave batch`, one world at a time and one for each processor, side by side
- * with one `ecl` process for each snippet, with that process under bubblewrap, and with the floor:
- * a fork of the booted image that does nothing. */
+/* Snippets with `eclave batch`, one at a time and one for each processor, compared with one `ecl`
+ * process for each snippet, with that process under bubblewrap, and with the minimum: a fork of the
+ * booted image that does nothing. */
 #include "bench/bench.h"
 #include "bench/image_client.h"
 #include <stdio.h>
@@ -12,10 +12,10 @@
 
 enum { FORKS = 100, PROCESSES = 3 };
 
-/* CODE has nothing that JSON would have to escape. */
+/* CODE needs no escapes in JSON. */
 static const struct kind {
     const char *name, *code;
-    unsigned lines; /* of a run, so many that its boot counts little */
+    unsigned lines; /* of a run, so that its boot counts little */
 } kinds[] = {
     {"a trivial", "(+ 1 2)", 1000},
     {"a typical",
@@ -161,13 +161,14 @@ void section_batch(struct bench *bench) {
     struct batches all = {.has_bubblewrap = access(BUBBLEWRAP, X_OK) == 0};
     snprintf(all.jobs, sizeof all.jobs, "%ld", sysconf(_SC_NPROCESSORS_ONLN));
     if (!all.has_bubblewrap)
-        report_note(&bench->report, "There is no bubblewrap here: `ecl` under it was left out.");
+        report_note(&bench->report,
+                    "bubblewrap is not installed: `ecl` under it was not measured.");
     for (size_t kind = 0; kind < KIND_COUNT; kind++)
         write_lines(bench, &all, kind);
     image_start(&all.image, bench, NULL);
     for (unsigned round = 0; round < bench->rounds; round++)
         run_round(bench, &all);
-    report_heading(&bench->report, "Batch: milliseconds a snippet, the boot included");
+    report_heading(&bench->report, "Batch: milliseconds for each snippet, with the boot");
     for (size_t kind = 0; kind < KIND_COUNT; kind++)
         report_kind(bench, &all, kind);
     peer_finish(&all.image);

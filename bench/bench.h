@@ -1,6 +1,6 @@
-/* What is measured. Each section starts what it needs, measures its figures and their baselines in
- * turn over several rounds, adds its rows to the report and ends all that it started. Sections know
- * nothing of each other; a new one is a file and a row in main.c. */
+/* The sections. Each starts its processes, measures its figures and their baselines in turn over
+ * several rounds, adds its rows to the report and ends its processes. Sections are independent; a
+ * new one is a file and a row in main.c. */
 #ifndef ECLAVE_TESTS_BENCH_BENCH_H
 #define ECLAVE_TESTS_BENCH_BENCH_H
 
@@ -11,7 +11,7 @@ struct bench {
     const char *binary;    /* eclave */
     const char *image;     /* bench-image */
     const char *confined;  /* bench-confined */
-    const char *reference; /* the reference server's program, or NULL: leave it out */
+    const char *reference; /* the reference server's program; NULL: none */
     unsigned rounds;
     struct report report;
 };

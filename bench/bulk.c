@@ -1,4 +1,4 @@
-/* Much at a time: ten thousand lines that are no requests, and one answer of ten megabytes. */
+/* Bulk: ten thousand lines that are not requests, and one answer of ten megabytes. */
 #include "bench/bench.h"
 #include "bench/footprint.h"
 #include "bench/server.h"
@@ -8,7 +8,7 @@
 
 enum { LINES = 10000, ANSWER_BYTES = 10000000 };
 
-/* What no server may take for a request; each has one answer. */
+/* Not a request for any server; each has one answer. */
 static const char *const invalid_lines[] = {
     "this is not JSON\n",
     "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"\n",
@@ -57,7 +57,7 @@ static double exchange_invalid(struct server *server, const struct buffer *inval
         if (!line || !strstr(line, "\"error\":{"))
             return peer_fail(&server->peer, "no error, but %.200s", line ? line : "nothing"), -1;
     }
-    return server_ping(server) < 0 ? -1 : ms; /* it still serves */
+    return server_ping(server) < 0 ? -1 : ms; /* it still answers */
 }
 
 static void measure_lines(struct bench *bench, struct bulk *bulk) {
@@ -67,7 +67,7 @@ static void measure_lines(struct bench *bench, struct bulk *bulk) {
     server_finish(&server);
 }
 
-/* That server answers none of them, so its time is that of a ping behind them. */
+/* The reference server answers none of them, so its time is that of a ping after them. */
 static void measure_reference_lines(struct bench *bench, struct bulk *bulk) {
     struct server server;
     server_ready_reference(&server, bench);
@@ -122,10 +122,10 @@ static void run_round(struct bench *bench, struct bulk *bulk) {
 }
 
 static void report_bulk(struct bench *bench, const struct bulk *bulk) {
-    report_heading(&bench->report, "Much at a time");
+    report_heading(&bench->report, "Bulk");
     report_figure(&bench->report,
-                  &(struct figure){"10,000 invalid lines written at once, until the last answer",
-                                   UNIT_MS, MEDIAN_OF(&bulk->lines_ms), .at_most = 150,
+                  &(struct figure){"10,000 invalid lines at once, until the last answer", UNIT_MS,
+                                   MEDIAN_OF(&bulk->lines_ms), .at_most = 150,
                                    .baselines = {{"the reference server, which answers none",
                                                   samples_median(&bulk->reference_lines_ms), 0}}});
     report_figure(&bench->report,

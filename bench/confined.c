@@ -1,7 +1,7 @@
-/* bench-confined: boots ECL where a zygote does, inside the control group and the namespaces,
- * writes "ready", and for each number that it reads makes that fork of confined.def and writes how
- * many milliseconds the fork, its layers, its end and the wait for it took, and how many of them
- * the layers by the fork's own clock; negative numbers for what is not to be had here. */
+/* bench-confined: boots ECL as a zygote does, inside the control group and the namespaces, and
+ * writes "ready". For each number that it reads, it makes that fork of confined.def and writes the
+ * milliseconds for the fork, its layers, its end and the wait, and those for the layers by the
+ * fork's own clock; negative numbers for layers that are not available. */
 #include "bench/confined.h"
 #include "bench/layout.h"
 #include "policy/policy_internal.h"
@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What a worker is held to with the default settings, as far as it has a say in the cost. */
+/* The limits of a worker with the default settings, as far as they affect the cost. */
 enum { NOBODY = 65534, SCRATCH_BYTES = 16 << 20 };
 static const uint64_t address_space_bytes = UINT64_C(2560) << 20;
 
@@ -29,7 +29,7 @@ static const struct {
 
 struct zygote {
     struct policy_prepared grounds[CONFINED_COUNT];
-    double *entered; /* shared with the fork: what its layers took */
+    double *entered; /* shared with the fork: the time of its layers */
 };
 
 static double now_ms(void) {
@@ -46,7 +46,7 @@ static void boot(void) {
     cl_boot(1, arguments);
 }
 
-/* What policy_prepare got is there for every fork; each puts on its own part of it. */
+/* policy_prepare runs once; each fork applies its own part. */
 static bool prepare(struct zygote *zygote, const struct policy_report *launched,
                     struct error *error) {
     const struct policy policy = {.layers = POLICY_LAYERS_ALL,
@@ -69,7 +69,7 @@ static bool prepare(struct zygote *zygote, const struct policy_report *launched,
     return ground && tree && list;
 }
 
-/* As a worker does, but for handing the listener over. */
+/* As a worker does, without passing the listener. */
 static _Noreturn void live(const struct zygote *zygote, const struct policy_prepared *ground) {
     struct error error;
     int listener;

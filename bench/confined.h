@@ -1,4 +1,4 @@
-/* What bench-confined can be asked for, by number. */
+/* The forks of bench-confined, by number. */
 #ifndef ECLAVE_TESTS_BENCH_CONFINED_H
 #define ECLAVE_TESTS_BENCH_CONFINED_H
 

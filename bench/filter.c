@@ -1,5 +1,5 @@
-/* What the filter costs each system call: one that it lets through by its number, one whose
- * arguments it looks at, and one that it refuses by asking a supervisor. */
+/* The cost of the filter for system calls: one allowed by its number, one with checked arguments,
+ * and one refused by a supervisor. */
 #include "bench/bench.h"
 #include "bench/layout.h"
 #include "bench/server.h"
@@ -25,7 +25,7 @@ static long call_by_arguments(void *page) {
     return syscall(SYS_mprotect, page, (long)PAGE_BYTES, (long)(PROT_READ | PROT_WRITE));
 }
 
-/* A file that is not there: it fails with a filter and without one. */
+/* A file that does not exist, so the call fails with and without a filter. */
 static long call_refused(void *page) {
     (void)page;
     struct stat status;
@@ -48,7 +48,7 @@ struct tally {
 
 struct filters {
     struct tally *tally;
-    void *page; /* private, to be protected as it is already */
+    void *page; /* private; the call changes nothing */
     struct server server;
     struct samples samples[FILTER_COUNT][KIND_COUNT];
     struct samples served; /* a call that the real supervisor refuses */
@@ -81,7 +81,7 @@ static void try_filter(struct bench *bench, struct filters *all, size_t filter) 
         samples_add(&all->samples[filter][kind], all->tally->ms[kind]);
 }
 
-/* A form that makes FORM_CALLS refused calls, less one that goes round as often without any. */
+/* A form with FORM_CALLS refused calls, minus the same loop without them. */
 static void ask_server(struct filters *all) {
     double with = server_call(&all->server,
                               CODE("(dotimes (i 1000) (si:file-kind \\\"/x\\\" nil))"), "=> NIL");
@@ -116,14 +116,14 @@ static void report_call(struct bench *bench, const struct filters *all, const ch
 }
 
 static void report_filters(struct bench *bench, const struct filters *all) {
-    report_heading(&bench->report, "The filter, each system call");
-    report_call(bench, all, "allowed by its number (`getppid`), the filter a tree",
+    report_heading(&bench->report, "The filter, for each system call");
+    report_call(bench, all, "allowed by its number (`getppid`), filter as a tree",
                 &all->samples[TREE][BY_NUMBER], BY_NUMBER);
-    report_call(bench, all, "the same, the filter a list", &all->samples[LIST][BY_NUMBER],
+    report_call(bench, all, "the same, filter as a list", &all->samples[LIST][BY_NUMBER],
                 BY_NUMBER);
-    report_call(bench, all, "allowed by its arguments (`mprotect`), the filter a tree",
+    report_call(bench, all, "allowed by its arguments (`mprotect`), filter as a tree",
                 &all->samples[TREE][BY_ARGUMENTS], BY_ARGUMENTS);
-    report_call(bench, all, "the same, the filter a list", &all->samples[LIST][BY_ARGUMENTS],
+    report_call(bench, all, "the same, filter as a list", &all->samples[LIST][BY_ARGUMENTS],
                 BY_ARGUMENTS);
     report_call(bench, all, "refused (`newfstatat`), by a parent that does nothing else",
                 &all->samples[TREE][REFUSED], REFUSED);

@@ -1,15 +1,14 @@
-/* What processes really take of the machine's memory: their proportional share (PSS) of each page,
- * which counts a page shared by many but once. Reads /proc and nothing else. */
+/* The memory of processes as their proportional share (PSS), which counts a shared page once. */
 #ifndef ECLAVE_TESTS_BENCH_FOOTPRINT_H
 #define ECLAVE_TESTS_BENCH_FOOTPRINT_H
 
 #include <sys/types.h>
 
-/* Of ROOT and everything below it, in MiB; -1 when one of them may not be looked at, which takes
- * root for processes that are not dumpable. */
+/* Of ROOT and its descendants, in MiB; -1 when one of them cannot be read, which needs root for
+ * processes that are not dumpable. */
 double footprint_mib(pid_t root);
 
-/* How many processes ROOT and everything below it are. */
+/* The number of processes: ROOT and its descendants. */
 int footprint_processes(pid_t root);
 
 /* Resident memory of PID alone, in MiB; -1 when there is no such process. */

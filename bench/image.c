@@ -1,6 +1,6 @@
 /* bench-image [FORM]: boots ECL with one thread as a worker's image does, evaluates FORM, writes
- * "ready", and for each line it reads writes how many milliseconds a fork, the child's _exit and
- * the wait for it took. The least that any fork of a booted Lisp can cost. */
+ * "ready", and for each line it reads writes the milliseconds for a fork, the child's _exit and the
+ * wait: the minimum for any fork of a booted Lisp. */
 #include <ecl/ecl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static void boot(char **arguments) {
     cl_boot(1, arguments);
 }
 
-/* Collects often enough that the collector gives back what evaluating FORM left behind. */
+/* Collects until the collector has released the garbage of FORM. */
 static void evaluate(const char *form) {
     static const char collect[] = "(dotimes (i 3) (ext:gc t))";
     cl_safe_eval(ecl_read_from_cstring(form), ECL_NIL, ECL_NIL);

@@ -1,4 +1,4 @@
-/* bench-image as a peer: a booted ECL that forks when asked to. */
+/* bench-image as a peer: a booted ECL that forks on request. */
 #ifndef ECLAVE_TESTS_BENCH_IMAGE_CLIENT_H
 #define ECLAVE_TESTS_BENCH_IMAGE_CLIENT_H
 

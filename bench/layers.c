@@ -1,5 +1,5 @@
-/* What the layers of confinement cost: once for each zygote, whose forks inherit them, and at each
- * worker's start. */
+/* The cost of the layers of confinement: once for each zygote, whose forks inherit them, and at the
+ * start of each worker. */
 #include "bench/bench.h"
 #include "bench/confined.h"
 #include "bench/image_client.h"
@@ -18,16 +18,16 @@
 
 enum { BOOTS = 3, LAUNCHES = 10, FORKS = 200 };
 
-/* A time of which what it takes beyond the same without layers is of interest. */
+/* A time, of which the difference from the same without layers matters. */
 struct cost {
     struct samples samples;
-    double low, high; /* of what its rounds cost beyond the baseline's; both 0: no round yet */
+    double low, high; /* of the differences of its rounds; both 0: no round yet */
 };
 
-/* The forks take turns with that of an image that nothing confines. */
+/* The forks alternate with those of an unconfined image. */
 enum { TURN_BARE = CONFINED_COUNT, TURNS };
 
-/* Starting a zygote's process with what policy_launch puts on. */
+/* Starts a zygote's process with the layers of policy_launch. */
 enum { LAUNCH_BARE, LAUNCH_CGROUP, LAUNCH_NAMESPACES, LAUNCH_COUNT };
 
 static const uint32_t launch_layers[LAUNCH_COUNT] = {
@@ -35,15 +35,15 @@ static const uint32_t launch_layers[LAUNCH_COUNT] = {
     [LAUNCH_NAMESPACES] = POLICY_LAYER_BIT(POLICY_LAYER_NAMESPACES),
 };
 
-/* What a zygote does to itself, by its own clock; shared with it. */
+/* The layers that a zygote applies to itself, by its own clock; shared with it. */
 struct inside {
     double enclose_ms, new_code_ms;
 };
 
 struct layers {
-    int go[2]; /* pipe: a byte lets the process that was launched end */
+    int go[2]; /* pipe: a byte makes the launched process end */
     struct peer image, confined;
-    struct samples boot, bare; /* a start of ECL, and a fork of one that nothing confines (µs) */
+    struct samples boot, bare; /* a start of ECL, and a fork of an unconfined one (µs) */
     struct cost launch[LAUNCH_COUNT];
     struct samples enclose, new_code, tree, list;
     struct inside *inside;
@@ -80,7 +80,7 @@ static void become_zygote(void *context, const struct policy_report *report) {
         if (policy_process_forbid_new_code(&error))
             all->inside->new_code_ms = now_ms() - begin;
     }
-    char go; /* who is gone cannot be put into a control group */
+    char go; /* an ended process cannot enter a control group */
     _exit(read(all->go[0], &go, 1) == 1 ? 0 : 1);
 }
 
@@ -152,7 +152,7 @@ static void fork_once(struct layers *all, size_t number) {
         samples_add(&all->own_clock, strtod(rest, NULL) * 1e3);
 }
 
-/* In another order each time: what one fork leaves behind, the kernel clears up during the next. */
+/* In varying order, since the kernel cleans up after one fork during the next. */
 static void shuffle(size_t order[TURNS]) {
     for (size_t i = TURNS; i > 1; i--) {
         size_t other = (size_t)random() % i, kept = order[other];
@@ -204,9 +204,9 @@ static void report_inside(struct bench *bench, const struct layers *all, const c
 static void report_zygotes(struct bench *bench, const struct layers *all) {
     report_heading(&bench->report, "The layers, once for each zygote; its forks inherit them");
     report_launch(bench, all, "entering a control group", LAUNCH_CGROUP);
-    report_launch(bench, all, "making the namespaces, and the keeper of them", LAUNCH_NAMESPACES);
-    report_inside(bench, all, "going into an empty root directory", &all->enclose);
-    report_inside(bench, all, "forbidding code made at run time", &all->new_code);
+    report_launch(bench, all, "making the namespaces and their init", LAUNCH_NAMESPACES);
+    report_inside(bench, all, "entering an empty root directory", &all->enclose);
+    report_inside(bench, all, "forbidding new executable memory", &all->new_code);
     report_inside(bench, all, "building the filters as trees", &all->tree);
     report_inside(bench, all, "building the filters as lists", &all->list);
 }
@@ -232,13 +232,13 @@ static void report_workers(struct bench *bench, const struct layers *all) {
 #undef FORK
     };
     const struct samples *nothing = &all->forks[CONFINED_NOTHING].samples;
-    report_heading(&bench->report, "The layers, at each worker's start, beyond its fork and end");
+    report_heading(&bench->report,
+                   "The layers, at the start of each worker, in addition to its fork and end");
     report_figure(
         &bench->report,
-        &(struct figure){
-            "the fork of a booted ECL in a zygote's place, its end and the wait", UNIT_US,
-            samples_median(nothing), nothing->low, nothing->high,
-            .baselines = {{"a bare fork, confined by nothing", samples_median(&all->bare), 0}}});
+        &(struct figure){"the fork of a booted ECL as a zygote, its end and the wait", UNIT_US,
+                         samples_median(nothing), nothing->low, nothing->high,
+                         .baselines = {{"an unconfined fork", samples_median(&all->bare), 0}}});
     for (size_t number = CONFINED_NOTHING + 1; number < CONFINED_COUNT; number++)
         report_worker(bench, all, number, names[number], number == CONFINED_ALL ? 0.25 : 0);
     report_figure(&bench->report,

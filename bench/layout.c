@@ -1,10 +1,10 @@
-/* See layout.h. The linker puts this wrapper before libseccomp's own function (--wrap), so that the
- * filters are the product's in all else. */
+/* See layout.h. The linker puts this wrapper before libseccomp's function (--wrap); otherwise the
+ * filters are the product's. */
 #include "bench/layout.h"
 #include <seccomp.h>
 #include <stdint.h>
 
-/* The names are the linker's. */
+/* The linker requires these names. */
 // NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl*,readability-identifier-naming)
 int __real_seccomp_attr_set(scmp_filter_ctx context, enum scmp_filter_attr attribute,
                             uint32_t value);

@@ -1,5 +1,5 @@
-/* Measures eclave against its baselines and prints the report. It is no test: it exits with 1 only
- * when something could not be measured, never for a figure that somebody hoped would be better. */
+/* Measures eclave against its baselines and prints the report. Exits with 1 only when something
+ * could not be measured, whatever the figures. */
 #include "bench/bench.h"
 #include "bench/peer.h"
 #include <getopt.h>
@@ -12,7 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* Memory comes first: pages of ECL that another process of ours maps as well would count less. */
+/* Memory comes first: pages of ECL that another process maps as well would count less. */
 static const struct section {
     const char *name;
     void (*run)(struct bench *bench);
@@ -34,7 +34,7 @@ double bench_ecl_boot(struct bench *bench) {
     return run_to_end_ms(&bench->report, arguments);
 }
 
-/* Like `0.52`: the mean number of processes that wanted a processor during the last minute. */
+/* The load average of the last minute, as in `0.52`. */
 static double load(void) {
     double loads[1] = {0};
     getloadavg(loads, 1);
@@ -74,14 +74,14 @@ static void print_report(struct bench *bench, double load_before) {
     struct utsname kernel;
     version(bench, name);
     uname(&kernel);
-    snprintf(text, sizeof text,
-             "%s on %ld processors, %s %s, load %.2f before and %.2f after%s. Medians; in brackets "
-             "the lowest and the highest median of %u rounds, in each of which every figure and "
-             "what it is compared with took their turns. Times differ from machine to machine and "
-             "from hour to hour; ratios travel better.",
-             name, sysconf(_SC_NPROCESSORS_ONLN), kernel.sysname, kernel.release, load_before,
-             load(), sched_getscheduler(0) == SCHED_OTHER ? "" : ", scheduled ahead of that load",
-             bench->rounds);
+    snprintf(
+        text, sizeof text,
+        "%s on %ld processors, %s %s, load %.2f before and %.2f after%s. Medians; in brackets "
+        "the lowest and highest median of %u rounds. Each round measures every figure and "
+        "its baselines in turn. Times vary between machines and between hours; ratios vary less.",
+        name, sysconf(_SC_NPROCESSORS_ONLN), kernel.sysname, kernel.release, load_before, load(),
+        sched_getscheduler(0) == SCHED_OTHER ? "" : ", scheduled ahead of that load",
+        bench->rounds);
     report_print(&bench->report, text);
 }
 
@@ -117,8 +117,7 @@ int main(int count, char **arguments) {
     double load_before = load();
     if (!bench.reference)
         report_note(&bench.report,
-                    "The reference server was left out: it takes node, npm and the way to "
-                    "its package.");
+                    "The reference server was left out: it needs node, npm and its package.");
     run_sections(&bench, arguments + optind);
     print_report(&bench, load_before);
     bool incomplete = bench.report.incomplete;

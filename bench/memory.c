@@ -1,4 +1,4 @@
-/* What an idle server takes, what each parked checkpoint adds to it and what each session does. */
+/* The memory of an idle server, of each checkpoint and of each session. */
 #include "bench/bench.h"
 #include "bench/footprint.h"
 #include "bench/server.h"
@@ -7,10 +7,10 @@
 #include <string.h>
 
 enum {
-    SETTLE_MS = 300,  /* until the spare worker and the checkpoint are there */
-    CALL_GAP_MS = 20, /* until a call's checkpoint is there */
-    CHECKPOINTS = 6,  /* parked between the two looks; the default history keeps them all */
-    SESSIONS = 40,    /* opened between the two looks */
+    SETTLE_MS = 300,  /* until the spare worker and the checkpoint exist */
+    CALL_GAP_MS = 20, /* until the checkpoint of a call exists */
+    CHECKPOINTS = 6,  /* made between the two samples; the default history keeps them all */
+    SESSIONS = 40,    /* opened between the two samples */
     MIB_PER_GIB = 1024
 };
 
@@ -20,7 +20,7 @@ struct memory {
     struct samples checkpoint, checkpoint_listed, session;
 };
 
-/* A plain ECL that has evaluated the same and waits for more. */
+/* A plain ECL that has evaluated the same and waits. */
 static void measure_plain_ecl(struct bench *bench, struct memory *memory) {
     static const char *const arguments[] = {"ecl", "--norc", "--eval", "(print (+ 1 2))", NULL};
     struct peer ecl;
@@ -45,13 +45,13 @@ static void define_something(struct server *server, const char *session, unsigne
     server_evaluate_in(server, session, code, "=> ");
 }
 
-/* What list-sessions says of the session that it names first, in MiB. */
+/* The memory of the first session in list-sessions, in MiB. */
 static double listed_mib(struct server *server) {
     static const char label[] = "memory ";
     if (server_call_tool(server, "list-sessions", "{}", label) < 0)
         return -1;
     if (strstr(server->answer, "more than once"))
-        return -1; /* not its proportional share, because that may not be read */
+        return -1; /* not the proportional share, which cannot be read */
     return strtod(strstr(server->answer, label) + sizeof label - 1, NULL);
 }
 
@@ -68,7 +68,7 @@ static void measure_checkpoints(struct server *server, struct memory *memory) {
     double after = footprint_mib(server->peer.pid), listed_after = listed_mib(server);
     int more = footprint_processes(server->peer.pid) - processes;
     if (more != CHECKPOINTS && !server->peer.failed)
-        peer_fail(&server->peer, "%d calls more are %d processes more", CHECKPOINTS, more);
+        peer_fail(&server->peer, "%d more calls made %d more processes", CHECKPOINTS, more);
     if (server->peer.failed)
         return;
     if (before >= 0 && after >= 0)
@@ -134,13 +134,13 @@ static void report_memory(struct bench *bench, const struct memory *memory) {
                   &(struct figure){name, UNIT_MIB, MEDIAN_OF(&memory->together), .at_most = 24,
                                    .baselines = {{"one plain ECL", ecl, 0},
                                                  {"the reference server", reference, 0}}});
-    report_figure(report, &(struct figure){"each parked checkpoint, with one function defined",
-                                           UNIT_MIB, MEDIAN_OF(&memory->checkpoint),
+    report_figure(report, &(struct figure){"each checkpoint, with one function defined", UNIT_MIB,
+                                           MEDIAN_OF(&memory->checkpoint),
                                            .baselines = {{"one plain ECL", ecl, 0}}});
     report_figure(report, &(struct figure){"the same, as list-sessions counts it", UNIT_MIB,
                                            MEDIAN_OF(&memory->checkpoint_listed)});
     double each = samples_median(&memory->session);
-    report_figure(report, &(struct figure){"sessions in a gibibyte, each with its checkpoint",
+    report_figure(report, &(struct figure){"sessions per gibibyte, each with its checkpoint",
                                            UNIT_COUNT, MIB_PER_GIB / each,
                                            .baselines = {{"plain ECLs", MIB_PER_GIB / ecl, 0}}});
 }
@@ -150,7 +150,7 @@ void section_memory(struct bench *bench) {
     for (unsigned round = 0; round < bench->rounds; round++)
         run_round(bench, &memory);
     if (memory.together.count == 0 && memory.supervisor.count)
-        report_note(&bench->report, "Proportional shares need root to be read.");
+        report_note(&bench->report, "Proportional shares can be read by root only.");
     report_memory(bench, &memory);
     samples_free(&memory.supervisor);
     samples_free(&memory.together);

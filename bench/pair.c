@@ -14,7 +14,7 @@ static _Noreturn void echo(int fd) {
     for (ssize_t got; (got = read(fd, message, sizeof message)) > 0;)
         if (write(fd, message, (size_t)got) != got)
             _exit(1);
-    _exit(0); /* the other end is closed, also when its process was killed */
+    _exit(0); /* the other end is closed, perhaps because its process was killed */
 }
 
 void pair_start(struct pair *pair, struct report *report) {

@@ -1,4 +1,4 @@
-/* The floor of a round trip: two processes and a socket pair, with nothing between them. */
+/* The minimum of a round trip: two processes and a socket pair. */
 #ifndef ECLAVE_TESTS_BENCH_PAIR_H
 #define ECLAVE_TESTS_BENCH_PAIR_H
 
@@ -11,7 +11,7 @@ struct pair {
     struct report *report;
 };
 
-/* Forks the process at the other end, which sends back what it gets. End with pair_finish. */
+/* Forks the process at the other end, which returns every message. End with pair_finish. */
 void pair_start(struct pair *pair, struct report *report);
 void pair_finish(struct pair *pair);
 

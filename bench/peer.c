@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum {
-    WAIT_MS = 30000, /* longer than anything that is measured */
+    WAIT_MS = 30000, /* longer than any measurement */
     END_MS = 10000,
     RECEIVED_MAX_BYTES = 64 << 20,
     READ_BYTES = 256 << 10
@@ -45,10 +45,10 @@ bool peer_fail(struct peer *peer, const char *format, ...) {
     return false;
 }
 
-/* The child's half of a start. Only calls that are safe after fork. */
+/* The child after fork; async-signal-safe calls only. */
 static _Noreturn void become(const char *const *arguments, int input, int output, pid_t parent) {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* nothing outlives a bench that was interrupted */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* no process outlives an interrupted bench */
     if (getppid() == parent && dup2(input < 0 ? null : input, STDIN_FILENO) >= 0 &&
         dup2(output < 0 ? null : output, STDOUT_FILENO) >= 0 && dup2(null, STDERR_FILENO) >= 0)
         execvp(arguments[0], (char *const *)arguments);
@@ -78,7 +78,7 @@ bool peer_start(struct peer *peer, const char *name, struct report *report,
     return peer->pid > 0 || peer_fail(peer, "it cannot be started: %s", strerror(errno));
 }
 
-/* PID is a child that nobody has waited for, so it is still that one. */
+/* PID is a child that has not been reaped. */
 static void end_child(pid_t pid) {
     int fd = pidfd_open(pid, 0);
     struct pollfd ready = {.fd = fd, .events = POLLIN};
@@ -116,13 +116,13 @@ static bool read_some(struct peer *peer) {
     return peer_fail(peer, "it closed its stdout");
 }
 
-/* Waits until there is something to read, or WRITING is possible; reads what there is. */
+/* Waits until there is something to read, or, if WRITING, something can be written; reads. */
 static bool wait_and_read(struct peer *peer, bool writing) {
     struct pollfd ready[2] = {{.fd = peer->output, .events = POLLIN},
                               {.fd = peer->input, .events = POLLOUT}};
     int count = poll(ready, writing ? 2 : 1, WAIT_MS);
     if (count == 0)
-        return peer_fail(peer, "nothing came for %d s", WAIT_MS / 1000);
+        return peer_fail(peer, "no output for %d s", WAIT_MS / 1000);
     return count < 0 || !ready[0].revents || read_some(peer);
 }
 
@@ -142,7 +142,7 @@ bool peer_send(struct peer *peer, const void *bytes, size_t size) {
     return !peer->failed;
 }
 
-/* The first newline that was not taken, or NULL. */
+/* The first newline that was not returned, or NULL. */
 static unsigned char *find_newline(struct peer *peer) {
     unsigned char *found =
         memchr(peer->received.data + peer->searched, '\n', peer->received.length - peer->searched);

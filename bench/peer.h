@@ -1,6 +1,6 @@
-/* A process that is spoken to in lines over its stdin and stdout, and the clock. Never waits for
- * ever. What goes wrong becomes a problem in the report, once; from then on every call on that peer
- * fails at once, so that a measurement need not look at each step. */
+/* A process with a protocol of lines on its stdin and stdout, and the clock. Waits are limited. The
+ * first failure is reported as a problem; later calls on that peer fail at once, so that a
+ * measurement need not check each step. */
 #ifndef ECLAVE_TESTS_BENCH_PEER_H
 #define ECLAVE_TESTS_BENCH_PEER_H
 
@@ -19,33 +19,33 @@ struct peer {
     struct report *report;
     pid_t pid; /* 0: none */
     int input, output;
-    struct buffer received; /* what was read; the bytes up to `taken` have been handed out */
-    size_t taken, searched; /* no newline stands between these two */
+    struct buffer received; /* received bytes, returned up to `taken` */
+    size_t taken, searched; /* no newline between `taken` and this */
     bool failed;
 };
 
-/* Starts ARGUMENTS (ends with NULL; the program is searched on PATH) with stderr on the null
- * device. End with peer_finish, also after a failure. */
+/* Starts ARGUMENTS (end with NULL; the program is searched in PATH) with stderr on the null device.
+ * End with peer_finish, also after a failure. */
 bool peer_start(struct peer *peer, const char *name, struct report *report,
                 const char *const *arguments);
 
-/* Closes the process's stdin, waits for its end and kills it when that does not come. */
+/* Closes the process's stdin and waits for its end, or kills it. */
 void peer_finish(struct peer *peer);
 
-/* Writes all bytes, as the process takes them, and keeps what it writes meanwhile. */
+/* Writes all bytes, and keeps the output that arrives meanwhile. */
 bool peer_send(struct peer *peer, const void *bytes, size_t size);
 
-/* The next line, terminated in place of its newline, or NULL. Good until the next call. */
+/* The next line, terminated in place of its newline, or NULL. Valid until the next call. */
 const char *peer_line(struct peer *peer, size_t *length);
 
-/* Waits until COUNT lines are there that were not taken. Takes none. */
+/* Waits until COUNT lines are available. Returns none of them. */
 bool peer_await_lines(struct peer *peer, size_t count);
 
-/* Notes a problem with this peer; false. */
+/* Reports a problem with this peer; returns false. */
 __attribute__((format(printf, 2, 3))) bool peer_fail(struct peer *peer, const char *format, ...);
 
-/* Runs ARGUMENTS to their end with all three streams on the null device: the time from fork to
- * the end in milliseconds, or -1 with a problem in REPORT when its exit status is not 0. */
+/* Runs ARGUMENTS to the end with all three streams on the null device. The milliseconds from fork
+ * to the end, or -1 with a problem in REPORT when the exit status is not 0. */
 double run_to_end_ms(struct report *report, const char *const *arguments);
 
 #endif

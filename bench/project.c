@@ -1,5 +1,5 @@
-/* A project of users' tools: calls, the first look at it, the looks after a change, and its list.
- * However many tools there are, no answer may wait for them for more than 5 ms. */
+/* A project of tools: calls, the first scan, the scans after a change, and the list. No answer may
+ * be delayed by more than 5 ms, however many tools there are. */
 #include "bench/bench.h"
 #include "bench/project_calls.h"
 #include "bench/project_tree.h"
@@ -13,9 +13,9 @@ enum {
     STARTS = 3,
     CHANGES = 2,
     WALKS = 2,
-    SETTLE_MS = 100, /* for which the registry waits after a change */
+    SETTLE_MS = 100, /* the delay of the registry after a change */
     REST_MS = 250,
-    REST_FACTOR = 6, /* a look may be followed by another one, after four times as long */
+    REST_FACTOR = 6, /* a scan may be followed by another one after four times as long */
     BLOCKED_AT_MOST_MS = 5
 };
 
@@ -40,7 +40,7 @@ struct projects {
 };
 
 static const char changed_method[] = "notifications/tools/list_changed";
-static const char last_tool[] = "\"tool-04999\""; /* of the many */
+static const char last_tool[] = "\"tool-04999\""; /* of many tools */
 
 /* --- scans and refreshes --- */
 
@@ -52,7 +52,7 @@ static void start(struct bench *bench, struct server *server, const char *const 
         samples_add(samples, now_ms() - begin);
 }
 
-/* Waits until a look that took BUSY_MS has left nothing to do. */
+/* Waits until the work after a scan of BUSY_MS is done. */
 static void rest(double busy_ms) {
     sleep_ms(REST_MS + REST_FACTOR * busy_ms);
 }
@@ -72,8 +72,8 @@ static void ping_for(struct server *server, double ms, struct samples *samples) 
         samples_add(samples, server_ping(server));
 }
 
-/* Back to back, while all tools are read anew and the old ones freed, and for as long again after a
- * rest. */
+/* Back to back, while all tools are read again and the old ones freed, and for as long again
+ * afterwards. */
 static void measure_pings(struct server *server, struct projects *all) {
     double begin = now_ms();
     server->awaited = changed_method;
@@ -89,7 +89,7 @@ static void measure_pings(struct server *server, struct projects *all) {
     ping_for(server, took, &all->ping_at_rest);
 }
 
-/* All pages, each asked for twice: alone, and with a ping behind it. */
+/* All pages, each requested twice: alone, and followed by a ping. */
 static void walk(struct server *server, struct samples *page, struct samples *behind,
                  struct samples *whole) {
     char *cursor = NULL;
@@ -116,7 +116,7 @@ static void measure_many(struct bench *bench, struct server *server, struct proj
     struct server large;
     measure_pings(server, all);
     server_ready_eclave(&large, bench, options);
-    /* A list has a worker made ready, which is not what is measured. */
+    /* A list starts a worker, which is not measured. */
     server_call(server, CODE("(+ 1 2)"), "=> 3");
     server_call(&large, CODE("(+ 1 2)"), "=> 3");
     for (unsigned i = 0; i < WALKS; i++) {
@@ -158,7 +158,8 @@ static void measure_size(struct bench *bench, struct projects *all, size_t size)
 /* --- the report --- */
 
 static struct baseline longest_at_rest(const struct projects *all) {
-    return (struct baseline){"the longest at rest", samples_percentile(&all->ping_at_rest, 100), 0};
+    return (struct baseline){"the longest when idle", samples_percentile(&all->ping_at_rest, 100),
+                             0};
 }
 
 static void report_longest(struct bench *bench, const char *name, const struct samples *samples,
@@ -172,12 +173,12 @@ static void report_size(struct bench *bench, const struct projects *all, size_t 
     const double without = samples_median(&all->start_without);
     const double whole = samples_median(&all->changed_all[size]);
     char name[128];
-    snprintf(name, sizeof name, "%s: spawn to the answer to `initialize`, all being read",
+    snprintf(name, sizeof name, "%s: spawn to the answer to `initialize`, with all files read",
              sizes[size].name);
     report_figure(&bench->report,
                   &(struct figure){name, UNIT_MS, MEDIAN_OF(&all->starts[size]),
                                    .baselines = {{"a start without a project", without, 0}}});
-    snprintf(name, sizeof name, "%s: refresh when %s changed, beyond the %d ms of settling",
+    snprintf(name, sizeof name, "%s: refresh after %s changed, beyond the delay of %d ms",
              sizes[size].name, size == SINGLE ? "its folder" : "all files", SETTLE_MS);
     report_figure(&bench->report,
                   &(struct figure){name, UNIT_MS, MEDIAN_OF(&all->changed_all[size])});
@@ -200,9 +201,9 @@ static void report_list(struct bench *bench, const struct projects *all) {
                                            MEDIAN_OF(&all->large_page), .baselines = {other}});
     report_figure(report, &(struct figure){"5,000 tools: all pages of 50, one after the other",
                                            UNIT_MS, MEDIAN_OF(&all->walk)});
-    report_longest(bench, "5,000 tools: the longest answer to a ping right behind a page of 50",
+    report_longest(bench, "5,000 tools: the longest answer to a ping right after a page of 50",
                    &all->behind_page, &longest);
-    report_longest(bench, "5,000 tools: the longest answer to a ping right behind a page of 1,000",
+    report_longest(bench, "5,000 tools: the longest answer to a ping right after a page of 1,000",
                    &all->behind_large_page, &longest);
 }
 
@@ -211,7 +212,7 @@ static void report_projects(struct bench *bench, const struct projects *all) {
     for (size_t size = 0; size < SIZE_COUNT; size++)
         report_size(bench, all, size);
     report_list(bench, all);
-    report_longest(bench, "5,000 tools: the longest answer to a ping while all are read anew",
+    report_longest(bench, "5,000 tools: the longest answer to a ping while all are read again",
                    &all->ping_in_refresh, &longest);
 }
 
@@ -252,7 +253,7 @@ static void free_samples(struct projects *all) {
 
 void section_project(struct bench *bench) {
     struct projects all = {0};
-    report_heading(&bench->report, "A project of users' tools");
+    report_heading(&bench->report, "A project of tools");
     if (make_trees(bench, &all)) {
         project_calls(bench, all.trees[SINGLE].path);
         measure_projects(bench, &all);

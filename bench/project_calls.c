@@ -7,7 +7,7 @@
 
 enum { CALLS = 300, FORKS = 50, WARM_UP_CALLS = 50, CALL_GAP_MS = 5 };
 
-/* Who is called: a tool of the user's, the server's own, the reference server's. */
+/* The callee: a tool of the project, a built-in tool, the reference server's tool. */
 enum { TOOL, EVALUATION, REFERENCE, PARTY_COUNT };
 enum { BACK_TO_BACK, IDLE, PACE_COUNT };
 
@@ -46,12 +46,12 @@ static void report_calls(struct bench *bench, const struct calls *all, size_t pa
     const double tool = samples_median(&all->samples[TOOL][pace]);
     const double reference = samples_median(&all->samples[REFERENCE][pace]);
     char name[128];
-    snprintf(name, sizeof name, "a call to a user's tool, %s, p50", paces[pace]);
+    snprintf(name, sizeof name, "a call to a tool of a project, %s, p50", paces[pace]);
     report_figure(&bench->report,
                   &(struct figure){name, UNIT_MS, MEDIAN_OF(&all->samples[TOOL][pace]),
                                    .baselines = {{"`(+ 1 2)` evaluated", evaluation, 0},
                                                  {"the reference server's echo", reference, 0}}});
-    snprintf(name, sizeof name, "what it takes beyond an evaluation, %s", paces[pace]);
+    snprintf(name, sizeof name, "the difference from an evaluation, %s", paces[pace]);
     report_figure(&bench->report,
                   &(struct figure){name, UNIT_MS, tool - evaluation,
                                    .baselines = {{"a bare fork", samples_median(&all->fork), 2}}});

@@ -13,7 +13,7 @@ enum { FILE_PATH_MAX = PROJECT_TREE_PATH_MAX + 64, DESCRIPTORS_MAX = 16 };
 
 const char project_tree_tool[] = "tool-00000";
 
-/* The folder of the tools, and the one that takes its place when all of them change. */
+/* The folder of the tools, and the one that replaces it when all of them change. */
 static const char tools[] = "tools", spare[] = "spare";
 
 static bool fail(struct project_tree *tree, const char *what) {
@@ -64,7 +64,7 @@ bool project_tree_make(struct project_tree *tree, struct report *report, unsigne
     return write_folder(tree, tools, count) && write_folder(tree, spare, count);
 }
 
-/* Writes it where nobody looks, and moves it from there. */
+/* Writes it outside the scanned folders, and renames it into place. */
 bool project_tree_change_one(struct project_tree *tree) {
     char from[FILE_PATH_MAX], to[FILE_PATH_MAX];
     path_of(tree, spare, 0, from);

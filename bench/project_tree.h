@@ -1,5 +1,5 @@
-/* A project of many tools in a directory of its own, made to be scanned and to be changed under a
- * server's eyes: each change is one rename, so that no look sees half of it. */
+/* A temporary project of many tools, for scans and changes. Each change is one rename, so that no
+ * scan sees half of it. */
 #ifndef ECLAVE_TESTS_BENCH_PROJECT_TREE_H
 #define ECLAVE_TESTS_BENCH_PROJECT_TREE_H
 
@@ -9,21 +9,21 @@
 enum { PROJECT_TREE_PATH_MAX = 64 };
 
 struct project_tree {
-    char path[PROJECT_TREE_PATH_MAX]; /* empty: there is none */
-    unsigned edition;                 /* of what was written last */
+    char path[PROJECT_TREE_PATH_MAX]; /* empty: none */
+    unsigned edition;                 /* of the last change */
     struct report *report;
 };
 
-/* Each tool takes a `message` and answers as the reference server's echo does. This is one of them,
- * in every project. */
+/* The name of one tool of every project. Each tool takes a `message` and answers as the reference
+ * server's echo does. */
 extern const char project_tree_tool[];
 
-/* Makes a project of COUNT tools. End with project_tree_remove, also after a failure, which is a
- * problem in REPORT, as it is below. */
+/* Makes a project of COUNT tools. End with project_tree_remove, also after a failure. Failures are
+ * problems in REPORT. */
 bool project_tree_make(struct project_tree *tree, struct report *report, unsigned count);
 void project_tree_remove(struct project_tree *tree);
 
-/* Another description for one tool, or for all of them, whose files are all new ones then. */
+/* Changes the description of one tool, or of all tools, by replacing every file. */
 bool project_tree_change_one(struct project_tree *tree);
 bool project_tree_change_all(struct project_tree *tree);
 

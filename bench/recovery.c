@@ -1,5 +1,5 @@
-/* From a call that went wrong to the next good answer, which must show that the session's state is
- * back. */
+/* From a failed call to the next correct answer, which must show that the session's state was
+ * restored. */
 #include "bench/bench.h"
 #include "bench/image_client.h"
 #include "bench/server.h"
@@ -7,7 +7,7 @@
 
 enum { BOOTS = 3, FORKS = 50, FAILURES = 10, GAP_MS = 10, LIMIT_MS = 50 };
 
-/* The ways to go wrong. */
+/* The ways to fail. */
 enum { TIME_OUT, CRASH, EXIT, WAY_COUNT };
 
 static const struct way {
@@ -22,9 +22,9 @@ struct recoveries {
     struct server server;
     struct peer image;
     struct samples boot, fork;
-    struct samples answered[WAY_COUNT];  /* from the bad call to its error */
-    struct samples recovered[WAY_COUNT]; /* from the error to the next good answer */
-    struct samples whole[WAY_COUNT];     /* from the bad call to the next good answer */
+    struct samples answered[WAY_COUNT];  /* from the failed call to its error */
+    struct samples recovered[WAY_COUNT]; /* from the error to the next correct answer */
+    struct samples whole[WAY_COUNT];     /* from the failed call to the next correct answer */
 };
 
 static void fail_once(struct recoveries *all, size_t way) {
@@ -57,16 +57,17 @@ static void run_round(struct bench *bench, struct recoveries *all) {
 static void report_recoveries(struct bench *bench, const struct recoveries *all) {
     const double boot = samples_median(&all->boot), forked = samples_median(&all->fork);
     char name[128];
-    report_heading(&bench->report, "Recovery, the session's state being back");
+    report_heading(&bench->report, "Recovery of the session's state");
     for (size_t way = 0; way < WAY_COUNT; way++) {
-        snprintf(name, sizeof name, "%s: from its error to the next good answer", ways[way].name);
+        snprintf(name, sizeof name, "%s: from its error to the next correct answer",
+                 ways[way].name);
         report_figure(&bench->report,
                       &(struct figure){name, UNIT_MS, MEDIAN_OF(&all->recovered[way]),
                                        .baselines = {{ECL_BOOT_NAME, boot, 1.0 / 25},
                                                      {"a bare fork", forked, 3}}});
     }
     for (size_t way = CRASH; way < WAY_COUNT; way++) {
-        snprintf(name, sizeof name, "%s: from the bad call to the next good answer",
+        snprintf(name, sizeof name, "%s: from the failed call to the next correct answer",
                  ways[way].name);
         report_figure(&bench->report,
                       &(struct figure){name, UNIT_MS, MEDIAN_OF(&all->whole[way]),

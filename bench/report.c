@@ -24,7 +24,7 @@ void report_heading(struct report *report, const char *text) {
     buffer_append_format(&report->rows, "| **%s** | | | | |\n", text);
 }
 
-/* How many decimals of VALUE mean something. */
+/* The number of significant decimals of VALUE. */
 static int decimals_of(enum unit unit, double value) {
     if (unit == UNIT_COUNT)
         return 0;
@@ -89,7 +89,7 @@ static void append_baselines(struct buffer *out, const struct figure *figure) {
     }
 }
 
-/* What was expected and whether it was met, one expectation after the other. */
+/* The expectations and whether they are met. */
 struct expectations {
     struct buffer text;
     size_t count, unknown, missed;
@@ -150,7 +150,7 @@ static void append_note(struct report *report, const char *format, va_list argum
     char text[1024];
     int length = vsnprintf(text, sizeof text, format, arguments);
     fprintf(stderr, "bench: %s\n", text);
-    /* What goes wrong in every round is told once. */
+    /* A problem of every round is reported once. */
     if (length > 0 && (!report->notes.data ||
                        !memmem(report->notes.data, report->notes.length, text, strlen(text))))
         buffer_append_format(&report->notes, "- %s\n", text);

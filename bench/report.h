@@ -1,5 +1,5 @@
-/* The report: a Markdown table with a row for each figure, and notes under it. Never judges more
- * than arithmetic can: a figure is within what was expected of it, or it is not. */
+/* The report: a Markdown table with a row for each figure, and notes below it. A figure meets its
+ * expectation or does not. */
 #ifndef ECLAVE_TESTS_BENCH_REPORT_H
 #define ECLAVE_TESTS_BENCH_REPORT_H
 
@@ -8,28 +8,28 @@
 
 enum unit { UNIT_MS, UNIT_US, UNIT_NS, UNIT_MIB, UNIT_COUNT };
 
-/* What a figure is compared with. */
+/* A baseline. */
 struct baseline {
-    const char *name; /* reads well behind "3 ×"; NULL: there is none */
+    const char *name; /* follows "3 ×"; NULL: none */
     double value;     /* in the figure's unit; NAN when it could not be measured */
-    double at_most;   /* the ratio that was expected at most; 0: nothing was */
+    double at_most;   /* the maximum ratio expected; 0: none */
 };
 
 enum { BASELINES_MAX = 2 };
 
-/* One row. NAN as VALUE is a figure that could not be measured. */
+/* One row. VALUE is NAN when it could not be measured. */
 struct figure {
     const char *name;
     enum unit unit;
     double value;
     double low, high; /* of the medians of the rounds; both 0: not shown */
-    double at_most;   /* what was expected of the value; 0: nothing was */
+    double at_most;   /* the maximum value expected; 0: none */
     struct baseline baselines[BASELINES_MAX];
 };
 
 struct report {
     struct buffer rows, notes;
-    bool incomplete; /* something could not be measured */
+    bool incomplete; /* a figure could not be measured */
 };
 
 struct report report_make(void);
@@ -40,10 +40,10 @@ void report_heading(struct report *report, const char *text);
 
 void report_figure(struct report *report, const struct figure *figure);
 
-/* A remark under the table. */
+/* A remark below the table. */
 __attribute__((format(printf, 2, 3))) void report_note(struct report *report, const char *format,
                                                        ...);
-/* The same for something that went wrong, which makes the report incomplete; on stderr at once. */
+/* The same for a failure, which makes the report incomplete; also printed on stderr. */
 __attribute__((format(printf, 2, 3))) void report_problem(struct report *report, const char *format,
                                                           ...);
 

@@ -1,5 +1,5 @@
-/* One small call and its answer, at two paces: back to back, where each checkpoint is in the way of
- * the next call, and with the pause that a client makes to think. */
+/* One small call and its answer, at two rates: back to back, where each checkpoint delays the next
+ * call, and with the pauses of a model. */
 #include "bench/bench.h"
 #include "bench/pair.h"
 #include "bench/server.h"
@@ -59,7 +59,7 @@ static void run_pace(struct round_trips *all, size_t party, size_t pace) {
 
 static void report_percentile(struct bench *bench, struct round_trips *all, size_t pace,
                               double percent) {
-    /* What was expected of the median; nothing is expected of the rest. */
+    /* The expected median; there are no other expectations. */
     static const double at_most_ms[PARTY_COUNT][PACE_COUNT] = {
         [ECLAVE] = {[BACK_TO_BACK] = 1, [IDLE] = 0.3},
         [ECLAVE_BARE] = {[BACK_TO_BACK] = 0.15},

@@ -23,7 +23,7 @@ static int compare(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-/* Nearest rank, which is always a value that was measured. */
+/* Nearest rank, which is always a measured value. */
 static double percentile(const double *values, size_t count, double percent) {
     if (count == 0)
         return NAN;

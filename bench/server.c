@@ -42,7 +42,7 @@ static bool is_answer(const struct server *server, const char *line) {
     return found && (found[length] == ',' || found[length] == '}');
 }
 
-/* Reads until the answer to the last request, over notifications. */
+/* Reads until the answer to the last request, and skips notifications. */
 static bool await(struct server *server) {
     while ((server->answer = peer_line(&server->peer, &server->answer_length)) != NULL) {
         if (is_answer(server, server->answer))
@@ -64,13 +64,13 @@ static double exchange(struct server *server, const char *line, size_t length,
     double begin = now_ms();
     if (!peer_send(&server->peer, line, length))
         return -1;
-    /* Notifications are rare, so what it takes to tell the answer from them is not in the way. */
+    /* Notifications are rare, so the check of the line does not affect the time. */
     bool answered = await(server);
     double end = now_ms();
     return answered && expect(server, expected) ? end - begin : -1;
 }
 
-/* The line of a new request, to be freed, behind the line BEFORE. */
+/* The line of a new request, after the line BEFORE; malloc'd. */
 static char *make_line(struct server *server, const char *before, const char *method,
                        const char *parameters) {
     char *line = NULL;

@@ -1,5 +1,4 @@
-/* A copy of a session that holds much data, against the bare fork of an image that holds the same.
- */
+/* A copy of a session with much data, compared with a fork of an image with the same data. */
 #include "bench/bench.h"
 #include "bench/image_client.h"
 #include "bench/server.h"
@@ -7,7 +6,7 @@
 
 enum { COPIES = 5, FORKS = 10, SETTLE_MS = 500, GAP_MS = 50 };
 
-/* Half of each mebibyte is conses, half a vector of bytes. Neither needs escaping in JSON. */
+/* Half of each mebibyte is conses, half a vector of bytes. Neither needs escapes in JSON. */
 #define LIVE_DATA                                                                                  \
     "(defparameter *live* (loop repeat %u collect (cons (make-array 524288 "                       \
     ":element-type '(unsigned-byte 8) :initial-element 1) (make-list 32768))))"
@@ -19,9 +18,9 @@ struct copies {
     struct server server;
     char sessions[SIZE_COUNT][SESSION_NAME_MAX];
     struct peer images[SIZE_COUNT];
-    struct samples fork[SIZE_COUNT];   /* bare */
+    struct samples fork[SIZE_COUNT];   /* only the fork */
     struct samples opened[SIZE_COUNT]; /* until open-session answers */
-    struct samples used[SIZE_COUNT];   /* and the copy has answered a call */
+    struct samples used[SIZE_COUNT];   /* until the copy has answered a call */
 };
 
 static void set_up(struct bench *bench, struct copies *all) {
@@ -67,16 +66,16 @@ static void report_copies(struct bench *bench, const struct copies *all) {
     report_heading(&bench->report, "An independent copy of a session");
     for (size_t size = 0; size < SIZE_COUNT; size++) {
         const double forked = samples_median(&all->fork[size]);
-        snprintf(name, sizeof name, "%u MiB live: `open-session` answered", sizes_mib[size]);
+        snprintf(name, sizeof name, "%u MiB live: until `open-session` answers", sizes_mib[size]);
         report_figure(&bench->report,
                       &(struct figure){name, UNIT_MS, MEDIAN_OF(&all->opened[size]),
-                                       .baselines = {{"a bare fork of as much", forked, 0}}});
-        snprintf(name, sizeof name, "%u MiB live: and the copy has answered a call",
+                                       .baselines = {{"a bare fork of the same data", forked, 0}}});
+        snprintf(name, sizeof name, "%u MiB live: until the copy has answered a call",
                  sizes_mib[size]);
         report_figure(&bench->report,
                       &(struct figure){name, UNIT_MS, MEDIAN_OF(&all->used[size]),
-                                       .baselines = {{"a bare fork of as much", forked, 0}}});
-        snprintf(name, sizeof name, "%u MiB live: the slowest of %zu such", sizes_mib[size],
+                                       .baselines = {{"a bare fork of the same data", forked, 0}}});
+        snprintf(name, sizeof name, "%u MiB live: the slowest of %zu", sizes_mib[size],
                  all->used[size].count);
         report_figure(&bench->report,
                       &(struct figure){.name = name,

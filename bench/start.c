@@ -1,4 +1,4 @@
-/* From spawning the server to its first words. Every start is a new process. */
+/* From the start of the server to its first answer. Every start is a new process. */
 #include "bench/bench.h"
 #include "bench/server.h"
 

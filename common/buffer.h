@@ -6,12 +6,22 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 /* Not owned, not terminated. */
 struct span {
     const unsigned char *bytes;
     size_t length;
 };
+
+static inline struct span string_span(const char *text) {
+    return (struct span){(const unsigned char *)text, strlen(text)};
+}
+
+static inline bool span_equal(struct span left, struct span right) {
+    return left.length == right.length &&
+           (left.length == 0 || memcmp(left.bytes, right.bytes, left.length) == 0);
+}
 
 struct buffer {
     unsigned char *data;

@@ -1,5 +1,5 @@
 /* The layer cgroup: one control group for all processes that this program launches, which limits
- * their number and their memory together. It is made below the program's own group, which takes
+ * their number and their memory together. It is made below the program's own group, which requires
  * root or a delegated group. */
 #include "common/cleanup.h"
 #include "common/descriptor.h"
@@ -98,7 +98,7 @@ static bool find_own(const char *controller, char own[PATH_MAX]) {
 static bool find_directory(const char *controller, char directory[PATH_MAX], struct error *error) {
     char mount[PATH_MAX], own[PATH_MAX];
     if (!find_mount(controller, mount) || !find_own(controller, own))
-        return error_set(error, 0, "no %s hierarchy is mounted here",
+        return error_set(error, 0, "no %s hierarchy to create a control group in",
                          controller ? controller : "cgroup2");
     int length = snprintf(directory, PATH_MAX, "%s%s", mount, own);
     return (length > 0 && length < PATH_MAX) ||

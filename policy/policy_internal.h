@@ -91,8 +91,8 @@ struct policy_program {
     struct sock_fprog seal;  /* refuses what SETUP rows allowed, allows the rest */
 };
 
-/* Builds both programs. DEGRADED is for a kernel without notifications, or for life under an outer
- * filter that has the one listener there can be: refused calls fail in the kernel, unlisted and
+/* Builds both programs. DEGRADED is for a kernel without notifications, or for a process under an
+ * outer filter that has the one possible listener: refused calls fail in the kernel, unlisted and
  * killing ones end the process by SIGSYS, and the call is not reported; GRANTS are ignored. NULL
  * with *error. Free with policy_program_free. */
 struct policy_program *policy_program_build(bool degraded, uint32_t grants, struct error *error);

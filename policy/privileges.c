@@ -21,7 +21,7 @@ static bool capabilities_get(struct __user_cap_data_struct sets[WORDS], struct e
            error_set(error, errno, "cannot read the capabilities");
 }
 
-/* *MAY: does the process have CAP_SETPCAP, which dropping from the bounding set takes? */
+/* *MAY: does the process have CAP_SETPCAP, which dropping from the bounding set requires? */
 static bool may_drop_bounding_set(bool *may, struct error *error) {
     struct __user_cap_data_struct sets[WORDS];
     if (!capabilities_get(sets, error))

@@ -50,13 +50,6 @@ static void settle_package(void *argument) {
                                         convert_utf8_to_string(evaluation.message->package));
 }
 
-/* READ needs a package and a readtable even at the end of the code. */
-static void settle_reader(cl_env_ptr env) {
-    if (ecl_t_of(ECL_SYM_VAL(env, lisp.readtable)) != t_readtable ||
-        ecl_t_of(ECL_SYM_VAL(env, lisp.package)) != t_package)
-        cl_funcall(1, lisp.function.settle);
-}
-
 static void evaluate_forms(void) {
     const cl_env_ptr env = ecl_process_env();
     cl_object source = convert_utf8_to_string(evaluation.message->code);
@@ -73,7 +66,10 @@ static void evaluate_forms(void) {
             env->nvalues < RESULT_VALUES_MAX ? env->nvalues : RESULT_VALUES_MAX;
         for (size_t i = 1; i < evaluation.value_count; i++)
             evaluation.values[i] = env->values[i];
-        settle_reader(env);
+        /* READ needs a package and a readtable even at the end of the code. */
+        if (ecl_t_of(ECL_SYM_VAL(env, lisp.readtable)) != t_readtable ||
+            ecl_t_of(ECL_SYM_VAL(env, lisp.package)) != t_package)
+            cl_funcall(1, lisp.function.settle);
     }
 }
 
@@ -93,16 +89,20 @@ static void evaluate_code(void *argument) {
 
 /* Writers, each of which has Lisp write one string. */
 
-static void write_value(void *argument, cl_object stream) {
-    cl_funcall(3, lisp.function.write_value, *(cl_object *)argument, stream);
+struct writer {
+    cl_object function; /* of an object and a stream */
+    cl_object object;
+};
+
+static void write_object(void *argument, cl_object stream) {
+    const struct writer *writer = argument;
+    cl_funcall(3, writer->function, writer->object, stream);
 }
 
-static void write_unprintable(void *argument, cl_object stream) {
-    cl_funcall(3, lisp.function.write_unprintable, *(cl_object *)argument, stream);
-}
-
-static void write_type(void *argument, cl_object stream) {
-    cl_funcall(3, lisp.function.write_type, argument, stream);
+static bool write_text(struct result_text *text, size_t characters, int style, cl_object function,
+                       cl_object object) {
+    struct writer writer = {function, object};
+    return result_write(evaluation.result, text, characters, style, write_object, &writer);
 }
 
 static cl_object or_nil(cl_object object) {
@@ -132,10 +132,6 @@ static void write_message(void *argument, cl_object stream) {
     cl_funcall(4, lisp.function.write_message, argument, origin(), stream);
 }
 
-static void write_fallback(void *argument, cl_object stream) {
-    cl_funcall(3, lisp.function.write_fallback, argument, stream);
-}
-
 static void write_failing_call(void *argument, cl_object stream) {
     cl_funcall(4, lisp.function.write_failing_call, argument, origin(), stream);
 }
@@ -146,10 +142,6 @@ static void write_frame(void *argument, cl_object stream) {
     cl_object condition = evaluation.stop.condition;
     cl_funcall(6, lisp.function.write_frame, frame->function, frame->environment,
                list_arguments(&frame->call), innermost ? or_nil(condition) : ECL_NIL, stream);
-}
-
-static void write_warning(void *argument, cl_object stream) {
-    cl_funcall(3, lisp.function.write_warning, argument, stream);
 }
 
 static void write_package_name(void *argument, cl_object stream) {
@@ -163,10 +155,11 @@ static void print_values(uint64_t value_max_chars) {
     result->value_count = evaluation.value_count;
     for (size_t i = 0; i < evaluation.value_count; i++) {
         struct result_text *text = &result->values[i];
-        cl_object *value = &evaluation.values[i];
-        if (!result_write(result, text, (size_t)value_max_chars, RESULT_PLAIN, write_value,
-                          value) &&
-            !result_write(result, text, RESULT_TYPE_CHARS, RESULT_TIDY, write_unprintable, value))
+        cl_object value = evaluation.values[i];
+        if (!write_text(text, (size_t)value_max_chars, RESULT_PLAIN, lisp.function.write_value,
+                        value) &&
+            !write_text(text, RESULT_TYPE_CHARS, RESULT_TIDY, lisp.function.write_unprintable,
+                        value))
             result_add(result, text, "#<unprintable object>");
     }
 }
@@ -239,7 +232,8 @@ static void explain_condition(cl_object condition) {
     struct result_text *text = &result->message;
     if (!result_write(result, text, RESULT_MESSAGE_CHARS, RESULT_TIDY, write_message, condition) ||
         !text->length)
-        result_write(result, text, RESULT_MESSAGE_CHARS, RESULT_TIDY, write_fallback, condition);
+        write_text(text, RESULT_MESSAGE_CHARS, RESULT_TIDY, lisp.function.write_fallback,
+                   condition);
     if (!text->length)
         result_add(result, text, "The condition cannot be described.");
     if (ECL_FIXNUMP(query.position)) {
@@ -285,13 +279,13 @@ static void explain(enum guard_end end) {
     cl_object condition = end == GUARD_CONDITION ? evaluation.stop.condition : NULL;
     result->failed = true;
     if (condition) {
-        if (!result_write(result, &result->condition, RESULT_TYPE_CHARS, RESULT_TIDY | RESULT_LINE,
-                          write_type, condition) ||
+        if (!write_text(&result->condition, RESULT_TYPE_CHARS, RESULT_TIDY | RESULT_LINE,
+                        lisp.function.write_type, condition) ||
             !result->condition.length)
             result_add(result, &result->condition, "CONDITION");
         explain_condition(condition);
     } else if (end == GUARD_VIOLATION) {
-        fail("SEGMENTATION-VIOLATION", "The code touched memory that is not there.");
+        fail("SEGMENTATION-VIOLATION", "The code accessed unmapped memory.");
     } else {
         fail("STACK-OVERFLOW", "The control stack is exhausted: the recursion is too deep.");
     }
@@ -308,18 +302,12 @@ cl_object evaluate_keep_warning(cl_object warning) {
         return ECL_NIL;
     }
     struct result_text *text = &result->warnings[result->warning_count];
-    if (!result_write(result, text, RESULT_WARNING_CHARS, RESULT_TIDY, write_warning, warning) ||
+    if (!write_text(text, RESULT_WARNING_CHARS, RESULT_TIDY, lisp.function.write_warning,
+                    warning) ||
         !text->length)
         result_add(result, text, "WARNING: (a warning that cannot be printed)");
     result->warning_count++;
     return ECL_NIL;
-}
-
-static void count_warnings_left_out(void) {
-    struct result *result = evaluation.result;
-    if (result->warnings_left_out)
-        result_add(result, &result->warnings[result->warning_count++], "WARNING: %zu more warnings",
-                   result->warnings_left_out);
 }
 
 static void name_package(void) {
@@ -333,21 +321,16 @@ static void name_package(void) {
         result_add(result, &result->package, "COMMON-LISP-USER");
 }
 
-static void keep_json(void) {
-    if (!ECL_STRINGP(evaluation.json) ||
-        !result_keep(evaluation.result, &evaluation.result->json, evaluation.json))
-        fail("STORAGE-EXHAUSTED", "There is no memory for the result.");
-}
-
 /* Evaluates in the current package. */
 static void evaluate_in_package(uint64_t value_max_chars) {
     enum guard_end end = guard_run(evaluate_code, NULL, &evaluation.stop);
     if (end != GUARD_RETURNED)
         explain(end);
-    else if (evaluation.run)
-        keep_json();
-    else
+    else if (!evaluation.run)
         print_values(value_max_chars);
+    else if (!ECL_STRINGP(evaluation.json) ||
+             !result_keep(evaluation.result, &evaluation.result->json, evaluation.json))
+        fail("STORAGE-EXHAUSTED", "Out of memory for the result.");
 }
 
 static void evaluate_message(uint64_t value_max_chars) {
@@ -372,7 +355,10 @@ static void evaluate_message(uint64_t value_max_chars) {
     } else {
         evaluate_in_package(value_max_chars);
     }
-    count_warnings_left_out();
+    struct result *result = evaluation.result;
+    if (result->warnings_left_out)
+        result_add(result, &result->warnings[result->warning_count++], "WARNING: %zu more warnings",
+                   result->warnings_left_out);
     name_package();
 }
 

@@ -1,4 +1,4 @@
-/* Boots ECL in this process and keeps its heap fit to be forked. */
+/* Boots ECL in this process, and keeps its heap small for the forks. */
 #include "worker/image.h"
 #include "common/cleanup.h"
 #include "worker/backtrace.h"
@@ -50,13 +50,6 @@ static bool limit_stack(struct error *error) {
 static size_t stack_bytes(void) {
     struct rlimit limit;
     return getrlimit(RLIMIT_STACK, &limit) == 0 ? (size_t)limit.rlim_cur : STACK_BYTES;
-}
-
-/* Loads the time zone. With TZ unset the C library would look for its file at each call, and a
- * worker cannot open it. */
-static void keep_time_zone(void) {
-    setenv("TZ", "/etc/localtime", 1);
-    tzset();
 }
 
 /* The bounds of this program's static data, from the linker. Some of it refers to Lisp objects, but
@@ -171,7 +164,10 @@ static struct {
 bool image_boot(const struct worker_configuration *configuration, struct error *error) {
     if (!fault_start_clean(error) || !limit_stack(error))
         return false;
-    keep_time_zone();
+    /* Loads the time zone now: with TZ unset the C library would look for its file at each call,
+     * and a worker cannot open it. */
+    setenv("TZ", "/etc/localtime", 1);
+    tzset();
     /* Registered before ECL's own and so run after it: exit hooks of user code may print. */
     atexit(streams_flush);
     boot_ecl(configuration);

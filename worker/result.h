@@ -1,4 +1,4 @@
-/* The result of one call: strings that Lisp writes to a stream of ours, which bounds them while
+/* The result of one call: strings that Lisp writes to one of our streams, which bounds them while
  * they are written. They are well-formed UTF-8; a string whose writing fails is not kept. */
 #ifndef ECLAVE_WORKER_RESULT_H
 #define ECLAVE_WORKER_RESULT_H
@@ -50,8 +50,8 @@ void result_initialize(void);
 void result_begin(struct result *result);
 
 /* Calls WRITE(ARGUMENT, stream) under a guard and keeps at most CHARACTERS characters of its output
- * in *TEXT, followed by the number of those cut. False, with nothing kept, if WRITE did not return
- * or out of memory. */
+ * in *TEXT, followed by the number of those cut. False, with nothing kept, if WRITE does not return
+ * or memory is exhausted. */
 bool result_write(struct result *result, struct result_text *text, size_t characters, int style,
                   void (*write)(void *argument, cl_object stream), void *argument);
 

@@ -1,6 +1,6 @@
 /* Lisp character output streams that write UTF-8 to memory owned by C (a sink), and the worker's
- * standard output and error. ECL's own streams make a system call or a chain of calls for each
- * character, these a store. They never signal a Lisp error, and CLOSE by user code has no effect.
+ * standard output and error. ECL's own streams make a system call or a chain of function calls for
+ * each character, these a store. They signal no Lisp errors, and CLOSE by user code has no effect.
  */
 #ifndef ECLAVE_WORKER_STREAMS_H
 #define ECLAVE_WORKER_STREAMS_H

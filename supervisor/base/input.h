@@ -23,7 +23,7 @@ struct input {
     struct stream stream;
     struct loop_watch watch;
     struct buffer pending;
-    size_t scanned; /* so many bytes of pending hold no newline */
+    size_t scanned; /* bytes of pending that hold no newline */
     size_t line_max;
     bool skipping; /* inside a line that was reported as too long */
     bool paused, ended;

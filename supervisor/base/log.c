@@ -14,16 +14,16 @@
 #include <unistd.h>
 
 enum {
-    LINES_PER_SECOND = 20,
+    LINES_PER_MINUTE = 20 * 60,
     LINES_IN_A_BURST = 200,
-    TRACES_PER_SECOND = 2000,
+    TRACES_PER_MINUTE = 2000 * 60,
     TRACES_IN_A_BURST = 10000,
     CAUSE_MAX_BYTES = 512,
     LINE_MAX_BYTES = 4096
 };
 
 #define COMMA ,
-const char *const log_level_names[] = {LOG_LEVEL_NAMES(COMMA)};
+const char *const log_level_names[] = {LOG_LEVEL_NAMES(COMMA), NULL};
 
 int log_level_of(const char *name) {
     for (int level = 0; level < LOG_LEVEL_COUNT; level++)
@@ -35,8 +35,8 @@ int log_level_of(const char *name) {
 void log_open(struct log *log, enum log_level least, enum log_format format) {
     *log = (struct log){.least = least,
                         .format = format,
-                        .rate = rate_per_minute(60 * LINES_PER_SECOND, LINES_IN_A_BURST),
-                        .trace_rate = rate_per_minute(60 * TRACES_PER_SECOND, TRACES_IN_A_BURST)};
+                        .rate = rate_per_minute(LINES_PER_MINUTE, LINES_IN_A_BURST),
+                        .trace_rate = rate_per_minute(TRACES_PER_MINUTE, TRACES_IN_A_BURST)};
     if (!stream_open(&log->out, STDERR_FILENO, true, NULL))
         log->out.fd = -1;
 }

@@ -27,7 +27,8 @@ enum log_level {
     LOG_LEVEL_COUNT
 };
 
-extern const char *const log_level_names[LOG_LEVEL_COUNT];
+/* NULL follows the last name. */
+extern const char *const log_level_names[LOG_LEVEL_COUNT + 1];
 /* The level called NAME, in any letter case, or -1. */
 int log_level_of(const char *name);
 
@@ -56,8 +57,7 @@ struct log {
     void *hook_context;
 };
 
-/* Logs events of level LEAST and above to stderr. If stderr cannot be used, the log writes nothing.
- */
+/* Logs events of level LEAST and above to stderr, or nothing if stderr cannot be used. */
 void log_open(struct log *log, enum log_level least, enum log_format format);
 void log_close(struct log *log);
 

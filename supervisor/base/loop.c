@@ -125,8 +125,7 @@ static void flush(struct loop *loop) {
         loop->before_wait(loop->before_wait_context);
 }
 
-/* If the round has taken long since *since_ns: sends what it produced and serves the first watch.
- */
+/* If it is long since *since_ns, sends what the round produced and serves the first watch. */
 static void take_turn(struct loop *loop, int64_t *since_ns) {
     if (clock_now_ns() - *since_ns < LOOP_TURN_NS)
         return;

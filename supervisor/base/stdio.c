@@ -24,11 +24,11 @@ bool stream_open(struct stream *stream, int fd, bool writing, struct error *erro
     struct stat status = {0};
     bool opened = fstat(fd, &status) == 0;
     *stream = (struct stream){.fd = -1, .is_socket = S_ISSOCK(status.st_mode), .restore_flags = -1};
-    cleanup_fd int anew = opened ? reopen(fd, &status, writing) : -1;
-    stream->fd = fcntl(anew >= 0 ? anew : fd, F_DUPFD_CLOEXEC, PRIVATE_MINIMUM);
+    cleanup_fd int reopened = opened ? reopen(fd, &status, writing) : -1;
+    stream->fd = fcntl(reopened >= 0 ? reopened : fd, F_DUPFD_CLOEXEC, PRIVATE_MINIMUM);
     if (stream->fd < 0)
         return error_set(error, errno, "standard streams: duplicate descriptor %d", fd);
-    if (anew < 0 && !stream->is_socket) {
+    if (reopened < 0 && !stream->is_socket) {
         int flags = fcntl(stream->fd, F_GETFL);
         if (flags >= 0 && !(flags & O_NONBLOCK) &&
             fcntl(stream->fd, F_SETFL, flags | O_NONBLOCK) == 0)

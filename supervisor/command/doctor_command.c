@@ -1,5 +1,4 @@
-/* `eclave doctor`: puts each layer on a child, has it attack, and tells what came of it. Never
- * takes a layer's word for it, and never evaluates anything. */
+/* `eclave doctor`: puts layers on a child process, has it attack, and reports the results. */
 #include "common/cleanup.h"
 #include "policy/attacks.h"
 #include "supervisor/base/terminal.h"
@@ -11,27 +10,27 @@
 
 enum { REPORT_MAX_BYTES = 1 << 20, WORD_BYTES = 80 };
 
-/* How one attack went. */
+/* The results of one attack. */
 struct finding {
     const struct policy_attack *attack;
     char unconfined[WORD_BYTES];
     bool succeeds_unconfined;
-    uint32_t tried;   /* layers alone */
+    uint32_t tried;   /* layers that were tried alone */
     uint32_t stopped; /* those of them that stopped it */
     char here[WORD_BYTES];
     bool stopped_here;
-    bool covered_here; /* one of the layers that are on is to stop it */
+    bool covered_here; /* an active layer is meant to stop it */
 };
 
 struct diagnosis {
-    bool may_evaluate; /* every layer that must be there is */
+    bool may_evaluate; /* every required layer is active */
     struct error why;  /* if not */
     struct policy_report report;
     struct finding *findings;
     size_t count, escapes;
 };
 
-/* --- finding out --- */
+/* --- attacking --- */
 
 static void try_alone(struct finding *finding, uint32_t available,
                       const struct policy_victim *victim) {
@@ -69,7 +68,7 @@ static bool diagnose(const struct settings *settings, struct diagnosis *diagnosi
     diagnosis->may_evaluate = policy_probe(&policy, &diagnosis->report, &diagnosis->why);
     diagnosis->findings = calloc(count, sizeof *diagnosis->findings);
     if (!diagnosis->findings)
-        return error_set(error, ENOMEM, "the findings");
+        return error_set(error, ENOMEM, "findings");
     bool good = policy_victim_open(&victim, error);
     for (size_t i = 0; good && diagnosis->may_evaluate && i < count; i++) {
         struct finding *finding = &diagnosis->findings[diagnosis->count];
@@ -84,7 +83,7 @@ static bool diagnose(const struct settings *settings, struct diagnosis *diagnosi
     return good;
 }
 
-/* --- telling --- */
+/* --- as a table --- */
 
 static const char *state_word(enum policy_state state) {
     static const char *const words[] = {
@@ -92,7 +91,7 @@ static const char *state_word(enum policy_state state) {
     return words[state];
 }
 
-/* The names of LAYERS; those that are not among STOPPED, which should be, with a mark. */
+/* The names of LAYERS. Those not in STOPPED have failed to stop the attack and are marked. */
 static void append_layers(struct buffer *out, uint32_t layers, uint32_t stopped) {
     bool first = true;
     for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++)
@@ -108,8 +107,7 @@ static void append_layer_states(struct buffer *out, const struct policy_report *
     const char *const colour[] = {[POLICY_OFF] = colours->odd,
                                   [POLICY_ACTIVE] = colours->good,
                                   [POLICY_UNAVAILABLE] = colours->bad};
-    buffer_append_format(out, "%-12s %-8s %s\n", "LAYER", "STATE",
-                         "KEEPS AWAY, OR WHY IT IS MISSING");
+    buffer_append_format(out, "%-12s %-8s %s\n", "LAYER", "STATE", "STOPS, OR WHY IT IS MISSING");
     for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++) {
         enum policy_state state = report->layers[layer].state;
         buffer_append_format(out, "%-12s %s%-8s%s %s\n", policy_layer_name(layer), colour[state],
@@ -141,98 +139,99 @@ static void append_conclusion(struct buffer *out, const struct diagnosis *diagno
                              colours->end, diagnosis->why.text);
     else if (diagnosis->escapes)
         buffer_append_format(out,
-                             "\n%sCode must not be evaluated here%s: %zu of %zu attacks %scame "
-                             "through%s.\n",
+                             "\n%sCode must not be evaluated here%s: %zu of %zu attacks "
+                             "%ssucceeded%s.\n",
                              colours->bad, colours->end, diagnosis->escapes, diagnosis->count,
                              colours->bad, colours->end);
     else
         buffer_append_format(out,
-                             "\n%sCode may be evaluated here.%s %zu attacks tried, none came "
-                             "through.\n",
+                             "\n%sCode may be evaluated here.%s %zu attacks tried, none "
+                             "succeeded.\n",
                              colours->good, colours->end, diagnosis->count);
 }
 
-static void append_text(struct buffer *out, const struct diagnosis *diagnosis) {
+static void append_table(struct buffer *out, const struct diagnosis *diagnosis) {
     const struct colours colours = colours_of(stdout);
     append_layer_states(out, &diagnosis->report, &colours);
     if (diagnosis->count)
         buffer_append_format(out, "\n%-47s %-10s %-28s %s\n", "ATTACK", "UNCONFINED", "HERE",
-                             "EACH STOPS IT ALONE");
+                             "STOPPED BY (each alone)");
     for (size_t i = 0; i < diagnosis->count; i++)
         append_finding(out, &diagnosis->findings[i], &colours);
     append_conclusion(out, diagnosis, &colours);
 }
 
+/* --- as JSON --- */
+
+static void append_string(struct buffer *out, const char *before, const char *name,
+                          const char *string) {
+    buffer_append_text(out, before);
+    json_write_name(out, name);
+    json_write_string(out, string);
+}
+
+static const char *boolean(bool value) {
+    return value ? "true" : "false";
+}
+
 static void append_json_layers(struct buffer *out, const struct policy_report *report) {
-    buffer_append_text(out, "\"layers\":[");
     for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++) {
-        enum policy_state state = report->layers[layer].state;
-        buffer_append_text(out, layer ? ",{\"name\":" : "{\"name\":");
-        json_write_string(out, policy_layer_name(layer));
-        buffer_append_format(out, ",\"state\":\"%s\"",
-                             state == POLICY_UNAVAILABLE ? "unavailable" : state_word(state));
-        if (state == POLICY_UNAVAILABLE) {
-            buffer_append_text(out, ",\"why\":");
-            json_write_string(out, report->layers[layer].why);
-        }
+        bool missing = report->layers[layer].state == POLICY_UNAVAILABLE;
+        append_string(out, layer ? ",{" : "{", "name", policy_layer_name(layer));
+        append_string(out, ",", "state",
+                      missing ? "unavailable" : state_word(report->layers[layer].state));
+        if (missing)
+            append_string(out, ",", "why", report->layers[layer].why);
         buffer_append_text(out, "}");
     }
-    buffer_append_text(out, "]");
 }
 
 static void append_json_finding(struct buffer *out, const struct finding *finding) {
-    bool first = true;
-    buffer_append_text(out, "{\"kind\":");
-    json_write_string(out, finding->attack->kind);
-    buffer_append_text(out, ",\"name\":");
-    json_write_string(out, finding->attack->name);
-    buffer_append_text(out, ",\"unconfined\":");
-    json_write_string(out, finding->unconfined);
+    const char *before = "";
+    append_string(out, "{", "kind", finding->attack->kind);
+    append_string(out, ",", "name", finding->attack->name);
+    append_string(out, ",", "unconfined", finding->unconfined);
     buffer_append_text(out, ",\"alone\":{");
     for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++)
         if (finding->tried & POLICY_LAYER_BIT(layer)) {
-            buffer_append_format(out, "%s\"%s\":%s", first ? "" : ",", policy_layer_name(layer),
-                                 finding->stopped & POLICY_LAYER_BIT(layer) ? "true" : "false");
-            first = false;
+            buffer_append_format(out, "%s\"%s\":%s", before, policy_layer_name(layer),
+                                 boolean(finding->stopped & POLICY_LAYER_BIT(layer)));
+            before = ",";
         }
-    buffer_append_text(out, "},\"here\":");
-    json_write_string(out, finding->here);
-    buffer_append_format(out, ",\"covered\":%s,\"stopped\":%s}",
-                         finding->covered_here ? "true" : "false",
-                         finding->stopped_here ? "true" : "false");
+    append_string(out, "},", "here", finding->here);
+    buffer_append_format(out, ",\"covered\":%s,\"stopped\":%s}", boolean(finding->covered_here),
+                         boolean(finding->stopped_here));
 }
 
 static void append_json(struct buffer *out, const struct diagnosis *diagnosis) {
-    bool may = diagnosis->may_evaluate && !diagnosis->escapes;
-    buffer_append_format(out, "{\"mayEvaluate\":%s,", may ? "true" : "false");
-    if (!diagnosis->may_evaluate) {
-        buffer_append_text(out, "\"why\":");
-        json_write_string(out, diagnosis->why.text);
-        buffer_append_text(out, ",");
-    }
+    buffer_append_format(out, "{\"mayEvaluate\":%s",
+                         boolean(diagnosis->may_evaluate && !diagnosis->escapes));
+    if (!diagnosis->may_evaluate)
+        append_string(out, ",", "why", diagnosis->why.text);
+    buffer_append_text(out, ",\"layers\":[");
     append_json_layers(out, &diagnosis->report);
-    buffer_append_text(out, ",\"attacks\":[");
+    buffer_append_text(out, "],\"attacks\":[");
     for (size_t i = 0; i < diagnosis->count; i++) {
-        if (i)
-            buffer_append_text(out, ",");
+        buffer_append_text(out, i ? "," : "");
         append_json_finding(out, &diagnosis->findings[i]);
     }
     buffer_append_text(out, "]}\n");
 }
 
-int command_doctor(const struct settings *settings, bool json) {
+int command_doctor(const struct command_line *line) {
     struct diagnosis diagnosis = {0};
     struct error error = {0};
     cleanup_buffer struct buffer out = buffer_make(REPORT_MAX_BYTES);
-    bool good = diagnose(settings, &diagnosis, &error);
-    if (good && json)
+    bool good = diagnose(line->settings, &diagnosis, &error);
+    if (good && line->json)
         append_json(&out, &diagnosis);
     else if (good)
-        append_text(&out, &diagnosis);
-    else
-        fprintf(stderr, "eclave: %s\n", error.text);
+        append_table(&out, &diagnosis);
     free(diagnosis.findings);
-    if (!good || fwrite(out.data, 1, out.length, stdout) != out.length || fflush(stdout) != 0)
+    if (!good) {
+        fprintf(stderr, "eclave: %s\n", error.text);
         return STATUS_INTERNAL;
+    }
+    fwrite(out.data, 1, out.length, stdout);
     return diagnosis.may_evaluate && !diagnosis.escapes ? 0 : STATUS_FAILED;
 }

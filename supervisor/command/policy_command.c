@@ -1,5 +1,5 @@
-/* `eclave policy`: what is in force with these settings, from the very tables that the kernel's
- * filter and the layers are made of. Says nothing about this machine: that is doctor's. */
+/* `eclave policy`: the policy of these settings, printed from the tables of which the kernel's
+ * filter and the layers are made. It does not depend on this machine. */
 #include "policy/syscalls.h"
 #include "supervisor/command/commands.h"
 #include "supervisor/process/confinement.h"
@@ -19,14 +19,14 @@ static const struct {
 };
 
 static void print_layers(const struct policy *policy) {
-    puts("LAYERS, in the order in which they are put on");
+    puts("LAYERS, in the order in which they are applied");
     for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++) {
         uint32_t bit = POLICY_LAYER_BIT(layer);
         bool needed = policy->required & bit || !(policy_optional_layers() & bit);
         printf("  %-12s %-9s %s\n", policy_layer_name(layer),
                !(policy->layers & bit) ? "off"
                : needed                ? "required"
-                                       : "if there",
+                                       : "optional",
                policy_layer_stops(layer));
     }
 }
@@ -34,9 +34,9 @@ static void print_layers(const struct policy *policy) {
 static void print_files(const struct policy *policy) {
     puts("\nFILES");
     for (size_t i = 0; i < policy->readable_count; i++)
-        printf("  read   %s and below\n", policy->readable[i]);
+        printf("  read   %s and everything below\n", policy->readable[i]);
     if (policy->scratch_bytes)
-        printf("  write  %s, %llu MiB in memory, of each session its own\n", POLICY_SCRATCH,
+        printf("  write  %s, %llu MiB in memory for each session\n", POLICY_SCRATCH,
                (unsigned long long)policy->scratch_bytes >> 20);
     if (!policy_grants(policy))
         puts("  none");
@@ -44,25 +44,25 @@ static void print_files(const struct policy *policy) {
 
 static void print_limits(const struct policy *policy) {
     puts("\nLIMITS");
-    printf("  %-10s %12llu  one process\n", "AS", (unsigned long long)policy->address_space_bytes);
-    printf("  %-10s %12llu  no file grows%s\n", "FSIZE", (unsigned long long)policy->scratch_bytes,
-           policy->scratch_bytes ? " beyond the scratch directory" : "");
+    printf("  %-10s %12llu  bytes of address space of one process\n", "AS",
+           (unsigned long long)policy->address_space_bytes);
+    printf("  %-10s %12llu  %s\n", "FSIZE", (unsigned long long)policy->scratch_bytes,
+           policy->scratch_bytes ? "bytes of a file in the scratch directory" : "no file can grow");
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         printf("  %-10s %12llu  %s\n", limits[i].name, limits[i].most, limits[i].reason);
-    printf("  %-10s %12llu  all processes together, with a control group\n", "memory",
+    printf("  %-10s %12llu  bytes of memory of all processes (control group)\n", "memory",
            (unsigned long long)policy->all_memory_bytes);
-    printf("  %-10s %12u  processes, with a control group\n", "processes", policy->all_processes);
+    printf("  %-10s %12u  processes (control group)\n", "processes", policy->all_processes);
 }
 
-/* Rows that say the same stand together. */
+/* Rows of a group are printed with one reason. */
 static bool same_group(const struct policy_row *one, const struct policy_row *other) {
     return one->verdict == other->verdict && one->error == other->error &&
            one->setup == other->setup && one->seen == other->seen && one->grants == other->grants &&
            strcmp(one->rule, other->rule) == 0 && strcmp(one->reason, other->reason) == 0;
 }
 
-/* Writes WORD behind what the line has already, or on a line of its own, INDENT columns in. The
- * column after it. */
+/* Prints WORD at COLUMN, or on a new line from column INDENT on. Returns the column after it. */
 static int print_word(const char *word, int column, int indent) {
     int length = (int)strlen(word);
     if (column > indent && column + 1 + length > COLUMNS) {
@@ -76,7 +76,7 @@ static int print_word(const char *word, int column, int indent) {
     return column + length;
 }
 
-/* What is said of a group: its errno, its reason, its rule. */
+/* Prints the errno, the reason and the rule of a group. */
 static void print_reason(const struct policy_row *row, int column) {
     char text[400];
     int indent = REASON_COLUMN;
@@ -97,7 +97,7 @@ static void print_reason(const struct policy_row *row, int column) {
     putchar('\n');
 }
 
-/* Prints the rows of one kind, those that this architecture has, group by group. */
+/* Prints the wanted rows by group, except those of other architectures. */
 static void print_rows(const char *title, uint32_t grants,
                        bool (*wanted)(const struct policy_row *row)) {
     enum { INDENT = 4 };
@@ -135,21 +135,22 @@ static bool is_setup(const struct policy_row *row) {
     return row->setup;
 }
 
-int command_policy(const struct settings *settings) {
-    const struct policy policy = confinement_policy(settings);
+int command_policy(const struct command_line *line) {
+    const struct policy policy = confinement_policy(line->settings);
     uint32_t grants = policy_grants(&policy);
     print_layers(&policy);
     print_files(&policy);
     print_limits(&policy);
-    puts("\nSYSTEM CALLS. Arguments are counted from 0: EQUAL(a, v) is that value; BITS(a, r, o) "
-         "has "
-         "all\nthe bits r and none beside o; SELF(a) is the process itself. All 64 bits count.");
+    puts("\nSYSTEM CALLS. Arguments are numbered from 0. EQUAL(a, v): argument a is v. BITS(a, r, "
+         "o):\n"
+         "it has all bits of r, and no others but those of o. SELF(a): it is the process itself. "
+         "All\n"
+         "64 bits are compared.");
     print_rows("  RUN", grants, is_allowed);
-    print_rows("  FAIL with that errno, as an ordinary Lisp error", grants, is_refused);
-    print_rows("  END the worker, and are named", grants, is_killing);
-    print_rows("  RUN only until the worker is confined, before any foreign byte is read", grants,
+    print_rows("  FAIL with this errno, as an ordinary Lisp error", grants, is_refused);
+    print_rows("  KILL the worker (reported by name)", grants, is_killing);
+    print_rows("  RUN until the worker is confined, before it reads any untrusted byte", grants,
                is_setup);
-    puts("\n  Every call that is not listed ends the worker. So does any call of another "
-         "architecture.");
-    return fflush(stdout) == 0 ? 0 : STATUS_INTERNAL;
+    puts("\n  A call that is not listed, or is of another architecture, kills the worker.");
+    return 0;
 }

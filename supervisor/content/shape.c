@@ -6,7 +6,6 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
@@ -236,7 +235,7 @@ static const char *printable(struct json_object *value, char low) {
 
 bool shape_uri(struct json_object *value, struct error *error) {
     struct error why;
-    return uri_check_characters(printable(value, '!'), SIZE_MAX - 1, false, &why) ||
+    return uri_check_syntax(printable(value, '!'), &why) ||
            error_set(error, 0, "must be a URI: %s", why.text);
 }
 

@@ -43,6 +43,10 @@ bool uri_check_characters(const char *text, size_t maximum, bool braces, struct 
     return true;
 }
 
+bool uri_check_syntax(const char *text, struct error *error) {
+    return uri_check_characters(text, SIZE_MAX - 1, false, error);
+}
+
 bool uri_check(const char *text, struct error *error) {
     return uri_check_characters(text, URI_MAX_BYTES, false, error);
 }

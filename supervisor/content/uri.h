@@ -17,10 +17,11 @@ bool uri_is_escape(const char *text);
 
 /* At most MAXIMUM bytes, a scheme, and only characters of URIs; BRACES: { and } too. */
 bool uri_check_characters(const char *text, size_t maximum, bool braces, struct error *error);
-/* The same for at most URI_MAX_BYTES, without braces. */
+/* The same for any length, without braces. */
+bool uri_check_syntax(const char *text, struct error *error);
+/* The same for at most URI_MAX_BYTES. */
 bool uri_check(const char *text, struct error *error);
-/* The same, and authority and fragment are valid, as clients require that parse the URIs of a list.
- */
+/* The same, with a valid authority and fragment: clients parse the URIs of a list. */
 bool uri_check_strictly(const char *text, size_t maximum, struct error *error);
 
 /* PREFIX and FILE, a plain path, with the escapes that a URI needs. False if it does not fit. */

@@ -12,8 +12,8 @@
  * which is NULL for null and when out of memory. */
 struct json_object *json_tree_parse(struct span text);
 
-/* A project's files hold one JSON object of at most so many levels and values. Parsing takes at
- * most a microsecond per value, so their number bounds the time. */
+/* The limits of a file, which holds one JSON object. Parsing takes at most a microsecond per value,
+ * so the number of values bounds the time. */
 enum { JSON_FILE_DEPTH_MAX = 64, JSON_FILE_VALUES_MAX = 4096 };
 
 /* Checks that TEXT is a JSON object of at most VALUES values. False with *error, which reads after

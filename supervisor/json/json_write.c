@@ -166,8 +166,7 @@ void json_write_tree(struct buffer *out, struct json_object *value) {
 }
 /* NOLINTEND(misc-no-recursion) */
 
-/* The length of the escape at TEXT, of a surrogate pair both. *whole: it is not a lone surrogate.
- */
+/* The length of the escape at TEXT, or of a pair of surrogates. *whole: not a lone surrogate. */
 static size_t escape_length(const unsigned char *text, size_t size, bool *whole) {
     *whole = true;
     if (text[1] != 'u')

@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LINES_PER_SECOND = 2, LINES_AT_ONCE = 100 };
+enum { LINES_PER_MINUTE = 2 * 60, LINES_AT_ONCE = 100 };
 
 struct client_log client_log_make(void) {
     return (struct client_log){.least = LOG_ERROR_LEVEL,
-                               .rate = rate_per_minute(60 * LINES_PER_SECOND, LINES_AT_ONCE)};
+                               .rate = rate_per_minute(LINES_PER_MINUTE, LINES_AT_ONCE)};
 }
 
 static void send_event(struct server *server, const struct log_event *event, const char *cause) {

@@ -1,18 +1,18 @@
-/* Turns settings into a policy. Holds every number that the policy gets from here, and enforces
- * none. */
+/* Computes the limits of the policy from the settings. */
 #include "supervisor/process/confinement.h"
 
 #include <unistd.h>
 
 enum {
     NOBODY = 65534,
-    /* Address space: the program, its stack, the collector's tables, and the heap several times
-     * over, because what is given back stays reserved. Lisp's limit on memory in use comes first,
-     * the supervisor's look at the resident size second. */
+    /* Address space of a worker: the program, its stack and the collector's tables; and several
+     * heaps, because pages that the collector returns stay reserved. Lisp's heap limit and the
+     * supervisor's memory check take effect first. */
     ADDRESS_SPACE_MARGIN = 512 << 20,
     ADDRESS_SPACE_HEAPS = 4,
-    /* All together, of a session: the heap, and as much again for what is copied while it is
-     * collected; processes beside its head and its history: one being forked, one ending. */
+    /* The control group of all workers, for each session: its heap, and as much again because a
+     * collection unshares pages; its head, one process being forked and one ending, besides the
+     * history. */
     SESSION_HEAPS = 2,
     SESSION_PROCESSES = 3,
     OTHER_PROCESSES = 8
@@ -39,10 +39,10 @@ struct policy confinement_policy(const struct settings *settings) {
 
 bool confinement_is_possible(const struct settings *settings, struct error *error) {
     struct policy policy = confinement_policy(settings);
-    /* Nobody waits here for layers that may be missing; the zygote finds out about them. */
+    /* The zygote checks the optional layers; here they would only delay the start. */
     if (!policy_grants(&policy))
         policy.layers &= ~policy_optional_layers() | policy.required;
-    policy.address_space_bytes = 0; /* as a worker has it, it may be too little for this program */
+    policy.address_space_bytes = 0; /* the limit of a worker may be too low for this process */
     return policy_probe(&policy, NULL, error);
 }
 

@@ -1,4 +1,4 @@
-/* What the settings ask of the policy. */
+/* The policy that follows from the settings. */
 #ifndef ECLAVE_SUPERVISOR_PROCESS_CONFINEMENT_H
 #define ECLAVE_SUPERVISOR_PROCESS_CONFINEMENT_H
 
@@ -8,11 +8,10 @@
 /* The policy for the workers of a supervisor with these settings. Points into SETTINGS. */
 struct policy confinement_policy(const struct settings *settings);
 
-/* May code be evaluated here? Tries what is not to be done without, on a child. False with the
- * reason. */
+/* Whether workers can be confined here: tries the required layers on a child. False with *error. */
 bool confinement_is_possible(const struct settings *settings, struct error *error);
-/* The same without the files that they grant: when only that is possible, granting them would widen
- * what code may do beyond them. */
+/* The same without the files that SETTINGS grants. If only this is possible, the server does not
+ * start, because the grants would let code reach more than the granted files. */
 bool confinement_without_grants_is_possible(const struct settings *settings);
 
 #endif

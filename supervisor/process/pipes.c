@@ -1,4 +1,4 @@
-/* Captured output. Never holds more than the limit and one read. */
+/* Reading and capturing output. Holds at most the limit and one read. */
 #include "supervisor/process/pipes.h"
 
 #include <errno.h>
@@ -17,13 +17,13 @@ static void close_stream(struct captured_stream *stream) {
 
 static void note_flood(struct captured_stream *stream) {
     struct pipes *pipes = stream->pipes;
-    if (pipes->flood_told || !pipes->flooded || stream->bytes.length <= stream->limit)
+    if (pipes->flood_reported || !pipes->flooded || stream->bytes.length <= stream->limit)
         return;
-    pipes->flood_told = true;
+    pipes->flood_reported = true;
     pipes->flooded(pipes->context, stream);
 }
 
-/* One read. Returns the bytes that came, 0 when nothing is there now or ever. */
+/* Reads once. Returns the number of bytes, 0 if there are none now or the pipe is at its end. */
 static size_t read_stream(struct captured_stream *stream) {
     unsigned char dropped[4096], *room = NULL;
     size_t size = READ_BYTES;
@@ -68,11 +68,11 @@ static bool open_stream(struct pipes *pipes, struct captured_stream *stream, int
                         struct error *error) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
-        return error_set(error, errno, "a pipe for %s", stream->name);
+        return error_set(error, errno, "pipe for %s of a worker", stream->name);
     *write_end = ends[1];
     stream->fd = ends[0];
     if (fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0)
-        return error_set(error, errno, "a pipe for %s", stream->name);
+        return error_set(error, errno, "pipe for %s of a worker", stream->name);
     return loop_watch_add(pipes->loop, &stream->watch, ends[0], EPOLLIN, on_stream, stream, error);
 }
 
@@ -81,7 +81,7 @@ struct pipes *pipes_open(struct loop *loop, const struct settings *settings, int
     write_ends[0] = write_ends[1] = -1;
     struct pipes *pipes = calloc(1, sizeof *pipes);
     if (!pipes) {
-        error_set(error, ENOMEM, "captured output");
+        error_set(error, ENOMEM, "pipes of a worker");
         return NULL;
     }
     pipes->loop = loop;
@@ -125,11 +125,11 @@ void pipes_begin(struct pipes *pipes,
     pipes_drain(pipes);
     pipes->flooded = flooded;
     pipes->context = context;
-    pipes->flood_told = false;
+    pipes->flood_reported = false;
     pipes->capturing = true;
 }
 
-static void forget(struct captured_stream *stream) {
+static void drop_captured(struct captured_stream *stream) {
     stream->bytes.length = 0;
     stream->bytes.failed = false;
     buffer_shrink(&stream->bytes, KEEP_BYTES);
@@ -138,8 +138,8 @@ static void forget(struct captured_stream *stream) {
 void pipes_end(struct pipes *pipes) {
     pipes->capturing = false;
     pipes->flooded = NULL;
-    forget(&pipes->output);
-    forget(&pipes->error_output);
+    drop_captured(&pipes->output);
+    drop_captured(&pipes->error_output);
 }
 
 struct span pipes_captured(const struct captured_stream *stream) {

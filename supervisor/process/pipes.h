@@ -1,6 +1,5 @@
-/* What one session prints: the reading ends of its standard output and error output, always
- * drained, counted while read. All processes of a session share them, and only the one that
- * evaluates is listened to. */
+/* The output of a session: the reading ends of its standard output and error output. All processes
+ * of a session share the pipes. They are always drained, and captured only while a call runs. */
 #ifndef ECLAVE_SUPERVISOR_PROCESS_PIPES_H
 #define ECLAVE_SUPERVISOR_PROCESS_PIPES_H
 
@@ -13,8 +12,9 @@ struct pipes;
 
 struct captured_stream {
     struct pipes *pipes;
-    const char *name, *setting; /* "stdout" or "stderr"; what limits it */
-    int fd;                     /* -1 when nobody holds the other end any more */
+    const char *name;    /* "stdout" or "stderr" */
+    const char *setting; /* the setting of its limit */
+    int fd;              /* -1: no process has the other end open */
     struct loop_watch watch;
     struct buffer bytes;
     size_t limit; /* bytes */
@@ -23,30 +23,30 @@ struct captured_stream {
 struct pipes {
     struct loop *loop;
     struct captured_stream output, error_output;
-    bool capturing; /* between the start of a call and its end; otherwise bytes are dropped */
-    /* STREAM went over its limit; called once a call. */
+    bool capturing; /* a call runs; otherwise bytes are dropped */
+    /* STREAM exceeded its limit; called at most once per call. */
     void (*flooded)(void *context, const struct captured_stream *stream);
     void *context;
-    bool flood_told;
+    bool flood_reported;
 };
 
-/* Makes the pipes. WRITE_ENDS (standard output, error output) go to the zygote or to a fork and
- * are the caller's to close. NULL with *error. */
+/* Creates the pipes. WRITE_ENDS (standard output, error output) are for the zygote or a fork, and
+ * the caller's to close. NULL with *error. */
 struct pipes *pipes_open(struct loop *loop, const struct settings *settings, int write_ends[2],
                          struct error *error);
-/* OUTLET may be NULL. */
+/* PIPES may be NULL. */
 void pipes_close(struct pipes *pipes);
 
-/* Begins to capture for a call, from nothing; what is left of earlier ones is dropped. */
+/* Drops the output of earlier calls and starts capturing. */
 void pipes_begin(struct pipes *pipes,
                  void (*flooded)(void *context, const struct captured_stream *stream),
                  void *context);
-/* Reads what is in the pipes now. Bounded: something that writes without end holds nobody here. */
+/* Reads what the pipes hold now, up to a bound, since a process may write without end. */
 void pipes_drain(struct pipes *pipes);
-/* Ends capturing and gives the memory back. */
+/* Stops capturing and frees the captured bytes. */
 void pipes_end(struct pipes *pipes);
 
-/* What was captured, at most the limit; valid until pipes_end. */
+/* The captured bytes, at most the limit; valid until pipes_end. */
 struct span pipes_captured(const struct captured_stream *stream);
 
 #endif

@@ -1,4 +1,4 @@
-/* Zygote and spare workers. Never hands out a worker that has not said that it is confined. */
+/* The zygote, the spares, and requests for them. */
 #include "supervisor/process/pool.h"
 #include "common/cleanup.h"
 #include "common/descriptor.h"
@@ -18,10 +18,8 @@ enum {
     CONTROL_FD = 3,        /* where the zygote finds its channel */
     BOOT_LIMIT_MS = 20000, /* from exec to FRAME_BOOTED, and from a spawn to its worker */
     CLOSE_LIMIT_MS = 2000,
-    FAILURES_MAX = 3 /* in a row, before those who wait are told */
+    FAILURES_MAX = 3 /* in a row, before the waiting requests fail */
 };
-
-static void fill_pool(struct pool *pool);
 
 static void trace(const struct pool *pool, pid_t pid, const char *what) {
     const struct log_event event = {.name = "pool", .pid = pid};
@@ -29,24 +27,22 @@ static void trace(const struct pool *pool, pid_t pid, const char *what) {
               pool->waiter_count);
 }
 
-static void note_failure(struct pool *pool, const char *reason) {
+static void record_failure(struct pool *pool, const char *reason) {
     const struct log_event event = {.level = LOG_ERROR_LEVEL, .name = "no-worker"};
     pool->failures++;
     snprintf(pool->last_failure, sizeof pool->last_failure, "%s", reason);
     log_write(pool->log, &event, "%s", reason);
 }
 
-/* Tells everybody who waits that there is no worker to be had; the next request tries again. Who is
- * told may withdraw others. */
+/* Fails all requests that wait now; a later request tries again. A callback may withdraw others. */
 static void fail_waiters(struct pool *pool) {
-    for (size_t left = pool->waiter_count; left && pool->waiters; left--) {
-        struct pool_waiter *waiter = pool->waiters;
+    for (size_t left = pool->waiter_count; left && !TAILQ_EMPTY(&pool->waiters); left--) {
+        struct pool_waiter *waiter = TAILQ_FIRST(&pool->waiters);
         pool_withdraw(pool, waiter);
         waiter->served(waiter->context, NULL, NULL, pool->last_failure);
     }
 }
 
-/* After a failure: again, as long as it is not hopeless. */
 static void retry_or_fail(struct pool *pool) {
     if (pool->closing)
         return;
@@ -54,33 +50,30 @@ static void retry_or_fail(struct pool *pool) {
         fail_waiters(pool);
         pool->failures = 0;
     } else {
-        fill_pool(pool);
+        pool_start(pool);
     }
 }
 
-/* --- the spare workers --- */
+/* --- spares --- */
 
 static struct pool_spare *find_spare(const struct pool *pool, const struct worker_process *worker) {
-    struct pool_spare *spare = pool->spares;
+    struct pool_spare *spare = TAILQ_FIRST(&pool->spares);
     while (spare && spare->worker != worker)
-        spare = spare->next;
+        spare = TAILQ_NEXT(spare, entry);
     return spare;
 }
 
-static struct pool_spare *ready_spare(const struct pool *pool) {
-    struct pool_spare *spare = pool->spares;
-    while (spare && spare->worker->state != WORKER_READY)
-        spare = spare->next;
+static struct pool_spare *spare_in_state(const struct pool *pool, enum worker_state state) {
+    struct pool_spare *spare = TAILQ_FIRST(&pool->spares);
+    while (spare && spare->worker->state != state)
+        spare = TAILQ_NEXT(spare, entry);
     return spare;
 }
 
-/* The spare's worker is somebody else's from now on, or nobody's. The caller owns the pipes. */
+/* The worker is no longer the pool's. Returns its pipes, which are the caller's. */
 static struct pipes *release_spare(struct pool *pool, struct pool_spare *spare) {
     struct pipes *pipes = spare->pipes;
-    struct pool_spare **link = &pool->spares;
-    while (*link != spare)
-        link = &(*link)->next;
-    *link = spare->next;
+    TAILQ_REMOVE(&pool->spares, spare, entry);
     pool->spare_count--;
     free(spare);
     return pipes;
@@ -90,30 +83,25 @@ static void drop_spare(struct pool *pool, struct pool_spare *spare) {
     pipes_close(release_spare(pool, spare));
 }
 
-/* Those that are still starting will end by the end of their channels. */
 static void drop_starting(struct pool *pool) {
-    struct pool_spare *spare = pool->spares;
-    while (spare) {
-        struct pool_spare *next = spare->next;
-        if (spare->worker->state == WORKER_STARTING)
-            drop_spare(pool, spare);
-        spare = next;
-    }
+    struct pool_spare *spare;
+    while ((spare = spare_in_state(pool, WORKER_STARTING)))
+        drop_spare(pool, spare);
 }
 
 static void on_boot_limit(void *context) {
     struct pool *pool = context;
-    note_failure(pool, "the worker process does not answer");
+    char reason[80];
+    snprintf(reason, sizeof reason, "no worker became ready within %d s",
+             BOOT_LIMIT_MS / CLOCK_MS_PER_S);
+    record_failure(pool, reason);
     if (pool->zygote_pid > 1)
-        kill(pool->zygote_pid, SIGKILL); /* its death does the rest */
+        kill(pool->zygote_pid, SIGKILL); /* zygote_died continues */
 }
 
-/* The limit counts anew from each worker that becomes ready, while others are awaited. */
+/* The limit starts again with each worker that becomes ready while others are starting. */
 static void watch_boot(struct pool *pool) {
-    const struct pool_spare *spare = pool->spares;
-    while (spare && spare->worker->state != WORKER_STARTING)
-        spare = spare->next;
-    if (spare)
+    if (spare_in_state(pool, WORKER_STARTING))
         loop_timer_start(pool->loop, &pool->boot_timer, BOOT_LIMIT_MS, on_boot_limit, pool);
     else
         loop_timer_stop(pool->loop, &pool->boot_timer);
@@ -124,20 +112,20 @@ static void serve(struct pool *pool, struct pool_spare *spare, struct pool_waite
     struct pipes *pipes = release_spare(pool, spare);
     trace(pool, worker->pid, "worker handed out");
     waiter->served(waiter->context, worker, pipes, NULL);
-    fill_pool(pool);
+    pool_start(pool);
 }
 
 static void spare_ready(void *context, struct worker_process *worker) {
     struct pool *pool = context;
     struct pool_spare *spare = find_spare(pool, worker);
     if (!spare) {
-        worker_kill(worker); /* given up meanwhile */
+        worker_kill(worker); /* dropped while it started */
         return;
     }
     trace(pool, worker->pid, "worker ready");
     pool->failures = 0;
     watch_boot(pool);
-    struct pool_waiter *waiter = pool->waiters;
+    struct pool_waiter *waiter = TAILQ_FIRST(&pool->waiters);
     if (!waiter)
         return;
     pool_withdraw(pool, waiter);
@@ -148,11 +136,11 @@ static void spare_malformed(void *context, struct worker_process *worker, const 
     struct pool *pool = context;
     struct pool_spare *spare = find_spare(pool, worker);
     if (!spare)
-        return; /* given up already: its zygote died, which has been counted */
+        return; /* dropped when the zygote died, which was counted */
     drop_spare(pool, spare);
-    drop_starting(pool); /* what failed one fails them all, and counts once */
+    drop_starting(pool); /* they fail for the same reason, which counts once */
     watch_boot(pool);
-    note_failure(pool, what);
+    record_failure(pool, what);
     retry_or_fail(pool);
 }
 
@@ -164,70 +152,51 @@ static void spare_ended(void *context, struct worker_process *worker, int status
         drop_spare(pool, spare);
     worker_destroy(worker);
     if (spare && !pool->closing)
-        fill_pool(pool);
+        pool_start(pool);
 }
 
 static void spare_violation(void *context, struct worker_process *worker, const char *call_name) {
     char what[120];
-    snprintf(what, sizeof what, "a worker was stopped at %s before its first call", call_name);
+    snprintf(what, sizeof what, "a worker made the forbidden system call %s before its first call",
+             call_name);
     spare_malformed(context, worker, what);
 }
 
-static void spare_no_result(void *context, struct worker_process *worker,
-                            const unsigned char *payload, size_t size) {
-    (void)context, (void)worker, (void)payload, (void)size;
-}
-
-static void spare_no_fork(void *context, struct worker_process *worker, const char *what) {
-    (void)context, (void)worker, (void)what;
-}
-
+/* A spare is neither asked to evaluate nor to fork, so it has no other events. */
 static const struct worker_events spare_events = {.ready = spare_ready,
-                                                  .result = spare_no_result,
-                                                  .fork_failed = spare_no_fork,
                                                   .malformed = spare_malformed,
                                                   .violation = spare_violation,
                                                   .ended = spare_ended};
 
-/* Asks the zygote for a worker with these ends. */
-static bool request_spawn(struct pool *pool, int channel, const int outputs[2],
-                          struct error *error) {
-    const int descriptors[] = {channel, outputs[0], outputs[1]};
+/* Requests the worker of SPARE from the zygote. False with *error; its text is empty if the zygote
+ * is ending, since zygote_died reports that. */
+static bool request_spare(struct pool *pool, struct pool_spare *spare, struct error *error) {
     const struct frame_header header = {.type = FRAME_SPAWN};
-    return frame_send(pool->zygote_channel, &header, NULL, descriptors, 3, error);
-}
-
-/* Creates SPARE's worker and asks the zygote for it. False with *error when it cannot be had; with
- * an empty one when the zygote is dying, and its death starts another. */
-static bool create_spare(struct pool *pool, struct pool_spare *spare, struct error *error) {
-    int channel, outputs[2];
-    spare->pipes = pipes_open(pool->loop, pool->settings, outputs, error);
+    int descriptors[3]; /* channel, standard output, error output */
+    spare->pipes = pipes_open(pool->loop, pool->settings, descriptors + 1, error);
     if (!spare->pipes)
         return false;
-    spare->worker = worker_create(&pool->workers, &spare_events, pool, &channel, error);
+    spare->worker = worker_create(&pool->workers, &spare_events, pool, &descriptors[0], error);
     bool sent = false;
     if (spare->worker) {
-        sent = request_spawn(pool, channel, outputs, error);
-        close(channel);
+        sent = frame_send(pool->zygote_channel, &header, NULL, descriptors, 3, error);
+        close(descriptors[0]);
         if (!sent) {
             worker_destroy(spare->worker);
             error->text[0] = 0;
         }
     }
-    close(outputs[0]);
-    close(outputs[1]);
+    close(descriptors[1]);
+    close(descriptors[2]);
     return sent;
 }
 
-/* One more spare. False when there is none. */
-static bool spawn_spare(struct pool *pool) {
-    struct error error = {.text = "out of memory"};
+/* Starts one more spare. */
+static bool start_spare(struct pool *pool) {
+    struct error error = {.text = "spare: out of memory"};
     struct pool_spare *spare = calloc(1, sizeof *spare);
-    if (spare && create_spare(pool, spare, &error)) {
-        struct pool_spare **end = &pool->spares;
-        while (*end)
-            end = &(*end)->next;
-        *end = spare;
+    if (spare && request_spare(pool, spare, &error)) {
+        TAILQ_INSERT_TAIL(&pool->spares, spare, entry);
         pool->spare_count++;
         trace(pool, 0, "worker requested");
         if (!pool->boot_timer.active)
@@ -238,7 +207,7 @@ static bool spawn_spare(struct pool *pool) {
         pipes_close(spare->pipes);
     free(spare);
     if (error.text[0])
-        note_failure(pool, error.text);
+        record_failure(pool, error.text);
     if (pool->zygote_watch.active && pool->failures)
         fail_waiters(pool);
     return false;
@@ -261,18 +230,17 @@ static void close_zygote(struct pool *pool) {
     pool->zygote = ZYGOTE_ABSENT;
 }
 
-/* Adds what the zygote says of its layers to what is known from its launch, and tells of those that
- * are missing, once. */
-static void note_layers(struct pool *pool, const struct policy_report *report) {
+/* Adds the layers that the zygote reports to those of its launch. Logs the missing ones, once. */
+static void record_layers(struct pool *pool, const struct policy_report *report) {
     const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "layer-missing"};
     for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++) {
         if (pool->report.layers[layer].state == POLICY_OFF)
             pool->report.layers[layer] = report->layers[layer];
-        if (pool->report.layers[layer].state == POLICY_UNAVAILABLE && !pool->layers_told)
+        if (pool->report.layers[layer].state == POLICY_UNAVAILABLE && !pool->layers_logged)
             log_write(pool->log, &event, "%s: %s", policy_layer_name(layer),
                       pool->report.layers[layer].why);
     }
-    pool->layers_told = true;
+    pool->layers_logged = true;
 }
 
 static void on_zygote_frame(void *context, uint32_t events) {
@@ -284,7 +252,7 @@ static void on_zygote_frame(void *context, uint32_t events) {
     size_t count;
     struct error error;
     if (frame_receive(pool->zygote_channel, &header, &payload, descriptors, &count, &error) <= 0) {
-        loop_watch_remove(pool->loop, &pool->zygote_watch); /* its death is reaped in a moment */
+        loop_watch_remove(pool->loop, &pool->zygote_watch); /* it has ended and will be reaped */
         return;
     }
     for (size_t i = 0; i < count; i++)
@@ -292,24 +260,24 @@ static void on_zygote_frame(void *context, uint32_t events) {
     if (header.type == FRAME_BOOTED && pool->zygote == ZYGOTE_BOOTING &&
         header.length == sizeof(struct policy_report)) {
         if (!policy_launch_finish(&pool->launched, &pool->report, &error)) {
-            note_failure(pool, error.text);
-            kill(pool->zygote_pid, SIGKILL); /* its death does the rest */
+            record_failure(pool, error.text);
+            kill(pool->zygote_pid, SIGKILL); /* zygote_died continues */
             return;
         }
-        note_layers(pool, (const struct policy_report *)(const void *)payload);
+        record_layers(pool, (const struct policy_report *)(const void *)payload);
         pool->zygote = ZYGOTE_UP;
         trace(pool, pool->zygote_pid, "zygote booted");
         loop_timer_stop(pool->loop, &pool->boot_timer);
-        fill_pool(pool);
+        pool_start(pool);
     } else if (header.type == FRAME_FAILED) {
         char reason[160];
         snprintf(reason, sizeof reason, "%.*s", (int)header.length,
                  payload ? (const char *)payload : "");
-        note_failure(pool, reason);
+        record_failure(pool, reason);
     }
 }
 
-/* What the zygote says on its error output, before it can say it in a frame: a missing library. */
+/* The dynamic linker writes to the error output, before the zygote can send frames. */
 static void on_zygote_stderr(void *context, uint32_t events) {
     (void)events;
     struct pool *pool = context;
@@ -324,17 +292,17 @@ static void on_zygote_stderr(void *context, uint32_t events) {
     log_write(pool->log, &event, "%s", text);
 }
 
-/* What the new process needs to become the zygote. */
-struct birth {
-    const char *path;
+struct zygote_start {
+    const char *path; /* of the worker program */
     int control, errors;
 };
 
-/* In the new process: known descriptors, an environment that never held anything, no inherited
- * signal state, a session of its own so that a terminal's Ctrl-C is for the supervisor alone. */
+/* Runs in the new process. The zygote gets known descriptors, default signal handling, and an
+ * environment of one constant, because a cleared environment would leave its strings in memory. It
+ * is in a session of its own, so that Ctrl-C reaches the supervisor only. */
 static void become_zygote(void *context, const struct policy_report *report) {
-    const struct birth *birth = context;
-    (void)report; /* it learns from its configuration which layers are left to be put on */
+    const struct zygote_start *start = context;
+    (void)report; /* FRAME_CONFIGURE has the remaining layers */
     static char marker_setting[] = "GC_MARKERS=1";
     static char name[] = "eclave-worker";
     char *const environment[] = {marker_setting, NULL};
@@ -345,15 +313,15 @@ static void become_zygote(void *context, const struct policy_report *report) {
     signal(SIGPIPE, SIG_DFL);
     signal(SIGXFSZ, SIG_DFL);
     setsid();
-    if (chdir("/") != 0) /* its name would tell about the host */
+    if (chdir("/") != 0) /* getcwd would reveal a path of the host */
         _exit(127);
     int null = open("/dev/null", O_RDWR); // NOLINT(android-cloexec-open): becomes 0
     if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
-        dup2(birth->errors, STDERR_FILENO) < 0 || dup2(birth->control, CONTROL_FD) < 0 ||
+        dup2(start->errors, STDERR_FILENO) < 0 || dup2(start->control, CONTROL_FD) < 0 ||
         close_range(CONTROL_FD + 1, ~0U, 0) != 0)
         _exit(127);
-    execve(birth->path, arguments, environment);
-    dprintf(STDERR_FILENO, "the worker program cannot be started: %s", strerror(errno));
+    execve(start->path, arguments, environment);
+    dprintf(STDERR_FILENO, "cannot execute the worker program: %s", strerror(errno));
     _exit(127);
 }
 
@@ -364,7 +332,7 @@ static bool append_paths(struct buffer *payload, const struct path_list *list) {
     return true;
 }
 
-/* LAYERS are those that are still to be put on. */
+/* LAYERS: those that the zygote and its workers must apply. */
 static bool send_configuration(const struct pool *pool, uint32_t layers, struct error *error) {
     const struct settings *settings = pool->settings;
     const struct policy policy = confinement_policy(settings);
@@ -383,39 +351,39 @@ static bool send_configuration(const struct pool *pool, uint32_t layers, struct 
     if (!buffer_append(&payload, &configuration, sizeof configuration) ||
         !append_paths(&payload, &settings->allow_read) ||
         !append_paths(&payload, &settings->preload))
-        return error_set(error, ENOMEM, "the configuration");
+        return error_set(error, ENOMEM, "configuration of the zygote");
     const struct frame_header header = {.type = FRAME_CONFIGURE,
                                         .length = (uint32_t)payload.length};
     return frame_send(pool->zygote_channel, &header, payload.data, NULL, 0, error);
 }
 
-/* The processes of a zygote that died live on in its namespaces, so these must live on too; those
- * of the one before the last few end. */
-static void hold_namespaces(struct pool *pool, int life) {
-    int *slot = &pool->lives[pool->lives_next++ % POOL_LIVES_MAX];
+/* Workers outlive their zygote, and need its namespaces. Only those of the last few zygotes are
+ * kept: closing INIT_LIFE ends all workers in them. */
+static void keep_namespaces(struct pool *pool, int init_life) {
+    int *slot = &pool->namespaces[pool->namespaces_next++ % POOL_NAMESPACES_MAX];
     if (*slot >= 0)
         close(*slot);
-    *slot = life;
+    *slot = init_life;
 }
 
 static bool start_zygote(struct pool *pool, struct error *error) {
     int pair[2], errors[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
-        return error_set(error, errno, "a channel");
+        return error_set(error, errno, "channel of the zygote");
     pool->zygote_channel = pair[0];
     cleanup_fd int theirs = pair[1];
     if (pipe2(errors, O_CLOEXEC) != 0)
-        return error_set(error, errno, "a pipe");
+        return error_set(error, errno, "pipe for the zygote");
     pool->zygote_stderr = errors[0];
     cleanup_fd int their_errors = errors[1];
-    /* Above the numbers that the child fills by dup2, which must not overwrite a source. */
+    /* Moved above the targets of dup2 in the child, which must not overwrite a source. */
     theirs = descriptor_move_above(theirs, CONTROL_FD + 1);
     their_errors = descriptor_move_above(their_errors, CONTROL_FD + 1);
-    struct birth birth = {pool->worker_path, theirs, their_errors};
+    struct zygote_start start = {pool->worker_path, theirs, their_errors};
     const struct policy policy = confinement_policy(pool->settings);
-    if (!policy_launch(&policy, become_zygote, &birth, &pool->launched, &pool->report, error))
+    if (!policy_launch(&policy, become_zygote, &start, &pool->launched, &pool->report, error))
         return false;
-    hold_namespaces(pool, pool->launched.init_life);
+    keep_namespaces(pool, pool->launched.init_life);
     pool->zygote_pid = pool->workers.zygote = pool->launched.process;
     pool->zygote = ZYGOTE_BOOTING;
     trace(pool, pool->zygote_pid, "zygote started");
@@ -429,7 +397,7 @@ static bool start_zygote(struct pool *pool, struct error *error) {
 }
 
 static void zygote_died(struct pool *pool, int status) {
-    /* What it said last may still be in its pipe and on its channel. */
+    /* Its last message may still be in the pipe. */
     if (pool->zygote_stderr_watch.active)
         on_zygote_stderr(pool, 0);
     close_zygote(pool);
@@ -438,53 +406,49 @@ static void zygote_died(struct pool *pool, int status) {
         return;
     char reason[120];
     if (WIFSIGNALED(status))
-        snprintf(reason, sizeof reason, "the zygote was ended by signal %d", WTERMSIG(status));
+        snprintf(reason, sizeof reason, "the zygote was killed by signal %d", WTERMSIG(status));
     else
         snprintf(reason, sizeof reason, "the zygote ended with status %d", WEXITSTATUS(status));
     drop_starting(pool);
-    note_failure(pool, reason);
+    record_failure(pool, reason);
     retry_or_fail(pool);
 }
 
-/* As many as are wanted ahead, or as wait already when those are more. */
-static bool wants_spare(const struct pool *pool) {
+static bool needs_spare(const struct pool *pool) {
     return pool->spare_count < pool->spares_wanted || pool->spare_count < pool->waiter_count;
 }
 
-/* One step towards as many spares as are wanted. */
-static void fill_pool(struct pool *pool) {
+void pool_start(struct pool *pool) {
     struct error error;
-    if (pool->closing || !wants_spare(pool) || pool->zygote == ZYGOTE_BOOTING)
+    if (pool->closing || !needs_spare(pool) || pool->zygote == ZYGOTE_BOOTING)
         return;
     if (pool->zygote == ZYGOTE_UP) {
-        while (wants_spare(pool) && spawn_spare(pool))
+        while (needs_spare(pool) && start_spare(pool))
             ;
     } else if (pool->zygote_pid == 0 && !start_zygote(pool, &error)) {
         close_zygote(pool);
-        note_failure(pool, error.text);
+        record_failure(pool, error.text);
         if (pool->zygote_pid == 0)
             fail_waiters(pool);
     }
 }
 
-/* --- the public face --- */
+/* --- the pool --- */
 
-/* The worker stands beside this program (a build directory) or in libexec (installed). */
+/* The worker program is beside this one (in a build directory) or in libexec (installed). */
 static bool find_worker(struct pool *pool, struct error *error) {
     char self[2048];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length > 0) {
-        self[length] = 0;
-        char *slash = strrchr(self, '/');
-        if (slash)
-            *slash = 0;
-        snprintf(pool->worker_path, sizeof pool->worker_path, "%s/eclave-worker", self);
+    self[length > 0 ? length : 0] = 0;
+    char *slash = strrchr(self, '/');
+    if (slash)
+        *slash = 0;
+    const char *const directories[] = {slash ? self : ECLAVE_LIBEXEC, ECLAVE_LIBEXEC};
+    for (size_t i = 0; i < sizeof directories / sizeof *directories; i++) {
+        snprintf(pool->worker_path, sizeof pool->worker_path, "%s/eclave-worker", directories[i]);
         if (access(pool->worker_path, X_OK) == 0)
             return true;
     }
-    snprintf(pool->worker_path, sizeof pool->worker_path, "%s/eclave-worker", ECLAVE_LIBEXEC);
-    if (access(pool->worker_path, X_OK) == 0)
-        return true;
     return error_set(error, 0,
                      "the worker program eclave-worker is neither beside eclave nor in "
                      "its libexec directory");
@@ -500,41 +464,33 @@ bool pool_open(struct pool *pool, struct loop *loop, struct log *log,
                           .spares_wanted = 1,
                           .zygote_channel = -1,
                           .zygote_stderr = -1};
-    for (size_t i = 0; i < POOL_LIVES_MAX; i++)
-        pool->lives[i] = -1;
+    TAILQ_INIT(&pool->spares);
+    TAILQ_INIT(&pool->waiters);
+    for (size_t i = 0; i < POOL_NAMESPACES_MAX; i++)
+        pool->namespaces[i] = -1;
     const struct policy policy = confinement_policy(settings);
     pool->workers.grants = policy_grants(&policy);
     return find_worker(pool, error);
 }
 
-void pool_start(struct pool *pool) {
-    fill_pool(pool);
-}
-
 void pool_take(struct pool *pool, struct pool_waiter *waiter) {
-    struct pool_spare *spare = ready_spare(pool);
+    struct pool_spare *spare = spare_in_state(pool, WORKER_READY);
     if (spare) {
         serve(pool, spare, waiter);
         return;
     }
-    struct pool_waiter **end = &pool->waiters;
-    while (*end)
-        end = &(*end)->next;
     waiter->waiting = true;
-    waiter->next = NULL;
-    *end = waiter;
+    TAILQ_INSERT_TAIL(&pool->waiters, waiter, entry);
     pool->waiter_count++;
-    fill_pool(pool);
+    pool_start(pool);
 }
 
 void pool_withdraw(struct pool *pool, struct pool_waiter *waiter) {
-    for (struct pool_waiter **link = &pool->waiters; *link; link = &(*link)->next)
-        if (*link == waiter) {
-            *link = waiter->next;
-            waiter->waiting = false;
-            pool->waiter_count--;
-            return;
-        }
+    if (!waiter->waiting)
+        return;
+    TAILQ_REMOVE(&pool->waiters, waiter, entry);
+    waiter->waiting = false;
+    pool->waiter_count--;
 }
 
 void pool_reap(struct pool *pool) {
@@ -555,28 +511,28 @@ void pool_close(struct pool *pool) {
         return;
     pool->closing = true;
     close_zygote(pool);
-    for (size_t i = 0; i < POOL_LIVES_MAX; i++)
-        hold_namespaces(pool, -1);
+    for (size_t i = 0; i < POOL_NAMESPACES_MAX; i++)
+        keep_namespaces(pool, -1);
     workers_kill_all(&pool->workers);
     if (pool->zygote_pid > 1)
         kill(pool->zygote_pid, SIGKILL);
     sigset_t child;
     sigemptyset(&child);
-    sigaddset(&child, SIGCHLD); /* blocked all along, for the signalfd */
+    sigaddset(&child, SIGCHLD); /* which is blocked, for the signalfd */
     int64_t deadline_ns = clock_now_ns() + (int64_t)CLOSE_LIMIT_MS * CLOCK_NS_PER_MS;
     for (;;) {
         pid_t pid = waitpid(-1, NULL, WNOHANG);
         int64_t left_ns = deadline_ns - clock_now_ns();
         if (pid < 0 || left_ns <= 0)
-            break; /* none left, or the death signal must do it */
+            break; /* no child is left, or its death signal will kill it */
         const struct timespec left = {.tv_sec = left_ns / 1000000000,
                                       .tv_nsec = left_ns % 1000000000};
         if (pid == 0)
             sigtimedwait(&child, NULL, &left);
     }
-    while (pool->workers.first)
-        worker_destroy(pool->workers.first);
-    while (pool->spares)
-        drop_spare(pool, pool->spares);
+    while (!LIST_EMPTY(&pool->workers.list))
+        worker_destroy(LIST_FIRST(&pool->workers.list));
+    while (!TAILQ_EMPTY(&pool->spares))
+        drop_spare(pool, TAILQ_FIRST(&pool->spares));
     policy_cgroup_remove();
 }

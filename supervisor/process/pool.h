@@ -1,6 +1,6 @@
-/* Where workers come from: the zygote process, which booted Lisp once, and confined workers kept
- * ready, one unless more are wanted, so that a new session or a respawn costs no boot. The pool
- * reaps every child. */
+/* Where workers come from: the zygote, which has booted Lisp, and the spares that it has forked,
+ * which are confined and ready, so that a new session does not wait. The pool reaps all children
+ * of the supervisor. */
 #ifndef ECLAVE_SUPERVISOR_PROCESS_POOL_H
 #define ECLAVE_SUPERVISOR_PROCESS_POOL_H
 
@@ -11,27 +11,29 @@
 #include "supervisor/process/worker_process.h"
 #include "supervisor/settings/settings.h"
 #include <stdbool.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 
 enum zygote_state { ZYGOTE_ABSENT, ZYGOTE_BOOTING, ZYGOTE_UP };
 
-enum { POOL_LIVES_MAX = 8 };
+enum { POOL_NAMESPACES_MAX = 8 };
 
+/* A request for a worker. */
 struct pool_waiter {
-    /* WORKER is READY and with its OUTLET the waiter's to own (worker_set_owner), or NULL when none
-     * can be had; REASON then says why. */
+    /* WORKER is READY. It and its PIPES belong to the waiter, which calls worker_set_owner. NULL if
+     * no worker can be started, for REASON. */
     void (*served)(void *context, struct worker_process *worker, struct pipes *pipes,
                    const char *reason);
     void *context;
     bool waiting;
-    struct pool_waiter *next;
+    TAILQ_ENTRY(pool_waiter) entry;
 };
 
-/* A worker that is nobody's yet, STARTING or READY. */
+/* A worker without a session, STARTING or READY. */
 struct pool_spare {
     struct worker_process *worker;
     struct pipes *pipes;
-    struct pool_spare *next;
+    TAILQ_ENTRY(pool_spare) entry;
 };
 
 struct pool {
@@ -41,40 +43,40 @@ struct pool {
     char worker_path[4096];
     enum zygote_state zygote;
     pid_t zygote_pid;
-    struct policy_launched launched; /* the zygote */
-    int lives[POOL_LIVES_MAX];       /* of the last zygotes' namespaces; -1: none */
-    size_t lives_next;
-    struct policy_report report; /* how the layers of the last zygote were put on */
+    struct policy_launched launched;     /* the zygote */
+    int namespaces[POOL_NAMESPACES_MAX]; /* init_life of the last zygotes; -1: none */
+    size_t namespaces_next;
+    struct policy_report report; /* the layers of the last zygote */
     int zygote_channel, zygote_stderr;
     struct loop_watch zygote_watch, zygote_stderr_watch;
     struct loop_timer boot_timer;
-    struct workers workers;    /* all that are not destroyed */
-    struct pool_spare *spares; /* oldest first */
+    struct workers workers; /* all workers of the supervisor */
+    TAILQ_HEAD(, pool_spare) spares;
     size_t spare_count;
-    size_t spares_wanted; /* started ahead of who will ask; 0: only for those who wait */
-    struct pool_waiter *waiters;
+    size_t spares_wanted; /* kept ready; 0: workers are started on request only */
+    TAILQ_HEAD(, pool_waiter) waiters;
     size_t waiter_count;
-    size_t failures; /* in a row; a worker that becomes ready clears them */
+    size_t failures; /* since a worker last became ready */
     char last_failure[240];
-    bool layers_told; /* missing layers were logged */
+    bool layers_logged; /* missing layers were logged, or are not to be logged */
     bool closing;
 };
 
-/* Finds the worker executable; one spare is wanted. False with *error when there is none. */
+/* Finds the worker program; one spare is wanted. False with *error if there is none. */
 bool pool_open(struct pool *pool, struct loop *loop, struct log *log,
                const struct settings *settings, struct error *error);
-/* Kills and reaps all that is left, waiting a moment for it. */
+/* Kills and reaps all children, within a time limit. */
 void pool_close(struct pool *pool);
 
-/* Boots the zygote and then keeps the wanted spares ready. Cheap when that is so already. */
+/* Boots the zygote if there is none, and starts missing spares. */
 void pool_start(struct pool *pool);
 
-/* Asks for a worker; `served` is called once, perhaps before this returns. */
+/* Requests a worker; `served` is called once, possibly before this returns. */
 void pool_take(struct pool *pool, struct pool_waiter *waiter);
-/* Withdraws a request that was not served yet. */
+/* Withdraws a request. Does nothing if there is none. */
 void pool_withdraw(struct pool *pool, struct pool_waiter *waiter);
 
-/* Reaps whatever has died. For SIGCHLD. */
+/* Reaps the children that have ended. For SIGCHLD. */
 void pool_reap(struct pool *pool);
 
 #endif

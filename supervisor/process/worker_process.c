@@ -1,27 +1,45 @@
-/* The supervisor's end of a worker. Never blocks on it, never believes it, never signals a pid
- * that the kernel did not vouch for. */
+/* The supervisor's end of a worker: killing, the seccomp listener, the channel, forks, reaping.
+ * Does not block on a worker, and signals only pids that the kernel has proven. */
 #include "supervisor/process/worker_process.h"
 #include "common/cleanup.h"
 #include "common/descriptor.h"
-#include "supervisor/process/listener.h"
+#include "policy/policy.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum {
     KEEP_BYTES = 256 * 1024,
-    RESULT_MAX_BYTES = 32 << 20, /* far above what a worker that keeps to its limits sends */
-    STOP_GRACE_MS = 200,         /* from the request to write out to the kill */
+    RESULT_MAX_BYTES = 32 << 20, /* far above what a worker within its limits sends */
+    STOP_GRACE_MS = 200,         /* from the request to flush to the kill */
     CLOSED_GRACE_MS = 1000,      /* from the end of the channel to the kill */
-    FORK_LIMIT_MS = 10000,       /* a fork collects garbage first when there was much of it */
-    STRAYS_RETRY_MS = 10,        /* between two looks for strays while a relative is being born */
-    STRAYS_RETRIES_MAX = 100
+    FORK_LIMIT_MS = 10000,       /* a worker may collect garbage before it forks */
+    STRAYS_RETRY_MS = 10,        /* while another fork has not announced itself */
+    STRAYS_RETRIES_MAX = 100,
+    TIED_MAX = 8,            /* forks of one worker that announce themselves at the same time */
+    NOTIFIED_LOGGED = 5,     /* refused system calls of one call that are logged */
+    NOTIFIED_MAX = 10000,    /* in one call; more is an attack on the supervisor's time */
+    NOTIFICATION_BYTES = 256 /* a newer kernel's structures may be larger than these headers' */
+};
+
+/* The notification descriptor of a seccomp filter, which a worker and all its forks share. */
+struct listener {
+    struct workers *workers;
+    struct loop_watch watch;
+    int fd;       /* -1: none, as with --degraded */
+    pid_t leader; /* the first worker, whose pid is the session id of all of them; 0: not proven */
+    pid_t tied[TIED_MAX]; /* forks that set their death signal before they announced themselves */
+    size_t tied_next;
+    size_t members;
 };
 
 static bool read_channel(struct worker_process *worker);
@@ -45,8 +63,8 @@ static void signal_worker(const struct worker_process *worker, int number) {
         kill(worker->pid, number);
 }
 
-/* Kills every child of this process that no table knows and whose session id, which no worker can
- * change, is LEADER; any when LEADER is 0. */
+/* Kills every unknown child of this process whose session id, which a worker cannot change, is
+ * LEADER; 0: any. */
 static void kill_strays(const struct workers *workers, pid_t leader) {
     char path[64], word[24];
     snprintf(path, sizeof path, "/proc/self/task/%d/children", gettid());
@@ -63,53 +81,51 @@ static void kill_strays(const struct workers *workers, pid_t leader) {
 }
 
 void workers_kill_all(const struct workers *workers) {
-    for (const struct worker_process *worker = workers->first; worker; worker = worker->next) {
+    const struct worker_process *worker;
+    LIST_FOREACH(worker, &workers->list, entry) {
         signal_worker(worker, SIGKILL);
-        shutdown(worker->channel, SHUT_RDWR); /* ends one whose pid was never proven */
+        shutdown(worker->channel, SHUT_RDWR); /* ends one whose pid is not proven */
     }
     kill_strays(workers, 0);
 }
 
-/* Is another fork with the same listener about to announce itself? It looks like a stray until
- * then. */
+/* Another fork with the same listener has not announced itself. Until then it looks like a stray.
+ */
 static bool awaits_relative(const struct worker_process *worker) {
-    const struct worker_process *other = worker->workers->first;
-    while (other && (other == worker || other->listener != worker->listener ||
-                     other->state != WORKER_STARTING))
-        other = other->next;
-    return other != NULL;
+    const struct worker_process *other;
+    LIST_FOREACH(other, &worker->workers->list, entry) {
+        if (other != worker && other->listener == worker->listener &&
+            other->state == WORKER_STARTING)
+            return true;
+    }
+    return false;
 }
 
-/* A fork whose pid was never proven: what a hostile worker made of the one clone it was granted
- * cannot be recognised among the reaped. One that meant well has ended by the end of its channel.
- */
-static void on_forgotten(void *context) {
+/* Gives up a worker whose pid is not proven. An honest fork has ended with its channel; a process
+ * that a hostile worker made with the clone it was granted must be searched for. */
+static void on_abandoned(void *context) {
     struct worker_process *worker = context;
-    if (worker->is_fork && awaits_relative(worker) && worker->stray_looks++ < STRAYS_RETRIES_MAX) {
-        loop_timer_start(worker->workers->loop, &worker->timer, STRAYS_RETRY_MS, on_forgotten,
+    if (worker->is_fork && awaits_relative(worker) &&
+        worker->stray_retries++ < STRAYS_RETRIES_MAX) {
+        loop_timer_start(worker->workers->loop, &worker->timer, STRAYS_RETRY_MS, on_abandoned,
                          worker);
         return;
     }
     if (worker->is_fork && worker->listener->leader > 1)
         kill_strays(worker->workers, worker->listener->leader);
     if (worker->parent)
-        abandon_fork(worker->parent, "the fork was given up");
+        abandon_fork(worker->parent, "the fork was abandoned");
     worker->events->ended(worker->context, worker, 0);
 }
 
-/* Ends a worker that cannot be signalled: its end of the channel tells it. */
-static void forget(struct worker_process *worker) {
-    loop_watch_remove(worker->workers->loop, &worker->channel_watch);
-    shutdown(worker->channel, SHUT_RDWR);
-    loop_timer_start(worker->workers->loop, &worker->timer, 0, on_forgotten, worker);
-}
-
 void worker_kill(struct worker_process *worker) {
-    bool proven = worker->pid != 0;
     worker->state = WORKER_ENDING;
     signal_worker(worker, SIGKILL);
-    if (!proven)
-        forget(worker);
+    if (worker->pid == 0) { /* it cannot be signalled; the end of its channel ends it */
+        loop_watch_remove(worker->workers->loop, &worker->channel_watch);
+        shutdown(worker->channel, SHUT_RDWR);
+        loop_timer_start(worker->workers->loop, &worker->timer, 0, on_abandoned, worker);
+    }
 }
 
 static void on_kill_timer(void *context) {
@@ -122,16 +138,16 @@ void worker_stop(struct worker_process *worker) {
     loop_timer_start(worker->workers->loop, &worker->timer, STOP_GRACE_MS, on_kill_timer, worker);
 }
 
-/* The fork under way is over, one way or the other. A parent that is ending keeps its own timer. */
+/* A parent that is ending, or whose channel has ended, keeps the timer of its kill. */
 static void end_forking(struct worker_process *parent) {
     if (parent->state != WORKER_FORKING)
         return;
     parent->state = WORKER_READY;
-    if (parent->channel_watch.active) /* else it is the timer of who closed its channel */
+    if (parent->channel_watch.active)
         loop_timer_stop(parent->workers->loop, &parent->timer);
 }
 
-/* The fork under way has come to nothing; both sides forget each other. */
+/* Ends the fork that PARENT is making, if there is one, as failed. */
 static void abandon_fork(struct worker_process *parent, const char *what) {
     struct worker_process *child = parent->child;
     if (!child)
@@ -156,6 +172,130 @@ static void malformed(struct worker_process *worker, const char *what) {
         abandon_fork(parent, what);
 }
 
+/* --- the listener --- */
+
+static void close_listener(struct listener *listener) {
+    loop_watch_remove(listener->workers->loop, &listener->watch);
+    if (listener->fd >= 0)
+        close(listener->fd);
+    listener->fd = -1;
+}
+
+/* LISTENER may be NULL. */
+static void leave_listener(struct listener *listener) {
+    if (!listener || --listener->members)
+        return;
+    close_listener(listener);
+    free(listener);
+}
+
+static void reply(struct listener *listener, uint64_t id, int error, uint32_t flags) {
+    union {
+        struct seccomp_notif_resp response;
+        unsigned char room[NOTIFICATION_BYTES];
+    } message = {.room = {0}};
+    message.response.id = id;
+    message.response.error = -error;
+    message.response.flags = flags;
+    ioctl(listener->fd, SECCOMP_IOCTL_NOTIF_SEND, &message.response);
+}
+
+/* CALL is the clone that WORKER was asked for, with exactly its arguments. They are all in
+ * registers, so the worker cannot change them after this check. */
+static bool is_expected_clone(const struct worker_process *worker,
+                              const struct seccomp_data *call) {
+    if (!worker->clone_expected || call->nr != SYS_clone ||
+        call->args[0] != (CLONE_PARENT | SIGCHLD))
+        return false;
+    for (int i = 1; i < 5; i++)
+        if (call->args[i] != 0)
+            return false;
+    return true;
+}
+
+/* True, once for each fork, if the fork PID has set its death signal. */
+static bool take_tied(struct listener *listener, pid_t pid) {
+    for (size_t i = 0; i < TIED_MAX; i++)
+        if (listener->tied[i] == pid) {
+            listener->tied[i] = 0;
+            return true;
+        }
+    return false;
+}
+
+static void refuse_call(struct listener *listener, const struct worker_process *worker,
+                        const struct seccomp_notif *request, const struct policy_ruling *ruling) {
+    reply(listener, request->id, ruling->error, 0);
+    if (worker->notified <= NOTIFIED_LOGGED) {
+        const struct log_event event = {
+            .level = LOG_INFO_LEVEL, .name = "refused", .call = worker->call};
+        const __u64 *arguments = request->data.args;
+        log_write(listener->workers->log, &event, "%s(%#llx, %#llx, %#llx, %#llx, %#llx, %#llx)",
+                  ruling->name, arguments[0], arguments[1], arguments[2], arguments[3],
+                  arguments[4], arguments[5]);
+    }
+}
+
+static void kill_for_call(struct listener *listener, struct worker_process *worker, pid_t pid,
+                          const char *name) {
+    if (!worker) {
+        /* A fork that has not announced itself, and is hostile, since the runtime makes no such
+         * call before. It is a child of ours until it is reaped, so its pid cannot be reused. */
+        const struct log_event event = {.level = LOG_WARNING_LEVEL, .name = "violation"};
+        log_write(listener->workers->log, &event, "%s in a fork that has not announced itself",
+                  name);
+        if (pid > 1)
+            kill(pid, SIGKILL);
+    } else if (worker->state != WORKER_ENDING) {
+        worker_kill(worker);
+        worker->events->violation(worker->context, worker, name);
+    }
+}
+
+static void on_notified(void *context, uint32_t events) {
+    struct listener *listener = context;
+    union {
+        struct seccomp_notif request;
+        unsigned char room[NOTIFICATION_BYTES];
+    } notified = {.room = {0}};
+    if (!(events & EPOLLIN)) {
+        close_listener(listener);
+        return;
+    }
+    if (ioctl(listener->fd, SECCOMP_IOCTL_NOTIF_RECV, &notified.request) != 0)
+        return; /* the process has ended, or a signal interrupted the call */
+    const struct seccomp_notif *request = &notified.request;
+    pid_t pid = (pid_t)request->pid;
+    struct worker_process *worker = workers_find(listener->workers, pid);
+    struct policy_ruling ruling =
+        policy_judge(listener->workers->grants, &request->data,
+                     policy_judges_by_pid(request->data.nr) ? policy_pid_within(pid) : pid);
+    bool clone = worker && is_expected_clone(worker, &request->data);
+    bool flood = worker && worker->notified++ >= NOTIFIED_MAX;
+    if (worker && clone)
+        worker->clone_expected = false;
+    /* The prctl that sets the death signal. Its arguments are in registers too, so it will be made
+     * as checked, and a fork that has set the signal is not allowed to clear it. */
+    if (!worker && request->data.nr == SYS_prctl && ruling.verdict == POLICY_ALLOW)
+        listener->tied[listener->tied_next++ % TIED_MAX] = pid;
+    if (clone || (ruling.verdict == POLICY_ALLOW && !flood))
+        /* Safe only for calls whose arguments are all in registers. */
+        reply(listener, request->id, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE);
+    else if (!worker || ruling.verdict == POLICY_KILL || flood)
+        kill_for_call(listener, worker, pid, ruling.name);
+    else
+        refuse_call(listener, worker, request, &ruling);
+}
+
+/* Takes over FD. False, with FD still the caller's, if it cannot be watched or is a second one. */
+static bool open_listener(struct listener *listener, int fd) {
+    if (listener->fd >= 0 || !loop_watch_add(listener->workers->loop, &listener->watch, fd, EPOLLIN,
+                                             on_notified, listener, NULL))
+        return false;
+    listener->fd = fd;
+    return true;
+}
+
 /* --- the channel --- */
 
 static void send_outgoing(struct worker_process *worker) {
@@ -166,7 +306,7 @@ static void send_outgoing(struct worker_process *worker) {
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0)
-            break; /* full: EPOLLOUT tells when not; gone: its death tells the rest */
+            break; /* full until EPOLLOUT; or the worker has ended, and will be reaped */
         buffer_consume(outgoing, (size_t)sent);
     }
     buffer_shrink(outgoing, KEEP_BYTES);
@@ -183,22 +323,22 @@ static void on_channel(void *context, uint32_t events) {
 }
 
 static void on_channel_closed(void *context) {
-    malformed(context, "it closed its channel");
+    malformed(context, "the worker closed its channel");
 }
 
-/* The end of the channel nearly always means that the process is on its way out; its own status
- * then says more. Only who stays is killed. */
+/* The worker has most likely ended, and its exit status will say more; it is killed only if it does
+ * not end in time. */
 static void channel_ended(struct worker_process *worker) {
     loop_watch_remove(worker->workers->loop, &worker->channel_watch);
     if (worker->state == WORKER_STARTING)
-        malformed(worker, "it ended before it was ready");
+        malformed(worker, "the worker ended before it was ready");
     else if (worker->state != WORKER_ENDING)
         loop_timer_start(worker->workers->loop, &worker->timer, CLOSED_GRACE_MS, on_channel_closed,
                          worker);
 }
 
-/* A pid is proven when the kernel says who sent, that it is a child of ours, and that it is none
- * of those that are known already. */
+/* PID, which the kernel reports as the sender's, is proven if it is a child of ours and not that of
+ * another worker. */
 static bool prove_pid(struct worker_process *worker, pid_t pid) {
     siginfo_t info;
     if (pid <= 1 || workers_find(worker->workers, pid) ||
@@ -213,11 +353,11 @@ static bool prove_pid(struct worker_process *worker, pid_t pid) {
 static void take_ready(struct worker_process *worker) {
     struct worker_process *parent = worker->parent;
     if (worker->pid == 0) {
-        malformed(worker, "it did not prove its pid");
+        malformed(worker, "the worker did not prove its pid");
         return;
     }
-    if (worker->is_fork && !listener_saw_tie(worker->listener, worker->pid)) {
-        malformed(worker, "it would outlive the supervisor");
+    if (worker->is_fork && !take_tied(worker->listener, worker->pid)) {
+        malformed(worker, "the fork did not set its death signal");
         return;
     }
     worker->state = WORKER_READY;
@@ -237,7 +377,7 @@ static void take_failed(struct worker_process *worker) {
     snprintf(what, sizeof what, "%.*s", (int)worker->header.length,
              worker->payload ? (const char *)worker->payload : "");
     for (char *byte = what; *byte; byte++)
-        if (*byte < ' ' || *byte > '~') /* from a worker it may be anything */
+        if (*byte < ' ' || *byte > '~') /* a worker may send any bytes */
             *byte = '?';
     if (worker->state == WORKER_FORKING)
         abandon_fork(worker, what);
@@ -245,10 +385,10 @@ static void take_failed(struct worker_process *worker) {
         malformed(worker, what);
 }
 
-/* Has it read what it speaks of? */
+/* A worker that has not read its whole call cannot know the answer. */
 static bool has_read_call(struct worker_process *worker) {
     if (worker->outgoing.length)
-        malformed(worker, "it answered a call that it had not read");
+        malformed(worker, "the worker answered a call that it had not read");
     return !worker->outgoing.length;
 }
 
@@ -271,12 +411,17 @@ static void take_ask(struct worker_process *worker) {
     worker->events->ask(worker->context, worker, worker->payload, worker->header.length);
 }
 
-/* Which frame is lawful in which state, how long it may be, and who handles it. */
+/* The frames that are allowed in each state, and their handlers. */
 static const struct frame_rule {
     enum frame_type type;
     enum worker_state state;
-    enum { OUTSIDE, OF_CALL, OF_RUN } of; /* carries the number of the running call, or of a run */
-    uint32_t length_max;
+    enum {
+        OUTSIDE,
+        OF_CALL,
+        OF_RUN
+    } of;                /* the call number must be 0, the running call's, or that
+                            of a running FRAME_RUN */
+    uint32_t length_max; /* bytes */
     void (*handle)(struct worker_process *worker);
 } frame_rules[] = {
     {FRAME_READY, WORKER_STARTING, OUTSIDE, 0, take_ready},
@@ -287,7 +432,7 @@ static const struct frame_rule {
     {FRAME_ASK, WORKER_BUSY, OF_RUN, FRAME_ASK_MAX, take_ask},
 };
 
-static const struct frame_rule *lawful_rule(const struct worker_process *worker) {
+static const struct frame_rule *allowing_rule(const struct worker_process *worker) {
     const struct frame_header *header = &worker->header;
     for (size_t i = 0; i < sizeof frame_rules / sizeof *frame_rules; i++) {
         const struct frame_rule *rule = &frame_rules[i];
@@ -301,7 +446,7 @@ static const struct frame_rule *lawful_rule(const struct worker_process *worker)
 }
 
 static void frame_done(struct worker_process *worker) {
-    const struct frame_rule *rule = lawful_rule(worker);
+    const struct frame_rule *rule = allowing_rule(worker);
     cleanup_free unsigned char *payload = worker->payload;
     worker->header_have = worker->payload_have = 0;
     trace(worker, rule ? "received" : "dropped", &worker->header);
@@ -310,51 +455,44 @@ static void frame_done(struct worker_process *worker) {
     worker->payload = NULL;
 }
 
-/* After the header: is the frame lawful, and is there memory for it? */
 static bool header_done(struct worker_process *worker) {
-    if (!lawful_rule(worker)) {
-        malformed(worker, "it sent a frame out of turn");
+    if (!allowing_rule(worker)) {
+        malformed(worker, "the worker sent an unexpected frame");
         return false;
     }
     if (worker->header.length == 0)
         return true;
     worker->payload = malloc(worker->header.length);
     if (!worker->payload) {
-        malformed(worker, "there is no memory for its frame");
+        malformed(worker, "out of memory for a frame of the worker");
         return false;
     }
     return true;
 }
 
-/* Takes the listener, of which there is one in a first worker's READY; closes everything else. */
-static void take_descriptors(struct worker_process *worker, struct cmsghdr *item) {
-    int fd;
-    if (descriptors_take(item, &fd, 1) > 0 && (worker->state != WORKER_STARTING || worker->parent ||
-                                               !listener_open(worker->listener, fd)))
-        close(fd);
-}
-
-/* Takes what came beside the bytes: the sender's pid, which the kernel vouches for, and in a first
- * worker's READY the listener. False when the sender is another process than before: a parent that
- * answers for its fork. */
+/* Takes the sender's pid, which the kernel supplies, and the listener, which the READY of a worker
+ * from the zygote carries. Closes any other descriptor. False if the sender is not the process that
+ * sent before: a parent that pretends to be its fork. */
 static bool take_ancillary(struct worker_process *worker, struct msghdr *message) {
     bool proven = true;
     for (struct cmsghdr *item = CMSG_FIRSTHDR(message); item; item = CMSG_NXTHDR(message, item)) {
+        int fd;
         if (item->cmsg_level != SOL_SOCKET)
             continue;
         if (item->cmsg_type == SCM_CREDENTIALS) {
             struct ucred sender;
             memcpy(&sender, CMSG_DATA(item), sizeof sender);
             proven = worker->pid ? worker->pid == sender.pid : prove_pid(worker, sender.pid);
-        } else if (item->cmsg_type == SCM_RIGHTS) {
-            take_descriptors(worker, item);
+        } else if (item->cmsg_type == SCM_RIGHTS && descriptors_take(item, &fd, 1) > 0 &&
+                   (worker->state != WORKER_STARTING || worker->parent ||
+                    !open_listener(worker->listener, fd))) {
+            close(fd);
         }
     }
     return proven;
 }
 
-/* As recv, and proves the sender. Room for one descriptor, which alignment makes two; the kernel
- * drops the others. */
+/* As recv, and checks the sender. The kernel drops the descriptors for which there is no room. */
 static ssize_t receive(struct worker_process *worker, void *bytes, size_t size, bool *proven) {
     struct iovec part = {.iov_base = bytes, .iov_len = size};
     _Alignas(
@@ -368,8 +506,8 @@ static ssize_t receive(struct worker_process *worker, void *bytes, size_t size, 
     return got;
 }
 
-/* Reads what is there, at most one whole frame, so that nobody holds the supervisor here. Returns
- * whether it was one. */
+/* Reads at most one whole frame, so that one worker cannot occupy the supervisor. Returns whether a
+ * frame was completed. */
 static bool read_channel(struct worker_process *worker) {
     for (;;) {
         bool in_header = worker->header_have < sizeof worker->header, proven;
@@ -385,7 +523,7 @@ static bool read_channel(struct worker_process *worker) {
             return false;
         }
         if (!proven) {
-            malformed(worker, "another process spoke for it");
+            malformed(worker, "another process sent on the channel of the worker");
             return false;
         }
         if (in_header)
@@ -393,7 +531,7 @@ static bool read_channel(struct worker_process *worker) {
         else
             worker->payload_have += (size_t)got;
         if (in_header && worker->header_have == sizeof worker->header && !header_done(worker)) {
-            /* Nothing that it says counts any more, and there is no payload to read into. */
+            /* There is no payload to read into, and nothing more is accepted from the worker. */
             loop_watch_remove(worker->workers->loop, &worker->channel_watch);
             return false;
         }
@@ -405,32 +543,33 @@ static bool read_channel(struct worker_process *worker) {
     }
 }
 
-/* --- birth --- */
+/* --- creation, forks and calls --- */
 
 struct worker_process *worker_create(struct workers *workers, const struct worker_events *events,
                                      void *context, int *their_channel, struct error *error) {
     int pair[2], yes = 1;
     struct worker_process *worker = calloc(1, sizeof *worker);
     if (!worker) {
-        error_set(error, ENOMEM, "a worker");
+        error_set(error, ENOMEM, "new worker");
         return NULL;
     }
     worker->workers = workers;
     worker->state = WORKER_STARTING;
     worker->channel = -1;
     worker->outgoing = buffer_make(FRAME_PAYLOAD_MAX + sizeof(struct frame_header));
-    worker->next = workers->first;
-    workers->first = worker;
+    LIST_INSERT_HEAD(&workers->list, worker, entry);
     worker_set_owner(worker, events, context, NULL);
-    worker->listener = listener_create(workers);
+    worker->listener = calloc(1, sizeof *worker->listener);
+    if (worker->listener)
+        *worker->listener = (struct listener){.workers = workers, .fd = -1, .members = 1};
     if (!worker->listener || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
-        error_set(error, errno, "a channel");
+        error_set(error, errno, "channel of a new worker");
         worker_destroy(worker);
         return NULL;
     }
     worker->channel = pair[0];
     *their_channel = pair[1];
-    /* Its own end never blocks: a worker need not read. Theirs does. */
+    /* Only this end does not block: a worker may fail to read. */
     if (setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) == 0 &&
         fcntl(pair[0], F_SETFL, O_NONBLOCK) == 0 &&
         loop_watch_add(workers->loop, &worker->channel_watch, pair[0], EPOLLIN, on_channel, worker,
@@ -442,8 +581,7 @@ struct worker_process *worker_create(struct workers *workers, const struct worke
 }
 
 static void on_fork_limit(void *context) {
-    struct worker_process *parent = context;
-    malformed(parent, "it did not fork when asked to");
+    malformed(context, "the worker did not fork in time");
 }
 
 bool worker_can_fork(const struct worker_process *worker) {
@@ -469,8 +607,9 @@ struct worker_process *worker_fork(struct worker_process *parent,
         worker_destroy(child);
         return NULL;
     }
-    listener_leave(child->listener);
-    child->listener = listener_join(parent->listener);
+    leave_listener(child->listener);
+    child->listener = parent->listener;
+    child->listener->members++;
     child->is_fork = true;
     child->parent = parent;
     parent->child = child;
@@ -487,7 +626,7 @@ void worker_set_owner(struct worker_process *worker, const struct worker_events 
     worker->session = session;
 }
 
-/* Queues a frame of the running call. False with no memory. */
+/* Queues a frame of the running call. False when out of memory. */
 static bool send_frame(struct worker_process *worker, enum frame_type type, const void *payload,
                        size_t size) {
     const struct frame_header header = {
@@ -526,7 +665,7 @@ bool worker_answer(struct worker_process *worker, struct span answer) {
     return true;
 }
 
-/* --- what it costs --- */
+/* --- memory --- */
 
 static ssize_t read_process_file(pid_t pid, const char *name, char *text, size_t size) {
     char path[64];
@@ -557,12 +696,12 @@ size_t worker_proportional_bytes(const struct worker_process *worker, bool *exac
     return (size_t)strtoull(line + sizeof label - 1, NULL, 10) * 1024;
 }
 
-/* --- death --- */
+/* --- reaping --- */
 
 struct worker_process *workers_find(const struct workers *workers, pid_t pid) {
-    struct worker_process *worker = workers->first;
+    struct worker_process *worker = LIST_FIRST(&workers->list);
     while (worker && worker->pid != pid)
-        worker = worker->next;
+        worker = LIST_NEXT(worker, entry);
     return worker;
 }
 
@@ -575,12 +714,12 @@ void worker_reaped(struct worker_process *worker, int status, struct usage usage
     worker->reaped = true;
     worker->usage = usage;
     while (worker->state == WORKER_BUSY && worker->channel_watch.active && read_channel(worker))
-        ; /* a result that was sent before the end still counts */
+        ; /* a result that was sent before the end is valid */
     worker->pid = 0;
     struct worker_process *parent = worker->parent;
     loop_timer_stop(worker->workers->loop, &worker->timer);
     worker->state = WORKER_ENDING;
-    abandon_fork(worker, "it ended");
+    abandon_fork(worker, "the worker ended");
     if (parent)
         abandon_fork(parent, "the fork ended");
     loop_timer_stop(worker->workers->loop, &worker->timer);
@@ -588,11 +727,7 @@ void worker_reaped(struct worker_process *worker, int status, struct usage usage
 }
 
 void worker_destroy(struct worker_process *worker) {
-    struct worker_process **link = &worker->workers->first;
-    while (*link && *link != worker)
-        link = &(*link)->next;
-    if (*link)
-        *link = worker->next;
+    LIST_REMOVE(worker, entry);
     if (worker->parent)
         worker->parent->child = NULL;
     if (worker->child)
@@ -601,7 +736,7 @@ void worker_destroy(struct worker_process *worker) {
     loop_watch_remove(worker->workers->loop, &worker->channel_watch);
     if (worker->channel >= 0)
         close(worker->channel);
-    listener_leave(worker->listener);
+    leave_listener(worker->listener);
     buffer_free(&worker->outgoing);
     free(worker->payload);
     free(worker);

@@ -1,10 +1,9 @@
-/* One worker process as the supervisor sees it: its channel, its forks and its death. Everything
- * that comes from it is hostile. This file moves frames and checks that they are lawful; what an
- * ending means is decided in session.c.
+/* One worker process as the supervisor sees it: its channel, its forks, its notified system calls
+ * and its end. Everything that comes from it is hostile. This module checks that a frame or a
+ * system call is allowed now; session.c decides what an ending means.
  *
- * A worker waits for frames, whether it is a session's head or a parked checkpoint: the two differ
- * only in what the session does with them. All processes forked from one worker share a seccomp
- * filter and with it one listener, so they share one struct listener. */
+ * The head of a session and a parked checkpoint are the same to this module: a worker that waits
+ * for a frame. */
 #ifndef ECLAVE_SUPERVISOR_PROCESS_WORKER_PROCESS_H
 #define ECLAVE_SUPERVISOR_PROCESS_WORKER_PROCESS_H
 
@@ -14,143 +13,130 @@
 #include "supervisor/base/loop.h"
 #include "supervisor/base/usage.h"
 #include <stdbool.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 
 enum worker_state {
-    WORKER_STARTING, /* asked for; its pid is not proven yet */
-    WORKER_READY,    /* confined and waiting for a frame */
-    WORKER_BUSY,     /* evaluating */
-    WORKER_ASKING,   /* in the middle of a run, waiting for an answer */
-    WORKER_FORKING,  /* asked for a child that has not announced itself yet */
-    WORKER_ENDING    /* killed or gone; waiting to be reaped */
+    WORKER_STARTING, /* requested; its pid is not proven yet */
+    WORKER_READY,    /* confined, waits for a frame */
+    WORKER_BUSY,     /* runs a call */
+    WORKER_ASKING,   /* runs a call, and waits for the answer to its question */
+    WORKER_FORKING,  /* was asked to fork; the child has not announced itself yet */
+    WORKER_ENDING    /* killed or ended, not reaped yet */
 };
 
 struct worker_process;
 struct workers;
 
-/* What a worker's owner is told. Only `ended` may destroy the worker. */
+/* What the owner of a worker is notified of. Only `ended` may destroy the worker. A PAYLOAD is
+ * valid until the callback returns. An owner leaves out what cannot happen to its workers. */
 struct worker_events {
-    /* STARTING or FORKING is over and it waits for frames. */
+    /* STARTING or FORKING is over. */
     void (*ready)(void *context, struct worker_process *worker);
-    /* A whole FRAME_RESULT for the running call; PAYLOAD is valid during the call only. */
+    /* FRAME_RESULT of the running call. */
     void (*result)(void *context, struct worker_process *worker, const unsigned char *payload,
                    size_t size);
-    /* A whole FRAME_EVENT or FRAME_ASK of the run that it works on; PAYLOAD likewise. After a
-     * question it waits for worker_answer. */
+    /* FRAME_EVENT of the running call. */
     void (*event)(void *context, struct worker_process *worker, const unsigned char *payload,
                   size_t size);
+    /* FRAME_ASK of the running call; the worker waits for worker_answer. */
     void (*ask)(void *context, struct worker_process *worker, const unsigned char *payload,
                 size_t size);
-    /* The fork that was asked for came to nothing; the worker itself is ready again or ending. */
+    /* The requested fork failed, for the reason WHAT. WORKER is READY again or ENDING. */
     void (*fork_failed)(void *context, struct worker_process *worker, const char *what);
-    /* It sent what no worker sends, or closed its channel; it is already being killed. */
+    /* The worker broke the protocol, as WHAT says, and is being killed. */
     void (*malformed)(void *context, struct worker_process *worker, const char *what);
-    /* A notified call that the policy kills for; the worker is already being killed. */
+    /* The worker made a system call for which the policy kills, and is being killed. */
     void (*violation)(void *context, struct worker_process *worker, const char *call_name);
-    /* Reaped. STATUS as from waitpid; 0 for one that was given up before its pid was proven. */
+    /* Reaped; STATUS as from waitpid. 0 if the worker was abandoned before its pid was proven. */
     void (*ended)(void *context, struct worker_process *worker, int status);
-};
-
-enum { LISTENER_TIED_MAX = 8 }; /* forks of one worker that announce themselves at the same time */
-
-/* The listener that a worker and all its forks have in common. */
-struct listener {
-    struct workers *workers;
-    struct loop_watch watch;
-    int fd;       /* -1 when degraded */
-    pid_t leader; /* of the first member; the session id of all of them; 0 until proven */
-    /* Forks that have not announced themselves and were seen to set their death signal. */
-    pid_t tied[LISTENER_TIED_MAX];
-    size_t tied_next;
-    size_t members;
 };
 
 struct worker_process {
     struct workers *workers;
     enum worker_state state;
-    pid_t pid;     /* 0 until proven by the kernel */
-    bool reaped;   /* the pid may be another's by now: never signalled again */
+    pid_t pid;     /* 0: not proven by the kernel yet */
+    bool reaped;   /* the pid may have been reused, and is not signalled */
     uint32_t call; /* number of the running call */
-    bool runs;     /* that one is a run, and may send events and ask */
+    bool runs;     /* the call is a FRAME_RUN, which may send events and questions */
     int channel;
     struct loop_watch channel_watch;
-    struct frame_header header; /* of the frame that is arriving */
-    size_t header_have;
+    struct frame_header header; /* of the frame being received */
+    size_t header_have;         /* bytes */
     unsigned char *payload;
-    size_t payload_have;
+    size_t payload_have; /* bytes */
     struct buffer outgoing;
-    struct loop_timer timer; /* kill, or the limit of a fork */
-    struct listener *listener;
+    struct loop_timer timer;       /* of a kill or a fork */
+    struct listener *listener;     /* shared with its forks */
     struct worker_process *parent; /* while STARTING as a fork */
     struct worker_process *child;  /* while FORKING */
-    bool is_fork;                  /* came from another worker, not from the zygote */
-    bool clone_expected;           /* FORKING, and the one clone has not been made yet */
-    size_t notified;               /* system calls that the listener saw since the call began */
-    unsigned stray_looks;          /* how often the look for its strays was put off */
+    bool is_fork;                  /* forked by a worker, not by the zygote */
+    bool clone_expected;           /* FORKING, and has not called clone yet */
+    size_t notified;               /* system calls notified since the call began */
+    unsigned stray_retries;        /* how often the search for strays was postponed */
     struct usage usage;            /* once reaped */
     const struct worker_events *events;
     void *context;
-    const char *session; /* for traces: the name of the session that owns it; NULL: none */
-    struct worker_process *next;
+    const char *session; /* for the log: the owning session; NULL: none */
+    LIST_ENTRY(worker_process) entry;
 };
 
-/* All workers there are; one table, so that a pid finds its process. */
+/* All workers of the supervisor. */
 struct workers {
     struct loop *loop;
     struct log *log;
-    struct worker_process *first;
-    uint32_t grants; /* of policy/policy.h, to all of them */
-    pid_t zygote;    /* a child that is not among them */
+    LIST_HEAD(, worker_process) list;
+    uint32_t grants; /* policy_grants, of all of them */
+    pid_t zygote;    /* a child that is not a worker; 0: none */
 };
 
-/* A worker in state STARTING. *their_channel is the end that the zygote is to give it; the
- * caller's to close. NULL with *error. */
+/* A worker in state STARTING. *THEIR_CHANNEL is its end of the channel, for the zygote to pass on,
+ * and the caller's to close. NULL with *error. */
 struct worker_process *worker_create(struct workers *workers, const struct worker_events *events,
                                      void *context, int *their_channel, struct error *error);
 
-/* Asks PARENT, which must be READY, for a fork of itself and returns the child, in state STARTING.
- * OUTPUTS are the write ends of another session's pipes, or NULL: then the child shares those of
- * its parent. NULL with *error; then nothing was asked. */
+/* Asks PARENT, which must be READY, to fork, and returns the child, in state STARTING. OUTPUTS are
+ * the write ends of another session's pipes; NULL: the child uses those of its parent. NULL with
+ * *error if nothing was sent. */
 struct worker_process *worker_fork(struct worker_process *parent,
                                    const struct worker_events *events, void *context,
                                    const char *session, const int outputs[2], struct error *error);
-/* Can it be forked at all? Not without a listener. */
+/* A worker without a listener cannot be forked, because its clone could not be checked. */
 bool worker_can_fork(const struct worker_process *worker);
 
-/* Changes who receives the events. SESSION is the owner's name, for traces; it must outlive the
- * ownership. NULL: no session. */
+/* Changes the receiver of events. SESSION is the owner's name and must live as long as it owns the
+ * worker; NULL: no session. */
 void worker_set_owner(struct worker_process *worker, const struct worker_events *events,
                       void *context, const char *session);
 
-/* Sends one evaluation (the payload of a FRAME_EVALUATE) and makes the worker busy with CALL. False
- * when out of memory: nothing was sent. */
+/* Sends a FRAME_EVALUATE with PAYLOAD as call number CALL. The worker is then BUSY. False, with
+ * nothing sent, when out of memory. */
 bool worker_evaluate(struct worker_process *worker, uint32_t call, const struct buffer *payload);
-
-/* The same for the payload of a FRAME_RUN. */
+/* The same with a FRAME_RUN. */
 bool worker_run(struct worker_process *worker, uint32_t call, const struct buffer *payload);
-/* Answers the question that the worker asked. False when it waits for none, or with no memory. */
+/* Answers the worker's question. False if it is not ASKING, or when out of memory. */
 bool worker_answer(struct worker_process *worker, struct span answer);
 
-/* Kills at once. Tells nobody before `ended`. */
+/* Kills at once; the next event is `ended`. */
 void worker_kill(struct worker_process *worker);
-/* Asks the worker to write out what it still holds of its output and to end, and kills it a moment
- * later when it has not. For time-outs, so that text printed before is not lost. */
+/* Asks the worker to flush its output and exit, and kills it after a grace period. For time-outs,
+ * so that output printed before is not lost. */
 void worker_stop(struct worker_process *worker);
 
-/* Resident memory in bytes, 0 when it cannot be read. */
+/* Resident memory in bytes, 0 if it cannot be read. */
 size_t worker_resident_bytes(const struct worker_process *worker);
-/* Its proportional share of memory in bytes: what would be free without it. Falls back to the
- * resident memory (then *exact is false) where the kernel does not tell. */
+/* Proportional set size in bytes: a page that N processes share counts 1/N. Where the kernel does
+ * not report it, the resident memory, with *exact false. */
 size_t worker_proportional_bytes(const struct worker_process *worker, bool *exact);
 
-/* Finds by pid; NULL. */
+/* The worker with that pid, or NULL. */
 struct worker_process *workers_find(const struct workers *workers, pid_t pid);
-/* Kills every worker, known or not. The caller reaps. */
+/* Kills every worker, and every child that is not the zygote. The caller reaps them. */
 void workers_kill_all(const struct workers *workers);
-/* Called by who reaps: that worker has ended, and the kernel counted USAGE. */
+/* Called when WORKER was reaped, with its status and the kernel's figures. */
 void worker_reaped(struct worker_process *worker, int status, struct usage usage);
 
-/* Frees everything. The process must have been reaped, or never have been proven. */
+/* Frees the worker, which must have been reaped, or never have had a proven pid. */
 void worker_destroy(struct worker_process *worker);
 
 #endif

@@ -150,8 +150,7 @@ bool schema_apply(struct schema_check *check, const struct schema_node *node,
     if (check->depth == SCHEMA_CHECK_DEPTH_MAX)
         return schema_break(check, E2BIG);
     check->depth++;
-    /* The unevaluated keywords see the marks of this node and of those in it, not of those around.
-     */
+    /* The unevaluated keywords see the marks of this node and of those inside it only. */
     bool valid = node->unevaluated_items || node->unevaluated_properties
                      ? schema_apply_apart(check, node, subject, apply_all)
                      : apply_keywords(check, node, subject);

@@ -8,9 +8,16 @@
 
 struct keyword;
 
-/* Compiles VALUE, which is under KEYWORD in NODE. False after an error. */
-typedef bool keyword_reader(struct schema_compiler *compiler, struct schema_node *node,
-                            const struct keyword *keyword, struct json_object *value);
+/* A keyword with its value in a schema. */
+struct occurrence {
+    struct schema_compiler *compiler;
+    struct schema_node *node;
+    const struct keyword *keyword;
+    struct json_object *value;
+};
+
+/* Compiles the keyword into the node. False after an error. */
+typedef bool keyword_reader(const struct occurrence *in);
 
 struct keyword {
     const char *name;
@@ -19,47 +26,45 @@ struct keyword {
     const char *text; /* the message of refuse_keyword */
 };
 
-static void *field_of(struct schema_node *node, const struct keyword *keyword) {
-    return (char *)node + keyword->field;
+static void *field_of(const struct occurrence *in) {
+    return (char *)in->node + in->keyword->field;
 }
 
-static bool refuse_value(const struct schema_compiler *compiler, const struct schema_node *node,
-                         const struct keyword *keyword, const char *expected,
-                         struct json_object *value) {
-    return schema_refuse(compiler, node, keyword->name, "must be %s, not %s", expected,
-                         schema_brief(value).text);
+#define refuse(in, ...) schema_refuse((in)->compiler, (in)->node, (in)->keyword->name, __VA_ARGS__)
+
+static bool refuse_value(const struct occurrence *in, const char *expected) {
+    return refuse(in, "must be %s, not %s", expected, schema_brief(in->value).text);
+}
+
+static bool is_type(const struct occurrence *in, enum json_type type) {
+    return json_object_is_type(in->value, type);
+}
+
+static bool fail_memory(const struct occurrence *in) {
+    return error_set(in->compiler->error, ENOMEM, "schema");
 }
 
 /* --- annotations --- */
 
-static bool read_text(struct schema_compiler *compiler, struct schema_node *node,
-                      const struct keyword *keyword, struct json_object *value) {
-    return json_object_is_type(value, json_type_string) ||
-           refuse_value(compiler, node, keyword, "a string", value);
+static bool read_text(const struct occurrence *in) {
+    return is_type(in, json_type_string) || refuse_value(in, "a string");
 }
 
-static bool read_flag(struct schema_compiler *compiler, struct schema_node *node,
-                      const struct keyword *keyword, struct json_object *value) {
-    return json_object_is_type(value, json_type_boolean) ||
-           refuse_value(compiler, node, keyword, "true or false", value);
+static bool read_flag(const struct occurrence *in) {
+    return is_type(in, json_type_boolean) || refuse_value(in, "true or false");
 }
 
-static bool read_array(struct schema_compiler *compiler, struct schema_node *node,
-                       const struct keyword *keyword, struct json_object *value) {
-    return json_object_is_type(value, json_type_array) ||
-           refuse_value(compiler, node, keyword, "an array", value);
+static bool read_array(const struct occurrence *in) {
+    return is_type(in, json_type_array) || refuse_value(in, "an array");
 }
 
-static bool read_anything(struct schema_compiler *compiler, struct schema_node *node,
-                          const struct keyword *keyword, struct json_object *value) {
-    (void)compiler, (void)node, (void)keyword, (void)value;
+static bool read_anything(const struct occurrence *in) {
+    (void)in;
     return true;
 }
 
-static bool refuse_keyword(struct schema_compiler *compiler, struct schema_node *node,
-                           const struct keyword *keyword, struct json_object *value) {
-    (void)value;
-    return schema_refuse(compiler, node, keyword->name, "%s", keyword->text);
+static bool refuse_keyword(const struct occurrence *in) {
+    return refuse(in, "%s", in->keyword->text);
 }
 
 /* --- names and places --- */
@@ -77,29 +82,25 @@ static bool is_one_of(const char *text, const char *const *list, size_t count) {
     return false;
 }
 
-static bool read_dialect(struct schema_compiler *compiler, struct schema_node *node,
-                         const struct keyword *keyword, struct json_object *value) {
-    if (!read_text(compiler, node, keyword, value))
+static bool read_dialect(const struct occurrence *in) {
+    if (!read_text(in))
         return false;
-    const char *text = json_object_get_string(value);
-    if (node->place.parent)
-        return schema_refuse(compiler, node, keyword->name, "is allowed only at the root");
-    compiler->schema->is_draft_7 = is_one_of(text, draft_7, sizeof draft_7 / sizeof *draft_7);
-    return compiler->schema->is_draft_7 ||
+    const char *text = json_object_get_string(in->value);
+    if (in->node->place.parent)
+        return refuse(in, "is allowed only at the root");
+    in->compiler->schema->is_draft_7 = is_one_of(text, draft_7, sizeof draft_7 / sizeof *draft_7);
+    return in->compiler->schema->is_draft_7 ||
            is_one_of(text, draft_2020_12, sizeof draft_2020_12 / sizeof *draft_2020_12) ||
-           schema_refuse(compiler, node, keyword->name, "must be %s or draft-07's, not \"%.60s\"",
-                         draft_2020_12[0], text);
+           refuse(in, "must be %s or draft-07's, not \"%.60s\"", draft_2020_12[0], text);
 }
 
-static bool read_id(struct schema_compiler *compiler, struct schema_node *node,
-                    const struct keyword *keyword, struct json_object *value) {
-    if (!read_text(compiler, node, keyword, value))
+static bool read_id(const struct occurrence *in) {
+    if (!read_text(in))
         return false;
-    const char *hash = strchr(json_object_get_string(value), '#');
+    const char *hash = strchr(json_object_get_string(in->value), '#');
     if (hash && hash[1])
-        return schema_refuse(compiler, node, keyword->name, "must have no fragment; use $anchor");
-    return !node->place.parent ||
-           schema_refuse(compiler, node, keyword->name, "is supported only at the root");
+        return refuse(in, "must have no fragment; use $anchor");
+    return !in->node->place.parent || refuse(in, "is supported only at the root");
 }
 
 static bool is_anchor(const char *text) {
@@ -109,75 +110,67 @@ static bool is_anchor(const char *text) {
                        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-.0123456789")] == 0;
 }
 
-static bool read_anchor(struct schema_compiler *compiler, struct schema_node *node,
-                        const struct keyword *keyword, struct json_object *value) {
-    if (!read_text(compiler, node, keyword, value))
+static bool read_anchor(const struct occurrence *in) {
+    if (!read_text(in))
         return false;
-    const char *name = json_object_get_string(value);
+    const char *name = json_object_get_string(in->value);
     if (!is_anchor(name))
-        return schema_refuse(compiler, node, keyword->name, "\"%.40s\" is not a valid anchor",
-                             name);
-    if (lh_table_lookup_entry(compiler->schema->anchors, name))
-        return schema_refuse(compiler, node, keyword->name, "\"%.40s\" is defined twice", name);
-    return lh_table_insert(compiler->schema->anchors, name, node) == 0 ||
-           error_set(compiler->error, ENOMEM, "schema");
+        return refuse(in, "\"%.40s\" is not a valid anchor", name);
+    if (lh_table_lookup_entry(in->compiler->schema->anchors, name))
+        return refuse(in, "\"%.40s\" is defined twice", name);
+    return lh_table_insert(in->compiler->schema->anchors, name, in->node) == 0 || fail_memory(in);
 }
 
-static bool read_reference(struct schema_compiler *compiler, struct schema_node *node,
-                           const struct keyword *keyword, struct json_object *value) {
-    node->reference_text = value;
-    return read_text(compiler, node, keyword, value);
+static bool read_reference(const struct occurrence *in) {
+    in->node->reference_text = in->value;
+    return read_text(in);
 }
 
 /* --- schemas in schemas --- */
 
-static bool read_schema(struct schema_compiler *compiler, struct schema_node *node,
-                        const struct keyword *keyword, struct json_object *value) {
-    struct schema_node **field = field_of(node, keyword);
-    *field = schema_compile_node(compiler, value, node, keyword->name, NULL, SIZE_MAX);
+static bool read_schema(const struct occurrence *in) {
+    struct schema_node **field = field_of(in);
+    *field =
+        schema_compile_node(in->compiler, in->value, in->node, in->keyword->name, NULL, SIZE_MAX);
     return *field;
 }
 
-static bool read_items(struct schema_compiler *compiler, struct schema_node *node,
-                       const struct keyword *keyword, struct json_object *value) {
-    if (json_object_is_type(value, json_type_array))
-        return schema_refuse(compiler, node, keyword->name,
-                             "an array of schemas is \"prefixItems\" in 2020-12");
-    return read_schema(compiler, node, keyword, value);
+static bool read_items(const struct occurrence *in) {
+    if (is_type(in, json_type_array))
+        return refuse(in, "an array of schemas is \"prefixItems\" in 2020-12");
+    return read_schema(in);
 }
 
-static bool read_schemas(struct schema_compiler *compiler, struct schema_node *node,
-                         const struct keyword *keyword, struct json_object *value) {
-    struct schema_nodes *nodes = field_of(node, keyword);
-    size_t count =
-        json_object_is_type(value, json_type_array) ? json_object_array_length(value) : 0;
+static bool read_schemas(const struct occurrence *in) {
+    struct schema_nodes *nodes = field_of(in);
+    size_t count = is_type(in, json_type_array) ? json_object_array_length(in->value) : 0;
     if (!count)
-        return refuse_value(compiler, node, keyword, "an array of one or more schemas", value);
+        return refuse_value(in, "an array of one or more schemas");
     nodes->list = calloc(count, sizeof(struct schema_node *));
     if (!nodes->list)
-        return error_set(compiler->error, ENOMEM, "schema");
+        return fail_memory(in);
     for (; nodes->count < count; nodes->count++) {
         nodes->list[nodes->count] =
-            schema_compile_node(compiler, json_object_array_get_idx(value, nodes->count), node,
-                                keyword->name, NULL, nodes->count);
+            schema_compile_node(in->compiler, json_object_array_get_idx(in->value, nodes->count),
+                                in->node, in->keyword->name, NULL, nodes->count);
         if (!nodes->list[nodes->count])
             return false;
     }
     return true;
 }
 
-static bool read_members(struct schema_compiler *compiler, struct schema_node *node,
-                         const struct keyword *keyword, struct json_object *value) {
-    struct schema_members *members = field_of(node, keyword);
-    if (!json_object_is_type(value, json_type_object))
-        return refuse_value(compiler, node, keyword, "an object of schemas", value);
-    members->list = calloc((size_t)json_object_object_length(value) + 1, sizeof *members->list);
+static bool read_members(const struct occurrence *in) {
+    struct schema_members *members = field_of(in);
+    if (!is_type(in, json_type_object))
+        return refuse_value(in, "an object of schemas");
+    members->list = calloc((size_t)json_object_object_length(in->value) + 1, sizeof *members->list);
     if (!members->list)
-        return error_set(compiler->error, ENOMEM, "schema");
-    json_object_object_foreach(value, name, member) {
+        return fail_memory(in);
+    json_object_object_foreach(in->value, name, member) {
         struct schema_member *next = &members->list[members->count];
         next->name = name;
-        next->node = schema_compile_node(compiler, member, node, keyword->name, name, 0);
+        next->node =
+            schema_compile_node(in->compiler, member, in->node, in->keyword->name, name, 0);
         if (!next->node)
             return false;
         members->count++;
@@ -185,18 +178,18 @@ static bool read_members(struct schema_compiler *compiler, struct schema_node *n
     return true;
 }
 
-static bool read_properties(struct schema_compiler *compiler, struct schema_node *node,
-                            const struct keyword *keyword, struct json_object *value) {
-    if (!read_members(compiler, node, keyword, value))
+static bool read_properties(const struct occurrence *in) {
+    if (!read_members(in))
         return false;
-    const struct schema_members *members = &node->property_list;
-    if (!schema_grow(compiler, 2 * members->count * sizeof(struct lh_entry), members->count))
+    const struct schema_members *members = &in->node->property_list;
+    if (!schema_grow(in->compiler, 2 * members->count * sizeof(struct lh_entry), members->count))
         return false;
-    node->properties = lh_kchar_table_new(2 * (int)members->count + 1, NULL);
-    for (size_t i = 0; i < members->count && node->properties; i++)
-        if (lh_table_insert(node->properties, members->list[i].name, members->list[i].node) != 0)
-            return error_set(compiler->error, ENOMEM, "schema");
-    return node->properties || error_set(compiler->error, ENOMEM, "schema");
+    in->node->properties = lh_kchar_table_new(2 * (int)members->count + 1, NULL);
+    for (size_t i = 0; i < members->count && in->node->properties; i++)
+        if (lh_table_insert(in->node->properties, members->list[i].name, members->list[i].node) !=
+            0)
+            return fail_memory(in);
+    return in->node->properties || fail_memory(in);
 }
 
 /* --- patterns --- */
@@ -224,26 +217,24 @@ static struct pattern *compile_pattern(struct schema_compiler *compiler,
     return NULL;
 }
 
-static bool read_pattern(struct schema_compiler *compiler, struct schema_node *node,
-                         const struct keyword *keyword, struct json_object *value) {
-    const struct schema_place place = {&node->place, keyword->name, 0};
-    if (!read_text(compiler, node, keyword, value))
+static bool read_pattern(const struct occurrence *in) {
+    const struct schema_place place = {&in->node->place, in->keyword->name, 0};
+    if (!read_text(in))
         return false;
-    node->pattern_text = json_object_get_string(value);
-    node->pattern = compile_pattern(compiler, &place, node->pattern_text,
-                                    (size_t)json_object_get_string_len(value));
-    return node->pattern;
+    in->node->pattern_text = json_object_get_string(in->value);
+    in->node->pattern = compile_pattern(in->compiler, &place, in->node->pattern_text,
+                                        (size_t)json_object_get_string_len(in->value));
+    return in->node->pattern;
 }
 
-static bool read_pattern_members(struct schema_compiler *compiler, struct schema_node *node,
-                                 const struct keyword *keyword, struct json_object *value) {
-    if (!read_members(compiler, node, keyword, value))
+static bool read_pattern_members(const struct occurrence *in) {
+    if (!read_members(in))
         return false;
-    const struct schema_members *members = &node->pattern_properties;
+    const struct schema_members *members = &in->node->pattern_properties;
     for (size_t i = 0; i < members->count; i++) {
         struct schema_member *member = &members->list[i];
         member->pattern =
-            compile_pattern(compiler, &member->node->place, member->name, strlen(member->name));
+            compile_pattern(in->compiler, &member->node->place, member->name, strlen(member->name));
         if (!member->pattern)
             return false;
     }
@@ -261,80 +252,72 @@ static bool is_count(struct json_object *value, size_t *count) {
     return true;
 }
 
-static bool read_count(struct schema_compiler *compiler, struct schema_node *node,
-                       const struct keyword *keyword, struct json_object *value) {
-    return is_count(value, field_of(node, keyword)) ||
-           refuse_value(compiler, node, keyword, "a whole number from 0", value);
+static bool read_count(const struct occurrence *in) {
+    return is_count(in->value, field_of(in)) || refuse_value(in, "a whole number from 0");
 }
 
-static bool read_number(struct schema_compiler *compiler, struct schema_node *node,
-                        const struct keyword *keyword, struct json_object *value) {
-    struct json_object **field = field_of(node, keyword);
-    *field = value;
-    return ((schema_types_of(value) & SCHEMA_NUMBER) && isfinite(schema_number_of(value))) ||
-           refuse_value(compiler, node, keyword, "a number", value);
+static bool read_number(const struct occurrence *in) {
+    struct json_object **field = field_of(in);
+    *field = in->value;
+    return ((schema_types_of(in->value) & SCHEMA_NUMBER) &&
+            isfinite(schema_number_of(in->value))) ||
+           refuse_value(in, "a number");
 }
 
-static bool read_unit(struct schema_compiler *compiler, struct schema_node *node,
-                      const struct keyword *keyword, struct json_object *value) {
-    if (!read_number(compiler, node, keyword, value))
+static bool read_unit(const struct occurrence *in) {
+    if (!read_number(in))
         return false;
-    return schema_number_of(value) > 0 ||
-           refuse_value(compiler, node, keyword, "more than 0", value);
+    return schema_number_of(in->value) > 0 || refuse_value(in, "more than 0");
 }
 
 /* --- values --- */
 
-static bool read_unique(struct schema_compiler *compiler, struct schema_node *node,
-                        const struct keyword *keyword, struct json_object *value) {
-    node->unique_items = json_object_get_boolean(value);
-    return read_flag(compiler, node, keyword, value);
+static bool read_unique(const struct occurrence *in) {
+    in->node->unique_items = json_object_get_boolean(in->value);
+    return read_flag(in);
 }
 
-static bool read_constant(struct schema_compiler *compiler, struct schema_node *node,
-                          const struct keyword *keyword, struct json_object *value) {
-    (void)compiler, (void)keyword;
-    node->has_constant = true;
-    node->constant = value;
+static bool read_constant(const struct occurrence *in) {
+    in->node->has_constant = true;
+    in->node->constant = in->value;
     return true;
 }
 
-static bool read_enumeration(struct schema_compiler *compiler, struct schema_node *node,
-                             const struct keyword *keyword, struct json_object *value) {
-    node->enumeration = value;
-    if (!read_array(compiler, node, keyword, value))
+static bool read_enumeration(const struct occurrence *in) {
+    in->node->enumeration = in->value;
+    if (!read_array(in))
         return false;
-    if (!schema_set_open(&node->values, value))
-        return error_set(compiler->error, ENOMEM, "schema");
-    for (size_t i = 0; i < json_object_array_length(value) && compiler->work; i++)
-        schema_set_add(&node->values, i, &compiler->work);
-    return schema_grow(compiler, schema_set_bytes(&node->values), 1);
+    if (!schema_set_open(&in->node->values, in->value))
+        return fail_memory(in);
+    for (size_t i = 0; i < json_object_array_length(in->value) && in->compiler->work; i++)
+        schema_set_add(&in->node->values, i, &in->compiler->work);
+    return schema_grow(in->compiler, schema_set_bytes(&in->node->values), 1);
 }
 
-static bool read_one_type(struct schema_compiler *compiler, struct schema_node *node,
-                          const struct keyword *keyword, struct json_object *value) {
+/* VALUE is the keyword's value, or an element of it. */
+static bool read_one_type(const struct occurrence *in, struct json_object *value) {
     if (!json_object_is_type(value, json_type_string))
-        return refuse_value(compiler, node, keyword, "the name of a type", value);
+        return refuse(in, "must be the name of a type, not %s", schema_brief(value).text);
     const char *name = json_object_get_string(value);
     unsigned type = schema_type_named(name);
-    if (type && (node->types & type))
-        return schema_refuse(compiler, node, keyword->name, "\"%s\" is listed twice", name);
-    node->types |= type;
+    if (type && (in->node->types & type))
+        return refuse(in, "\"%s\" is listed twice", name);
+    in->node->types |= type;
+    if (type)
+        return true;
     struct nearest nearest = nearest_to(name);
     for (size_t i = 0; schema_type_names[i]; i++)
         nearest_offer(&nearest, schema_type_names[i]);
-    return type || schema_refuse(compiler, node, keyword->name, "unknown type \"%.40s\"%s", name,
-                                 nearest_hint(&nearest, "\"").text);
+    return refuse(in, "unknown type \"%.40s\"%s", name, nearest_hint(&nearest, "\"").text);
 }
 
-static bool read_type(struct schema_compiler *compiler, struct schema_node *node,
-                      const struct keyword *keyword, struct json_object *value) {
-    if (!json_object_is_type(value, json_type_array))
-        return read_one_type(compiler, node, keyword, value);
-    if (!json_object_array_length(value))
-        return refuse_value(compiler, node, keyword, "one or more types", value);
-    for (size_t i = 0; i < json_object_array_length(value); i++)
-        if (!read_one_type(compiler, node, keyword, json_object_array_get_idx(value, i)))
+static bool read_type(const struct occurrence *in) {
+    if (!is_type(in, json_type_array))
+        return read_one_type(in, in->value);
+    if (!json_object_array_length(in->value))
+        return refuse_value(in, "one or more types");
+    for (size_t i = 0; i < json_object_array_length(in->value); i++)
+        if (!read_one_type(in, json_object_array_get_idx(in->value, i)))
             return false;
     return true;
 }
@@ -351,28 +334,25 @@ static bool is_list_of_names(struct json_object *value, size_t *work) {
     return !schema_find_twins(value, &first, &second, work, &failed) && !failed;
 }
 
-static bool read_names(struct schema_compiler *compiler, struct schema_node *node,
-                       const struct keyword *keyword, struct json_object *value) {
-    node->required = value;
-    bool is_list = is_list_of_names(value, &compiler->work);
-    return schema_grow(compiler, 0, 1) &&
-           (is_list ||
-            refuse_value(compiler, node, keyword, "an array of distinct strings", value));
+static bool read_names(const struct occurrence *in) {
+    in->node->required = in->value;
+    bool is_list = is_list_of_names(in->value, &in->compiler->work);
+    return schema_grow(in->compiler, 0, 1) &&
+           (is_list || refuse_value(in, "an array of distinct strings"));
 }
 
-static bool read_dependencies(struct schema_compiler *compiler, struct schema_node *node,
-                              const struct keyword *keyword, struct json_object *value) {
-    node->dependent_required = value;
-    if (!json_object_is_type(value, json_type_object))
-        return refuse_value(compiler, node, keyword, "an object of arrays of strings", value);
-    json_object_object_foreach(value, name, names) {
-        const struct schema_place keyword_place = {&node->place, keyword->name, 0};
+static bool read_dependencies(const struct occurrence *in) {
+    in->node->dependent_required = in->value;
+    if (!is_type(in, json_type_object))
+        return refuse_value(in, "an object of arrays of strings");
+    json_object_object_foreach(in->value, name, names) {
+        const struct schema_place keyword_place = {&in->node->place, in->keyword->name, 0};
         const struct schema_place place = {&keyword_place, name, 0};
-        bool is_list = is_list_of_names(names, &compiler->work);
-        if (!schema_grow(compiler, 0, 1))
+        bool is_list = is_list_of_names(names, &in->compiler->work);
+        if (!schema_grow(in->compiler, 0, 1))
             return false;
         if (!is_list)
-            return schema_fail(compiler->error, "", &place,
+            return schema_fail(in->compiler->error, "", &place,
                                "must be an array of distinct strings, not %s",
                                schema_brief(names).text);
     }
@@ -468,10 +448,13 @@ static bool refuse_unknown(const struct schema_compiler *compiler, const struct 
 
 bool schema_read_keyword(struct schema_compiler *compiler, struct schema_node *node,
                          const char *name, struct json_object *value) {
+    struct occurrence in = {.compiler = compiler, .node = node, .value = value};
     if (strncmp(name, "x-", 2) == 0)
         return true;
     for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
-        if (strcmp(keywords[i].name, name) == 0)
-            return keywords[i].read(compiler, node, &keywords[i], value);
+        if (strcmp(keywords[i].name, name) == 0) {
+            in.keyword = &keywords[i];
+            return in.keyword->read(&in);
+        }
     return refuse_unknown(compiler, node, name);
 }

@@ -76,8 +76,7 @@ struct schema_set {
 /* Opens an empty set for elements of LIST. False when out of memory. */
 bool schema_set_open(struct schema_set *set, struct json_object *list);
 void schema_set_close(struct schema_set *set);
-/* Adds the element INDEX. Returns the index of an equal element that was added before, else INDEX.
- */
+/* Adds the element INDEX. Returns the index of an equal element already in the set, else INDEX. */
 size_t schema_set_add(struct schema_set *set, size_t index, size_t *work);
 bool schema_set_has(const struct schema_set *set, struct json_object *value, size_t *work);
 size_t schema_set_bytes(const struct schema_set *set);
@@ -252,8 +251,7 @@ typedef bool schema_applier(struct schema_check *check, const struct schema_node
                             const struct schema_subject *subject);
 schema_applier schema_apply;
 
-/* Calls APPLY with a set of marks of its own, and merges them into SUBJECT's if the value is valid.
- */
+/* Calls APPLY with marks of its own, and merges them into SUBJECT's if the value is valid. */
 bool schema_apply_apart(struct schema_check *check, const struct schema_node *node,
                         const struct schema_subject *subject, schema_applier *apply);
 

@@ -1,4 +1,4 @@
-/* The verdict on a call and its report. A verdict is set once and never changed. */
+/* A call: its outcome, the report to its caller, and the messages of a run. */
 #include "supervisor/base/clock.h"
 #include "supervisor/session/session_internal.h"
 
@@ -53,6 +53,45 @@ void call_decide_by_status(struct call *call, bool inside_frame, int status) {
                     WTERMSIG(status), sigabbrev_np(WTERMSIG(status)));
 }
 
+struct session *call_session(const struct call *call) {
+    return call->session;
+}
+
+uint32_t call_number(const struct call *call) {
+    return call->number;
+}
+
+struct call_progress call_progress(const struct call *call) {
+    struct call_progress progress = {.running = call->started_ns != 0 && !call->decided,
+                                     .timeout_ms = call->timeout_ms};
+    if (progress.running) {
+        progress.elapsed_ms = clock_elapsed_ms(call->started_ns);
+        progress.printed_bytes = call->session->pipes->output.bytes.length;
+    }
+    return progress;
+}
+
+bool call_cancel(struct call *call, const char *cause) {
+    struct session *session = call->session;
+    bool copying = call == session->running && session->state == SESSION_COPYING;
+    if (call->decided || copying) /* a fork cannot be cancelled, and takes a moment only */
+        return false;
+    call_decide(call, OUTCOME_CANCELLED, "%s", cause);
+    if (call->started_ns) {
+        worker_kill(session->head);
+        return true;
+    }
+    if (call == session->running) {
+        pool_withdraw(session->all->pool, &session->waiter);
+        session_take_running(session);
+    } else {
+        session_unqueue(call);
+    }
+    TAILQ_INSERT_HEAD(&session->cancelled, call, entry);
+    session_step_later(session);
+    return true;
+}
+
 void call_free(struct call *call) {
     buffer_free(&call->payload);
     buffer_free(&call->kept_result);
@@ -61,12 +100,7 @@ void call_free(struct call *call) {
     free(call);
 }
 
-static void append_cause(struct evaluation *evaluation, const char *sentence) {
-    size_t used = strlen(evaluation->cause);
-    snprintf(evaluation->cause + used, sizeof evaluation->cause - used, " %s", sentence);
-}
-
-/* Is the answer a text with room for warnings? The others are one sentence. */
+/* The answer is a text that shows warnings, not one sentence. */
 static bool shows_warnings(const struct call *call) {
     switch (call->outcome) {
     case OUTCOME_VALUE:
@@ -82,9 +116,8 @@ static bool shows_warnings(const struct call *call) {
     }
 }
 
-/* Adds what was lost between calls to the warnings that the answer shows. Returns whether it is
- * told. */
-static bool tell_loss(const struct call *call, struct evaluation *evaluation) {
+/* Adds the loss of a state to the warnings that the answer shows. False if it shows none. */
+static bool add_loss(const struct call *call, struct evaluation *evaluation) {
     const struct session *session = call->session;
     struct result_message *result = &evaluation->result;
     if (!session->loss[0] || !shows_warnings(call) || result->warning_count == RESULT_WARNINGS_MAX)
@@ -128,13 +161,14 @@ static void describe(const struct call *call, struct evaluation *evaluation,
     evaluation->error_output = pipes_captured(&pipes->error_output);
     evaluation->state_lost = state_lost;
     const struct session *session = call->session;
-    if (!outcome_table[call->outcome].ends_process || session->all->one_shot || session->transient)
+    if (!outcome_table[call->outcome].ends_process || session->transient)
         return;
-    append_cause(evaluation, !state_lost ? "The session is as it was before the call."
-                             : session->head
-                                 ? "The session is back at an earlier state; the effects of the "
-                                   "calls since are lost."
-                                 : "The state of the session is lost; it starts afresh.");
+    const char *state = !state_lost ? "The session is as it was before the call."
+                        : session->head
+                            ? "The session is back at an earlier state; the effects of the "
+                              "calls since are lost."
+                            : "The state of the session is lost; it starts afresh.";
+    snprintf(evaluation->cause, sizeof evaluation->cause, "%s %s", call->cause, state);
 }
 
 void call_conclude(struct call *call, struct result_message *result, const struct pipes *pipes,
@@ -152,17 +186,17 @@ void call_conclude(struct call *call, struct result_message *result, const struc
     if (call->run.result.json)
         evaluation.run = &call->run.result;
     evaluation.events_dropped = call->run.dropped;
-    bool told = tell_loss(call, &evaluation);
+    bool loss_reported = add_loss(call, &evaluation);
     log_outcome(call, &evaluation);
     session->used_ns = clock_now_ns();
     session->all->active--;
     call->done(call->context, &evaluation);
-    if (told)
+    if (loss_reported)
         session->loss[0] = 0;
     call_free(call);
 }
 
-/* --- what a run sends --- */
+/* --- the messages of a run --- */
 
 static void end_run(struct session *session, enum outcome outcome, const char *sentence) {
     call_decide(session->running, outcome, "%s", sentence);
@@ -194,8 +228,8 @@ void call_begin_run(struct call *call) {
     call->run.since_ns = call->started_ns;
 }
 
-/* Hands on what may be handed on: the order of progress is MCP's. */
-static void hand_on(struct call *call, const struct run_event *event) {
+/* Progress must increase: MCP requires it. */
+static void deliver(struct call *call, const struct run_event *event) {
     if (event->kind == RUN_PROGRESS && event->progress <= call->run.progress)
         return;
     if ((event->kind == RUN_PROGRESS && !rate_take(&call->run.progress_rate)) ||
@@ -209,8 +243,8 @@ static void hand_on(struct call *call, const struct run_event *event) {
         call->event(call->context, event);
 }
 
-void call_run_event(void *context, struct worker_process *worker, const unsigned char *payload,
-                    size_t size) {
+void call_on_event(void *context, struct worker_process *worker, const unsigned char *payload,
+                   size_t size) {
     (void)worker;
     struct session *session = context;
     struct call *call = session->running;
@@ -228,16 +262,16 @@ void call_run_event(void *context, struct worker_process *worker, const unsigned
                        "The code sent too many progress and log messages.");
         return;
     }
-    /* Those dropped are not looked at: that would be work for the asking. */
+    /* Dropped before they are parsed, so that a flood costs the supervisor little. */
     if (!rate_take(&call->run.rate)) {
         call->run.dropped++;
         return;
     }
     if (!run_event_decode((struct span){payload, size}, &event)) {
-        end_run(session, OUTCOME_MALFORMED, "A message of the worker is not well-formed.");
+        end_run(session, OUTCOME_MALFORMED, "The worker sent a malformed message.");
         return;
     }
-    hand_on(call, &event);
+    deliver(call, &event);
     run_event_free(&event);
 }
 
@@ -247,25 +281,14 @@ static void on_wait_limit(void *context) {
     worker_stop(session->head);
 }
 
-/* One clock of the running call stops with what it has LEFT_MS; the other goes on, for NEXT_MS. */
+/* Stops the clock with *LEFT_MS of the running call, and starts the other one, for NEXT_MS. */
 static void switch_clock(struct session *session, int64_t *left_ms, int64_t next_ms,
-                         void (*over)(void *context)) {
+                         void (*expired)(void *context)) {
     struct call *call = session->running;
     int64_t rest_ms = *left_ms - clock_elapsed_ms(call->run.since_ns);
     *left_ms = rest_ms > 1 ? rest_ms : 1;
     call->run.since_ns = clock_now_ns();
-    loop_timer_start(session->all->loop, &session->time_limit, next_ms, over, session);
-}
-
-/* The time limit of the call stands still while the client thinks. */
-static void begin_waiting(struct session *session) {
-    struct call *call = session->running;
-    switch_clock(session, &call->run.left_ms, call->run.wait_left_ms, on_wait_limit);
-}
-
-static void end_waiting(struct session *session) {
-    struct call *call = session->running;
-    switch_clock(session, &call->run.wait_left_ms, call->run.left_ms, session_on_time_limit);
+    loop_timer_start(session->all->loop, &session->time_limit, next_ms, expired, session);
 }
 
 bool call_answer(struct call *call, struct span json) {
@@ -274,35 +297,35 @@ bool call_answer(struct call *call, struct span json) {
         !worker_answer(session->head, json))
         return false;
     call->run.asking = false;
-    end_waiting(session);
+    switch_clock(session, &call->run.wait_left_ms, call->run.left_ms, session_on_time_limit);
     return true;
 }
 
-void call_run_ask(void *context, struct worker_process *worker, const unsigned char *payload,
-                  size_t size) {
+void call_on_ask(void *context, struct worker_process *worker, const unsigned char *payload,
+                 size_t size) {
     (void)worker;
-    static const char nobody[] =
-        "{\"error\":{\"code\":-32601,\"message\":\"The client cannot be asked here.\"}}";
+    static const char no_client[] =
+        "{\"error\":{\"code\":-32601,\"message\":\"There is no client to ask.\"}}";
     struct session *session = context;
     struct call *call = session->running;
     if (!call || call->decided)
         return;
     if (++call->run.asks > RUN_ASKS_MAX) {
         end_over_limit(session, "run.questions", RUN_ASKS_MAX,
-                       "The code asked the client too often.");
+                       "The code asked the client too many questions.");
         return;
     }
     struct json_object *questions = run_ask_decode((struct span){payload, size});
     if (!questions) {
-        end_run(session, OUTCOME_MALFORMED, "A question of the worker is not well-formed.");
+        end_run(session, OUTCOME_MALFORMED, "The worker sent a malformed question.");
         return;
     }
     call->run.asking = true;
-    begin_waiting(session);
+    switch_clock(session, &call->run.left_ms, call->run.wait_left_ms, on_wait_limit);
     if (call->ask)
         call->ask(call->context, questions);
     else
-        call_answer(call, (struct span){(const unsigned char *)nobody, sizeof nobody - 1});
+        call_answer(call, (struct span){(const unsigned char *)no_client, sizeof no_client - 1});
     json_object_put(questions);
 }
 

@@ -1,4 +1,4 @@
-/* What one evaluation came to: the outcome, set once by the supervisor, and what goes with it. */
+/* The end of a call: its outcome, and the data that belongs to it. */
 #ifndef ECLAVE_SUPERVISOR_SESSION_EVALUATION_H
 #define ECLAVE_SUPERVISOR_SESSION_EVALUATION_H
 
@@ -25,25 +25,26 @@ struct outcome_facts {
     bool ends_process;
 };
 
-extern const struct outcome_facts outcome_table[OUTCOME_COUNT];
+extern const struct outcome_facts outcome_table[OUTCOME_COUNT]; /* call.c */
 
+/* Plain data, valid until `done` returns. */
 struct evaluation {
     enum outcome outcome;
-    int exit_code;                /* CONTRACT.md section 6 */
-    char cause[200];              /* one sentence; empty for a value or a condition */
-    const char *reply;            /* what a call that evaluates nothing answers; else "" */
-    struct result_message result; /* with OUTCOME_VALUE and OUTCOME_CONDITION; not owned */
-    const struct run_result *run; /* of a CALL_RUN with OUTCOME_VALUE, else NULL; not owned */
-    size_t events_dropped;        /* of a CALL_RUN: progress and log messages beyond their rate */
-    struct span output;           /* captured standard output, any bytes; not owned */
-    struct span error_output;     /* captured error output */
-    const char *limit_name;       /* with OUTCOME_OUTPUT: the setting or the limit of run.h */
-    const char *limit_stream;     /* "stdout" or "stderr", if it is of one; else NULL */
+    int exit_code;                /* doc/contract.md, section 6 */
+    char cause[300];              /* sentences; empty for a value or a condition */
+    const char *reply;            /* of a call that evaluates nothing; else "" */
+    struct result_message result; /* with OUTCOME_VALUE and OUTCOME_CONDITION */
+    const struct run_result *run; /* of a CALL_RUN with OUTCOME_VALUE, else NULL */
+    size_t events_dropped;        /* of a CALL_RUN: progress and log messages above their rate */
+    struct span output;           /* captured standard output: any bytes */
+    struct span error_output;     /* captured error output: any bytes */
+    const char *limit_name;       /* with OUTCOME_OUTPUT: the setting, or the limit of run.h */
+    const char *limit_stream;     /* "stdout" or "stderr"; NULL: the limit is not of a stream */
     int64_t limit;
-    int64_t timeout_ms;  /* the call's limit */
-    int64_t elapsed_us;  /* from the start to the moment that decided the outcome */
-    struct usage usage;  /* of a one-shot call: of its process; else zero */
-    bool state_lost;     /* the session could not be put back to where it was before the call */
+    int64_t timeout_ms;  /* of the call */
+    int64_t elapsed_us;  /* until the outcome was decided */
+    struct usage usage;  /* of the process; zero without reports_usage */
+    bool state_lost;     /* the session could not return to its state before the call */
     const char *session; /* its name */
 };
 

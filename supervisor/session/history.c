@@ -1,12 +1,13 @@
-/* Checkpoints: taking them, going back to them, and what is left when one is gone. Never waits for
- * a worker's good will: what is to go is killed. */
+/* Checkpoints: taking them, and returning to them. A process that is not needed is killed, since it
+ * might ignore a request to exit. */
 #include "supervisor/base/clock.h"
 #include "supervisor/session/session_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Nobody's any more: only to be reaped. */
+/* The events of a process that no session owns any more. It is killed, or is killed as soon as it
+ * is ready, so the others cannot happen. */
 static void orphan_ended(void *context, struct worker_process *worker, int status) {
     (void)context, (void)status;
     worker_destroy(worker);
@@ -17,22 +18,14 @@ static void orphan_ready(void *context, struct worker_process *worker) {
     worker_kill(worker);
 }
 
-static void orphan_says(void *context, struct worker_process *worker, const char *what) {
+static void orphan_failed(void *context, struct worker_process *worker, const char *what) {
     (void)context, (void)worker, (void)what;
 }
 
-static void orphan_result(void *context, struct worker_process *worker,
-                          const unsigned char *payload, size_t size) {
-    (void)context, (void)worker, (void)payload, (void)size;
-}
-
 static const struct worker_events orphan_events = {.ready = orphan_ready,
-                                                   .result = orphan_result,
-                                                   .event = orphan_result,
-                                                   .ask = orphan_result,
-                                                   .fork_failed = orphan_says,
-                                                   .malformed = orphan_says,
-                                                   .violation = orphan_says,
+                                                   .fork_failed = orphan_failed,
+                                                   .malformed = orphan_failed,
+                                                   .violation = orphan_failed,
                                                    .ended = orphan_ended};
 
 static void retire(struct worker_process *worker) {
@@ -40,12 +33,11 @@ static void retire(struct worker_process *worker) {
         return;
     const struct log_event event = {
         .name = "retire", .session = worker->session, .pid = worker->pid};
-    LOG_TRACE(worker->workers->log, &event, "its state is not needed any more");
+    LOG_TRACE(worker->workers->log, &event, "its state is no longer needed");
     worker_set_owner(worker, &orphan_events, NULL, NULL);
     worker_kill(worker);
 }
 
-/* Traces what became of the history, with the process that holds the present state. */
 static void trace(const struct session *session, const char *name) {
     const struct log_event event = {
         .name = name, .session = session->name, .pid = session->head ? session->head->pid : 0};
@@ -53,21 +45,19 @@ static void trace(const struct session *session, const char *name) {
               (unsigned long long)session->number, history_length(session));
 }
 
-/* Takes the newest checkpoint off the list and returns its process. */
-static struct worker_process *pop(struct session *session) {
-    struct checkpoint *checkpoint = session->newest;
+/* Removes the checkpoint from the list and returns its process. */
+static struct worker_process *take_out(struct checkpoint *checkpoint) {
     struct worker_process *worker = checkpoint->worker;
-    session->newest = checkpoint->older;
+    LIST_REMOVE(checkpoint, entry);
     free(checkpoint);
     return worker;
 }
 
 bool history_is_due(const struct session *session) {
+    const struct checkpoint *newest = LIST_FIRST(&session->checkpoints);
     bool fresh = session->number == 0 && session->began_fresh;
-    return session->head && !fresh && !session->all->one_shot && !session->transient &&
-           !session->unprotected &&
-           (!session->newest || session->newest->number != session->number) &&
-           worker_can_fork(session->head);
+    return session->head && !fresh && !session->transient && !session->unprotected &&
+           (!newest || newest->number != session->number) && worker_can_fork(session->head);
 }
 
 void history_take(struct session *session) {
@@ -84,27 +74,18 @@ void history_take(struct session *session) {
         history_failed(session, error.text);
 }
 
-/* Retires what is older than session.history allows. */
-static void trim(struct session *session) {
-    int64_t kept = 0, wanted = session->all->settings->session_history + 1;
-    struct checkpoint **link = &session->newest;
-    for (; *link && kept < wanted; kept++)
-        link = &(*link)->older;
-    while (*link) {
-        struct checkpoint *old = *link;
-        *link = old->older;
-        retire(old->worker);
-        free(old);
-    }
-}
-
 void history_taken(struct session *session) {
+    int64_t newer = 0, kept = session->all->settings->session_history + 1;
+    struct checkpoint *checkpoint, *older;
     trace(session, "checkpoint");
-    session->taking->older = session->newest;
-    session->newest = session->taking;
+    LIST_INSERT_HEAD(&session->checkpoints, session->taking, entry);
     session->taking = NULL;
     session_enter(session, SESSION_IDLE);
-    trim(session);
+    for (checkpoint = LIST_FIRST(&session->checkpoints); checkpoint; checkpoint = older) {
+        older = LIST_NEXT(checkpoint, entry);
+        if (newer++ >= kept)
+            retire(take_out(checkpoint));
+    }
 }
 
 void history_failed(struct session *session, const char *what) {
@@ -120,11 +101,12 @@ void history_failed(struct session *session, const char *what) {
 }
 
 size_t history_length(const struct session *session) {
+    const struct checkpoint *checkpoint;
     uint64_t oldest = session->number;
-    for (const struct checkpoint *state = session->newest; state; state = state->older) {
-        if (state->number + 1 < oldest)
-            break; /* the one between was lost, or has been retired before a rollback */
-        oldest = state->number;
+    LIST_FOREACH(checkpoint, &session->checkpoints, entry) {
+        if (checkpoint->number + 1 < oldest)
+            break; /* a state between them is missing: lost, or retired before a rollback */
+        oldest = checkpoint->number;
     }
     if (oldest == 1 && session->began_fresh)
         oldest = 0;
@@ -136,58 +118,63 @@ size_t history_length(const struct session *session) {
 struct worker_process *history_holder(const struct session *session, uint64_t number) {
     if (number == session->number)
         return session->head;
-    struct checkpoint *state = session->newest;
-    while (state && state->number != number)
-        state = state->older;
-    return state ? state->worker : NULL;
+    const struct checkpoint *checkpoint = LIST_FIRST(&session->checkpoints);
+    while (checkpoint && checkpoint->number != number)
+        checkpoint = LIST_NEXT(checkpoint, entry);
+    return checkpoint ? checkpoint->worker : NULL;
 }
 
-void history_return(struct session *session, uint64_t number) {
-    if (number == session->number)
-        return;
-    retire(session->head);
-    session->head = NULL;
-    while (session->newest && session->newest->number > number)
-        retire(pop(session));
-    if (session->newest && session->newest->number == number) {
-        session->head = pop(session);
-    } else {
-        /* Only the fresh world is held by no process. */
-        pipes_close(session->pipes);
-        session->pipes = NULL;
-    }
-    session->number = number;
-    session->unprotected = false;
-    trace(session, "return");
-}
-
-bool history_restore(struct session *session) {
-    session->head = NULL;
-    if (session->newest) {
-        bool exact = session->newest->number == session->number;
-        session->number = session->newest->number;
-        session->unprotected = false;
-        session->head = pop(session);
-        trace(session, "restore");
-        return exact;
-    }
-    bool exact = session->number == 0 && session->began_fresh;
+/* The fresh state, which needs no process. */
+static void start_afresh(struct session *session) {
     pipes_close(session->pipes);
     session->pipes = NULL;
     session->number = 0;
     session->unprotected = false;
     session->began_fresh = true;
-    return exact;
+}
+
+void history_return(struct session *session, uint64_t number) {
+    struct checkpoint *newest;
+    if (number == session->number)
+        return;
+    retire(session->head);
+    session->head = NULL;
+    while ((newest = LIST_FIRST(&session->checkpoints)) && newest->number > number)
+        retire(take_out(newest));
+    if (newest && newest->number == number) {
+        session->head = take_out(newest);
+        session->number = number;
+        session->unprotected = false;
+    } else {
+        start_afresh(session);
+    }
+    trace(session, "return");
+}
+
+bool history_restore(struct session *session) {
+    struct checkpoint *newest = LIST_FIRST(&session->checkpoints);
+    session->head = NULL;
+    if (!newest) {
+        bool was_fresh = session->number == 0 && session->began_fresh;
+        start_afresh(session);
+        return was_fresh;
+    }
+    bool same = newest->number == session->number;
+    session->number = newest->number;
+    session->unprotected = false;
+    session->head = take_out(newest);
+    trace(session, "restore");
+    return same;
 }
 
 void history_lost(struct session *session, const struct worker_process *worker) {
-    for (struct checkpoint **link = &session->newest; *link; link = &(*link)->older)
-        if ((*link)->worker == worker) {
-            struct checkpoint *gone = *link;
-            *link = gone->older;
-            free(gone);
+    struct checkpoint *checkpoint;
+    LIST_FOREACH(checkpoint, &session->checkpoints, entry) {
+        if (checkpoint->worker == worker) {
+            take_out(checkpoint);
             return;
         }
+    }
 }
 
 void history_clear(struct session *session) {
@@ -199,12 +186,8 @@ void history_clear(struct session *session) {
         session->taking = NULL;
         session_enter(session, SESSION_IDLE);
     }
-    while (session->newest)
-        retire(pop(session));
-    pipes_close(session->pipes);
-    session->pipes = NULL;
-    session->number = 0;
-    session->unprotected = false;
-    session->began_fresh = true;
+    while (!LIST_EMPTY(&session->checkpoints))
+        retire(take_out(LIST_FIRST(&session->checkpoints)));
+    start_afresh(session);
     session->loss[0] = 0;
 }

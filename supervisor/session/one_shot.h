@@ -1,5 +1,4 @@
-/* What the commands for a shell have in common: evaluations without a protocol, each in a world of
- * its own that ends with it. */
+/* Calls without a client, for the commands of a shell: each call runs in a process of its own. */
 #ifndef ECLAVE_SUPERVISOR_SESSION_ONE_SHOT_H
 #define ECLAVE_SUPERVISOR_SESSION_ONE_SHOT_H
 
@@ -17,16 +16,22 @@ struct one_shot {
     struct sessions sessions;
     struct loop_watch signal_watch;
     int signal_fd;
-    void (*interrupted)(void *context); /* SIGINT or SIGTERM has come */
-    void *context;
+    struct call *call; /* of one_shot_run */
+    /* Called on SIGINT and SIGTERM. NULL: every call is cancelled. */
+    void (*interrupted)(void *context);
+    void *interrupted_context;
 };
 
-/* Opens all of it, where code can be confined here. False with *error and the exit status in
- * *status; then there is nothing to close. */
-bool one_shot_open(struct one_shot *one_shot, const struct settings *settings,
-                   void (*interrupted)(void *context), void *context, int *status,
+/* Opens the loop, the log, the pool and the sessions. Fails also where code cannot be confined.
+ * False with *error and an exit status in *status; then there is nothing to close. */
+bool one_shot_open(struct one_shot *one_shot, const struct settings *settings, int *status,
                    struct error *error);
 /* Ends every process. */
 void one_shot_close(struct one_shot *one_shot);
+
+/* Runs one call and returns after its `done`. False with *error, and `done` is not called, if the
+ * call cannot be queued or the loop fails. */
+bool one_shot_run(struct one_shot *one_shot, const struct call_request *request,
+                  struct error *error);
 
 #endif

@@ -1,5 +1,5 @@
-/* The shapes of what a run gives, as tables. Takes a text whole or not at all, and nothing that it
- * does not know by name. */
+/* Checks the JSON of a run against tables of shapes. Accepts a text as a whole or not at all, and
+ * only members that a shape names. */
 #include "supervisor/session/run.h"
 #include "common/frame.h"
 #include "supervisor/base/log.h"
@@ -16,12 +16,12 @@ const char *run_kind_word(enum run_kind kind) {
     return words[kind];
 }
 
-/* --- shapes --- */
+/* --- results --- */
 
 static bool are_completions(struct json_object *value, struct error *error) {
     return shape_strings(value, error) &&
            (json_object_array_length(value) <= COMPLETIONS_MAX ||
-            error_set(error, 0, "must be %d at most", COMPLETIONS_MAX));
+            error_set(error, 0, "must have at most %d elements", COMPLETIONS_MAX));
 }
 
 static bool is_level(struct json_object *value, struct error *error) {
@@ -40,9 +40,7 @@ static const struct shape results[RUN_KIND_COUNT] = {
     [RUN_LOAD] = {.members = {{0}}},
 };
 
-/* --- texts --- */
-
-/* Is TEXT an object, and not too much? */
+/* TEXT is a JSON object within the limits. */
 static bool is_object_text(struct span text, size_t size_max, size_t values_max) {
     const struct json_limits limits = {.depth = RUN_DEPTH_MAX, .values = values_max};
     struct json_shape shape;
@@ -51,8 +49,8 @@ static bool is_object_text(struct span text, size_t size_max, size_t values_max)
            shape.kind == JSON_OBJECT;
 }
 
-/* The value of TEXT, which was inspected, with a null in the place of the value at WITHOUT (a part
- * of TEXT; bytes NULL: none). */
+/* Parses TEXT, which was inspected, with null in place of the value WITHOUT (a part of TEXT; bytes
+ * NULL: none). */
 static struct json_object *parse_without(struct span text, struct span without) {
     struct json_tokener *tokener = json_tokener_new_ex(RUN_DEPTH_MAX + 1);
     const unsigned char *rest = without.bytes ? without.bytes + without.length : text.bytes;
@@ -64,20 +62,20 @@ static struct json_object *parse_without(struct span text, struct span without) 
     }
     struct json_object *json =
         json_tokener_parse_ex(tokener, (const char *)rest, (int)(text.bytes + text.length - rest));
-    if (json_tokener_get_error(tokener) == json_tokener_continue) /* a number that might go on */
+    if (json_tokener_get_error(tokener) == json_tokener_continue) /* after a number */
         json = json_tokener_parse_ex(tokener, " ", 1);
     json_tokener_free(tokener);
     return json;
 }
 
-/* TEXT as an object; NULL when it is none, or is too much. */
+/* TEXT as an object; NULL if it is not one, or exceeds a limit. */
 static struct json_object *parse(struct span text, size_t size_max, size_t values_max) {
     return is_object_text(text, size_max, values_max) ? parse_without(text, (struct span){0})
                                                       : NULL;
 }
 
-/* The text of the value of member NAME of the object TEXT, if there is one. False when the names of
- * its members cannot be told apart without a parser: one is escaped, or there is one twice. */
+/* Finds the text of the value of member NAME of the object TEXT; bytes NULL: no such member. False
+ * if a name is escaped, which this does not decode, or if NAME occurs twice. */
 static bool find_raw(struct span text, const char *name, struct span *raw) {
     size_t offset = 0;
     struct json_token member;
@@ -122,6 +120,8 @@ void run_result_free(struct run_result *result) {
     *result = (struct run_result){.kind = result->kind};
 }
 
+/* --- events --- */
+
 static bool is_change(struct json_object *value, struct error *error) {
     static const char *const words[] = {"tools", "prompts", "resources", "resource"};
     return shape_word(value, words, sizeof words / sizeof *words, error);
@@ -147,7 +147,7 @@ static const struct {
                                  {"uri", shape_uri, false}}}},
 };
 
-/* What the tables do not say. */
+/* Reads the progress; checks that `uri` is there with "resource" only, which no table states. */
 static bool finish_event(struct run_event *event) {
     struct json_object *member;
     if (event->kind == RUN_PROGRESS && json_object_object_get_ex(event->json, "progress", &member))
@@ -176,9 +176,11 @@ void run_event_free(struct run_event *event) {
     event->json = NULL;
 }
 
+/* --- questions --- */
+
 static const struct {
     const char *method;
-    struct shape shape; /* of its parameters */
+    struct shape shape; /* of `params` */
 } questions[] = {
     {"elicitation/create",
      {.members = {{"message", shape_string, true},

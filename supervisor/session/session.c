@@ -1,6 +1,4 @@
-/* Sessions: their queues, and the one step that each takes when something has changed. Never
- * starts a call while the state before it is not safe, where it can be made so. */
-#include "common/cleanup.h"
+/* A session: its states, its running call, its queue; and the table of all sessions. */
 #include "supervisor/base/clock.h"
 #include "supervisor/session/session_internal.h"
 
@@ -8,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MEMORY_CHECK_MS = 50, NAME_RANDOM_BYTES = 16 };
 
@@ -16,7 +13,7 @@ enum { MEMORY_CHECK_MS = 50, NAME_RANDOM_BYTES = 16 };
 
 static const struct state_rule {
     const char *name;
-    unsigned next; /* the states that may follow, a bit for each */
+    unsigned next; /* bits: the states that may follow */
 } state_rules[SESSION_STATES] = {
 #define NEXT(state) (1U << SESSION_##state)
     [SESSION_NASCENT] = {"nascent", NEXT(IDLE)},
@@ -39,7 +36,8 @@ void session_enter(struct session *session, enum session_state state) {
     if (!(from->next & 1U << state)) {
         event.level = LOG_CRITICAL_LEVEL;
         event.name = "session-state";
-        log_write(session->all->log, &event, "%s cannot become %s", from->name, to->name);
+        log_write(session->all->log, &event, "invalid transition from %s to %s", from->name,
+                  to->name);
     }
     LOG_TRACE(session->all->log, &event, "%s -> %s, state number %llu", from->name, to->name,
               (unsigned long long)session->number);
@@ -48,7 +46,7 @@ void session_enter(struct session *session, enum session_state state) {
 
 /* --- the running call --- */
 
-static struct call *take_running(struct session *session) {
+struct call *session_take_running(struct session *session) {
     struct call *call = session->running;
     loop_timer_stop(session->all->loop, &session->time_limit);
     loop_timer_stop(session->all->loop, &session->memory_check);
@@ -65,17 +63,12 @@ void session_on_time_limit(void *context) {
     worker_stop(session->head);
 }
 
-/* The heap limit inside the worker comes first; this is for memory that Lisp does not manage, and
- * for code that lifted the limit. */
-static size_t memory_kill_bytes(const struct settings *settings) {
-    size_t heap = (size_t)settings->session_memory_mb << 20;
-    return heap + heap / 4 + (64U << 20);
-}
-
+/* For memory that Lisp does not manage, and for code that lifted Lisp's heap limit. */
 static void on_memory_check(void *context) {
     struct session *session = context;
     struct sessions *all = session->all;
-    if (worker_resident_bytes(session->head) > memory_kill_bytes(all->settings)) {
+    size_t heap = (size_t)all->settings->session_memory_mb << 20;
+    if (worker_resident_bytes(session->head) > heap + heap / 4 + (64U << 20)) {
         call_decide(session->running, OUTCOME_MEMORY,
                     "The worker used more memory than session.memory_mb (%lld MiB) allows.",
                     (long long)all->settings->session_memory_mb);
@@ -98,7 +91,7 @@ static void on_flooded(void *context, const struct captured_stream *stream) {
     worker_kill(session->head);
 }
 
-static void begin_evaluation(struct session *session) {
+static void send_call(struct session *session) {
     struct sessions *all = session->all;
     struct call *call = session->running;
     session_enter(session, SESSION_EVALUATING);
@@ -118,19 +111,34 @@ static void begin_evaluation(struct session *session) {
     buffer_free(&call->payload);
 }
 
-static void on_step(void *context) {
-    session_step(context);
+static void on_served(void *context, struct worker_process *worker, struct pipes *pipes,
+                      const char *reason) {
+    struct session *session = context;
+    if (worker) {
+        session->head = worker;
+        session->pipes = pipes;
+        worker_set_owner(worker, &session_events, session, session->name);
+        send_call(session);
+        return;
+    }
+    struct call *call = session_take_running(session);
+    call_decide(call, OUTCOME_NO_WORKER, "No worker can be started: %s.", reason);
+    call_conclude(call, NULL, NULL, 0, false);
+    session_step_later(session);
 }
 
-/* The next step once what this round produced is on its way to the client. */
-static void step_later(struct session *session) {
-    if (!session->step.active)
-        loop_timer_start(session->all->loop, &session->step, 0, on_step, session);
+static void evaluate(struct session *session) {
+    if (session->head) {
+        send_call(session);
+    } else {
+        session_enter(session, SESSION_WAITING);
+        pool_take(session->all->pool, &session->waiter);
+    }
 }
 
-/* --- what workers say --- */
+/* --- events of workers --- */
 
-/* The answer to a one-shot call, which is told when its process is reaped. */
+/* Keeps the result until the process is reaped and its usage is known. */
 static void keep_result(struct session *session, const unsigned char *payload, size_t size) {
     struct call *call = session->running;
     loop_timer_stop(session->all->loop, &session->time_limit);
@@ -138,7 +146,7 @@ static void keep_result(struct session *session, const unsigned char *payload, s
     call->kept_result = buffer_make(size);
     struct span *structured = &call->run.result.structured;
     if (!buffer_append(&call->kept_result, payload, size)) {
-        call_decide(call, OUTCOME_MALFORMED, "There is no memory for the answer of the worker.");
+        call_decide(call, OUTCOME_MALFORMED, "The result cannot be kept: out of memory.");
         run_result_free(&call->run.result);
     } else if (structured->bytes) {
         structured->bytes = call->kept_result.data + (structured->bytes - payload);
@@ -152,31 +160,36 @@ static void on_result(void *context, struct worker_process *worker, const unsign
     struct result_message result;
     pipes_drain(session->pipes);
     if (session->running->decided)
-        return; /* the drained output was over its limit */
+        return; /* the drained output exceeded its limit */
     if (!result_message_decode(payload, size, &result) ||
         !call_take_result(session->running, &result)) {
-        call_decide(session->running, OUTCOME_MALFORMED,
-                    "The answer of the worker is not well-formed.");
+        call_decide(session->running, OUTCOME_MALFORMED, "The worker sent a malformed result.");
         worker_kill(worker);
         return;
     }
-    if (session->all->one_shot)
+    if (session->all->reports_usage)
         keep_result(session, payload, size);
     call_decide(session->running, result.condition.bytes ? OUTCOME_CONDITION : OUTCOME_VALUE, "%s",
                 "");
-    if (session->all->one_shot)
+    if (session->all->reports_usage)
         return;
-    struct call *call = take_running(session);
+    struct call *call = session_take_running(session);
     session->number++;
     session->unprotected = false;
     call_conclude(call, &result, session->pipes, 0, false);
     pipes_end(session->pipes);
-    step_later(session);
+    session_step_later(session);
 }
 
-static void note_loss(struct session *session, const char *what) {
+/* The head ended between calls. */
+static void note_loss(struct session *session) {
     const struct log_event event = {
         .level = LOG_WARNING_LEVEL, .name = "worker-lost", .session = session->name};
+    const char *what = session->head
+                           ? "the worker ended between calls; the effects of the last calls are "
+                             "lost"
+                           : "the worker ended between calls; the state of the session is lost, "
+                             "and it started afresh";
     log_write(session->all->log, &event, "%s", what);
     snprintf(session->loss, sizeof session->loss, "SESSION-LOST: %s", what);
 }
@@ -186,43 +199,36 @@ static void head_ended(struct session *session, bool inside_frame, int status) {
     struct result_message result;
     if (session->state == SESSION_CHECKPOINTING)
         history_failed(session, "the worker ended");
-    if (session->state == SESSION_EVALUATING) {
-        pipes_drain(session->pipes);
-        call_decide_by_status(call, inside_frame, status);
-        call->usage = session->head->usage;
-        take_running(session);
-        struct pipes *pipes = session->pipes;
-        session->pipes = NULL; /* kept open until the call is told */
-        bool restored = history_restore(session);
-        bool kept =
-            result_message_decode(call->kept_result.data, call->kept_result.length, &result) &&
-            call_take_result(call, &result);
-        call_conclude(call, kept ? &result : NULL, pipes, status, !restored);
-        pipes_end(pipes);
-        if (session->head)
-            session->pipes = pipes;
-        else
-            pipes_close(pipes);
+    if (session->state != SESSION_EVALUATING) {
+        if (!history_restore(session))
+            note_loss(session);
         return;
     }
-    if (!history_restore(session))
-        note_loss(session, session->number || !session->began_fresh
-                               ? "the worker ended between calls; the effects of the last calls "
-                                 "are lost"
-                               : "the worker ended between calls; the state of the session is "
-                                 "lost, it started afresh");
+    pipes_drain(session->pipes);
+    call_decide_by_status(call, inside_frame, status);
+    call->usage = session->head->usage;
+    session_take_running(session);
+    struct pipes *pipes = session->pipes;
+    session->pipes = NULL; /* history_restore would close them, and the call refers to them */
+    bool restored = history_restore(session);
+    bool kept = result_message_decode(call->kept_result.data, call->kept_result.length, &result) &&
+                call_take_result(call, &result);
+    call_conclude(call, kept ? &result : NULL, pipes, status, !restored);
+    pipes_end(pipes);
+    if (session->head)
+        session->pipes = pipes;
+    else
+        pipes_close(pipes);
 }
 
 static void on_ended(void *context, struct worker_process *worker, int status) {
     struct session *session = context;
-    bool inside_frame = worker->header_have > 0;
-    bool was_head = worker == session->head;
-    if (was_head)
-        head_ended(session, inside_frame, status);
+    if (worker == session->head)
+        head_ended(session, worker->header_have > 0, status);
     else
         history_lost(session, worker);
     worker_destroy(worker);
-    step_later(session);
+    session_step_later(session);
 }
 
 static void on_ready(void *context, struct worker_process *worker) {
@@ -232,23 +238,20 @@ static void on_ready(void *context, struct worker_process *worker) {
     session_step(session);
 }
 
-static void finish_copy(struct session *session, enum outcome outcome, const char *what);
-
 static void on_fork_failed(void *context, struct worker_process *worker, const char *what) {
     (void)worker;
     struct session *session = context;
     if (session->state == SESSION_CHECKPOINTING)
         history_failed(session, what);
     else if (session->state == SESSION_COPYING)
-        finish_copy(session, OUTCOME_REFUSED, what);
-    step_later(session);
+        session_end_copy(session, OUTCOME_REFUSED, what);
+    session_step_later(session);
 }
 
 static void on_malformed(void *context, struct worker_process *worker, const char *what) {
     struct session *session = context;
     if (worker == session->head && session->state == SESSION_EVALUATING) {
-        call_decide(session->running, OUTCOME_MALFORMED,
-                    "The answer of the worker cannot be read: %s.", what);
+        call_decide(session->running, OUTCOME_MALFORMED, "The result cannot be read: %s.", what);
         return;
     }
     const struct log_event event = {
@@ -270,287 +273,47 @@ static void on_violation(void *context, struct worker_process *worker, const cha
 
 const struct worker_events session_events = {.ready = on_ready,
                                              .result = on_result,
-                                             .event = call_run_event,
-                                             .ask = call_run_ask,
+                                             .event = call_on_event,
+                                             .ask = call_on_ask,
                                              .fork_failed = on_fork_failed,
                                              .malformed = on_malformed,
                                              .violation = on_violation,
                                              .ended = on_ended};
 
-static void on_served(void *context, struct worker_process *worker, struct pipes *pipes,
-                      const char *reason) {
-    struct session *session = context;
-    if (worker) {
-        session->head = worker;
-        session->pipes = pipes;
-        worker_set_owner(worker, &session_events, session, session->name);
-        begin_evaluation(session);
-        return;
-    }
-    struct call *call = take_running(session);
-    call_decide(call, OUTCOME_NO_WORKER, "No worker can be started: %s.", reason);
-    call_conclude(call, NULL, NULL, 0, false);
-    step_later(session);
-}
-
-/* --- the kinds of calls --- */
-
-static void conclude_done(struct call *call) {
-    call_conclude(call, NULL, NULL, 0, false);
-}
-
-static void run_evaluate(struct session *session) {
-    if (session->head) {
-        begin_evaluation(session);
-    } else {
-        session_enter(session, SESSION_WAITING);
-        pool_take(session->all->pool, &session->waiter);
-    }
-}
-
-static void run_rollback(struct session *session) {
-    struct call *call = take_running(session);
-    size_t length = history_length(session);
-    if ((uint64_t)call->steps > length) {
-        bool keeps = !session->head || worker_can_fork(session->head);
-        call_decide(
-            call, OUTCOME_REFUSED,
-            "Session %s can be rolled back by at most %zu calls now (session.history %lld%s).",
-            session->name, length, (long long)session->all->settings->session_history,
-            keeps ? "" : "; this kernel gives no seccomp notifications");
-    } else {
-        history_return(session, session->number - (uint64_t)call->steps);
-        call_reply(call, "Session %s is as it was before its last %lld call%s; state number %llu.",
-                   session->name, (long long)call->steps, call->steps == 1 ? "" : "s",
-                   (unsigned long long)session->number);
-    }
-    conclude_done(call);
-}
-
-static void run_reset(struct session *session) {
-    struct call *call = take_running(session);
-    history_clear(session);
-    call_reply(call, "Session %s is reset: a fresh world.", session->name);
-    conclude_done(call);
-}
-
-/* Those that wait for a place of one that has ended. */
-static void step_waiting(struct sessions *sessions) {
-    for (struct session *session = sessions->first; session; session = session->next)
-        if (session->transient && session->queue)
-            step_later(session);
-}
-
-static void unlink_session(struct session *session) {
-    struct session **link = &session->all->first;
-    while (*link != session)
-        link = &(*link)->next;
-    *link = session->next;
-    if (session->transient)
-        step_waiting(session->all);
-    else
-        session->all->count--;
-}
-
-static void drop_calls(struct call *call) {
-    while (call) {
-        struct call *next = call->next;
-        call_free(call);
-        call = next;
-    }
-}
-
-/* Frees a session. Calls that it still has, at the end of the server, are told nothing. */
-void session_destroy(struct session *session) {
-    history_clear(session);
-    if (session->running)
-        drop_calls(take_running(session));
-    drop_calls(session->queue);
-    drop_calls(session->cancelled);
-    pool_withdraw(session->all->pool, &session->waiter);
-    loop_timer_stop(session->all->loop, &session->step);
-    unlink_session(session);
-    free(session);
-}
-
-static struct call *take_queued(struct session *session) {
-    struct call *call = session->queue;
-    session->queue = call->next;
-    session->queued--;
-    session->queued_bytes -= call->size;
-    return call;
-}
-
-/* Tells those whose calls were cancelled before they ran. */
-static void tell_cancelled(struct session *session) {
-    while (session->cancelled) {
-        struct call *call = session->cancelled;
-        session->cancelled = call->next;
-        conclude_done(call);
-    }
-}
-
-static void run_close(struct session *session) {
-    struct call *call = take_running(session);
-    call_reply(call, "Session %s is closed.", session->name);
-    conclude_done(call);
-    tell_cancelled(session);
-    while (session->queue) {
-        struct call *late = take_queued(session);
-        call_decide(late, OUTCOME_REFUSED, "Session %s was closed before this call.",
-                    session->name);
-        conclude_done(late);
-    }
-    session_destroy(session);
-}
-
-/* WHAT says why not, for an OUTCOME that is not VALUE. */
-static void finish_copy(struct session *session, enum outcome outcome, const char *what) {
-    struct call *call = take_running(session);
-    struct session *copy = session->copy;
-    session->copy = NULL;
-    if (outcome == OUTCOME_VALUE) {
-        if (copy->state == SESSION_NASCENT)
-            session_enter(copy, SESSION_IDLE);
-        call_reply(call, "%s", copy->name);
-        conclude_done(call);
-        step_later(copy);
-        return;
-    }
-    if (copy)
-        session_destroy(copy);
-    call_decide(call, outcome, "Session %s cannot be copied: %s.", session->name, what);
-    conclude_done(call);
-}
-
-/* Forks HOLDER into the new session. */
-static bool fork_copy(struct session *copy, struct worker_process *holder, struct error *error) {
-    int outputs[2];
-    copy->pipes = pipes_open(copy->all->loop, copy->all->settings, outputs, error);
-    if (!copy->pipes)
-        return false;
-    copy->head = worker_fork(holder, &session_events, copy, copy->name, outputs, error);
-    close(outputs[0]);
-    close(outputs[1]);
-    return copy->head != NULL;
-}
-
-static void run_copy(struct session *session) {
-    struct call *call = session->running;
-    struct error error;
-    uint64_t number = call->at < 0 ? session->number : (uint64_t)call->at;
-    bool fresh = number == 0 && session->began_fresh;
-    struct worker_process *holder = history_holder(session, number);
-    if (!holder && !fresh) {
-        error_set(&error, 0, "state number %llu is not kept", (unsigned long long)number);
-        finish_copy(session, OUTCOME_REFUSED, error.text);
-        return;
-    }
-    if (holder && !worker_can_fork(holder)) {
-        finish_copy(session, OUTCOME_REFUSED, "this kernel gives no seccomp notifications");
-        return;
-    }
-    session->copy = sessions_make(session->all);
-    if (!session->copy) {
-        finish_copy(session, OUTCOME_FULL, "there are session.max sessions, and none is idle");
-    } else if (!holder || fresh) {
-        finish_copy(session, OUTCOME_VALUE, NULL);
-    } else {
-        session_enter(session, SESSION_COPYING);
-        session_enter(session->copy, SESSION_NASCENT);
-        session->copy->began_fresh = false;
-        if (!fork_copy(session->copy, holder, &error))
-            finish_copy(session, OUTCOME_REFUSED, error.text);
-    }
-}
-
-/* --- worlds for one call --- */
-
-size_t sessions_parked_max(const struct settings *settings) {
-    return settings->session_max > 1 ? (size_t)settings->session_max / 2 : 1;
-}
-
-/* What such worlds are doing. */
-struct worlds {
-    size_t busy;      /* with a call that is to give a result by itself */
-    size_t processes; /* also those that wait for their client, and those that are ending */
-};
-
-/* The call that such a world is busy with; NULL: none. */
-static const struct call *busy_with(const struct session *session) {
-    const struct call *call = session->running ? session->running : session->queue;
-    return session->transient && call && !call->decided && !call->run.parked ? call : NULL;
-}
-
-static struct worlds count_worlds(const struct sessions *sessions) {
-    struct worlds worlds = {0};
-    for (const struct session *session = sessions->first; session; session = session->next) {
-        worlds.busy += busy_with(session) != NULL;
-        worlds.processes += session->transient && session->running;
-    }
-    return worlds;
-}
-
-size_t sessions_busy_with(const struct sessions *sessions, enum run_kind kind) {
-    size_t count = 0;
-    for (const struct session *session = sessions->first; session; session = session->next) {
-        const struct call *call = busy_with(session);
-        count += call && call->kind == CALL_RUN && call->run.kind == kind;
-    }
-    return count;
-}
-
-static bool has_place(const struct session *session) {
-    const struct settings *settings = session->all->settings;
-    return !session->transient || count_worlds(session->all).processes <
-                                      (size_t)settings->session_max + sessions_parked_max(settings);
-}
-
-void call_park(struct call *call, bool parked) {
-    call->run.parked = parked;
-}
-
-struct call *session_submit_once(struct sessions *sessions, const struct call_request *request) {
-    if (count_worlds(sessions).busy >= (size_t)sessions->settings->session_max)
-        return NULL;
-    char name[SESSION_NAME_MAX];
-    snprintf(name, sizeof name, "run-%u", sessions->last_call + 1);
-    struct session *session = session_add(sessions, name, true);
-    struct call *call = session ? session_submit(session, request) : NULL;
-    if (session && !call)
-        session_destroy(session);
-    return call;
-}
-
-struct session *call_session(const struct call *call) {
-    return call->session;
-}
+/* --- the step --- */
 
 static void (*const runners[])(struct session *session) = {
-    [CALL_EVALUATE] = run_evaluate, [CALL_RUN] = run_evaluate, [CALL_ROLLBACK] = run_rollback,
-    [CALL_RESET] = run_reset,       [CALL_CLOSE] = run_close,  [CALL_COPY] = run_copy};
+    [CALL_EVALUATE] = evaluate,   [CALL_RUN] = evaluate,        [CALL_ROLLBACK] = session_roll_back,
+    [CALL_RESET] = session_reset, [CALL_CLOSE] = session_close, [CALL_COPY] = session_begin_copy};
 
-/* Is every process of the session waiting for frames? */
+/* Every process of the session waits for a frame. */
 static bool is_quiet(const struct session *session) {
-    if (session->head && session->head->state != WORKER_READY)
-        return false;
-    for (const struct checkpoint *state = session->newest; state; state = state->older)
-        if (state->worker->state != WORKER_READY)
+    const struct checkpoint *checkpoint;
+    LIST_FOREACH(checkpoint, &session->checkpoints, entry) {
+        if (checkpoint->worker->state != WORKER_READY)
             return false;
-    return true;
+    }
+    return !session->head || session->head->state == WORKER_READY;
+}
+
+void session_conclude_cancelled(struct session *session) {
+    while (!TAILQ_EMPTY(&session->cancelled)) {
+        struct call *call = TAILQ_FIRST(&session->cancelled);
+        TAILQ_REMOVE(&session->cancelled, call, entry);
+        call_conclude(call, NULL, NULL, 0, false);
+    }
 }
 
 void session_step(struct session *session) {
     loop_timer_stop(session->all->loop, &session->step);
-    tell_cancelled(session);
-    if (session->transient && session->state == SESSION_IDLE && !session->queue) {
-        session_destroy(session); /* the call is done */
+    session_conclude_cancelled(session);
+    if (session->transient && session->state == SESSION_IDLE && TAILQ_EMPTY(&session->queue)) {
+        session_destroy(session); /* its call is done */
         return;
     }
     if (session->state == SESSION_COPYING && session->copy->head &&
         session->copy->head->state != WORKER_STARTING) {
-        finish_copy(session, OUTCOME_VALUE, NULL);
-        step_later(session);
+        session_end_copy(session, OUTCOME_VALUE, NULL);
         return;
     }
     if (session->state != SESSION_IDLE || !is_quiet(session))
@@ -560,14 +323,21 @@ void session_step(struct session *session) {
         if (session->state != SESSION_IDLE)
             return;
     }
-    if (!session->queue || session->all->held || !has_place(session))
+    if (TAILQ_EMPTY(&session->queue) || session->all->held ||
+        (session->transient && !transient_has_room(session->all)))
         return;
-    session->running = take_queued(session);
-    session->running->next = NULL;
-    enum call_kind kind = session->running->kind;
-    runners[kind](session);
-    if (kind != CALL_CLOSE && kind != CALL_EVALUATE && kind != CALL_RUN)
-        step_later(session);
+    session->running = TAILQ_FIRST(&session->queue);
+    session_unqueue(session->running);
+    runners[session->running->kind](session);
+}
+
+static void on_step(void *context) {
+    session_step(context);
+}
+
+void session_step_later(struct session *session) {
+    if (!session->step.active)
+        loop_timer_start(session->all->loop, &session->step, 0, on_step, session);
 }
 
 /* --- the queue --- */
@@ -589,15 +359,12 @@ static bool encode(struct call *call, const struct call_request *request) {
     return run_message_encode(&call->payload, &run);
 }
 
-/* Each of these is less than a line or a frame may have. */
-static size_t size_of(const struct call_request *request) {
-    return request->code.length + request->run.arguments.length + request->held_bytes;
-}
-
 struct call *session_submit(struct session *session, const struct call_request *request) {
     struct sessions *all = session->all;
+    /* Each is below the limit of a line or a frame, so the sum cannot overflow. */
+    size_t size = request->code.length + request->run.arguments.length + request->held_bytes;
     if (session->queued >= (size_t)all->settings->session_queue ||
-        size_of(request) > SESSION_QUEUE_BYTES_MAX - session->queued_bytes)
+        size > SESSION_QUEUE_BYTES_MAX - session->queued_bytes)
         return NULL;
     struct call *call = calloc(1, sizeof *call);
     if (!call)
@@ -620,10 +387,7 @@ struct call *session_submit(struct session *session, const struct call_request *
     call->ask = request->ask;
     call->done = request->done;
     call->context = request->context;
-    struct call **end = &session->queue;
-    while (*end)
-        end = &(*end)->next;
-    *end = call;
+    TAILQ_INSERT_TAIL(&session->queue, call, entry);
     session->queued++;
     session->queued_bytes += call->size;
     session->used_ns = clock_now_ns();
@@ -631,73 +395,24 @@ struct call *session_submit(struct session *session, const struct call_request *
     return call;
 }
 
-uint32_t call_number(const struct call *call) {
-    return call->number;
-}
-
-struct call_progress call_progress(const struct call *call) {
-    struct call_progress progress = {.running = call->started_ns != 0 && !call->decided,
-                                     .timeout_ms = call->timeout_ms};
-    if (progress.running) {
-        progress.elapsed_ms = clock_elapsed_ms(call->started_ns);
-        progress.printed_bytes = call->session->pipes->output.bytes.length;
-    }
-    return progress;
-}
-
-/* Takes the call out of the queue. False when it is not there. */
-static bool unqueue(struct call *call) {
+void session_unqueue(struct call *call) {
     struct session *session = call->session;
-    for (struct call **link = &session->queue; *link; link = &(*link)->next)
-        if (*link == call) {
-            *link = call->next;
-            session->queued--;
-            session->queued_bytes -= call->size;
-            return true;
-        }
-    return false;
+    TAILQ_REMOVE(&session->queue, call, entry);
+    session->queued--;
+    session->queued_bytes -= call->size;
 }
 
-bool call_cancel(struct call *call, const char *cause) {
-    struct session *session = call->session;
-    if (call->decided)
-        return false;
-    if (call->started_ns) {
-        call_decide(call, OUTCOME_CANCELLED, "%s", cause);
-        worker_kill(session->head);
-        return true;
-    }
-    if (call == session->running && session->state == SESSION_COPYING)
-        return false; /* a fork cannot be called back; it is done in a moment */
-    call_decide(call, OUTCOME_CANCELLED, "%s", cause);
-    if (!unqueue(call)) {
-        pool_withdraw(session->all->pool, &session->waiter);
-        take_running(session);
-    }
-    call->next = session->cancelled;
-    session->cancelled = call;
-    step_later(session);
-    return true;
-}
-
-/* --- all of them --- */
+/* --- all sessions --- */
 
 void sessions_open(struct sessions *sessions, struct loop *loop, struct log *log,
                    const struct settings *settings, struct pool *pool) {
     *sessions = (struct sessions){.loop = loop, .log = log, .settings = settings, .pool = pool};
+    TAILQ_INIT(&sessions->list);
 }
 
 void sessions_close(struct sessions *sessions) {
-    while (sessions->first)
-        session_destroy(sessions->first);
-}
-
-struct session *sessions_find(const struct sessions *sessions, struct span name) {
-    struct session *session = sessions->first;
-    while (session && (strlen(session->name) != name.length ||
-                       memcmp(session->name, name.bytes, name.length) != 0))
-        session = session->next;
-    return session && session->state != SESSION_NASCENT && !session->transient ? session : NULL;
+    while (!TAILQ_EMPTY(&sessions->list))
+        session_destroy(TAILQ_FIRST(&sessions->list));
 }
 
 struct session *session_add(struct sessions *sessions, const char *name, bool transient) {
@@ -709,38 +424,68 @@ struct session *session_add(struct sessions *sessions, const char *name, bool tr
     session->began_fresh = true;
     session->born_ns = session->used_ns = clock_now_ns();
     session->waiter = (struct pool_waiter){.served = on_served, .context = session};
-    snprintf(session->name, sizeof session->name, "%s", name);
-    struct session **end = &sessions->first;
-    while (*end)
-        end = &(*end)->next;
-    *end = session;
     session->transient = transient;
+    TAILQ_INIT(&session->queue);
+    TAILQ_INIT(&session->cancelled);
+    snprintf(session->name, sizeof session->name, "%s", name);
+    TAILQ_INSERT_TAIL(&sessions->list, session, entry);
     sessions->count += !transient;
+    return session;
+}
+
+void session_destroy(struct session *session) {
+    struct sessions *all = session->all;
+    history_clear(session);
+    if (session->running)
+        call_free(session_take_running(session));
+    TAILQ_CONCAT(&session->cancelled, &session->queue, entry);
+    while (!TAILQ_EMPTY(&session->cancelled)) {
+        struct call *call = TAILQ_FIRST(&session->cancelled);
+        TAILQ_REMOVE(&session->cancelled, call, entry);
+        call_free(call);
+    }
+    pool_withdraw(all->pool, &session->waiter);
+    loop_timer_stop(all->loop, &session->step);
+    TAILQ_REMOVE(&all->list, session, entry);
+    all->count -= !session->transient;
+    if (session->transient)
+        transient_ended(all);
+    free(session);
+}
+
+struct session *sessions_find(const struct sessions *sessions, struct span name) {
+    struct session *session;
+    TAILQ_FOREACH(session, &sessions->list, entry) {
+        if (session->state != SESSION_NASCENT && !session->transient &&
+            strlen(session->name) == name.length &&
+            memcmp(session->name, name.bytes, name.length) == 0)
+            break;
+    }
     return session;
 }
 
 static bool is_idle(const struct session *session) {
     return (session->state == SESSION_IDLE || session->state == SESSION_CHECKPOINTING) &&
-           !session->running && !session->queue && !session->cancelled;
+           !session->running && TAILQ_EMPTY(&session->queue) && TAILQ_EMPTY(&session->cancelled);
 }
 
-/* Closes the least recently used session that may go. False when every one is busy. */
+/* Closes the least recently used session that is idle and not `own`. False if there is none. */
 static bool close_oldest(struct sessions *sessions) {
-    struct session *oldest = NULL;
-    for (struct session *session = sessions->first; session; session = session->next)
+    struct session *session, *oldest = NULL;
+    TAILQ_FOREACH(session, &sessions->list, entry) {
         if (is_idle(session) && !session->own && !session->transient &&
             (!oldest || session->used_ns < oldest->used_ns))
             oldest = session;
+    }
     if (!oldest)
         return false;
     const struct log_event event = {
         .level = LOG_NOTICE_LEVEL, .name = "session-closed", .session = oldest->name};
-    log_write(sessions->log, &event, "it was the least recently used, and there are session.max");
+    log_write(sessions->log, &event, "session.max is reached, and it was the least recently used");
     session_destroy(oldest);
     return true;
 }
 
-/* Makes room for one more. False when it cannot. */
 static bool make_room(struct sessions *sessions) {
     while (sessions->count >= (size_t)sessions->settings->session_max)
         if (!close_oldest(sessions))
@@ -752,7 +497,7 @@ struct session *sessions_own(struct sessions *sessions, const char *name) {
     struct session *session =
         sessions_find(sessions, (struct span){(const unsigned char *)name, strlen(name)});
     if (!session) {
-        make_room(sessions); /* where every other is busy, there is one more for a while */
+        make_room(sessions); /* if all others are busy, there is one too many for a while */
         session = session_add(sessions, name, false);
     }
     if (session)
@@ -771,9 +516,9 @@ struct session *sessions_make(struct sessions *sessions) {
 }
 
 struct session *sessions_next(const struct sessions *sessions, const struct session *after) {
-    struct session *next = after ? after->next : sessions->first;
+    struct session *next = after ? TAILQ_NEXT(after, entry) : TAILQ_FIRST(&sessions->list);
     while (next && (next->state == SESSION_NASCENT || next->transient))
-        next = next->next;
+        next = TAILQ_NEXT(next, entry);
     return next;
 }
 
@@ -781,7 +526,14 @@ const char *session_name(const struct session *session) {
     return session->name;
 }
 
+static void add_memory(struct session_facts *facts, const struct worker_process *worker) {
+    bool exact;
+    facts->memory_bytes += worker_proportional_bytes(worker, &exact);
+    facts->memory_is_proportional &= exact;
+}
+
 struct session_facts session_facts(const struct session *session) {
+    const struct checkpoint *checkpoint;
     struct session_facts facts = {.name = session->name,
                                   .age_s = clock_elapsed_ms(session->born_ns) / CLOCK_MS_PER_S,
                                   .idle_s = clock_elapsed_ms(session->used_ns) / CLOCK_MS_PER_S,
@@ -789,29 +541,29 @@ struct session_facts session_facts(const struct session *session) {
                                   .history = history_length(session),
                                   .memory_is_proportional = true,
                                   .busy = !is_idle(session)};
-    bool exact;
-    if (session->head) {
-        facts.memory_bytes = worker_proportional_bytes(session->head, &exact);
-        facts.memory_is_proportional &= exact;
-    }
-    for (const struct checkpoint *state = session->newest; state; state = state->older) {
-        facts.memory_bytes += worker_proportional_bytes(state->worker, &exact);
-        facts.memory_is_proportional &= exact;
+    if (session->head)
+        add_memory(&facts, session->head);
+    LIST_FOREACH(checkpoint, &session->checkpoints, entry) {
+        add_memory(&facts, checkpoint->worker);
     }
     return facts;
 }
 
 void sessions_hold(struct sessions *sessions, bool held) {
+    struct session *session;
     sessions->held = held;
-    for (struct session *session = sessions->first; session && !held; session = session->next)
-        step_later(session);
+    TAILQ_FOREACH(session, &sessions->list, entry) {
+        if (!held)
+            session_step_later(session);
+    }
 }
 
 void sessions_cancel_all(struct sessions *sessions, const char *cause) {
-    for (struct session *session = sessions->first; session; session = session->next) {
+    struct session *session;
+    TAILQ_FOREACH(session, &sessions->list, entry) {
         if (session->running)
             call_cancel(session->running, cause);
-        while (session->queue)
-            call_cancel(session->queue, cause);
+        while (!TAILQ_EMPTY(&session->queue))
+            call_cancel(TAILQ_FIRST(&session->queue), cause);
     }
 }

@@ -1,4 +1,4 @@
-/* Formatting of evaluations. Never cuts inside a character. */
+/* Formats evaluations. Texts are cut between characters. */
 #include "supervisor/session/text.h"
 #include "common/utf8.h"
 #include "supervisor/json/json_write.h"
@@ -68,7 +68,7 @@ void text_write_errors(struct buffer *out, const struct evaluation *evaluation,
     out->failed |= text.failed;
 }
 
-/* "[NAME]\n<captured>\n", nothing when nothing was captured. */
+/* "[NAME]\n<captured>\n"; nothing if nothing was captured. */
 static void append_stream(struct buffer *out, const char *name, struct span captured,
                           size_t shown_chars) {
     if (captured.length == 0)
@@ -92,14 +92,14 @@ static void append_sections(struct buffer *out, const struct evaluation *evaluat
     append_warnings(out, &evaluation->result);
 }
 
-/* Each section ends its last line; at the end of the text that newline is one too many. */
+/* Each section ends with a newline, which the end of the text omits. */
 static void drop_last_newline(struct buffer *out, size_t sections_start) {
     if (!out->failed && out->length > sections_start)
         out->length--;
 }
 
 void text_append_value(struct buffer *out, struct span value, size_t max_chars) {
-    /* The worker marks its own cut within a few words; this is for one that does not keep to it. */
+    /* The worker cuts values itself and appends a short mark. */
     enum { MARK_CHARS = 64 };
     size_t end = utf8_offset(value.bytes, value.length, max_chars + MARK_CHARS);
     if (end == value.length) {

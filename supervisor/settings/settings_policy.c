@@ -104,7 +104,8 @@ static bool load(struct policy_file *file) {
     fclose(stream);
     if (!read)
         return refuse_path(file, "read", code ? code : EFBIG);
-    file->root = json_file_parse((struct span){text.data, text.length}, &why);
+    static const unsigned char empty[1];
+    file->root = json_file_parse((struct span){text.data ? text.data : empty, text.length}, &why);
     return file->root ||
            error_set(file->error, 0, "policy file %.60s %.150s", file->path, why.text);
 }

@@ -117,7 +117,7 @@ Test(batch_reports, the_summary_is_one_line_without_controls) {
     add_lines();
     const struct command_result *result = BATCH(1);
     expect_contains(result->error, "eclave: 6 lines: 3 value, 1 error, 1 invalid, 1 violation; "
-                                   "expectations: 2 met, 2 not; ");
+                                   "expectations: 2 met, 2 not met; ");
     cr_assert_eq(strchr(result->error, '\n')[1], '\0', "%s", result->error);
     cr_assert_null(strpbrk(result->error, "\r\x1b"));
 }

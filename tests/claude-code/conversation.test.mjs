@@ -1,5 +1,5 @@
-// Claude Code in the middle of its work: it evaluates, meets what goes wrong, goes on in the same
-// session, and calls a tool that was written while it ran. Its model follows a script (model.mjs).
+// Claude Code at work: it evaluates, gets failures, continues in the same session, and calls a tool
+// that was written while it ran. Its model follows a script (model.mjs).
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
@@ -31,8 +31,8 @@ function runClaude(home, url, configuration, environment) {
         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
         DISABLE_AUTOUPDATER: "1",
         DISABLE_TELEMETRY: "1",
-        ENABLE_TOOL_SEARCH: "false", // else the script would have to look for its tools first
-        MCP_CONNECTION_NONBLOCKING: "false", // else the first request may come without them
+        ENABLE_TOOL_SEARCH: "false", // otherwise the script would have to search for tools
+        MCP_CONNECTION_NONBLOCKING: "false", // otherwise the first request may lack the tools
         ...environment,
       },
     });
@@ -43,8 +43,7 @@ function runClaude(home, url, configuration, environment) {
   });
 }
 
-// Of the modern era the first call's answer names the session to go on in; a legacy connection has
-// its own.
+// In the modern era the first answer names the session; a legacy connection has its own.
 function* conversation(project) {
   let seen = yield ["evaluate-lisp", { code: "(defvar *n* 40)" }];
   const session = /; session (\S+)/.exec(seen.result)?.[1];

@@ -1,5 +1,5 @@
-// Claude Code adds the server as its users do and checks its health, in both ways in which it can
-// open a conversation. Needs no account: neither command talks to anything but the server.
+// Claude Code adds the server and checks its health, with both kinds of negotiation. These commands
+// connect to nothing but the server and need no account.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -60,9 +60,9 @@ for (const [name, { environment, first, never, options: serverOptions }] of Obje
     after(() => rmSync(home, { recursive: true }));
 
     test("mcp get shows it connected", (context) => {
-      const said = run("get", "lisp");
-      for (const line of said.split("\n")) context.diagnostic(line);
-      assert.match(said, /✔ Connected/);
+      const output = run("get", "lisp");
+      for (const line of output.split("\n")) context.diagnostic(line);
+      assert.match(output, /✔ Connected/);
       const [{ sent, received }] = takeRecords(directory);
       const methods = sent.map(({ method }) => method);
       context.diagnostic(methods.join(", "));

@@ -1,5 +1,5 @@
-// A model that follows a script, behind the interface that Claude Code talks to its model by. It is
-// the one part of the conversation that is not the real one: that would need an account.
+// A model that follows a script, with the HTTP interface of Claude Code's model, which would need an
+// account.
 import { createServer } from "node:http";
 
 function blocks(block) {
@@ -35,9 +35,8 @@ function newestResult(messages) {
   return Array.isArray(content) ? content.map(({ text }) => text).join("\n") : content;
 }
 
-// SCRIPT is a generator: it yields calls [tool, input] and is given what the client has by then:
-// `result`, the text of the call's result, and `tools`, the names it offers. Of servers only tools
-// whose names begin with PREFIX are its business. Resolves to { url, close, fault }.
+// SCRIPT is a generator: it yields calls [tool, input] and gets the text of each `result` and the names
+// of the current `tools`, of which only those with PREFIX count. Resolves to { url, close, fault }.
 export async function startModel(prefix, script) {
   const conversation = script();
   let calls = 0;

@@ -1,4 +1,4 @@
-// Where the installed package keeps the program for this machine.
+// The program of the installed package for this machine.
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 

@@ -3,8 +3,8 @@
 import { pathToFileURL } from "node:url";
 import { Connection, textOf } from "./server.mjs";
 
-// What is shown is what is sent: a line of Lisp is a call of evaluate-lisp, a line that begins with
-// a tool's name a call of that tool. NAME = before a line keeps the session that it opens.
+// A line of Lisp is a call of evaluate-lisp, a line that begins with the name of a tool a call of that
+// tool. NAME = before a line keeps the session that it opens.
 const kill =
   "(si:call-cfun (si:find-foreign-symbol \"kill\" :default :pointer-void 0) :int '(:int :int) '(1 9))";
 const sessions = {

@@ -1,6 +1,5 @@
-// The official conformance suite against the server, one requirement set after another, and the
-// scenario of JSON Schema, which no set scores. Nothing is expected to fail, and whatever the bridge
-// says no server may do fails the run too.
+// The official conformance suite: every set of requirements, and the scenario of JSON Schema, which
+// is in no set. Faults that the bridge finds fail the run as well.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
@@ -12,7 +11,7 @@ assert.ok(eclave, "ECLAVE names the server's executable");
 
 const suite = "../node_modules/@modelcontextprotocol/conformance/dist/index.js";
 
-// The suite's client only ever asks for the newest handshake, so the bridge asks for the older ones.
+// The suite's client requests only the newest handshake; the bridge requests the older ones.
 const sets = {
   "2026-07-28": { options: ["--requirements", "2026-07-28"] },
   "2025-11-25": { options: ["--requirements", "2025-11-25"] },
@@ -30,7 +29,7 @@ function allOf(revision) {
   return ["--suite", "all", "--spec-version", revision];
 }
 
-// Runs the suite; resolves to its status and all that it printed.
+// Runs the suite; resolves to its status and output.
 function runSuite(...options) {
   return new Promise((resolve) => {
     const run = spawn(process.execPath, [suite, "server", ...options], {

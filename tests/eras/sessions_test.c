@@ -125,20 +125,6 @@ Test(sessions, a_new_one_whose_first_call_times_out_can_still_be_used) {
     client_finish(client);
 }
 
-Test(sessions, a_copy_is_independent_of_its_origin) {
-    struct client *client = client_start(NULL);
-    struct evaluation first = era_evaluate(client, era_modern, NULL, "(defvar *x* 1)");
-    const char *session = era_handle(client, &first);
-    struct evaluation opened =
-        era_call(client, era_modern, "open-session", formatted("{\"from\":\"%s\"}", session));
-    const char *copy = client_string(client, opened.line, "result", "_meta", "session", NULL);
-    expect_contains(opened.text, copy);
-    expect_in(client, copy, "(setq *x* 2)", "=> 2");
-    expect_in(client, session, "*x*", "=> 1");
-    expect_in(client, copy, "*x*", "=> 2");
-    client_finish(client);
-}
-
 Test(sessions, the_least_recently_used_idle_one_is_closed_to_make_room) {
     struct client *client = era_start(era_modern, STRINGS("--session-max", "3"));
     const char *handles[3];
@@ -211,24 +197,5 @@ Test(sessions, the_operator_can_choose_one_for_both_eras) {
     cr_assert_not(era_call(client, era_modern, "rollback-session", "{\"steps\":1}").is_error);
     struct evaluation listed = era_call(client, era_modern, "list-sessions", "{}");
     expect_contains(listed.text, "shared: ");
-    client_finish(client);
-}
-
-Test(sessions, calls_of_one_run_in_order_and_those_of_others_beside_it) {
-    struct client *client = client_start(NULL);
-    struct evaluation opened = era_call(client, era_modern, "open-session", "{}");
-    const char *session = client_string(client, opened.line, "result", "_meta", "session", NULL);
-    enum { CALLS = 10 };
-    for (int i = 0; i < CALLS; i++) {
-        const char *code =
-            i ? formatted("(push %d *all*)", i) : "(sleep 0.3) (defvar *all* (list 0))";
-        era_call_send(client, era_modern, formatted("%d", i), "evaluate-lisp",
-                      formatted("{\"code\":\"%s\",\"session\":\"%s\"}", code, session));
-    }
-    struct evaluation other = era_evaluate(client, era_modern, NULL, ":beside");
-    cr_assert_str_eq(era_text(client, &other), "=> :BESIDE");
-    for (int i = 0; i < CALLS; i++)
-        cr_assert_eq(client_evaluate_await(client, formatted("%d", i)).error_code, 0);
-    expect_in(client, session, "*all*", "=> (9 8 7 6 5 4 3 2 1 0)");
     client_finish(client);
 }

@@ -2,6 +2,8 @@
 #include "tests/fuzz/in_process.h"
 #include "policy/policy.h"
 #include "supervisor/mcp/server.h"
+#include "supervisor/server/methods.h"
+#include "supervisor/server/serve.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -119,6 +121,8 @@ bool __wrap_pool_open(struct pool *pool, struct loop *loop, struct log *log,
                           .zygote_channel = -1,
                           .zygote_stderr = -1,
                           .closing = true};
+    TAILQ_INIT(&pool->spares);
+    TAILQ_INIT(&pool->waiters);
     return true;
 }
 
@@ -228,18 +232,18 @@ void __wrap_pool_take(struct pool *pool, struct pool_waiter *waiter) {
     }
     if (in_process.options & OPTION_CALLS_WAIT) {
         waiter->waiting = true;
-        waiter->next = pool->waiters;
-        pool->waiters = waiter;
+        TAILQ_INSERT_TAIL(&pool->waiters, waiter, entry);
+        pool->waiter_count++;
     } else {
         waiter->served(waiter->context, NULL, NULL, "this is a test");
     }
 }
 
 void __wrap_pool_close(struct pool *pool) {
-    FUZZ_CHECK(!pool->waiters, "somebody still waits for a worker");
+    FUZZ_CHECK(TAILQ_EMPTY(&pool->waiters), "somebody still waits for a worker");
     loop_timer_stop(pool->loop, &edges.reap);
-    while (pool->workers.first)
-        worker_destroy(pool->workers.first);
+    while (!LIST_EMPTY(&pool->workers.list))
+        worker_destroy(LIST_FIRST(&pool->workers.list));
     for (struct fake_worker *fake = edges.fakes; fake < edges.fakes + edges.fake_count; fake++) {
         if (fake->watch.active)
             leave(fake);
@@ -309,7 +313,7 @@ void in_process_begin(const uint8_t *data, size_t size) {
 }
 
 void in_process_serve(const struct settings *settings) {
-    int status = server_run(settings);
+    int status = server_run(settings, &method_table);
     FUZZ_CHECK(status == 0, "status %d", status);
     check_log();
     FUZZ_CHECK(fuzz_open_descriptors() == edges.open_before, "a descriptor was left open");

@@ -214,7 +214,7 @@ static void ask_fork(void) {
     if (!slot || parent->worker->state != WORKER_READY || !worker_can_fork(parent->worker))
         return;
     const int outputs[] = {eventfd(0, EFD_CLOEXEC), eventfd(0, EFD_CLOEXEC)};
-    struct worker_process *child = worker_fork(parent->worker, &events, NULL,
+    struct worker_process *child = worker_fork(parent->worker, &events, NULL, NULL,
                                                fuzz_byte(&script.input) % 2 ? outputs : NULL, NULL);
     close(outputs[0]);
     close(outputs[1]);
@@ -480,7 +480,7 @@ static void end_all(void) {
             worker_reaped(slot->worker, SIGKILL, (struct usage){0});
         }
     }
-    for (int i = 0; i < 300 && script.workers.first; i++) {
+    for (int i = 0; i < 300 && !LIST_EMPTY(&script.workers.list); i++) {
         fuzz_edges.now_ns += 20000 * (int64_t)NS_PER_MS;
         run_loop(1);
         for (struct slot *slot = script.slots; slot < script.slots + SLOTS; slot++)
@@ -489,7 +489,7 @@ static void end_all(void) {
                 worker_reaped(slot->worker, SIGKILL, (struct usage){0});
             }
     }
-    FUZZ_CHECK(!script.workers.first, "a worker never ends");
+    FUZZ_CHECK(LIST_EMPTY(&script.workers.list), "a worker never ends");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -39,7 +39,7 @@ static void expect_refused(const char *part, const struct command_result *result
 Test(project_commands, a_new_tool_passes_its_own_tests_and_can_be_called) {
     RUN(0, NEW("tool", "greet"));
     EXPECT_PART(0, "greet(name: string, age?: integer)\n", CHECK);
-    EXPECT_PART(0, "refused: 0; sources: 1 loaded, 0 not; tests: 4 met, 0 not\n", CHECK);
+    EXPECT_PART(0, "refused: 0; sources: 1 loaded, 0 failed; tests: 4 passed, 0 failed\n", CHECK);
     EXPECT(0, "Hello, Ada! You are 36.\n", TOOL_WITH("greet", "{\"name\": \"Ada\", \"age\": 36}"));
     EXPECT(1, "Whom shall I greet?\n", TOOL_WITH("greet", "{\"name\": \"\"}"));
 }
@@ -57,7 +57,7 @@ Test(project_commands, new_uses_the_current_directory_by_default) {
 /* Each kind, what `check` shows of it, and a file besides its own that new must not overwrite. */
 static const struct {
     const char *kind, *name, *shown, *taken;
-} starters[] = {
+} scaffolds[] = {
     {"resource", "guide.md", "  eclave:///guide.md  text/markdown\n",
      "resources/guide.md.meta.json"},
     {"template", "numbers", "  eclave:///numbers/{number}  text/plain\n", "resources/numbers.lisp"},
@@ -66,14 +66,14 @@ static const struct {
 };
 
 Test(project_commands, new_makes_each_kind_so_that_check_accepts_it) {
-    for (size_t i = 0; i < COUNT_OF(starters); i++) {
-        EXPECT_PART(0, "wrote ", NEW(starters[i].kind, starters[i].name));
-        EXPECT_REFUSED("nothing was written", NEW(starters[i].kind, starters[i].name));
-        EXPECT_PART(0, starters[i].shown, CHECK);
+    for (size_t i = 0; i < COUNT_OF(scaffolds); i++) {
+        EXPECT_PART(0, "wrote ", NEW(scaffolds[i].kind, scaffolds[i].name));
+        EXPECT_REFUSED("nothing was written", NEW(scaffolds[i].kind, scaffolds[i].name));
+        EXPECT_PART(0, scaffolds[i].shown, CHECK);
     }
     const struct command_result *result = RUN(0, CHECK);
     expect_contains(result->output, "resources: 1, templates: 1, prompts: 1, completions: 1; "
-                                    "refused: 0; sources: 3 loaded, 0 not;");
+                                    "refused: 0; sources: 3 loaded, 0 failed;");
     expect_lacks(result->output, "warning");
 }
 
@@ -86,19 +86,19 @@ Test(project_commands, new_refuses_invalid_names_and_overwrites_nothing) {
         {"tool", "mine", "tools/mine.lisp"},
         {"tool", "other", "tools/other.json"},
         {"tool", "linked", "tools/linked.lisp"},
-        {"tool", "evaluate-lisp", "eclave's own"},
+        {"tool", "evaluate-lisp", "is a built-in tool"},
         {"resource", "x.meta.json", "metadata of another"},
         {"resource", "a/b", "the name must"},
-        {"tols", "x", "usage: eclave new tool|resource|"},
+        {"tols", "x", "unknown kind tols"},
     };
     project_files_write("tools/mine.lisp", "(mine)");
     project_files_write("tools/other.json", "{}");
     cr_assert_eq(symlink("/tmp/eclave-not-there", "tools/linked.lisp"), 0);
     for (size_t i = 0; i < COUNT_OF(names); i++)
         EXPECT_REFUSED(names[i].why, NEW(names[i].kind, names[i].name));
-    for (size_t i = 0; i < COUNT_OF(starters); i++) {
-        project_files_write(starters[i].taken, "");
-        EXPECT_REFUSED(starters[i].taken, NEW(starters[i].kind, starters[i].name));
+    for (size_t i = 0; i < COUNT_OF(scaffolds); i++) {
+        project_files_write(scaffolds[i].taken, "");
+        EXPECT_REFUSED(scaffolds[i].taken, NEW(scaffolds[i].kind, scaffolds[i].name));
     }
 }
 
@@ -211,7 +211,7 @@ Test(project_commands, tool_takes_a_session_as_from_a_client) {
     project_files_write("tools/kept.test.jsonl",
                         "{\"args\": {\"text\": \"a\", \"session\": \"s\"}, \"expect\": \"a\"}\n");
     EXPECT(0, "here\n", TOOL_WITH("kept", "{\"session\": \"s\", \"text\": \"here\"}"));
-    EXPECT_PART(0, "tests: 1 met, 0 not\n", CHECK);
+    EXPECT_PART(0, "tests: 1 passed, 0 failed\n", CHECK);
 }
 
 Test(project_commands, tool_says_why_it_cannot_run_one) {
@@ -292,7 +292,7 @@ Test(project_commands, check_loads_each_source_and_reports_failures) {
     }
     expect_contains(result->output, "defines no resource \"test://b/{id}\". It defines the "
                                     "resource \"test://a/{id}\".\n");
-    expect_contains(result->output, "refused: 0; sources: 0 loaded, 12 not;");
+    expect_contains(result->output, "refused: 0; sources: 0 loaded, 12 failed;");
 }
 
 Test(project_commands, check_calls_nothing_and_accepts_sources_that_warn) {
@@ -317,7 +317,7 @@ Test(project_commands, check_calls_nothing_and_accepts_sources_that_warn) {
     }
     expect_lacks(result->output, "NOT-CALLED");
     expect_lacks(result->output, "plain-one.lisp");
-    expect_contains(result->output, "sources: 3 loaded, 0 not;");
+    expect_contains(result->output, "sources: 3 loaded, 0 failed;");
 }
 
 Test(project_commands, check_reports_which_test_failed) {
@@ -334,13 +334,13 @@ Test(project_commands, check_reports_which_test_failed) {
     const char *output = RUN(1, CHECK)->output;
     expect_contains(output, "  ok      tools/value.test.jsonl:1\n");
     expect_contains(output, "  FAILED  tools/value.test.jsonl:3: ");
-    expect_contains(output, " {\"n\":2}, came \"{\\\"n\\\":1}\"\n");
+    expect_contains(output, " {\"n\":2}, got \"{\\\"n\\\":1}\"\n");
     expect_contains(output, "  ok      tools/value.test.jsonl:4\n");
     expect_contains(output, "  FAILED  tools/value.test.jsonl:5: ");
-    expect_contains(output, "value.test.jsonl:6: the unknown member \"arg\"\n");
+    expect_contains(output, "value.test.jsonl:6: unknown member \"arg\"\n");
     expect_contains(output, "  FAILED  tools/value.test.jsonl:7: ");
     expect_contains(output, "  FAILED  tools/value.test.jsonl:8: ");
-    expect_contains(output, "tests: 2 met, 5 not\n");
+    expect_contains(output, "tests: 2 passed, 5 failed\n");
 }
 
 Test(project_commands, check_shows_what_a_client_sees) {
@@ -374,7 +374,7 @@ Test(project_commands, check_escapes_terminal_controls) {
     project_files_write("tools/c.lisp", "(error \"\342\200\256~cx\" (code-char 155))");
     const char *output = RUN(1, CHECK)->output;
     expect_contains(output, "na\\u009Bughty \\u001B[2J\\u202Etxt \303\251 \342\202\254\n");
-    expect_contains(output, " \"\\u009B\", came \"\\u202E\"\n");
+    expect_contains(output, " \"\\u009B\", got \"\\u202E\"\n");
     expect_contains(output, "unknown member \"\\u202Ex\"");
     expect_contains(output, "tools/c.lisp: \\u202E\\u009Bx\n");
     expect_harmless(output);

@@ -33,7 +33,7 @@ Test(lisp, a_content_within_a_content_is_named_by_its_operator) {
         const char *body, *part;
     } cases[] = {
         {"(let* ((v (vector nil 2)) (s (mcp:structured v))) (setf (aref v 0) s) s)",
-         "\n#<MCP:STRUCTURED #(#<MCP:STRUCTURED> 2)> is a content"},
+         "\n#<MCP:STRUCTURED #(#<MCP:STRUCTURED> 2)> is content and cannot be part of a value"},
         {"(let* ((v (vector nil 2)) (s (mcp:structured v))) (setf (aref v 0) s) (princ-to-string "
          "s))",
          "#<MCP:STRUCTURED #(#<MCP:STRUCTURED> 2)>"},

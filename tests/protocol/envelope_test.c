@@ -1,6 +1,6 @@
-/* The checks of a message before its method matters, in every revision and before any handshake:
- * requests, notifications and responses are told apart, only requests are answered, and ids come
- * back as they were written. */
+/* The checks that come before the method, in every revision and before any handshake: requests,
+ * notifications and responses are distinguished, only requests are answered, and ids come back as
+ * they were written. */
 #include "tests/support/eras.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,67 +8,68 @@
 #define VERSION(version) "{\"jsonrpc\":" version ",\"id\":1,\"method\":\"ping\"}"
 #define METHOD(method)   "{\"jsonrpc\":\"2.0\",\"id\":\"m\",\"method\":" method "}"
 
+static const struct {
+    const char *id, *line;
+} non_requests[] = {
+    /* not an object */
+    {"null", "5"},
+    {"null", "-1.5e3"},
+    {"null", "\"ping\""},
+    {"null", "\"\""},
+    {"null", "null"},
+    {"null", "true"},
+    {"null", "false"},
+    /* no usable id */
+    {"null", "{}"},
+    {"null", "{\"jsonrpc\":\"2.0\"}"},
+    {"null", "{\"foo\":\"bar\"}"},
+    {"null", "{\"method\":\"ping\"}"},
+    {"null", "{\"id\":[]}"},
+    {"null", "{\"jsonrpc\":\"2.0\",\"id\":null}"},
+    {"null", PING("null")},
+    {"null", PING("true")},
+    {"null", PING("false")},
+    {"null", PING("{}")},
+    {"null", PING("{\"id\":1}")},
+    {"null", PING("[]")},
+    {"null", PING("[1]")},
+    /* a number that is not an integer */
+    {"1.5", PING("1.5")},
+    {"1.0", PING("1.0")},
+    {"-0.0", PING("-0.0")},
+    {"1e2", PING("1e2")},
+    {"1E3", PING("1E3")},
+    {"10e-1", PING("10e-1")},
+    {"1e400", PING("1e400")},
+    /* the wrong version */
+    {"1", "{\"id\":1,\"method\":\"ping\"}"},
+    {"1", "{\"JSONRPC\":\"2.0\",\"id\":1,\"method\":\"ping\"}"},
+    {"1", VERSION("\"1.0\"")},
+    {"1", VERSION("2.0")},
+    {"1", VERSION("2")},
+    {"1", VERSION("null")},
+    {"1", VERSION("\"2.0 \"")},
+    {"1", VERSION("\"2.0\\u0000\"")},
+    {"1", VERSION("[\"2.0\"]")},
+    /* no method */
+    {"\"m\"", "{\"jsonrpc\":\"2.0\",\"id\":\"m\"}"},
+    {"\"m\"", "{\"jsonrpc\":\"2.0\",\"id\":\"m\",\"params\":{}}"},
+    {"\"m\"", "{\"jsonrpc\":\"2.0\",\"id\":\"m\",\"Method\":\"ping\"}"},
+    {"\"m\"", METHOD("12345")},
+    {"\"m\"", METHOD("null")},
+    {"\"m\"", METHOD("{}")},
+    {"\"m\"", METHOD("[\"ping\"]")},
+    {"\"m\"", METHOD("true")},
+    /* a request and a response in one */
+    {"7", "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"result\":{}}"},
+    {"7", "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"error\":{}}"},
+    {"7", "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"error\":null}"},
+};
+
 static void send_non_requests(struct client *client) {
-    static const struct {
-        const char *id, *line;
-    } rows[] = {
-        /* not an object */
-        {"null", "5"},
-        {"null", "-1.5e3"},
-        {"null", "\"ping\""},
-        {"null", "\"\""},
-        {"null", "null"},
-        {"null", "true"},
-        {"null", "false"},
-        /* no usable id */
-        {"null", "{}"},
-        {"null", "{\"jsonrpc\":\"2.0\"}"},
-        {"null", "{\"foo\":\"bar\"}"},
-        {"null", "{\"method\":\"ping\"}"},
-        {"null", "{\"id\":[]}"},
-        {"null", "{\"jsonrpc\":\"2.0\",\"id\":null}"},
-        {"null", PING("null")},
-        {"null", PING("true")},
-        {"null", PING("false")},
-        {"null", PING("{}")},
-        {"null", PING("{\"id\":1}")},
-        {"null", PING("[]")},
-        {"null", PING("[1]")},
-        /* a number that is not an integer */
-        {"1.5", PING("1.5")},
-        {"1.0", PING("1.0")},
-        {"-0.0", PING("-0.0")},
-        {"1e2", PING("1e2")},
-        {"1E3", PING("1E3")},
-        {"10e-1", PING("10e-1")},
-        {"1e400", PING("1e400")},
-        /* the wrong version */
-        {"1", "{\"id\":1,\"method\":\"ping\"}"},
-        {"1", "{\"JSONRPC\":\"2.0\",\"id\":1,\"method\":\"ping\"}"},
-        {"1", VERSION("\"1.0\"")},
-        {"1", VERSION("2.0")},
-        {"1", VERSION("2")},
-        {"1", VERSION("null")},
-        {"1", VERSION("\"2.0 \"")},
-        {"1", VERSION("\"2.0\\u0000\"")},
-        {"1", VERSION("[\"2.0\"]")},
-        /* no method */
-        {"\"m\"", "{\"jsonrpc\":\"2.0\",\"id\":\"m\"}"},
-        {"\"m\"", "{\"jsonrpc\":\"2.0\",\"id\":\"m\",\"params\":{}}"},
-        {"\"m\"", "{\"jsonrpc\":\"2.0\",\"id\":\"m\",\"Method\":\"ping\"}"},
-        {"\"m\"", METHOD("12345")},
-        {"\"m\"", METHOD("null")},
-        {"\"m\"", METHOD("{}")},
-        {"\"m\"", METHOD("[\"ping\"]")},
-        {"\"m\"", METHOD("true")},
-        /* a request and a response in one */
-        {"7", "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"result\":{}}"},
-        {"7", "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"error\":{}}"},
-        {"7", "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"error\":null}"},
-    };
-    for (size_t i = 0; i < COUNT_OF(rows); i++)
-        expect_member(client_expect_error(client, rows[i].line, -32600, rows[i].id), rows[i].id,
-                      "id", NULL);
+    for (size_t i = 0; i < COUNT_OF(non_requests); i++)
+        expect_member(client_expect_error(client, non_requests[i].line, -32600, non_requests[i].id),
+                      non_requests[i].id, "id", NULL);
 }
 
 Test(envelope, a_line_that_is_not_a_request_is_refused_with_its_id_as_written) {

@@ -69,7 +69,7 @@ Test(eval_command, refuses_unusable_arguments_and_code) {
         const char *arguments[ARGUMENTS_MAX];
         const char *input, *named;
     } rows[] = {
-        {{"eval", "-e"}, NULL, "usage"},
+        {{"eval", "-e"}, NULL, "-e needs a value"},
         {{"eval", "-x"}, NULL, "usage"},
         {{"eval", "one", "two"}, NULL, "usage"},
         {{"eval", "-e", "1", "2"}, NULL, "usage"},

@@ -1,5 +1,5 @@
-/* Batches that take long to read: the rest of the server goes on meanwhile, the lines after them
- * wait, and each is answered by one whole array, however the server ends. */
+/* Batches that take long to read: timers and calls continue meanwhile, the lines after them wait,
+ * and each is answered by one whole array, however the server ends. */
 #include "tests/support/array.h"
 #include "tests/support/project_files.h"
 #include <signal.h>
@@ -16,8 +16,8 @@ enum { PROMPT_BYTES = 100000 };
 /* A time limit that ends while the server reads the batch after it. */
 #define SOON "\"timeout\":0.1"
 
-/* A prompt that is nothing but placeholders. With this value it exceeds response.max_bytes, which
- * takes the server long to find out, and the answer is short. */
+/* A prompt that consists of placeholders. With this value it exceeds response.max_bytes, which
+ * takes the server long to detect, and the answer is short. */
 #define FILLED                                                                                     \
     REQUEST_WITH("5", "prompts/get",                                                               \
                  "{\"name\":\"big\",\"arguments\":{\"a\":\"0123456789012345678901234567890123456"  \

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 static const char rolled_back[] = "The session is as it was before the call.";
-static const char lost[] = "The state of the session is lost; it starts afresh.";
 
 /* Evaluates CODE, which must end in the tool error TYPE with EXIT_CODE and PART in its message. */
 static struct evaluation expect_end(struct client *client, const char *code, const char *type,
@@ -154,19 +153,6 @@ Test(outcomes, a_forged_answer_is_a_tool_error_and_an_incident) {
     const char *event = client_await_notification(client, "notifications/message", NULL);
     cr_assert_str_eq(client_string(client, event, "params", "level", NULL), "error");
     cr_assert_str_eq(client_string(client, event, "params", "data", "event", NULL), "malformed");
-    client_finish(client);
-}
-
-/* Without notifications of the kernel there are no forks of a session to go back to. */
-Test(outcomes, where_the_kernel_cannot_restore_the_session_the_answer_reports_the_loss) {
-    struct client *client = client_start_with("--degraded");
-    client_evaluate(client, "(defvar *before* 1)");
-    expect_contains(expect_end(client, "(ext:quit 3)", "PROCESS-EXIT", 3, "status 3").text, lost);
-    cr_assert_str_eq(client_evaluate(client, "(boundp '*before*)").text, "=> NIL");
-    expect_contains(
-        expect_end(client, VIOLATION, "SANDBOX-VIOLATION", 159, "forbidden system call").text,
-        lost);
-    client_expect_works(client);
     client_finish(client);
 }
 

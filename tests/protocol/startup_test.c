@@ -43,7 +43,7 @@ Test(startup, a_mistake_in_the_arguments_is_named) {
         {{"--call-timeout-s"}, "--call-timeout-s needs a value"},
         {{"--policy"}, "--policy needs a value"},
         {{"--policy=/nonexistent/policy.json"}, "No such file or directory"},
-        {{"--policy", "/"}, "policy file /"},
+        {{"--policy", "/"}, "policy file: read /"},
         {{"--log-level", "loud"}, "--log-level must be one of debug|info|"},
         {{"--log-level", ""}, "--log-level must be one of"},
         {{"--log-level", "debug|info"}, "--log-level must be one of"},
@@ -131,11 +131,11 @@ Test(startup, a_flag_overrides_the_environment_and_that_overrides_the_policy_fil
         "policy.json",
         "{\"call.timeout_s\":13,\"call.timeout_max_s\":130,\"log-level\":\"error\"}");
     const char *policy = formatted("ECLAVE_POLICY=%s", path_of("policy.json"));
-    expect_description(NULL, STRINGS(policy), "Limits: 13 s a call");
+    expect_description(NULL, STRINGS(policy), "Limits: 13 s per call");
     expect_description(NULL, STRINGS(policy), "(at most 130 s)");
-    expect_description(NULL, STRINGS(policy, "ECLAVE_CALL_TIMEOUT_S=12"), "Limits: 12 s a call");
+    expect_description(NULL, STRINGS(policy, "ECLAVE_CALL_TIMEOUT_S=12"), "Limits: 12 s per call");
     expect_description(STRINGS("--call-timeout-s", "11"),
-                       STRINGS(policy, "ECLAVE_CALL_TIMEOUT_S=12"), "Limits: 11 s a call");
+                       STRINGS(policy, "ECLAVE_CALL_TIMEOUT_S=12"), "Limits: 11 s per call");
 }
 
 /* A copy of the program without its worker; the path. */

@@ -1,4 +1,4 @@
-/* See client.h: requests, answers and evaluations, made of lines. */
+/* See client.h: requests, answers and evaluations. */
 #include "tests/support/client.h"
 #include "tests/support/lines.h"
 #include "tests/support/wire.h"
@@ -140,7 +140,7 @@ static bool is_true(struct text value) {
     return text_is(value, "true");
 }
 
-/* content[0].text of a tool's result, which must be the only block; NULL after a failure. */
+/* The text of a tool's result, which must be one text block; NULL after a failure. */
 static const char *content_text(struct client *client, struct text result, const char *line) {
     struct text content, block, type, text;
     if (!json_member(result, "content", &content) || json_count(content) != 1 ||

@@ -1,10 +1,10 @@
-/* See client.h: lines, each handed out once. It must never touch a descriptor. */
+/* See client.h: lines, each returned once. */
 #include "tests/support/client_parts.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What a reader wants: the next unread line for which WANTED is true, seen from line FROM on. */
+/* The next unread line from FROM on for which WANTED is true. */
 struct wish {
     bool (*wanted)(const struct line *line, const void *detail);
     const void *detail;

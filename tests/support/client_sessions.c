@@ -1,38 +1,30 @@
-/* See client_sessions.h. Composes calls and reads their texts. */
+/* See client_sessions.h. */
 #include "tests/support/client_sessions.h"
+#include "tests/support/lines.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_SUCH_STEPS = 1000000, SESSION_MAX = 64 };
+enum { NO_SUCH_STEPS = 1000000 };
 
 #define OWN_NAME "main"
 
-/* A call with at most the name of a session as MEMBER and the number NAME. */
+/* A call with the session, if any, as MEMBER and the number, if it has a name. */
 static struct evaluation simple_tool(struct client *client, const char *tool, const char *member,
                                      const char *session, const char *name, long number) {
-    char arguments[200], *end = arguments;
-    end += sprintf(end, "{");
-    if (session)
-        end += sprintf(end, "\"%s\":\"%.*s\"", member, SESSION_MAX, session);
-    if (name)
-        end += sprintf(end, "%s\"%s\":%ld", session ? "," : "", name, number);
-    strcpy(end, "}");
-    return client_tool(client, tool, arguments);
+    const char *first = session ? formatted("\"%s\":\"%s\"", member, session) : "";
+    const char *second = name ? formatted("\"%s\":%ld", name, number) : "";
+    return client_tool(client, tool,
+                       formatted("{%s%s%s}", first, *first && *second ? "," : "", second));
 }
 
 void client_session_send(struct client *client, const char *id, const char *session,
                          const char *code, double timeout_s) {
-    char *quoted = json_quote(code, strlen(code)), *arguments, members[160], *end = members;
-    *end = '\0';
-    if (session)
-        end += sprintf(end, ",\"session\":\"%.*s\"", SESSION_MAX, session);
-    if (timeout_s > 0)
-        sprintf(end, ",\"timeout\":%.10g", timeout_s);
-    if (asprintf(&arguments, "{\"code\":%s%s}", quoted, members) < 0)
-        abort();
-    client_tool_send(client, id, "evaluate-lisp", arguments);
-    free(arguments);
+    char *quoted = json_quote(code, strlen(code));
+    const char *name = session ? formatted(",\"session\":\"%s\"", session) : "";
+    const char *timeout = timeout_s > 0 ? formatted(",\"timeout\":%.10g", timeout_s) : "";
+    client_tool_send(client, id, "evaluate-lisp",
+                     formatted("{\"code\":%s%s%s}", quoted, name, timeout));
     free(quoted);
 }
 
@@ -135,7 +127,7 @@ size_t client_session_count(struct client *client) {
     return count;
 }
 
-/* A rollback too far is refused in its turn, and changes nothing. */
+/* A rollback of too many steps is refused in its turn and changes nothing. */
 void client_session_settle(struct client *client, const char *session) {
     struct evaluation refused = client_session_rollback(client, session, NO_SUCH_STEPS);
     if (refused.line && !strstr(refused.text, "can be rolled back by at most"))

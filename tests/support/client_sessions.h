@@ -1,5 +1,4 @@
-/* The session tools over the wire, for tests with more than one session. A SESSION of NULL is the
- * connection's own. */
+/* The session tools, for tests with several sessions. SESSION NULL: the connection's own. */
 #ifndef ECLAVE_TESTS_SUPPORT_CLIENT_SESSIONS_H
 #define ECLAVE_TESTS_SUPPORT_CLIENT_SESSIONS_H
 
@@ -19,8 +18,8 @@ void client_session_expect(struct client *client, const char *session, const cha
 /* Evaluates CODE, which must succeed with an integer as its value. */
 long client_session_integer(struct client *client, const char *session, const char *code);
 
-/* A new session; a copy of SESSION as it is now, or (AT >= 0) as it was in its state number AT. The
- * name lives as long as the client; the test fails when there is none. */
+/* Opens a new session; a copy of SESSION as it is, or in its state number AT (>= 0). The name
+ * belongs to the client. */
 const char *client_session_open(struct client *client);
 const char *client_session_copy(struct client *client, const char *session, long at);
 

@@ -38,7 +38,7 @@ enum { ERA_COUNT = 5 };
 extern const struct era eras[ERA_COUNT];
 extern const struct era *const era_modern, *const era_legacy; /* the newest of each kind */
 
-// NOLINTBEGIN(bugprone-macro-parentheses): a declared name stands bare
+// NOLINTBEGIN(bugprone-macro-parentheses): a declared name cannot be in parentheses
 #define EACH_ERA(era)  for (const struct era *era = eras; era < eras + ERA_COUNT; era++)
 #define EACH_KIND(era) for (const struct era *era = era_legacy; era < eras + ERA_COUNT; era++)
 

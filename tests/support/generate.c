@@ -435,7 +435,7 @@ static void put_random_bytes(struct random *random, size_t count, struct buffer 
     }
 }
 
-/* Nests deeper than the server reads, or only opens what it never closes. */
+/* Containers nested deeper than the limit, closed or not. */
 static void put_nesting(struct random *random, struct buffer *out) {
     static const size_t depths[] = {129, 130, 200, 512, 513, 5000, 40000};
     size_t depth = random_pick(random, depths);

@@ -1,4 +1,4 @@
-/* See json.h. A recursive reader whose depth the caller bounds; it must never write to the text. */
+/* See json.h. A recursive reader with a limit of depth. */
 #include "tests/support/json.h"
 #include <stdarg.h>
 #include <stdint.h>
@@ -13,8 +13,8 @@ bool text_is(struct text text, const char *string) {
     return text.length == strlen(string) && memcmp(text.bytes, string, text.length) == 0;
 }
 
-/* UTF-8. Decodes each character and checks the number it stands for, where the product walks a
- * table of byte ranges. */
+/* UTF-8. Decodes each character and checks its code point, unlike the product, which uses a table
+ * of byte ranges. */
 bool json_utf8_valid(struct text text) {
     const unsigned char *bytes = (const unsigned char *)text.bytes;
     for (size_t at = 0; at < text.length;) {
@@ -40,7 +40,7 @@ bool json_utf8_valid(struct text text) {
     return true;
 }
 
-/* The reader. It keeps a place in the text; `fault` is the first thing that was wrong. */
+/* The reader: a position in the text and the first fault. */
 struct reader {
     const char *at;
     const char *end;
@@ -383,8 +383,8 @@ static size_t put_character(uint32_t code, char *out) {
     return more + 1;
 }
 
-/* The character of the escape whose digits begin at *at, behind which *at is moved. A surrogate
- * without its partner is U+FFFD and sets *lone. */
+/* The character of the escape whose digits begin at *at; moves *at after it. A surrogate without
+ * its partner is U+FFFD and sets *lone. */
 static uint32_t escaped_character(const char **at, const char *end, bool *lone) {
     int unit = code_unit(*at, end);
     *at += 4;

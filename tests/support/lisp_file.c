@@ -1,4 +1,4 @@
-/* See lisp_file.h. Reads files of the source tree and nothing else. */
+/* See lisp_file.h. */
 #include "tests/support/lisp_file.h"
 #include "common/buffer.h"
 #include "common/cleanup.h"

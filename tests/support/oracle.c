@@ -81,7 +81,7 @@ bool oracle_decodes_to(struct text value, const char *string) {
     return same;
 }
 
-/* The message at hand. */
+/* The current message. */
 struct incoming {
     struct text id;     /* JSON text; null_id when there is none to echo */
     struct text params; /* null_id when there are none */
@@ -412,14 +412,15 @@ static int envelope_error(struct text params) {
     struct text value;
     json_at(params, &value, "_meta", ORACLE_PREFIX "protocolVersion", NULL);
     char *version = plain_string(value);
-    int error = 0;
-    if (!version || !json_at(params, &value, "_meta", ORACLE_PREFIX "clientCapabilities", NULL) ||
-        json_kind(value) != VALUE_OBJECT)
-        error = INVALID_PARAMS;
-    else if (strcmp(version, MODERN_REVISION) != 0)
+    bool capable = json_at(params, &value, "_meta", ORACLE_PREFIX "clientCapabilities", NULL) &&
+                   json_kind(value) == VALUE_OBJECT;
+    bool level_is_fine =
+        !json_at(params, &value, "_meta", ORACLE_PREFIX "logLevel", NULL) || is_level(value);
+    int error = INVALID_PARAMS;
+    if (version && capable && strcmp(version, MODERN_REVISION) != 0)
         error = UNSUPPORTED_VERSION;
-    else if (json_at(params, &value, "_meta", ORACLE_PREFIX "logLevel", NULL) && !is_level(value))
-        error = INVALID_PARAMS;
+    else if (version && capable && level_is_fine)
+        error = 0;
     free(version);
     return error;
 }
@@ -577,7 +578,7 @@ static void on_object(struct oracle *oracle, struct text object, size_t batch) {
         incoming.id = id;
     if (json_has_twins(object) || (echoed && json_has_lone_surrogate(id))) {
         on_unclear_object(oracle, &incoming, object);
-        /* The answer of this batch cannot be told from that of another. */
+        /* The answers of two batches could not be distinguished. */
         oracle->confused = oracle->confused || batch;
         return;
     }
@@ -627,20 +628,20 @@ static struct text trimmed(struct text line) {
 }
 
 static void on_line(struct oracle *oracle, struct text line) {
-    struct incoming nobody = {.id = null_id};
+    struct incoming unknown = {.id = null_id};
     if (line.length > oracle->line_max) {
-        add_error(oracle, &nobody, PARSE_ERROR);
+        add_error(oracle, &unknown, PARSE_ERROR);
         return;
     }
     line = trimmed(line);
     if (line.length == 0)
         return;
     if (json_fault(line, oracle->depth_max) || json_has_zero_name(line)) {
-        add_error(oracle, &nobody, PARSE_ERROR);
+        add_error(oracle, &unknown, PARSE_ERROR);
     } else if (json_kind(line) == VALUE_OBJECT) {
         on_object(oracle, line, 0);
     } else if (json_kind(line) != VALUE_ARRAY || !oracle->batches || json_count(line) == 0) {
-        add_error(oracle, &nobody, INVALID_REQUEST);
+        add_error(oracle, &unknown, INVALID_REQUEST);
     } else {
         oracle->batch_count++;
         json_walk(line, visit_element, oracle);

@@ -22,7 +22,8 @@ static void expect_complaint(struct client *client, const char *words) {
     client_free(client);
 }
 
-#define GOOD "echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}';"
+#define ANSWER(id) "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"result\":{}}"
+#define GOOD       "echo '" ANSWER("1") "';"
 
 Test(client, accepts_a_server_that_answers_and_ends) {
     struct client *client = start_script("read line; " GOOD);
@@ -32,72 +33,33 @@ Test(client, accepts_a_server_that_answers_and_ends) {
     client_free(client);
 }
 
-Test(client, reports_lines_that_are_not_messages) {
-    static const char *const scripts[] = {
-        "echo banner",
-        "echo",
-        "echo '{\"jsonrpc\":\"2.0\",\"id\":1}'",
-        "printf '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\\r\\n'",
-        "printf '\\377\\n'",
-        "echo '[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}]'",
+Test(client, reports_every_fault_of_a_server) {
+    static const struct {
+        const char *script, *complaint;
+        bool asks; /* the client waits for an answer before the end */
+    } rows[] = {
+        {"echo banner", "no JSON-RPC message", true},
+        {"echo", "no JSON-RPC message", true},
+        {"echo '{\"jsonrpc\":\"2.0\",\"id\":1}'", "no JSON-RPC message", true},
+        {"printf '" ANSWER("1") "\\r\\n'", "no JSON-RPC message", true},
+        {"printf '\\377\\n'", "no JSON-RPC message", true},
+        {"echo '[" ANSWER("1") "]'", "no JSON-RPC message", true},
+        {"printf '" ANSWER("1") "'", "no newline", false},
+        {"cat >&2", "in vain", true},
+        {"exec >&-; cat >&2", "closed its stdout", true},
+        {"echo '" ANSWER("\"1\"") "'; cat", "in vain", true},
+        {GOOD GOOD, "unexpected response", true},
+        {"exit 3", "status 3", false},
+        {"exec sleep 1000", "in vain", false},
+        {"sleep 1000 >/dev/null 2>&1 & exit 0", "descendants", false},
     };
-    for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
-        struct client *client = start_script(scripts[i]);
-        client_read_line_or_end(client, NULL);
-        expect_complaint(client, "no JSON-RPC message");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct client *client = start_script(rows[i].script);
+        if (rows[i].asks)
+            client_await(client, "1", NULL);
+        client_end(client);
+        expect_complaint(client, rows[i].complaint);
     }
-}
-
-Test(client, reports_a_last_line_without_newline) {
-    struct client *client = start_script("printf '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}'");
-    client_wait(client);
-    expect_complaint(client, "no newline");
-}
-
-Test(client, reports_silence) {
-    struct client *client = start_script("cat >&2");
-    client_send_line(client, "{}");
-    cr_assert_null(client_await(client, "1", NULL));
-    expect_complaint(client, "in vain");
-}
-
-Test(client, reports_a_closed_stdout) {
-    struct client *client = start_script("exec >&-; cat >&2");
-    cr_assert_null(client_await(client, "1", NULL));
-    expect_complaint(client, "closed its stdout");
-}
-
-Test(client, reports_an_answer_to_another_id) {
-    struct client *client =
-        start_script("echo '{\"jsonrpc\":\"2.0\",\"id\":\"1\",\"result\":{}}'; cat");
-    cr_assert_null(client_await(client, "1", NULL));
-    expect_complaint(client, "in vain");
-}
-
-Test(client, reports_a_second_answer) {
-    struct client *client = start_script(GOOD GOOD);
-    client_await(client, "1", NULL);
-    client_end(client);
-    expect_complaint(client, "nobody asked");
-}
-
-Test(client, reports_an_exit_status) {
-    struct client *client = start_script("exit 3");
-    cr_assert_eq(client_wait(client), 3);
-    client_end(client);
-    expect_complaint(client, "status 3");
-}
-
-Test(client, reports_a_server_that_does_not_end) {
-    struct client *client = start_script("exec sleep 1000");
-    client_end(client);
-    expect_complaint(client, "in vain");
-}
-
-Test(client, reports_processes_left_behind) {
-    struct client *client = start_script("sleep 1000 >/dev/null 2>&1 & exit 0");
-    client_end(client);
-    expect_complaint(client, "descendants");
 }
 
 Test(client, kills_processes_left_behind) {
@@ -160,8 +122,8 @@ Test(client, a_full_stderr_blocks_its_writer) {
     expect_complaint(client, "in vain");
 }
 
-/* The referee behind it: a server that answers everything alike is found out, and the script is
- * shrunk to the one line that shows it. */
+/* play.c: a server that answers every line alike is detected, and the script is shrunk to the one
+ * line that shows it. */
 static bool play_fails(const struct script *script, void *context) {
     const struct play *play = context;
     struct played played = play_once(play, script);

@@ -120,7 +120,7 @@ static const struct row rows[] = {
     {"(princ 1)" TOOL("(princ 2) \"a\""), .text = "a", .output = "12"},
     {"(mcp:deftool x (a) a)", .error = "The argument a is missing."},
     {"(mcp:deftool x (&key city-name) city-name)", .arguments = "{\"town\":1}",
-     .error = "There is no argument town. There is: cityName."},
+     .error = "There is no argument town. The arguments are: cityName."},
     {"(mcp:deftool x () 1)", .arguments = "{\"town\":1}", .error = "There is no argument town."},
     {"(mcp:defprompt \"x\" (&key a) (format nil \"say ~a\" a))", .kind = "prompt",
      .arguments = "{\"a\":\"hi\",\"other\":\"o\"}",
@@ -184,19 +184,19 @@ static const struct row rows[] = {
     {TOOL("(ext:quit 3)"), .kind = "load", .arguments = "{\"kind\":\"tool\"}", .json = "{}"},
     {TOOL("1"), .kind = "load", .arguments = "{\"kind\":\"prompt\"}", .type = "SIMPLE-ERROR",
      .message = "no prompt \"x\". It defines the tool \"x\"."},
-    {TOOL("1"), .kind = "load", .type = "SIMPLE-ERROR", .message = "nothing of the kind"},
+    {TOOL("1"), .kind = "load", .type = "SIMPLE-ERROR", .message = "Unknown kind of definition"},
     {"", .kind = "prompt", .type = "SIMPLE-ERROR", .message = "no prompt \"x\"."},
     {"(defun x ())", .kind = "prompt", .type = "SIMPLE-ERROR"},
-    {TOOL("1"), .kind = "car", .type = "SIMPLE-ERROR", .message = "kind car"},
-    {TOOL("'(1 2)"), .type = "SIMPLE-ERROR", .message = "1 is no content: such are strings, and"},
+    {TOOL("1"), .kind = "car", .type = "SIMPLE-ERROR", .message = "definition: car"},
+    {TOOL("'(1 2)"), .type = "SIMPLE-ERROR", .message = "1 is not a content. Contents are strings and"},
     {TOOL("(list (mcp:text \"a\") (mcp:object))"), .type = "SIMPLE-ERROR",
-     .message = "(MCP:STRUCTURED value) is any value for programs."},
+     .message = "(MCP:STRUCTURED value) makes any value a structured one."},
     {TOOL("(list nil \"a\" (when nil \"b\") (mcp:text \"c\") nil)"),
      .json =
          "{\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"c\"}]}"},
     {TOOL("(list nil)"), .json = "{\"content\":[]}"},
     {TOOL("(mcp:message :user \"hi\")"), .type = "SIMPLE-ERROR",
-     .message = "#<MCP:MESSAGE \"hi\"> is a message: these belong to prompts."},
+     .message = "#<MCP:MESSAGE \"hi\"> is a message, which only a prompt may return."},
     {TOOL("(list \"a\" (mcp:question :roots))"), .type = "SIMPLE-ERROR",
      .message = "#<MCP:QUESTION \"roots\"> is a question"},
     {TOOL("(format nil \"~{~a~^ ~}\" (list (mcp:text \"a b\") (mcp:image #(1) \"image/png\")"
@@ -206,11 +206,11 @@ static const struct row rows[] = {
     {"(mcp:defprompt \"x\" () (list nil \"a\"))", .kind = "prompt",
      .json = "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"a\"}}]}"},
     {"(mcp:defprompt \"x\" () (mcp:structured 1))", .kind = "prompt", .type = "SIMPLE-ERROR",
-     .message = "#<MCP:STRUCTURED 1> is a value for programs"},
+     .message = "#<MCP:STRUCTURED 1> is a structured value"},
     {"(mcp:defresource \"x\" () (list nil \"a\"))", .kind = "resource",
      .arguments = "{\"uri\":\"x:y\"}", .json = "{\"contents\":[{\"uri\":\"x:y\",\"text\":\"a\"}]}"},
     {"(mcp:defresource \"x\" () 5)", .kind = "resource", .type = "SIMPLE-ERROR",
-     .message = "5 is no content of a resource"},
+     .message = "5 is not the content of a resource"},
 
     /* Endless lists and duplicate members */
     {TOOL(ENDLESS_LIST), .type = "MCP:JSON-ERROR", .message = "dotted or circular"},
@@ -258,17 +258,17 @@ static const struct row rows[] = {
     {TOOL("(mcp:object \"a\" nil :a 2)"), .type = "MCP:JSON-ERROR", .message = "\"a\" twice"},
     {TOOL("(mcp:object \"a\")"), .type = "MCP:JSON-ERROR", .message = "a name without a value"},
     {TOOL("(list (mcp:structured 1) \"a\" (mcp:structured 2))"), .type = "SIMPLE-ERROR",
-     .message = "more than one value for programs: #<MCP:STRUCTURED 1> and #<MCP:STRUCTURED 2>."},
+     .message = "more than one structured value: #<MCP:STRUCTURED 1> and #<MCP:STRUCTURED 2>."},
     {TOOL("(mcp:structured (list (mcp:text \"a\")))"), .type = "MCP:JSON-ERROR",
      .message = "#<MCP:TEXT \"a\"> is a content"},
 
     /* Metadata in a body */
     {"\n\n" TOOL("(:timeout 5) 1"), .type = "SIMPLE-ERROR",
      .message =
-         "(:TIMEOUT 5) in the body of \"x\" does nothing: metadata belong in the head of the "
-         "file, or in the JSON file beside it.\n(in the form that begins at line 3 "},
+         "(:TIMEOUT 5) in the body of \"x\" has no effect: metadata belongs in the head of the "
+         "file or in its JSON file.\n(in the form that begins at line 3 "},
     {TOOL("\"Says.\" (:title \"T\") \"a\""), .type = "SIMPLE-ERROR",
-     .message = "metadata belong in the head"},
+     .message = "metadata belongs in the head"},
     {"(mcp:defprompt \"x\" () (:title \"T\"))", .kind = "prompt", .type = "SIMPLE-ERROR"},
     {TOOL("(list :object \"timeout\" 5)"), .text = "{\"timeout\":5}"},
     {"(mcp:deftool 5 () 1)", .type = "TYPE-ERROR",
@@ -344,12 +344,12 @@ static const struct row rows[] = {
     {TOOL("(mcp:ask :elicit \"m\" nil :key)"), .type = "SIMPLE-ERROR",
      .message = "the option :KEY has no value."},
     {TOOL("(mcp:ask :elicit \"m\" :kee 1)"), .type = "SIMPLE-ERROR",
-     .message = "MCP:ASK :ELICIT has no option :KEE, but :KEY, :URL, :ID."},
+     .message = "MCP:ASK :ELICIT has no option :KEE; its options are :KEY, :URL, :ID."},
     {TOOL("(mcp:ask :elicit \"m\" :key \"\")"), .type = "SIMPLE-ERROR", .message = "1 to 128"},
     {TOOL("(mcp:ask :elicit \"m\" :url \"x:y\")"), .type = "TYPE-ERROR",
      .message = ":ID must be a string, not NIL."},
     {TOOL("(mcp:ask :roots \"k\")"), .type = "SIMPLE-ERROR",
-     .message = "MCP:ASK :ROOTS has no option \"k\", but :KEY."},
+     .message = "MCP:ASK :ROOTS has no option \"k\"; its options are :KEY."},
     {TOOL("(mcp:ask :sample \"a\" :temperature \"b\")"), .type = "TYPE-ERROR",
      .message = ":TEMPERATURE must be a number"},
     {TOOL("(mcp:ask :sample \"a\" :max-tokens 0)"), .type = "TYPE-ERROR",
@@ -360,7 +360,7 @@ static const struct row rows[] = {
      .message = ":STOP-SEQUENCES must be a list or a vector, not 1."},
     {TOOL("(mcp:ask-all 5)"), .type = "TYPE-ERROR", .message = "must be a list, not 5."},
     {TOOL("(mcp:ask-all (list \"a\"))"), .type = "SIMPLE-ERROR",
-     .message = "\"a\" is no question: that is what MCP:QUESTION returns."},
+     .message = "\"a\" is not a question. MCP:QUESTION makes one."},
     {TOOL("(mcp:ask-all (loop for i below 17 collect (mcp:question :roots :key (princ-to-string "
           "i))))"),
      .type = "SIMPLE-ERROR", .message = "at most 16 questions"},
@@ -483,7 +483,8 @@ Test(run, an_evaluation_cannot_reach_a_client) {
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         const struct call_end *end = driver_call(codes[i], NULL, DRIVER_PATIENCE_MS);
         cr_assert_eq(end->kind, END_RESULT);
-        cr_assert(span_is(end->result.condition, "SIMPLE-ERROR"));
+        cr_assert(span_is(end->result.condition, "SIMPLE-ERROR") &&
+                  span_has(end->result.text, "no definition is running"));
     }
 }
 

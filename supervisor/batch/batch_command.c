@@ -1,25 +1,19 @@
-/* `eclave batch`: what a run is made of, from the command line to the exit status. Never evaluates
- * anything itself. */
+/* `eclave batch`, from its arguments to its exit status. */
 #include "supervisor/base/clock.h"
 #include "supervisor/base/status.h"
-#include "supervisor/base/stdio.h"
-#include "supervisor/batch/batch.h"
-#include "supervisor/batch/options.h"
-#include "supervisor/batch/tap.h"
+#include "supervisor/batch/batch_internal.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
-    DESCRIPTORS_PER_WORLD = 12, /* channel, listener and two pipes of a worker, of its spare and of
-                                   one that is being reaped */
-    DESCRIPTORS_BESIDE = 64
+    /* Channel, listener and two pipes, of a worker, its spare and one that is being reaped. */
+    DESCRIPTORS_PER_JOB = 12,
+    OTHER_DESCRIPTORS = 64
 };
 
-/* FILE becomes standard input; NULL and "-" are what it is already. */
+/* Makes FILE standard input, unless it is NULL or "-". */
 static bool open_input(const char *file, struct error *error) {
     struct stat status;
     if (!file || strcmp(file, "-") == 0)
@@ -34,35 +28,36 @@ static bool open_input(const char *file, struct error *error) {
     return code == 0 || error_set(error, code, "%.100s", file);
 }
 
-/* Many worlds need more descriptors than most shells begin with. */
+/* Many jobs need more descriptors than the usual soft limit. */
 static bool raise_descriptor_limit(int64_t jobs, struct error *error) {
     struct rlimit limit;
-    rlim_t wanted = (rlim_t)jobs * DESCRIPTORS_PER_WORLD + DESCRIPTORS_BESIDE;
+    rlim_t wanted = (rlim_t)jobs * DESCRIPTORS_PER_JOB + OTHER_DESCRIPTORS;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
         return true;
-    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
-    if (limit.rlim_cur < wanted)
-        return error_set(error, 0, "-j %lld needs %llu descriptors; this process may have %llu",
+    if (limit.rlim_max < wanted)
+        return error_set(error, 0, "-j %lld needs %llu descriptors; the limit is %llu",
                          (long long)jobs, (unsigned long long)wanted,
                          (unsigned long long)limit.rlim_max);
+    limit.rlim_cur = wanted;
     return setrlimit(RLIMIT_NOFILE, &limit) == 0 ||
            error_set(error, errno, "raising RLIMIT_NOFILE");
 }
 
-/* Reads what was done earlier. Where the output goes on in the same file, a torn last line is cut
- * off, so that the next one does not become its tail. */
-static bool read_done(struct batch *batch, struct error *error) {
+/* Reads the output of the earlier run. If standard output is the same file, an incomplete last line
+ * is cut off, so that the first new line is not appended to it. */
+static bool read_finished(struct batch *batch, struct error *error) {
     struct stat output;
     if (!batch->options->skip_done)
         return true;
-    if (!done_read(&batch->done, batch->options->skip_done, batch_take_done, batch, error))
+    if (!finished_read(&batch->finished, batch->options->skip_done, batch_take_finished, batch,
+                       error))
         return false;
-    const struct stat *file = &batch->done.file;
+    const struct stat *file = &batch->finished.file;
     if (fstat(STDOUT_FILENO, &output) != 0 || output.st_dev != file->st_dev ||
-        output.st_ino != file->st_ino || batch->done.whole_bytes == file->st_size)
+        output.st_ino != file->st_ino || batch->finished.whole_bytes == file->st_size)
         return true;
-    return ftruncate(STDOUT_FILENO, batch->done.whole_bytes) == 0 ||
-           error_set(error, errno, "--skip-done: cutting off a torn last line");
+    return ftruncate(STDOUT_FILENO, batch->finished.whole_bytes) == 0 ||
+           error_set(error, errno, "--skip-done: cutting off an incomplete last line");
 }
 
 static bool open_parts(struct batch *batch, struct error *error) {
@@ -72,12 +67,12 @@ static bool open_parts(struct batch *batch, struct error *error) {
                                           .too_long = batch_take_too_long,
                                           .end = batch_take_end,
                                           .context = batch};
-    if (!outbox_open(&batch->outbox, loop, error) || !batch_open(batch, error) ||
+    if (!outbox_open(&batch->outbox, loop, error) ||
         (options->junit && !junit_open(&batch->junit, options->junit, error)))
         return false;
     if (options->tap)
-        tap_begin(outbox_queue(&batch->outbox));
-    if (!read_done(batch, error) ||
+        tap_begin(&batch->outbox.queue);
+    if (!read_finished(batch, error) ||
         !input_open(&batch->input, loop, (size_t)batch->settings->request_max_bytes, &handler,
                     error) ||
         !stdio_detach(error))
@@ -96,25 +91,24 @@ static void close_parts(struct batch *batch) {
         input_close(&batch->input);
     if (batch->outbox.loop)
         outbox_close(&batch->outbox);
-    done_free(&batch->done);
+    finished_free(&batch->finished);
     one_shot_close(&batch->one_shot);
-    batch_close(batch);
+    batch_free(batch);
 }
 
-/* What the run came to, for a person. */
+/* Prints the summary. UNKNOWN lines of the earlier run were not in the input. */
 static void summarize(const struct batch *batch, size_t unknown, int64_t began_ns) {
     fputs("eclave: ", stderr);
     tally_print(&batch->tally, stderr);
     fprintf(stderr, "; %.1f s\n", (double)clock_elapsed_ms(began_ns) / CLOCK_MS_PER_S);
     if (unknown && !batch->cut_short)
-        fprintf(stderr,
-                "eclave: finished lines of the earlier run that are not in the input: %zu\n",
+        fprintf(stderr, "eclave: lines of the earlier run that are not in the input: %zu\n",
                 unknown);
     if (batch->failure[0])
         fprintf(stderr, "eclave: %s\n", batch->failure);
     if (batch->cut_short || batch->failure[0])
-        fputs("eclave: the run was cut short. To go on, run the same command with --skip-done OUT, "
-              "OUT being the lines written so far, and append to them: >>OUT\n",
+        fputs("eclave: the run was cut short. To resume it, run the same command with --skip-done "
+              "OUT, where OUT has the lines written so far, and append to it: >>OUT\n",
               stderr);
 }
 
@@ -123,7 +117,7 @@ static int run(struct batch *batch) {
     int64_t began_ns = clock_now_ns();
     bool opened = open_parts(batch, &error);
     bool ran = opened && loop_run(&batch->one_shot.loop, &error);
-    size_t unknown = batch->done.left;
+    size_t unknown = batch->finished.left;
     close_parts(batch);
     bool reported = junit_close(&batch->junit, &batch->tally, opened && ran ? &error : NULL);
     if (!opened || !ran || !reported) {
@@ -134,30 +128,26 @@ static int run(struct batch *batch) {
     return batch_status(batch);
 }
 
-/* The limits of all processes together are reckoned by sessions; here each line that runs is one,
- * and so is the spare that is made for the next. */
-static struct settings with_room_for(const struct settings *settings, int64_t jobs) {
-    struct settings own = *settings; /* whose paths stay those of *settings */
-    if (own.session_max < 2 * jobs)
-        own.session_max = 2 * jobs;
-    return own;
-}
-
-int command_batch(const struct settings *settings, const struct batch_options *options, int count,
-                  char **arguments) {
-    const struct settings own = with_room_for(settings, (int64_t)options->jobs);
-    struct batch batch = {.settings = &own, .options = options};
+int batch_command(const struct settings *settings, const struct batch_options *options,
+                  const char *file) {
+    struct settings own = *settings; /* whose paths remain those of *settings */
+    struct batch batch;
     struct error error;
     int status = STATUS_USAGE;
-    bool good = (count <= 1 && !(count == 1 && arguments[0][0] == '-' && arguments[0][1])) ||
-                error_set(&error, 0, "usage: eclave batch [OPTIONS] [FILE | -]");
-    if (!good || !stdio_fill(&error) || !open_input(count ? arguments[0] : NULL, &error) ||
+    /* The limits of all processes together depend on session.max. Each job is a session, and so is
+     * the spare worker for its next line. */
+    if (own.session_max < 2 * options->jobs)
+        own.session_max = 2 * options->jobs;
+    batch_begin(&batch, &own, options);
+    if (!stdio_fill(&error) || !open_input(file, &error) ||
         !raise_descriptor_limit(options->jobs, &error) ||
-        !one_shot_open(&batch.one_shot, &own, batch_interrupt, &batch, &status, &error)) {
+        !one_shot_open(&batch.one_shot, &own, &status, &error)) {
         fprintf(stderr, "eclave: %s\n", error.text);
         return status;
     }
-    /* The result of an evaluation is in its line; the log is for faults of this machine. */
+    batch.one_shot.interrupted = batch_interrupt;
+    batch.one_shot.interrupted_context = &batch;
+    /* The outcome of a line is in its record; the log has problems of the machine only. */
     if (!settings->log_level_set)
         batch.one_shot.log.least = LOG_WARNING_LEVEL;
     batch.one_shot.sessions.unlogged = true;

@@ -1,40 +1,33 @@
-/* Has each Lisp source loaded, confined, as a call of it would. Never calls what it defines. */
-#include "supervisor/command/sources.h"
+/* Loads each Lisp source of a project as a call would, without calling its definitions. */
 #include "supervisor/base/terminal.h"
+#include "supervisor/command/project_commands.h"
 #include "supervisor/project/invocation.h"
-
-#include <stdio.h>
-#include <string.h>
 
 enum { ARGUMENTS_BYTES = 64 };
 
-static const char indent[] = "          "; /* below what stands behind the word of the line */
+static const char indent[] = "          "; /* of further lines: below the file name */
 
 struct sources {
     struct one_shot *one_shot;
     const struct settings *settings;
     const struct registry_entry *entry; /* being loaded */
-    bool titled;
+    bool has_title;
     struct sources_tally tally;
 };
 
-static struct span span_of(const char *text) {
-    return (struct span){(const unsigned char *)text, strlen(text)};
-}
-
-/* TEXT without the word for a type that says no more than the line does. */
-static struct span without(const char *type, struct span text) {
-    size_t length = strlen(type);
-    if (text.length >= length && memcmp(text.bytes, type, length) == 0)
+/* TEXT without PREFIX, which repeats the word that begins the line. */
+static struct span without(const char *prefix, struct span text) {
+    size_t length = strlen(prefix);
+    if (text.length >= length && memcmp(text.bytes, prefix, length) == 0)
         return (struct span){text.bytes + length, text.length - length};
     return text;
 }
 
 static void print_line(struct sources *sources, bool failed, struct span type, struct span text) {
     const struct colours colours = colours_of(stdout);
-    if (!sources->titled)
+    if (!sources->has_title)
         puts("Sources");
-    sources->titled = true;
+    sources->has_title = true;
     printf("  %s%-7s%s ", failed ? colours.bad : colours.odd, failed ? "FAILED" : "warning",
            colours.end);
     shown_print_text(stdout, sources->entry->file);
@@ -56,7 +49,6 @@ static void on_done(void *context, const struct evaluation *evaluation) {
     struct sources *sources = context;
     const struct result_message *result = &evaluation->result;
     enum outcome outcome = evaluation->outcome;
-    loop_stop(&sources->one_shot->loop);
     if (outcome == OUTCOME_CANCELLED) {
         sources->tally.interrupted = true;
         return;
@@ -68,11 +60,10 @@ static void on_done(void *context, const struct evaluation *evaluation) {
     else if (outcome == OUTCOME_CONDITION)
         fail(sources, without("SIMPLE-ERROR", result->condition), result->text);
     else
-        fail(sources, span_of(outcome_table[outcome].type), span_of(evaluation->cause));
+        fail(sources, string_span(outcome_table[outcome].type), string_span(evaluation->cause));
 }
 
-/* Resources are defined by their URI or template, all else by its name. */
-static struct call *submit(struct sources *sources) {
+static void load(struct sources *sources) {
     static const enum run_kind kinds[REGISTRY_KINDS] = {
         [REGISTRY_TOOL] = RUN_TOOL,
         [REGISTRY_RESOURCE] = RUN_RESOURCE,
@@ -82,40 +73,30 @@ static struct call *submit(struct sources *sources) {
     };
     const struct registry_entry *entry = sources->entry;
     char arguments[ARGUMENTS_BYTES];
-    snprintf(arguments, sizeof arguments, "{\"kind\":\"%s\"}", run_kind_word(kinds[entry->kind]));
-    const struct call_request wanted = {
-        .kind = CALL_RUN,
-        .code = {entry->body.bytes, entry->body.size},
-        .timeout_ms = invocation_timeout_ms(sources->settings, entry, 0),
-        .run = {.kind = RUN_LOAD, .name = span_of(entry->key), .arguments = span_of(arguments)},
-        .done = on_done,
-        .context = sources};
-    return session_submit_once(&sources->one_shot->sessions, &wanted);
-}
-
-static void load(struct sources *sources) {
     struct error error;
-    struct loop *loop = &sources->one_shot->loop;
-    struct call *call = submit(sources);
-    if (!call) {
-        fail(sources, (struct span){0}, span_of("There is no memory for it."));
-        return;
-    }
-    loop->stopped = false;
-    session_step(call_session(call));
-    if (!loop->stopped && !loop_run(loop, &error))
-        fail(sources, (struct span){0}, span_of(error.text));
+    snprintf(arguments, sizeof arguments, "{\"kind\":\"%s\"}", run_kind_word(kinds[entry->kind]));
+    const struct call_request request = {.kind = CALL_RUN,
+                                         .code = {entry->body.bytes, entry->body.size},
+                                         .timeout_ms =
+                                             invocation_timeout_ms(sources->settings, entry, 0),
+                                         .run = {.kind = RUN_LOAD,
+                                                 .name = string_span(entry->key),
+                                                 .arguments = string_span(arguments)},
+                                         .done = on_done,
+                                         .context = sources};
+    if (!one_shot_run(sources->one_shot, &request, &error))
+        fail(sources, (struct span){0}, string_span(error.text));
 }
 
-bool sources_are_there(const struct snapshot *snapshot) {
+bool check_has_sources(const struct snapshot *snapshot) {
     for (size_t i = 0; i < snapshot->total; i++)
         if (snapshot->by_file[i]->is_lisp)
             return true;
     return false;
 }
 
-struct sources_tally sources_load(struct one_shot *one_shot, const struct settings *settings,
-                                  const struct snapshot *snapshot) {
+struct sources_tally check_sources(struct one_shot *one_shot, const struct settings *settings,
+                                   const struct snapshot *snapshot) {
     struct sources sources = {.one_shot = one_shot, .settings = settings};
     for (size_t i = 0; i < snapshot->total && !sources.tally.interrupted; i++) {
         sources.entry = snapshot->by_file[i];
