@@ -115,7 +115,7 @@ static void print_kind(const struct outline_kind *kind, const struct entry_list 
     }
 }
 
-static void print_notices(const char *title, const char *colour, const struct notice_list *list) {
+static void print_findings(const char *title, const char *colour, const struct notice_list *list) {
     if (list->count)
         printf("%s%s%s\n", colour, title, colours_of(stdout).end);
     for (size_t i = 0; i < list->count; i++) {
@@ -131,8 +131,8 @@ static void print_outline(const struct snapshot *snapshot) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         print_kind(&kinds[i], &snapshot->lists[kinds[i].kind]);
     const struct colours colours = colours_of(stdout);
-    print_notices("Warnings", colours.odd, &snapshot->warnings);
-    print_notices("Refused", colours.bad, &snapshot->refusals);
+    print_findings("Warnings", colours.odd, &snapshot->warnings);
+    print_findings("Refused", colours.bad, &snapshot->refusals);
 }
 
 /* --- the check --- */

@@ -141,11 +141,9 @@ int command_policy(const struct command_line *line) {
     print_layers(&policy);
     print_files(&policy);
     print_limits(&policy);
-    puts("\nSYSTEM CALLS. Arguments are numbered from 0. EQUAL(a, v): argument a is v. BITS(a, r, "
-         "o):\n"
-         "it has all bits of r, and no others but those of o. SELF(a): it is the process itself. "
-         "All\n"
-         "64 bits are compared.");
+    puts("\nSYSTEM CALLS. Arguments are numbered from 0, and all 64 bits are compared.\n"
+         "EQUAL(a, v): argument a is v. BITS(a, r, o): argument a has all bits of r, and\n"
+         "no others but those of o. SELF(a): argument a is the process itself.");
     print_rows("  RUN", grants, is_allowed);
     print_rows("  FAIL with this errno, as an ordinary Lisp error", grants, is_refused);
     print_rows("  KILL the worker (reported by name)", grants, is_killing);

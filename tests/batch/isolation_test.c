@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { ROUNDS = 6, WORKERS = 4, LINKS_MAX = 64, LINK_BYTES = 64 };
@@ -151,9 +150,8 @@ Test(batch_isolation, no_pipe_or_socket_is_open_in_two_workers) {
         batch_start_on((const char *const[]){"-j", "4", NULL}, path, "/dev/null", "/dev/null", 0);
     pid_t workers[2 * WORKERS];
     size_t count = 0;
-    const struct timespec pause = {.tv_nsec = 10000000};
     while ((count = confined(run, workers, COUNT_OF(workers))) < WORKERS)
-        nanosleep(&pause, NULL);
+        usleep(10000);
     static char links[2 * WORKERS][LINKS_MAX][LINK_BYTES];
     size_t counts[2 * WORKERS];
     for (size_t i = 0; i < count; i++)

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LINES = 600, DEATHS = 6, FORKED_BYTES = 24 * 160 };
@@ -46,11 +45,10 @@ Test(batch_losses, a_zygote_that_dies_costs_no_line) {
     batch_write(path, batch_input());
     pid_t run =
         batch_start_on((const char *const[]){"-j", "8", NULL}, path, output, "/dev/null", 0);
-    const struct timespec pause = {.tv_nsec = 10000000};
     off_t before = 0;
     int deaths = 0;
     while (deaths < DEATHS && !process_is_zombie(run)) {
-        nanosleep(&pause, NULL);
+        usleep(10000);
         pid_t zygote = zygote_of(run);
         /* More lines than the previous zygote's workers could finish: this one has forked. */
         if (zygote <= 1 || size_of(output) < before + FORKED_BYTES)

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LINES = 60, TRIALS = 6, TRIALS_THOROUGH = 100, INTERRUPTED = 130 };
@@ -47,11 +46,6 @@ static pid_t start(const struct trial *trial, const char *const *arguments, int 
     return batch_start_on(arguments, trial->input, trial->output, "/dev/null", flags);
 }
 
-static void pause_ms(long ms) {
-    const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    nanosleep(&pause, NULL);
-}
-
 static void expect_whole(const struct trial *trial) {
     char *output = batch_read(trial->output), *text = batch_without_costs(output);
     cr_assert_str_eq(text, trial->whole);
@@ -65,7 +59,7 @@ static void interrupt_and_resume(const struct trial *trial, struct random *rando
     pid_t pid = start(trial, (const char *const[]){"-j", "2", NULL}, O_TRUNC);
     int status;
     for (;;) {
-        pause_ms(random_between(random, 0, 250));
+        usleep((useconds_t)random_below(random, 251) * 1000);
         kill(pid, signal);
         status = batch_wait(pid);
         if (status == 0 || status == 1)
@@ -100,7 +94,7 @@ Test(batch_resume, an_interrupted_run_finishes_its_lines_and_says_how_to_resume)
                *output = batch_file("slow.out");
     batch_write(path, batch_input());
     pid_t pid = batch_start_on((const char *const[]){"-j", "2", NULL}, path, output, said, 0);
-    pause_ms(500);
+    usleep(500000);
     kill(pid, SIGINT);
     cr_assert_eq(batch_wait(pid), INTERRUPTED);
     char *text = batch_read(output), *words = batch_read(said);
@@ -118,9 +112,9 @@ Test(batch_resume, a_second_interrupt_ends_the_running_lines) {
     batch_add("1", "(sleep 500)", "");
     batch_write(trial.input, batch_input());
     pid_t pid = start(&trial, (const char *const[]){NULL}, O_TRUNC);
-    pause_ms(500);
+    usleep(500000);
     kill(pid, SIGINT);
-    pause_ms(100);
+    usleep(100000);
     kill(pid, SIGINT);
     cr_assert_eq(batch_wait(pid), INTERRUPTED);
     char *output = batch_read(trial.output);

@@ -8,15 +8,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LINES = 2000, LINES_THOROUGH = 100000, WARM_UP = 300, GROWTH_KB = 1024 };
-
-static void pause_ms(long ms) {
-    const struct timespec pause = {.tv_nsec = ms * 1000000};
-    nanosleep(&pause, NULL);
-}
 
 struct flow {
     pid_t run;
@@ -76,7 +70,7 @@ static size_t most_descriptors(pid_t run) {
     for (int sample = 0; sample < 20; sample++) {
         int now = process_descriptors(run);
         most = now > most ? now : most;
-        pause_ms(5);
+        usleep(5000);
     }
     return (size_t)most;
 }
@@ -115,7 +109,7 @@ Test(batch_soak, a_reader_that_does_not_read_stops_the_input) {
         quiet = put > 0 ? 0 : quiet + 1;
         written += put > 0 ? (size_t)put : 0;
         if (put <= 0)
-            pause_ms(50);
+            usleep(50000);
     }
     /* The pipe, one read of it, and the window; all lines would have been 9 MB. */
     cr_assert_lt(written, 1 << 20, "%zu bytes were taken", written);
@@ -144,7 +138,7 @@ Test(batch_soak, a_slow_line_does_not_let_others_accumulate) {
         ssize_t put;
         while ((put = write(in, line, sizeof line - 1)) > 0)
             written += (size_t)put;
-        pause_ms(50);
+        usleep(50000);
     }
     cr_assert_lt(written, 1 << 20, "%zu bytes were taken", written);
     cr_assert_lt(process_status(flow.run, "VmRSS"), 64 * 1024 + ECLAVE_TEST_MEMORY_SLACK_KB);

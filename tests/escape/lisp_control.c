@@ -24,7 +24,7 @@ static const char *const ecl[] = {
     "/usr/bin/env",
     "timeout",
     "--signal=KILL",
-    "10",
+    "50",
     NAMESPACES,
     "sh",
     "-c",

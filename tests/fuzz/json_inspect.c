@@ -16,14 +16,6 @@ static struct text text_of_span(struct span span) {
     return (struct text){(const char *)span.bytes, span.length};
 }
 
-static struct text without_blanks(struct text text) {
-    while (text.length && strchr(" \t\r\n", text.bytes[0]))
-        text = (struct text){text.bytes + 1, text.length - 1};
-    while (text.length && strchr(" \t\r\n", text.bytes[text.length - 1]))
-        text.length--;
-    return text;
-}
-
 static bool is_container(struct text value) {
     return json_kind(value) == VALUE_ARRAY || json_kind(value) == VALUE_OBJECT;
 }
@@ -198,7 +190,7 @@ static void check_elements(struct text text) {
     size_t offset = 0, index = 0;
     for (; json_next_element(span, &offset, &element); index++) {
         FUZZ_CHECK(json_element(text, index, &want), "one too many");
-        struct text have = without_blanks(text_of_span(element));
+        struct text have = json_without_blanks(text_of_span(element));
         FUZZ_CHECK(have.bytes == want.bytes && have.length == want.length, "element %zu", index);
     }
     FUZZ_CHECK(index == json_count(text), "%zu elements", index);
@@ -251,7 +243,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (fault == JSON_TOO_DEEP)
         FUZZ_CHECK(json_fault(text, limits.depth), "not too deep");
     if (fault == JSON_FINE)
-        check_accepted(without_blanks(text), &shape);
+        check_accepted(json_without_blanks(text), &shape);
     check_written(text);
     free(copy);
     return 0;

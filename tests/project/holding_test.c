@@ -113,7 +113,7 @@ Test(holding, changes_are_not_kept_for_a_client_that_does_not_read) {
  */
 Test(holding, calls_queued_behind_much_output_run_after_the_end_of_the_input) {
     enum { CALLS = 8 };
-    struct client *client = project_files_serve_in(era_legacy, NULL);
+    struct client *client = project_files_serve_in(era_legacy, STRINGS("--shutdown-grace-s", "60"));
     for (int i = 0; i < CALLS; i++) {
         client_evaluate_send(client, formatted("%d", i),
                              "(progn (princ (make-string 100000 :initial-element (code-char 1))) "

@@ -4,6 +4,7 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/session/session.h"
 #include "tests/support/lisp_file.h"
+#include "tests/support/span.h"
 #include "tests/support/user.h"
 #include "tests/unit/read_settings.h"
 
@@ -93,10 +94,6 @@ static void end(void) {
 }
 
 #define RUN_TEST(name) Test(run, name, .init = begin, .fini = end, .timeout = 240)
-
-static struct span span_of(const char *text) {
-    return (struct span){(const unsigned char *)text, strlen(text)};
-}
 
 static void answer_now(struct run *run) {
     cr_assert(call_answer(run->call, span_of(run->answer)));

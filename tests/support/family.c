@@ -12,12 +12,6 @@
 
 enum { FAMILY_MAX = 64, TICK_MS = 10, WATCHDOG_S = 60 };
 
-static void wait_ms(long milliseconds) {
-    const struct timespec pause = {.tv_sec = milliseconds / 1000,
-                                   .tv_nsec = milliseconds % 1000 * 1000000};
-    nanosleep(&pause, NULL);
-}
-
 static time_t now_s(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -72,7 +66,7 @@ static struct family settled(struct client *client, size_t workers) {
         family = now;
         if (same >= LOOKS && family.zygote_count == 1 && family.worker_count == workers)
             return family;
-        wait_ms(TICK_MS);
+        usleep(TICK_MS * 1000);
     }
     client_fail(client, "waited in vain for a zygote and %zu workers; there are %zu and %zu",
                 workers, family.zygote_count, family.worker_count);
@@ -133,7 +127,7 @@ static void await(struct client *client, bool (*gone)(struct client *client, pid
         client_stderr(client);
         if (gone(client, pid))
             return;
-        wait_ms(TICK_MS);
+        usleep(TICK_MS * 1000);
     }
     client_fail(client, "waited in vain until %s", what);
 }
@@ -178,7 +172,7 @@ void family_expect_end(struct client *client, int status) {
 void family_expect_idle(struct client *client) {
     enum { LOOK_MS = 500, TICKS_MAX = 20 };
     long before = process_ticks(client_pid(client));
-    wait_ms(LOOK_MS);
+    usleep(LOOK_MS * 1000);
     long used = process_ticks(client_pid(client)) - before;
     if (used > TICKS_MAX)
         client_fail(client, "the server spins: %ld clock ticks while nothing happened", used);

@@ -35,6 +35,9 @@ enum value_kind {
 
 enum value_kind json_kind(struct text value);
 
+/* VALUE without the blanks around it. */
+struct text json_without_blanks(struct text value);
+
 /* A number written without fraction and exponent. */
 bool json_is_integer(struct text value);
 

@@ -4,6 +4,7 @@
 #include "tests/support/generate.h"
 #include "tests/support/json.h"
 #include "tests/support/random.h"
+#include "tests/support/span.h"
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,10 +206,6 @@ Test(json_inspect, iterates_over_the_elements_of_an_array) {
         }
         cr_assert_eq(index, json_count(array), "%s", arrays[i]);
     }
-}
-
-static bool span_is(struct span span, const char *text) {
-    return span.length == strlen(text) && memcmp(span.bytes, text, span.length) == 0;
 }
 
 Test(json_inspect, iterates_over_the_members_of_an_object) {

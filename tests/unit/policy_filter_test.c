@@ -24,32 +24,12 @@ static const uint32_t architectures[] = {AUDIT_ARCH_I386,    AUDIT_ARCH_ARM,    
                                          UINT32_MAX};
 
 /* Argument values to try at every position, besides all single bits. */
-static const uint64_t words[] = {0,
-                                 1,
-                                 2,
-                                 3,
-                                 4,
-                                 5,
-                                 6,
-                                 8,
-                                 9,
-                                 SELF_PID,
-                                 0x22,
-                                 0x32,
-                                 0x80,
-                                 0x81,
-                                 0x89,
-                                 0x109,
-                                 0x189,
-                                 UINT32_MAX,
-                                 UINT64_MAX,
-                                 (uint64_t)INT64_MAX + 1,
-                                 1ULL << 32,
-                                 1ULL << 63,
-                                 0x5401,
-                                 0x100005412,
-                                 (1ULL << 32) | 0x22,
-                                 POLICY_SELF_MARK};
+static const uint64_t words[] = {
+    0,          1,          2,           3,           4,
+    5,          6,          8,           9,           0x22,
+    0x32,       0x80,       0x81,        0x89,        0x109,
+    0x189,      0x5401,     SELF_PID,    UINT32_MAX,  UINT64_MAX,
+    1ULL << 32, 1ULL << 63, 0x100000022, 0x100005412, POLICY_SELF_MARK};
 
 static bool has_terms(const struct policy_row *row) {
     return row->terms[0].kind != TERM_NONE;
@@ -81,6 +61,13 @@ static void in_every_mode(void (*check)(void)) {
         policy_program_free(program);
     }
 }
+
+#define FILTER_TEST(name)                                                                          \
+    static void name(void);                                                                        \
+    Test(filter, name) {                                                                           \
+        in_every_mode(name);                                                                       \
+    }                                                                                              \
+    static void name(void)
 
 static struct seccomp_data native_call(int number) {
     return (struct seccomp_data){.nr = number, .arch = seccomp_arch_native()};
@@ -132,7 +119,7 @@ static struct seccomp_data fitting_call(const struct policy_row *row) {
     return call;
 }
 
-static void check_every_number(void) {
+FILTER_TEST(matches_the_table_for_every_number) {
     for (int number = 0; number < NUMBERS; number++) {
         struct seccomp_data call = native_call(number);
         check(&call);
@@ -144,7 +131,7 @@ static void check_every_number(void) {
     }
 }
 
-static void check_argument_rules(void) {
+FILTER_TEST(checks_every_bit_of_arguments) {
     size_t count, rules = 0;
     const struct policy_row *rows = policy_rows(&count);
     for (size_t i = 0; i < count; i++) {
@@ -170,7 +157,7 @@ static void check_argument_rules(void) {
 }
 
 /* The kernel ignores the high half of an int argument, so a rule requires it to be zero. */
-static void check_high_halves(void) {
+FILTER_TEST(refuses_high_halves_of_arguments) {
     size_t count;
     const struct policy_row *rows = policy_rows(&count);
     for (size_t i = 0; i < count; i++) {
@@ -194,7 +181,7 @@ static uint64_t next_random(uint64_t *state) {
     return *state;
 }
 
-static void check_random_calls(void) {
+FILTER_TEST(agrees_with_the_table_on_random_calls) {
     uint64_t state = 0x9e3779b97f4a7c15;
     size_t count;
     const struct policy_row *rows = policy_rows(&count);
@@ -222,11 +209,11 @@ static void check_foreign_architectures(const struct sock_fprog *filter) {
         }
 }
 
-static void check_foreign_calls(void) {
+FILTER_TEST(kills_calls_of_other_architectures) {
     check_foreign_architectures(&calls);
 }
 
-static void check_strange_numbers(void) {
+FILTER_TEST(refuses_unknown_numbers) {
     static const uint32_t strange[] = {1024,       4096,       65535,      0x3fffffff, 0x7fffffff,
                                        0x80000000, 0x80000027, 0xc0000000, 0xfffffffe, UINT32_MAX};
     for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) {
@@ -253,7 +240,7 @@ static void check_sealed(const struct seccomp_data *call) {
         cr_assert_eq(got, wanted(call), "%s (%d)", policy_syscall_name(call->nr), call->nr);
 }
 
-static void check_seal(void) {
+FILTER_TEST(is_narrowed_by_the_seal_only) {
     check_foreign_architectures(&program->seal);
     for (int number = 0; number < NUMBERS; number++) {
         struct seccomp_data call = native_call(number);
@@ -275,7 +262,7 @@ static void check_seal(void) {
 
 /* The supervisor judges what the filter does not allow and must agree. It accepts no unknown
  * process as the caller itself. */
-static void check_judge(void) {
+FILTER_TEST(agrees_with_the_judge) {
     uint64_t state = 0x2545f4914f6cdd1d;
     for (size_t i = 0; i < RANDOM_CALLS; i++) {
         struct seccomp_data call = native_call((int)(next_random(&state) % NUMBERS));
@@ -298,57 +285,18 @@ static void check_judge(void) {
             break;
         default:
             cr_assert_eq(action, SECCOMP_RET_USER_NOTIF);
-            cr_assert_neq(answer.verdict, POLICY_ALLOW, "%s", answer.name);
+            cr_assert(answer.verdict != POLICY_ALLOW || policy_row_is_notified(row_for(&call)),
+                      "%s", answer.name);
         }
     }
 }
 
-static void check_marks(void) {
+FILTER_TEST(accepts_only_its_own_process_id) {
     for (size_t i = 0; i < calls.len; i++)
         cr_assert_neq(calls.filter[i].k, POLICY_SELF_MARK);
 }
 
-static void check_size(void) {
+FILTER_TEST(is_small_enough_to_load_quickly) {
     cr_assert_lt(program->calls.len, program->degraded || grants ? 320 : 160);
     cr_assert_lt(program->seal.len, 32);
-}
-
-Test(filter, matches_the_table_for_every_number) {
-    in_every_mode(check_every_number);
-}
-
-Test(filter, checks_every_bit_of_arguments) {
-    in_every_mode(check_argument_rules);
-}
-
-Test(filter, refuses_high_halves_of_arguments) {
-    in_every_mode(check_high_halves);
-}
-
-Test(filter, agrees_with_the_table_on_random_calls) {
-    in_every_mode(check_random_calls);
-}
-
-Test(filter, kills_calls_of_other_architectures) {
-    in_every_mode(check_foreign_calls);
-}
-
-Test(filter, refuses_unknown_numbers) {
-    in_every_mode(check_strange_numbers);
-}
-
-Test(filter, is_narrowed_by_the_seal_only) {
-    in_every_mode(check_seal);
-}
-
-Test(filter, agrees_with_the_judge) {
-    in_every_mode(check_judge);
-}
-
-Test(filter, accepts_only_its_own_process_id) {
-    in_every_mode(check_marks);
-}
-
-Test(filter, is_small_enough_to_load_quickly) {
-    in_every_mode(check_size);
 }

@@ -8,61 +8,27 @@
 #include <linux/audit.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-/* The calls with an ALLOW row of any kind, in alphabetical order. */
-static const char *const allowed[] = {"brk",
-                                      "clock_getres",
-                                      "clock_gettime",
-                                      "clock_nanosleep",
-                                      "close",
-                                      "exit",
-                                      "exit_group",
-                                      "futex",
-                                      "dup2",
-                                      "dup3",
-                                      "getcwd",
-                                      "getegid",
-                                      "geteuid",
-                                      "getgid",
-                                      "getpid",
-                                      "getppid",
-                                      "getrandom",
-                                      "getrusage",
-                                      "gettid",
-                                      "gettimeofday",
-                                      "getuid",
-                                      "madvise",
-                                      "mmap",
-                                      "mprotect",
-                                      "mremap",
-                                      "munmap",
-                                      "nanosleep",
-                                      "prctl",
-                                      "prlimit64",
-                                      "pselect6",
-                                      "read",
-                                      "recvmsg",
-                                      "restart_syscall",
-                                      "rt_sigprocmask",
-                                      "rt_sigreturn",
-                                      "sched_yield",
-                                      "select",
-                                      "tgkill",
-                                      "time",
-                                      "write",
-                                      "writev"};
+/* Lists of words, each between two spaces. */
+
+/* The calls with an ALLOW row of any kind. */
+static const char allowed[] =
+    " brk clock_getres clock_gettime clock_nanosleep close exit exit_group futex dup2 dup3 getcwd "
+    "getegid geteuid getgid getpid getppid getrandom getrusage gettid gettimeofday getuid madvise "
+    "mmap mprotect mremap munmap nanosleep prctl prlimit64 pselect6 read recvmsg restart_syscall "
+    "rt_sigprocmask rt_sigreturn sched_yield select tgkill time write writev ";
 
 /* Those of them that depend on their arguments. */
-static const char *const ruled[] = {"dup2",     "dup3",   "futex", "madvise",   "mmap",
-                                    "mprotect", "mremap", "prctl", "prlimit64", "tgkill"};
+static const char ruled[] = " dup2 dup3 futex madvise mmap mprotect mremap prctl prlimit64 tgkill ";
 
 /* Calls that are allowed for the setup only, wholly or in part. */
-static const char *const setup[] = {"prctl", "seccomp", "sendmsg"};
+static const char setup[] = " prctl seccomp sendmsg ";
 
 /* Calls that grants allow in addition. */
 static const struct {
@@ -81,13 +47,11 @@ static const struct {
                {"renameat", POLICY_GRANT_WRITE, false},  {"ftruncate", POLICY_GRANT_WRITE, false},
                {"fsync", POLICY_GRANT_WRITE, false}};
 
-static bool is_among(const char *name, const char *const *names, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
+static bool is_among(const char *name, const char *list) {
+    char word[64];
+    snprintf(word, sizeof word, " %s ", name);
+    return strstr(list, word) != NULL;
 }
-#define AMONG(name, list) is_among(name, list, sizeof(list) / sizeof *(list))
 
 static bool has_terms(const struct policy_row *row) {
     return row->terms[0].kind != TERM_NONE;
@@ -105,11 +69,11 @@ Test(table, allows_exactly_what_is_listed_here) {
     const struct policy_row *rows = policy_rows(&count);
     for (size_t i = 0; i < count; i++) {
         if (rows[i].verdict == POLICY_ALLOW && !rows[i].grants) {
-            cr_assert(AMONG(rows[i].name, allowed), "%s", rows[i].name);
-            cr_assert_eq(AMONG(rows[i].name, ruled), has_terms(&rows[i]), "%s", rows[i].name);
+            cr_assert(is_among(rows[i].name, allowed), "%s", rows[i].name);
+            cr_assert_eq(is_among(rows[i].name, ruled), has_terms(&rows[i]), "%s", rows[i].name);
         }
         if (rows[i].setup)
-            cr_assert(AMONG(rows[i].name, setup), "%s", rows[i].name);
+            cr_assert(is_among(rows[i].name, setup), "%s", rows[i].name);
     }
 }
 
@@ -178,39 +142,19 @@ Test(table, does_not_name_unknown_numbers) {
 }
 
 Test(judge, kills_calls_that_only_an_attack_uses_and_names_them) {
-    static const int attacks[] = {SYS_execve,
-                                  SYS_execveat,
-                                  SYS_ptrace,
-                                  SYS_kill,
-                                  SYS_tkill,
-                                  SYS_rt_sigqueueinfo,
-                                  SYS_pidfd_send_signal,
-                                  SYS_pidfd_getfd,
-                                  SYS_process_vm_readv,
-                                  SYS_process_vm_writev,
-                                  SYS_bpf,
-                                  SYS_io_uring_setup,
-                                  SYS_keyctl,
-                                  SYS_add_key,
-                                  SYS_request_key,
-                                  SYS_userfaultfd,
-                                  SYS_perf_event_open,
-                                  SYS_mount,
-                                  SYS_unshare,
-                                  SYS_setns,
-                                  SYS_kcmp,
-                                  SYS_setuid,
-                                  SYS_setresuid,
-                                  SYS_personality,
-                                  SYS_memfd_create,
-                                  SYS_connect,
-                                  SYS_sendto};
-    for (size_t i = 0; i < sizeof attacks / sizeof *attacks; i++) {
-        struct policy_ruling answer = judge(attacks[i], 0, 0, 0, 0);
-        cr_assert_eq(answer.verdict, POLICY_KILL, "%s", answer.name);
+    char attacks[] =
+        "execve execveat ptrace kill tkill rt_sigqueueinfo pidfd_send_signal pidfd_getfd "
+        "process_vm_readv process_vm_writev bpf io_uring_setup keyctl add_key request_key "
+        "userfaultfd perf_event_open mount unshare setns kcmp setuid setresuid "
+        "personality memfd_create connect sendto";
+    for (char *rest = attacks, *name; (name = strsep(&rest, " ")) != NULL;) {
+        int number = seccomp_syscall_resolve_name_arch(seccomp_arch_native(), name);
+        cr_assert_geq(number, 0, "%s", name);
+        struct policy_ruling answer = judge(number, 0, 0, 0, 0);
+        cr_assert_eq(answer.verdict, POLICY_KILL, "%s", name);
         cr_assert_eq(answer.error, 0);
-        cr_assert_str_eq(answer.name, policy_syscall_name(attacks[i]));
-        cr_assert_str_neq(answer.name, "unknown");
+        cr_assert_str_eq(answer.name, name);
+        cr_assert_str_eq(policy_syscall_name(number), name);
     }
 }
 

@@ -154,9 +154,7 @@ Test(launch, starts_an_ordinary_child_without_layers) {
     cr_expect_eq(launched.init, 0);
     cr_expect_eq(launched.init_life, -1);
     cr_expect_eq(policy_pid_within(launched.process), launched.process);
-    kill(launched.process, SIGKILL);
-    wait_for(launched.process);
-    close(life);
+    end_launch(&launched, life);
 }
 
 static size_t entries(const char *path) {
@@ -245,9 +243,7 @@ Test(launch, limits_the_sum_of_all_processes_by_the_control_group) {
     expect_number(groups[1], "pids.max", PROCESSES);
     policy_cgroup_remove(); /* which must not affect the processes in it */
     expect_number(groups[1], "cgroup.procs", launched.process);
-    kill(launched.process, SIGKILL);
-    wait_for(launched.process);
-    close(life);
+    end_launch(&launched, life);
     policy_cgroup_remove();
     for (size_t i = 0; i < 2; i++)
         cr_expect_neq(access(groups[i], F_OK), 0, "%s is left", groups[i]);
@@ -326,9 +322,7 @@ Test(launch, removes_the_group_of_a_killed_launcher) {
     cr_assert_eq(wait_for(dead), 0);
     int life;
     struct policy_launched launched = launch(&policy, &life);
-    kill(launched.process, SIGKILL);
-    wait_for(launched.process);
-    close(life);
+    end_launch(&launched, life);
     policy_cgroup_remove();
     for (size_t i = 0; i < 2; i++) {
         char group[600], *last;

@@ -4,6 +4,7 @@
 #include "supervisor/registry/snapshot.h"
 #include "supervisor/registry/uri_template.h"
 #include "tests/support/random.h"
+#include "tests/support/span.h"
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,10 +198,6 @@ Test(registry_pages, entries_are_sorted_and_found) {
     cr_expect_eq(held->total, 100);
     cr_expect_not(snapshot_drop_some(held, 99));
     cr_expect(snapshot_drop_some(held, 99));
-}
-
-static struct span span_of(const char *text) {
-    return (struct span){(const unsigned char *)text, strlen(text)};
 }
 
 Test(registry_json, a_duplicate_member_is_found_at_any_depth_and_spelling) {

@@ -609,8 +609,8 @@ PROJECT_TEST(registry_refresh, the_largest_schemas_hold_up_nothing) {
     }
     expect_file_refused(
         project, "tools/t1.lisp",
-        "\"inputSchema\": the schema: is too big: with the repetitions in its patterns expanded, "
-        "it takes more than 3072 KiB");
+        "\"inputSchema\": the schema: is too big: with the repetitions in its patterns "
+        "expanded, it takes more than 3072 KiB");
 }
 
 PROJECT_TEST(registry_refresh, what_is_made_of_metadata_counts) {

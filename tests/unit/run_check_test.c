@@ -3,14 +3,11 @@
 #include "supervisor/schema/schema.h"
 #include "supervisor/session/run.h"
 #include "tests/support/random.h"
+#include "tests/support/span.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static struct span span_of(const char *text) {
-    return (struct span){(const unsigned char *)text, strlen(text)};
-}
 
 #define BLOCKS(blocks) "{\"content\":[" blocks "]}"
 #define TEXT           "{\"type\":\"text\",\"text\":\"t\"}"

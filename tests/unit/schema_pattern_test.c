@@ -8,6 +8,22 @@
 
 enum { TEXTS_MAX = 12 };
 
+static struct schema *compile(const char *pattern, size_t length, struct error *error) {
+    struct json_object *json = json_object_new_object();
+    *error = (struct error){0};
+    json_object_object_add(json, "pattern", json_object_new_string_len(pattern, (int)length));
+    struct schema *schema = schema_compile(json, error);
+    json_object_put(json);
+    return schema;
+}
+
+static bool matches(const struct schema *schema, const char *text, size_t length) {
+    struct json_object *value = json_object_new_string_len(text, (int)length);
+    bool matched = schema_check(schema, value, NULL);
+    json_object_put(value);
+    return matched;
+}
+
 Test(schema_pattern, matches_as_ecma_262_says) {
     static const struct {
         const char *pattern, *good[TEXTS_MAX], *bad[TEXTS_MAX];
@@ -56,20 +72,16 @@ Test(schema_pattern, matches_as_ecma_262_says) {
         {"^.$", {"\xff"}, {"\xff\xff"}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct json_object *json = json_object_new_object();
-        struct error error = {0};
-        json_object_object_add(json, "pattern", json_object_new_string(cases[i].pattern));
-        struct schema *schema = schema_compile(json, &error);
-        json_object_put(json);
-        cr_expect_not_null(schema, "%s: %s", cases[i].pattern, error.text);
-        for (size_t j = 0; schema && j < (size_t)2 * TEXTS_MAX; j++) {
+        const char *pattern = cases[i].pattern;
+        struct error error;
+        struct schema *schema = compile(pattern, strlen(pattern), &error);
+        cr_assert_not_null(schema, "%s: %s", pattern, error.text);
+        for (size_t j = 0; j < (size_t)2 * TEXTS_MAX; j++) {
             bool is_good = j < TEXTS_MAX;
             const char *text = is_good ? cases[i].good[j] : cases[i].bad[j - TEXTS_MAX];
-            struct json_object *value = text ? json_object_new_string(text) : NULL;
             if (text)
-                cr_expect_eq(schema_check(schema, value, NULL), is_good, "%s on \"%s\"",
-                             cases[i].pattern, text);
-            json_object_put(value);
+                cr_expect_eq(matches(schema, text, strlen(text)), is_good, "%s on \"%s\"", pattern,
+                             text);
         }
         schema_free(schema);
     }
@@ -86,20 +98,12 @@ Test(schema_pattern, a_null_character_matches_itself) {
         {"^.\0", "a\0-", {0, 'a', '-'}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct error error = {0};
-        struct json_object *json = json_object_new_object();
-        struct json_object *good = json_object_new_string_len(cases[i].good, LENGTH);
-        struct json_object *bad = json_object_new_string_len(cases[i].bad, LENGTH);
-        json_object_object_add(json, "pattern",
-                               json_object_new_string_len(cases[i].pattern, LENGTH));
-        struct schema *schema = schema_compile(json, &error);
+        struct error error;
+        struct schema *schema = compile(cases[i].pattern, LENGTH, &error);
         cr_assert_not_null(schema, "%zu: %s", i, error.text);
-        cr_expect(schema_check(schema, good, NULL), "%zu", i);
-        cr_expect_not(schema_check(schema, bad, NULL), "%zu", i);
+        cr_expect(matches(schema, cases[i].good, LENGTH), "%zu", i);
+        cr_expect_not(matches(schema, cases[i].bad, LENGTH), "%zu", i);
         schema_free(schema);
-        json_object_put(json);
-        json_object_put(good);
-        json_object_put(bad);
     }
 }
 
@@ -144,30 +148,21 @@ Test(schema_pattern, refuses_unknown_syntax) {
          "nests its groups too deeply"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct json_object *json = json_object_new_object();
-        struct error error = {0};
-        json_object_object_add(json, "pattern", json_object_new_string(cases[i].pattern));
-        struct schema *schema = schema_compile(json, &error);
-        cr_expect_null(schema, "%s is accepted", cases[i].pattern);
+        struct error error;
+        cr_expect_null(compile(cases[i].pattern, strlen(cases[i].pattern), &error),
+                       "%s is accepted", cases[i].pattern);
         cr_expect_not_null(strstr(error.text, cases[i].fault), "%s: %s", cases[i].pattern,
                            error.text);
-        schema_free(schema);
-        json_object_put(json);
     }
 }
 
 Test(schema_pattern, long_and_many_patterns_are_refused) {
-    struct error error = {0};
-    struct json_object *json = json_object_new_object();
-    char text[PATTERN_MAX_BYTES + 2];
-    memset(text, 'a', sizeof text - 1);
-    text[sizeof text - 1] = 0;
-    json_object_object_add(json, "pattern", json_object_new_string(text));
-    cr_expect_null(schema_compile(json, &error));
+    struct error error;
+    char text[PATTERN_MAX_BYTES + 1];
+    memset(text, 'a', sizeof text);
+    cr_expect_null(compile(text, sizeof text, &error));
     cr_expect_str_eq(error.text, "/pattern: the pattern is too long (at byte 1)");
-    json_object_put(json);
-    json = json_object_new_object();
-    struct json_object *members = json_object_new_object();
+    struct json_object *json = json_object_new_object(), *members = json_object_new_object();
     for (int i = 0; i <= SCHEMA_PATTERNS_MAX; i++) {
         char name[16];
         snprintf(name, sizeof name, "a%d", i);

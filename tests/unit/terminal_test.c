@@ -1,11 +1,8 @@
 /* supervisor/base/terminal: controls of a terminal are escaped, everything else is unchanged. */
 #include "supervisor/base/terminal.h"
+#include "tests/support/span.h"
 #include <criterion/criterion.h>
 #include <string.h>
-
-static struct span span_of(const char *text) {
-    return (struct span){(const unsigned char *)text, strlen(text)};
-}
 
 static void expect_shown(const char *text, enum shown_as as, const char *wanted) {
     cleanup_buffer struct buffer out = buffer_make(1000);

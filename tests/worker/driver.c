@@ -359,21 +359,9 @@ void driver_end(void) {
     driver_stop();
 }
 
-struct span span_of(const char *string) {
-    return (struct span){(const unsigned char *)string, strlen(string)};
-}
-
-bool span_is(struct span span, const char *string) {
-    return span.length == strlen(string) &&
-           (!span.length || memcmp(span.bytes, string, span.length) == 0);
-}
-
-bool span_has(struct span span, const char *string) {
-    return memmem(span.bytes, span.length, string, strlen(string)) != NULL;
-}
-
 bool buffer_is(const struct buffer *buffer, const char *string) {
-    return span_is((struct span){buffer->data, buffer->length}, string);
+    return buffer->length == strlen(string) &&
+           (!buffer->length || memcmp(buffer->data, string, buffer->length) == 0);
 }
 
 static void print(const char *what, const unsigned char *bytes, size_t length) {

@@ -6,6 +6,7 @@
 #include "common/buffer.h"
 #include "common/frame.h"
 #include "common/message.h"
+#include "tests/support/span.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -72,9 +73,6 @@ const struct call_end *driver_call(const char *code, const char *package, int ti
 const struct call_end *driver_run(const struct run_message *message, const char *const *answers,
                                   int timeout_ms);
 
-struct span span_of(const char *string);
-bool span_is(struct span span, const char *string);
-bool span_has(struct span span, const char *string);
 bool buffer_is(const struct buffer *buffer, const char *string);
 
 /* Prints the end of a call on stderr. */
