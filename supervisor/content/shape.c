@@ -235,7 +235,7 @@ static const char *printable(struct json_object *value, char low) {
 
 bool shape_uri(struct json_object *value, struct error *error) {
     struct error why;
-    return uri_check_characters(printable(value, '!'), SIZE_MAX - 1, false, &why) ||
+    return uri_check_syntax(printable(value, '!'), &why) ||
            error_set(error, 0, "must be a URI: %s", why.text);
 }
 
@@ -262,5 +262,5 @@ static bool is_base64(const char *text, size_t length) {
 bool shape_base64(struct json_object *value, struct error *error) {
     return (shape_string(value, NULL) &&
             is_base64(json_object_get_string(value), (size_t)json_object_get_string_len(value))) ||
-           error_set(error, 0, "must be bytes in base64");
+           error_set(error, 0, "must be base64");
 }
