@@ -1,4 +1,4 @@
-/* Bounded byte buffers. Never grows past the maximum given at creation. */
+/* Bounded byte buffers. */
 #include "common/buffer.h"
 
 #include <stdarg.h>
@@ -17,7 +17,7 @@ void buffer_free(struct buffer *buffer) {
     *buffer = buffer_make(buffer->maximum);
 }
 
-/* One byte more than the maximum may be allocated, for the zero that vsnprintf writes. */
+/* May allocate one byte more than the maximum, for the terminator that vsnprintf writes. */
 static bool grow(struct buffer *buffer, size_t needed) {
     if (needed <= buffer->capacity && buffer->data)
         return true;

@@ -1,5 +1,5 @@
-/* Scope-bound ownership: a variable declared with one of these releases what it owns when it
- * goes out of scope; STEAL hands the ownership on. */
+/* Scope-bound ownership: a variable declared with one of these attributes releases its memory or
+ * descriptor when it goes out of scope. */
 #ifndef ECLAVE_COMMON_CLEANUP_H
 #define ECLAVE_COMMON_CLEANUP_H
 
@@ -18,7 +18,7 @@ static inline void cleanup_fd_value(const int *fd) {
 #define cleanup_free __attribute__((cleanup(cleanup_free_value)))
 #define cleanup_fd   __attribute__((cleanup(cleanup_fd_value)))
 
-/* Takes the descriptor out of *slot and leaves -1, so that its cleanup does nothing. */
+/* Transfers ownership of *slot to the caller; the cleanup of *slot then does nothing. */
 static inline int steal_fd(int *slot) {
     int fd = *slot;
     *slot = -1;

@@ -1,8 +1,9 @@
-/* Descriptor helpers. Never retries a close. */
+/* File descriptors: complete writes, and descriptors passed over a socket. */
 #include "common/descriptor.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,7 +22,9 @@ bool write_all(int fd, const void *bytes, size_t size) {
     return true;
 }
 
-ssize_t send_message(int socket, const struct msghdr *message) {
+/* The kernel counts the descriptors that all processes of a user have in flight; the count goes
+ * down when a receiver reads. */
+static ssize_t send_patiently(int socket, const struct msghdr *message) {
     enum { PATIENCE_MS = 1000 };
     const struct timespec pause = {.tv_nsec = 1000000};
     for (int waited = 0;;) {
@@ -33,6 +36,69 @@ ssize_t send_message(int socket, const struct msghdr *message) {
         if (errno == ETOOMANYREFS)
             nanosleep(&pause, NULL);
     }
+}
+
+ssize_t descriptors_send(int socket, struct iovec *parts, size_t part_count, const int *descriptors,
+                         size_t count) {
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * DESCRIPTORS_MAX)] = {0};
+    if (count > DESCRIPTORS_MAX) {
+        errno = EMSGSIZE;
+        return -1;
+    }
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = part_count};
+    if (count) {
+        message.msg_control = control;
+        message.msg_controllen = CMSG_SPACE(sizeof(int) * count);
+        struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(sizeof(int) * count);
+        memcpy(CMSG_DATA(rights), descriptors, sizeof(int) * count);
+    }
+    return send_patiently(socket, &message);
+}
+
+size_t descriptors_take(struct cmsghdr *item, int *descriptors, size_t room) {
+    size_t count = (item->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; i++) {
+        int fd;
+        memcpy(&fd, CMSG_DATA(item) + i * sizeof fd, sizeof fd);
+        if (i < room)
+            descriptors[i] = fd;
+        else
+            close(fd);
+    }
+    return count;
+}
+
+// NOLINTNEXTLINE(readability-non-const-parameter): recvmsg writes to bytes
+ssize_t descriptors_receive(int socket, void *bytes, size_t size, int descriptors[DESCRIPTORS_MAX],
+                            size_t *count) {
+    struct iovec part = {.iov_base = bytes, .iov_len = size};
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * DESCRIPTORS_MAX)];
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control,
+                             .msg_controllen = sizeof control};
+    ssize_t got;
+    do
+        got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        return -1;
+    bool fits = !(message.msg_flags & MSG_CTRUNC);
+    for (struct cmsghdr *item = CMSG_FIRSTHDR(&message); item; item = CMSG_NXTHDR(&message, item)) {
+        if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_RIGHTS)
+            continue;
+        size_t room = DESCRIPTORS_MAX - *count;
+        size_t came = descriptors_take(item, descriptors + *count, room);
+        fits = fits && came <= room;
+        *count += came < room ? came : room;
+    }
+    if (fits)
+        return got;
+    errno = EMSGSIZE;
+    return -1;
 }
 
 int descriptor_move_above(int fd, int minimum) {

@@ -1,4 +1,4 @@
-/* Small things with descriptors that more than one process does. */
+/* File descriptors: complete writes, and descriptors passed over a socket. */
 #ifndef ECLAVE_COMMON_DESCRIPTOR_H
 #define ECLAVE_COMMON_DESCRIPTOR_H
 
@@ -7,15 +7,30 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-/* Writes all SIZE bytes, over interrupts and short writes. False with errno set. */
+enum { DESCRIPTORS_MAX = 3 }; /* carried by one message */
+
+/* Writes all SIZE bytes, resuming after interrupts and short writes. False with errno. */
 bool write_all(int fd, const void *bytes, size_t size);
 
-/* sendmsg without SIGPIPE, over interrupts, and over the moments in which the kernel counts too
- * many descriptors of the user as under way between all its processes. -1 with errno. */
-ssize_t send_message(int socket, const struct msghdr *message);
+/* Sends PARTS with COUNT descriptors, which stay the caller's, as one message and without SIGPIPE.
+ * Retries after EINTR, and for one second while the kernel refuses because too many descriptors of
+ * this user are in flight (ETOOMANYREFS). Returns the bytes sent, or -1 with errno. */
+ssize_t descriptors_send(int socket, struct iovec *parts, size_t part_count, const int *descriptors,
+                         size_t count);
 
-/* Moves FD to a number of at least MINIMUM with close-on-exec and closes the old one. The new
- * number, or -1 with errno (FD stays open then). */
+/* Receives up to SIZE bytes. Appends the descriptors that come with them to the *COUNT entries of
+ * DESCRIPTORS; they are close-on-exec and the caller's. Retries after EINTR. Returns the bytes
+ * received, 0 at the end, or -1 with errno; EMSGSIZE if there were more descriptors than fit, of
+ * which the excess is closed. */
+ssize_t descriptors_receive(int socket, void *bytes, size_t size, int descriptors[DESCRIPTORS_MAX],
+                            size_t *count);
+
+/* Moves the descriptors of ITEM, an SCM_RIGHTS message, into DESCRIPTORS, which has room for ROOM,
+ * and closes the rest. Returns the number in ITEM. */
+size_t descriptors_take(struct cmsghdr *item, int *descriptors, size_t room);
+
+/* Moves FD to a number of at least MINIMUM, close-on-exec, and closes the old number. Returns the
+ * new one, or -1 with errno and FD still open. */
 int descriptor_move_above(int fd, int minimum);
 
 #endif

@@ -1,5 +1,5 @@
-/* The one error type that crosses a module border: a code (an errno value, or 0 for a failure
- * that has none) and a sentence for a person. */
+/* The error type of functions that other modules call: an errno value (0 for a failure without
+ * one) and a message. */
 #ifndef ECLAVE_COMMON_ERROR_H
 #define ECLAVE_COMMON_ERROR_H
 
@@ -14,8 +14,8 @@ struct error {
     char text[240];
 };
 
-/* Sets *error (which may be NULL) from errno value CODE and a format, as "what: strerror". Returns
- * false, so that a caller can write `return error_set(error, errno, "open %s", name);`. */
+/* Sets *ERROR, unless it is NULL, to the formatted message and, if CODE is not 0, ": " and
+ * strerror(CODE). Returns false, for `return error_set(error, errno, "cannot open %s", name);`. */
 __attribute__((format(printf, 3, 4))) static inline bool error_set(struct error *error, int code,
                                                                    const char *format, ...) {
     if (!error)

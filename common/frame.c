@@ -1,106 +1,64 @@
-/* The blocking ends of a channel. Never hands on a frame that it has not read whole. */
+/* The blocking ends of a channel. */
 #include "common/frame.h"
 #include "common/cleanup.h"
 #include "common/descriptor.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-bool frame_send(int channel, const struct frame_header *header, const void *payload,
-                const int *descriptors, size_t count, struct error *error) {
-    if (header->length > FRAME_PAYLOAD_MAX || count > FRAME_DESCRIPTORS_MAX)
-        return error_set(error, EMSGSIZE, "a frame of type %u", header->type);
+_Static_assert((int)FRAME_DESCRIPTORS_MAX == DESCRIPTORS_MAX, "one frame, one message");
+
+/* A sealed worker has no sendmsg, so a frame without descriptors is written: a small one with one
+ * call. */
+static bool write_frame(int channel, const struct frame_header *header, const void *payload) {
+    unsigned char small[512];
+    size_t total = sizeof *header + header->length;
+    if (total > sizeof small)
+        return write_all(channel, header, sizeof *header) &&
+               write_all(channel, payload, header->length);
+    memcpy(small, header, sizeof *header);
+    if (header->length)
+        memcpy(small + sizeof *header, payload, header->length);
+    return write_all(channel, small, total);
+}
+
+/* The descriptors go with the first byte; what the socket does not take at once is written. */
+static bool send_frame(int channel, const struct frame_header *header, const void *payload,
+                       const int *descriptors, size_t count) {
     struct iovec parts[2] = {{.iov_base = (void *)header, .iov_len = sizeof *header},
                              {.iov_base = (void *)payload, .iov_len = header->length}};
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * FRAME_DESCRIPTORS_MAX)] = {0};
-    struct msghdr message = {.msg_iov = parts, .msg_iovlen = header->length ? 2 : 1};
-    if (count) {
-        message.msg_control = control;
-        message.msg_controllen = CMSG_SPACE(sizeof(int) * count);
-        struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-        rights->cmsg_level = SOL_SOCKET;
-        rights->cmsg_type = SCM_RIGHTS;
-        rights->cmsg_len = CMSG_LEN(sizeof(int) * count);
-        memcpy(CMSG_DATA(rights), descriptors, sizeof(int) * count);
-    }
-    if (count == 0) {
-        /* A sealed worker has no sendmsg; writev would do, but a plain write needs one call less
-         * in its filter. */
-        size_t total = sizeof *header + header->length;
-        unsigned char small[512];
-        if (total <= sizeof small) {
-            memcpy(small, header, sizeof *header);
-            if (header->length)
-                memcpy(small + sizeof *header, payload, header->length);
-            if (!write_all(channel, small, total))
-                return error_set(error, errno, "sending a frame");
-            return true;
-        }
-        if (!write_all(channel, header, sizeof *header) ||
-            !write_all(channel, payload, header->length))
-            return error_set(error, errno, "sending a frame");
-        return true;
-    }
-    ssize_t sent = send_message(channel, &message);
+    ssize_t sent = descriptors_send(channel, parts, header->length ? 2 : 1, descriptors, count);
     if (sent < 0)
-        return error_set(error, errno, "sending a frame");
-    /* The descriptors went with the first byte; the rest is ordinary bytes. */
+        return false;
     for (size_t i = 0, done = (size_t)sent; i < 2; i++) {
-        size_t size = i == 0 ? sizeof *header : header->length;
+        size_t size = parts[i].iov_len;
         if (done < size && !write_all(channel, (const char *)parts[i].iov_base + done, size - done))
-            return error_set(error, errno, "sending a frame");
+            return false;
         done = done > size ? done - size : 0;
     }
     return true;
 }
 
-/* Takes the descriptors out of a received message; those beyond what DESCRIPTORS holds are closed.
- * False when there were such. */
-static bool take_descriptors(struct msghdr *message, int descriptors[FRAME_DESCRIPTORS_MAX],
-                             size_t *count) {
-    bool fits = !(message->msg_flags & MSG_CTRUNC);
-    for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
-        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
-            continue;
-        size_t held = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (size_t i = 0; i < held; i++) {
-            int fd;
-            memcpy(&fd, CMSG_DATA(part) + i * sizeof fd, sizeof fd);
-            if (*count < FRAME_DESCRIPTORS_MAX) {
-                descriptors[(*count)++] = fd;
-            } else {
-                close(fd);
-                fits = false;
-            }
-        }
-    }
-    return fits;
+bool frame_send(int channel, const struct frame_header *header, const void *payload,
+                const int *descriptors, size_t count, struct error *error) {
+    if (header->length > FRAME_PAYLOAD_MAX)
+        return error_set(error, EMSGSIZE, "cannot send a frame of type %u", header->type);
+    bool sent = count ? send_frame(channel, header, payload, descriptors, count)
+                      : write_frame(channel, header, payload);
+    return sent || error_set(error, errno, "cannot send a frame of type %u", header->type);
 }
 
-/* Reads SIZE bytes. Returns how many came before the end of the channel, or -1 with *error. */
-// NOLINTNEXTLINE(readability-non-const-parameter): recvmsg writes to bytes
+/* Receives SIZE bytes, or fewer at the end of the channel. Returns their number, or -1 with *error.
+ */
 static ssize_t receive_bytes(int channel, unsigned char *bytes, size_t size,
                              int descriptors[FRAME_DESCRIPTORS_MAX], size_t *count,
                              struct error *error) {
     size_t have = 0;
     while (have < size) {
-        struct iovec part = {.iov_base = bytes + have, .iov_len = size - have};
-        _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * FRAME_DESCRIPTORS_MAX)];
-        struct msghdr message = {.msg_iov = &part,
-                                 .msg_iovlen = 1,
-                                 .msg_control = control,
-                                 .msg_controllen = sizeof control};
-        ssize_t got = recvmsg(channel, &message, MSG_CMSG_CLOEXEC);
-        if (got < 0 && errno == EINTR)
-            continue;
+        ssize_t got = descriptors_receive(channel, bytes + have, size - have, descriptors, count);
         if (got < 0) {
-            error_set(error, errno, "receiving a frame");
-            return -1;
-        }
-        if (!take_descriptors(&message, descriptors, count)) {
-            error_set(error, EMSGSIZE, "a frame with too many descriptors");
+            error_set(error, errno, "cannot receive a frame");
             return -1;
         }
         if (got == 0)
@@ -110,7 +68,7 @@ static ssize_t receive_bytes(int channel, unsigned char *bytes, size_t size,
     return (ssize_t)have;
 }
 
-/* 1 with a whole frame, 0 at a clean end, -1 with *error; the caller owns what arrived so far. */
+/* As frame_receive, but the caller owns the descriptors received before an error. */
 static int receive_frame(int channel, struct frame_header *header, unsigned char **payload,
                          int descriptors[FRAME_DESCRIPTORS_MAX], size_t *count,
                          struct error *error) {
@@ -119,26 +77,26 @@ static int receive_frame(int channel, struct frame_header *header, unsigned char
     if (got <= 0)
         return (int)got;
     if ((size_t)got < sizeof *header) {
-        error_set(error, EPROTO, "a frame torn in its header");
+        error_set(error, EPROTO, "cannot receive a frame: truncated header");
         return -1;
     }
     if (header->type == 0 || header->type >= FRAME_TYPE_END || header->flags != 0 ||
         header->length > FRAME_PAYLOAD_MAX) {
-        error_set(error, EPROTO, "a frame with a bad header");
+        error_set(error, EPROTO, "cannot receive a frame: invalid header");
         return -1;
     }
     if (header->length == 0)
         return 1;
     cleanup_free unsigned char *bytes = malloc(header->length);
     if (!bytes) {
-        error_set(error, ENOMEM, "a frame of %u bytes", header->length);
+        error_set(error, ENOMEM, "cannot receive a frame of %u bytes", header->length);
         return -1;
     }
     got = receive_bytes(channel, bytes, header->length, descriptors, count, error);
     if (got < 0)
         return -1;
     if ((size_t)got < header->length) {
-        error_set(error, EPROTO, "a frame torn in its payload");
+        error_set(error, EPROTO, "cannot receive a frame: truncated payload");
         return -1;
     }
     *payload = bytes;

@@ -1,4 +1,4 @@
-/* Payloads: encode beside decode. A decoder takes a payload whole or not at all. */
+/* Encoders and decoders of payloads. */
 #include "common/message.h"
 #include "common/utf8.h"
 
@@ -44,7 +44,7 @@ static bool put_spans(struct buffer *payload, enum section_tag tag, const struct
     return true;
 }
 
-/* Stores SPAN in a section that may come once. */
+/* Stores SPAN in *SLOT. False if the section was there before. */
 static bool take_once(struct span *slot, struct span span) {
     if (slot->bytes)
         return false;
@@ -52,7 +52,7 @@ static bool take_once(struct span *slot, struct span span) {
     return true;
 }
 
-/* Stores SPAN as the next of at most MAXIMUM. */
+/* Appends SPAN to SPANS. False if there are MAXIMUM already. */
 static bool take_next(struct span *spans, size_t *count, size_t maximum, struct span span) {
     if (*count == maximum)
         return false;

@@ -1,4 +1,4 @@
-/* UTF-8 validation and repair. Never emits an ill-formed sequence. */
+/* UTF-8 validation, conversion and repair. */
 #include "common/utf8.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ size_t utf8_sequence_length(const unsigned char *bytes, size_t size) {
     return ill_formed ? 0 : length;
 }
 
-/* Bytes at the start that are ASCII, eight at a time. */
+/* The number of ASCII bytes at the start, counted eight at a time. */
 static size_t ascii_prefix(const unsigned char *bytes, size_t size) {
     size_t at = 0;
     while (size - at >= sizeof(uint64_t)) {
@@ -112,8 +112,8 @@ size_t utf8_encode(uint32_t code, unsigned char *out) {
     return 4;
 }
 
-/* Bytes of the ill-formed part at the start of BYTES that one U+FFFD stands for: the longest
- * beginning of a well-formed sequence, at least one byte (Unicode's "maximal subpart"). */
+/* The length of the ill-formed part at the start of BYTES that one U+FFFD replaces: the longest
+ * prefix of a well-formed sequence, but at least one byte (Unicode's "maximal subpart"). */
 static size_t ill_formed_length(const unsigned char *bytes, size_t size) {
     static const unsigned char tails[3] = {0x80, 0x80, 0x80};
     for (size_t kept = 3; kept > 1; kept--) {

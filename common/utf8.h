@@ -1,4 +1,4 @@
-/* UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing above U+10FFFF. */
+/* UTF-8 as RFC 3629 defines it: no overlong forms, no surrogates, nothing above U+10FFFF. */
 #ifndef ECLAVE_COMMON_UTF8_H
 #define ECLAVE_COMMON_UTF8_H
 
@@ -7,28 +7,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The number of bytes from the start that are well-formed, SIZE when all are. A sequence cut off
- * by the end of the input counts as ill-formed. */
+/* The number of well-formed bytes at the start, SIZE if all are. A sequence truncated by the end of
+ * the input is ill-formed. */
 size_t utf8_valid_prefix(const unsigned char *bytes, size_t size);
 bool utf8_is_valid(const unsigned char *bytes, size_t size);
 
-/* Length in bytes (1 to 4) of the well-formed sequence at the start of BYTES, or 0. */
+/* The length (1 to 4) of the well-formed sequence at the start of BYTES, or 0 if there is none. */
 size_t utf8_sequence_length(const unsigned char *bytes, size_t size);
 
 /* The code point of the well-formed sequence at the start of BYTES. */
 uint32_t utf8_decode(const unsigned char *bytes);
 
-/* Characters (code points) in well-formed text. */
+/* The number of code points in well-formed UTF-8. */
 size_t utf8_count(const unsigned char *bytes, size_t size);
 
-/* Byte offset of character number COUNT in well-formed text, SIZE when it has fewer. */
+/* The byte offset of code point number COUNT (from 0) in well-formed UTF-8, or SIZE if there are
+ * fewer. */
 size_t utf8_offset(const unsigned char *bytes, size_t size, size_t count);
 
-/* Writes CODE into OUT (room for 4 bytes) and returns its length; a surrogate or a value beyond
- * U+10FFFF becomes U+FFFD. */
+/* Encodes CODE into OUT, which has room for 4 bytes, and returns the length. A surrogate or a value
+ * above U+10FFFF becomes U+FFFD. */
 size_t utf8_encode(uint32_t code, unsigned char *out);
 
-/* Appends BYTES to OUT with each ill-formed part replaced by one U+FFFD. False when OUT is full. */
+/* Appends BYTES to OUT, each ill-formed part replaced by one U+FFFD. False if OUT is full. */
 bool utf8_append_repaired(struct buffer *out, const unsigned char *bytes, size_t size);
 
 #endif

@@ -1,6 +1,7 @@
-/* The attempts behind attacks.def. Each runs in a child of its own, uses raw system calls where the
- * C library would come between, and leaves nothing behind where it succeeds. */
+/* The attacks of attacks.def. Each runs in its own child, makes raw system calls where the C
+ * library would do more, and leaves nothing behind if it succeeds. */
 #include "policy/attacks.h"
+#include "common/child.h"
 #include "common/descriptor.h"
 
 #include <fcntl.h>
@@ -26,16 +27,16 @@
 
 enum {
     NOBODY = 65534,
-    PAGE = 65536, /* or several smaller ones */
+    PAGE = 65536, /* a multiple of every page size */
     MANY = 64,
-    /* What the attacks on memory and processes exceed. */
+    /* Limits that use_memory and start_many exceed. */
     PROCESSES = 16,
     ALL_MEMORY = 96 << 20,
     ADDRESS_SPACE = 192 << 20,
     GREED = 256 << 20
 };
 
-/* Failing without an errno of the kernel's: what was looked for is not so. */
+/* For an attempt that the kernel did not refuse, but without the result that it aims at. */
 static long refused(void) {
     errno = EPERM;
     return -1;
@@ -79,7 +80,7 @@ static long run_a_program(const struct policy_victim *victim) {
     static char name[] = "true";
     char *const arguments[] = {name, NULL};
     char *const environment[] = {NULL};
-    return syscall(SYS_execve, "/bin/true", arguments, environment); /* its status is success */
+    return syscall(SYS_execve, "/bin/true", arguments, environment); /* exits with 0: success */
 }
 
 static long may_gain_rights(const struct policy_victim *victim) {
@@ -111,7 +112,7 @@ static long start_a_process(const struct policy_victim *victim) {
     return pid;
 }
 
-/* They wait for the end of a pipe, which comes with the end of this process. */
+/* The children wait for the end of a pipe, which is closed when this process ends. */
 static long start_many(const struct policy_victim *victim) {
     (void)victim;
     int ends[2];
@@ -169,7 +170,7 @@ static long is_dumpable(const struct policy_victim *victim) {
 
 static long is_in_session(const struct policy_victim *victim) {
     long session = syscall(SYS_getsid, 0L);
-    /* 0: of a session outside of its namespaces */
+    /* 0: a session outside its namespaces */
     return session >= 0 && (session == 0 || session != victim->session) ? refused() : session;
 }
 
@@ -194,7 +195,7 @@ static long send_udp(const struct policy_victim *victim) {
     return talk(SOCK_DGRAM, victim->udp_port);
 }
 
-/* An abstract name, which no directory guards. The length of the address. */
+/* An abstract name, to which no directory permissions apply. Returns the length of the address. */
 static socklen_t local_address(pid_t opener, struct sockaddr_un *address) {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
     int length = snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "eclave-%d", opener);
@@ -281,7 +282,7 @@ static long reach_keys(const struct policy_victim *victim) {
 #ifdef __x86_64__
 static long call_as_i386(const struct policy_victim *victim) {
     (void)victim;
-    long outcome = 20; /* getpid there */
+    long outcome = 20; /* getpid on i386 */
     __asm__ volatile("int $0x80" : "+a"(outcome) : : "memory", "r8", "r9", "r10", "r11");
     errno = ENOSYS;
     return outcome;
@@ -314,12 +315,13 @@ const struct policy_attack *policy_attacks(size_t *count) {
 uint32_t policy_attack_stopped_by(const struct policy_attack *attack) {
     uint32_t layers = attack->stopped_by | (geteuid() == 0 ? attack->as_root : 0);
 #ifdef __SANITIZE_ADDRESS__
-    layers &= ~(attack->attempt == use_memory ? LIMITS : 0); /* it has terabytes reserved */
+    /* A sanitizer reserves terabytes of address space. */
+    layers &= ~(attack->attempt == use_memory ? LIMITS : 0);
 #endif
     return layers;
 }
 
-/* --- what is attacked --- */
+/* --- the targets --- */
 
 static bool listen_inet(int type, int *fd, uint16_t *port) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -341,15 +343,15 @@ static bool listen_local(pid_t opener, int *fd) {
            listen(*fd, SOMAXCONN) == 0;
 }
 
-/* Above the numbers that a child gives to its own. */
+/* Opens PATH with a number above those that a child assigns. */
 static int open_high(const char *path) {
     enum { HIGH = 100 };
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     return fd < 0 ? fd : descriptor_move_above(fd, HIGH);
 }
 
-/* Waits to be attacked. Its pid is none of the first, which every pid namespace has: an attack must
- * not find another process under it and be thought to succeed. */
+/* Starts the child that is attacked. Its pid is not one of the first: those exist in every pid
+ * namespace, so that an attack could hit another process and seem to succeed. */
 static pid_t start_target(void) {
     enum { FIRST_PIDS = 16 };
     pid_t pid;
@@ -362,7 +364,7 @@ static pid_t start_target(void) {
         if (pid > FIRST_PIDS)
             return pid;
         kill(pid, SIGKILL);
-        waitpid(pid, NULL, 0);
+        reap_child(pid);
     }
     return -1;
 }
@@ -377,7 +379,7 @@ bool policy_victim_open(struct policy_victim *victim, struct error *error) {
                                      .udp = -1,
                                      .local = -1,
                                      .shared_memory = shmget(IPC_PRIVATE, PAGE, IPC_CREAT | 0600)};
-    /* Where the attacks on a network cannot be tried nothing answers, and they fail unconfined. */
+    /* If these fail, the attacks on the network fail unconfined as well. */
     listen_inet(SOCK_STREAM, &victim->tcp, &victim->tcp_port);
     listen_inet(SOCK_DGRAM, &victim->udp, &victim->udp_port);
     listen_local(victim->opener, &victim->local);
@@ -387,7 +389,7 @@ bool policy_victim_open(struct policy_victim *victim, struct error *error) {
         victim->secret = getenv(variable);
     victim->pid = start_target();
     return (victim->file >= 0 && victim->secret && victim->pid > 0) ||
-           error_set(error, errno, "something to attack");
+           error_set(error, errno, "attacks: cannot create the targets");
 }
 
 void policy_victim_close(struct policy_victim *victim) {
@@ -397,13 +399,13 @@ void policy_victim_close(struct policy_victim *victim) {
             close(descriptors[i]);
     if (victim->pid > 1) {
         kill(victim->pid, SIGKILL);
-        waitpid(victim->pid, NULL, 0);
+        reap_child(victim->pid);
     }
     if (victim->shared_memory >= 0)
         shmctl(victim->shared_memory, IPC_RMID, NULL);
 }
 
-/* --- trying --- */
+/* --- carrying out an attack --- */
 
 struct aim {
     const struct policy_attack *attack;
@@ -444,17 +446,17 @@ struct policy policy_attack_layer(enum policy_layer layer) {
 }
 
 bool policy_attack_succeeded(const struct policy_trial_end *end) {
-    return end->ran && !end->killed && !end->overdue && WIFEXITED(end->status) &&
+    return end->ran && !end->killed && !end->timed_out && WIFEXITED(end->status) &&
            WEXITSTATUS(end->status) == 0;
 }
 
 void policy_attack_describe(const struct policy_trial_end *end, char *text, size_t size) {
     if (!end->ran)
-        snprintf(text, size, "cannot be tried: %s", end->error.text);
+        snprintf(text, size, "not tried: %s", end->error.text);
     else if (end->killed)
         snprintf(text, size, "killed for %s", end->killer.name);
-    else if (end->overdue)
-        snprintf(text, size, "hangs");
+    else if (end->timed_out)
+        snprintf(text, size, "times out");
     else if (WIFSIGNALED(end->status))
         snprintf(text, size, "killed by %s",
                  WTERMSIG(end->status) == SIGSYS    ? "the kernel"

@@ -1,10 +1,9 @@
-/* A control group for all the processes that one program launches: how many there may be and how
- * much memory they may have together. Made below the group that this program is in, where it is
- * allowed to: by root, or where the group is delegated. Never touches a group that it did not make,
- * but for moving itself aside where version 2 wants that. */
+/* The layer cgroup: one control group for all processes that this program launches, which limits
+ * their number and their memory together. It is made below the program's own group, which requires
+ * root or a delegated group. */
 #include "common/cleanup.h"
 #include "common/descriptor.h"
-#include "policy/layers.h"
+#include "policy/policy_internal.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,10 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* One control that may stand in a hierarchy of its own (version 1) or share one (version 2). */
+/* A controller; it has its own hierarchy in version 1 and shares one in version 2. */
 struct control {
     const char *controller;
-    const char *file_1; /* the limit's file in version 1 */
+    const char *file_1; /* of the limit, in version 1 */
     const char *file_2; /* and in version 2 */
 };
 
@@ -28,25 +27,25 @@ static const struct control process_control = {"pids", "pids.max", "pids.max"};
 
 static const char prefix[] = "eclave-";
 
-/* The directory that holds LEAF beside PARENT; false when too long. */
+/* PARENT/LEAF into PATH. False with *error if it is too long. */
 static bool join_path(char path[PATH_MAX], const char *parent, const char *leaf,
                       struct error *error) {
     int length = snprintf(path, PATH_MAX, "%s/%s", parent, leaf);
     return (length > 0 && length < PATH_MAX) ||
-           error_set(error, ENAMETOOLONG, "the path of a control group");
+           error_set(error, ENAMETOOLONG, "cannot use %.100s", parent);
 }
 
-static bool write_text(const char *directory, const char *name, const char *text,
+static bool write_file(const char *directory, const char *name, const char *text,
                        struct error *error) {
     char path[PATH_MAX];
     if (!join_path(path, directory, name, error))
         return false;
     cleanup_fd int fd = open(path, O_WRONLY | O_CLOEXEC);
     return (fd >= 0 && write_all(fd, text, strlen(text))) ||
-           error_set(error, errno, "writing %s of a control group", name);
+           error_set(error, errno, "cannot write %s of %.100s", name, directory);
 }
 
-/* Does the comma-separated LIST have WORD? */
+/* Is WORD in the comma-separated LIST? */
 static bool lists(const char *list, const char *word) {
     size_t length = strlen(word);
     for (const char *at = list; (at = strstr(at, word)) != NULL; at += length)
@@ -55,7 +54,7 @@ static bool lists(const char *list, const char *word) {
     return false;
 }
 
-/* Where the hierarchy with CONTROLLER (version 1) or the unified one (NULL) is mounted. */
+/* The mount point of the hierarchy of CONTROLLER (version 1), or of the unified one (NULL). */
 static bool find_mount(const char *controller, char mount[PATH_MAX]) {
     FILE *mounts = setmntent("/proc/self/mounts", "re");
     bool found = false;
@@ -73,7 +72,7 @@ static bool find_mount(const char *controller, char mount[PATH_MAX]) {
     return found;
 }
 
-/* The group that this process is in, as its hierarchy names it: "id:controllers:path". */
+/* The path of this process's group in that hierarchy, from a line "id:controllers:path". */
 static bool find_own(const char *controller, char own[PATH_MAX]) {
     FILE *file = fopen("/proc/self/cgroup", "re");
     char line[PATH_MAX + 64];
@@ -95,15 +94,15 @@ static bool find_own(const char *controller, char own[PATH_MAX]) {
     return found;
 }
 
-/* The directory of the group that this process is in. */
+/* The directory of this process's group. */
 static bool find_directory(const char *controller, char directory[PATH_MAX], struct error *error) {
     char mount[PATH_MAX], own[PATH_MAX];
     if (!find_mount(controller, mount) || !find_own(controller, own))
-        return error_set(error, 0, "there is no control group for %s here",
-                         controller ? controller : "anything");
+        return error_set(error, 0, "no %s hierarchy to create a control group in",
+                         controller ? controller : "cgroup2");
     int length = snprintf(directory, PATH_MAX, "%s%s", mount, own);
     return (length > 0 && length < PATH_MAX) ||
-           error_set(error, ENAMETOOLONG, "the path of a control group");
+           error_set(error, ENAMETOOLONG, "cannot use %.100s", own);
 }
 
 /* --- groups of earlier programs --- */
@@ -114,8 +113,9 @@ static unsigned long long now_ns(void) {
     return (unsigned long long)now.tv_sec * 1000000000 + (unsigned long long)now.tv_nsec;
 }
 
-/* Is NAME that of a group whose program is gone? Its pid may be one of another namespace, where it
- * is not gone; but a group that is no more than a minute old may just be waiting to be joined. */
+/* Is NAME that of a group whose program has ended? The pid in it may belong to another pid
+ * namespace and so only seem dead; therefore a group younger than a minute, which may be about to
+ * be joined, is left alone. */
 static bool is_stale(const char *name) {
     const unsigned long long minute_ns = 60000000000ULL;
     char *end;
@@ -127,7 +127,7 @@ static bool is_stale(const char *name) {
     return strtoull(end + 1, NULL, 16) + minute_ns < now_ns();
 }
 
-/* Removes empty groups of programs that are gone: one that was killed could not do it itself. */
+/* Removes the empty groups of programs that were killed before they could. */
 static void sweep(const char *parent) {
     DIR *entries = opendir(parent);
     if (!entries)
@@ -140,10 +140,10 @@ static void sweep(const char *parent) {
     closedir(entries);
 }
 
-/* --- this program's --- */
+/* --- this program's group --- */
 
-/* The name of this program's group: its pid, by which a later one knows that it is gone, and when
- * it was first needed, since other pid namespaces have the same pids. Empty until then. */
+/* The pid, by which a later program can tell that this one has ended, and the time, since other pid
+ * namespaces have the same pids. Empty until policy_cgroup_name. */
 static char own_name[48];
 
 void policy_cgroup_name(void) {
@@ -155,19 +155,19 @@ static bool make_group(const char *parent, char group[PATH_MAX], struct error *e
     sweep(parent);
     return join_path(group, parent, own_name, error) &&
            (mkdir(group, 0755) == 0 || errno == EEXIST ||
-            error_set(error, errno, "making a control group"));
+            error_set(error, errno, "cannot create the control group %.100s", group));
 }
 
-/* Limits GROUP and opens the file by which a process joins it. -1 with *error. */
+/* Limits GROUP to MOST, unless that is 0, and opens its cgroup.procs. -1 with *error. */
 static int open_group(const char *group, const char *file, uint64_t most, struct error *error) {
     char number[24], path[PATH_MAX];
     snprintf(number, sizeof number, "%llu", (unsigned long long)most);
-    if ((most && !write_text(group, file, number, error)) ||
+    if ((most && !write_file(group, file, number, error)) ||
         !join_path(path, group, "cgroup.procs", error))
         return -1;
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
-        error_set(error, errno, "opening a control group");
+        error_set(error, errno, "cannot open %.100s", path);
     return fd;
 }
 
@@ -178,7 +178,7 @@ static int open_version_1(const struct control *control, uint64_t most, struct e
                : -1;
 }
 
-/* Is the group PARENT this program's alone: this process and the one that launches? */
+/* Are this process and its parent the only ones in the group PARENT? */
 static bool is_alone(const char *parent) {
     char path[PATH_MAX];
     if (!join_path(path, parent, "cgroup.procs", NULL))
@@ -195,19 +195,27 @@ static bool is_alone(const char *parent) {
     return alone;
 }
 
-/* Version 2 gives controls only to groups below one that has no processes itself. */
+/* Moves both into a group of their own: version 2 enables controllers only in groups without
+ * processes. */
 static bool move_aside(const char *parent, struct error *error) {
     char group[PATH_MAX], number[24];
     if (!is_alone(parent))
         return error_set(error, 0,
                          "other programs share its control group (systemd-run --user --scope "
-                         "-p Delegate=yes gives it one of its own)");
+                         "-p Delegate=yes provides one)");
     snprintf(number, sizeof number, "%d", getppid());
     return join_path(group, parent, "supervisor", error) &&
            (mkdir(group, 0755) == 0 || errno == EEXIST ||
-            error_set(error, errno, "making a control group")) &&
-           write_text(group, "cgroup.procs", number, error) &&
-           write_text(group, "cgroup.procs", "0", error);
+            error_set(error, errno, "cannot create the control group %.100s", group)) &&
+           write_file(group, "cgroup.procs", number, error) &&
+           write_file(group, "cgroup.procs", "0", error);
+}
+
+/* An earlier launch may have moved this program aside already. */
+static void strip_supervisor(char *group) {
+    char *last = strrchr(group, '/');
+    if (last && strcmp(last, "/supervisor") == 0)
+        *last = 0;
 }
 
 static int open_version_2(const struct policy *policy, struct error *error) {
@@ -215,17 +223,14 @@ static int open_version_2(const struct policy *policy, struct error *error) {
     static const char controls[] = "+memory +pids";
     if (!find_directory(NULL, parent, error))
         return -1;
-    /* Aside already, by an earlier launch. */
-    char *last = strrchr(parent, '/');
-    if (last && strcmp(last, "/supervisor") == 0)
-        *last = 0;
+    strip_supervisor(parent);
     snprintf(number, sizeof number, "%llu", (unsigned long long)policy->all_memory_bytes);
-    if (!write_text(parent, "cgroup.subtree_control", controls, error) &&
+    if (!write_file(parent, "cgroup.subtree_control", controls, error) &&
         (error->code != EBUSY || !move_aside(parent, error) ||
-         !write_text(parent, "cgroup.subtree_control", controls, error)))
+         !write_file(parent, "cgroup.subtree_control", controls, error)))
         return -1;
     if (!make_group(parent, group, error) ||
-        (policy->all_memory_bytes && !write_text(group, memory_control.file_2, number, error)))
+        (policy->all_memory_bytes && !write_file(group, memory_control.file_2, number, error)))
         return -1;
     return open_group(group, process_control.file_2, policy->all_processes, error);
 }
@@ -251,18 +256,16 @@ bool policy_cgroup_join(const struct policy_cgroup *cgroup, pid_t pid, struct er
     int length = snprintf(number, sizeof number, "%d", pid);
     for (size_t i = 0; i < sizeof cgroup->procs / sizeof *cgroup->procs; i++)
         if (cgroup->procs[i] >= 0 && write(cgroup->procs[i], number, (size_t)length) != length)
-            return error_set(error, errno, "joining a control group");
+            return error_set(error, errno, "cannot join the control group");
     return true;
 }
 
-/* rmdir fails while anything is in there, and where there is none. */
+/* rmdir fails while a process is in the group, or if there is no group. */
 static void remove_group(const char *controller) {
     char parent[PATH_MAX], group[PATH_MAX];
     if (!find_directory(controller, parent, NULL))
         return;
-    char *last = strrchr(parent, '/');
-    if (last && strcmp(last, "/supervisor") == 0)
-        *last = 0;
+    strip_supervisor(parent);
     if (join_path(group, parent, own_name, NULL))
         rmdir(group);
 }

@@ -1,19 +1,19 @@
-/* What a process is born with and must not keep: descriptors beyond its own four, and what its
- * environment says about the host. */
-#include "policy/layers.h"
+/* The layer descriptors: closes inherited descriptors and wipes the environment, which describes
+ * the host. */
+#include "policy/policy_internal.h"
 
 #include <string.h>
 #include <unistd.h>
 
 enum { CHANNEL = 3 };
 
-/* The time zone and the collector's one thread are the worker's own. */
+/* Set for the worker itself: its time zone, and one thread for the collector. */
 static bool may_stay(const char *entry) {
     return strncmp(entry, "TZ=", 3) == 0 || strncmp(entry, "GC_MARKERS=", 11) == 0;
 }
 
-/* In place: clearenv leaves the strings where they were, and any address can be read. Writes
- * nothing where nothing is to go: a fork of a process that did this only looks. */
+/* Overwrites the strings, which clearenv would leave readable in memory. A fork of a process that
+ * has done this writes nothing and so copies no page. */
 void policy_descriptors_wipe_environment(void) {
     char **kept = environ;
     for (char **entry = environ; entry && *entry; entry++) {
@@ -26,8 +26,9 @@ void policy_descriptors_wipe_environment(void) {
         *kept = NULL;
 }
 
-bool policy_enter_descriptors(const struct policy_entry *entry, struct error *error) {
-    (void)entry;
+bool policy_enter_descriptors(const struct policy_context *context, struct error *error) {
+    (void)context;
     policy_descriptors_wipe_environment();
-    return close_range(CHANNEL + 1, ~0U, 0) == 0 || error_set(error, errno, "closing descriptors");
+    return close_range(CHANNEL + 1, ~0U, 0) == 0 ||
+           error_set(error, errno, "cannot close descriptors");
 }

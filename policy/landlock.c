@@ -1,16 +1,16 @@
-/* Landlock: no file, no TCP, no abstract socket and no signal to anybody outside, whatever call is
- * used, except below the directories that the policy grants. Never grants more than reading,
- * outside the scratch directory. */
+/* The layer landlock: no file, no TCP, no abstract socket and no signal to a process outside,
+ * whatever the system call; the exceptions are reading granted directories and using the scratch
+ * directory. */
 #include "common/cleanup.h"
-#include "policy/layers.h"
+#include "policy/policy_internal.h"
 
 #include <fcntl.h>
 #include <linux/landlock.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The kernel's structure at its present length, and rights, which the headers of Debian 12 do not
- * have all. A kernel that knows less gets a shorter structure and fewer rights. */
+/* struct landlock_ruleset_attr and the access rights, which the headers of Debian 12 lack in part.
+ * An older kernel gets a shorter structure and fewer rights. */
 struct ruleset {
     uint64_t files;
     uint64_t network; /* from ABI 4 */
@@ -18,29 +18,29 @@ struct ruleset {
 };
 
 enum {
-    FILES_1 = (1 << 13) - 1, /* execute, write, read, list, remove and make of every kind */
-    FILES_2 = 1 << 13,       /* rename across directories */
+    FILES_1 = (1 << 13) - 1, /* execute, write, read, list, remove, and create files of all types */
+    FILES_2 = 1 << 13,       /* rename or link across directories */
     FILES_3 = 1 << 14,       /* truncate */
-    FILES_5 = 1 << 15,       /* control devices */
-    NETWORK_4 = 3,           /* bind and connect TCP */
+    FILES_5 = 1 << 15,       /* ioctl on devices */
+    NETWORK_4 = 3,           /* bind, connect (TCP) */
     SCOPES_6 = 3             /* abstract sockets, signals */
 };
 
 static const uint64_t read_rights = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
-/* No devices, sockets, pipes or links in there, and nothing to execute. */
+/* No devices, sockets, pipes or symbolic links, and no execution. */
 static const uint64_t scratch_rights =
     LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_WRITE_FILE |
     LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |
     LANDLOCK_ACCESS_FS_REMOVE_DIR | FILES_2 | FILES_3;
 
-/* The version of the interface that this kernel has, or -1 with errno. */
+/* The ABI version of this kernel, or -1 with errno. */
 static int abi(void) {
     return (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 }
 
 bool policy_landlock_available(const struct policy *policy, struct error *error) {
-    (void)policy; /* a kernel that has it can do what any policy wants of it */
-    return abi() >= 1 || error_set(error, errno, "this kernel has no Landlock");
+    (void)policy; /* every version can enforce every policy */
+    return abi() >= 1 || error_set(error, errno, "the kernel does not provide Landlock");
 }
 
 static uint64_t handled_files(int version) {
@@ -61,24 +61,25 @@ static int make_ruleset(int version) {
 static bool grant(int ruleset, const char *directory, uint64_t rights, struct error *error) {
     cleanup_fd int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return error_set(error, errno, "granting %.100s", directory);
+        return error_set(error, errno, "cannot grant %.100s", directory);
     const struct landlock_path_beneath_attr rule = {.allowed_access = rights, .parent_fd = fd};
     return syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0 ||
-           error_set(error, errno, "granting %.100s", directory);
+           error_set(error, errno, "cannot grant %.100s", directory);
 }
 
-/* Anyone may open the root directory, unless a ruleset forbids it. */
-static bool holds(struct error *error) {
+/* Without a ruleset every process may open the root directory. */
+static bool is_in_force(struct error *error) {
     cleanup_fd int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return (root < 0 && errno == EACCES) || error_set(error, 0, "Landlock did not hold");
+    return (root < 0 && errno == EACCES) ||
+           error_set(error, 0, "the Landlock ruleset is not in force");
 }
 
-bool policy_enter_landlock(const struct policy_entry *entry, struct error *error) {
-    const struct policy *policy = entry->policy;
+bool policy_enter_landlock(const struct policy_context *context, struct error *error) {
+    const struct policy *policy = context->policy;
     int version = abi();
     cleanup_fd int ruleset = make_ruleset(version);
     if (ruleset < 0)
-        return error_set(error, errno, "making a Landlock ruleset");
+        return error_set(error, errno, "cannot create a Landlock ruleset");
     uint64_t handled = handled_files(version);
     for (size_t i = 0; i < policy->readable_count; i++)
         if (!grant(ruleset, policy->readable[i], read_rights & handled, error))
@@ -88,6 +89,6 @@ bool policy_enter_landlock(const struct policy_entry *entry, struct error *error
     if (!policy_no_new_privileges(error))
         return false;
     if (syscall(SYS_landlock_restrict_self, ruleset, 0))
-        return error_set(error, errno, "entering the Landlock ruleset");
-    return holds(error);
+        return error_set(error, errno, "cannot enforce the Landlock ruleset");
+    return is_in_force(error);
 }

@@ -1,46 +1,41 @@
-/* Starts a process inside the control group and the namespaces. A process between makes them, since
- * who makes them changes by it; it ends at once, and both processes that it starts are its parent's
- * children from the beginning. */
+/* Starts a process in the control group and the namespaces. Both affect the process that makes
+ * them, so a separate process, the launcher, makes them and exits; the processes that it starts are
+ * its parent's children from the beginning. */
+#include "common/child.h"
 #include "common/cleanup.h"
 #include "common/descriptor.h"
-#include "policy/layers.h"
+#include "policy/policy_internal.h"
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { PATIENCE_MS = 10000 };
 
-/* What the process between tells first, and at its end. */
-struct account {
-    pid_t process, keeper;
+/* What the launcher reports: once the process is started, and when it is in the control group. */
+struct progress {
+    pid_t process, init;
     struct policy_report report;
     bool good;
-    struct error error; /* when not good */
+    struct error error; /* if not good */
 };
 
 struct launch {
     const struct policy *policy;
     void (*body)(void *context, const struct policy_report *report);
     void *context;
-    int tell[2]; /* pipe: the accounts */
-    int life[2]; /* pipe: its end tells the keeper */
+    int reports[2]; /* pipe: from the launcher to the caller */
+    int life[2];    /* pipe: init exits when the caller's end is closed */
 };
 
-/* In the process between. */
+/* --- in the launcher and the processes it starts --- */
 
-static pid_t fork_for_parent(void) {
-    return (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
-}
-
-/* The first process of a pid namespace: waits until nobody holds the other end of LIFE any more. It
- * has no children, since every fork in there is its forker's sibling. */
-static _Noreturn void keep(int life) {
+/* The first process of the pid namespace: waits until the other end of LIFE is closed. It has no
+ * children to reap, since every fork in the namespace is a sibling of its forker. */
+static _Noreturn void run_init(int life) {
     char byte;
     sigset_t all;
     sigfillset(&all);
@@ -54,71 +49,71 @@ static _Noreturn void keep(int life) {
         syscall(SYS_exit_group, 0);
 }
 
-static bool make_namespaces(const struct policy *policy, struct account *account) {
-    return !policy_wants(policy, POLICY_LAYER_NAMESPACES) ||
-           policy_report_note(&account->report, policy, POLICY_LAYER_NAMESPACES,
-                              policy_namespaces_make(&account->error), &account->error);
+static bool make_namespaces(const struct policy *policy, struct progress *progress) {
+    return !policy_has_layer(policy, POLICY_LAYER_NAMESPACES) ||
+           policy_report_note(&progress->report, policy, POLICY_LAYER_NAMESPACES,
+                              policy_namespaces_make(&progress->error), &progress->error);
 }
 
-static bool start_keeper(const struct launch *launch, struct account *account) {
-    if (account->report.layers[POLICY_LAYER_NAMESPACES].state != POLICY_ACTIVE)
+static bool start_init(const struct launch *launch, struct progress *progress) {
+    if (progress->report.layers[POLICY_LAYER_NAMESPACES].state != POLICY_ACTIVE)
         return true;
-    account->keeper = fork_for_parent();
-    if (account->keeper == 0)
-        keep(launch->life[0]);
-    if (account->keeper > 0)
+    progress->init = fork_for_parent();
+    if (progress->init == 0)
+        run_init(launch->life[0]);
+    if (progress->init > 0)
         return true;
-    account->keeper = 0; /* what is no pid must not be waited for, or worse */
-    return error_set(&account->error, errno, "starting the first process of the namespaces");
+    progress->init = 0; /* -1 must be neither waited for nor signalled */
+    return error_set(&progress->error, errno, "launch: cannot fork the init of the namespaces");
 }
 
-static bool start_process(const struct launch *launch, struct account *account) {
-    account->process = fork_for_parent();
-    if (account->process == 0) {
-        close(launch->tell[0]);
-        close(launch->tell[1]);
+static bool start_process(const struct launch *launch, struct progress *progress) {
+    progress->process = fork_for_parent();
+    if (progress->process == 0) {
+        close(launch->reports[0]);
+        close(launch->reports[1]);
         close(launch->life[0]);
         close(launch->life[1]);
-        launch->body(launch->context, &account->report);
+        launch->body(launch->context, &progress->report);
     }
-    if (account->process > 0)
+    if (progress->process > 0)
         return true;
-    account->process = 0;
-    return error_set(&account->error, errno, "starting a process");
+    progress->process = 0;
+    return error_set(&progress->error, errno, "launch: cannot fork the process");
 }
 
-/* The group is made before the namespaces, in which its place cannot be told, and joined while the
- * process is busy with what it has to load. */
-static _Noreturn void stand_between(const struct launch *launch) {
+/* The group is made before the namespaces, which hide its directory; the process is moved into it
+ * while it loads what it needs, since that may take some milliseconds. */
+static _Noreturn void run_launcher(const struct launch *launch) {
     const struct policy *policy = launch->policy;
-    bool wants_group = policy_wants(policy, POLICY_LAYER_CGROUP);
-    struct account account = {0};
+    bool wants_group = policy_has_layer(policy, POLICY_LAYER_CGROUP);
+    struct progress progress = {0};
     struct error group_error = {0};
     struct policy_cgroup group;
     bool grouped = wants_group && policy_cgroup_open(policy, &group, &group_error);
-    account.good = make_namespaces(policy, &account) && start_keeper(launch, &account) &&
-                   start_process(launch, &account);
-    bool told = write_all(launch->tell[1], &account, sizeof account);
-    if (account.good && wants_group) {
-        grouped = grouped && policy_cgroup_join(&group, account.process, &group_error);
-        account.good =
-            policy_report_note(&account.report, policy, POLICY_LAYER_CGROUP, grouped, &group_error);
-        account.error = group_error;
+    progress.good = make_namespaces(policy, &progress) && start_init(launch, &progress) &&
+                    start_process(launch, &progress);
+    bool reported = write_all(launch->reports[1], &progress, sizeof progress);
+    if (progress.good && wants_group) {
+        grouped = grouped && policy_cgroup_join(&group, progress.process, &group_error);
+        progress.good = policy_report_note(&progress.report, policy, POLICY_LAYER_CGROUP, grouped,
+                                           &group_error);
+        progress.error = group_error;
     }
-    told = told && write_all(launch->tell[1], &account, sizeof account);
-    /* Not _exit: a sanitizer would look for leaks. */
+    reported = reported && write_all(launch->reports[1], &progress, sizeof progress);
+    /* _exit would have a sanitizer scan for leaks. */
     for (;;)
-        syscall(SYS_exit_group, told ? 0 : 1);
+        syscall(SYS_exit_group, reported ? 0 : 1);
 }
 
-/* In the caller. */
+/* --- in the caller --- */
 
-static bool read_account(int fd, struct account *account) {
+static bool read_progress(int fd, struct progress *progress) {
     size_t have = 0;
     struct pollfd ready = {.fd = fd, .events = POLLIN};
-    while (have < sizeof *account) {
+    while (have < sizeof *progress) {
         int count = poll(&ready, 1, PATIENCE_MS);
-        ssize_t got = count > 0 ? read(fd, (char *)account + have, sizeof *account - have) : -1;
+        ssize_t got = count > 0 ? read(fd, (char *)progress + have, sizeof *progress - have) : -1;
         if (got > 0)
             have += (size_t)got;
         else if (count == 0 || got == 0 || errno != EINTR)
@@ -127,38 +122,27 @@ static bool read_account(int fd, struct account *account) {
     return true;
 }
 
-static void reap(pid_t child) {
-    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
-        ;
-}
-
-/* Reads what the process between tells next. False with *error when nothing comes. */
-static bool hear(int tell, struct account *account, struct policy_report *report,
-                 struct error *error) {
-    if (!read_account(tell, account))
-        return error_set(error, 0, "no process could be started inside the namespaces");
-    *report = account->report;
-    if (!account->good && error)
-        *error = account->error;
-    return account->good;
+/* Reads the launcher's next report. False with *error if it failed or did not report in time. */
+static bool await_progress(int reports, struct progress *progress, struct policy_report *report,
+                           struct error *error) {
+    if (!read_progress(reports, progress))
+        return error_set(error, 0, "launch: no report from the launcher");
+    *report = progress->report;
+    if (!progress->good && error)
+        *error = progress->error;
+    return progress->good;
 }
 
 void policy_launch_end(struct policy_launched *launched) {
-    if (launched->tell >= 0)
-        close(launched->tell);
-    if (launched->keeper_life >= 0)
-        close(launched->keeper_life);
-    reap(launched->between);
-    if (launched->keeper > 0)
-        reap(launched->keeper);
-    *launched = (struct policy_launched){.keeper_life = -1, .tell = -1};
+    if (launched->reports >= 0)
+        close(launched->reports);
+    if (launched->init_life >= 0)
+        close(launched->init_life);
+    reap_child(launched->launcher);
+    if (launched->init > 0)
+        reap_child(launched->init);
+    *launched = (struct policy_launched){.init_life = -1, .reports = -1};
     policy_cgroup_remove();
-}
-
-/* Ends what a launch that failed has left. */
-static void give_up(struct policy_launched *launched) {
-    kill(launched->between, SIGKILL);
-    policy_launch_end(launched);
 }
 
 bool policy_launch(const struct policy *policy,
@@ -166,50 +150,47 @@ bool policy_launch(const struct policy *policy,
                    struct policy_launched *launched, struct policy_report *report,
                    struct error *error) {
     struct launch launch = {.policy = policy, .body = body, .context = context};
-    struct account account = {0};
-    *launched = (struct policy_launched){.keeper_life = -1, .tell = -1};
+    struct progress progress = {0};
+    *launched = (struct policy_launched){.init_life = -1, .reports = -1};
     policy_cgroup_name();
-    if (pipe2(launch.tell, O_CLOEXEC))
-        return error_set(error, errno, "a pipe");
-    cleanup_fd int their_tell = launch.tell[1];
-    launched->tell = launch.tell[0];
+    if (pipe2(launch.reports, O_CLOEXEC))
+        return error_set(error, errno, "launch: cannot create a pipe");
+    cleanup_fd int their_reports = launch.reports[1];
+    launched->reports = launch.reports[0];
     if (pipe2(launch.life, O_CLOEXEC)) {
-        close(launched->tell);
-        return error_set(error, errno, "a pipe");
+        close(launched->reports);
+        return error_set(error, errno, "launch: cannot create a pipe");
     }
     cleanup_fd int their_life = launch.life[0];
-    launched->keeper_life = launch.life[1];
-    launched->between = fork();
-    if (launched->between == 0)
-        stand_between(&launch);
-    if (launched->between < 0) {
-        error_set(error, errno, "fork");
-        close(launched->tell);
-        close(launched->keeper_life);
+    launched->init_life = launch.life[1];
+    launched->launcher = fork();
+    if (launched->launcher == 0)
+        run_launcher(&launch);
+    if (launched->launcher < 0) {
+        error_set(error, errno, "launch: cannot fork");
+        close(launched->reports);
+        close(launched->init_life);
         return false;
     }
-    close(steal_fd(&their_tell));
-    if (hear(launched->tell, &account, report, error)) {
-        launched->process = account.process;
-        launched->keeper = account.keeper;
-        if (!launched->keeper)
-            close(steal_fd(&launched->keeper_life));
+    close(steal_fd(&their_reports));
+    if (await_progress(launched->reports, &progress, report, error)) {
+        launched->process = progress.process;
+        launched->init = progress.init;
+        if (!launched->init)
+            close(steal_fd(&launched->init_life));
         return true;
     }
-    launched->keeper = account.keeper;
-    give_up(launched);
+    launched->init = progress.init;
+    kill(launched->launcher, SIGKILL);
+    policy_launch_end(launched);
     return false;
 }
 
 bool policy_launch_finish(struct policy_launched *launched, struct policy_report *report,
                           struct error *error) {
-    struct account account = {0};
-    bool good = hear(launched->tell, &account, report, error);
-    close(launched->tell);
-    launched->tell = -1;
+    struct progress progress = {0};
+    bool good = await_progress(launched->reports, &progress, report, error);
+    close(launched->reports);
+    launched->reports = -1;
     return good;
-}
-
-void policy_launch_clean(void) {
-    policy_cgroup_remove();
 }

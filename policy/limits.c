@@ -1,5 +1,5 @@
-/* Lowers the resource limits to those of limits.def. Never raises one. */
-#include "policy/layers.h"
+/* The layer limits: lowers the resource limits to those of limits.def and of the policy. */
+#include "policy/policy_internal.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -22,16 +22,16 @@ static rlim_t lesser(rlim_t one, rlim_t other) {
 static bool lower(const struct limit *limit, struct error *error) {
     struct rlimit now, wanted;
     if (getrlimit((__rlimit_resource_t)limit->resource, &now))
-        return error_set(error, errno, "reading limit %s", limit->name);
+        return error_set(error, errno, "cannot read RLIMIT_%s", limit->name);
     if (now.rlim_cur <= limit->value && now.rlim_max <= limit->value)
         return true;
     wanted.rlim_cur = lesser(now.rlim_cur, limit->value);
     wanted.rlim_max = lesser(now.rlim_max, limit->value);
     if (setrlimit((__rlimit_resource_t)limit->resource, &wanted) ||
         getrlimit((__rlimit_resource_t)limit->resource, &now))
-        return error_set(error, errno, "setting limit %s", limit->name);
+        return error_set(error, errno, "cannot set RLIMIT_%s", limit->name);
     return (now.rlim_cur == wanted.rlim_cur && now.rlim_max == wanted.rlim_max) ||
-           error_set(error, 0, "limit %s did not hold", limit->name);
+           error_set(error, 0, "RLIMIT_%s is not in force", limit->name);
 }
 
 bool policy_limits_lower(struct error *error) {
@@ -41,14 +41,14 @@ bool policy_limits_lower(struct error *error) {
     return true;
 }
 
-bool policy_enter_limits(const struct policy_entry *entry, struct error *error) {
+bool policy_enter_limits(const struct policy_context *context, struct error *error) {
     if (!policy_limits_lower(error))
         return false;
-    const struct policy *policy = entry->policy;
+    const struct policy *policy = context->policy;
     const struct limit memory = {"AS", RLIMIT_AS, (rlim_t)policy->address_space_bytes};
     const struct limit file = {"FSIZE", RLIMIT_FSIZE, (rlim_t)policy->scratch_bytes};
-    /* A write beyond the limit fails; without this it would end the process. */
+    /* So that a write beyond the limit fails and does not kill the process. */
     if (signal(SIGXFSZ, SIG_IGN) == SIG_ERR)
-        return error_set(error, errno, "ignoring SIGXFSZ");
+        return error_set(error, errno, "cannot ignore SIGXFSZ");
     return lower(&file, error) && (memory.value == 0 || lower(&memory, error));
 }

@@ -1,12 +1,12 @@
-/* Cuts the process off from its terminal and its directory, ties its life to its parent's and keeps
- * others from looking into it. Never looks at what the process holds. */
-#include "policy/layers.h"
+/* The layer process: detaches the process from its terminal and its working directory, ties its
+ * life to its parent's, and forbids dumps, ptrace and new executable memory. */
+#include "policy/policy_internal.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* The header of an older kernel lacks them. */
+/* Older kernel headers lack these. */
 #ifndef PR_SET_MDWE
 #define PR_SET_MDWE              65
 #define PR_GET_MDWE              66
@@ -14,35 +14,35 @@
 #endif
 
 bool policy_process_forbid_new_code(struct error *error) {
-    /* Linux 6.3; the filter says the same without it. Forks inherit it. */
+    /* From Linux 6.3; on an older kernel the filter alone forbids it. Forks inherit it. */
     if (prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0))
-        return errno == EINVAL || error_set(error, errno, "forbidding new code");
+        return errno == EINVAL || error_set(error, errno, "cannot forbid executable memory");
     return prctl(PR_GET_MDWE, 0, 0, 0, 0) == PR_MDWE_REFUSE_EXEC_GAIN ||
-           error_set(error, 0, "forbidding new code did not hold");
+           error_set(error, 0, "PR_SET_MDWE is not in force");
 }
 
-bool policy_enter_process(const struct policy_entry *entry, struct error *error) {
-    (void)entry;
-    /* A session of its own has no terminal, so no input can be pushed into one. It fails for the
-     * leader of a session or a group; a leader of its own session is just what is wanted. */
+bool policy_enter_process(const struct policy_context *context, struct error *error) {
+    (void)context;
+    /* A session without a terminal cannot push input into one. setsid fails for the leader of a
+     * session or a process group; the leader of its own session needs no new one. */
     if (setsid() < 0 && getsid(0) != getpid())
-        return error_set(error, errno, "leaving the session");
-    /* Its directory's name would tell about the host. */
+        return error_set(error, errno, "cannot leave the session");
+    /* The name of another directory would describe the host. */
     char directory[2];
     if (chdir("/") || !getcwd(directory, sizeof directory))
-        return error_set(error, errno, "going to the root directory");
-    /* A parent that dies between the two looks leaves another in its place. One that died before
-     * the first has closed the channel, and the first read tells. */
+        return error_set(error, errno, "cannot change to the root directory");
+    /* If the parent dies before prctl, the signal is never sent, but getppid changes. If it died
+     * before the first getppid, its end of the channel is closed and the first read ends. */
     pid_t parent = getppid();
     int signal = 0;
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) || prctl(PR_GET_PDEATHSIG, &signal, 0, 0, 0))
-        return error_set(error, errno, "setting the death signal");
+        return error_set(error, errno, "cannot set the death signal");
     if (signal != SIGKILL)
-        return error_set(error, 0, "the death signal did not hold");
+        return error_set(error, 0, "the death signal is not set");
     if (getppid() != parent)
-        return error_set(error, 0, "the parent is gone");
+        return error_set(error, 0, "the parent process has ended");
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
-        return error_set(error, errno, "forbidding dumps");
+        return error_set(error, errno, "cannot forbid dumps");
     return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0 ||
-           error_set(error, 0, "forbidding dumps did not hold");
+           error_set(error, 0, "dumps are still allowed");
 }

@@ -1,8 +1,8 @@
-/* Runs one function under a policy and tells how it ended. Never signals a process that it did not
- * start itself. */
+/* Runs one function under a policy and reports how it ended. */
+#include "common/child.h"
 #include "common/cleanup.h"
 #include "common/descriptor.h"
-#include "policy/layers.h"
+#include "policy/policy_internal.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -18,7 +18,7 @@
 
 enum { PATIENCE_MS = 5000, SETUP_FAILED = 125 };
 
-/* What the child tells: the listener goes with the first message, the last one has `done`. */
+/* From the child to the parent: one with the listener, if any, then one that is `done`. */
 struct message {
     bool done;
     bool confined;
@@ -31,42 +31,33 @@ struct child {
     int channel;
 };
 
-/* In the child. */
+/* --- in the child --- */
 
 static bool send_listener(int listener, struct error *error) {
     struct message nothing = {.done = false};
     struct iovec part = {.iov_base = &nothing, .iov_len = sizeof nothing};
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof listener)] = {0};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = control,
-                             .msg_controllen = sizeof control};
-    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof listener);
-    memcpy(CMSG_DATA(rights), &listener, sizeof listener);
-    return send_message(POLICY_TRIAL_CHANNEL, &message) == (ssize_t)sizeof nothing ||
-           error_set(error, errno, "handing over the listener");
+    return descriptors_send(POLICY_TRIAL_CHANNEL, &part, 1, &listener, 1) ==
+               (ssize_t)sizeof nothing ||
+           error_set(error, errno, "cannot send the listener");
 }
 
 static bool confine(const struct policy *policy, struct policy_report *report,
                     struct error *error) {
     int listener;
-    struct policy_ground *ground = policy_prepare(policy, report, error);
-    if (!ground || !policy_enter(ground, &listener, error) ||
+    struct policy_prepared *prepared = policy_prepare(policy, report, error);
+    if (!prepared || !policy_enter(prepared, &listener, error) ||
         (listener >= 0 && !send_listener(listener, error)))
         return false;
     if (listener >= 0)
         close(listener);
-    return policy_seal(ground, error); /* the ground is freed with the process */
+    return policy_seal(prepared, error); /* `prepared` is freed by the exit */
 }
 
 static void child_main(void *context, const struct policy_report *report) {
     const struct child *child = context;
     const struct policy_trial *trial = child->trial;
     struct message message = {.done = true, .report = *report};
-    /* An outer filter may end this process with a signal that dumps. */
+    /* An outer filter may kill this process with a signal that dumps core. */
     if (trial->policy)
         prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -74,7 +65,7 @@ static void child_main(void *context, const struct policy_report *report) {
     for (int fd = 0; fd < POLICY_TRIAL_CHANNEL; fd++)
         placed = placed && dup2(null, fd) >= 0;
     if (!placed)
-        error_set(&message.error, errno, "placing the descriptors of a child");
+        error_set(&message.error, errno, "cannot set up the descriptors");
     message.confined =
         placed && (!trial->policy || confine(trial->policy, &message.report, &message.error));
     char go;
@@ -82,68 +73,60 @@ static void child_main(void *context, const struct policy_report *report) {
     if (write(POLICY_TRIAL_CHANNEL, &message, sizeof message) == (ssize_t)sizeof message &&
         message.confined && read(POLICY_TRIAL_CHANNEL, &go, 1) == 1)
         status = trial->body(trial->context);
-    /* Not _exit: before that a sanitizer makes calls of its own, which the filter refuses. */
+    /* _exit would have a sanitizer make system calls that the filter refuses. */
     for (;;)
         syscall(SYS_exit_group, status);
 }
 
-/* In the parent. */
+/* --- in the parent --- */
 
-/* Receives one message; a listener that comes with it goes to *listener. */
+/* Receives one message, and the listener if it comes with it. */
 static bool receive(int channel, struct message *message, int *listener) {
-    struct iovec part = {.iov_base = message, .iov_len = sizeof *message};
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
-    struct msghdr header = {.msg_iov = &part,
-                            .msg_iovlen = 1,
-                            .msg_control = control,
-                            .msg_controllen = sizeof control};
-    ssize_t got;
-    do
-        got = recvmsg(channel, &header, MSG_CMSG_CLOEXEC);
-    while (got < 0 && errno == EINTR);
-    if (got != (ssize_t)sizeof *message)
-        return false;
-    const struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
-    if (rights && rights->cmsg_type == SCM_RIGHTS && *listener < 0)
-        memcpy(listener, CMSG_DATA(rights), sizeof *listener);
-    return true;
+    int descriptors[DESCRIPTORS_MAX];
+    size_t count = 0;
+    ssize_t got = descriptors_receive(channel, message, sizeof *message, descriptors, &count);
+    if (count && *listener < 0)
+        *listener = descriptors[--count];
+    while (count)
+        close(descriptors[--count]);
+    return got == (ssize_t)sizeof *message;
 }
 
-/* Answers one notification of CHILD as the supervisor would, or ends it. */
+/* Answers one notification of CHILD as the supervisor would, or kills it. */
 static void judge(const struct policy_trial *trial, pid_t child, int listener,
                   struct policy_trial_end *end) {
     struct seccomp_notif notification = {0};
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &notification))
         return;
     pid_t pid = (pid_t)notification.pid;
-    struct policy_answer answer =
+    struct policy_ruling ruling =
         policy_judge(policy_grants(trial->policy), &notification.data,
                      policy_judges_by_pid(notification.data.nr) ? policy_pid_within(pid) : pid);
-    struct seccomp_notif_resp response = {.id = notification.id, .error = -answer.error};
-    if (answer.verdict == POLICY_ALLOW)
+    struct seccomp_notif_resp response = {.id = notification.id, .error = -ruling.error};
+    if (ruling.verdict == POLICY_ALLOW)
         response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-    if (answer.verdict == POLICY_KILL) {
+    if (ruling.verdict == POLICY_KILL) {
         end->killed = true;
-        end->killer = answer;
+        end->killer = ruling;
         kill(child, SIGKILL);
     } else if (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response) == 0) {
-        end->refused += answer.verdict == POLICY_REFUSE;
+        end->refused += ruling.verdict == POLICY_REFUSE;
     }
 }
 
-/* Serves what the child says and asks until it has ended. */
+/* Handles the child's messages and notifications until it has ended. */
 static void serve(const struct policy_trial *trial, pid_t child, int channel,
                   struct policy_trial_end *end) {
     cleanup_fd int listener = -1;
-    cleanup_fd int life = (int)syscall(SYS_pidfd_open, child, 0);
+    cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, child, 0);
     struct message message = {.done = false};
-    struct pollfd ready[3] = {{.fd = life, .events = POLLIN},
+    struct pollfd ready[3] = {{.fd = pidfd, .events = POLLIN},
                               {.fd = channel, .events = POLLIN},
                               {.fd = -1, .events = POLLIN}};
-    while (life >= 0 && !(ready[0].revents & POLLIN)) {
+    while (pidfd >= 0 && !(ready[0].revents & POLLIN)) {
         int count = poll(ready, 3, PATIENCE_MS);
         if (count == 0) {
-            end->overdue = true;
+            end->timed_out = true;
             kill(child, SIGKILL);
         }
         if (count > 0 && ready[2].revents & POLLIN)
@@ -152,14 +135,14 @@ static void serve(const struct policy_trial *trial, pid_t child, int channel,
             ready[2].fd = -1;
         if (count <= 0 || !ready[1].revents)
             continue;
-        bool heard = receive(channel, &message, &listener);
+        bool received = receive(channel, &message, &listener);
         ready[2].fd = listener;
-        if (heard && !message.done)
+        if (received && !message.done)
             continue;
-        ready[1].fd = -1; /* what else it may say is not listened to */
+        ready[1].fd = -1; /* what BODY sends is not read */
         end->report = message.report;
         end->error = message.error;
-        end->ran = heard && message.confined;
+        end->ran = received && message.confined;
         if (end->ran && trial->observe)
             trial->observe(child);
         if (end->ran)
@@ -167,63 +150,84 @@ static void serve(const struct policy_trial *trial, pid_t child, int channel,
     }
 }
 
-static void reap(pid_t child, int *status) {
-    while (waitpid(child, status, 0) < 0 && errno == EINTR)
-        ;
-}
-
-static void explain_silence(struct policy_trial_end *end) {
+static void explain_failure(struct policy_trial_end *end) {
     if (end->ran || end->error.text[0])
         return;
     if (WIFSIGNALED(end->status))
-        error_set(&end->error, 0, "a child that confines itself is killed by signal %d (%s)",
+        error_set(&end->error, 0,
+                  "trial: the child was killed by signal %d (%s) before it was confined",
                   WTERMSIG(end->status), strsignal(WTERMSIG(end->status)));
     else
-        error_set(&end->error, 0, "a child that confines itself does not report");
+        error_set(&end->error, 0, "trial: the child ended before it was confined");
 }
 
-/* Serves a child that was started, and reaps all that was started with it. */
-static void see_through(const struct policy_trial *trial, struct policy_launched *launched,
-                        int channel, struct policy_trial_end *end) {
+/* Serves a launched child and reaps it with its helpers. */
+static void serve_launched(const struct policy_trial *trial, struct policy_launched *launched,
+                           int channel, struct policy_trial_end *end) {
     if (policy_launch_finish(launched, &end->report, &end->error)) {
         struct policy_report report = end->report;
         serve(trial, launched->process, channel, end);
-        /* That one the child knows nothing of. */
+        /* The child does not know the state of this layer. */
         end->report.layers[POLICY_LAYER_CGROUP] = report.layers[POLICY_LAYER_CGROUP];
     } else {
         kill(launched->process, SIGKILL);
     }
-    reap(launched->process, &end->status);
+    end->status = reap_child(launched->process);
     policy_launch_end(launched);
 }
 
-static struct policy_trial_end try_and_reap(const struct policy_trial *trial) {
+static struct policy_trial_end launch_and_serve(const struct policy_trial *trial) {
     static const struct policy unconfined = {0};
     struct policy_trial_end end = {0};
     struct policy_launched launched;
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
-        error_set(&end.error, errno, "a channel");
+        error_set(&end.error, errno, "trial: cannot create a channel");
         return end;
     }
-    cleanup_fd int mine = ends[0];
-    cleanup_fd int its = ends[1];
-    struct child child = {.trial = trial, .channel = its};
+    cleanup_fd int ours = ends[0];
+    cleanup_fd int theirs = ends[1];
+    struct child child = {.trial = trial, .channel = theirs};
     if (!policy_launch(trial->policy ? trial->policy : &unconfined, child_main, &child, &launched,
                        &end.report, &end.error))
         return end;
-    close(steal_fd(&its));
-    see_through(trial, &launched, mine, &end);
-    explain_silence(&end);
+    close(steal_fd(&theirs));
+    serve_launched(trial, &launched, ours, &end);
+    explain_failure(&end);
     return end;
 }
 
 struct policy_trial_end policy_try(const struct policy_trial *trial) {
-    /* It may have been inherited ignored, and then nobody learns how a child ended. */
+    /* If SIGCHLD is ignored, as it may have been inherited, the kernel discards the status. */
     const struct sigaction wanted = {.sa_handler = SIG_DFL};
     struct sigaction before;
     sigaction(SIGCHLD, &wanted, &before);
-    struct policy_trial_end end = try_and_reap(trial);
+    struct policy_trial_end end = launch_and_serve(trial);
     sigaction(SIGCHLD, &before, NULL);
     return end;
+}
+
+/* Every process may open the root directory unless it is confined. Returns 0 or the errno. */
+static int open_root(void *context) {
+    (void)context;
+    long outcome = syscall(SYS_openat, AT_FDCWD, "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return outcome >= 0 ? 0 : errno;
+}
+
+bool policy_probe(const struct policy *policy, struct policy_report *report, struct error *error) {
+    const struct policy_trial trial = {.policy = policy, .body = open_root};
+    struct policy_trial_end end = policy_try(&trial);
+    if (report)
+        *report = end.report;
+    if (!end.ran) {
+        if (error)
+            *error = end.error;
+        return false;
+    }
+    if (WIFEXITED(end.status) && WEXITSTATUS(end.status) == EACCES)
+        return true;
+    return error_set(error, 0,
+                     WIFEXITED(end.status) && WEXITSTATUS(end.status) == 0
+                         ? "probe: a confined process could open a directory"
+                         : "probe: a refused call did not fail with EACCES");
 }

@@ -1,6 +1,5 @@
 ;;;; Compiles the runtime into a static library. Run by the build as
 ;;;;   ecl --norc --load build.lisp --eval '(build OUTPUT-DIRECTORY SOURCE...)'
-;;;; Never writes outside OUTPUT-DIRECTORY.
 
 (require :cmp)
 

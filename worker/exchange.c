@@ -1,24 +1,22 @@
-/* Frames in the middle of a call. The process ends where the channel does, so that Lisp never sees
- * half an exchange. */
+/* Frames in the middle of a run. A failed exchange exits the process, so that Lisp never sees half
+ * of one. */
 #include "worker/exchange.h"
 #include "common/frame.h"
 #include "common/utf8.h"
-#include "worker/source.h"
-#include "worker/text.h"
+#include "worker/convert.h"
+#include "worker/worker.h"
 
 #include <stdlib.h>
 #include <unistd.h>
-
-enum { EXIT_FAILED = 70, TEXT_KEPT_BYTES = 1 << 16 };
 
 static struct {
     bool open;
     int channel;
     uint32_t call;
-    unsigned char *answer; /* kept until the next, as making a Lisp string of it may not return */
+    unsigned char *answer; /* freed by the next one: making a Lisp string of it may not return */
 } exchange;
 
-static void forget_answer(void) {
+static void free_answer(void) {
     free(exchange.answer);
     exchange.answer = NULL;
 }
@@ -31,15 +29,15 @@ void exchange_begin(int channel, uint32_t call) {
 
 void exchange_end(void) {
     exchange.open = false;
-    forget_answer();
+    free_answer();
 }
 
-/* False when nobody may send anything now. */
+/* False outside a run. */
 static bool send_text(enum frame_type type, cl_object string) {
     if (!exchange.open || !ECL_STRINGP(string))
         return false;
     cleanup_buffer struct buffer text = buffer_make(FRAME_PAYLOAD_MAX);
-    if (!text_append(&text, string))
+    if (!convert_string_to_utf8(&text, string))
         _exit(EXIT_FAILED);
     struct frame_header header = {
         .type = (uint16_t)type, .call = exchange.call, .length = (uint32_t)text.length};
@@ -55,7 +53,7 @@ cl_object exchange_send_event(cl_object text) {
 cl_object exchange_send_ask(cl_object text) {
     if (!send_text(FRAME_ASK, text))
         return ECL_NIL;
-    forget_answer();
+    free_answer();
     struct frame_header header;
     int descriptors[FRAME_DESCRIPTORS_MAX];
     size_t count;
@@ -65,5 +63,5 @@ cl_object exchange_send_ask(cl_object text) {
     if (header.type != FRAME_ANSWER || header.call != exchange.call || count ||
         !utf8_is_valid(exchange.answer, header.length))
         _exit(EXIT_FAILED);
-    return source_string((struct span){exchange.answer, header.length});
+    return convert_utf8_to_string((struct span){exchange.answer, header.length});
 }

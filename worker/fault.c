@@ -1,11 +1,10 @@
-/* What the signals do. A handler either ends the guarded Lisp function by an unwinding, which is
- * how ECL itself treats a fault, or writes the output and lets the process die; it never returns
- * to the faulting instruction. */
+/* The signal handlers of workers. A handler of a fault does not return to the faulting instruction:
+ * it unwinds to the guard, as ECL itself does, or writes the output and lets the process die. */
 #include "worker/fault.h"
 #include "worker/backtrace.h"
 #include "worker/guard.h"
 #include "worker/lisp.h"
-#include "worker/output.h"
+#include "worker/streams.h"
 
 #include <ecl/ecl.h>
 #include <signal.h>
@@ -14,7 +13,7 @@
 
 enum {
     HANDLER_STACK_BYTES = 64 * 1024,
-    STACK_SLACK_BYTES = 1024 * 1024 /* how far below its end a big frame may reach */
+    STACK_SLACK_BYTES = 1024 * 1024 /* how far below the stack's end a large frame reaches */
 };
 
 static unsigned char handler_stack[HANDLER_STACK_BYTES];
@@ -22,7 +21,7 @@ static struct sigaction ecl_trap; /* ECL's handler of SIGFPE */
 static sigset_t lisp_mask;        /* the signals blocked while Lisp runs: none of ours */
 static size_t stack_bytes;
 
-/* What ECL's stacks allow before any overflow. */
+/* The limits of the C stack before any overflow. */
 static struct {
     cl_index c_stack_bytes;
     char *c_stack_limit;
@@ -35,16 +34,16 @@ static bool is_stack_overflow(const void *address) {
     return at < end && end - at < stack_bytes + STACK_SLACK_BYTES;
 }
 
-/* A floating-point trap becomes a condition of ECL's, which does not know what was computed. */
+/* ECL signals a condition for a floating-point trap, without the operation. */
 static void on_trap(int number, siginfo_t *info, void *context) {
     backtrace_note_trap();
     ecl_trap.sa_sigaction(number, info, context);
 }
 
-/* Ends the process by the signal that is being handled: it is blocked now, and a fault on a blocked
- * signal is one that the kernel does not hand out but kills by. */
+/* Dies of the signal that is being handled: it is blocked, and the kernel kills a process that
+ * faults while the signal is blocked. */
 static void die_of_fault(void) {
-    output_last_words();
+    streams_write_rest();
     volatile int *volatile nowhere = NULL;
     // cppcheck-suppress nullPointer
     *nowhere = 0; // NOLINT(clang-analyzer-core.NullDereference)
@@ -55,8 +54,8 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     (void)number;
     (void)context;
     bool sent = info->si_code <= 0;
-    /* While the collector or the allocator works, interrupts are off: leaving them half way would
-     * corrupt the heap or keep its lock. */
+    /* ECL disables interrupts while the collector or the allocator runs; unwinding out of them
+     * would corrupt the heap or keep its lock. */
     if (sent || ecl_process_env()->disable_interrupts || !guard_may_end())
         die_of_fault();
     enum guard_end end = is_stack_overflow(info->si_addr) ? GUARD_OVERFLOW : GUARD_VIOLATION;
@@ -64,25 +63,25 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     guard_end_now(end);
 }
 
-/* Its disposition is the default again when this runs, so the second one kills. */
+/* SA_RESETHAND has restored the default, so the second signal kills. */
 static void on_abort(int number) {
-    output_last_words();
+    streams_write_rest();
     raise(number);
 }
 
-static void on_last_words(int number) {
+static void on_end(int number) {
     (void)number;
-    output_last_words();
+    streams_write_rest();
     _exit(0);
 }
 
 bool fault_start_clean(struct error *error) {
     for (int number = 1; number <= SIGRTMAX; number++)
-        signal(number, number == SIGPIPE ? SIG_IGN : SIG_DFL); /* fails for those nobody can set */
+        signal(number, number == SIGPIPE ? SIG_IGN : SIG_DFL); /* fails for SIGKILL and SIGSTOP */
     sigset_t none;
     sigemptyset(&none);
     return sigprocmask(SIG_SETMASK, &none, NULL) == 0 ||
-           error_set(error, errno, "unblocking signals");
+           error_set(error, errno, "fault: cannot unblock signals");
 }
 
 static bool install(int number, struct sigaction *action, struct error *error) {
@@ -90,7 +89,7 @@ static bool install(int number, struct sigaction *action, struct error *error) {
     sigdelset(&action->sa_mask, SIGABRT);
     action->sa_flags |= SA_ONSTACK;
     return sigaction(number, action, NULL) == 0 ||
-           error_set(error, errno, "a handler for signal %d", number);
+           error_set(error, errno, "fault: cannot install a handler for signal %d", number);
 }
 
 bool fault_install(size_t size, struct error *error) {
@@ -102,22 +101,22 @@ bool fault_install(size_t size, struct error *error) {
     sigemptyset(&lisp_mask);
     stack_t stack = {.ss_sp = handler_stack, .ss_size = sizeof handler_stack};
     if (sigaltstack(&stack, NULL) != 0)
-        return error_set(error, errno, "a stack for signal handlers");
+        return error_set(error, errno, "fault: cannot set the stack of the handlers");
     if (sigaction(SIGFPE, NULL, &ecl_trap) != 0 || !(ecl_trap.sa_flags & SA_SIGINFO))
-        return error_set(error, errno, "ECL's handler of floating-point traps");
+        return error_set(error, errno, "fault: cannot find ECL's handler of SIGFPE");
     struct sigaction trap = ecl_trap;
     trap.sa_sigaction = on_trap;
     struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
     struct sigaction aborted = {.sa_handler = on_abort, .sa_flags = (int)SA_RESETHAND | SA_NODEFER};
-    struct sigaction last_words = {.sa_handler = on_last_words};
+    struct sigaction end = {.sa_handler = on_end};
     return install(SIGSEGV, &fault, error) && install(SIGBUS, &fault, error) &&
            sigaction(SIGFPE, &trap, NULL) == 0 && install(SIGABRT, &aborted, error) &&
-           install(OUTPUT_LAST_WORDS, &last_words, error) &&
+           install(STREAMS_END_SIGNAL, &end, error) &&
            sigprocmask(SIG_SETMASK, &lisp_mask, NULL) == 0;
 }
 
-/* ECL keeps two safety areas behind each limit: one for the handlers of an overflow, one for those
- * of an overflow in them. */
+/* ECL reserves two areas beyond each limit: one for the handlers of an overflow, one for those of
+ * an overflow in them. */
 static size_t margin(int option) {
     return 2 * (size_t)ecl_get_option(option);
 }

@@ -1,4 +1,4 @@
-/* Signals of a worker. Handlers are installed in the zygote, before any filter, and inherited. */
+/* The signal handlers of workers, installed in the zygote before any filter and inherited. */
 #ifndef ECLAVE_WORKER_FAULT_H
 #define ECLAVE_WORKER_FAULT_H
 
@@ -7,23 +7,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The signal state of a new process, whatever the one that started it had: nothing blocked, every
- * signal at its default but SIGPIPE, which a failed write reports better. ECL is not booted yet: it
- * keeps the mask that it finds. False with *error. */
+/* Resets the inherited signal state: nothing blocked, SIGPIPE ignored, every other signal at its
+ * default. Called before ECL boots, since ECL keeps the mask that it finds. False with *error. */
 bool fault_start_clean(struct error *error);
 
-/* Installs, on a stack of their own:
- *   SIGSEGV, SIGBUS  an overflowing C stack and a wild access of user code become conditions; where
- *                    the collector or the allocator is at work, or another process sent it, the
- *                    process writes out its output and dies of the signal
- *   SIGFPE           notes what was computed and goes on to ECL's handler
- *   SIGABRT          writes out the output and dies of the signal (GMP and ECL abort)
- *   SIGUSR1          writes out the output and ends with status 0 (see output.h)
- * STACK_BYTES is the size of the C stack. ECL is booted. False with *error. */
+/* Installs handlers that run on their own stack:
+ *   SIGSEGV, SIGBUS  an overflow of the C stack or an access to unmapped memory ends the guarded
+ *                    function; while the collector or the allocator runs, or if a process sent the
+ *                    signal, the process writes its output and dies of the signal
+ *   SIGFPE           notes the computation and calls ECL's handler
+ *   SIGABRT          writes the output and dies of the signal (GMP and ECL abort)
+ *   SIGUSR1          writes the output and exits with status 0 (STREAMS_END_SIGNAL)
+ * STACK_BYTES is the size of the C stack. ECL must be booted. False with *error. */
 bool fault_install(size_t stack_bytes, struct error *error);
 
-/* Puts back the limits of ECL's stacks, which an overflow moves to give its handlers room. The
- * stacks themselves stay where they are. */
+/* Restores the limits of ECL's stacks, which an overflow moves to give its handlers room. */
 void fault_reset_stacks(void);
 
 #endif

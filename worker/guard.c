@@ -1,5 +1,5 @@
-/* Guarded calls into Lisp. The tags are objects that nobody else has, so no THROW of user code
- * meets them; the emergency exits of ECL are pointed at the innermost one. */
+/* Guarded calls into Lisp. The tags are objects that user code cannot name in a THROW. ECL's
+ * emergency exits throw to the innermost one. */
 #include "worker/guard.h"
 #include "worker/lisp.h"
 
@@ -7,12 +7,12 @@
 
 struct guard {
     cl_index frame; /* of ECL's frame stack, counted from its bottom */
-    cl_index base;  /* of the invocation history */
+    cl_index base;  /* of its part of the invocation history */
     struct guard_stop *stop;
     enum guard_end end;
 };
 
-/* One for each level; Lisp calls back without an argument, so they are found here. */
+/* One for each depth; static because Lisp calls back without an argument. */
 static struct guard guards[GUARD_DEPTH_MAX];
 static size_t depth;
 static cl_object tags[GUARD_DEPTH_MAX];
@@ -22,8 +22,8 @@ void guard_initialize(void) {
         tags[i] = ecl_list1(ECL_NIL);
 }
 
-/* The guard that runs; NULL when none does. A throw of user code may have gone past an inner one,
- * which then has no frame any more. */
+/* The innermost running guard, or NULL. A throw of user code may have unwound inner guards, which
+ * then have no frame. */
 static struct guard *innermost(void) {
     while (depth && !frs_sch(tags[depth - 1]))
         depth--;
@@ -43,7 +43,7 @@ enum guard_end guard_run(void (*function)(void *), void *argument, struct guard_
     cl_object tag = tags[depth];
     struct guard *guard = &guards[depth++];
     guard->stop = stop;
-    guard->end = GUARD_OVERFLOW; /* ECL's emergency exits say nothing, and mean this */
+    guard->end = GUARD_OVERFLOW; /* ECL's emergency exits give no other reason */
     guard->base = env->ihs_top->index;
     ecl_bds_bind(env, lisp.quit_tag, tag);
     ECL_CATCH_BEGIN(env, tag) {
@@ -57,14 +57,14 @@ enum guard_end guard_run(void (*function)(void *), void *argument, struct guard_
     return guard->end;
 }
 
-/* Is the frame of GUARD already what an unwinding under way is going to? Then cleanup forms are
- * running, and a condition in one of them must not take the place of the one that began it. */
+/* Is ECL unwinding to the frame of GUARD already? Then a cleanup form is running, and a condition
+ * in it must not replace the one that started the unwinding. */
 static bool is_unwinding_to(const struct guard *guard) {
     const cl_env_ptr env = ecl_process_env();
     return guard->end != GUARD_OVERFLOW && env->nlj_fr == env->frs_org + guard->frame;
 }
 
-/* Notes why GUARD ends, and unwinds to it. */
+/* Records why GUARD ends and unwinds to it. */
 static void end_guard(struct guard *guard, enum guard_end end, cl_object condition,
                       const void *debugger) {
     if (!is_unwinding_to(guard)) {

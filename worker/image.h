@@ -1,4 +1,4 @@
-/* The Lisp image: ECL booted in this process with our runtime in it, ready to be forked. */
+/* The Lisp image: ECL and the runtime in this process, ready to be forked. */
 #ifndef ECLAVE_WORKER_IMAGE_H
 #define ECLAVE_WORKER_IMAGE_H
 
@@ -7,27 +7,29 @@
 
 #include <stdbool.h>
 
-/* Boots, once in a process. False with *error. */
+/* Boots ECL, once, and loads the runtime. Afterwards the process has one thread and the signal
+ * handlers of fault.c. False with *error. */
 bool image_boot(const struct worker_configuration *configuration, struct error *error);
 
-/* Loads a file of trusted Lisp: what it defines is in every session from the beginning. False with
- * *error that says how it failed. */
+/* Loads a trusted Lisp file, whose definitions are then part of every new session. False with
+ * *error.
+ */
 bool image_load(const struct worker_configuration *configuration, const char *path,
                 struct error *error);
 
-/* Is there one thread only, and the heap as a fork should find it? Once, when all is loaded. False
- * with *error. */
+/* Checks that there is only one thread and records the size of the heap. Called once, after all
+ * files are loaded. False with *error. */
 bool image_is_forkable(struct error *error);
 
-/* What a fork of the image needs before its first evaluation: its own random numbers. */
+/* Called in a fork before its first evaluation: seeds its random numbers. */
 void image_become_worker(void);
 
-/* After an evaluation: puts back the limits of heap and stacks that it used up or moved, and gives
- * memory back when the heap was exhausted. */
+/* Called after an evaluation: restores the limits of the heap and the stacks and, if the heap was
+ * exhausted, returns memory to the kernel. */
 void image_recover(const struct worker_configuration *configuration);
 
-/* Before a fork: gives back to the kernel what a large evaluation has left, when there is enough of
- * it to pay. A fork costs its page tables, and what it touches later is copied. */
+/* Called before a fork: returns free memory to the kernel if there is enough of it. A fork copies
+ * the page tables at once, and each page that it changes later. */
 void image_settle(void);
 
 #endif

@@ -1,26 +1,47 @@
-/* The table of what C calls in Lisp. Never interns anything after the zygote has booted. */
+/* The interface between C and Lisp. */
 #include "worker/lisp.h"
+#include "worker/convert.h"
+#include "worker/documentation.h"
+#include "worker/evaluate.h"
+#include "worker/exchange.h"
+#include "worker/fault.h"
+#include "worker/guard.h"
 
 #include <stddef.h>
 
 struct lisp lisp;
 
-void lisp_find_symbols(void) {
+static cl_object reset_stacks(void) {
+    fault_reset_stacks();
+    return ECL_NIL;
+}
+
+void lisp_define(void) {
+    ecl_make_package(ecl_make_constant_base_string("ECLAVE", -1), ECL_NIL,
+                     ecl_list1(cl_core.lisp_package), ECL_NIL);
 #define ROW(member, package, name) lisp.member = ecl_make_symbol(name, package);
     LISP_SYMBOLS(ROW)
 #undef ROW
+    ecl_def_c_function(lisp.stop, (cl_objectfn_fixed)guard_stop_hook, 2);
+    ecl_def_c_function(lisp.keep_warning, (cl_objectfn_fixed)evaluate_keep_warning, 1);
+    ecl_def_c_function(lisp.reset_stacks, (cl_objectfn_fixed)reset_stacks, 0);
+    ecl_def_c_function(lisp.help_text, (cl_objectfn_fixed)documentation_text, 1);
+    ecl_def_c_function(lisp.parse_double, (cl_objectfn_fixed)convert_parse_double, 1);
+    ecl_def_c_function(lisp.double_text, (cl_objectfn_fixed)convert_double_text, 1);
+    ecl_def_c_function(lisp.send_event, (cl_objectfn_fixed)exchange_send_event, 1);
+    ecl_def_c_function(lisp.send_ask, (cl_objectfn_fixed)exchange_send_ask, 1);
 }
 
 static bool find_function(cl_object *slot, const char *package, const char *name,
                           struct error *error) {
     cl_object symbol = ecl_make_symbol(name, package);
     *slot = cl_fboundp(symbol) == ECL_NIL ? NULL : cl_fdefinition(symbol);
-    return *slot || error_set(error, 0, "the Lisp runtime has no function %s", name);
+    return *slot || error_set(error, 0, "image: the Lisp runtime lacks the function %s", name);
 }
 
 bool lisp_find_functions(struct error *error) {
 #define ROW(member, package, name)                                                                 \
-    if (!find_function(&lisp.call.member, package, name, error))                                   \
+    if (!find_function(&lisp.function.member, package, name, error))                               \
         return false;
     LISP_FUNCTIONS(ROW)
 #undef ROW

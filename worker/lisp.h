@@ -1,6 +1,6 @@
-/* What C knows of Lisp by name: symbols and functions of ECL and of our runtime (lisp/), looked up
- * once in the zygote. Function objects are kept, not names, so user code that redefines a name
- * does not change what C calls. */
+/* The interface between C and Lisp: symbols of ECL and of the runtime (lisp/), functions of the
+ * runtime that C calls, and C functions that it calls. All are looked up once, in the zygote; C
+ * keeps function objects, so user code that redefines a name does not change what C calls. */
 #ifndef ECLAVE_WORKER_LISP_H
 #define ECLAVE_WORKER_LISP_H
 
@@ -9,7 +9,7 @@
 #include <ecl/ecl.h>
 #include <stdbool.h>
 
-/* symbol of C, package, name */
+/* member, package, name */
 #define LISP_SYMBOLS(ROW)                                                                          \
     ROW(package, "COMMON-LISP", "*PACKAGE*")                                                       \
     ROW(readtable, "COMMON-LISP", "*READTABLE*")                                                   \
@@ -30,7 +30,7 @@
     ROW(standard_output, "ECLAVE", "*STDOUT*")                                                     \
     ROW(standard_error, "ECLAVE", "*STDERR*")
 
-/* our functions, by package and name */
+/* member, package, name */
 #define LISP_FUNCTIONS(ROW)                                                                        \
     ROW(settle, "ECLAVE", "SETTLE")                                                                \
     ROW(install, "ECLAVE", "INSTALL")                                                              \
@@ -54,15 +54,16 @@ struct lisp {
 #define ROW(member, package, name) cl_object member;
         LISP_FUNCTIONS(ROW)
 #undef ROW
-    } call;
+    } function;
 };
 
-extern struct lisp lisp; /* a root of the collector, so static */
+extern struct lisp lisp; /* static, so that it is a root of the collector */
 
-/* Fills `lisp` but for its functions; ECL is booted. */
-void lisp_find_symbols(void);
+/* Makes the package ECLAVE, fills in the symbols and defines the C functions. ECL must be booted.
+ */
+void lisp_define(void);
 
-/* Fills in the functions; the runtime is loaded. False with *error when one is missing. */
+/* Fills in the functions of the runtime, which must be loaded. False with *error. */
 bool lisp_find_functions(struct error *error);
 
 #endif

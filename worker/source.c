@@ -1,11 +1,11 @@
-/* A lexical scan of Lisp source. Never trusts the text to be balanced, short or sane. */
+/* A lexical scan of Lisp source, which may be of any length and unbalanced. */
 #include "worker/source.h"
 #include "common/utf8.h"
 
 #include <string.h>
 
-/* An open list, and how many prefixes (quotes and dispatching macros) stood before it: each is one
- * more level for the reader. */
+/* An open list and the number of prefixes (quotes and dispatching macros) before it; the reader
+ * recurses for each of them. */
 struct level {
     size_t offset;
     size_t prefixes;
@@ -14,9 +14,9 @@ struct level {
 struct scanner {
     struct span source;
     size_t at;
-    size_t prefixes; /* before the datum that comes next */
+    size_t prefixes; /* before the next datum */
     size_t prefix_at;
-    size_t depth; /* lists and prefixes together */
+    size_t depth; /* lists and prefixes */
     size_t lists;
     struct source_scan result;
 };
@@ -45,13 +45,13 @@ static void cut_off(struct scanner *scanner, enum source_open open, size_t at) {
     scanner->result.at = at;
 }
 
-/* A datum that the prefixes before it were waiting for. */
-static void datum(struct scanner *scanner) {
+/* A datum begins: the prefixes before it are complete. */
+static void take_datum(struct scanner *scanner) {
     scanner->depth -= scanner->prefixes;
     scanner->prefixes = 0;
 }
 
-/* Skips past the next CLOSER that no backslash escapes, having stood on the opener. */
+/* From an opening character, skips past the next CLOSER that no backslash escapes. */
 static void skip_quoted(struct scanner *scanner, unsigned char closer, enum source_open open) {
     size_t start = scanner->at++;
     while (more(scanner)) {
@@ -70,7 +70,7 @@ static void skip_line(struct scanner *scanner) {
     scanner->at = end ? (size_t)(end + 1 - scanner->source.bytes) : scanner->source.length;
 }
 
-/* A #|...|#, which may hold others. */
+/* A #|...|#, which may contain others. */
 static void skip_comment(struct scanner *scanner) {
     size_t start = scanner->at;
     size_t nested = 0;
@@ -91,9 +91,9 @@ static void skip_comment(struct scanner *scanner) {
     cut_off(scanner, SOURCE_COMMENT, start);
 }
 
-/* A symbol or a number, with its escapes. */
+/* A symbol or a number, with escapes. */
 static void skip_token(struct scanner *scanner) {
-    datum(scanner);
+    take_datum(scanner);
     while (more(scanner) && scanner->result.open == SOURCE_NOTHING) {
         unsigned char byte = byte_at(scanner, 0);
         if (byte == '|') {
@@ -127,15 +127,15 @@ static void open_list(struct scanner *scanner) {
 }
 
 static void close_list(struct scanner *scanner) {
-    datum(scanner);
+    take_datum(scanner);
     scanner->at++;
     if (scanner->lists == 0)
-        return; /* the reader will say so */
+        return; /* the reader reports it */
     scanner->lists--;
     scanner->depth -= 1 + levels[scanner->lists].prefixes;
 }
 
-/* What a # begins at the start of a token. */
+/* A # at the start of a token. */
 static void dispatch(struct scanner *scanner) {
     size_t digits = 1;
     while (byte_at(scanner, digits) >= '0' && byte_at(scanner, digits) <= '9')
@@ -144,7 +144,7 @@ static void dispatch(struct scanner *scanner) {
     if (kind == '|') {
         skip_comment(scanner);
     } else if (kind == '\\') {
-        scanner->at += digits + 2; /* whatever the character is, it opens nothing */
+        scanner->at += digits + 2; /* the character after #\ opens nothing */
         skip_token(scanner);
     } else if (kind == '(' || kind == '"') {
         scanner->at += digits;
@@ -153,7 +153,7 @@ static void dispatch(struct scanner *scanner) {
     }
 }
 
-/* Takes the one thing that begins at the present byte. */
+/* Takes one element: a parenthesis, a prefix, a comment, a blank, a token or a string. */
 static void step(struct scanner *scanner) {
     unsigned char byte = byte_at(scanner, 0);
     switch (byte) {
@@ -177,7 +177,7 @@ static void step(struct scanner *scanner) {
         skip_line(scanner);
         return;
     case '"':
-        datum(scanner);
+        take_datum(scanner);
         skip_quoted(scanner, '"', SOURCE_STRING);
         return;
     default:
@@ -236,36 +236,4 @@ struct source_place source_place(struct span source, size_t offset) {
         place.line++;
     place.column = 1 + utf8_count(line, (size_t)(end - line));
     return place;
-}
-
-static bool is_ascii(struct span text) {
-    for (size_t i = 0; i < text.length; i++)
-        if (text.bytes[i] >= 0x80)
-            return false;
-    return true;
-}
-
-/* The code point of the well-formed sequence of LENGTH bytes at BYTES. */
-static ecl_character decode(const unsigned char *bytes, size_t length) {
-    static const unsigned char lead_mask[5] = {0, 0x7F, 0x1F, 0x0F, 0x07};
-    ecl_character code = bytes[0] & lead_mask[length];
-    for (size_t i = 1; i < length; i++)
-        code = code << 6 | (bytes[i] & 0x3F);
-    return code;
-}
-
-cl_object source_string(struct span source) {
-    if (is_ascii(source)) {
-        cl_object string = ecl_alloc_simple_base_string(source.length);
-        memcpy(string->base_string.self, source.bytes, source.length);
-        return string;
-    }
-    cl_object string = ecl_alloc_simple_extended_string(utf8_count(source.bytes, source.length));
-    size_t at = 0;
-    for (cl_index i = 0; at < source.length; i++) {
-        size_t length = utf8_sequence_length(source.bytes + at, source.length - at);
-        string->string.self[i] = decode(source.bytes + at, length);
-        at += length;
-    }
-    return string;
 }

@@ -1,39 +1,35 @@
-/* A worker's life: descriptors, confinement, then one frame after the other until the channel ends.
- * Code is evaluated only when every required layer of the confinement holds; where one does not,
- * the process says so and ends. */
+/* A worker: sets up its descriptors, confines itself, and serves frames until the channel ends. If
+ * a required layer cannot be put on, it reports that and exits before it evaluates anything. */
 #include "worker/worker.h"
 #include "common/buffer.h"
+#include "common/child.h"
 #include "common/message.h"
 #include "worker/evaluate.h"
 #include "worker/exchange.h"
 #include "worker/image.h"
 #include "worker/lisp.h"
-#include "worker/output.h"
+#include "worker/streams.h"
 
 #include <ecl/ecl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-enum { CHANNEL = 3, EXIT_FAILED = 70, REPLY_KEPT_BYTES = 1 << 20 };
+enum { CHANNEL = 3, PAYLOAD_KEPT_BYTES = 1 << 20 };
 
 struct worker {
     const struct worker_configuration *configuration;
-    struct answer answer;
-    struct buffer reply;
+    struct result result;
+    struct buffer payload; /* of FRAME_RESULT */
     cl_object exit_code;
 };
 
-static struct worker worker; /* static: an exit of user code comes back to worker_live by a jump */
+static struct worker worker; /* static: an exit in user code jumps back to worker_live */
 
-static void fail(const char *text) __attribute__((noreturn));
-
-/* Tells the supervisor why, and ends. */
-static void fail(const char *text) {
+/* Reports TEXT to the supervisor and exits. */
+static _Noreturn void fail(const char *text) {
     struct frame_header header = {.type = FRAME_FAILED, .length = (uint32_t)strlen(text)};
     frame_send(CHANNEL, &header, text, NULL, 0, NULL);
     _exit(EXIT_FAILED);
@@ -45,21 +41,21 @@ static bool take_descriptors(const struct worker_descriptors *descriptors) {
            dup2(descriptors->channel, CHANNEL) >= 0 && close_range(CHANNEL + 1, ~0U, 0) == 0;
 }
 
-static void confine(const struct policy_ground *ground) {
+static void confine(const struct policy_prepared *prepared) {
     struct error error = {0};
     int listener = -1;
-    if (!policy_enter(ground, &listener, &error))
+    if (!policy_enter(prepared, &listener, &error))
         fail(error.text);
     struct frame_header ready = {.type = FRAME_READY};
     if (!frame_send(CHANNEL, &ready, NULL, &listener, listener >= 0, &error))
         _exit(EXIT_FAILED);
     if (listener >= 0)
         close(listener);
-    if (!policy_seal(ground, &error))
+    if (!policy_seal(prepared, &error))
         fail(error.text);
 }
 
-/* A frame as it came, with the descriptors that came with it, which stay the caller's. */
+/* A frame and its descriptors, which the handlers below do not close. */
 struct received {
     struct frame_header header;
     unsigned char *payload;
@@ -67,44 +63,44 @@ struct received {
     size_t count;
 };
 
-/* Sends the answer to FRAME and makes ready for the next. */
-static void reply_to(const struct received *frame) {
-    output_flush();
-    worker.reply.length = 0;
-    worker.reply.failed = false;
-    if (!answer_encode(&worker.answer, &worker.reply))
-        fail("no memory for an answer");
-    struct frame_header reply = {
-        .type = FRAME_RESULT, .call = frame->header.call, .length = (uint32_t)worker.reply.length};
-    if (!frame_send(CHANNEL, &reply, worker.reply.data, NULL, 0, NULL))
+/* Sends the result of FRAME and prepares for the next frame. */
+static void send_result(const struct received *frame) {
+    struct buffer *payload = &worker.payload;
+    streams_flush();
+    payload->length = 0;
+    payload->failed = false;
+    if (!result_encode(&worker.result, payload))
+        fail("worker: out of memory for the result");
+    struct frame_header header = {
+        .type = FRAME_RESULT, .call = frame->header.call, .length = (uint32_t)payload->length};
+    if (!frame_send(CHANNEL, &header, payload->data, NULL, 0, NULL))
         _exit(EXIT_FAILED);
-    worker.reply.length = 0;
-    buffer_shrink(&worker.reply, REPLY_KEPT_BYTES);
+    payload->length = 0;
+    buffer_shrink(payload, PAYLOAD_KEPT_BYTES);
     evaluate_forget();
     image_recover(worker.configuration);
 }
 
-/* What each frame does; only these may come. */
 static void on_evaluate(const struct received *frame) {
     struct evaluate_message message;
     if (!evaluate_message_decode(frame->payload, frame->header.length, &message))
-        fail("a malformed evaluate frame");
-    evaluate(&message, worker.configuration->value_max_chars, &worker.answer);
-    reply_to(frame);
+        fail("worker: malformed evaluate frame");
+    evaluate(&message, worker.configuration->value_max_chars, &worker.result);
+    send_result(frame);
 }
 
 static void on_run(const struct received *frame) {
     struct run_message message;
     if (!run_message_decode(frame->payload, frame->header.length, &message))
-        fail("a malformed run frame");
+        fail("worker: malformed run frame");
     exchange_begin(CHANNEL, frame->header.call);
-    evaluate_run(&message, &worker.answer);
+    evaluate_run(&message, &worker.result);
     exchange_end();
-    reply_to(frame);
+    send_result(frame);
 }
 
-/* In the fork: its own channel, and for another session its own outputs, in the usual places. The
- * death signal is not inherited. */
+/* In the fork: sets the death signal, which is not inherited, and installs its own channel and, for
+ * another session, its own outputs. */
 static void begin_as_fork(const struct received *frame) {
     bool taken =
         prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && dup2(frame->descriptors[0], CHANNEL) >= 0 &&
@@ -115,17 +111,17 @@ static void begin_as_fork(const struct received *frame) {
         _exit(EXIT_FAILED);
 }
 
-/* A copy of this world: a checkpoint, or the beginning of another session. The supervisor is its
- * parent, and lets this one clone through the filter. */
+/* Forks a checkpoint, or the head of another session. The clone is notified, and the supervisor
+ * permits this one. */
 static void on_fork(const struct received *frame) {
     if (frame->count != 1 && frame->count != FRAME_DESCRIPTORS_MAX)
-        fail("a malformed fork frame");
+        fail("worker: malformed fork frame");
     image_settle();
-    long pid = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+    pid_t pid = fork_for_parent();
     if (pid == 0) {
         begin_as_fork(frame);
     } else if (pid < 0) {
-        static const char text[] = "the kernel refused the fork";
+        static const char text[] = "worker: the kernel refused the fork";
         struct frame_header failed = {.type = FRAME_FAILED, .length = sizeof text - 1};
         if (!frame_send(CHANNEL, &failed, text, NULL, 0, NULL))
             _exit(EXIT_FAILED);
@@ -147,12 +143,10 @@ static void handle(const struct received *frame) {
             frames[i].handle(frame);
             return;
         }
-    fail("a frame that a worker does not take");
+    fail("worker: unexpected frame");
 }
 
-static void serve(void) __attribute__((noreturn));
-
-static void serve(void) {
+static _Noreturn void serve(void) {
     for (;;) {
         struct received frame;
         int got = frame_receive(CHANNEL, &frame.header, &frame.payload, frame.descriptors,
@@ -166,31 +160,30 @@ static void serve(void) {
     }
 }
 
-/* (EXT:QUIT n) unwinds to the outermost frame, which is the one of worker_live; the process ends
- * as ECL would end it, with exit hooks and all. */
-static void end_as_lisp_does(void) __attribute__((noreturn));
-
-static void end_as_lisp_does(void) {
+/* (EXT:QUIT n) unwinds to the outermost frame, which is in worker_live. Exits as ECL does then,
+ * with exit hooks. */
+static _Noreturn void exit_lisp(void) {
     worker.exit_code = ecl_symbol_value(lisp.exit_code);
     ECL_CATCH_ALL_BEGIN(ecl_process_env()) {
         si_exit(1, worker.exit_code);
     }
     ECL_CATCH_ALL_END;
-    output_flush();
+    streams_flush();
     _exit(ECL_FIXNUMP(worker.exit_code) ? (int)ecl_fixnum(worker.exit_code) : 0);
 }
 
 void worker_live(const struct worker_configuration *configuration,
-                 const struct policy_ground *ground, const struct worker_descriptors *descriptors) {
+                 const struct policy_prepared *prepared,
+                 const struct worker_descriptors *descriptors) {
     worker.configuration = configuration;
-    worker.reply = buffer_make(FRAME_PAYLOAD_MAX);
+    worker.payload = buffer_make(FRAME_PAYLOAD_MAX);
     if (!take_descriptors(descriptors))
         _exit(EXIT_FAILED);
     image_become_worker();
-    confine(ground);
+    confine(prepared);
     ECL_CATCH_ALL_BEGIN(ecl_process_env()) {
         serve();
     }
     ECL_CATCH_ALL_END;
-    end_as_lisp_does();
+    exit_lisp();
 }

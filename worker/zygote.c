@@ -1,36 +1,62 @@
-/* A zygote's life: configure, boot, then one fork for each spawn. Never evaluates anything foreign
- * and never holds anything of a session, so that a fork of it has no secrets. */
-#include "worker/zygote.h"
+/* The zygote: boots the Lisp image once and forks workers from it. It evaluates nothing untrusted
+ * and holds nothing of a session, so a fork of it contains no secrets. Started by the supervisor
+ * with its control socket as descriptor 3; it has no command line. */
+#include "common/child.h"
 #include "common/frame.h"
 #include "policy/policy.h"
-#include "worker/configuration.h"
 #include "worker/image.h"
 #include "worker/worker.h"
 
-#include <sched.h>
-#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-enum { EXIT_FAILED = 70 };
+enum { CONTROL = 3, PATHS_MAX = 64 };
 
 struct zygote {
-    int control;
-    struct configuration configuration;
-    struct policy_ground *ground;
+    struct worker_configuration configuration;
+    const char *readable[PATHS_MAX]; /* in the payload of FRAME_CONFIGURE, which is never freed */
+    const char *preload[PATHS_MAX];
+    struct policy_prepared *prepared;
     struct policy_report report;
 };
 
-static bool tell(const struct zygote *zygote, enum frame_type type, const void *bytes,
-                 size_t size) {
+static bool send_frame(enum frame_type type, const void *bytes, size_t size) {
     struct frame_header header = {.type = (uint16_t)type, .length = (uint32_t)size};
-    return frame_send(zygote->control, &header, bytes, NULL, 0, NULL);
+    return frame_send(CONTROL, &header, bytes, NULL, 0, NULL);
 }
 
-static bool tell_failure(const struct zygote *zygote, const struct error *error) {
-    return tell(zygote, FRAME_FAILED, error->text, strlen(error->text));
+static bool send_failure(const struct error *error) {
+    return send_frame(FRAME_FAILED, error->text, strlen(error->text));
+}
+
+/* Takes COUNT terminated paths from PAYLOAD, from *offset on. */
+static bool take_paths(const unsigned char *payload, size_t length, size_t *offset, size_t count,
+                       const char *paths[PATHS_MAX]) {
+    if (count > PATHS_MAX)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const unsigned char *end = memchr(payload + *offset, 0, length - *offset);
+        if (!end)
+            return false;
+        paths[i] = (const char *)payload + *offset;
+        *offset = (size_t)(end - payload) + 1;
+    }
+    return true;
+}
+
+static bool decode_configuration(struct zygote *zygote, const unsigned char *payload,
+                                 size_t length) {
+    struct worker_configuration *configuration = &zygote->configuration;
+    size_t offset = sizeof *configuration;
+    if (length < offset)
+        return false;
+    memcpy(configuration, payload, sizeof *configuration);
+    return take_paths(payload, length, &offset, configuration->readable_count, zygote->readable) &&
+           take_paths(payload, length, &offset, configuration->preload_count, zygote->preload) &&
+           offset == length;
 }
 
 /* Receives the first frame. False with *error. */
@@ -39,53 +65,59 @@ static bool configure(struct zygote *zygote, struct error *error) {
     unsigned char *payload;
     int descriptors[FRAME_DESCRIPTORS_MAX];
     size_t count;
-    int got = frame_receive(zygote->control, &header, &payload, descriptors, &count, error);
+    int got = frame_receive(CONTROL, &header, &payload, descriptors, &count, error);
     if (got < 0)
         return false;
-    /* The paths stay where they are for good. */
     return (got == 1 && header.type == FRAME_CONFIGURE && count == 0 &&
-            configuration_decode(payload, header.length, &zygote->configuration)) ||
-           error_set(error, 0, "the first frame of a zygote is not its configuration");
+            decode_configuration(zygote, payload, header.length)) ||
+           error_set(error, 0, "zygote: the first frame is not a valid configuration");
+}
+
+static struct policy make_policy(const struct zygote *zygote) {
+    const struct worker_configuration *configuration = &zygote->configuration;
+    return (struct policy){.layers = configuration->layers,
+                           .required = configuration->required,
+                           .degraded = configuration->degraded != 0,
+                           .user = configuration->user,
+                           .address_space_bytes = configuration->address_space_bytes,
+                           .scratch_bytes = configuration->scratch_bytes,
+                           .readable = zygote->readable,
+                           .readable_count = configuration->readable_count};
 }
 
 static bool boot(struct zygote *zygote, struct error *error) {
-    const struct configuration *configuration = &zygote->configuration;
-    if (!configure(zygote, error) || !image_boot(&configuration->fixed, error))
+    const struct worker_configuration *configuration = &zygote->configuration;
+    if (!configure(zygote, error) || !image_boot(configuration, error))
         return false;
-    for (size_t i = 0; i < configuration->fixed.preload_count; i++)
-        if (!image_load(&configuration->fixed, configuration->preload[i], error))
+    for (size_t i = 0; i < configuration->preload_count; i++)
+        if (!image_load(configuration, zygote->preload[i], error))
             return false;
     if (!image_is_forkable(error))
         return false;
-    const struct policy policy = configuration_policy(configuration);
-    zygote->ground = policy_prepare(&policy, &zygote->report, error);
-    return zygote->ground != NULL;
-}
-
-/* The supervisor becomes the parent, so that it has the exit status and the resources used. */
-static pid_t fork_for_parent(void) {
-    return (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+    const struct policy policy = make_policy(zygote);
+    zygote->prepared = policy_prepare(&policy, &zygote->report, error);
+    return zygote->prepared != NULL;
 }
 
 static bool spawn(const struct zygote *zygote, const int descriptors[FRAME_DESCRIPTORS_MAX]) {
     struct worker_descriptors own = {descriptors[0], descriptors[1], descriptors[2]};
     pid_t pid = fork_for_parent();
     if (pid == 0)
-        worker_live(&zygote->configuration.fixed, zygote->ground, &own);
+        worker_live(&zygote->configuration, zygote->prepared, &own);
     if (pid > 0)
         return true;
     struct error error = {0};
-    error_set(&error, errno, "forking a worker");
-    return tell_failure(zygote, &error);
+    error_set(&error, errno, "zygote: cannot fork a worker");
+    return send_failure(&error);
 }
 
-/* One frame. False when the control socket ended or the frame is none for a zygote. */
-static bool serve_one(const struct zygote *zygote) {
+/* Serves one frame. False at the end of the control socket, or after an invalid frame. */
+static bool serve(const struct zygote *zygote) {
     struct frame_header header;
     unsigned char *payload;
     int descriptors[FRAME_DESCRIPTORS_MAX];
     size_t count;
-    if (frame_receive(zygote->control, &header, &payload, descriptors, &count, NULL) <= 0)
+    if (frame_receive(CONTROL, &header, &payload, descriptors, &count, NULL) <= 0)
         return false;
     free(payload);
     bool good =
@@ -95,17 +127,23 @@ static bool serve_one(const struct zygote *zygote) {
     return good;
 }
 
-int zygote_run(int control) {
-    struct zygote zygote = {.control = control};
+int main(void) {
+    static struct zygote zygote;
     struct error error = {0};
-    setsid(); /* what is typed at the terminal is for the supervisor */
+    int type = 0;
+    socklen_t size = sizeof type;
+    if (getsockopt(CONTROL, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM) {
+        fputs("eclave-worker: started by eclave, not by hand\n", stderr);
+        return 2;
+    }
+    setsid(); /* the terminal's signals are for the supervisor */
     if (!boot(&zygote, &error)) {
-        tell_failure(&zygote, &error);
+        send_failure(&error);
         return EXIT_FAILED;
     }
-    if (!tell(&zygote, FRAME_BOOTED, &zygote.report, sizeof zygote.report))
+    if (!send_frame(FRAME_BOOTED, &zygote.report, sizeof zygote.report))
         return EXIT_FAILED;
-    while (serve_one(&zygote))
+    while (serve(&zygote))
         ;
-    _exit(0); /* no exit hooks: this process runs no Lisp of its own */
+    _exit(0); /* without exit hooks: this process runs no Lisp of its own */
 }

@@ -1,14 +1,12 @@
-/* JUnit XML. Never lets a byte through that XML 1.0 cannot hold. */
-#include "supervisor/batch/junit.h"
+/* JUnit XML as Jenkins, GitLab and others read it: one test suite, a test case for each line. */
 #include "common/utf8.h"
-#include "supervisor/clock.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/batch/batch_internal.h"
 
-#include <string.h>
-
-/* Room for the head with any counts; what is not needed is blank. */
+/* The head is padded with blanks to this size, so that it can be rewritten with the counts. */
 enum { HEAD_BYTES = 512, HEAD_COPIES = 2 };
 
-/* XML has no way to write most control characters, U+FFFE and U+FFFF. */
+/* XML 1.0 cannot represent most control characters, U+FFFE and U+FFFF. */
 static bool is_xml(uint32_t character) {
     return character >= 0x20 ? character != 0xFFFE && character != 0xFFFF
                              : character == '\t' || character == '\n' || character == '\r';
@@ -24,7 +22,7 @@ static const char *reference_of(uint32_t character) {
         return "&amp;";
     case '"':
         return "&quot;";
-    case '\t': /* these three would become blanks in an attribute */
+    case '\t': /* in an attribute, the parser would turn these three into blanks */
         return "&#9;";
     case '\n':
         return "&#10;";
@@ -35,7 +33,7 @@ static const char *reference_of(uint32_t character) {
     }
 }
 
-/* Well-formed UTF-8 as content of an element or an attribute. */
+/* Writes TEXT as the content of an element or an attribute, in well-formed UTF-8. */
 static void put_text(FILE *out, struct span text) {
     for (size_t at = 0; at < text.length;) {
         size_t length = utf8_sequence_length(text.bytes + at, text.length - at);
@@ -65,12 +63,7 @@ static void put_element(FILE *out, const char *name, struct span content) {
     fprintf(out, "</%s>\n", name);
 }
 
-static struct span text_span(const char *text) {
-    return (struct span){(const unsigned char *)text, strlen(text)};
-}
-
-/* The counts stand in attributes of the two outer elements; blanks inside the second tag fill the
- * rest of the room. */
+/* The counts are attributes of the two outer elements; the padding is inside the second tag. */
 static void put_head(FILE *out, const struct tally *tally) {
     char counts[HEAD_BYTES / HEAD_COPIES - 60];
     char head[HEAD_BYTES];
@@ -108,7 +101,7 @@ static void put_mismatches(FILE *out, const struct record *record) {
     fputs(", came ", out);
     put_text(out, first.came);
     fputs("\">", out);
-    for (size_t i = 0; i < record_mismatches(record); i++) {
+    for (size_t i = 0; i < record_mismatch_count(record); i++) {
         const struct mismatch mismatch = record_mismatch(record, i);
         put_text(out, mismatch.expectation);
         fputs(": wanted ", out);
@@ -124,8 +117,8 @@ static void put_mismatches(FILE *out, const struct record *record) {
 static void put_error(FILE *out, const struct record *record) {
     struct span reason = record_string(record, "reason"), text = record_string(record, "text");
     fputs("<error", out);
-    put_attribute(out, "type", text_span(record->outcome));
-    put_attribute(out, "message", reason.length ? reason : text_span(record->outcome));
+    put_attribute(out, "type", string_span(record->outcome));
+    put_attribute(out, "message", reason.length ? reason : string_span(record->outcome));
     fputc('>', out);
     put_text(out, text);
     fputs("</error>\n", out);

@@ -1,19 +1,17 @@
-/* Reading of input lines. Never runs a line of which it did not understand every member. */
-#include "supervisor/batch/line.h"
-#include "supervisor/clock.h"
-#include "supervisor/json_inspect.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/nearest.h"
+/* Input lines. An unknown member is a fault: a misspelt expectation must not be ignored. */
+#include "supervisor/base/clock.h"
+#include "supervisor/base/nearest.h"
+#include "supervisor/batch/batch_internal.h"
+#include "supervisor/json/json_inspect.h"
+#include "supervisor/json/json_tree.h"
 
 #include <math.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 
 static const struct member {
     const char *name;
     bool is_string, required;
-    size_t offset; /* of the span of a string */
+    size_t offset; /* of the span in struct batch_line */
 } members[] = {
 #define STRING(field, name, required)                                                              \
     {(name), true, (required), offsetof(struct batch_line, field)},
@@ -45,9 +43,8 @@ static bool refuse_member(struct batch_line *line, const char *name) {
     struct nearest nearest = nearest_to(name);
     for (size_t i = 0; i < MEMBER_COUNT; i++)
         nearest_offer(&nearest, members[i].name);
-    return nearest.name[0] ? fault(line, "unknown member \"%.*s\"; did you mean %s?",
-                                   NAME_SHOWN_BYTES, name, nearest.name)
-                           : fault(line, "unknown member \"%.*s\"", NAME_SHOWN_BYTES, name);
+    return fault(line, "unknown member \"%.*s\"%s", NAME_SHOWN_BYTES, name,
+                 nearest_hint(&nearest, "").text);
 }
 
 static bool knows_every_member(struct batch_line *line) {
@@ -91,7 +88,7 @@ static bool read_timeout(struct batch_line *line, const struct settings *setting
     return true;
 }
 
-/* Puts the id in the place of the line's number, where it can be echoed. */
+/* Makes the id the key of the line, in place of the number. */
 static bool take_id(struct batch_line *line, const struct json_token *id) {
     if (!id->text.bytes)
         return true;

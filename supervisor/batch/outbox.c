@@ -1,7 +1,6 @@
-/* Standard output of a batch. Never blocks; what pile up here is bounded by who appends. */
-#include "supervisor/batch/outbox.h"
+/* The queue before standard output, which is written without blocking. batch.c bounds it. */
+#include "supervisor/batch/batch_internal.h"
 
-#include <errno.h>
 #include <unistd.h>
 
 enum { KEEP_BYTES = 1 << 20 };
@@ -28,10 +27,6 @@ void outbox_close(struct outbox *outbox) {
     loop_watch_remove(outbox->loop, &outbox->watch);
     stream_close(&outbox->stream);
     buffer_free(&outbox->queue);
-}
-
-struct buffer *outbox_queue(struct outbox *outbox) {
-    return &outbox->queue;
 }
 
 size_t outbox_backlog(const struct outbox *outbox) {

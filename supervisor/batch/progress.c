@@ -1,17 +1,48 @@
-/* The progress bar. Never waits for the terminal, and draws no more than ten times a second. */
-#include "supervisor/batch/progress.h"
-#include "supervisor/clock.h"
+/* Counts of a run: in a bar on the terminal, drawn ten times a second, and in the summary. */
+#include "supervisor/base/clock.h"
+#include "supervisor/batch/batch_internal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { REDRAW_MS = 100, BAR_CELLS = 24, LINE_BYTES = 160 };
 
+/* --- counts --- */
+
+static void count_outcome(struct tally *tally, const char *word) {
+    size_t i = 0;
+    while (i < TALLY_WORDS_MAX - 1 && tally->outcomes[i].word && tally->outcomes[i].word != word)
+        i++;
+    tally->outcomes[i].word = word; /* a constant, which is compared by address */
+    tally->outcomes[i].lines++;
+}
+
+void tally_add(struct tally *tally, const struct record *record) {
+    count_outcome(tally, record->outcome);
+    tally->lines++;
+    tally->met += record->verdict == VERDICT_MET;
+    tally->unmet += record->verdict == VERDICT_UNMET;
+    tally->failed += record->standing == STANDING_FAILED;
+    tally->broken += record->standing == STANDING_BROKEN;
+    tally->wall_ms += record_number(record, "wallMs");
+}
+
+void tally_print(const struct tally *tally, FILE *out) {
+    fprintf(out, "%llu line%s", (unsigned long long)tally->lines, tally->lines == 1 ? "" : "s");
+    if (tally->earlier)
+        fprintf(out, " (%llu of them earlier)", (unsigned long long)tally->earlier);
+    for (size_t i = 0; i < TALLY_WORDS_MAX && tally->outcomes[i].word; i++)
+        fprintf(out, "%s %llu %s", i ? "," : ":", (unsigned long long)tally->outcomes[i].lines,
+                tally->outcomes[i].word);
+    if (tally->met || tally->unmet)
+        fprintf(out, "; expectations: %llu met, %llu not met", (unsigned long long)tally->met,
+                (unsigned long long)tally->unmet);
+}
+
+/* --- the bar --- */
+
 static void put(const struct progress *progress, const char *text) {
-    /* A terminal that takes nothing now misses one picture. */
+    /* If the terminal is not ready, the next picture replaces this one. */
     (void)!stream_write(&progress->log->out, text, strlen(text));
 }
 
@@ -21,7 +52,7 @@ static void clear(struct progress *progress) {
     progress->shown = false;
 }
 
-/* "[#####-----]  42%  ", nothing where the size of the input is not known. */
+/* "[#####-----]  42% read  "; empty if the size of the input is unknown. */
 static void format_bar(const struct progress *progress, char bar[LINE_BYTES]) {
     off_t at = progress->size ? lseek(progress->input_fd, 0, SEEK_CUR) : -1;
     bar[0] = 0;
@@ -53,10 +84,9 @@ static void draw(void *context) {
 }
 
 static void on_log(void *context, const struct log_event *event, const char *cause) {
-    struct progress *progress = context;
+    (void)event;
     (void)cause;
-    if (event->level >= progress->log->least)
-        clear(progress);
+    clear(context);
 }
 
 void progress_open(struct progress *progress, struct loop *loop, struct log *log,
@@ -74,6 +104,7 @@ void progress_open(struct progress *progress, struct loop *loop, struct log *log
         progress->size = status.st_size;
     log->hook = on_log;
     log->hook_context = progress;
+    log->hook_least = log->least;
     loop_timer_start(loop, &progress->timer, REDRAW_MS, draw, progress);
 }
 

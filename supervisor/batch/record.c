@@ -1,10 +1,9 @@
-/* Output lines, writing beside reading. Never asks the worker what something cost. */
-#include "supervisor/batch/record.h"
-#include "supervisor/clock.h"
-#include "supervisor/json_inspect.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
-#include "supervisor/text.h"
+/* Output lines: made from an evaluation, written, and read back for --skip-done. */
+#include "supervisor/base/clock.h"
+#include "supervisor/batch/batch_internal.h"
+#include "supervisor/json/json_inspect.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,118 +12,159 @@ enum { TEXT_MAX_BYTES = 1 << 30 };
 
 static const char invalid_word[] = "invalid";
 
-/* A call that something outside ended has no outcome of its own in a batch. */
-static const char *word_of(enum outcome outcome) {
-    return outcome_table[outcome == OUTCOME_CANCELLED ? OUTCOME_CRASH : outcome].word;
+/* The constant of an outcome word, or NULL. */
+static const char *known_outcome(struct span word) {
+    if (span_equal(word, string_span(invalid_word)))
+        return invalid_word;
+    for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++)
+        if (span_equal(word, string_span(outcome_table[outcome].word)))
+            return outcome_table[outcome].word;
+    return NULL;
 }
 
-static void begin(struct buffer *out, const struct batch_line *line, const char *outcome) {
-    buffer_append_text(out, "{\"id\":");
-    if (line->has_id)
-        buffer_append(out, line->key.data, line->key.length);
-    else
-        buffer_append_format(out, "null,\"line\":%llu", (unsigned long long)line->number);
-    buffer_append_format(out, ",\"outcome\":\"%s\"", outcome);
+/* Sets what follows from the members. False if they are not those of an output line. */
+static bool classify(struct record *record) {
+    struct span word = json_tree_string(json_tree_member(record->root, "outcome"));
+    struct json_object *pass = json_tree_member(record->root, "pass");
+    record->outcome = word.bytes ? known_outcome(word) : NULL;
+    if (!record->outcome)
+        return false;
+    record->verdict = !pass                           ? VERDICT_NONE
+                      : json_object_get_boolean(pass) ? VERDICT_MET
+                                                      : VERDICT_UNMET;
+    bool has_value = strcmp(record->outcome, outcome_table[OUTCOME_VALUE].word) == 0;
+    record->standing = record->verdict == VERDICT_UNMET              ? STANDING_FAILED
+                       : record->verdict == VERDICT_MET || has_value ? STANDING_PASSED
+                                                                     : STANDING_BROKEN;
+    return true;
 }
 
-static void begin_member(struct buffer *out, const char *name) {
-    buffer_append_text(out, ",");
-    json_write_name(out, name);
+/* --- making --- */
+
+/* These take ownership of VALUE. False if it is NULL, which is out of memory. */
+static bool add(struct json_object *root, const char *name, struct json_object *value) {
+    if (value && json_object_object_add(root, name, value) == 0)
+        return true;
+    json_object_put(value);
+    return false;
 }
 
-static void write_text(struct buffer *out, const struct evaluation *evaluation,
-                       const struct text_limits *limits) {
+static bool append(struct json_object *array, struct json_object *value) {
+    if (value && json_object_array_add(array, value) == 0)
+        return true;
+    json_object_put(value);
+    return false;
+}
+
+static struct json_object *string_of(const struct buffer *text) {
+    const char *bytes = text->data ? (const char *)text->data : "";
+    return text->failed ? NULL : json_object_new_string_len(bytes, (int)text->length);
+}
+
+/* A number of milliseconds with three decimals. */
+static struct json_object *milliseconds(int64_t us) {
+    char text[32];
+    double ms = (double)us / CLOCK_US_PER_MS;
+    snprintf(text, sizeof text, "%.3f", ms);
+    return json_object_new_double_s(ms, text);
+}
+
+static bool add_text(struct json_object *root, const struct evaluation *evaluation,
+                     const struct text_limits *limits) {
     cleanup_buffer struct buffer text = buffer_make(TEXT_MAX_BYTES);
     text_append_evaluation(&text, evaluation, limits);
-    begin_member(out, "text");
-    json_write_bytes(out, text.data, text.length);
-    out->failed |= text.failed;
+    return add(root, "text", string_of(&text));
 }
 
-static void write_values(struct buffer *out, const struct result_message *result,
-                         const struct text_limits *limits) {
-    begin_member(out, "values");
-    buffer_append_text(out, "[");
-    for (size_t i = 0; i < result->value_count; i++) {
-        cleanup_buffer struct buffer value = buffer_make(TEXT_MAX_BYTES);
-        text_append_value(&value, result->values[i], limits->value_max_chars);
-        buffer_append_text(out, i ? "," : "");
-        json_write_bytes(out, value.data, value.length);
-        out->failed |= value.failed;
+static bool add_values(struct json_object *root, const struct result_message *result,
+                       const struct text_limits *limits) {
+    struct json_object *values = json_object_new_array();
+    bool good = add(root, "values", values);
+    for (size_t i = 0; good && i < result->value_count; i++) {
+        cleanup_buffer struct buffer text = buffer_make(TEXT_MAX_BYTES);
+        text_append_value(&text, result->values[i], limits->value_max_chars);
+        good = append(values, string_of(&text));
     }
-    buffer_append_text(out, "]");
+    return good;
 }
 
-static void write_costs(struct buffer *out, const struct evaluation *evaluation) {
-    buffer_append_format(out, ",\"exitCode\":%d,\"wallMs\":%.3f,\"cpuMs\":%.3f,\"maxRssKb\":%lld",
-                         evaluation->exit_code, (double)evaluation->elapsed_us / CLOCK_US_PER_MS,
-                         (double)evaluation->usage.cpu_us / CLOCK_US_PER_MS,
-                         (long long)evaluation->usage.peak_kb);
+static bool add_captured(struct json_object *root, const char *name, struct span captured,
+                         const struct text_limits *limits) {
+    cleanup_buffer struct buffer text = buffer_make(TEXT_MAX_BYTES);
+    text_append_captured(&text, captured, limits->shown_chars);
+    return add(root, name, string_of(&text));
 }
 
-static enum standing standing_of(enum verdict verdict, const char *outcome) {
-    if (verdict != VERDICT_NONE)
-        return verdict == VERDICT_MET ? STANDING_PASSED : STANDING_FAILED;
-    return strcmp(outcome, word_of(OUTCOME_VALUE)) == 0 ? STANDING_PASSED : STANDING_BROKEN;
+static bool add_verdict(struct json_object *root, const struct batch_line *line,
+                        const struct evaluation *evaluation, const struct text_limits *limits) {
+    if (!batch_line_has_expectations(line))
+        return true;
+    cleanup_json struct json_object *mismatches = json_object_new_array();
+    if (!mismatches || !verdict_compare(line, evaluation, limits, mismatches))
+        return false;
+    bool met = json_object_array_length(mismatches) == 0;
+    return add(root, "pass", json_object_new_boolean(met)) &&
+           (met || add(root, "mismatches", json_object_get(mismatches)));
 }
 
-enum standing record_write(struct buffer *out, const struct batch_line *line,
+static bool add_evaluation(struct json_object *root, const struct batch_line *line,
                            const struct evaluation *evaluation, const struct settings *settings) {
     const struct text_limits limits = text_limits_of(settings);
-    const char *outcome = word_of(evaluation->outcome);
-    begin(out, line, outcome);
-    write_text(out, evaluation, &limits);
-    write_values(out, &evaluation->result, &limits);
-    begin_member(out, "stdout");
-    text_write_captured(out, evaluation->output, limits.shown_chars);
-    begin_member(out, "stderr");
-    text_write_captured(out, evaluation->error_output, limits.shown_chars);
-    write_costs(out, evaluation);
-    cleanup_buffer struct buffer mismatches = buffer_make(TEXT_MAX_BYTES);
-    enum verdict verdict = verdict_of(line, evaluation, &limits, &mismatches);
-    if (verdict != VERDICT_NONE) {
-        begin_member(out, "pass");
-        buffer_append_text(out, verdict == VERDICT_MET ? "true" : "false");
+    /* A call that was ended from outside has no outcome of its own in a batch. */
+    enum outcome outcome =
+        evaluation->outcome == OUTCOME_CANCELLED ? OUTCOME_CRASH : evaluation->outcome;
+    return add(root, "outcome", json_object_new_string(outcome_table[outcome].word)) &&
+           add_text(root, evaluation, &limits) && add_values(root, &evaluation->result, &limits) &&
+           add_captured(root, "stdout", evaluation->output, &limits) &&
+           add_captured(root, "stderr", evaluation->error_output, &limits) &&
+           add(root, "exitCode", json_object_new_int(evaluation->exit_code)) &&
+           add(root, "wallMs", milliseconds(evaluation->elapsed_us)) &&
+           add(root, "cpuMs", milliseconds(evaluation->usage.cpu_us)) &&
+           add(root, "maxRssKb", json_object_new_int64(evaluation->usage.peak_kb)) &&
+           add_verdict(root, line, evaluation, &limits);
+}
+
+static bool add_members(struct json_object *root, const struct batch_line *line,
+                        const struct evaluation *evaluation, const struct settings *settings) {
+    struct json_object *id = json_object_get(json_tree_member(line->root, "id")); /* may be null */
+    if (json_object_object_add(root, "id", id) != 0) {
+        json_object_put(id);
+        return false;
     }
-    if (verdict == VERDICT_UNMET) {
-        begin_member(out, "mismatches");
-        buffer_append_text(out, "[");
-        buffer_append(out, mismatches.data, mismatches.length);
-        buffer_append_text(out, "]");
-        out->failed |= mismatches.failed;
+    if (!line->has_id && !add(root, "line", json_object_new_uint64(line->number)))
+        return false;
+    if (evaluation)
+        return add_evaluation(root, line, evaluation, settings);
+    return add(root, "outcome", json_object_new_string(invalid_word)) &&
+           add(root, "reason", json_object_new_string(line->fault));
+}
+
+bool record_make(struct record *record, const struct batch_line *line,
+                 const struct evaluation *evaluation, const struct settings *settings) {
+    struct span key = {line->key.data, line->key.length};
+    *record = (struct record){.root = json_object_new_object(),
+                              .key = key,
+                              .id = line->has_id ? key : string_span("null")};
+    if (record->root && add_members(record->root, line, evaluation, settings) && classify(record))
+        return true;
+    record_free(record);
+    return false;
+}
+
+void record_write(struct buffer *out, const struct record *record) {
+    buffer_append_text(out, "{\"id\":");
+    buffer_append(out, record->id.bytes, record->id.length); /* with all digits of a number */
+    json_object_object_foreach(record->root, name, value) {
+        if (strcmp(name, "id") == 0)
+            continue;
+        buffer_append_text(out, ",");
+        json_write_name(out, name);
+        json_write_tree(out, value);
     }
     buffer_append_text(out, "}");
-    return standing_of(verdict, outcome);
 }
 
-enum standing record_write_invalid(struct buffer *out, const struct batch_line *line) {
-    begin(out, line, invalid_word);
-    begin_member(out, "reason");
-    json_write_string(out, line->fault);
-    buffer_append_text(out, "}");
-    return STANDING_BROKEN;
-}
-
-/* The constant of that word, or NULL. */
-static const char *known_outcome(struct span word) {
-    for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++)
-        if (strlen(outcome_table[outcome].word) == word.length &&
-            memcmp(outcome_table[outcome].word, word.bytes, word.length) == 0)
-            return outcome_table[outcome].word;
-    return word.length == strlen(invalid_word) && memcmp(invalid_word, word.bytes, word.length) == 0
-               ? invalid_word
-               : NULL;
-}
-
-/* A line without an id is known by its number. */
-static void take_number(struct record *record) {
-    struct json_object *number = json_tree_member(record->root, "line");
-    if (!number)
-        return;
-    int used = snprintf(record->number_key, sizeof record->number_key, "line %llu",
-                        (unsigned long long)json_object_get_uint64(number));
-    record->key = (struct span){(const unsigned char *)record->number_key, (size_t)used};
-}
+/* --- reading --- */
 
 bool record_read(struct record *record, struct span text) {
     static const struct json_limits limits = {.depth = JSON_DEPTH_MAX};
@@ -134,20 +174,17 @@ bool record_read(struct record *record, struct span text) {
         shape.kind != JSON_OBJECT || !shape.id.text.bytes)
         return false;
     record->root = json_tree_parse(text);
-    record->key = shape.id.text;
-    take_number(record);
-    struct span word = json_tree_string(json_tree_member(record->root, "outcome"));
-    record->outcome = word.bytes ? known_outcome(word) : NULL;
-    if (!record->outcome) {
-        record_free(record);
-        return false;
+    record->id = record->key = shape.id.text;
+    struct json_object *number = json_tree_member(record->root, "line");
+    if (number) {
+        snprintf(record->line_key, sizeof record->line_key, "line %llu",
+                 (unsigned long long)json_object_get_uint64(number));
+        record->key = string_span(record->line_key);
     }
-    struct json_object *pass = json_tree_member(record->root, "pass");
-    record->verdict = !pass                           ? VERDICT_NONE
-                      : json_object_get_boolean(pass) ? VERDICT_MET
-                                                      : VERDICT_UNMET;
-    record->standing = standing_of(record->verdict, record->outcome);
-    return true;
+    if (classify(record))
+        return true;
+    record_free(record);
+    return false;
 }
 
 void record_free(struct record *record) {
@@ -157,7 +194,7 @@ void record_free(struct record *record) {
 
 static struct span string_or_empty(struct json_object *value) {
     struct span string = json_tree_string(value);
-    return string.bytes ? string : (struct span){(const unsigned char *)"", 0};
+    return string.bytes ? string : string_span("");
 }
 
 struct span record_string(const struct record *record, const char *name) {
@@ -173,7 +210,7 @@ struct span record_name(const struct record *record) {
     return string.bytes ? string : record->key;
 }
 
-size_t record_mismatches(const struct record *record) {
+size_t record_mismatch_count(const struct record *record) {
     struct json_object *mismatches = json_tree_member(record->root, "mismatches");
     return json_object_is_type(mismatches, json_type_array) ? json_object_array_length(mismatches)
                                                             : 0;

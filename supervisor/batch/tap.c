@@ -1,6 +1,6 @@
-/* TAP. Never lets a name pass for a directive or a line of its own. */
-#include "supervisor/batch/tap.h"
-#include "supervisor/json_write.h"
+/* TAP: a test for each line, with a YAML block for one that did not pass. */
+#include "supervisor/batch/batch_internal.h"
+#include "supervisor/json/json_write.h"
 
 #include <ctype.h>
 
@@ -8,6 +8,7 @@ void tap_begin(struct buffer *out) {
     buffer_append_text(out, "TAP version 13\n");
 }
 
+/* NAME without a newline, and without a "#", which would begin a directive. */
 static void append_name(struct buffer *out, struct span name) {
     for (size_t i = 0; i < name.length; i++) {
         const char byte = (char)name.bytes[i];
@@ -17,7 +18,7 @@ static void append_name(struct buffer *out, struct span name) {
     }
 }
 
-/* "INDENT NAME: VALUE"; a JSON string is one of YAML as well. */
+/* "  LABEL: VALUE"; a JSON string is also a YAML string. */
 static void append_field(struct buffer *out, const char *label, struct span value) {
     buffer_append_format(out, "  %s: ", label);
     json_write_bytes(out, value.bytes, value.length);
@@ -27,9 +28,9 @@ static void append_field(struct buffer *out, const char *label, struct span valu
 static void append_diagnosis(struct buffer *out, const struct record *record) {
     struct span reason = record_string(record, "reason"), text = record_string(record, "text");
     buffer_append_format(out, "  ---\n  outcome: %s\n", record->outcome);
-    if (record_mismatches(record))
+    if (record_mismatch_count(record))
         buffer_append_text(out, "  mismatches:\n");
-    for (size_t i = 0; i < record_mismatches(record); i++) {
+    for (size_t i = 0; i < record_mismatch_count(record); i++) {
         const struct mismatch mismatch = record_mismatch(record, i);
         append_field(out, "  - expectation", mismatch.expectation);
         append_field(out, "    wanted", mismatch.wanted);
@@ -51,8 +52,8 @@ void tap_add(struct buffer *out, uint64_t number, const struct record *record) {
         append_diagnosis(out, record);
 }
 
-void tap_end(struct buffer *out, uint64_t count, bool whole) {
-    if (!whole)
+void tap_end(struct buffer *out, uint64_t count, bool cut_short) {
+    if (cut_short)
         buffer_append_text(out, "Bail out! The run was cut short.\n");
     else
         buffer_append_format(out, "1..%llu\n", (unsigned long long)count);

@@ -1,6 +1,6 @@
-/* Questions of running definitions to the client. A legacy client gets requests of ours, whose
- * responses come by project_take_response; a modern one gets a result that asks, and sends its
- * request anew. */
+/* Putting the questions of a running definition to the client. A legacy client receives requests
+ * of ours, whose responses project_take_response gets; a modern client receives a result that asks,
+ * and sends its request again with the answers. */
 #ifndef ECLAVE_SUPERVISOR_PROJECT_ASK_H
 #define ECLAVE_SUPERVISOR_PROJECT_ASK_H
 
@@ -9,28 +9,24 @@
 
 struct project;
 struct request;
-struct run;
-struct run_form;
+struct invocation;
 
-/* Asks QUESTIONS (run.h's shape) for RUN. What the client did not say it can do is not asked; when
- * that is all of it the run is told so. */
-void ask_client(struct run *run, struct json_object *questions);
+/* Asks QUESTIONS (in the shape of run.h) for INVOCATION. Those for which the client did not declare
+ * the capability are left out; if that is all of them, the definition gets an error. */
+void ask_client(struct invocation *invocation, struct json_object *questions);
 
-/* Forgets the questions of a run that ends. */
-void ask_forget(struct run *run);
+/* Forgets the questions of an invocation that ends. */
+void ask_forget(struct invocation *invocation);
 
-/* No answers come any more. */
+/* Ends all waiting, because the client sends nothing any more. */
 void ask_give_up(struct project *project);
 
-/* A response of the client. What answers no question of ours is dropped. PROJECT may be NULL. */
+/* Takes a response of the client; one to no question of ours is dropped. PROJECT may be NULL. */
 void project_take_response(struct project *project, struct json_object *response);
 
-/* Is this request the next of one that was answered with questions? Then it is served or refused
- * here, and true is returned. NAME and ARGUMENTS are what it is bound by. */
+/* Does this request continue one that was answered with questions? If so, it is served or refused
+ * here. NAME and ARGUMENTS are those that its requestState is bound to. */
 bool project_resume(struct request *request, const char *method, const char *name,
                     struct json_object *arguments, struct json_object *params);
-
-/* Does ABILITIES (NULL: none) hold what REQUIRED, an object of capabilities, names? */
-bool ask_is_able(struct json_object *abilities, struct json_object *required);
 
 #endif

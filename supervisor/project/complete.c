@@ -1,14 +1,13 @@
-/* completion/complete: values that the metadata lists, and those that Lisp makes. Never more than a
- * hundred at a time, and never for long. */
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
+/* completion/complete: values listed in the metadata, or made by Lisp. */
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_call.h"
+#include "supervisor/project/catalog.h"
+#include "supervisor/project/invocation.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
-#include "supervisor/project/run.h"
 #include "supervisor/registry/metadata.h"
-#include "supervisor/rpc.h"
-#include "supervisor/server.h"
-#include "supervisor/tool.h"
 
 #include <string.h>
 #include <strings.h>
@@ -33,14 +32,14 @@ static void end(struct request *request, long long total, bool has_more) {
     request_end(request);
 }
 
-/* Those of VALUES that begin as the client has begun, in any letter case. */
-static void answer_listed(struct request *request, struct json_object *values, const char *begun) {
-    size_t total = 0, size = strlen(begun);
+/* Answers with those of VALUES that begin with TYPED, in any letter case. */
+static void answer_listed(struct request *request, struct json_object *values, const char *typed) {
+    size_t total = 0, size = strlen(typed);
     begin(request);
     buffer_append_text(request->out, "[");
     for (size_t i = 0; values && i < json_object_array_length(values); i++) {
         const char *value = json_object_get_string(json_object_array_get_idx(values, i));
-        if (strncasecmp(value, begun, size) != 0 || total++ >= VALUES_MAX)
+        if (strncasecmp(value, typed, size) != 0 || total++ >= VALUES_MAX)
             continue;
         buffer_append_text(request->out, total > 1 ? "," : "");
         json_write_string(request->out, value);
@@ -49,20 +48,20 @@ static void answer_listed(struct request *request, struct json_object *values, c
     end(request, (long long)total, total > VALUES_MAX);
 }
 
-static void answer(struct run *run, const struct evaluation *evaluation) {
+static void answer(struct invocation *invocation, const struct evaluation *evaluation) {
     struct json_object *json = evaluation->run->json;
-    begin(run->request);
-    json_write_tree(run->request->out, json_tree_member(json, "values"));
-    end(run->request, json_object_get_int64(json_tree_member(json, "total")),
+    begin(invocation->request);
+    json_write_tree(invocation->request->out, json_tree_member(json, "values"));
+    end(invocation->request, json_object_get_int64(json_tree_member(json, "total")),
         json_object_get_boolean(json_tree_member(json, "hasMore")));
 }
 
-static const struct run_form form = {.kind = RUN_COMPLETION,
-                                     .subject = "Completion",
-                                     .method = "completion/complete",
-                                     .timeout_max_ms = TIMEOUT_MAX_MS,
-                                     .yields = true,
-                                     .answer = answer};
+static const struct invocation_form form = {.kind = RUN_COMPLETION,
+                                            .subject = "Completion",
+                                            .method = "completion/complete",
+                                            .timeout_max_ms = TIMEOUT_MAX_MS,
+                                            .yields = true,
+                                            .answer = answer};
 
 static void run_completion(struct request *request, const struct registry_entry *completion,
                            const struct asked *asked, struct json_object *params) {
@@ -75,10 +74,10 @@ static void run_completion(struct request *request, const struct registry_entry 
     cleanup_json struct json_object *bound = json_object_new_object();
     json_object_object_add(bound, "ref", json_object_get(json_tree_member(params, "ref")));
     json_object_object_add(bound, "argument", json_object_new_string(asked->name));
-    run_begin(request, completion, &form, completion->name, bound, arguments, params);
+    invocation_begin(request, completion, &form, completion->name, bound, arguments, params);
 }
 
-/* Is NAME an argument of what is completed? */
+/* Does ENTRY have an argument of this name? */
 static bool has_argument(const struct registry_entry *entry, const char *name) {
     struct json_object *declared = json_tree_member(entry->metadata, "arguments");
     size_t length = strlen(name);
@@ -111,7 +110,7 @@ static void complete(struct request *request, const struct asked *asked,
                            json_object_get_string(source))
             : NULL;
     if (asked->entry && !source && !has_argument(asked->entry, asked->name))
-        tool_invalid_params(request, "argument", "There is no argument of that name.");
+        request_error_invalid(request, "argument", "There is no argument of that name.");
     else if (completion)
         run_completion(request, completion, asked, params);
     else
@@ -119,34 +118,36 @@ static void complete(struct request *request, const struct asked *asked,
                       asked->value);
 }
 
-/* Finds what REF means. False: the request has been answered. */
+/* Finds the entry that REF names; NULL for a plain resource. False: the request has been answered.
+ */
 static bool find_subject(struct request *request, struct json_object *ref,
                          const struct registry_entry **entry) {
     struct project *project = request->server->project;
     struct template_match match;
-    const char *type = rpc_plain_string(json_tree_member(ref, "type"));
+    const char *type = json_plain_string(json_tree_member(ref, "type"));
     bool prompt = type && strcmp(type, "ref/prompt") == 0;
     if (!prompt && !(type && strcmp(type, "ref/resource") == 0)) {
-        tool_invalid_params(request, "ref", "ref.type must be \"ref/prompt\" or \"ref/resource\".");
+        request_error_invalid(request, "ref",
+                              "ref.type must be \"ref/prompt\" or \"ref/resource\".");
         return false;
     }
-    const char *key = rpc_plain_string(json_tree_member(ref, prompt ? "name" : "uri"));
+    const char *key = json_plain_string(json_tree_member(ref, prompt ? "name" : "uri"));
     if (!key) {
-        tool_invalid_params(request, "ref",
-                            prompt ? "ref.name must be a string." : "ref.uri must be a string.");
+        request_error_invalid(request, "ref",
+                              prompt ? "ref.name must be a string." : "ref.uri must be a string.");
         return false;
     }
     *entry = project_find(project, prompt ? REGISTRY_PROMPT : REGISTRY_TEMPLATE, key);
     if (*entry || (!prompt && project_find(project, REGISTRY_RESOURCE, key)))
         return true;
-    if (!prompt) /* it may also be what a template has made */
+    if (!prompt) /* the URI of a resource that a template makes */
         *entry = snapshot_match(registry_snapshot(project->registry), key, &match);
     if (*entry)
         return true;
     if (!project_refuse_unread(project, request))
-        tool_invalid_params(request, key,
-                            prompt ? "There is no prompt of that name."
-                                   : "There is no resource or template of that URI.");
+        request_error_invalid(request, key,
+                              prompt ? "There is no prompt of that name."
+                                     : "There is no resource or template of that URI.");
     return false;
 }
 
@@ -154,20 +155,19 @@ void project_complete(struct server *server, struct request *request, struct jso
     (void)server;
     struct json_object *argument = json_tree_member(params, "argument");
     struct json_object *context = json_tree_member(params, "context");
-    struct asked asked = {.name = rpc_plain_string(json_tree_member(argument, "name")),
-                          .value = rpc_plain_string(json_tree_member(argument, "value")),
+    struct asked asked = {.name = json_plain_string(json_tree_member(argument, "name")),
+                          .value = json_plain_string(json_tree_member(argument, "value")),
                           .context = json_tree_member(context, "arguments")};
     if (!find_subject(request, json_tree_member(params, "ref"), &asked.entry))
         return;
     if (!asked.name || !asked.value) {
-        tool_invalid_params(request, "argument",
-                            "argument.name and argument.value must be strings.");
+        request_error_invalid(request, "argument",
+                              "argument.name and argument.value must be strings.");
         return;
     }
     if ((context && !json_object_is_type(context, json_type_object)) ||
         (asked.context && !json_object_is_type(asked.context, json_type_object))) {
-        tool_invalid_params(request, "context",
-                            "context must be an object, and context.arguments too.");
+        request_error_invalid(request, "context", "context and context.arguments must be objects.");
         return;
     }
     complete(request, &asked, params);

@@ -1,5 +1,4 @@
-/* Differences between snapshots. A URI that no changed entry makes means what it did: only the
- * changed ones are looked at for it. */
+/* Compares snapshots. Only entries that have changed are examined for a URI. */
 #include "supervisor/project/differences.h"
 
 #include <stdlib.h>
@@ -12,7 +11,7 @@ static bool same(const struct registry_entry *before, const struct registry_entr
            digest_equal(before->listing, now->listing);
 }
 
-/* Walks both lists, which are sorted by key, side by side. */
+/* Walks both lists, which are sorted by key, in parallel. */
 static void find_templates(struct differences *differences) {
     const struct entry_list *before = &differences->before->lists[REGISTRY_TEMPLATE];
     const struct entry_list *now = &differences->now->lists[REGISTRY_TEMPLATE];

@@ -1,4 +1,4 @@
-/* Which URIs mean something else in one snapshot than in another. */
+/* Which resources differ between two snapshots. */
 #ifndef ECLAVE_SUPERVISOR_PROJECT_DIFFERENCES_H
 #define ECLAVE_SUPERVISOR_PROJECT_DIFFERENCES_H
 
@@ -7,23 +7,22 @@
 #include <stddef.h>
 
 struct differences {
-    struct snapshot *before, *now; /* held */
-    /* The templates that are in only one of them, or another in each; borrowed from them. */
+    struct snapshot *before, *now; /* referenced */
+    /* The templates that are in one of them only, or differ; borrowed from them. */
     const struct registry_entry **templates;
     size_t template_count;
-    bool unknown; /* for want of memory: any template may be one */
+    bool unknown; /* out of memory: any template may be one of them */
 };
 
-/* Compares two snapshots, about a millisecond for 5,000 entries. */
+/* Compares two snapshots, in about a millisecond for 5,000 entries. */
 void differences_open(struct differences *differences, const struct snapshot *before,
                       const struct snapshot *now);
 
-/* Does URI come from another entry now, or from one that has changed? Dear only where it matches a
- * template that changed. */
+/* Is URI served by another entry now, or by one that has changed? Slow only for a URI that matches
+ * a template that has changed. */
 bool differences_have(const struct differences *differences, const char *uri);
 
-/* Lets go of one entry, or of all that is left, as snapshot_drop_some does. True when it is done.
- */
+/* Frees one entry of the snapshots, as snapshot_drop_some does; or all. True when done. */
 bool differences_close_some(struct differences *differences);
 void differences_close(struct differences *differences);
 

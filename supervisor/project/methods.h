@@ -1,5 +1,5 @@
-/* The methods that a project brings, as rows of the table in supervisor/methods.c. Each wants a
- * server with a project; PARAMS is an object or NULL. */
+/* The methods that a project adds to the table in supervisor/server/methods.c. They need a server
+ * with a project; PARAMS is an object or NULL. */
 #ifndef ECLAVE_SUPERVISOR_PROJECT_METHODS_H
 #define ECLAVE_SUPERVISOR_PROJECT_METHODS_H
 
@@ -9,7 +9,7 @@ struct registry_entry;
 struct request;
 struct server;
 
-/* list.c */
+/* catalog.c */
 void project_list_resources(struct server *server, struct request *request,
                             struct json_object *params);
 void project_list_templates(struct server *server, struct request *request,
@@ -32,7 +32,7 @@ void project_subscribe(struct server *server, struct request *request, struct js
 void project_unsubscribe(struct server *server, struct request *request,
                          struct json_object *params);
 
-/* tool.c: `tools/call` of the project's tool ENTRY. ARGUMENTS is an object or NULL. */
+/* project_tool.c: tools/call of ENTRY; ARGUMENTS is an object or NULL. */
 void project_call_tool(struct server *server, struct request *request,
                        const struct registry_entry *entry, struct json_object *arguments,
                        struct json_object *params);

@@ -1,4 +1,5 @@
-/* Who is told of changes: the legacy client, and the streams of the modern one. */
+/* Notifications of changes, to the legacy client and to the streams of the modern one (open
+ * `subscriptions/listen` requests). */
 #ifndef ECLAVE_SUPERVISOR_PROJECT_NOTIFY_H
 #define ECLAVE_SUPERVISOR_PROJECT_NOTIFY_H
 
@@ -8,19 +9,19 @@
 struct project;
 struct run_event;
 
-/* Of a refresh: one list_changed for each list that shows something else now, at once, and one
- * resources/updated for each resource that somebody subscribed to and that is another now, in
- * slices between the loop's other work. */
-void notify_refresh(struct project *project, const struct registry_change *change);
+/* After a scan: sends list_changed at once for each list that has changed, and resources/updated,
+ * in slices between the other work of the loop, for each subscribed resource that has changed. */
+void notify_scan(struct project *project, const struct registry_change *change);
 
-/* What is still to be told of refreshes is not told any more. */
+/* For a RUN_CHANGE, with which a definition reports a change. */
+void notify_change(struct project *project, const struct run_event *event);
+
+/* Drops the notifications that have not been sent. */
 void notify_stop(struct project *project);
 
-/* What a definition says has changed: a RUN_CHANGE. */
-void notify_event(struct project *project, const struct run_event *event);
-
-/* What of the WANTED filter of subscriptions/listen (an object) is honoured, and in *watched an
- * object whose members are its URIs (NULL: none); both are the caller's. NULL without memory. */
+/* The part of the WANTED filter of subscriptions/listen (an object) that is honoured, and in
+ * *watched an object whose members are its URIs (NULL: none); both are the caller's. NULL when out
+ * of memory. */
 struct json_object *notify_filter(const struct project *project, struct json_object *wanted,
                                   struct json_object **watched);
 

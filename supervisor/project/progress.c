@@ -1,77 +1,83 @@
-/* See progress.h. What goes out under one token always grows. */
+/* Sends progress under one token in numbers that always grow. */
 #include "supervisor/project/progress.h"
-#include "supervisor/clock.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
-#include "supervisor/server.h"
-#include "supervisor/tool.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_call.h"
+#include "supervisor/project/invocation.h"
 
 #include <inttypes.h>
 
-/* Progress must grow from one notification to the next, and nobody knows what numbers a run will
- * begin with. So the heartbeat before them counts in steps so small that it stays below all but 0.
- */
-static const double beat_step = 1e-9;
+/* Progress must grow, and the first number that the definition will report is unknown. So the
+ * heartbeat counts in steps that stay below any positive number that is likely. */
+static const double heartbeat_step = 1e-9;
 
-static void append_beat(struct buffer *out, struct run *run) {
-    buffer_append_format(out, "0.%09" PRIu64, ++run->beats);
+bool progress_may_be_sent(const struct invocation *invocation) {
+    return !invocation->server->finishing && !output_is_behind(&invocation->server->output);
 }
 
-static bool is_heard(const struct run *run) {
-    return run->request && run->request->reports && !run->request->silent;
+static void append_heartbeat(struct buffer *out, struct invocation *invocation) {
+    buffer_append_format(out, "0.%09" PRIu64, ++invocation->heartbeats);
 }
 
-static bool has_messages(const struct run *run) {
-    return revision_of(run->request)->since >= SINCE_2025_03;
+static bool is_wanted(const struct invocation *invocation) {
+    return invocation->request && invocation->request->reports && !invocation->request->silent;
+}
+
+static bool has_messages(const struct invocation *invocation) {
+    return revision_of(invocation->request)->since >= SINCE_2025_03;
 }
 
 static void on_heartbeat(void *context) {
-    struct run *run = context;
-    struct call_progress progress = call_progress(run->call);
-    loop_timer_start(&run->server->loop, &run->request->heartbeat, TOOL_HEARTBEAT_MS, on_heartbeat,
-                     run);
-    if (!progress.running || !is_heard(run) || !run_may_speak(run))
+    struct invocation *invocation = context;
+    struct call_progress progress = call_progress(invocation->call);
+    loop_timer_start(&invocation->server->loop, &invocation->request->heartbeat, TOOL_HEARTBEAT_MS,
+                     on_heartbeat, invocation);
+    if (!progress.running || !is_wanted(invocation) || !progress_may_be_sent(invocation))
         return;
-    struct buffer *out = tool_progress_begin(run->request);
-    append_beat(out, run);
-    if (has_messages(run))
+    struct buffer *out = tool_progress_begin(invocation->request);
+    append_heartbeat(out, invocation);
+    if (has_messages(invocation))
         buffer_append_format(out, ",\"message\":\"%.0f s, %zu bytes printed\"",
                              (double)progress.elapsed_ms / CLOCK_MS_PER_S, progress.printed_bytes);
-    tool_progress_end(run->request);
+    tool_progress_end(invocation->request);
 }
 
-void progress_begin(struct run *run) {
-    struct request *request = run->request;
-    request->reports = tool_token_is_free(run->server, &request->progress_token);
-    if (request->reports && !run->speaks)
-        loop_timer_start(&run->server->loop, &request->heartbeat, TOOL_HEARTBEAT_MS, on_heartbeat,
-                         run);
+void progress_begin(struct invocation *invocation) {
+    struct request *request = invocation->request;
+    request->reports = tool_token_is_free(invocation->server, &request->progress_token);
+    if (request->reports && !invocation->has_reported)
+        loop_timer_start(&invocation->server->loop, &request->heartbeat, TOOL_HEARTBEAT_MS,
+                         on_heartbeat, invocation);
 }
 
-/* What is not above the heartbeat goes out as its next step. */
-static void append_number(struct buffer *out, struct run *run, const struct run_event *event) {
-    if (run->beats == 0 || event->progress > ((double)run->beats + 0.5) * beat_step)
+/* A number that is not above the heartbeats sent so far is replaced by the next of these. */
+static void append_number(struct buffer *out, struct invocation *invocation,
+                          const struct run_event *event) {
+    double sent = ((double)invocation->heartbeats + 0.5) * heartbeat_step;
+    if (invocation->heartbeats == 0 || event->progress > sent)
         json_write_tree(out, json_tree_member(event->json, "progress"));
     else
-        append_beat(out, run);
+        append_heartbeat(out, invocation);
 }
 
-void progress_tell(struct run *run, const struct run_event *event) {
+void progress_send(struct invocation *invocation, const struct run_event *event) {
     struct json_object *total = json_tree_member(event->json, "total");
     struct json_object *message = json_tree_member(event->json, "message");
-    if (!is_heard(run))
+    if (!is_wanted(invocation))
         return;
-    run->speaks = true;
-    loop_timer_stop(&run->server->loop, &run->request->heartbeat);
-    struct buffer *out = tool_progress_begin(run->request);
-    append_number(out, run, event);
+    invocation->has_reported = true;
+    loop_timer_stop(&invocation->server->loop, &invocation->request->heartbeat);
+    struct buffer *out = tool_progress_begin(invocation->request);
+    append_number(out, invocation, event);
     if (total) {
         buffer_append_text(out, ",\"total\":");
         json_write_tree(out, total);
     }
-    if (message && has_messages(run)) {
+    if (message && has_messages(invocation)) {
         buffer_append_text(out, ",\"message\":");
         json_write_tree(out, message);
     }
-    tool_progress_end(run->request);
+    tool_progress_end(invocation->request);
 }

@@ -1,14 +1,21 @@
-/* Progress of runs. A client that asks for it gets what the run tells of itself; until the run
- * does, a heartbeat. */
+/* Progress notifications. A client that asked for them receives what the definition reports; until
+ * it reports something, a heartbeat. */
 #ifndef ECLAVE_SUPERVISOR_PROJECT_PROGRESS_H
 #define ECLAVE_SUPERVISOR_PROJECT_PROGRESS_H
 
-#include "supervisor/project/run.h"
+#include <stdbool.h>
 
-/* From now on progress of RUN goes out under the token of its request, if that is free. */
-void progress_begin(struct run *run);
+struct invocation;
+struct run_event;
 
-/* Tells what RUN says of its own progress: a RUN_PROGRESS. */
-void progress_tell(struct run *run, const struct run_event *event);
+/* From now on, progress of INVOCATION is sent under the token of its request, if no other request
+ * has that token. */
+void progress_begin(struct invocation *invocation);
+
+/* Not while the client is behind with reading: the queue would grow without limit. */
+bool progress_may_be_sent(const struct invocation *invocation);
+
+/* Sends a RUN_PROGRESS. */
+void progress_send(struct invocation *invocation, const struct run_event *event);
 
 #endif

@@ -1,52 +1,45 @@
-/* Opening, changes and the end of a project. */
+/* Opens, drains and closes a project. */
 #include "supervisor/project/project.h"
-#include "supervisor/json_write.h"
+#include "supervisor/mcp/server.h"
 #include "supervisor/project/ask.h"
+#include "supervisor/project/invocation.h"
 #include "supervisor/project/notify.h"
-#include "supervisor/project/run.h"
-#include "supervisor/schema.h"
-#include "supervisor/server.h"
-#include "supervisor/tools.h"
 
 #include <stdlib.h>
 
-static const struct registry_schemas schemas = {
-    .compile = schema_compile, .drop = schema_free, .bytes = schema_bytes};
-
-static void on_change(void *context, const struct registry_change *change) {
-    struct project *project = context;
+static void on_scanned(void *context, const struct registry_change *change) {
     if (!change->first)
-        notify_refresh(project, change);
+        notify_scan(context, change);
 }
 
-struct project *project_open(struct server *server, struct error *error) {
+struct project *project_open(struct server *server, const char *const *reserved_tools,
+                             struct error *error) {
     struct project *project = calloc(1, sizeof *project);
-    if (!project) {
-        error_set(error, 0, "out of memory");
+    struct json_object *subscribed = json_object_new_object();
+    if (!project || !subscribed) {
+        error_set(error, ENOMEM, "cannot open the project");
+        json_object_put(subscribed);
+        free(project);
         return NULL;
     }
     project->server = server;
-    project->subscribed = json_object_new_object();
-    project->options = (struct registry_options){.reserved_tools = tools_names(),
-                                                 .schemas = &schemas,
-                                                 .changed = on_change,
-                                                 .context = project};
-    state_key_make(&project->key);
-    if (project->subscribed)
-        project->registry =
-            registry_open(&server->loop, &server->log, server->settings, &project->options, error);
-    if (!project->registry) {
-        project_close(project);
-        return NULL;
-    }
-    return project;
+    project->subscribed = subscribed;
+    project->options = (struct registry_options){
+        .reserved_tools = reserved_tools, .scanned = on_scanned, .context = project};
+    randombytes_buf(project->key.bytes, sizeof project->key.bytes);
+    project->registry =
+        registry_open(&server->loop, &server->log, server->settings, &project->options, error);
+    if (project->registry)
+        return project;
+    project_close(project);
+    return NULL;
 }
 
 void project_close(struct project *project) {
     if (!project)
         return;
-    while (project->runs)
-        run_free(project->runs);
+    while (!LIST_EMPTY(&project->invocations))
+        invocation_free(LIST_FIRST(&project->invocations));
     notify_stop(project);
     registry_close(project->registry);
     json_object_put(project->subscribed);
@@ -57,26 +50,7 @@ bool project_is_settled(const struct project *project) {
     return !project || registry_is_settled(project->registry);
 }
 
-const struct registry_entry *project_find(const struct project *project, enum registry_kind kind,
-                                          const char *key) {
-    return project ? snapshot_find(registry_snapshot(project->registry), kind, key) : NULL;
-}
-
 void project_drain(struct project *project) {
     if (project)
         ask_give_up(project);
-}
-
-bool project_refuse_unread(struct project *project, struct request *request) {
-    struct error error;
-    if (!project || !registry_take_failure(project->registry, &error))
-        return false;
-    struct buffer *out = request_error_data(request, RPC_INTERNAL_ERROR,
-                                            "The project could not be read; the next request is "
-                                            "served what was known before.");
-    buffer_append_text(out, "{\"name\":\"registry\",\"reason\":");
-    json_write_string(out, error.text);
-    buffer_append_text(out, "}");
-    request_end(request);
-    return true;
 }

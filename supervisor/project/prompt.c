@@ -1,26 +1,27 @@
-/* prompts/get. Text takes the arguments' values in its {{places}}, once: what a value holds is
- * never a place itself. */
-#include "supervisor/content_check.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
+/* prompts/get: prompts of text and fixed messages, with their placeholders filled, and prompts made
+ * by Lisp. */
+#include "supervisor/content/shape.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_call.h"
 #include "supervisor/project/ask.h"
-#include "supervisor/project/content.h"
+#include "supervisor/project/blocks.h"
+#include "supervisor/project/capabilities.h"
+#include "supervisor/project/catalog.h"
+#include "supervisor/project/invocation.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
-#include "supervisor/project/run.h"
 #include "supervisor/registry/metadata.h"
-#include "supervisor/registry/places.h"
-#include "supervisor/rpc.h"
-#include "supervisor/server.h"
-#include "supervisor/tool.h"
+#include "supervisor/registry/placeholders.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* --- arguments --- */
 
-/* What stands for each declared argument that is not given. NULL when none is declared. */
-static struct json_object *declared_of(const struct registry_entry *entry) {
+/* An empty string for each declared argument. NULL if arguments are not declared. */
+static struct json_object *declared_arguments(const struct registry_entry *entry) {
     struct json_object *declared = json_tree_member(entry->metadata, "arguments");
     struct json_object *values = declared ? json_object_new_object() : NULL;
     for (size_t i = 0; values && i < json_object_array_length(declared); i++)
@@ -33,21 +34,21 @@ static struct json_object *declared_of(const struct registry_entry *entry) {
 static bool refuse_argument(struct request *request, const char *name, const char *what) {
     char message[200];
     snprintf(message, sizeof message, "The argument %.100s %s.", name, what);
-    tool_invalid_params(request, name, message);
+    request_error_invalid(request, name, message);
     return false;
 }
 
-/* Are the ARGUMENTS (NULL: none) those of the prompt? If not, the request has been answered. */
+/* Does the prompt accept ARGUMENTS (NULL: none)? If not, the request has been answered. */
 static bool check_arguments(struct request *request, const struct registry_entry *entry,
                             struct json_object *arguments) {
     struct json_object *declared = json_tree_member(entry->metadata, "arguments"), *value;
-    cleanup_json struct json_object *names = declared_of(entry);
+    cleanup_json struct json_object *names = declared_arguments(entry);
     if (arguments) {
-        json_object_object_foreach(arguments, name, given) {
-            if (!json_object_is_type(given, json_type_string))
+        json_object_object_foreach(arguments, name, argument) {
+            if (!json_object_is_type(argument, json_type_string))
                 return refuse_argument(request, name, "must be a string");
             if (names && !json_object_object_get_ex(names, name, NULL))
-                return refuse_argument(request, name, "is none of this prompt's");
+                return refuse_argument(request, name, "is unknown");
         }
     }
     for (size_t i = 0; declared && i < json_object_array_length(declared); i++) {
@@ -60,12 +61,12 @@ static bool check_arguments(struct request *request, const struct registry_entry
     return true;
 }
 
-/* --- text with places --- */
+/* --- text with placeholders --- */
 
-/* What stands for each argument that has a place; the caller's. */
+/* The value of each argument; the caller's. */
 static struct json_object *values_of(const struct registry_entry *entry,
                                      struct json_object *arguments) {
-    struct json_object *values = declared_of(entry);
+    struct json_object *values = declared_arguments(entry);
     if (!values)
         return json_object_get(arguments);
     if (arguments) {
@@ -91,7 +92,7 @@ static struct json_object *text_message(const struct registry_entry *entry,
     struct json_object *message = json_object_new_object(), *content = json_object_new_object();
     const struct span text = {entry->body.bytes, entry->body.size};
     json_object_object_add(content, "type", json_object_new_string("text"));
-    json_object_object_add(content, "text", places_fill(filling, text));
+    json_object_object_add(content, "text", placeholders_fill(filling, text));
     json_object_object_add(message, "role", json_object_new_string(role ? role : "user"));
     json_object_object_add(message, "content", content);
     return message;
@@ -105,7 +106,8 @@ static struct json_object *fixed_messages(const struct registry_entry *entry,
     if (entry->body.bytes)
         json_object_array_add(all, text_message(entry, filling));
     for (size_t i = 0; messages && i < json_object_array_length(messages); i++)
-        json_object_array_add(all, places_filled(filling, json_object_array_get_idx(messages, i)));
+        json_object_array_add(
+            all, placeholders_fill_all(filling, json_object_array_get_idx(messages, i)));
     return all;
 }
 
@@ -124,11 +126,11 @@ static void begin(struct request *request, const struct registry_entry *entry) {
 static void answer_messages(struct request *request, const struct registry_entry *entry,
                             struct json_object *messages) {
     begin(request, entry);
-    content_append_messages(request->out, revision_of(request), messages);
+    blocks_append_messages(request->out, revision_of(request), messages);
     request_end(request);
 }
 
-/* Its texts are too long for any answer. */
+/* The filled prompt is too large for any answer. */
 static void answer_full(struct request *request, const struct registry_entry *entry) {
     begin(request, entry);
     request->out->failed = true;
@@ -137,8 +139,9 @@ static void answer_full(struct request *request, const struct registry_entry *en
 
 static void refuse_filling(struct request *request, const struct error *error) {
     char message[sizeof error->text + 80];
-    snprintf(message, sizeof message, "These arguments make the prompt malformed: %s", error->text);
-    tool_invalid_params(request, "arguments", message);
+    snprintf(message, sizeof message, "With these arguments the prompt is malformed: %s",
+             error->text);
+    request_error_invalid(request, "arguments", message);
 }
 
 static void answer_fixed(struct request *request, const struct registry_entry *entry,
@@ -157,40 +160,42 @@ static void answer_fixed(struct request *request, const struct registry_entry *e
         refuse_filling(request, &error);
 }
 
-static void answer(struct run *run, const struct evaluation *evaluation) {
-    answer_messages(run->request, run->entry, json_tree_member(evaluation->run->json, "messages"));
+static void answer(struct invocation *invocation, const struct evaluation *evaluation) {
+    answer_messages(invocation->request, invocation->entry,
+                    json_tree_member(evaluation->run->json, "messages"));
 }
 
-static const struct run_form form = {.kind = RUN_PROMPT,
-                                     .subject = "Prompt",
-                                     .method = "prompts/get",
-                                     .asks = true,
-                                     .answer = answer};
+static const struct invocation_form form = {.kind = RUN_PROMPT,
+                                            .subject = "Prompt",
+                                            .method = "prompts/get",
+                                            .asks = true,
+                                            .answer = answer};
 
 static void get(struct request *request, const struct registry_entry *entry,
                 struct json_object *arguments, struct json_object *params) {
-    if (!check_arguments(request, entry, arguments) || run_refuse_incapable(request, entry, params))
+    if (!check_arguments(request, entry, arguments) ||
+        capabilities_refuse_entry(request, entry, params))
         return;
     if (!entry->is_lisp) {
         answer_fixed(request, entry, arguments);
         return;
     }
-    cleanup_json struct json_object *given =
+    cleanup_json struct json_object *passed =
         arguments ? json_object_get(arguments) : json_object_new_object();
     /* NOLINTNEXTLINE(readability-suspicious-call-argument): bound as they were sent */
-    run_begin(request, entry, &form, entry->name, arguments, given, params);
+    invocation_begin(request, entry, &form, entry->name, arguments, passed, params);
 }
 
 void project_get_prompt(struct server *server, struct request *request,
                         struct json_object *params) {
-    const char *name = rpc_plain_string(json_tree_member(params, "name"));
+    const char *name = json_plain_string(json_tree_member(params, "name"));
     struct json_object *arguments = json_tree_member(params, "arguments");
     if (!name) {
-        tool_invalid_params(request, "name", "The prompt's name must be a string.");
+        request_error_invalid(request, "name", "The prompt's name must be a string.");
         return;
     }
     if (arguments && !json_object_is_type(arguments, json_type_object)) {
-        tool_invalid_params(request, "arguments", "arguments must be an object.");
+        request_error_invalid(request, "arguments", "arguments must be an object.");
         return;
     }
     if (project_resume(request, form.method, name, arguments, params))
@@ -199,5 +204,5 @@ void project_get_prompt(struct server *server, struct request *request,
     if (entry)
         get(request, entry, arguments, params);
     else if (!project_refuse_unread(server->project, request))
-        tool_invalid_params(request, name, "There is no prompt of that name.");
+        request_error_invalid(request, name, "There is no prompt of that name.");
 }

@@ -1,36 +1,25 @@
-/* resources/read: files as they are, and what Lisp makes of a template's URI. Never answers with
- * more than resource.max_bytes. */
-#include "supervisor/project/resource.h"
-#include "supervisor/json_tree.h"
-#include "supervisor/json_write.h"
-#include "supervisor/modern.h"
+/* resources/read: files, and resources that Lisp makes for the URIs of a template. */
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
+#include "supervisor/mcp/modern.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/mcp/tool_call.h"
 #include "supervisor/project/ask.h"
+#include "supervisor/project/capabilities.h"
+#include "supervisor/project/catalog.h"
+#include "supervisor/project/invocation.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/project/project.h"
-#include "supervisor/project/run.h"
-#include "supervisor/rpc.h"
-#include "supervisor/server.h"
-#include "supervisor/tool.h"
 
 #include <string.h>
-
-void resource_not_found(struct request *request, const char *uri) {
-    struct buffer *out =
-        request_error_data(request, request->modern ? RPC_INVALID_PARAMS : RPC_RESOURCE_NOT_FOUND,
-                           "Resource not found.");
-    buffer_append_text(out, "{\"uri\":");
-    json_write_string(out, uri);
-    buffer_append_text(out, "}");
-    request_end(request);
-}
 
 static void refuse_size(struct request *request, const char *uri) {
     const struct log_event event = {.level = LOG_ERROR_LEVEL, .name = "resource-limit"};
     struct server *server = request->server;
-    log_write(&server->log, &event, "a resource is over resource.max_bytes (%lld)",
+    log_write(&server->log, &event, "a resource exceeds resource.max_bytes (%lld)",
               (long long)server->settings->resource_max_bytes);
     struct buffer *out =
-        request_error_data(request, RPC_INTERNAL_ERROR, "The resource is over its limit.");
+        request_error_data(request, RPC_INTERNAL_ERROR, "The resource exceeds its limit.");
     buffer_append_format(out, "{\"limit\":%lld,\"name\":\"resource.max_bytes\",\"uri\":",
                          (long long)server->settings->resource_max_bytes);
     json_write_string(out, uri);
@@ -95,14 +84,14 @@ static size_t size_of(struct json_object *contents) {
     return size;
 }
 
-static void answer(struct run *run, const struct evaluation *evaluation) {
-    struct request *request = run->request;
+static void answer(struct invocation *invocation, const struct evaluation *evaluation) {
+    struct request *request = invocation->request;
     struct json_object *contents = json_tree_member(evaluation->run->json, "contents");
-    if (size_of(contents) > (size_t)run->server->settings->resource_max_bytes) {
-        refuse_size(request, run->name);
+    if (size_of(contents) > (size_t)invocation->server->settings->resource_max_bytes) {
+        refuse_size(request, invocation->name);
         return;
     }
-    const char *mime_type = run->entry->mime_type;
+    const char *mime_type = invocation->entry->mime_type;
     for (size_t i = 0; mime_type && i < json_object_array_length(contents); i++) {
         struct json_object *part = json_object_array_get_idx(contents, i);
         if (!json_tree_member(part, "mimeType"))
@@ -115,11 +104,11 @@ static void answer(struct run *run, const struct evaluation *evaluation) {
     request_end(request);
 }
 
-static const struct run_form form = {.kind = RUN_RESOURCE,
-                                     .subject = "Resource",
-                                     .method = "resources/read",
-                                     .asks = true,
-                                     .answer = answer};
+static const struct invocation_form form = {.kind = RUN_RESOURCE,
+                                            .subject = "Resource",
+                                            .method = "resources/read",
+                                            .asks = true,
+                                            .answer = answer};
 
 static void run_template(struct request *request, const struct registry_entry *entry,
                          const char *uri, const struct template_match *match,
@@ -132,25 +121,24 @@ static void run_template(struct request *request, const struct registry_entry *e
         json_object_object_add(arguments, name, json_object_new_string(match->values[i].text));
     }
     json_object_object_add(arguments, "uri", json_object_new_string(uri));
-    if (!run_refuse_incapable(request, entry, params))
-        run_begin(request, entry, &form, uri, NULL, arguments, params);
+    if (!capabilities_refuse_entry(request, entry, params))
+        invocation_begin(request, entry, &form, uri, NULL, arguments, params);
 }
 
-/* Why the file that URI names by default is no resource; NULL when there is none. */
+/* Why the file whose default URI this is was refused; NULL: there is no such file. */
 static const char *reason_of_refusal(const struct snapshot *snapshot, const char *uri) {
     static const char folder[] = "resources/";
     char made[URI_MAX_BYTES + 1];
-    for (size_t i = 0; i < snapshot->refusal_count; i++) {
-        const struct refusal *refusal = &snapshot->refusals[i];
+    for (size_t i = 0; i < snapshot->refusals.count; i++) {
+        const struct notice *refusal = &snapshot->refusals.items[i];
         if (strncmp(refusal->file, folder, sizeof folder - 1) == 0 &&
             uri_of_file("eclave:///", refusal->file + sizeof folder - 1, made) &&
             strcmp(made, uri) == 0)
-            return refusal->reason;
+            return refusal->text;
     }
     return NULL;
 }
 
-/* spec/003: what is over resource.max_bytes is an error, and told as that. */
 static void refuse_refused(struct request *request, const char *uri, const char *reason) {
     const struct log_event event = {.level = LOG_ERROR_LEVEL, .name = "resource-refused"};
     log_write(&request->server->log, &event, "%s: %s", uri, reason);
@@ -166,11 +154,11 @@ static void refuse_refused(struct request *request, const char *uri, const char 
 
 void project_read_resource(struct server *server, struct request *request,
                            struct json_object *params) {
-    const char *uri = rpc_plain_string(json_tree_member(params, "uri"));
+    const char *uri = json_plain_string(json_tree_member(params, "uri"));
     const struct snapshot *snapshot = registry_snapshot(server->project->registry);
     struct template_match match;
     if (!uri) {
-        tool_invalid_params(request, "uri", "uri must be a string.");
+        request_error_invalid(request, "uri", "uri must be a string.");
         return;
     }
     if (project_resume(request, form.method, uri, NULL, params))

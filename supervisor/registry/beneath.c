@@ -1,5 +1,4 @@
-/* Opens what lies in a project, through openat2 with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS.
- * Never follows a link, never leaves the directory and never waits for a fifo. */
+/* Opens files of a project with openat2, RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS. */
 #include "supervisor/registry/beneath.h"
 #include "common/cleanup.h"
 #include "common/utf8.h"
@@ -18,8 +17,8 @@ static int open_through(int directory, const char *path, int flags, uint64_t res
     return (int)syscall(SYS_openat2, directory, path, &how, sizeof how);
 }
 
-/* What openat2 does, for kernels before 5.6 and for containers that do not know the call: one
- * component after the other, each without following. PATH has no "..". */
+/* In place of openat2, which is missing before Linux 5.6 and which some containers deny: opens one
+ * component after another with O_NOFOLLOW. PATH has no "..". */
 static int open_by_components(int directory, const char *path, int flags) {
     cleanup_fd int at = fcntl(directory, F_DUPFD_CLOEXEC, 0);
     for (const char *slash; at >= 0 && (slash = strchr(path, '/')) != NULL; path = slash + 1) {
@@ -45,7 +44,7 @@ int beneath_open_root(const char *path, struct error *error) {
     if (fd < 0 && (errno == ENOSYS || errno == EPERM))
         fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
-        error_set(error, errno, "the project's directory cannot be opened");
+        error_set(error, errno, "cannot open the directory of the project");
     return fd;
 }
 
@@ -55,9 +54,9 @@ int beneath_open_folder(int root, const char *path) {
 
 static bool refuse(struct error *error, int code) {
     if (code == ELOOP)
-        return error_set(error, 0, "is or lies behind a symbolic link");
+        return error_set(error, 0, "is a symbolic link, or is reached through one");
     if (code == EXDEV)
-        return error_set(error, 0, "lies outside the project");
+        return error_set(error, 0, "is outside the project");
     return error_set(error, code, "cannot be opened");
 }
 
@@ -65,7 +64,7 @@ static bool check_regular(const struct stat *status, struct error *error) {
     if (S_ISREG(status->st_mode))
         return true;
     return S_ISLNK(status->st_mode) ? refuse(error, ELOOP)
-                                    : error_set(error, 0, "is %s and not a regular file",
+                                    : error_set(error, 0, "is %s, not a regular file",
                                                 S_ISDIR(status->st_mode)    ? "a directory"
                                                 : S_ISFIFO(status->st_mode) ? "a fifo"
                                                 : S_ISSOCK(status->st_mode) ? "a socket"
@@ -99,15 +98,16 @@ int beneath_open_file(int root, const char *path, struct error *error) {
 bool beneath_path_is_plain(const char *path, struct error *error) {
     size_t length = strlen(path);
     if (length == 0 || length > PATH_MAX_BYTES)
-        return error_set(error, 0, "a file's name has 1 to %d bytes", PATH_MAX_BYTES);
+        return error_set(error, 0, "must be a path of 1 to %d bytes", PATH_MAX_BYTES);
     if (!utf8_is_valid((const unsigned char *)path, length))
-        return error_set(error, 0, "the name is not UTF-8");
+        return error_set(error, 0, "must be UTF-8");
     for (const char *byte = path; *byte; byte++) {
         bool starts = byte == path || byte[-1] == '/';
         if ((unsigned char)*byte < ' ' || *byte == 0x7f)
-            return error_set(error, 0, "the name has a control character");
+            return error_set(error, 0, "must not contain control characters");
         if (starts && (*byte == '.' || *byte == '/'))
-            return error_set(error, 0, "the name has a part that is empty or begins with a dot");
+            return error_set(error, 0,
+                             "must not have a component that is empty or begins with a dot");
     }
-    return path[length - 1] != '/' || error_set(error, 0, "the name ends with a slash");
+    return path[length - 1] != '/' || error_set(error, 0, "must not end with a slash");
 }

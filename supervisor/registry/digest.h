@@ -1,9 +1,9 @@
-/* Digests of files and listings, to tell whether they are the same: BLAKE2b under a key that never
- * leaves the process, so that nobody can prepare two texts with one digest. They are not for
- * anything that outlives the process. */
+/* Digests to compare files, listings and requests: BLAKE2b under a random key of this process, so
+ * that nobody can prepare two contents with one digest. They mean nothing to another process. */
 #ifndef ECLAVE_SUPERVISOR_REGISTRY_DIGEST_H
 #define ECLAVE_SUPERVISOR_REGISTRY_DIGEST_H
 
+#include <json-c/json.h>
 #include <sodium.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,18 +20,20 @@ struct digest {
     unsigned char bytes[DIGEST_BYTES];
 };
 
-/* A digest being made; bytes may come in any portions. Aligned more strictly than what malloc
- * gives. */
+/* A digest in the making. Its alignment is stricter than malloc's. */
 struct digester {
     crypto_generichash_state state;
 };
 
 struct digester digest_begin(const struct digest_key *key);
+/* Adds bytes; how they are divided into calls makes no difference. */
 void digest_add(struct digester *digester, const void *bytes, size_t size);
-/* The same for text with its end, so that "a","bc" differs from "ab","c". NULL differs from "". */
+/* Adds a string with its length, so that "a","bc" differs from "ab","c", and NULL from "". */
 void digest_add_text(struct digester *digester, const char *text);
 void digest_add_number(struct digester *digester, uint64_t number);
-/* Ends the digester as well. */
+/* Adds VALUE (NULL: null), whatever the order of its members. */
+void digest_add_json(struct digester *digester, struct json_object *value);
+/* The digester may not be used afterwards. */
 struct digest digest_end(struct digester *digester);
 
 /* 32 hexadecimal digits. */

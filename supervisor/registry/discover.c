@@ -1,21 +1,31 @@
-/* Goes through the names of one folder and tells which of them make an entry. Opens no file. */
+/* Reads the names in a folder and groups those that make one entry. */
 #include "supervisor/registry/discover.h"
+#include "supervisor/content/shape.h"
 #include "supervisor/registry/beneath.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { NAMES_A_STEP = 128, NAMES_AN_ENTRY = 4, NAMES_MORE = 1000, PATH_BYTES = 300 };
+enum { NAMES_A_STEP = 128, NAMES_PER_ENTRY = 4, NAMES_MORE = 1000, PATH_BYTES = 300 };
 
-static const char meta_ending[] = ".meta.json";
+static const char resource_sidecar[] = ".meta.json";
+
+static bool refuse_count(const struct discovery *discovery, struct error *error) {
+    return error_set(error, 0, "%s has more than %zu entries", folder_name(discovery->folder),
+                     discovery->maximum);
+}
+
+static bool cannot_read(const struct discovery *discovery, int code, struct error *error) {
+    return error_set(error, code, "cannot read the folder %s", folder_name(discovery->folder));
+}
 
 bool discovery_begin(struct discovery *discovery, enum project_folder folder, int fd,
                      size_t maximum, struct error *error) {
     *discovery = (struct discovery){.folder = folder, .maximum = maximum, .stream = fdopendir(fd)};
     if (discovery->stream)
         return true;
-    error_set(error, errno, "%s cannot be searched", folder_name(folder));
+    cannot_read(discovery, errno, error);
     close(fd);
     return false;
 }
@@ -29,40 +39,30 @@ void discovery_end(struct discovery *discovery) {
     *discovery = (struct discovery){0};
 }
 
-static bool ends_with(const char *name, const char *ending) {
-    size_t length = strlen(name), size = strlen(ending);
-    return length > size && strcmp(name + length - size, ending) == 0;
-}
-
 /* Does a file of this name belong to an entry? */
-static bool is_wanted(enum project_folder folder, const char *name) {
+static bool belongs_to_entry(enum project_folder folder, const char *name) {
     if (name[0] == '.' || name[strlen(name) - 1] == '~')
         return false;
     switch (folder) {
     case FOLDER_RESOURCES:
         return true;
     case FOLDER_PROMPTS:
-        return ends_with(name, ".lisp") || ends_with(name, ".json") || ends_with(name, ".txt");
+        return has_suffix(name, ".lisp") || has_suffix(name, ".json") || has_suffix(name, ".txt");
     default:
-        return ends_with(name, ".lisp") || ends_with(name, ".json");
+        return has_suffix(name, ".lisp") || has_suffix(name, ".json");
     }
 }
 
 static bool keep_name(struct discovery *discovery, const char *name, struct error *error) {
-    if (discovery->count >= NAMES_AN_ENTRY * discovery->maximum + NAMES_MORE)
-        return error_set(error, 0, "%s holds more than %zu entries", folder_name(discovery->folder),
-                         discovery->maximum);
-    if (discovery->count == discovery->capacity) {
-        size_t wanted = discovery->capacity ? 2 * discovery->capacity : NAMES_A_STEP;
-        char **larger = reallocarray(discovery->names, wanted, sizeof *larger);
-        if (!larger)
-            return error_set(error, ENOMEM, "the names in %s", folder_name(discovery->folder));
-        discovery->names = larger;
-        discovery->capacity = wanted;
-    }
-    char *copy = strdup(name);
+    if (discovery->count >= NAMES_PER_ENTRY * discovery->maximum + NAMES_MORE)
+        return refuse_count(discovery, error);
+    char **table =
+        table_grow(discovery->names, discovery->count, &discovery->capacity, sizeof *table);
+    if (table)
+        discovery->names = table;
+    char *copy = table ? strdup(name) : NULL;
     if (!copy)
-        return error_set(error, ENOMEM, "the names in %s", folder_name(discovery->folder));
+        return cannot_read(discovery, ENOMEM, error);
     discovery->names[discovery->count++] = copy;
     return true;
 }
@@ -76,18 +76,18 @@ static bool has_name(const struct discovery *discovery, const char *name) {
     return bsearch(&name, discovery->names, discovery->count, sizeof(char *), compare_names);
 }
 
-/* Takes up to NAMES_A_STEP names out of the folder. */
+/* Reads up to NAMES_A_STEP names. */
 static enum discovery_progress read_names(struct discovery *discovery, struct error *error) {
     for (int i = 0; i < NAMES_A_STEP; i++) {
         errno = 0;
         const struct dirent *found = readdir(discovery->stream);
-        if (found && is_wanted(discovery->folder, found->d_name) &&
+        if (found && belongs_to_entry(discovery->folder, found->d_name) &&
             !keep_name(discovery, found->d_name, error))
             return DISCOVERY_FAILED;
         if (found)
             continue;
         if (errno) {
-            error_set(error, errno, "%s cannot be searched", folder_name(discovery->folder));
+            cannot_read(discovery, errno, error);
             return DISCOVERY_FAILED;
         }
         closedir(discovery->stream);
@@ -99,9 +99,9 @@ static enum discovery_progress read_names(struct discovery *discovery, struct er
     return DISCOVERY_MORE;
 }
 
-/* NAME without the last CUT bytes and with ENDING in their place. */
-static void replace_ending(char out[PATH_BYTES], const char *name, size_t cut, const char *ending) {
-    snprintf(out, PATH_BYTES, "%.*s%s", (int)(strlen(name) - cut), name, ending);
+/* NAME with SUFFIX in place of its last CUT bytes. */
+static void replace_suffix(char out[PATH_BYTES], const char *name, size_t cut, const char *suffix) {
+    snprintf(out, PATH_BYTES, "%.*s%s", (int)(strlen(name) - cut), name, suffix);
 }
 
 static char *path_of(const struct discovery *discovery, const char *name) {
@@ -109,53 +109,57 @@ static char *path_of(const struct discovery *discovery, const char *name) {
     return asprintf(&path, "%s/%s", folder_name(discovery->folder), name) < 0 ? NULL : path;
 }
 
-/* The names that belong together; "" where there is none. */
+/* The names that make one entry; "" for a file that is missing. */
 struct group {
     char stem[PATH_BYTES], body[PATH_BYTES], sidecar[PATH_BYTES];
 };
 
-/* The group that NAME opens; false when NAME only is the metadata of another file. */
+/* The group that NAME begins; false if NAME is the sidecar of another file. */
 static bool group_names(const struct discovery *discovery, const char *name, struct group *group) {
     bool resource = discovery->folder == FOLDER_RESOURCES;
-    const char *ending = resource ? meta_ending : ".json";
+    const char *suffix = resource ? resource_sidecar : ".json";
     char other[PATH_BYTES];
     *group = (struct group){0};
-    if (ends_with(name, ending)) {
-        replace_ending(group->stem, name, strlen(ending), "");
-        replace_ending(group->sidecar, name, 0, "");
-        replace_ending(other, group->stem, 0, resource ? "" : ".lisp");
+    if (has_suffix(name, suffix)) {
+        replace_suffix(group->stem, name, strlen(suffix), "");
+        replace_suffix(group->sidecar, name, 0, "");
+        replace_suffix(other, group->stem, 0, resource ? "" : ".lisp");
         bool found = has_name(discovery, other);
-        replace_ending(other, group->stem, 0, ".txt");
+        replace_suffix(other, group->stem, 0, ".txt");
         return !found && !(discovery->folder == FOLDER_PROMPTS && has_name(discovery, other));
     }
     size_t cut = resource ? 0 : strlen(strrchr(name, '.'));
-    replace_ending(group->stem, name, cut, "");
-    replace_ending(group->body, name, 0, "");
-    replace_ending(other, group->stem, 0, ending);
+    replace_suffix(group->stem, name, cut, "");
+    replace_suffix(group->body, name, 0, "");
+    replace_suffix(other, group->stem, 0, suffix);
     if (has_name(discovery, other))
         memcpy(group->sidecar, other, sizeof other);
     return true;
 }
 
-static enum discovery_progress make_job(const struct discovery *discovery,
-                                        const struct group *group, struct job *job,
-                                        struct error *error) {
-    *job = (struct job){.folder = discovery->folder, .stem = strdup(group->stem)};
+static enum discovery_progress make_candidate(const struct discovery *discovery,
+                                              const struct group *group,
+                                              struct candidate *candidate, struct error *error) {
+    *candidate = (struct candidate){.folder = discovery->folder, .stem = strdup(group->stem)};
     if (group->body[0])
-        job->body = path_of(discovery, group->body);
+        candidate->body = path_of(discovery, group->body);
     if (group->sidecar[0])
-        job->sidecar = path_of(discovery, group->sidecar);
-    if (!job->stem || (group->body[0] && !job->body) || (group->sidecar[0] && !job->sidecar)) {
-        job_free(job);
-        error_set(error, ENOMEM, "the entries in %s", folder_name(discovery->folder));
+        candidate->sidecar = path_of(discovery, group->sidecar);
+    if (!candidate->stem || (group->body[0] && !candidate->body) ||
+        (group->sidecar[0] && !candidate->sidecar)) {
+        candidate_free(candidate);
+        cannot_read(discovery, ENOMEM, error);
         return DISCOVERY_FAILED;
     }
-    bool fine = discovery->folder == FOLDER_RESOURCES ? beneath_path_is_plain(job->stem, error)
-                                                      : metadata_check_name(job->stem, error);
-    return fine ? DISCOVERY_JOB : DISCOVERY_REFUSED;
+    struct error why;
+    if (discovery->folder == FOLDER_RESOURCES ? beneath_path_is_plain(candidate->stem, &why)
+                                              : shape_is_name(candidate->stem, &why))
+        return DISCOVERY_CANDIDATE;
+    error_set(error, 0, "the name %s", why.text);
+    return DISCOVERY_REFUSED;
 }
 
-enum discovery_progress discovery_step(struct discovery *discovery, struct job *job,
+enum discovery_progress discovery_step(struct discovery *discovery, struct candidate *candidate,
                                        struct error *error) {
     struct group group;
     if (discovery->stream)
@@ -165,9 +169,8 @@ enum discovery_progress discovery_step(struct discovery *discovery, struct job *
     if (!group_names(discovery, discovery->names[discovery->next++], &group))
         return DISCOVERY_MORE;
     if (++discovery->entries > discovery->maximum) {
-        error_set(error, 0, "%s holds more than %zu entries", folder_name(discovery->folder),
-                  discovery->maximum);
+        refuse_count(discovery, error);
         return DISCOVERY_FAILED;
     }
-    return make_job(discovery, &group, job, error);
+    return make_candidate(discovery, &group, candidate, error);
 }

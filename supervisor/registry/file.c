@@ -1,5 +1,4 @@
-/* Reads a file of a project in steps. Never returns part of a file, and never one that was written
- * to while it was read. */
+/* Reads a file in steps and checks at the end that it did not change meanwhile. */
 #include "supervisor/registry/file.h"
 #include "common/cleanup.h"
 #include "common/utf8.h"
@@ -9,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* File systems stamp with the tick of a clock, the coarsest in use with two seconds. */
+/* The coarsest time stamps of a file system in use are two seconds apart. */
 static const int64_t settled_ns = INT64_C(3000000000);
 
 static int64_t nanoseconds(struct timespec time) {
@@ -69,20 +68,20 @@ static bool open_file(struct file_reader *reader, struct error *error) {
     if (reader->fd < 0)
         return false;
     if (fstat(reader->fd, &status) != 0)
-        return error_set(error, errno, "cannot be looked at");
+        return error_set(error, errno, "cannot be examined");
     struct file_content *content = &reader->content;
     content->stamp = file_stamp_of(&status);
     content->size = (size_t)status.st_size;
     content->is_text = true;
     if (content->size > reader->maximum)
-        return error_set(error, 0, "has %zu bytes, more than the %zu it may have", content->size,
+        return error_set(error, 0, "has %zu bytes; the maximum is %zu", content->size,
                          reader->maximum);
     content->bytes = malloc(content->size + 1);
     reader->digester = digest_begin(reader->key);
-    return content->bytes || error_set(error, ENOMEM, "cannot be held");
+    return content->bytes || error_set(error, ENOMEM, "cannot be loaded");
 }
 
-/* Looks at what has come since; a character may be cut at its end. */
+/* Checks the bytes read since the last time, whose last character may be incomplete. */
 static void check_text(struct file_reader *reader) {
     struct file_content *content = &reader->content;
     if (!content->is_text)
@@ -94,7 +93,7 @@ static void check_text(struct file_reader *reader) {
         content->is_text = false;
 }
 
-/* As json_write.c writes them. */
+/* The bytes that json_write_bytes adds. */
 static size_t count_escapes(const unsigned char *bytes, size_t size) {
     static const unsigned char more[UINT8_MAX + 1] = {
         5, 5, 5, 5, 5, 5, 5, 5, 1, 1, 1, 5, 1, 1, 5, 5,         5,
@@ -105,7 +104,7 @@ static size_t count_escapes(const unsigned char *bytes, size_t size) {
     return count;
 }
 
-static bool still_the_same(const struct file_reader *reader) {
+static bool is_unchanged(const struct file_reader *reader) {
     struct stat status;
     if (reader->length != reader->content.size || fstat(reader->fd, &status) != 0)
         return false;
@@ -115,12 +114,12 @@ static bool still_the_same(const struct file_reader *reader) {
 
 static enum file_progress finish(struct file_reader *reader, struct file_content *content,
                                  struct error *error) {
-    if (!still_the_same(reader)) {
-        bool again = reader->again;
-        error_set(error, 0, "changes while it is read");
+    if (!is_unchanged(reader)) {
+        bool failed = reader->again;
+        error_set(error, 0, "changed while it was read");
         file_reader_drop(reader);
         reader->again = true;
-        return again ? FILE_REFUSED : FILE_MORE;
+        return failed ? FILE_REFUSED : FILE_MORE;
     }
     reader->content.bytes[reader->content.size] = 0;
     reader->content.digest = digest_end(&reader->digester);

@@ -1,9 +1,9 @@
-/* Reads register.json. Never takes part of a file that is malformed, and opens none that it
- * names. */
+/* Reads register.json, all or nothing. */
 #include "supervisor/registry/override.h"
-#include "supervisor/json_inspect.h"
+#include "supervisor/content/shape.h"
+#include "supervisor/json/json_inspect.h"
+#include "supervisor/json/json_tree.h"
 #include "supervisor/registry/beneath.h"
-#include "supervisor/registry/json_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static bool span_is(struct span span, const char *text) {
     return span.length == strlen(text) && memcmp(span.bytes, text, span.length) == 0;
 }
 
-/* The folder whose name, quoted, is NAME; FOLDER_COUNT for none. */
+/* The folder whose quoted name is NAME; FOLDER_COUNT if it is another name. */
 static enum project_folder folder_of(struct span name) {
     enum project_folder folder = 0;
     for (; folder < FOLDER_COUNT; folder++) {
@@ -62,59 +62,62 @@ bool override_begin(struct override *override, struct file_content *text, size_t
 bool override_find_lists(struct override *override, struct error *error) {
     const struct span whole = {override->text.bytes, override->text.size};
     bool seen[FOLDER_COUNT + 1] = {false};
-    struct span name, value;
-    for (size_t offset = 0; json_file_next(whole, &offset, &name, &value);)
-        if (!take_member(override, seen, name, value, error))
+    struct json_token name;
+    struct span value;
+    for (size_t offset = 0; json_next_member(whole, &offset, &name, &value);)
+        if (!take_member(override, seen, name.text, value, error))
             return false;
-    return seen[FOLDER_COUNT] || error_set(error, 0, "has no \"version\"");
+    return seen[FOLDER_COUNT] || error_set(error, 0, "lacks the member \"version\"");
 }
 
-/* Takes name and file out of METADATA. False with *error when there are not the right ones. */
-static bool take_names(struct job *job, struct json_object *metadata, struct error *error) {
-    struct json_object *value = NULL, *named = NULL;
-    struct error why = {0};
-    const char *path = metadata_text(metadata, "file");
-    const char *name = metadata_text(metadata, "name");
-    bool given = json_object_object_get_ex(metadata, "file", &value);
-    bool messages = json_object_object_get(metadata, "messages");
-    bool resource = job->folder == FOLDER_RESOURCES;
-    if (given && !metadata_check_text(value, &why))
-        return error_set(error, 0, "\"file\" %s", why.text);
-    if (given && path[0] == '/')
-        return error_set(error, 0, "\"file\" must be relative to the project");
-    if (given && !beneath_path_is_plain(path, &why))
-        return error_set(error, 0, "\"file\": %s", why.text);
-    if (!given && resource)
-        return error_set(error, 0, "\"file\" is missing");
-    if (json_object_object_get_ex(metadata, "name", &named) && !metadata_check_text(named, &why))
-        return error_set(error, 0, "\"name\" %s", why.text);
-    if (!name && !resource)
-        return error_set(error, 0, "\"name\" is missing");
-    if (given)
-        job->body = strdup(path);
-    else if (!messages && asprintf(&job->body, "%s/%s.lisp", folder_name(job->folder), name) < 0)
-        job->body = NULL;
-    job->stem = strdup(name ? name : path);
-    return (job->stem && (job->body || (!given && messages))) ||
-           error_set(error, ENOMEM, "cannot be held");
+static bool check_path(struct json_object *value, struct error *error) {
+    if (!shape_nonempty_string(value, error))
+        return false;
+    const char *path = json_object_get_string(value);
+    return path[0] == '/' ? error_set(error, 0, "must be relative to the project")
+                          : beneath_path_is_plain(path, error);
 }
 
-static bool read_entry(const struct override *override, struct span text, struct job *job,
+/* Takes `name` and `file` from METADATA. False with *error if one is missing or malformed. */
+static bool take_names(struct candidate *candidate, struct json_object *metadata,
                        struct error *error) {
-    *job = (struct job){.folder = override->folder, .given = text};
+    static const struct shape of_resource = {
+        .members = {{"file", check_path, true}, {"name", shape_nonempty_string, false}},
+        .open = true};
+    static const struct shape of_others = {
+        .members = {{"file", check_path, false}, {"name", shape_nonempty_string, true}},
+        .open = true};
+    bool is_resource = candidate->folder == FOLDER_RESOURCES;
+    if (!shape_fits(metadata, is_resource ? &of_resource : &of_others, error))
+        return false;
+    const char *path = metadata_text(metadata, "file"), *name = metadata_text(metadata, "name");
+    bool needs_body = path || !json_object_object_get_ex(metadata, "messages", NULL);
+    if (path)
+        candidate->body = strdup(path);
+    else if (needs_body &&
+             asprintf(&candidate->body, "%s/%s.lisp", folder_name(candidate->folder), name) < 0)
+        candidate->body = NULL;
+    candidate->stem = strdup(name ? name : path ? path : "");
+    return (candidate->stem && (candidate->body || !needs_body)) ||
+           error_set(error, ENOMEM, "cannot be loaded");
+}
+
+static bool read_entry(const struct override *override, struct span text,
+                       struct candidate *candidate, struct error *error) {
+    *candidate = (struct candidate){.folder = override->folder, .inline_metadata = text};
     if (text.length > METADATA_MAX_BYTES)
         return error_set(error, 0, "has more than %d bytes", METADATA_MAX_BYTES);
     struct json_object *metadata = json_file_parse(text, error);
-    bool fine = metadata && take_names(job, metadata, error);
+    bool fine = metadata && take_names(candidate, metadata, error);
     if (fine) {
         json_object_object_del(metadata, "file");
-        fine = metadata_check(job->folder, metadata, error);
+        fine = metadata_check(candidate->folder, metadata, error);
     }
     json_object_put(metadata);
     return fine;
 }
 
-enum override_progress override_step(struct override *override, struct job *job,
+enum override_progress override_step(struct override *override, struct candidate *candidate,
                                      struct error *error) {
     for (; override->folder < FOLDER_COUNT; override->folder++) {
         struct span list = override->lists[override->folder], element;
@@ -129,11 +132,11 @@ enum override_progress override_step(struct override *override, struct job *job,
         size_t index = override->entries++;
         if (override->entries > override->maximum)
             error_set(error, 0, "\"%s\" has more than %zu entries", kind, override->maximum);
-        else if (read_entry(override, element, job, &why))
-            return OVERRIDE_JOB;
+        else if (read_entry(override, element, candidate, &why))
+            return OVERRIDE_CANDIDATE;
         else
             error_set(error, 0, "entry %zu of \"%s\": %.180s", index + 1, kind, why.text);
-        job_free(job);
+        candidate_free(candidate);
         return OVERRIDE_REFUSED;
     }
     return OVERRIDE_DONE;

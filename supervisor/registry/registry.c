@@ -1,7 +1,6 @@
-/* Keeps the present snapshot and decides when to look again. Never works on it for longer than a
- * slice at a time. */
+/* Keeps the present snapshot and decides when to scan again. */
 #include "supervisor/registry/registry.h"
-#include "supervisor/clock.h"
+#include "supervisor/base/clock.h"
 #include "supervisor/registry/scan.h"
 
 #include <stdalign.h>
@@ -10,10 +9,10 @@
 #include <string.h>
 
 enum {
-    SETTLE_MS = 100,         /* changes that come together make one look */
-    REST_FACTOR = 4,         /* looking takes at most a fifth of the time */
-    WATCHED_FACTOR = 12,     /* the interval is so much longer where changes are told of */
-    REFUSALS_LOGGED_MAX = 20 /* of one look */
+    SETTLE_MS = 100,        /* changes within this time cause one scan */
+    REST_FACTOR = 4,        /* scanning takes at most a fifth of the time */
+    WATCHED_FACTOR = 12,    /* the interval is this much longer where inotify reports changes */
+    NOTICES_LOGGED_MAX = 20 /* of one scan */
 };
 
 struct registry {
@@ -28,15 +27,14 @@ struct registry {
     struct snapshot *now, *retired; /* the latter is being freed */
     struct watch watch;
     struct scan scan;
-    bool scanning;
-    bool again; /* something changed since the scan began */
-    bool soon;  /* the timer stands for a change, not for the interval */
+    bool scanning; /* or freeing what a scan replaced */
+    bool again;    /* something changed since the scan began */
+    bool soon;     /* the timer waits for a change to settle, not for the interval */
     bool settled;
-    bool unwatched;          /* the last look found something that no watch tells of */
-    int64_t busy_ns;         /* of the present look, so far */
-    size_t looks;            /* that have ended */
-    struct loop_timer timer; /* the next slice, or the next look */
-    struct error failure;    /* the newest; its text empty when the last look succeeded */
+    bool unwatched;          /* the last scan found files that are not watched */
+    int64_t busy_ns;         /* of the present scan so far */
+    struct loop_timer timer; /* the next slice, or the next scan */
+    struct error failure;    /* of the last scan; its text is empty if that succeeded */
     bool failure_is_new;
 };
 
@@ -47,44 +45,27 @@ static void wait_for(struct registry *registry, int64_t delay_ms, bool soon) {
     loop_timer_start(registry->loop, &registry->timer, delay_ms, begin_scan, registry);
 }
 
-static void log_refusal(struct registry *registry, const struct refusal *refusal) {
-    bool override = strcmp(refusal->file, override_file) == 0;
-    const struct log_event event = {.level = override ? LOG_ERROR_LEVEL : LOG_WARNING_LEVEL,
-                                    .name = override ? "registry-override" : "registry-refused",
-                                    .lasts = true};
-    log_write(registry->log, &event, "%s: %s%s", refusal->file, refusal->reason,
-              override ? "; everything is discovered instead" : "");
-}
+/* --- the end of a scan --- */
 
-/* Logs what was not refused before. */
-static void log_refusals(struct registry *registry, const struct snapshot *before,
-                         const struct snapshot *now) {
-    size_t fresh = 0;
-    for (size_t i = 0; i < now->refusal_count; i++) {
-        const struct refusal *refusal = &now->refusals[i];
-        if (!snapshot_is_refused(before, refusal->file, refusal->reason) &&
-            fresh++ < REFUSALS_LOGGED_MAX)
-            log_refusal(registry, refusal);
-    }
-    const struct log_event event = {
-        .level = LOG_WARNING_LEVEL, .name = "registry-refused", .lasts = true};
-    if (fresh > REFUSALS_LOGGED_MAX)
-        log_write(registry->log, &event, "%zu more files", fresh - REFUSALS_LOGGED_MAX);
-}
-
-/* Logs what was not said before. */
-static void log_warnings(struct registry *registry, const struct snapshot *before,
-                         const struct snapshot *now) {
-    const struct log_event event = {
-        .level = LOG_WARNING_LEVEL, .name = "registry-warned", .lasts = true};
-    size_t fresh = 0;
-    for (size_t i = 0; i < now->warning_count && fresh < REFUSALS_LOGGED_MAX; i++) {
-        const struct refusal *warning = &now->warnings[i];
-        if (snapshot_is_warned(before, warning->file, warning->reason))
+/* Logs the notices in NOW that were not in BEFORE, as events called NAME. */
+static void log_notices(struct registry *registry, const char *name,
+                        const struct notice_list *before, const struct notice_list *now) {
+    const struct log_event event = {.level = LOG_WARNING_LEVEL, .name = name, .lasts = true};
+    const struct log_event override = {
+        .level = LOG_ERROR_LEVEL, .name = "registry-override", .lasts = true};
+    size_t count = 0;
+    for (size_t i = 0; i < now->count; i++) {
+        const struct notice *notice = &now->items[i];
+        if (notices_have(before, notice->file, notice->text) || count++ >= NOTICES_LOGGED_MAX)
             continue;
-        log_write(registry->log, &event, "%s: %s", warning->file, warning->reason);
-        fresh++;
+        if (strcmp(notice->file, override_file) == 0)
+            log_write(registry->log, &override, "%s: %s; all entries are discovered instead",
+                      notice->file, notice->text);
+        else
+            log_write(registry->log, &event, "%s: %s", notice->file, notice->text);
     }
+    if (count > NOTICES_LOGGED_MAX)
+        log_write(registry->log, &event, "%zu more files", count - NOTICES_LOGGED_MAX);
 }
 
 static void compare(struct registry_change *change) {
@@ -100,56 +81,57 @@ static void compare(struct registry_change *change) {
 
 static void publish(struct registry *registry, struct snapshot *made) {
     struct snapshot *before = registry->now;
-    struct registry_change change = {.first = !registry->settled, .before = before, .now = made};
-    compare(&change);
-    log_refusals(registry, before, made);
-    log_warnings(registry, before, made);
+    log_notices(registry, "registry-refused", &before->refusals, &made->refusals);
+    log_notices(registry, "registry-warned", &before->warnings, &made->warnings);
     registry->now = made;
-    registry->settled = true;
+    registry->retired = before;
     registry->failure = (struct error){0};
     registry->failure_is_new = false;
-    registry->retired = before;
-    if (registry->options.changed && (change.listed || change.content))
-        registry->options.changed(registry->options.context, &change);
 }
 
-/* The snapshot stays as it is. The same failure is told once. */
+/* Keeps the snapshot. An error that stays the same is reported once. */
 static void fail(struct registry *registry, const struct error *error) {
     const struct log_event event = {
         .level = LOG_ERROR_LEVEL, .name = "registry-failed", .lasts = true};
-    registry->settled = true;
     if (strcmp(registry->failure.text, error->text) == 0)
         return;
     registry->failure = *error;
     registry->failure_is_new = true;
     log_write(registry->log, &event, "%s; %s", error->text,
-              registry->now->total ? "what was known before stays" : "there is nothing to serve");
-}
-
-static void plan_next(struct registry *registry) {
-    int64_t rest_ms = REST_FACTOR * registry->busy_ns / CLOCK_NS_PER_MS;
-    int64_t interval_ms = registry->refresh_ms * (registry->unwatched ? 1 : WATCHED_FACTOR);
-    if (registry->again)
-        wait_for(registry, rest_ms > SETTLE_MS ? rest_ms : SETTLE_MS, true);
-    else
-        wait_for(registry, rest_ms > interval_ms ? rest_ms : interval_ms, false);
+              registry->now->total ? "the previous state stays in force"
+                                   : "the project has no entries");
 }
 
 static void end_scan(struct registry *registry, enum scan_progress progress,
                      const struct error *error) {
     struct snapshot *made = registry->scan.made;
+    struct registry_change change = {.first = !registry->settled, .before = registry->now};
     registry->unwatched = progress == SCAN_FAILED || registry->scan.unwatched;
     registry->scan.made = NULL;
     scan_end(&registry->scan);
+    registry->settled = true;
     if (progress == SCAN_DONE) {
         publish(registry, made);
     } else {
         registry->retired = made;
         fail(registry, error);
     }
+    change.now = registry->now;
+    compare(&change);
+    if (registry->options.scanned)
+        registry->options.scanned(registry->options.context, &change);
 }
 
-/* Goes on with the look and then with what it left. Is it over? */
+/* --- slices --- */
+
+static void plan_next(struct registry *registry) {
+    int64_t rest_ms = REST_FACTOR * registry->busy_ns / CLOCK_NS_PER_MS;
+    int64_t interval_ms = registry->refresh_ms * (registry->unwatched ? 1 : WATCHED_FACTOR);
+    int64_t delay_ms = registry->again ? SETTLE_MS : interval_ms;
+    wait_for(registry, rest_ms > delay_ms ? rest_ms : delay_ms, registry->again);
+}
+
+/* Does one step of the scan, or frees one entry of what it replaced. True when all is done. */
 static bool work(struct registry *registry) {
     struct error error = {0};
     if (registry->scan.step) {
@@ -164,7 +146,7 @@ static bool work(struct registry *registry) {
     return true;
 }
 
-/* One slice of a look; a step begun in it may pass the turn a little. */
+/* The last step may exceed the turn a little. */
 static void on_slice(void *context) {
     struct registry *registry = context;
     int64_t start_ns = clock_now_ns(), now_ns = start_ns;
@@ -177,27 +159,24 @@ static void on_slice(void *context) {
         return;
     }
     registry->scanning = false;
-    registry->looks++;
     plan_next(registry);
 }
 
 static void begin_scan(void *context) {
     struct registry *registry = context;
     struct error error = {0};
-    const struct maker maker = {.schemas = registry->options.schemas,
-                                .reserved_tools = registry->options.reserved_tools,
-                                .key = &registry->key,
-                                .response_bytes = registry->response_bytes};
+    const struct entry_options options = {.reserved_tools = registry->options.reserved_tools,
+                                          .key = &registry->key,
+                                          .response_bytes = registry->response_bytes};
     registry->again = registry->soon = false;
     registry->busy_ns = 0;
-    if (!scan_begin(&registry->scan, registry->path, &registry->limits, &maker, registry->now,
-                    &registry->watch, &error))
-        end_scan(registry, SCAN_FAILED, &error);
     registry->scanning = true;
     loop_timer_start(registry->loop, &registry->timer, 0, on_slice, registry);
+    if (!scan_begin(&registry->scan, registry->path, &registry->limits, &options, registry->now,
+                    &registry->watch, &error))
+        end_scan(registry, SCAN_FAILED, &error);
 }
 
-/* Something changed: look when it has settled. */
 static void on_change(void *context) {
     struct registry *registry = context;
     if (registry->scanning)
@@ -206,19 +185,14 @@ static void on_change(void *context) {
         wait_for(registry, SETTLE_MS, true);
 }
 
-void registry_refresh(struct registry *registry) {
-    if (registry->scanning)
-        registry->again = true;
-    else if (registry->path)
-        wait_for(registry, 0, true);
-}
+/* --- opening and closing --- */
 
 static struct registry *allocate(struct error *error) {
-    /* Not calloc: a digester in there wants more alignment. */
+    /* Not calloc: the digester in it has a stricter alignment. */
     struct registry *registry = aligned_alloc(alignof(struct registry), sizeof *registry);
     struct snapshot *snapshot = snapshot_make();
     if (!registry || !snapshot) {
-        error_set(error, errno, "the registry");
+        error_set(error, errno, "cannot open the registry");
         snapshot_unref(snapshot);
         free(registry);
         return NULL;
@@ -272,10 +246,6 @@ const struct snapshot *registry_snapshot(const struct registry *registry) {
 
 bool registry_is_settled(const struct registry *registry) {
     return registry->settled;
-}
-
-size_t registry_looks(const struct registry *registry) {
-    return registry->looks;
 }
 
 bool registry_take_failure(struct registry *registry, struct error *error) {

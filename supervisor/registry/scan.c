@@ -1,5 +1,5 @@
-/* The order of one look at a project: register.json, the folders, the files of each entry, the
- * snapshot. Each function `step_…` is one short step and says which comes next. */
+/* The order of a scan: register.json, the folders, the files of each entry, the snapshot. Each
+ * function step_… does one step and sets the next. */
 #include "supervisor/registry/scan.h"
 #include "common/cleanup.h"
 #include "supervisor/registry/beneath.h"
@@ -10,14 +10,14 @@
 
 static bool step_override_begin(struct scan *scan, struct error *error);
 static bool step_folder_begin(struct scan *scan, struct error *error);
-static bool step_job_begin(struct scan *scan, struct error *error);
+static bool step_candidate_begin(struct scan *scan, struct error *error);
 
 bool scan_begin(struct scan *scan, const char *path, const struct scan_limits *limits,
-                const struct maker *maker, const struct snapshot *before, struct watch *watch,
-                struct error *error) {
+                const struct entry_options *options, const struct snapshot *before,
+                struct watch *watch, struct error *error) {
     *scan = (struct scan){.path = path,
                           .limits = *limits,
-                          .maker = *maker,
+                          .options = *options,
                           .before = snapshot_ref(before),
                           .watch = watch,
                           .step = step_override_begin,
@@ -27,17 +27,17 @@ bool scan_begin(struct scan *scan, const char *path, const struct scan_limits *l
     if (scan->root >= 0 && scan->made)
         return true;
     if (scan->root >= 0)
-        error_set(error, ENOMEM, "the project cannot be held");
+        error_set(error, ENOMEM, "cannot load the project");
     scan_end(scan);
     return false;
 }
 
-static void drop_jobs(struct scan *scan) {
-    for (size_t i = scan->next_job; i < scan->job_count; i++)
-        job_free(&scan->jobs[i]);
-    free(scan->jobs);
-    scan->jobs = NULL;
-    scan->job_count = scan->job_capacity = scan->next_job = 0;
+static void drop_candidates(struct scan *scan) {
+    for (size_t i = scan->next_candidate; i < scan->candidate_count; i++)
+        candidate_free(&scan->candidates[i]);
+    free(scan->candidates);
+    scan->candidates = NULL;
+    scan->candidate_count = scan->candidate_capacity = scan->next_candidate = 0;
 }
 
 void scan_end(struct scan *scan) {
@@ -48,51 +48,47 @@ void scan_end(struct scan *scan) {
     entry_unref(scan->entry);
     override_end(&scan->override);
     discovery_end(&scan->discovery);
-    drop_jobs(scan);
+    drop_candidates(scan);
     snapshot_unref(scan->before);
     snapshot_unref(scan->made);
     *scan = (struct scan){.root = -1, .reader.fd = -1};
 }
 
 static bool refuse(struct scan *scan, const char *file, const char *reason, struct error *error) {
-    return snapshot_refuse(scan->made, file, reason) ||
-           error_set(error, ENOMEM, "the project cannot be held");
+    return notices_add(&scan->made->refusals, file, reason) ||
+           error_set(error, ENOMEM, "cannot load the project");
 }
 
-/* A failure of this process and not of the file: it must not make an entry vanish. */
+/* Is it a shortage in this process, which must not make an entry disappear? */
 static bool is_shortage(const struct error *error) {
     return error->code == ENOMEM || error->code == EMFILE || error->code == ENFILE;
 }
 
-/* Takes *JOB over. */
-static bool add_job(struct scan *scan, struct job *job, struct error *error) {
-    enum { JOBS_AT_FIRST = 64 };
-    if (scan->job_count == scan->job_capacity) {
-        size_t wanted = scan->job_capacity ? 2 * scan->job_capacity : JOBS_AT_FIRST;
-        struct job *larger = reallocarray(scan->jobs, wanted, sizeof *larger);
-        if (!larger) {
-            job_free(job);
-            return error_set(error, ENOMEM, "the project cannot be held");
-        }
-        scan->jobs = larger;
-        scan->job_capacity = wanted;
+/* Takes over *CANDIDATE. */
+static bool add_candidate(struct scan *scan, struct candidate *candidate, struct error *error) {
+    struct candidate *table = table_grow(scan->candidates, scan->candidate_count,
+                                         &scan->candidate_capacity, sizeof *table);
+    if (!table) {
+        candidate_free(candidate);
+        return error_set(error, ENOMEM, "cannot load the project");
     }
-    scan->jobs[scan->job_count++] = *job;
+    scan->candidates = table;
+    scan->candidates[scan->candidate_count++] = *candidate;
     return true;
 }
 
 /* --- register.json --- */
 
-/* Everything is discovered, as if the file was not there. */
+/* Everything is discovered, as if the file did not exist. */
 static bool refuse_override(struct scan *scan, const char *reason, struct error *error) {
     override_end(&scan->override);
-    drop_jobs(scan);
+    drop_candidates(scan);
     memset(scan->overridden, 0, sizeof scan->overridden);
     scan->step = step_folder_begin;
     return refuse(scan, override_file, reason, error);
 }
 
-/* Is FILE, of an entry from register.json, in one of the folders that are watched? */
+/* Is FILE, named in register.json, in one of the watched folders? */
 static bool is_watched(const char *file) {
     for (enum project_folder folder = 0; folder < FOLDER_COUNT; folder++) {
         size_t length = strlen(folder_name(folder));
@@ -103,13 +99,13 @@ static bool is_watched(const char *file) {
 }
 
 static bool step_override_entry(struct scan *scan, struct error *error) {
-    struct job job = {0};
+    struct candidate candidate = {0};
     struct error why = {0};
-    switch (override_step(&scan->override, &job, &why)) {
-    case OVERRIDE_JOB:
-        scan->unwatched = scan->unwatched || (job.body && !is_watched(job.body));
-        return add_job(scan, &job, error);
-    case OVERRIDE_DONE: /* its text stays: the jobs point into it */
+    switch (override_step(&scan->override, &candidate, &why)) {
+    case OVERRIDE_CANDIDATE:
+        scan->unwatched = scan->unwatched || (candidate.body && !is_watched(candidate.body));
+        return add_candidate(scan, &candidate, error);
+    case OVERRIDE_DONE: /* its text stays: the candidates point into it */
         scan->step = step_folder_begin;
         return true;
     default:
@@ -153,7 +149,7 @@ static bool step_override_begin(struct scan *scan, struct error *error) {
     (void)error;
     scan->unwatched = !watch_folder(scan->watch, WATCH_ROOT, scan->root);
     file_reader_begin(&scan->reader, scan->root, override_file, OVERRIDE_MAX_BYTES,
-                      scan->maker.key);
+                      scan->options.key);
     scan->step = step_override_read;
     return true;
 }
@@ -161,17 +157,17 @@ static bool step_override_begin(struct scan *scan, struct error *error) {
 /* --- folders --- */
 
 static bool step_folder_names(struct scan *scan, struct error *error) {
-    struct job job = {0};
+    struct candidate candidate = {0};
     struct error why = {0};
     bool fine = true;
-    switch (discovery_step(&scan->discovery, &job, &why)) {
+    switch (discovery_step(&scan->discovery, &candidate, &why)) {
     case DISCOVERY_MORE:
         return true;
-    case DISCOVERY_JOB:
-        return add_job(scan, &job, error);
+    case DISCOVERY_CANDIDATE:
+        return add_candidate(scan, &candidate, error);
     case DISCOVERY_REFUSED:
-        fine = refuse(scan, job_file(&job), why.text, error);
-        job_free(&job);
+        fine = refuse(scan, candidate_file(&candidate), why.text, error);
+        candidate_free(&candidate);
         return fine;
     case DISCOVERY_FAILED:
         *error = why;
@@ -185,21 +181,21 @@ static bool step_folder_names(struct scan *scan, struct error *error) {
     return true;
 }
 
-/* A folder that is not there is empty; one that may not be entered is refused as a whole. */
+/* A folder that does not exist is empty; one that cannot be opened is refused. */
 static bool skip_folder(struct scan *scan, int code, struct error *error) {
     const char *name = folder_name(scan->folder++);
     if (code == ENOENT)
         return true;
     if (code == ELOOP || code == ENOTDIR)
-        return refuse(scan, name, "is not a directory, or is behind a symbolic link", error);
+        return refuse(scan, name, "is not a directory, or is a symbolic link", error);
     if (code == EACCES)
         return refuse(scan, name, "may not be read", error);
-    return error_set(error, code, "the folder %s", name);
+    return error_set(error, code, "cannot open the folder %s", name);
 }
 
 static bool step_folder_begin(struct scan *scan, struct error *error) {
     if (scan->folder == FOLDER_COUNT) {
-        scan->step = step_job_begin;
+        scan->step = step_candidate_begin;
         return true;
     }
     int fd = beneath_open_folder(scan->root, folder_name(scan->folder));
@@ -221,52 +217,51 @@ static bool step_folder_begin(struct scan *scan, struct error *error) {
 
 /* --- entries --- */
 
-static struct job *present_job(struct scan *scan) {
-    return &scan->jobs[scan->next_job];
+static struct candidate *current(struct scan *scan) {
+    return &scan->candidates[scan->next_candidate];
 }
 
-static bool next_job(struct scan *scan) {
+static bool next_candidate(struct scan *scan) {
     file_content_free(&scan->sidecar);
-    job_free(present_job(scan));
-    scan->next_job++;
-    scan->step = step_job_begin;
+    candidate_free(current(scan));
+    scan->next_candidate++;
+    scan->step = step_candidate_begin;
     return true;
 }
 
-static bool refuse_job(struct scan *scan, const struct error *why, struct error *error) {
-    const struct job *job = present_job(scan);
+static bool refuse_candidate(struct scan *scan, const struct error *why, struct error *error) {
+    const struct candidate *candidate = current(scan);
     if (is_shortage(why))
-        return error_set(error, 0, "%.80s %.140s", job_file(job), why->text);
-    return refuse(scan, job_file(job), why->text, error) && next_job(scan);
+        return error_set(error, 0, "%.80s %.140s", candidate_file(candidate), why->text);
+    return refuse(scan, candidate_file(candidate), why->text, error) && next_candidate(scan);
 }
 
-/* Says that a timeout will not be what it says. */
 static bool warn_of_timeout(struct scan *scan, const struct registry_entry *entry) {
     char text[120];
     if (entry->timeout_s <= scan->limits.timeout_s)
         return true;
-    snprintf(text, sizeof text, "its timeout of %.10g s is cut to %.10g s (call.timeout_max_s)",
+    snprintf(text, sizeof text, "the timeout of %.10g s is reduced to %.10g s (call.timeout_max_s)",
              entry->timeout_s, scan->limits.timeout_s);
-    return snapshot_warn(scan->made, entry->file, text);
+    return notices_add(&scan->made->warnings, entry->file, text);
 }
 
 static bool add_entry(struct scan *scan, struct registry_entry *entry, struct error *error) {
     if (entry->bytes > scan->limits.bytes - scan->made->bytes) {
         entry_unref(entry);
         return error_set(error, 0,
-                         "the project, its metadata and schemas as they are held included, takes "
-                         "more than %zu bytes (registry.max_bytes)",
+                         "the project takes more than %zu bytes, with its parsed metadata and "
+                         "schemas (registry.max_bytes)",
                          scan->limits.bytes);
     }
     bool warned = warn_of_timeout(scan, entry), added = snapshot_add(scan->made, entry);
-    return ((warned && added) || error_set(error, ENOMEM, "the project cannot be held")) &&
-           next_job(scan);
+    return ((warned && added) || error_set(error, ENOMEM, "cannot load the project")) &&
+           next_candidate(scan);
 }
 
 static bool refuse_entry(struct scan *scan, const struct error *why, struct error *error) {
     entry_unref(scan->entry);
     scan->entry = NULL;
-    return refuse_job(scan, why, error);
+    return refuse_candidate(scan, why, error);
 }
 
 static bool step_compile_output(struct scan *scan, struct error *error) {
@@ -288,7 +283,7 @@ static bool step_compile_input(struct scan *scan, struct error *error) {
 
 static bool make_entry(struct scan *scan, struct file_content *body, struct error *error) {
     struct error why = {0};
-    scan->entry = entry_make(&scan->maker, present_job(scan), body, &scan->sidecar, &why);
+    scan->entry = entry_make(&scan->options, current(scan), body, &scan->sidecar, &why);
     file_content_free(body);
     scan->step = step_compile_input;
     return scan->entry || refuse_entry(scan, &why, error);
@@ -301,40 +296,38 @@ static bool step_body(struct scan *scan, struct error *error) {
     case FILE_MORE:
         return true;
     case FILE_REFUSED:
-        return refuse_job(scan, &why, error);
+        return refuse_candidate(scan, &why, error);
     default:
         return make_entry(scan, &body, error);
     }
 }
 
 static bool begin_body(struct scan *scan, struct error *error) {
-    const struct job *job = present_job(scan);
+    const struct candidate *candidate = current(scan);
     struct file_content none = {0};
-    size_t most = job->folder == FOLDER_RESOURCES ? scan->limits.resource_bytes : SOURCE_MAX_BYTES;
-    if (!job->body)
+    size_t most =
+        candidate->folder == FOLDER_RESOURCES ? scan->limits.resource_bytes : SOURCE_MAX_BYTES;
+    if (!candidate->body)
         return make_entry(scan, &none, error);
-    file_reader_begin(&scan->reader, scan->root, job->body, most, scan->maker.key);
+    file_reader_begin(&scan->reader, scan->root, candidate->body, most, scan->options.key);
     scan->step = step_body;
     return true;
 }
 
 static bool step_sidecar(struct scan *scan, struct error *error) {
-    const struct job *job = present_job(scan);
-    struct error why = {0}, located = {0};
+    struct error why = {0};
     switch (file_reader_step(&scan->reader, &scan->sidecar, &why)) {
     case FILE_MORE:
         return true;
     case FILE_REFUSED:
-        error_set(&located, 0, "%s%.100s%s%.120s", job->body ? "its metadata " : "",
-                  job->body ? job->sidecar : "", job->body ? " " : "", why.text);
-        located.code = why.code;
-        return refuse_job(scan, &located, error);
+        metadata_locate(current(scan), &why);
+        return refuse_candidate(scan, &why, error);
     default:
         return begin_body(scan, error);
     }
 }
 
-/* The stamp of PATH, which may be NULL; that of no file when it cannot be had. */
+/* The stamp of PATH; that of no file if PATH is NULL or cannot be examined. */
 static struct file_stamp stamp_now(const struct scan *scan, const char *path) {
     struct stat status;
     if (!path || !beneath_stat(scan->root, path, &status))
@@ -342,19 +335,21 @@ static struct file_stamp stamp_now(const struct scan *scan, const char *path) {
     return file_stamp_of(&status);
 }
 
-static bool same_given(const struct scan *scan, const struct job *job,
-                       const struct registry_entry *entry) {
-    return entry->is_given == (job->given.bytes != NULL) &&
-           digest_equal(job_given_digest(job, scan->maker.key), entry->given_digest);
+static bool same_inline(const struct scan *scan, const struct candidate *candidate,
+                        const struct registry_entry *entry) {
+    return entry->is_inline == (candidate->inline_metadata.bytes != NULL) &&
+           digest_equal(candidate_inline_digest(candidate, scan->options.key),
+                        entry->inline_digest);
 }
 
-/* The entry as it was in the snapshot before, when nothing it is made of has changed since. */
-static struct registry_entry *find_unchanged(const struct scan *scan, const struct job *job) {
-    struct registry_entry *entry = snapshot_find_file(scan->before, job_file(job));
-    if (!entry || entry->folder != job->folder || !same_given(scan, job, entry))
+/* The entry in the snapshot before, if none of its files has changed since. */
+static struct registry_entry *find_unchanged(const struct scan *scan,
+                                             const struct candidate *candidate) {
+    struct registry_entry *entry = snapshot_find_file(scan->before, candidate_file(candidate));
+    if (!entry || entry->folder != candidate->folder || !same_inline(scan, candidate, entry))
         return NULL;
-    const struct file_stamp body = stamp_now(scan, job->body);
-    const struct file_stamp sidecar = stamp_now(scan, job->sidecar);
+    const struct file_stamp body = stamp_now(scan, candidate->body);
+    const struct file_stamp sidecar = stamp_now(scan, candidate->sidecar);
     return file_is_unchanged(&entry->body.stamp, &body) &&
                    file_is_unchanged(&entry->metadata_stamp, &sidecar)
                ? entry
@@ -365,22 +360,23 @@ static bool step_finish(struct scan *scan, struct error *error) {
     unsigned stage = scan->stage++;
     if (scan->stage == SNAPSHOT_STAGES)
         scan->step = NULL;
-    return snapshot_finish(scan->made, stage, scan->maker.key) ||
-           error_set(error, ENOMEM, "the project cannot be held");
+    return snapshot_finish(scan->made, stage, scan->options.key) ||
+           error_set(error, ENOMEM, "cannot load the project");
 }
 
-static bool step_job_begin(struct scan *scan, struct error *error) {
-    if (scan->next_job == scan->job_count) {
+static bool step_candidate_begin(struct scan *scan, struct error *error) {
+    if (scan->next_candidate == scan->candidate_count) {
         scan->step = step_finish;
         return true;
     }
-    const struct job *job = present_job(scan);
-    struct registry_entry *entry = find_unchanged(scan, job);
+    const struct candidate *candidate = current(scan);
+    struct registry_entry *entry = find_unchanged(scan, candidate);
     if (entry)
         return add_entry(scan, entry_ref(entry), error);
-    if (!job->sidecar)
+    if (!candidate->sidecar)
         return begin_body(scan, error);
-    file_reader_begin(&scan->reader, scan->root, job->sidecar, METADATA_MAX_BYTES, scan->maker.key);
+    file_reader_begin(&scan->reader, scan->root, candidate->sidecar, METADATA_MAX_BYTES,
+                      scan->options.key);
     scan->step = step_sidecar;
     return true;
 }

@@ -1,13 +1,11 @@
-/* Snapshots: built once, then only read. Never changes one that somebody else can see. */
+/* Snapshots: making, reading and freeing them. */
 #include "supervisor/registry/snapshot.h"
-#include "common/cleanup.h"
-#include "supervisor/shown.h"
+#include "supervisor/base/terminal.h"
+#include "supervisor/registry/entry_internal.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-enum { GROWTH = 64, SHOWN_MAX_BYTES = 512, NAME_SHOWN = 100 };
+enum { SHOWN_MAX_BYTES = 512, NAME_SHOWN = 100 };
 
 struct snapshot *snapshot_make(void) {
     struct snapshot *snapshot = calloc(1, sizeof *snapshot);
@@ -16,7 +14,7 @@ struct snapshot *snapshot_make(void) {
     return snapshot;
 }
 
-/* The count of owners is no part of what is immutable. */
+/* The reference count of an immutable snapshot changes all the same. */
 static struct snapshot *writable(const struct snapshot *snapshot) {
     return (struct snapshot *)(uintptr_t)snapshot;
 }
@@ -32,12 +30,12 @@ static void free_list(struct entry_list *list) {
     free(list->entries);
 }
 
-static void free_refusals(struct refusal *refusals, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        free(refusals[i].file);
-        free(refusals[i].reason);
+static void free_notices(const struct notice_list *list) {
+    for (size_t i = 0; i < list->count; i++) {
+        free(list->items[i].file);
+        free(list->items[i].text);
     }
-    free(refusals);
+    free(list->items);
 }
 
 void snapshot_unref(const struct snapshot *snapshot) {
@@ -45,10 +43,23 @@ void snapshot_unref(const struct snapshot *snapshot) {
         return;
     for (enum registry_kind kind = 0; kind < REGISTRY_KINDS; kind++)
         free_list(&writable(snapshot)->lists[kind]);
-    free_refusals(snapshot->refusals, snapshot->refusal_count);
-    free_refusals(snapshot->warnings, snapshot->warning_count);
+    free_notices(&snapshot->refusals);
+    free_notices(&snapshot->warnings);
     free(snapshot->by_file);
     free(writable(snapshot));
+}
+
+bool snapshot_drop_some(struct snapshot *snapshot, size_t count) {
+    for (enum registry_kind kind = 0; kind < REGISTRY_KINDS && snapshot->references == 1; kind++) {
+        struct entry_list *list = &snapshot->lists[kind];
+        for (; list->held; list->held--, count--) {
+            if (count == 0)
+                return false;
+            entry_unref(list->entries[list->held - 1]);
+        }
+    }
+    snapshot_unref(snapshot);
+    return true;
 }
 
 /* --- reading --- */
@@ -90,51 +101,74 @@ const struct registry_entry *snapshot_match(const struct snapshot *snapshot, con
     return NULL;
 }
 
-static void write_mark(const struct snapshot *snapshot, enum registry_kind kind,
-                       char mark[SNAPSHOT_MARK_BYTES]) {
-    char hash[DIGEST_TEXT_BYTES];
-    digest_write(snapshot->lists[kind].listing, hash);
-    snprintf(mark, SNAPSHOT_MARK_BYTES, "%s %s ", registry_kind_word(kind), hash);
-}
-
 void snapshot_mark(const struct snapshot *snapshot, enum registry_kind kind, size_t index,
                    char mark[SNAPSHOT_MARK_BYTES]) {
-    write_mark(snapshot, kind, mark);
-    size_t length = strlen(mark);
-    snprintf(mark + length, SNAPSHOT_MARK_BYTES - length, "%zu", index);
+    char hash[DIGEST_TEXT_BYTES];
+    digest_write(snapshot->lists[kind].listing, hash);
+    snprintf(mark, SNAPSHOT_MARK_BYTES, "%s %s %zu", registry_kind_word(kind), hash, index);
 }
 
 bool snapshot_open_mark(const struct snapshot *snapshot, enum registry_kind kind, const char *mark,
                         size_t *index) {
-    char expected[SNAPSHOT_MARK_BYTES], again[SNAPSHOT_MARK_BYTES];
-    write_mark(snapshot, kind, expected);
-    size_t length = strlen(expected);
-    if (strncmp(mark, expected, length) != 0)
+    char expected[SNAPSHOT_MARK_BYTES];
+    const char *number = strrchr(mark, ' ');
+    *index = number ? strtoul(number + 1, NULL, 10) : 0;
+    snapshot_mark(snapshot, kind, *index, expected);
+    return strcmp(mark, expected) == 0 && *index <= snapshot->lists[kind].count;
+}
+
+/* --- notices --- */
+
+/* TEXT, or its beginning, with everything escaped that a log or terminal must not receive. NULL
+ * when out of memory. */
+static char *printable(const char *text, enum shown_as as) {
+    cleanup_buffer struct buffer shown = buffer_make(SHOWN_MAX_BYTES);
+    shown_append(&shown, (struct span){(const unsigned char *)text, strlen(text)}, as);
+    if (!shown.length)
+        return *text ? NULL : strdup("");
+    return strndup((const char *)shown.data, shown.length);
+}
+
+bool notices_add(struct notice_list *list, const char *file, const char *text) {
+    struct notice *table = table_grow(list->items, list->count, &list->capacity, sizeof *table);
+    if (!table)
         return false;
-    *index = strtoul(mark + length, NULL, 10);
-    snapshot_mark(snapshot, kind, *index, again);
-    return strcmp(again, mark) == 0 && *index <= snapshot->lists[kind].count;
+    list->items = table;
+    struct notice notice = {.file = printable(file, SHOWN_AS_NAME),
+                            .text = printable(text, SHOWN_AS_LINE)};
+    if (!notice.file || !notice.text) {
+        free(notice.file);
+        free(notice.text);
+        return false;
+    }
+    list->items[list->count++] = notice;
+    return true;
+}
+
+static int by_file_then_text(const void *left, const void *right) {
+    const struct notice *one = left, *other = right;
+    int order = strcmp(one->file, other->file);
+    return order ? order : strcmp(one->text, other->text);
+}
+
+static void sort_notices(struct notice_list *list) {
+    if (list->count)
+        qsort(list->items, list->count, sizeof(struct notice), by_file_then_text);
+}
+
+bool notices_have(const struct notice_list *list, const char *file, const char *text) {
+    const struct notice wanted = {.file = (char *)(uintptr_t)file, .text = (char *)(uintptr_t)text};
+    return list->count &&
+           bsearch(&wanted, list->items, list->count, sizeof wanted, by_file_then_text);
 }
 
 /* --- making --- */
 
-/* Room for one more in a table of COUNT. */
-static bool grow(void **table, size_t count, size_t *capacity, size_t size) {
-    if (count < *capacity)
-        return true;
-    size_t wanted = *capacity ? 2 * *capacity : GROWTH;
-    void *larger = reallocarray(*table, wanted, size);
-    if (!larger)
-        return false;
-    *table = larger;
-    *capacity = wanted;
-    return true;
-}
-
 bool snapshot_add(struct snapshot *snapshot, struct registry_entry *entry) {
     struct entry_list *list = &snapshot->lists[entry->kind];
-    void *table = list->entries;
-    if (!grow(&table, list->count, &list->capacity, sizeof(struct registry_entry *))) {
+    struct registry_entry **table =
+        table_grow(list->entries, list->count, &list->capacity, sizeof(struct registry_entry *));
+    if (!table) {
         entry_unref(entry);
         return false;
     }
@@ -145,76 +179,19 @@ bool snapshot_add(struct snapshot *snapshot, struct registry_entry *entry) {
     return true;
 }
 
-/* TEXT as a log line or a terminal may have it, or its beginning. NULL without memory. */
-static char *printable(const char *text, enum shown_as as) {
-    cleanup_buffer struct buffer shown = buffer_make(SHOWN_MAX_BYTES);
-    shown_append(&shown, (struct span){(const unsigned char *)text, strlen(text)}, as);
-    if (!shown.length)
-        return *text ? NULL : strdup("");
-    return strndup((const char *)shown.data, shown.length);
-}
-
-static bool note(struct refusal **list, size_t *count, size_t *capacity, const char *file,
-                 const char *reason) {
-    void *table = *list;
-    if (!grow(&table, *count, capacity, sizeof **list))
-        return false;
-    *list = table;
-    struct refusal refusal = {.file = printable(file, SHOWN_AS_NAME),
-                              .reason = printable(reason, SHOWN_AS_LINE)};
-    if (!refusal.file || !refusal.reason) {
-        free(refusal.file);
-        free(refusal.reason);
-        return false;
-    }
-    (*list)[(*count)++] = refusal;
-    return true;
-}
-
-bool snapshot_refuse(struct snapshot *snapshot, const char *file, const char *reason) {
-    return note(&snapshot->refusals, &snapshot->refusal_count, &snapshot->refusal_capacity, file,
-                reason);
-}
-
-bool snapshot_warn(struct snapshot *snapshot, const char *file, const char *text) {
-    return note(&snapshot->warnings, &snapshot->warning_count, &snapshot->warning_capacity, file,
-                text);
-}
-
 static int by_key_then_file(const void *left, const void *right) {
     const struct registry_entry *const *one = left, *const *other = right;
     int order = strcmp((*one)->key, (*other)->key);
     return order ? order : strcmp((*one)->file, (*other)->file);
 }
 
-static int by_file(const void *left, const void *right) {
+static int by_file_then_key(const void *left, const void *right) {
     const struct registry_entry *const *one = left, *const *other = right;
     int order = strcmp((*one)->file, (*other)->file);
     return order ? order : strcmp((*one)->key, (*other)->key);
 }
 
-static int by_refused_file(const void *left, const void *right) {
-    const struct refusal *one = left, *other = right;
-    int order = strcmp(one->file, other->file);
-    return order ? order : strcmp(one->reason, other->reason);
-}
-
-static bool is_noted(const struct refusal *list, size_t count, const char *file,
-                     const char *reason) {
-    const struct refusal wanted = {.file = (char *)(uintptr_t)file,
-                                   .reason = (char *)(uintptr_t)reason};
-    return count && bsearch(&wanted, list, count, sizeof wanted, by_refused_file);
-}
-
-bool snapshot_is_refused(const struct snapshot *snapshot, const char *file, const char *reason) {
-    return is_noted(snapshot->refusals, snapshot->refusal_count, file, reason);
-}
-
-bool snapshot_is_warned(const struct snapshot *snapshot, const char *file, const char *text) {
-    return is_noted(snapshot->warnings, snapshot->warning_count, file, text);
-}
-
-/* The completion that ENTRY names and that there is not, or NULL. */
+/* A completion that ENTRY names and that does not exist, or NULL. */
 static const char *missing_completion(const struct snapshot *snapshot,
                                       const struct registry_entry *entry) {
     struct json_object *completions;
@@ -232,8 +209,8 @@ static const char *missing_completion(const struct snapshot *snapshot,
     return NULL;
 }
 
-/* Leaves the entries of a sorted list that may stand. */
-static bool weed(struct snapshot *snapshot, struct entry_list *list) {
+/* Moves the entries of a sorted list that must be refused after those that remain. */
+static bool refuse_entries(struct snapshot *snapshot, struct entry_list *list) {
     size_t kept = 0;
     bool noted = true;
     for (size_t i = 0; i < list->count; i++) {
@@ -242,18 +219,18 @@ static bool weed(struct snapshot *snapshot, struct entry_list *list) {
         const char *missing = missing_completion(snapshot, entry);
         bool taken = kept && strcmp(list->entries[kept - 1]->key, entry->key) == 0;
         if (taken)
-            snprintf(reason, sizeof reason, "the %s %.*s is already made by %.*s",
+            snprintf(reason, sizeof reason, "the %s %.*s is already defined by %.*s",
                      registry_kind_word(entry->kind), NAME_SHOWN, entry->key, 2 * NAME_SHOWN,
                      list->entries[kept - 1]->file);
         else if (missing)
-            snprintf(reason, sizeof reason, "\"completions\" names %.*s, which there is not",
+            snprintf(reason, sizeof reason, "\"completions\" names %.*s, which does not exist",
                      NAME_SHOWN, missing);
         if (taken || missing) {
             snapshot->bytes -= entry->bytes;
-            noted = snapshot_refuse(snapshot, entry->file, reason) && noted;
+            noted = notices_add(&snapshot->refusals, entry->file, reason) && noted;
             continue;
         }
-        list->entries[i] = list->entries[kept]; /* one that was refused, or itself */
+        list->entries[i] = list->entries[kept]; /* a refused one, or itself */
         list->entries[kept++] = entry;
     }
     list->count = kept;
@@ -282,50 +259,31 @@ static bool index_files(struct snapshot *snapshot) {
     for (enum registry_kind kind = 0; kind < REGISTRY_KINDS; kind++)
         for (size_t i = 0; i < snapshot->lists[kind].count; i++)
             snapshot->by_file[count++] = snapshot->lists[kind].entries[i];
-    qsort(snapshot->by_file, count, sizeof(struct registry_entry *), by_file);
+    qsort(snapshot->by_file, count, sizeof(struct registry_entry *), by_file_then_key);
     return true;
 }
 
 static bool finish_list(struct snapshot *snapshot, struct entry_list *list, unsigned stage,
                         const struct digest_key *key) {
-    switch (stage) {
-    case 0:
-        if (list->count)
-            qsort(list->entries, list->count, sizeof(struct registry_entry *), by_key_then_file);
-        return true;
-    case 1:
-        return weed(snapshot, list);
-    default:
+    if (stage == 0 && list->count)
+        qsort(list->entries, list->count, sizeof(struct registry_entry *), by_key_then_file);
+    if (stage == 1)
+        return refuse_entries(snapshot, list);
+    if (stage == 2)
         digest_list(list, key);
-        return true;
-    }
+    return true;
 }
 
 bool snapshot_finish(struct snapshot *snapshot, unsigned stage, const struct digest_key *key) {
     unsigned list = stage / SNAPSHOT_LIST_STAGES;
-    if (list < REGISTRY_KINDS) /* completions first: others name them */
+    if (list < REGISTRY_KINDS) /* completions first: entries of other kinds name them */
         return finish_list(snapshot, &snapshot->lists[REGISTRY_KINDS - 1 - list],
                            stage % SNAPSHOT_LIST_STAGES, key);
     struct digester all = digest_begin(key);
     for (enum registry_kind kind = 0; kind < REGISTRY_KINDS; kind++)
         digest_add(&all, snapshot->lists[kind].listing.bytes, DIGEST_BYTES);
     digest_write(digest_end(&all), snapshot->hash);
-    if (snapshot->refusal_count)
-        qsort(snapshot->refusals, snapshot->refusal_count, sizeof(struct refusal), by_refused_file);
-    if (snapshot->warning_count)
-        qsort(snapshot->warnings, snapshot->warning_count, sizeof(struct refusal), by_refused_file);
+    sort_notices(&snapshot->refusals);
+    sort_notices(&snapshot->warnings);
     return index_files(snapshot);
-}
-
-bool snapshot_drop_some(struct snapshot *snapshot, size_t count) {
-    for (enum registry_kind kind = 0; kind < REGISTRY_KINDS && snapshot->references == 1; kind++) {
-        struct entry_list *list = &snapshot->lists[kind];
-        for (; list->held; list->held--, count--) {
-            if (count == 0)
-                return false;
-            entry_unref(list->entries[list->held - 1]);
-        }
-    }
-    snapshot_unref(snapshot);
-    return true;
 }

@@ -1,10 +1,9 @@
-/* A snapshot: all entries of a project as they were at one time, sorted, found by key, listed in
- * pages. Immutable and counted by reference; an unchanged entry is shared with the snapshot
- * before. */
+/* A snapshot: all entries of a project at one time, sorted, indexed by key, and listed in pages.
+ * It does not change once it is made, and is counted by reference; unchanged entries are shared
+ * with the snapshot before. */
 #ifndef ECLAVE_SUPERVISOR_REGISTRY_SNAPSHOT_H
 #define ECLAVE_SUPERVISOR_REGISTRY_SNAPSHOT_H
 
-#include "common/error.h"
 #include "supervisor/registry/entry.h"
 #include "supervisor/registry/uri_template.h"
 #include <stdbool.h>
@@ -16,16 +15,21 @@ enum {
     SNAPSHOT_STAGES = SNAPSHOT_LIST_STAGES * REGISTRY_KINDS + 1
 };
 
-/* A file that is no entry, and why; or one whose entry is not quite what was meant, and how. */
-struct refusal {
-    char *file; /* below the project; safe to print, as is the reason */
-    char *reason;
+/* A message about a file; both strings are safe to print. */
+struct notice {
+    char *file; /* path below the project */
+    char *text;
+};
+
+struct notice_list {
+    struct notice *items; /* sorted by file and text once the snapshot is made */
+    size_t count, capacity;
 };
 
 struct entry_list {
     struct registry_entry **entries; /* sorted by key, bytewise */
     size_t count;
-    size_t held; /* with those behind COUNT, which were refused and are freed with the snapshot */
+    size_t held; /* COUNT and the refused entries after these, which are freed with the snapshot */
     size_t capacity;
     struct digest listing, content;
 };
@@ -35,13 +39,10 @@ struct snapshot {
     struct entry_list lists[REGISTRY_KINDS];
     struct registry_entry **by_file; /* all entries, sorted by file */
     size_t total;                    /* entries */
-    size_t bytes;                    /* that count for registry.max_bytes */
-    struct refusal *refusals;        /* sorted by file */
-    size_t refusal_count, refusal_capacity;
-    struct refusal *warnings; /* sorted by file */
-    size_t warning_count, warning_capacity;
-    char hash[DIGEST_TEXT_BYTES]; /* the same as long as this process and all that lists show of
-                                     it are the same */
+    size_t bytes;                    /* that count towards registry.max_bytes */
+    struct notice_list refusals;     /* files that make no entry, with the reasons */
+    struct notice_list warnings;     /* files that make one which differs from their metadata */
+    char hash[DIGEST_TEXT_BYTES];    /* of what all lists show; comparable in this process only */
 };
 
 struct snapshot *snapshot_ref(const struct snapshot *snapshot);
@@ -51,39 +52,37 @@ void snapshot_unref(const struct snapshot *snapshot);
 /* The entry of this KIND and key (name, URI or URI template), or NULL; borrowed. */
 const struct registry_entry *snapshot_find(const struct snapshot *snapshot, enum registry_kind kind,
                                            const char *key);
-/* The first template, in their order, that URI matches, with the values in *match; or NULL. */
+/* The first template, in the order of their keys, that URI matches, with the values in *match; or
+ * NULL. */
 const struct registry_entry *snapshot_match(const struct snapshot *snapshot, const char *uri,
                                             struct template_match *match);
 
-/* Pages: the entries of KIND from *index on. A mark stands for a place in the listing of one kind
- * in one state; it is what a cursor (cursor.h) is made for. */
+/* Writes a mark for the entry at INDEX of the list of KIND. A cursor stands for a mark. */
 void snapshot_mark(const struct snapshot *snapshot, enum registry_kind kind, size_t index,
                    char mark[SNAPSHOT_MARK_BYTES]);
-/* The place that MARK stands for. False when it is of another kind, or what lists show of this
- * kind has changed since: the cursor is invalid then (-32602). */
+/* The index that MARK was written for. False if it is of another kind, or if what lists show of
+ * this kind has changed since. */
 bool snapshot_open_mark(const struct snapshot *snapshot, enum registry_kind kind, const char *mark,
                         size_t *index);
 
+/* Is this FILE in LIST, with this TEXT? */
+bool notices_have(const struct notice_list *list, const char *file, const char *text);
+
 /* --- for the scan that makes one --- */
 
-/* An empty one with one owner; NULL without memory. */
+/* An empty one with one reference; NULL when out of memory. */
 struct snapshot *snapshot_make(void);
-/* Takes ENTRY over, also when it fails for want of memory. */
+/* Takes over ENTRY, even when it fails. This and the next fail only when out of memory. */
 bool snapshot_add(struct snapshot *snapshot, struct registry_entry *entry);
-/* Notes that FILE is refused. It and REASON, which may quote the file, are of any bytes. */
-bool snapshot_refuse(struct snapshot *snapshot, const char *file, const char *reason);
-/* Notes that the entry of FILE, which is added, is not quite what was meant. */
-bool snapshot_warn(struct snapshot *snapshot, const char *file, const char *text);
-/* Sorts, refuses what has another's key or names a completion that there is not, and digests: the
- * part number STAGE of it, from 0 to SNAPSHOT_STAGES - 1, each once and in this order. */
+/* FILE and TEXT, which may quote the file, may contain any bytes. */
+bool notices_add(struct notice_list *list, const char *file, const char *text);
+/* Does part number STAGE of what makes the snapshot ready for use: sorts, refuses entries with the
+ * key of another or with a missing completion, computes digests. To be called once for each stage
+ * from 0 to SNAPSHOT_STAGES - 1, in this order. */
 bool snapshot_finish(struct snapshot *snapshot, unsigned stage, const struct digest_key *key);
-/* Frees up to COUNT of the entries of a snapshot that nobody else has, and with the last of them
- * the snapshot; one that others have loses this owner. True when there is nothing left to do. */
+/* Drops a reference. If it is the last, frees only up to COUNT entries. False: call again. */
 bool snapshot_drop_some(struct snapshot *snapshot, size_t count);
-/* The entry that was made of FILE, or NULL. */
+/* The entry made from FILE, or NULL. */
 struct registry_entry *snapshot_find_file(const struct snapshot *snapshot, const char *file);
-/* Was FILE refused for this reason? Was this said of its entry? */
-bool snapshot_is_refused(const struct snapshot *snapshot, const char *file, const char *reason);
-bool snapshot_is_warned(const struct snapshot *snapshot, const char *file, const char *text);
 
 #endif

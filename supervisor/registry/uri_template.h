@@ -1,47 +1,35 @@
-/* URI templates (RFC 6570) as resources need them: literal text, {name} (level 1) and {+name}
- * (level 2). They are read backwards: a URI is matched, and what stands for each name is found. */
+/* URI templates (RFC 6570) with {name} (level 1) and {+name} (level 2), used to match URIs: the
+ * value of each variable is extracted. */
 #ifndef ECLAVE_SUPERVISOR_REGISTRY_URI_TEMPLATE_H
 #define ECLAVE_SUPERVISOR_REGISTRY_URI_TEMPLATE_H
 
+#include "common/buffer.h"
 #include "common/error.h"
-#include "common/message.h"
+#include "supervisor/content/uri.h"
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { URI_MAX_BYTES = 2048, TEMPLATE_NAMES_MAX = 8, TEMPLATE_NAME_BYTES = 64 };
+enum { TEMPLATE_VARIABLES_MAX = 8, TEMPLATE_NAME_BYTES = 64 };
 
-/* One value of a match: of NAME, with its escapes undone. */
+/* The value of the variable NAME, with its escapes decoded. */
 struct template_value {
-    struct span name;             /* points into the template */
-    char text[URI_MAX_BYTES + 1]; /* UTF-8, without zero bytes inside */
+    struct span name;             /* borrowed from the template */
+    char text[URI_MAX_BYTES + 1]; /* UTF-8 without U+0000 */
 };
 
 struct template_match {
-    struct template_value values[TEMPLATE_NAMES_MAX]; /* in the order of the template */
+    struct template_value values[TEMPLATE_VARIABLES_MAX]; /* in the order of the template */
     size_t count;
 };
 
-/* Is TEXT a template of these two kinds, with a scheme, at least one name, no name twice and some
- * literal text between each two? At most URI_MAX_BYTES. */
+/* Is TEXT, of at most URI_MAX_BYTES, a template with a scheme, at least one variable, no variable
+ * twice, and literal text between any two? *error is a clause. */
 bool uri_template_check(const char *text, struct error *error);
 
-/* Is TEXT, of any length, a URI (RFC 3986): a scheme, and only characters that a URI may have? */
-bool uri_check_syntax(const char *text, struct error *error);
-
-/* The same, of at most URI_MAX_BYTES. */
-bool uri_check(const char *text, struct error *error);
-/* The same of at most MAXIMUM bytes, and with an authority and a fragment as clients demand that
- * take URIs apart when they read a list. */
-bool uri_check_strictly(const char *text, size_t maximum, struct error *error);
-
-/* Does URI match TEMPLATE, which was checked? Each name but the last takes the shortest text that
- * lets the literal behind it follow, and at least one character: of {name} unreserved characters
- * and escapes, of {+name} any. What an escape stands for must be UTF-8 and not U+0000. MATCH, about
- * 16 KiB, means something only with true. */
+/* Does URI match TEMPLATE, which was checked? Each variable takes at least one character, and
+ * except the last the fewest after which the following literal matches: {name} takes unreserved
+ * characters and escapes, {+name} any. Escapes must decode to UTF-8 without U+0000. *match, about
+ * 16 KiB, is valid only if true is returned. */
 bool uri_template_match(const char *template, const char *uri, struct template_match *match);
-
-/* PREFIX and then FILE, a plain path, with the escapes that a URI wants. False when it does not
- * fit. */
-bool uri_of_file(const char *prefix, const char *file, char uri[URI_MAX_BYTES + 1]);
 
 #endif

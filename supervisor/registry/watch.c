@@ -1,5 +1,4 @@
-/* inotify on at most five directories. Never blocks and never reads more than one portion at a
- * time. */
+/* inotify on at most five directories. */
 #include "supervisor/registry/watch.h"
 #include "supervisor/registry/override.h"
 
@@ -12,7 +11,7 @@ static const uint32_t wanted_events = IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | I
                                       IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF |
                                       IN_MOVE_SELF | IN_ONLYDIR;
 
-/* Is NAME, in the project's directory, of any interest? */
+/* Is NAME, in the directory of the project, part of the project? */
 static bool is_of_project(const char *name) {
     for (enum project_folder folder = 0; folder < FOLDER_COUNT; folder++)
         if (strcmp(name, folder_name(folder)) == 0)
@@ -20,9 +19,9 @@ static bool is_of_project(const char *name) {
     return strcmp(name, override_file) == 0;
 }
 
-/* Does the event call for another look? Not one of a folder that was forgotten; but that events
- * were lost, which is of no folder. */
-static bool counts(struct watch *watch, const struct inotify_event *event) {
+/* Does the event require a scan? Events of a folder that is no longer watched do not. Those without
+ * a folder report that the queue overflowed. */
+static bool requires_scan(struct watch *watch, const struct inotify_event *event) {
     if (event->wd < 0)
         return true;
     bool in_root = event->wd == watch->descriptors[WATCH_ROOT], is_known = false;
@@ -44,7 +43,7 @@ static void on_events(void *context, uint32_t events) {
     bool changed = false;
     for (ssize_t at = 0; at < size;) {
         const struct inotify_event *event = (const void *)(bytes + at);
-        changed = counts(watch, event) || changed;
+        changed = requires_scan(watch, event) || changed;
         at += (ssize_t)sizeof *event + event->len;
     }
     if (changed)
@@ -75,7 +74,7 @@ void watch_close(struct watch *watch) {
 }
 
 bool watch_folder(struct watch *watch, size_t slot, int fd) {
-    char path[32]; /* what the descriptor stands for, whatever its name leads to by now */
+    char path[32]; /* not its name, which may lead elsewhere by now */
     if (watch->fd < 0)
         return false;
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);

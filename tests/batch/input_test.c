@@ -1,11 +1,9 @@
-/* What an input may be: any bytes at all. Each line has its answer, and the rest goes on. */
+/* Input of any bytes: each line gets an answer, and the run continues. The command line. */
 #include "tests/support/batch.h"
 #include "tests/support/lines.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char *const no_arguments[] = {NULL};
 
 static const struct bad {
     const char *line, *id, *reason;
@@ -35,191 +33,153 @@ static const struct bad {
     {"{\"id\":7,\"code\":\"1\",\"timeout\":true}", "7", "the member timeout must be a number"},
 };
 
-Test(batch_input, a_bad_line_says_why_and_the_rest_goes_on) {
-    char *input = NULL;
+Test(batch_input, a_bad_line_is_answered_with_the_reason_and_the_run_continues) {
     for (size_t i = 0; i < COUNT_OF(bad_lines); i++) {
-        char *line;
-        cr_assert_gt(asprintf(&line, "%s\n", bad_lines[i].line), 0);
-        batch_append(&input, line);
-        batch_append(&input, batch_input("\"good\"", "1", ""));
+        batch_add_text(formatted("%s\n", bad_lines[i].line));
+        batch_add("\"good\"", "1", "");
     }
-    struct command_result result = batch_run(no_arguments, input);
-    cr_assert_eq(result.status, 0, "%s", result.error);
-    cr_assert_eq(batch_lines(result.output), 2 * COUNT_OF(bad_lines));
+    const struct command_result *result = BATCH(0);
+    cr_assert_eq(batch_lines(result->output), 2 * COUNT_OF(bad_lines));
     for (size_t i = 0; i < COUNT_OF(bad_lines); i++) {
-        struct text line = batch_line(result.output, 2 * i);
-        char number[24], *reason = batch_string(line, "reason");
-        snprintf(number, sizeof number, "%zu", 2 * i + 1);
+        struct text line = batch_line(result->output, 2 * i);
+        char *reason = batch_string(line, "reason");
         batch_expect_string(line, "outcome", "invalid");
         expect_contains(reason, bad_lines[i].reason);
         batch_expect(line, "id", bad_lines[i].id ? bad_lines[i].id : "null");
         if (bad_lines[i].id)
             cr_assert_not(batch_has(line, "line"));
         else
-            batch_expect(line, "line", number);
+            batch_expect(line, "line", formatted("%zu", 2 * i + 1));
         cr_assert_not(batch_has(line, "pass"));
-        batch_expect_string(batch_line(result.output, 2 * i + 1), "outcome", "value");
+        batch_expect_string(batch_line(result->output, 2 * i + 1), "outcome", "value");
         free(reason);
     }
-    command_result_free(&result);
-    free(input);
 }
 
-Test(batch_input, an_id_is_any_value_and_comes_back_as_it_was_written) {
+Test(batch_input, an_id_is_any_value_and_is_returned_as_written) {
     static const char *const ids[] = {
         "1",    "1.50", "-0",     "12345678901234567890123",   "\"\\u0041\\n\"", "\"\"",
         "true", "null", "[1, 2]", "{\"a\": [\"}\"], \"b\":{}}"};
-    char *input = NULL;
     for (size_t i = 0; i < COUNT_OF(ids); i++)
-        batch_append(&input, batch_input(ids[i], "1", ""));
-    struct command_result result = batch_run(no_arguments, input);
+        batch_add(ids[i], "1", "");
+    const struct command_result *result = BATCH(0);
     for (size_t i = 0; i < COUNT_OF(ids); i++)
-        batch_expect(batch_line(result.output, i), "id", ids[i]);
-    command_result_free(&result);
-    free(input);
+        batch_expect(batch_line(result->output, i), "id", ids[i]);
 }
 
-Test(batch_input, blank_lines_marks_and_carriage_returns_are_no_part_of_a_line) {
-    struct command_result result =
-        batch_run(no_arguments, "\xEF\xBB\xBF{\"code\":\"1\"}\r\n\n  \r\n\t{\"code\":\"2\"}  \n\n");
-    cr_assert_eq(batch_lines(result.output), 2);
-    batch_expect(batch_line(result.output, 0), "line", "1");
-    batch_expect(batch_line(result.output, 1), "line", "4");
-    command_result_free(&result);
+Test(batch_input, blank_lines_byte_order_marks_and_carriage_returns_are_ignored) {
+    batch_add_text("\xEF\xBB\xBF{\"code\":\"1\"}\r\n\n  \r\n\t{\"code\":\"2\"}  \n\n");
+    const struct command_result *result = BATCH(0);
+    cr_assert_eq(batch_lines(result->output), 2);
+    batch_expect(batch_line(result->output, 0), "line", "1");
+    batch_expect(batch_line(result->output, 1), "line", "4");
 }
 
 Test(batch_input, an_unterminated_last_line_is_a_line) {
-    struct command_result result = batch_run(no_arguments, "{\"id\":1,\"code\":\"1\"}");
-    batch_expect_string(batch_line_of(result.output, "1"), "outcome", "value");
-    command_result_free(&result);
-    result = batch_run(no_arguments, "{\"id\":1,\"code\":\"1\"}\n{\"id\":2,\"co");
-    cr_assert_eq(batch_lines(result.output), 2);
-    batch_expect_string(batch_line(result.output, 1), "outcome", "invalid");
-    command_result_free(&result);
+    batch_add_text("{\"id\":1,\"code\":\"1\"}");
+    const struct command_result *result = BATCH(0);
+    batch_expect_string(batch_line_of(result->output, "1"), "outcome", "value");
+    batch_add_text("{\"id\":1,\"code\":\"1\"}\n{\"id\":2,\"co");
+    result = BATCH(0);
+    cr_assert_eq(batch_lines(result->output), 2);
+    batch_expect_string(batch_line(result->output, 1), "outcome", "invalid");
 }
 
-Test(batch_input, nothing_in_is_nothing_out) {
-    struct command_result result = batch_run(no_arguments, "");
-    cr_assert_eq(result.status, 0);
-    cr_assert_str_eq(result.output, "");
-    expect_contains(result.error, "eclave: 0 lines; ");
-    command_result_free(&result);
+Test(batch_input, no_input_gives_no_output) {
+    const struct command_result *result = BATCH(0);
+    cr_assert_str_eq(result->output, "");
+    expect_contains(result->error, "eclave: 0 lines; ");
 }
 
-/* A line of SIZE bytes and more whose code is a comment. */
-static char *long_line(const char *id, size_t size) {
-    char *code = malloc(size + 1);
-    cr_assert_not_null(code);
-    memset(code, 'x', size);
-    memcpy(code, "1 ; ", 4);
-    code[size] = '\0';
-    char *line = batch_input(id, code, "");
-    free(code);
-    return line;
+/* A line of more than SIZE bytes, whose code is a comment after 1. */
+static void add_long_line(const char *id, int size) {
+    batch_add(id, formatted("1 ; %0*d", size, 0), "");
 }
 
-Test(batch_input, a_line_over_the_limit_is_invalid_and_the_next_one_is_none_the_worse) {
-    char *input = long_line("1", 100000);
-    batch_append(&input, batch_input("2", "2", ""));
-    batch_append(&input, long_line("3", 1500));
-    batch_append(&input, long_line("4", 3000000));
-    struct command_result result =
-        batch_run((const char *const[]){"--request-max-bytes", "2000", NULL}, input);
-    cr_assert_eq(batch_lines(result.output), 4);
-    batch_expect(batch_line(result.output, 0), "line", "1");
-    batch_expect_string(batch_line(result.output, 0), "reason",
+Test(batch_input, a_line_over_the_limit_is_invalid_and_the_next_one_is_not) {
+    add_long_line("1", 100000);
+    batch_add("2", "2", "");
+    add_long_line("3", 1500);
+    add_long_line("4", 3000000);
+    const struct command_result *result = BATCH(0, "--request-max-bytes", "2000");
+    cr_assert_eq(batch_lines(result->output), 4);
+    batch_expect(batch_line(result->output, 0), "line", "1");
+    batch_expect_string(batch_line(result->output, 0), "reason",
                         "longer than request.max_bytes (2000)");
-    batch_expect_string(batch_line(result.output, 1), "outcome", "value");
-    batch_expect_string(batch_line(result.output, 2), "outcome", "value");
-    batch_expect(batch_line(result.output, 3), "line", "4");
-    command_result_free(&result);
-    free(input);
+    batch_expect_string(batch_line(result->output, 1), "outcome", "value");
+    batch_expect_string(batch_line(result->output, 2), "outcome", "value");
+    batch_expect(batch_line(result->output, 3), "line", "4");
 }
 
-Test(batch_input, a_huge_line_is_evaluated_where_it_is_allowed) {
-    char *input = long_line("1", 15 << 20);
-    batch_append(&input, batch_input("2", "2", ""));
-    struct command_result result = batch_run(no_arguments, input);
-    batch_expect(batch_line(result.output, 0), "values", "[\"1\"]");
-    batch_expect(batch_line(result.output, 1), "values", "[\"2\"]");
-    command_result_free(&result);
-    free(input);
+Test(batch_input, a_huge_line_within_the_limit_is_evaluated) {
+    add_long_line("1", 15 << 20);
+    batch_add("2", "2", "");
+    const struct command_result *result = BATCH(0);
+    batch_expect(batch_line(result->output, 0), "values", "[\"1\"]");
+    batch_expect(batch_line(result->output, 1), "values", "[\"2\"]");
 }
 
-Test(batch_input, any_printed_bytes_come_out_as_one_json_line) {
-    char *input = batch_input("1", "(princ (code-char 0)) (princ (code-char 10)) \"a\\\\b\"", "");
-    batch_append(&input, batch_input("2",
-                                     FOREIGN "(c \"write\" :long '(:int :cstring :unsigned-long) 1 "
-                                             "(map 'base-string #'code-char '(255 254 65 10)) 4) 1",
-                                     ""));
-    struct command_result result = batch_run(no_arguments, input);
-    cr_assert_eq(batch_lines(result.output), 2, "%s", result.output);
-    batch_expect_string(batch_line_of(result.output, "2"), "stdout",
+Test(batch_input, any_printed_bytes_become_one_json_line) {
+    batch_add("1", "(princ (code-char 0)) (princ (code-char 10)) \"a\\\\b\"", "");
+    batch_add("2",
+              FOREIGN "(c \"write\" :long '(:int :cstring :unsigned-long) 1 "
+                      "(map 'base-string #'code-char '(255 254 65 10)) 4) 1",
+              "");
+    const struct command_result *result = BATCH(0);
+    cr_assert_eq(batch_lines(result->output), 2, "%s", result->output);
+    batch_expect_string(batch_line_of(result->output, "2"), "stdout",
                         "\xEF\xBF\xBD\xEF\xBF\xBD"
                         "A\n");
-    command_result_free(&result);
-    free(input);
 }
 
 /* --- the command line --- */
 
-static void expect_usage(const char *const *arguments, const char *named) {
-    struct command_result result = command_eclave(arguments, "");
-    cr_assert_eq(result.status, 2, "%s: %s", named, result.error);
-    cr_assert_str_eq(result.output, "");
-    expect_contains(result.error, named);
-    cr_assert_eq(strchr(result.error, '\n')[1], '\0', "%s", result.error);
-    command_result_free(&result);
-}
-
-Test(batch_input, mistakes_of_the_command_line_end_it_with_2) {
-    expect_usage((const char *const[]){"batch", "-j", NULL}, "-j needs a whole number");
-    expect_usage((const char *const[]){"batch", "-j", "0", NULL}, "from 1 to 1024");
-    expect_usage((const char *const[]){"batch", "-j", "many", NULL}, "-j");
-    expect_usage((const char *const[]){"batch", "-j1025", NULL}, "-j");
-    expect_usage((const char *const[]){"batch", "--junit", NULL}, "--junit needs a value");
-    expect_usage((const char *const[]){"batch", "--junit", "/nonexistent/x", NULL}, "No such file");
-    expect_usage((const char *const[]){"batch", "--skip-done", "/nonexistent/x", NULL},
-                 "No such file");
-    expect_usage((const char *const[]){"batch", "--frobnicate", NULL}, "--frobnicate");
-    expect_usage((const char *const[]){"batch", "-x", NULL}, "usage: eclave batch");
-    expect_usage((const char *const[]){"batch", "one", "two", NULL}, "usage: eclave batch");
-    expect_usage((const char *const[]){"batch", "/nonexistent/lines", NULL},
-                 "/nonexistent/lines: No such file or directory");
-    expect_usage((const char *const[]){"batch", "/", NULL}, "Is a directory");
-    expect_usage((const char *const[]){"batch", "--call-timeout-s", "0", NULL}, "--call-timeout-s");
-    expect_usage((const char *const[]){"eval", "--tap", NULL}, "unknown option --tap");
+Test(batch_input, mistakes_in_the_command_line_exit_with_2) {
+    static const struct {
+        const char *arguments[4], *named;
+    } mistakes[] = {
+        {{"batch", "-j"}, "-j needs a whole number"},
+        {{"batch", "-j", "0"}, "from 1 to 1024"},
+        {{"batch", "-j", "many"}, "-j"},
+        {{"batch", "-j1025"}, "-j"},
+        {{"batch", "--junit"}, "--junit needs a value"},
+        {{"batch", "--junit", "/nonexistent/x"}, "No such file"},
+        {{"batch", "--skip-done", "/nonexistent/x"}, "No such file"},
+        {{"batch", "--frobnicate"}, "--frobnicate"},
+        {{"batch", "-x"}, "usage: eclave batch"},
+        {{"batch", "one", "two"}, "usage: eclave batch"},
+        {{"batch", "/nonexistent/lines"}, "/nonexistent/lines: No such file or directory"},
+        {{"batch", "/"}, "Is a directory"},
+        {{"batch", "--call-timeout-s", "0"}, "--call-timeout-s"},
+        {{"eval", "--tap"}, "unknown option --tap"},
+    };
+    for (size_t i = 0; i < COUNT_OF(mistakes); i++) {
+        const struct command_result *result = batch_run(2, mistakes[i].arguments);
+        cr_assert_str_eq(result->output, "");
+        expect_contains(result->error, mistakes[i].named);
+        cr_assert_eq(strchr(result->error, '\n')[1], '\0', "%s", result->error);
+    }
 }
 
 Test(batch_input, help_names_every_option) {
-    struct command_result result =
-        command_eclave((const char *const[]){"batch", "--help", NULL}, NULL);
     static const char *const names[] = {"-j N",    "--unordered", "--fail-fast",
                                         "--junit", "--skip-done", "--tap"};
-    cr_assert_eq(result.status, 0);
+    const struct command_result *result = BATCH(0, "--help");
     for (size_t i = 0; i < COUNT_OF(names); i++)
-        expect_contains(result.output, names[i]);
-    command_result_free(&result);
+        expect_contains(result->output, names[i]);
 }
 
 Test(batch_input, comes_from_a_file_or_standard_input) {
     const char *path = batch_file("in.jsonl");
-    char *line = batch_input("1", "1", "");
-    batch_write(path, line);
-    struct command_result named = batch_run((const char *const[]){path, NULL}, "");
-    struct command_result dash = batch_run((const char *const[]){"-", NULL}, line);
-    batch_expect(batch_line(named.output, 0), "id", "1");
-    batch_expect(batch_line(dash.output, 0), "id", "1");
-    command_result_free(&named);
-    command_result_free(&dash);
-    free(line);
+    batch_add("1", "1", "");
+    batch_write(path, batch_input());
+    batch_expect(batch_line(BATCH(0, "-")->output, 0), "id", "1");
+    batch_add_text("");
+    batch_expect(batch_line(BATCH(0, path)->output, 0), "id", "1");
 }
 
-Test(batch_input, the_limits_are_those_of_the_settings) {
-    char *input = batch_input("1", ENDLESS, "");
-    struct command_result result =
-        batch_run((const char *const[]){"--call-timeout-s", "1", NULL}, input);
-    batch_expect_string(batch_line(result.output, 0), "outcome", "timeout");
-    command_result_free(&result);
-    free(input);
+Test(batch_input, is_subject_to_the_limits_of_the_settings) {
+    batch_add("1", ENDLESS, "");
+    batch_expect_string(batch_line(BATCH(0, "--call-timeout-s", "1")->output, 0), "outcome",
+                        "timeout");
 }

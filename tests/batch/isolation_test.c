@@ -1,21 +1,19 @@
-/* Neighbours see nothing of each other: no definition, no file, no descriptor, no memory. */
+/* Lines are isolated from each other: definitions, files, descriptors and memory. */
 #include "tests/support/batch.h"
 #include "tests/support/lines.h"
 #include "tests/support/process.h"
 #include "tests/support/skip.h"
 #include <dirent.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { ROUNDS = 6, WORKERS = 4, LINKS_MAX = 64, LINK_BYTES = 64 };
 
-/* Each leaves something behind for whoever comes after. */
+/* Each leaves something behind for later lines. */
 static const char *const marks[] = {
     "(defvar *mark* 1)",
     "(defun mark () 1)",
@@ -29,7 +27,7 @@ static const char *const marks[] = {
     "(setf (fdefinition 'list) #'vector)",
 };
 
-static const char look[] =
+static const char probe[] =
     "(list (boundp '*mark*) (fboundp 'mark) (fboundp 'mark-macro) (find-class 'mark-class nil)"
     " (find-package :mark-package) (get 'car :mark) *print-base* *read-base* (find :mark "
     "*features*)"
@@ -39,14 +37,13 @@ static const char nothing_seen[] = "(NIL NIL NIL NIL NIL NIL 10 10 NIL \"COMMON-
 
 static void expect_clean(const char *jobs, bool unprivileged) {
     const char *arguments[] = {ECLAVE_BINARY, "batch", "-j", jobs, NULL};
-    char *input = NULL;
     for (int round = 0; round < ROUNDS; round++)
         for (size_t i = 0; i < COUNT_OF(marks); i++) {
-            batch_append(&input, batch_input("\"mark\"", marks[i], ""));
-            batch_append(&input, batch_input("\"look\"", look, ""));
+            batch_add("\"mark\"", marks[i], "");
+            batch_add("\"look\"", probe, "");
         }
-    struct command_result result = command_run(
-        &(struct command){.arguments = arguments, .input = input, .unprivileged = unprivileged});
+    struct command_result result = command_run(&(struct command){
+        .arguments = arguments, .input = batch_input(), .unprivileged = unprivileged});
     size_t count = (size_t)2 * ROUNDS * COUNT_OF(marks);
     cr_assert_eq(batch_lines(result.output), count, "%s", result.error);
     for (size_t i = 1; i < count; i += 2) {
@@ -58,7 +55,6 @@ static void expect_clean(const char *jobs, bool unprivileged) {
         free(seen);
     }
     command_result_free(&result);
-    free(input);
 }
 
 Test(batch_isolation, no_definition_reaches_the_next_line) {
@@ -68,7 +64,7 @@ Test(batch_isolation, no_definition_reaches_the_next_line) {
         expect_clean("2", true);
 }
 
-Test(batch_isolation, no_line_has_a_file_that_another_could_find) {
+Test(batch_isolation, no_line_can_leave_a_file) {
     static const char *const attempts[] = {
         "(with-open-file (s \"/tmp/eclave-mark\" :direction :output :if-exists :append"
         " :if-does-not-exist :create) (print 1 s))",
@@ -77,18 +73,15 @@ Test(batch_isolation, no_line_has_a_file_that_another_could_find) {
         "(open \"/dev/shm/mark\" :direction :output :if-does-not-exist :create)",
         "(compile-file \"/tmp/mark.lisp\")",
     };
-    char *input = NULL;
     for (size_t i = 0; i < COUNT_OF(attempts); i++)
-        batch_append(&input, batch_input("1", attempts[i], ""));
-    struct command_result result = batch_run((const char *const[]){NULL}, input);
+        batch_add("1", attempts[i], "");
+    const struct command_result *result = BATCH(0);
     for (size_t i = 0; i < COUNT_OF(attempts); i++)
-        batch_expect_string(batch_line(result.output, i), "outcome", "error");
+        batch_expect_string(batch_line(result->output, i), "outcome", "error");
     cr_assert_neq(access("/tmp/eclave-mark", F_OK), 0);
-    command_result_free(&result);
-    free(input);
 }
 
-/* (found P N): is the mark in the N bytes at P? */
+/* (found P N): whether the mark is in the N bytes at P. */
 #define FIND                                                                                       \
     FOREIGN                                                                                        \
     "(defun marked (p n) (c \"memmem\" :pointer-void '(:pointer-void :unsigned-long"               \
@@ -98,37 +91,31 @@ Test(batch_isolation, no_line_has_a_file_that_another_could_find) {
 
 static const char find_mark[] =
     FIND "(loop for n in '(64 4096 65536 1048576 16777216) count (found (block-of n) n))";
-/* What finds nothing must be able to find something. */
+/* A control: the search finds a mark that is there. */
 static const char find_own_mark[] =
     FIND "(let ((p (block-of 64))) (c \"memcpy\" :pointer-void '(:pointer-void :cstring "
          ":unsigned-long) p"
          " (concatenate 'base-string \"SECRET\" \"-MARK\") 11) (found p 64))";
 
-/* The first line fills its heap with a word that is nowhere in the text of the second, which looks
- * for it in memory that it was given without having written to it. */
-Test(batch_isolation, no_memory_has_what_a_neighbour_wrote) {
+/* The first line fills its heap with a word that the code of the second does not contain; the
+ * second searches fresh memory for it. */
+Test(batch_isolation, no_memory_of_another_line_is_visible) {
     static const char write_mark[] =
         "(defvar *all* (loop repeat 20000 collect (concatenate 'base-string \"SECRET-\" \"MARK\")))"
         " (defvar *bytes* (loop repeat 200 collect (let ((v (make-array 65536 :element-type"
         " '(unsigned-byte 8)))) (replace v (map 'vector #'char-code \"SECRET-MARK\")) v))) 1";
-    char *input = NULL;
     for (int round = 0; round < ROUNDS; round++) {
-        batch_append(&input, batch_input("\"write\"", write_mark, ",\"expect\":\"1\""));
-        batch_append(&input, batch_input("\"find\"", find_mark, ",\"expect\":\"0\""));
+        batch_add("\"write\"", write_mark, ",\"expect\":\"1\"");
+        batch_add("\"find\"", find_mark, ",\"expect\":\"0\"");
     }
-    batch_append(&input, batch_input("\"own\"", find_own_mark, ",\"expect\":\"T\""));
-    struct command_result result = batch_run((const char *const[]){"-j", "2", NULL}, input);
-    cr_assert_eq(result.status, 0, "%s%s", result.output, result.error);
-    command_result_free(&result);
-    free(input);
+    batch_add("\"own\"", find_own_mark, ",\"expect\":\"T\"");
+    BATCH(0, "-j", "2");
 }
 
-/* The pipes and sockets that PROCESS holds, as /proc names them. */
+/* The pipes and sockets that PROCESS has open, as /proc names them. */
 static size_t held(pid_t process, char links[LINKS_MAX][LINK_BYTES]) {
-    char path[64];
     size_t count = 0;
-    snprintf(path, sizeof path, "/proc/%d/fd", process);
-    DIR *directory = opendir(path);
+    DIR *directory = opendir(formatted("/proc/%d/fd", process));
     if (!directory)
         return 0;
     for (struct dirent *entry; (entry = readdir(directory)) != NULL && count < LINKS_MAX;) {
@@ -143,7 +130,7 @@ static size_t held(pid_t process, char links[LINKS_MAX][LINK_BYTES]) {
     return count;
 }
 
-/* The workers that evaluate: those of RUN that are confined. */
+/* The workers of RUN that are confined, which are those that evaluate. */
 static size_t confined(pid_t run, pid_t *pids, size_t maximum) {
     pid_t all[32];
     size_t count = process_descendants(run, all, COUNT_OF(all)), found = 0;
@@ -153,20 +140,18 @@ static size_t confined(pid_t run, pid_t *pids, size_t maximum) {
     return found;
 }
 
-Test(batch_isolation, no_pipe_or_socket_is_held_by_two_workers) {
+Test(batch_isolation, no_pipe_or_socket_is_open_in_two_workers) {
     skip_without_inspection();
     const char *path = batch_file("in.jsonl");
-    char *input = NULL;
     for (int i = 0; i < WORKERS; i++)
-        batch_append(&input, batch_input("1", "(sleep 3)", ""));
-    batch_write(path, input);
-    int in = open(path, O_RDONLY | O_CLOEXEC), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    pid_t run = batch_start((const char *const[]){"-j", "4", NULL}, in, null, null);
+        batch_add("1", "(sleep 3)", "");
+    batch_write(path, batch_input());
+    pid_t run =
+        batch_start_on((const char *const[]){"-j", "4", NULL}, path, "/dev/null", "/dev/null", 0);
     pid_t workers[2 * WORKERS];
     size_t count = 0;
-    const struct timespec pause = {.tv_nsec = 10000000};
     while ((count = confined(run, workers, COUNT_OF(workers))) < WORKERS)
-        nanosleep(&pause, NULL);
+        usleep(10000);
     static char links[2 * WORKERS][LINKS_MAX][LINK_BYTES];
     size_t counts[2 * WORKERS];
     for (size_t i = 0; i < count; i++)
@@ -178,23 +163,15 @@ Test(batch_isolation, no_pipe_or_socket_is_held_by_two_workers) {
                 cr_assert_str_neq(links[i][k / 3], links[j][k % 3]);
     }
     cr_assert_eq(batch_wait(run), 0);
-    close(in);
-    close(null);
-    free(input);
 }
 
-Test(isolation, what_is_preloaded_is_as_it_was_loaded_for_each) {
+Test(batch_isolation, preloaded_definitions_are_fresh_for_each_line) {
     const char *file = batch_file("preloaded.lisp");
     batch_write(file, "(defvar *preloaded* (list 1 2))\n");
-    const char *arguments[] = {"-j", "2", "--policy", "ci", "--preload", file, NULL};
-    char *input = NULL;
     for (int i = 0; i < ROUNDS; i++) {
-        batch_append(&input, batch_input("\"spoil\"", "(setf (car *preloaded*) 0)", ""));
-        batch_append(&input, batch_input("\"look\"", "*preloaded*", ",\"expect\":\"(1 2)\""));
+        batch_add("\"spoil\"", "(setf (car *preloaded*) 0)", "");
+        batch_add("\"look\"", "*preloaded*", ",\"expect\":\"(1 2)\"");
     }
-    struct command_result result = batch_run(arguments, input);
-    cr_expect_eq(result.status, 0, "%s%s", result.output, result.error);
-    cr_expect_eq(batch_lines(result.output), (size_t)2 * ROUNDS);
-    command_result_free(&result);
-    free(input);
+    const struct command_result *result = BATCH(0, "-j", "2", "--policy", "ci", "--preload", file);
+    cr_expect_eq(batch_lines(result->output), (size_t)2 * ROUNDS);
 }

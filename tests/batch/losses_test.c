@@ -1,23 +1,20 @@
-/* What is lost outside a line is no line's loss: the zygote may die, as often as it likes, and the
- * run goes on; a run that can have no worker at all says so. */
+/* Losses outside a line: the zygote may die at any time and the run continues; a run that cannot
+ * have a worker says so. */
 #include "tests/support/batch.h"
 #include "tests/support/lines.h"
 #include "tests/support/process.h"
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LINES = 600, DEATHS = 6, FORKED_BYTES = 24 * 160 };
 
 static bool is_worker_program(pid_t pid) {
-    char path[40], name[32] = "";
-    snprintf(path, sizeof path, "/proc/%d/comm", pid);
-    FILE *file = fopen(path, "r");
+    char name[32] = "";
+    FILE *file = fopen(formatted("/proc/%d/comm", pid), "r");
     if (!file)
         return false;
     bool read = fgets(name, sizeof name, file) != NULL;
@@ -25,7 +22,7 @@ static bool is_worker_program(pid_t pid) {
     return read && strcmp(name, "eclave-worker\n") == 0;
 }
 
-/* The one worker program below RUN that is not confined, or 0. */
+/* The only worker program below RUN that is not confined, or 0. */
 static pid_t zygote_of(pid_t run) {
     pid_t pids[64];
     size_t count = process_descendants(run, pids, COUNT_OF(pids));
@@ -43,24 +40,17 @@ static off_t size_of(const char *path) {
 
 Test(batch_losses, a_zygote_that_dies_costs_no_line) {
     const char *path = batch_file("in.jsonl"), *output = batch_file("out.jsonl");
-    char *input = NULL, id[24], code[40];
-    for (int i = 0; i < LINES; i++) {
-        snprintf(id, sizeof id, "%d", i);
-        snprintf(code, sizeof code, "(sleep 1/50) %d", i);
-        batch_append(&input, batch_input(id, code, ""));
-    }
-    batch_write(path, input);
-    int in = open(path, O_RDONLY | O_CLOEXEC),
-        out = open(output, O_WRONLY | O_CREAT | O_CLOEXEC, 0600),
-        null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    pid_t run = batch_start((const char *const[]){"-j", "8", NULL}, in, out, null);
-    const struct timespec pause = {.tv_nsec = 10000000};
+    for (int i = 0; i < LINES; i++)
+        batch_add(formatted("%d", i), formatted("(sleep 1/50) %d", i), "");
+    batch_write(path, batch_input());
+    pid_t run =
+        batch_start_on((const char *const[]){"-j", "8", NULL}, path, output, "/dev/null", 0);
     off_t before = 0;
     int deaths = 0;
     while (deaths < DEATHS && !process_is_zombie(run)) {
-        nanosleep(&pause, NULL);
+        usleep(10000);
         pid_t zygote = zygote_of(run);
-        /* More lines than the workers of the last one can have done: it has forked. */
+        /* More lines than the previous zygote's workers could finish: this one has forked. */
         if (zygote <= 1 || size_of(output) < before + FORKED_BYTES)
             continue;
         kill(zygote, SIGKILL);
@@ -74,39 +64,28 @@ Test(batch_losses, a_zygote_that_dies_costs_no_line) {
     for (int i = 0; i < LINES; i++)
         batch_expect_string(batch_line(text, (size_t)i), "outcome", "value");
     free(text);
-    free(input);
-    close(in);
-    close(out);
-    close(null);
 }
 
-Test(batch_losses, where_nothing_can_be_confined_nothing_is_run) {
-    char *input = batch_input("1", "1", "");
-    struct command_result result = batch_run((const char *const[]){"--minimal", NULL}, input);
-    cr_assert_eq(result.status, 70);
-    cr_assert_str_eq(result.output, "");
-    expect_contains(result.error, "code cannot be evaluated here");
-    command_result_free(&result);
-    free(input);
+Test(batch_losses, minimal_mode_evaluates_nothing) {
+    batch_add("1", "1", "");
+    const struct command_result *result = BATCH(70, "--minimal");
+    cr_assert_str_eq(result->output, "");
+    expect_contains(result->error, "code cannot be evaluated here");
 }
 
-Test(batch_losses, a_run_that_can_have_no_worker_ends_with_70) {
+Test(batch_losses, a_run_that_cannot_start_a_worker_exits_with_70) {
     const char *program = batch_file("eclave"), *worker = batch_file("eclave-worker");
-    char copy[300];
-    snprintf(copy, sizeof copy, "cp %s %s", ECLAVE_BINARY, program);
-    const char *shell[] = {"/bin/sh", "-c", copy, NULL};
-    struct command_result copied = command_run(&(struct command){.arguments = shell});
-    cr_assert_eq(copied.status, 0, "%s", copied.error);
+    const char *copy[] = {"/bin/cp", ECLAVE_BINARY, program, NULL};
+    struct command_result result = command_run(&(struct command){.arguments = copy});
+    cr_assert_eq(result.status, 0, "%s", result.error);
+    command_result_free(&result);
     batch_write(worker, "#!/bin/sh\nexit 3\n");
     cr_assert_eq(chmod(worker, 0755), 0);
     const char *arguments[] = {program, "batch", NULL};
-    char *input = batch_input("1", "1", "");
-    struct command_result result =
-        command_run(&(struct command){.arguments = arguments, .input = input});
+    batch_add("1", "1", "");
+    result = command_run(&(struct command){.arguments = arguments, .input = batch_input()});
     cr_assert_eq(result.status, 70, "%s", result.error);
     cr_assert_str_eq(result.output, "");
-    expect_contains(result.error, "No worker can be started: the zygote ended with status 3");
-    command_result_free(&copied);
+    expect_contains(result.error, "the zygote ended with status 3");
     command_result_free(&result);
-    free(input);
 }

@@ -1,16 +1,9 @@
-/* Every way in which a line can end, what was expected of it, and what the kernel counted. */
+/* Every outcome of a line, expectations, and resource usage. */
 #include "tests/support/batch.h"
 #include "tests/support/lines.h"
 #include "tests/support/skip.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-static const char *const no_arguments[] = {NULL};
-
-/* Small limits, so that each is met soon. */
-static const char *const tight[] = {
-    "--session-memory-mb", "64", "--output-max-bytes", "1000", "--stderr-max-bytes", "1000", NULL};
 
 static const struct ending {
     const char *code, *more, *outcome, *exit_code, *text;
@@ -45,50 +38,37 @@ static void check_ending(struct text line, const struct ending *ending) {
     free(text);
 }
 
-static void check_all_endings(const char *const *arguments) {
-    char *input = NULL, id[8];
-    for (size_t i = 0; i < COUNT_OF(endings); i++) {
-        snprintf(id, sizeof id, "%zu", i);
-        batch_append(&input, batch_input(id, endings[i].code, endings[i].more));
-    }
-    struct command_result result = batch_run(arguments, input);
-    cr_assert_eq(result.status, 0, "%s", result.error);
-    cr_assert_eq(batch_lines(result.output), COUNT_OF(endings));
+Test(batch_outcomes, each_has_its_name_text_and_exit_code) {
     for (size_t i = 0; i < COUNT_OF(endings); i++)
-        check_ending(batch_line(result.output, i), &endings[i]);
-    expect_contains(result.error, "eclave: 14 lines: 2 value, 3 error, 2 exit, 1 crash");
-    command_result_free(&result);
-    free(input);
-}
-
-Test(batch_outcomes, each_has_its_word_its_text_and_its_exit_code) {
-    check_all_endings(tight);
+        batch_add(formatted("%zu", i), endings[i].code, endings[i].more);
+    const struct command_result *result = BATCH(
+        0, "--session-memory-mb", "64", "--output-max-bytes", "1000", "--stderr-max-bytes", "1000");
+    cr_assert_eq(batch_lines(result->output), COUNT_OF(endings));
+    for (size_t i = 0; i < COUNT_OF(endings); i++)
+        check_ending(batch_line(result->output, i), &endings[i]);
+    expect_contains(result->error, "eclave: 14 lines: 2 value, 3 error, 2 exit, 1 crash");
 }
 
 Test(batch_outcomes, are_the_same_for_an_unprivileged_user) {
     skip_unless_root(); /* else the test above has shown it */
     const char *arguments[] = {ECLAVE_BINARY, "batch", NULL};
-    char *input = batch_input("1", "(+ 1 2)", "");
-    batch_append(&input, batch_input("2", VIOLATION, ""));
+    batch_add("1", "(+ 1 2)", "");
+    batch_add("2", VIOLATION, "");
     struct command_result result = command_run(
-        &(struct command){.arguments = arguments, .input = input, .unprivileged = true});
+        &(struct command){.arguments = arguments, .input = batch_input(), .unprivileged = true});
     batch_expect_string(batch_line_of(result.output, "1"), "outcome", "value");
     batch_expect_string(batch_line_of(result.output, "2"), "outcome", "violation");
     command_result_free(&result);
-    free(input);
 }
 
-Test(batch_outcomes, the_parts_of_the_text_stand_by_themselves) {
-    char *input = batch_input(
-        "1", "(princ \"out\") (princ \"err\" *error-output*) (values 1 \"two\" #\\3)", "");
-    struct command_result result = batch_run(no_arguments, input);
-    struct text line = batch_line(result.output, 0);
+Test(batch_outcomes, the_parts_of_the_text_are_members_too) {
+    batch_add("1", "(princ \"out\") (princ \"err\" *error-output*) (values 1 \"two\" #\\3)", "");
+    const struct command_result *result = BATCH(0);
+    struct text line = batch_line(result->output, 0);
     batch_expect(line, "values", "[\"1\",\"\\\"two\\\"\",\"#\\\\3\"]");
     batch_expect_string(line, "stdout", "out");
     batch_expect_string(line, "stderr", "err");
     batch_expect_string(line, "text", "[stdout]\nout\n[stderr]\nerr\n=> 1\n=> \"two\"\n=> #\\3");
-    command_result_free(&result);
-    free(input);
 }
 
 /* --- expectations --- */
@@ -128,60 +108,48 @@ static const struct expectation {
     {"(princ \"a\")", ",\"expect\":null,\"expectStdout\":\"a\",\"timeout\":null", NULL},
 };
 
-Test(batch_outcomes, each_expectation_is_met_or_says_what_was_wanted_and_what_came) {
+Test(batch_outcomes, each_expectation_is_met_or_reported_with_both_values) {
     for (size_t i = 0; i < COUNT_OF(expectations); i++) {
         const struct expectation *row = &expectations[i];
-        char *input = batch_input("1", row->code, row->more);
-        struct command_result result = batch_run(no_arguments, input);
-        struct text line = batch_line(result.output, 0);
-        cr_assert_eq(result.status, row->mismatches ? 1 : 0, "%s%s", input, result.output);
+        batch_add("1", row->code, row->more);
+        const struct command_result *result = BATCH(row->mismatches ? 1 : 0);
+        struct text line = batch_line(result->output, 0);
         batch_expect(line, "pass", row->mismatches ? "false" : "true");
         if (row->mismatches)
             batch_expect(line, "mismatches", row->mismatches);
         else
             cr_assert_not(batch_has(line, "mismatches"));
-        command_result_free(&result);
-        free(input);
     }
 }
 
-Test(batch_outcomes, what_is_compared_is_not_what_is_cut) {
-    char *wanted = NULL, *more;
-    for (int i = 0; i < 400; i++)
-        batch_append(&wanted, strdup("x"));
-    cr_assert_gt(asprintf(&more, ",\"expectStdout\":\"%s\"", wanted), 0);
-    char *input = batch_input("1", "(princ (make-string 400 :initial-element #\\x)) 1", more);
-    struct command_result result =
-        batch_run((const char *const[]){"--output-shown-chars", "100", NULL}, input);
-    struct text line = batch_line(result.output, 0);
+Test(batch_outcomes, expectations_are_compared_with_the_whole_output) {
+    static char wanted[401];
+    memset(wanted, 'x', sizeof wanted - 1);
+    batch_add("1", "(princ (make-string 400 :initial-element #\\x)) 1",
+              formatted(",\"expectStdout\":\"%s\"", wanted));
+    struct text line = batch_line(BATCH(0, "--output-shown-chars", "100")->output, 0);
     batch_expect(line, "pass", "true");
     char *shown = batch_string(line, "stdout");
     expect_contains(shown, "300 characters left out");
     free(shown);
-    command_result_free(&result);
-    free(input);
-    free(more);
-    free(wanted);
 }
 
-/* --- costs --- */
+/* --- resource usage --- */
 
-Test(batch_outcomes, costs_are_those_of_the_process_of_the_line) {
-    char *input = batch_input("1", "1", "");
-    batch_append(&input, batch_input("2", "(length (make-array 5000000 :initial-element 1))", ""));
-    batch_append(&input, batch_input("3", ENDLESS, ",\"timeout\":0.2"));
-    batch_append(&input, batch_input("4", "1", ""));
-    struct command_result result = batch_run((const char *const[]){"-j", "1", NULL}, input);
-    struct text small = batch_line(result.output, 0), large = batch_line(result.output, 1),
-                last = batch_line(result.output, 3);
+Test(batch_outcomes, resource_usage_is_that_of_the_process_of_the_line) {
+    batch_add("1", "1", "");
+    batch_add("2", "(length (make-array 5000000 :initial-element 1))", "");
+    batch_add("3", ENDLESS, ",\"timeout\":0.2");
+    batch_add("4", "1", "");
+    const struct command_result *result = BATCH(0, "-j", "1");
+    struct text small = batch_line(result->output, 0), large = batch_line(result->output, 1),
+                last = batch_line(result->output, 3);
     for (size_t i = 0; i < 4; i++) {
-        struct text line = batch_line(result.output, i);
+        struct text line = batch_line(result->output, i);
         cr_assert_gt(batch_number(line, "cpuMs"), 0);
         cr_assert_gt(batch_number(line, "wallMs"), 0);
     }
-    /* 40 MB of array in one process, and none of it in the one after. */
+    /* The array of 40 MB counts in its own process only. */
     cr_assert_gt(batch_number(large, "maxRssKb"), batch_number(small, "maxRssKb") + 30000);
     cr_assert_gt(batch_number(large, "maxRssKb"), batch_number(last, "maxRssKb") + 30000);
-    command_result_free(&result);
-    free(input);
 }

@@ -1,5 +1,5 @@
-/* Runs that are cut short: what they wrote is the beginning of the whole, and a run that goes on
- * ends with the whole, byte for byte but for the measurements. */
+/* Interrupted runs: their output is the beginning of the whole, and a resumed run completes it,
+ * byte for byte except for the measurements. */
 #include "tests/support/batch.h"
 #include "tests/support/lines.h"
 #include "tests/support/random.h"
@@ -9,64 +9,41 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LINES = 60, TRIALS = 6, TRIALS_THOROUGH = 100, INTERRUPTED = 130 };
 
-/* Every kind of line, bad ones and equal ids among them. */
-static char *some_lines(size_t count) {
+/* Every kind of line, with bad ones and equal ids among them. */
+static void add_lines(size_t count) {
     static const char *const codes[] = {
         "(+ 1 2)", "(princ \"text\")", "(car 1)", "(sleep 1/100)", "(ext:quit 3)", VIOLATION,
     };
-    char *input = NULL, id[24];
-    for (size_t i = 0; i < count; i++) {
-        snprintf(id, sizeof id, i % 10 ? "%zu" : "\"same\"", i);
+    for (size_t i = 0; i < count; i++)
         if (i % 9 == 4)
-            batch_append(&input, strdup("{\"code\":\"1\",\"unknown\":1}\n"));
+            batch_add_text("{\"code\":\"1\",\"unknown\":1}\n");
         else if (i % 11 == 5)
-            batch_append(&input, strdup("{\"code\":\"(list 1 2)\"}\n"));
+            batch_add_text("{\"code\":\"(list 1 2)\"}\n");
         else
-            batch_append(&input, batch_input(id, codes[i % COUNT_OF(codes)],
-                                             i % 4 ? "" : ",\"expect\":\"3\""));
-    }
-    return input;
+            batch_add(i % 10 ? formatted("%zu", i) : "\"same\"", codes[i % COUNT_OF(codes)],
+                      i % 4 ? "" : ",\"expect\":\"3\"");
 }
 
+/* Paths of the input and the output, and the output of an uninterrupted run. */
 struct trial {
-    const char *input, *output, *whole; /* paths of the first two */
+    const char *input, *output;
+    char *whole;
 };
 
 static struct trial begin(size_t count) {
     struct trial trial = {batch_file("in.jsonl"), batch_file("out.jsonl"), NULL};
-    char *input = some_lines(count);
-    batch_write(trial.input, input);
-    struct command_result result = batch_run((const char *const[]){NULL}, input);
-    trial.whole = batch_without_costs(result.output);
-    command_result_free(&result);
-    free(input);
+    add_lines(count);
+    batch_write(trial.input, batch_input());
+    trial.whole = batch_without_costs(BATCH(1)->output);
     return trial;
 }
 
-static void end(const struct trial *trial) {
-    free((char *)trial->whole);
-}
-
 static pid_t start(const struct trial *trial, const char *const *arguments, int flags) {
-    int input = open(trial->input, O_RDONLY | O_CLOEXEC);
-    int output = open(trial->output, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0666);
-    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    cr_assert(input >= 0 && output >= 0 && null >= 0);
-    pid_t pid = batch_start(arguments, input, output, null);
-    close(input);
-    close(output);
-    close(null);
-    return pid;
-}
-
-static void pause_ms(long ms) {
-    const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    nanosleep(&pause, NULL);
+    return batch_start_on(arguments, trial->input, trial->output, "/dev/null", flags);
 }
 
 static void expect_whole(const struct trial *trial) {
@@ -76,62 +53,48 @@ static void expect_whole(const struct trial *trial) {
     free(output);
 }
 
-/* Starts anew, ends it by SIGNAL at some moment, and goes on until nothing is left to do. */
-static void interrupt_and_resume(const struct trial *trial, struct random *random, int number) {
+/* Starts a run, interrupts it with SIGNAL at some time, and resumes it until it is complete. */
+static void interrupt_and_resume(const struct trial *trial, struct random *random, int signal) {
     const char *const resume[] = {"-j", "2", "--skip-done", trial->output, NULL};
     pid_t pid = start(trial, (const char *const[]){"-j", "2", NULL}, O_TRUNC);
     int status;
     for (;;) {
-        pause_ms(random_between(random, 0, 250));
-        kill(pid, number);
+        usleep((useconds_t)random_below(random, 251) * 1000);
+        kill(pid, signal);
         status = batch_wait(pid);
         if (status == 0 || status == 1)
             break;
-        /* By the signal itself when it came before the program had begun. */
-        cr_assert(status == 128 + number || status == INTERRUPTED, "%d", status);
+        /* 128 + signal when it came before the program had started. */
+        cr_assert(status == 128 + signal || status == INTERRUPTED, "%d", status);
         pid = start(trial, resume, O_APPEND);
-        if (random_percent(random, 50)) { /* this time to the end */
+        if (random_percent(random, 50)) { /* without a further interruption */
             status = batch_wait(pid);
             break;
         }
     }
-    cr_assert_eq(status, 1, "%d", status); /* expectations were not met before or after */
+    cr_assert_eq(status, 1, "%d", status); /* some expectations fail */
     expect_whole(trial);
 }
 
-static void check_interruptions(int number) {
+Test(batch_resume, an_interrupted_and_resumed_run_is_complete) {
+    static const int signals[] = {SIGINT, SIGTERM, SIGKILL};
     struct random random = random_for("batch_resume");
     struct trial trial = begin(LINES);
     size_t trials = random_trials(TRIALS, TRIALS_THOROUGH);
-    for (size_t i = 0; i < trials; i++)
-        interrupt_and_resume(&trial, &random, number);
-    end(&trial);
+    for (size_t s = 0; s < COUNT_OF(signals); s++)
+        for (size_t i = 0; i < trials; i++)
+            interrupt_and_resume(&trial, &random, signals[s]);
+    free(trial.whole);
 }
 
-Test(batch_resume, an_interrupted_and_resumed_run_is_a_whole_one) {
-    check_interruptions(SIGINT);
-}
-
-Test(batch_resume, so_is_one_that_was_terminated) {
-    check_interruptions(SIGTERM);
-}
-
-Test(batch_resume, so_is_one_that_was_killed) {
-    check_interruptions(SIGKILL);
-}
-
-Test(batch_resume, an_interrupted_run_finishes_what_runs_and_says_how_to_go_on) {
-    char *input = NULL;
+Test(batch_resume, an_interrupted_run_finishes_its_lines_and_says_how_to_resume) {
     for (int i = 0; i < LINES; i++)
-        batch_append(&input, batch_input("1", "(sleep 1) :finished", ""));
-    const char *path = batch_file("slow.jsonl"), *said = batch_file("said"),
+        batch_add("1", "(sleep 1) :finished", "");
+    const char *path = batch_file("slow.jsonl"), *said = batch_file("stderr"),
                *output = batch_file("slow.out");
-    batch_write(path, input);
-    int in = open(path, O_RDONLY | O_CLOEXEC),
-        out = open(output, O_RDWR | O_CREAT | O_CLOEXEC, 0600),
-        err = open(said, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    pid_t pid = batch_start((const char *const[]){"-j", "2", NULL}, in, out, err);
-    pause_ms(500);
+    batch_write(path, batch_input());
+    pid_t pid = batch_start_on((const char *const[]){"-j", "2", NULL}, path, output, said, 0);
+    usleep(500000);
     kill(pid, SIGINT);
     cr_assert_eq(batch_wait(pid), INTERRUPTED);
     char *text = batch_read(output), *words = batch_read(said);
@@ -142,38 +105,34 @@ Test(batch_resume, an_interrupted_run_finishes_what_runs_and_says_how_to_go_on) 
     expect_contains(words, "--skip-done OUT");
     free(text);
     free(words);
-    free(input);
 }
 
-Test(batch_resume, a_second_interrupt_ends_what_runs) {
-    struct trial trial = begin(1);
-    char *line = batch_input("1", "(sleep 500)", "");
-    batch_write(trial.input, line);
+Test(batch_resume, a_second_interrupt_ends_the_running_lines) {
+    struct trial trial = {batch_file("in.jsonl"), batch_file("out.jsonl"), NULL};
+    batch_add("1", "(sleep 500)", "");
+    batch_write(trial.input, batch_input());
     pid_t pid = start(&trial, (const char *const[]){NULL}, O_TRUNC);
-    pause_ms(500);
+    usleep(500000);
     kill(pid, SIGINT);
-    pause_ms(100);
+    usleep(100000);
     kill(pid, SIGINT);
     cr_assert_eq(batch_wait(pid), INTERRUPTED);
     char *output = batch_read(trial.output);
     cr_assert_str_eq(output, "");
     free(output);
-    free(line);
-    end(&trial);
 }
 
-Test(batch_resume, unordered_lines_are_found_wherever_they_are) {
+Test(batch_resume, finished_lines_are_found_in_any_order) {
     struct trial trial = begin(LINES);
-    char *lines = strdup("");
-    /* Every third line of the whole, last first; not those whose ids are the same. */
+    /* Every third line of the whole, last first, except those with equal ids. */
     size_t finished = 0;
     for (size_t i = LINES; i-- > 0;)
         if (i % 3 == 0 && i % 10) {
             finished++;
             struct text line = batch_line(trial.whole, i);
-            batch_append(&lines, strndup(line.bytes, line.length + 1));
+            batch_add_text(formatted("%.*s\n", (int)line.length, line.bytes));
         }
-    batch_write(trial.output, lines);
+    batch_write(trial.output, batch_input());
     pid_t pid = start(&trial, (const char *const[]){"--skip-done", trial.output, NULL}, O_APPEND);
     cr_assert_eq(batch_wait(pid), 1);
     char *output = batch_read(trial.output), *text = batch_without_costs(output);
@@ -187,36 +146,28 @@ Test(batch_resume, unordered_lines_are_found_wherever_they_are) {
     }
     free(output);
     free(text);
-    free(lines);
-    end(&trial);
+    free(trial.whole);
 }
 
-Test(batch_resume, what_is_no_output_of_a_batch_is_refused) {
+Test(batch_resume, a_file_that_is_not_batch_output_is_refused) {
     static const char *const texts[] = {"garbage\n", "{\"id\":1}\n", "{\"outcome\":\"value\"}\n",
                                         "{\"id\":1,\"outcome\":\"splendid\"}\n", "\n"};
     const char *path = batch_file("out.jsonl");
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         batch_write(path, texts[i]);
-        struct command_result result =
-            batch_run((const char *const[]){"--skip-done", path, NULL}, "");
-        cr_assert_eq(result.status, 2, "%s", texts[i]);
-        expect_contains(result.error, "line 1 is none that eclave batch wrote");
-        command_result_free(&result);
+        expect_contains(BATCH(2, "--skip-done", path)->error,
+                        "line 1 was not written by eclave batch");
     }
 }
 
-Test(batch_resume, finished_lines_that_the_input_lacks_are_told) {
+Test(batch_resume, finished_lines_that_are_not_in_the_input_are_reported) {
     const char *path = batch_file("out.jsonl");
     batch_write(path, "{\"id\":77,\"outcome\":\"value\"}\n");
-    char *input = batch_input("1", "1", "");
-    struct command_result result =
-        batch_run((const char *const[]){"--skip-done", path, NULL}, input);
-    cr_assert_eq(result.status, 0);
-    cr_assert_eq(batch_lines(result.output), 1);
-    expect_contains(result.error, "finished lines of the earlier run that are not in the input: 1");
-    expect_contains(result.error, "2 lines (1 of them earlier)");
-    command_result_free(&result);
-    free(input);
+    batch_add("1", "1", "");
+    const struct command_result *result = BATCH(0, "--skip-done", path);
+    cr_assert_eq(batch_lines(result->output), 1);
+    expect_contains(result->error, "lines of the earlier run that are not in the input: 1");
+    expect_contains(result->error, "2 lines (1 of them earlier)");
 }
 
 /* --- output that cannot be written --- */
@@ -226,7 +177,7 @@ static void limit_files(rlim_t bytes) {
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-Test(batch_resume, a_run_that_filled_the_disk_goes_on_when_there_is_room) {
+Test(batch_resume, a_run_that_filled_the_disk_is_resumed_when_there_is_space) {
     struct trial trial = begin(LINES);
     const char *const resume[] = {"--skip-done", trial.output, NULL};
     limit_files(3000); /* in the middle of a line; the run inherits it */
@@ -239,7 +190,7 @@ Test(batch_resume, a_run_that_filled_the_disk_goes_on_when_there_is_room) {
     pid = start(&trial, resume, O_APPEND);
     cr_assert_eq(batch_wait(pid), 1);
     expect_whole(&trial);
-    end(&trial);
+    free(trial.whole);
 }
 
 /* A shell script whose $1 is the program and $2 a file of lines. */
@@ -248,7 +199,7 @@ static struct command_result shell(const char *script, const char *lines) {
     return command_run(&(struct command){.arguments = arguments});
 }
 
-Test(batch_resume, a_full_disk_or_a_reader_that_left_ends_the_run_with_70) {
+Test(batch_resume, a_full_disk_or_a_closed_pipe_ends_the_run_with_70) {
     static const struct {
         const char *script, *reason;
     } rows[] = {
@@ -263,5 +214,5 @@ Test(batch_resume, a_full_disk_or_a_reader_that_left_ends_the_run_with_70) {
         expect_contains(result.error, "\n70\n");
         command_result_free(&result);
     }
-    end(&trial);
+    free(trial.whole);
 }

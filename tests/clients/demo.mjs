@@ -1,28 +1,41 @@
-// The session that the README shows, led by the official SDK's client: `node demo.mjs` prints it,
-// and demo.test.mjs holds the README to it.
+// The sessions that README.md and doc/tools.md show, run by the official SDK's client.
+// `node demo.mjs [short|long]` prints one; demo.test.mjs keeps the pages in sync with it.
 import { pathToFileURL } from "node:url";
 import { Connection, textOf } from "./server.mjs";
 
-// What is shown is what is sent: a line of Lisp is a call of evaluate-lisp, a line that begins with
-// a tool's name a call of that tool. NAME = before a line keeps the session that it opens.
-const steps = [
-  ["(defvar *stock* (list :apples 3 :pears 5))"],
-  ["(defun total () (loop for (nil n) on *stock* by #'cddr sum n))"],
-  ["(total)"],
-  ["(progn (princ \"selling\") (decf (getf *stock* :pears)) (total))"],
-  ["(getf *stock* (first :plums))"],
-  ["(progn (setf *stock* nil) (loop))", { timeout: 1 }],
-  ["(progn (setf *stock* nil) (ext:quit 3))"],
-  ["(open \"/etc/passwd\")"],
-  ["(si:call-cfun (si:find-foreign-symbol \"kill\" :default :pointer-void 0) :int '(:int :int) '(1 9))"],
-  ["*stock*"],
-  ["branch = open-session", { from: "main" }],
-  ["(setf (getf *stock* :plums) 100)", { session: "branch" }],
-  ["(total)", { session: "branch" }],
-  ["(total)"],
-  ["rollback-session", { steps: 5 }],
-  ["(total)"],
-];
+// A line of Lisp is a call of evaluate-lisp, a line that begins with the name of a tool a call of that
+// tool. NAME = before a line keeps the session that it opens.
+const kill =
+  "(si:call-cfun (si:find-foreign-symbol \"kill\" :default :pointer-void 0) :int '(:int :int) '(1 9))";
+const sessions = {
+  short: [
+    ["(defvar *stock* (list :apples 3 :pears 5))"],
+    ["(progn (princ \"selling\") (decf (getf *stock* :pears)) *stock*)"],
+    ["(progn (setf *stock* nil) (loop))", { timeout: 1 }],
+    [kill],
+    ["*stock*"],
+    ["rollback-session", { steps: 2 }],
+    ["*stock*"],
+  ],
+  long: [
+    ["(defvar *stock* (list :apples 3 :pears 5))"],
+    ["(defun total () (loop for (nil n) on *stock* by #'cddr sum n))"],
+    ["(total)"],
+    ["(progn (princ \"selling\") (decf (getf *stock* :pears)) (total))"],
+    ["(getf *stock* (first :plums))"],
+    ["(progn (setf *stock* nil) (loop))", { timeout: 1 }],
+    ["(progn (setf *stock* nil) (ext:quit 3))"],
+    ["(open \"/etc/passwd\")"],
+    [kill],
+    ["*stock*"],
+    ["branch = open-session", { from: "main" }],
+    ["(setf (getf *stock* :plums) 100)", { session: "branch" }],
+    ["(total)", { session: "branch" }],
+    ["(total)"],
+    ["rollback-session", { steps: 5 }],
+    ["(total)"],
+  ],
+};
 
 const handle = /s-[0-9a-f]{32}/g;
 
@@ -40,11 +53,11 @@ async function call(client, name, more) {
   }
 }
 
-export async function demo() {
+export async function demo(name) {
   const server = await Connection.open("--log-level", "emergency");
   const named = {};
   const lines = [];
-  for (const [shown, more = {}] of steps) {
+  for (const [shown, more = {}] of sessions[name]) {
     const [, keep, line] = /^(?:(\w+) = )?(.*)$/s.exec(shown);
     const sent = { ...more };
     if (named[sent.session]) sent.session = named[sent.session];
@@ -59,4 +72,4 @@ export async function demo() {
   return lines.join("\n").trimEnd();
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1]).href) console.log(await demo());
+if (import.meta.url === pathToFileURL(process.argv[1]).href) console.log(await demo(process.argv[2] ?? "long"));

@@ -1,5 +1,5 @@
-// The MCP Inspector's command line against the server: the output a user sees and the exit status a
-// script sees. One process each, so this is also many whole lives of the server.
+// The MCP Inspector's command line with the server: its output and exit status. Each test starts a
+// server of its own.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -9,14 +9,14 @@ import { after, describe, test } from "node:test";
 import { makeRecords, takeRecords } from "./records.mjs";
 
 const { ECLAVE: eclave } = process.env;
-const inspector = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
+const inspector = "../node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
 const home = mkdtempSync(join(tmpdir(), "eclave-inspector-"));
 after(() => rmSync(home, { recursive: true }));
 
 const exitOk = 0;
 const exitToolError = 5;
 
-// One run of the Inspector on a fresh server. Checks the exit status and the server's every line.
+// Runs the Inspector on a new server; checks the exit status and every line of the server.
 function inspect(era, expectedStatus, ...options) {
   const directory = makeRecords();
   const server = [process.execPath, "record.mjs", directory, eclave];
@@ -25,11 +25,11 @@ function inspect(era, expectedStatus, ...options) {
     [inspector, "--cli", "--protocol-era", era, ...options, "--", ...server],
     { encoding: "utf8", timeout: 60000, env: { ...process.env, HOME: home } },
   );
-  const told = `${run.stdout}\n${run.stderr}`;
-  assert.equal(run.status, expectedStatus, told);
-  const said = takeRecords(directory).flatMap(({ received }) => received);
-  assert.ok(said.length > 0, told);
-  for (const { result } of said) assert.equal(result && "resultType" in result, result && era === "modern");
+  const output = `${run.stdout}\n${run.stderr}`;
+  assert.equal(run.status, expectedStatus, output);
+  const messages = takeRecords(directory).flatMap(({ received }) => received);
+  assert.ok(messages.length > 0, output);
+  for (const { result } of messages) assert.equal(result && "resultType" in result, result && era === "modern");
   return run;
 }
 
@@ -67,7 +67,7 @@ for (const era of ["legacy", "modern"])
       assert.ok(tools.some(({ name }) => name === "evaluate-lisp"));
     });
 
-    test("tools/list --strict finds nothing unportable in the schemas", () => {
+    test("tools/list --strict accepts the schemas", () => {
       const run = inspect(era, exitOk, "--method", "tools/list", "--strict", "-q");
       assert.equal(run.stderr, "");
     });
@@ -96,7 +96,7 @@ for (const era of ["legacy", "modern"])
       inspect(era, exitToolError, "--method", "tools/call", "--tool-name", "no-such-tool", "-q");
     });
 
-    // In the modern era each of these calls gets a session of its own, and there are at most 16.
+    // In the modern era each of these calls gets its own session, and there are at most 16.
     const atOnce = era === "modern" ? "16" : "20";
     test(`a load of 200 calls, ${atOnce} at a time, without an error`, () => {
       const run = inspect(

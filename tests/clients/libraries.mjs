@@ -1,5 +1,5 @@
-// What the libraries test loads and asks: published libraries of Debian, each with its files in the
-// order of its system definition, and expressions whose answers plain `ecl` must share.
+// The data of libraries.test.mjs: published libraries of Debian, each with its files in the order of
+// its system definition, and expressions that must have the same values as in plain `ecl`.
 const source = "/usr/share/common-lisp/source";
 
 function files(directory, names) {
@@ -23,7 +23,7 @@ export const libraries = {
   ),
 };
 
-// Forms that cl-ppcre's authors wrote to be true, one by one.
+// cl-ppcre's own tests: forms that are true.
 export const ppcreSelfTest = `${source}/cl-ppcre/test/simple`;
 
 export const expressions = [
@@ -94,7 +94,7 @@ export const expressions = [
   '(let (words) (ppcre:do-matches-as-strings (w "\\\\b[a-z]+\\\\b" "one 2 three") (push w words)) words)',
   '(ppcre:scan "(?<=x)λ+" "axλλ")',
   '(ppcre:create-scanner "(unbalanced")',
-  // all three together, with definitions of one's own on top
+  // all three together, with new definitions
   `(defun word-counts (text)
      (let ((table (make-hash-table :test #'equal)))
        (dolist (word (split-sequence:split-sequence #\\Space (ppcre:regex-replace-all "[^a-z ]" text "")

@@ -1,5 +1,5 @@
-// Real input: the sources of published libraries, sent file by file as a user would, then used.
-// Every answer must be what plain `ecl` gives after loading the same files.
+// The sources of published libraries, sent file by file and then used. Every answer must be that of
+// plain `ecl` after loading the same files.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -21,8 +21,8 @@ function lispString(text) {
   return `"${text.replace(/[\\"]/g, "\\$&")}"`;
 }
 
-// What plain ecl prints for every question, in the form of the server's answers without output: a
-// line for each value, or the kind of condition.
+// The answers of plain ecl, in the form of the server's answers without output: a line for each value,
+// or the type of the condition.
 function answersOfPlainEcl() {
   const script = `
     (dolist (file '(${Object.values(libraries).flat().map(lispString).join(" ")}))
@@ -62,7 +62,7 @@ function answersOfPlainEcl() {
   }
 }
 
-// The server's answer in the same form: output sections and a condition's details left out.
+// The server's answer in the same form, without output sections and details of a condition.
 function essence(result) {
   const text = textOf(result);
   if (result.isError) return text.split("\n", 1)[0];

@@ -1,6 +1,5 @@
-// node record.mjs DIRECTORY COMMAND [ARGUMENT...]: becomes the server as far as a client can see, and
-// keeps what passes in a file of its own in DIRECTORY: "> " before each line for the server, "< "
-// before each line of it. Changes nothing on the way.
+// node record.mjs DIRECTORY COMMAND [ARGUMENT...]: runs the server COMMAND and records its lines in a
+// new file in DIRECTORY: "> " before each line to the server, "< " before each line from it.
 import { spawn } from "node:child_process";
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +8,7 @@ const [directory, command, ...options] = process.argv.slice(2);
 const file = join(directory, `${process.pid}`);
 const server = spawn(command, options, { stdio: ["pipe", "pipe", "inherit"] });
 
-// Passes FROM on to TO and keeps its lines behind MARK. Calls ENDED when FROM has ended.
+// Copies FROM to TO and records its lines with MARK. Calls ENDED when FROM has ended.
 function pass(from, to, mark, ended) {
   let rest = "";
   from.setEncoding("utf8").on("data", (chunk) => {

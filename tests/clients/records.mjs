@@ -1,5 +1,5 @@
-// Directories for record.mjs, and what is in them. Everything recorded also goes where the check of
-// every line against the official schemas looks for it.
+// Directories for record.mjs and their contents. Everything recorded is also kept for the check of
+// every line against the official schemas.
 import assert from "node:assert/strict";
 import { copyFileSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,15 +16,15 @@ export function makeRecords() {
   return mkdtempSync(join(tmpdir(), "eclave-records-"));
 }
 
-// Keeps one conversation, its lines as arrays, for that check.
+// Keeps the lines of one conversation for that check.
 export function keepLines(sent, received) {
   if (!kept) return;
   const lines = [...sent.map((line) => `> ${line}`), ...received.map((line) => `< ${line}`)];
   writeFileSync(nameToKeep(), lines.join("\n") + "\n");
 }
 
-// What each server in DIRECTORY was told and said, as messages, in the order in which they started;
-// every line is JSON. Empties the directory.
+// The messages to and from each server in DIRECTORY, in the order in which they started. Empties the
+// directory.
 export function takeRecords(directory) {
   const files = readdirSync(directory).sort((one, other) => Number(one) - Number(other));
   return files.map((name) => {

@@ -1,5 +1,5 @@
-// A session as the official TypeScript SDK's client leads it: handshake, lists, evaluations of every
-// outcome that a user meets daily, cancellation, and the end.
+// A session with the official TypeScript SDK's client: handshake, lists, evaluations with common
+// outcomes, cancellation, and the end.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { after, before, describe, test } from "node:test";
@@ -17,7 +17,7 @@ describe("the SDK's client", () => {
   });
   after(() => server.close());
 
-  // The error that a call is expected to be answered with.
+  // The error of a call, which must fail.
   async function refusal(promise) {
     const error = await promise.then(
       (result) => assert.fail(`answered ${JSON.stringify(result)}`),
@@ -27,7 +27,7 @@ describe("the SDK's client", () => {
     return error;
   }
 
-  test("learns who serves it", () => {
+  test("learns the name and version of the server", () => {
     const { name, version } = client.getServerVersion();
     assert.equal(name, "eclave");
     assert.match(execFileSync(eclave, ["--version"], { encoding: "utf8" }), new RegExp(`\\b${version}\\b`));
@@ -60,7 +60,7 @@ describe("the SDK's client", () => {
     }
   });
 
-  test("gets a cursor it made up refused", async () => {
+  test("gets an error for an invented cursor", async () => {
     assert.equal((await refusal(client.listTools({ cursor: "no such page" }))).code, -32602);
   });
 
@@ -77,7 +77,7 @@ describe("the SDK's client", () => {
     ])
       test(code, async () => assert.equal(await server.value(code), text));
 
-    test("output, error output and a warning beside the value", async () => {
+    test("output, error output and a warning with the value", async () => {
       const result = await server.evaluate(
         '(format t "to out") (format *error-output* "to err") (warn "careful") 42',
       );
@@ -128,7 +128,7 @@ describe("the SDK's client", () => {
     assert.equal(await server.value("*counter*"), "=> 13");
   });
 
-  test("stays in the package it went into", async () => {
+  test("stays in the package of in-package", async () => {
     await server.value("(defpackage :elsewhere (:use :cl)) (in-package :elsewhere)");
     assert.equal(await server.value("(package-name *package*)"), '=> "ELSEWHERE"');
     assert.equal(
@@ -142,7 +142,7 @@ describe("the SDK's client", () => {
     assert.match(textOf(unknown), /PACKAGE/);
   });
 
-  test("gets a time-out as an error and goes on", async () => {
+  test("gets an error for a time-out and continues", async () => {
     const error = await refusal(server.evaluate("(loop)", { timeout: 0.5 }));
     assert.equal(error.code, -32004);
     assert.equal(error.data.timeoutSecs, 0.5);
@@ -150,7 +150,7 @@ describe("the SDK's client", () => {
     assert.equal(await server.value("(+ 20 22)"), "=> 42");
   });
 
-  test("cancels, and goes on", async () => {
+  test("cancels and continues", async () => {
     const controller = new AbortController();
     const call = server.evaluate("(loop)", {}, { signal: controller.signal });
     setTimeout(200).then(() => controller.abort("changed my mind"));
@@ -162,12 +162,12 @@ describe("the SDK's client", () => {
     );
     const answers = parseOutput(server.transport.output).filter(({ id }) => id === params.requestId);
     assert.deepEqual(answers.map(({ error }) => error?.code), [-32001]);
-    // The SDK has forgotten the call by then, and says so; of anything else it has no complaint.
+    // The SDK has forgotten the call by then and reports the answer; it reports nothing else.
     assert.equal(server.errors.length, 1);
     assert.match(server.errors[0].message, /unknown message ID/);
   });
 
-  test("loses nothing but the call when the code ends the process", async () => {
+  test("keeps its session when the code ends the process", async () => {
     const result = await server.evaluate("(ext:quit 3)");
     assert.equal(result.isError, true);
     assert.match(textOf(result), /^\[ERROR\] PROCESS-EXIT\n/);
@@ -175,7 +175,7 @@ describe("the SDK's client", () => {
     assert.equal(await server.value("(+ 1 1)"), "=> 2");
   });
 
-  test("is told what it asked wrongly", async () => {
+  test("gets errors for wrong requests", async () => {
     const unknown = await refusal(client.callTool({ name: "no-such-tool", arguments: {} }));
     assert.equal(unknown.code, -32602);
     assert.match(JSON.stringify(unknown.data), /no-such-tool/);
@@ -187,7 +187,7 @@ describe("the SDK's client", () => {
     assert.equal(method.code, -32601);
   });
 
-  test("is answered while an evaluation runs, and every call once", async () => {
+  test("gets answers while an evaluation runs, one for each call", async () => {
     const controller = new AbortController();
     const endless = server.evaluate("(loop)", {}, { signal: controller.signal });
     await client.ping(); // and does not wait for the evaluation

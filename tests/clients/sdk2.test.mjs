@@ -1,13 +1,13 @@
-// The second version of the official SDK's client, which speaks both eras: told which, and finding
-// out. Its way of finding out starts a second server beside the one it stays with.
+// The second version of the official SDK's client, which supports both eras: in each mode, and with
+// negotiation, for which it starts a second server.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { makeRecords, takeRecords } from "./records.mjs";
+import { eclave, sanitizerOptions } from "./server.mjs";
 
-const { ECLAVE: eclave } = process.env;
 const modern = "2026-07-28";
 
 const modes = {
@@ -16,9 +16,20 @@ const modes = {
   modern: { mode: { pin: modern }, era: "modern", servers: 2 },
 };
 
-const sanitizerOptions = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => /^(A|L|UB)SAN_OPTIONS$/.test(name)),
-);
+// A client in MODE, and its transport to a server that is recorded in DIRECTORY.
+function clientFor(mode, directory) {
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: ["record.mjs", directory, eclave],
+    env: sanitizerOptions,
+    stderr: "pipe",
+  });
+  const client = new Client(
+    { name: "eclave-tests", version: "1.0.0" },
+    { versionNegotiation: { mode, probe: { timeoutMs: 20000 } } },
+  );
+  return { client, transport };
+}
 
 for (const [name, { mode, era, servers }] of Object.entries(modes))
   describe(`the SDK's second client in mode ${name}`, () => {
@@ -28,16 +39,8 @@ for (const [name, { mode, era, servers }] of Object.entries(modes))
     let end;
 
     before(async () => {
-      const transport = new StdioClientTransport({
-        command: process.execPath,
-        args: ["record.mjs", directory, eclave],
-        env: sanitizerOptions,
-        stderr: "pipe",
-      });
-      client = new Client(
-        { name: "eclave-tests", version: "1.0.0" },
-        { versionNegotiation: { mode, probe: { timeoutMs: 20000 } } },
-      );
+      let transport;
+      ({ client, transport } = clientFor(mode, directory));
       client.onerror = (error) => complaints.push(error.message);
       await client.connect(transport);
       end = new Promise((resolve) =>
@@ -60,14 +63,14 @@ for (const [name, { mode, era, servers }] of Object.entries(modes))
 
     const call = (tool, options, more) => client.callTool({ name: tool, arguments: options }, more);
 
-    // The text of an evaluation and the session that the result names.
+    // The text of an evaluation and its session.
     async function evaluate(code, options = {}) {
       const result = await call("evaluate-lisp", { code, ...options });
       assert.equal(result.content.length, 1);
       return { text: result.content[0].text, isError: result.isError, session: result._meta.session };
     }
 
-    test("connects in the era it wants", () => {
+    test("connects in its era", () => {
       assert.equal(client.getProtocolEra(), era);
       assert.equal(client.getServerVersion().name, "eclave");
       assert.deepEqual(client.getServerCapabilities(), { logging: {}, tools: {} });
@@ -89,7 +92,7 @@ for (const [name, { mode, era, servers }] of Object.entries(modes))
       }
     });
 
-    test("evaluates, and goes on in the same session", async () => {
+    test("evaluates, and continues in the same session", async () => {
       const first = await evaluate("(defvar *x* 20)");
       assert.match(first.text, era === "modern" ? /^=> \*X\*\n; session s-\w+$/ : /^=> \*X\*$/);
       const next = await evaluate("(+ *x* 22)", { session: first.session });
@@ -104,37 +107,37 @@ for (const [name, { mode, era, servers }] of Object.entries(modes))
       assert.match(text, /^\[ERROR\] SIMPLE-ERROR\nboom\n/);
     });
 
-    test("hears of progress", async () => {
-      const heard = [];
-      await call("evaluate-lisp", { code: "(sleep 2.5)" }, { onprogress: (beat) => heard.push(beat) });
-      assert.ok(heard.length >= 1);
-      for (const { total, message } of heard) {
+    test("gets progress", async () => {
+      const beats = [];
+      await call("evaluate-lisp", { code: "(sleep 2.5)" }, { onprogress: (beat) => beats.push(beat) });
+      assert.ok(beats.length >= 1);
+      for (const { total, message } of beats) {
         assert.equal(total, 30);
         assert.match(message, /^\d+ s of 30 s, 0 bytes printed$/);
       }
-      const values = heard.map(({ progress }) => progress);
+      const values = beats.map(({ progress }) => progress);
       assert.deepEqual(values, [...new Set(values)].sort((one, other) => one - other));
     });
 
-    test("is told what it asked wrongly", async () => {
+    test("gets errors for wrong requests", async () => {
       await assert.rejects(call("no-such-tool", {}), { code: -32602 });
       await assert.rejects(call("evaluate-lisp", { code: "(loop)", timeout: 0.3 }), {
         code: -32004,
       });
     });
 
-    test("cancels, and goes on", async () => {
+    test("cancels and continues", async () => {
       complaints.length = 0;
       const controller = new AbortController();
       const running = call("evaluate-lisp", { code: "(loop)" }, { signal: controller.signal });
       setTimeout(200).then(() => controller.abort("changed my mind"));
       await assert.rejects(running, /changed my mind/);
       assert.match((await evaluate("(* 6 7)")).text, /^=> 42/);
-      // Only the legacy era answers a cancelled call, and the client then says that it forgot it.
+      // Only the legacy era answers a cancelled call, which the client has forgotten by then.
       assert.equal(complaints.length, era === "modern" ? 0 : 1, complaints.join("\n"));
     });
 
-    test("is answered while an evaluation runs", async () => {
+    test("gets answers while an evaluation runs", async () => {
       const slow = evaluate("(sleep 1) :slow");
       const calls = Array.from({ length: 10 }, (_, i) => evaluate(`(* ${i} ${i})`));
       await client.listTools();
@@ -144,7 +147,7 @@ for (const [name, { mode, era, servers }] of Object.entries(modes))
     });
 
     if (era === "modern")
-      test("listens, and stops", async () => {
+      test("opens and closes a subscription", async () => {
         const subscription = await client.listen({ toolsListChanged: true });
         assert.deepEqual(subscription.honoredFilter, {});
         await subscription.close();
@@ -152,18 +155,9 @@ for (const [name, { mode, era, servers }] of Object.entries(modes))
       });
   });
 
-test("a subscription that is open when the server ends has ended in good order", async () => {
+test("the end of the server closes a subscription gracefully", async () => {
   const directory = makeRecords();
-  const client = new Client(
-    { name: "eclave-tests", version: "1.0.0" },
-    { versionNegotiation: { mode: { pin: modern }, probe: { timeoutMs: 20000 } } },
-  );
-  const transport = new StdioClientTransport({
-    command: process.execPath,
-    args: ["record.mjs", directory, eclave],
-    env: sanitizerOptions,
-    stderr: "pipe",
-  });
+  const { client, transport } = clientFor({ pin: modern }, directory);
   await client.connect(transport);
   const subscription = await client.listen({ toolsListChanged: true });
   process.kill(transport.pid, "SIGTERM");

@@ -1,6 +1,5 @@
-// Starts the server under test with the official SDK's client and its own stdio transport, and
-// keeps what passed over the wire. It never repairs or skips anything that the server wrote: each
-// line has to be one JSON-RPC message.
+// Starts the server under test with the official SDK's client and stdio transport, and keeps every
+// line, each of which must be one JSON-RPC message.
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
@@ -12,12 +11,12 @@ import { keepLines } from "./records.mjs";
 export const eclave = process.env.ECLAVE;
 assert.ok(eclave, "ECLAVE names the server's executable");
 
-// The SDK starts servers with a short list of variables; a sanitized server needs its options too.
-const sanitizerOptions = Object.fromEntries(
+// The SDK passes few variables to servers; a sanitized server needs its options as well.
+export const sanitizerOptions = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => /^(A|L|UB)SAN_OPTIONS$/.test(name)),
 );
 
-// The messages in TEXT, a server's whole standard output.
+// The messages in TEXT, the standard output of a server.
 export function parseOutput(text) {
   assert.ok(text === "" || text.endsWith("\n"), "the last line is complete");
   return text
@@ -26,7 +25,7 @@ export function parseOutput(text) {
     .map((line) => JSONRPCMessageSchema.parse(JSON.parse(line)));
 }
 
-// The SDK's transport, which also keeps the server's raw output and how it ended.
+// The SDK's transport, which also keeps the server's output and how it ended.
 class RecordingTransport extends StdioClientTransport {
   chunks = [];
   stderrText = "";
@@ -44,8 +43,7 @@ class RecordingTransport extends StdioClientTransport {
     );
   }
 
-  // All that the server has written.
-  get output() {
+    get output() {
     return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(this.chunks));
   }
 
@@ -59,8 +57,8 @@ class RecordingTransport extends StdioClientTransport {
   }
 }
 
-// One connection: `client` is the SDK's, `transport` as above, `errors` what the client complained
-// of outside any call.
+// One connection: the SDK's `client`, a `transport` as above, and the `errors` that the client reported
+// outside calls.
 export class Connection {
   errors = [];
 
@@ -86,26 +84,26 @@ export class Connection {
     );
   }
 
-  // The text of an evaluation that is expected to return.
+  // The text of an evaluation, which must return.
   async value(code, more = {}) {
     const result = await this.evaluate(code, more);
     assert.ok(!result.isError, textOf(result));
     return textOf(result);
   }
 
-  // Closes as a host does and checks that the server ended by itself.
+  // Closes the connection and checks that the server ended by itself.
   async close() {
     const end = await this.leave();
     assert.deepEqual(end, { status: 0, signal: null }, this.transport.stderrText);
   }
 
-  // Closes as a host does and checks what must hold even for one that has no patience. Returns how
-  // the server ended.
+  // Closes the connection and checks that no process is left. Returns how the server ended, which a
+  // host may have killed.
   async leave() {
     const family = descendants(this.transport.server);
     await this.client.close();
     const end = await this.transport.ended;
-    // The last of them goes when the machine's first process has reaped the others.
+    // Orphans are reaped by the first process of the machine.
     const deadline = performance.now() + 30000;
     while (family.some(isAlive) && performance.now() < deadline) await setTimeout(10);
     assert.deepEqual(family.filter(isAlive), [], "no process outlives the server");
@@ -122,7 +120,7 @@ export function textOf(result) {
   return result.content[0].text;
 }
 
-// Every process as "pid/start time", which names it for good, with its parent's pid.
+// Every process, with its parent's pid and a unique key, "pid/start time".
 function processes() {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -132,7 +130,7 @@ function processes() {
     });
 }
 
-// The fields of /proc/PID/stat behind the command's name; the first is the state.
+// The fields of /proc/PID/stat after the command's name; the first is the state.
 function statOf(pid) {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "latin1");
@@ -142,7 +140,7 @@ function statOf(pid) {
   }
 }
 
-// The server SERVER and everything below it.
+// SERVER and its descendants.
 function descendants(server) {
   const all = processes();
   const found = new Set([server]);

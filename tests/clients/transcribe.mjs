@@ -1,6 +1,6 @@
-// node transcribe.mjs DIRECTORY: leads a short conversation with each client that is installed here
-// and writes what passed to DIRECTORY, a file each: the data that transcripts/replay.test.mjs replays
-// without the clients. ECLAVE names the server, CLAUDE the program of Claude Code, if that is wanted.
+// node transcribe.mjs DIRECTORY: has a short conversation with each installed client and writes the
+// lines to DIRECTORY, one file for each, for transcripts/replay.test.mjs. ECLAVE names the server,
+// CLAUDE optionally the program of Claude Code.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,9 +13,9 @@ import { makeRecords } from "./records.mjs";
 
 const [output] = process.argv.slice(2);
 const { ECLAVE: eclave, CLAUDE: claude } = process.env;
-const inspector = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
+const inspector = "../node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
 
-// What a client says about itself beyond its name and version is left out.
+// Keeps only the name and version of a client.
 function trim(member, value) {
   const info = member.endsWith("clientInfo");
   return info ? { name: value.name, version: value.version } : value;

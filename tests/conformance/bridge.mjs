@@ -1,10 +1,10 @@
-// The official suite speaks Streamable HTTP alone; this puts it in front of a server on stdio. Every
-// JSON-RPC message passes as it is, but for ids and what echoes them, which are numbered anew for
-// each server. It does only what HTTP itself asks for: sessions, event streams, status codes, header
-// checks. It must never answer in the server's place where the server could have answered.
+// Connects the official suite, which supports only Streamable HTTP, to servers on stdio. It passes
+// every JSON-RPC message unchanged, except for ids and their copies, which it renumbers for each
+// server. Itself it does only what HTTP requires: sessions, event streams, status codes and header
+// checks. It never answers a request that the server could answer.
 //
-// In the legacy era there is one server a session. In the modern one all requests share a server, so
-// that a change can reach an open subscription.
+// In the legacy era each session has a server. In the modern era all requests share one, so that
+// changes reach open subscriptions.
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
@@ -59,7 +59,7 @@ class Reply {
   }
 }
 
-// The HTTP status that the modern era wants for an error.
+// The HTTP status of an error in the modern era.
 function statusOf(message, request) {
   const code = message.error?.code;
   const meta = request.params?._meta;
@@ -69,12 +69,12 @@ function statusOf(message, request) {
   return [-32700, -32600, -32021, -32022].includes(code) ? 400 : 200;
 }
 
-// A server and what is in flight on it.
+// A server and its requests in flight.
 class Server {
   nextId = 1;
   inFlight = new Map();
   tokens = new Map();
-  backlog = []; // what belongs to no request, until a stream for it is open
+  backlog = []; // messages without a request, until a stream is open
   stream = null;
 
   constructor([command, ...options], faults) {
@@ -110,7 +110,7 @@ class Server {
   receiveResponse(message) {
     const flight = this.inFlight.get(message.id);
     if (!flight) {
-      this.faults.push(`an answer nobody waits for: ${JSON.stringify(message)}`);
+      this.faults.push(`an unexpected answer: ${JSON.stringify(message)}`);
       return;
     }
     this.inFlight.delete(message.id);
@@ -139,7 +139,7 @@ class Server {
     else this.backlog.push(message);
   }
 
-  // Sends a request; returns what to call when nobody waits for the answer any more.
+  // Sends a request; returns a function that cancels it.
   request(request, reply) {
     const id = this.nextId++;
     const sent = structuredClone({ ...request, id });
@@ -168,7 +168,7 @@ class Server {
   }
 }
 
-// What is wrong with the headers of a modern request, or undefined.
+// The fault of the headers of a modern request, or undefined.
 function headerProblem(headers, request) {
   const named = {
     "tools/call": "name",
@@ -207,9 +207,8 @@ function readBody(request) {
   });
 }
 
-// Serves COMMAND, an array, on a free port. REVISION, if given, is what every handshake asks for,
-// whatever the client wanted. Returns `url`, `faults` (what no server may do) and `close`, which
-// resolves to how each server ended.
+// Serves COMMAND, an array, on a free port. REVISION, if given, replaces that of every handshake.
+// Returns `url`, `faults` of the servers, and `close`, which resolves to how each server ended.
 export async function startBridge(command, revision = undefined) {
   const faults = [];
   const servers = [];

@@ -1,17 +1,17 @@
-// The official conformance suite against the server, one requirement set after another, and the
-// scenario of JSON Schema, which no set scores. Nothing is expected to fail, and whatever the bridge
-// says no server may do fails the run too.
+// The official conformance suite: every set of requirements, and the scenario of JSON Schema, which
+// is in no set. Faults that the bridge finds fail the run as well.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { join } from "node:path";
 import { test } from "node:test";
 import { startBridge } from "./bridge.mjs";
 
 const eclave = process.env.ECLAVE;
 assert.ok(eclave, "ECLAVE names the server's executable");
 
-const suite = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
+const suite = "../node_modules/@modelcontextprotocol/conformance/dist/index.js";
 
-// The suite's client only ever asks for the newest handshake, so the bridge asks for the older ones.
+// The suite's client requests only the newest handshake; the bridge requests the older ones.
 const sets = {
   "2026-07-28": { options: ["--requirements", "2026-07-28"] },
   "2025-11-25": { options: ["--requirements", "2025-11-25"] },
@@ -29,7 +29,7 @@ function allOf(revision) {
   return ["--suite", "all", "--spec-version", revision];
 }
 
-// Runs the suite; resolves to its status and all that it printed.
+// Runs the suite; resolves to its status and output.
 function runSuite(...options) {
   return new Promise((resolve) => {
     const run = spawn(process.execPath, [suite, "server", ...options], {
@@ -44,7 +44,7 @@ function runSuite(...options) {
 
 for (const [name, { options, revision }] of Object.entries(sets))
   test(`requirements of ${name}`, async (context) => {
-    const bridge = await startBridge([eclave, "--project", "project"], revision);
+    const bridge = await startBridge([eclave, "--project", join(process.env.ROOT, "tests/conformance/project")], revision);
     const run = await runSuite("--url", bridge.url, ...options);
     const ends = await bridge.close();
     const summary = run.output.slice(run.output.search(/=== SUMMARY ===|Test Results:/));

@@ -1,6 +1,6 @@
 /* What differs in arm64's table: it has not the old calls that newer ones stand for, and what an
  * evaluation may do by an old one it may do by the new one. */
-#include "policy/table.h"
+#include "policy/syscalls.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
-/* subscriptions/listen: acknowledged at once, silent while nothing changes, and ended by either
- * side in its own way. */
+/* subscriptions/listen: acknowledged at once, silent while nothing changes, and ended by the client
+ * with a cancellation or by the server with a result. */
 #include "tests/support/eras.h"
-#include <stdio.h>
+#include <signal.h>
 
 #define ALL "{\"toolsListChanged\":true,\"promptsListChanged\":true,\"resourcesListChanged\":true}"
 
@@ -30,7 +30,7 @@ Test(listen, is_acknowledged_with_its_own_id_and_stays_open) {
     client_finish(client);
 }
 
-Test(listen, wants_to_know_what_for) {
+Test(listen, requires_the_object_of_notifications) {
     static const char *const members[] = {NULL, "\"notifications\":null", "\"notifications\":[]",
                                           "\"notifications\":true", "\"notification\":{}"};
     struct client *client = client_start(NULL);
@@ -46,7 +46,7 @@ Test(listen, wants_to_know_what_for) {
     client_finish(client);
 }
 
-Test(listen, with_an_id_that_is_open_is_refused_and_the_open_one_goes_on) {
+Test(listen, with_an_id_in_flight_is_refused_and_the_first_one_stays_open) {
     struct client *client = client_start(NULL);
     listen_as(client, "1");
     client_expect_error(client, LISTEN("1", ALL), -32600, "1");
@@ -58,11 +58,10 @@ Test(listen, with_an_id_that_is_open_is_refused_and_the_open_one_goes_on) {
     client_finish(client);
 }
 
-Test(listen, is_cancelled_in_silence_whatever_cancelled_calls_answer) {
+Test(listen, is_cancelled_without_an_answer_under_every_cancel_reply) {
     static const char *const replies[] = {"auto", "error", "silent"};
     for (size_t i = 0; i < COUNT_OF(replies); i++) {
-        const char *arguments[] = {"--cancel-reply", replies[i], NULL};
-        struct client *client = era_start(era_modern, arguments);
+        struct client *client = era_start(era_modern, STRINGS("--cancel-reply", replies[i]));
         listen_as(client, "7");
         client_send_line(client, CANCEL("\"7\""));
         client_send_line(client, CANCEL("8"));
@@ -70,7 +69,7 @@ Test(listen, is_cancelled_in_silence_whatever_cancelled_calls_answer) {
         client_send_line(client, CANCEL("7"));
         client_send_line(client, CANCEL("7"));
         client_expect_silence(client);
-        listen_as(client, "7"); /* and free again */
+        listen_as(client, "7"); /* the id is free again */
         client_send_line(client, CANCEL("7"));
         client_finish(client);
     }
@@ -79,11 +78,8 @@ Test(listen, is_cancelled_in_silence_whatever_cancelled_calls_answer) {
 Test(listen, too_many_are_refused_with_the_limit) {
     enum { LIMIT = 16 };
     struct client *client = client_start(NULL);
-    char id[8];
-    for (int i = 0; i < LIMIT; i++) {
-        snprintf(id, sizeof id, "%d", i);
-        listen_as(client, id);
-    }
+    for (int i = 0; i < LIMIT; i++)
+        listen_as(client, formatted("%d", i));
     const char *line = client_expect_error(client, LISTEN("99", ALL), -32603, "99");
     cr_assert_eq(client_integer(client, line, "error", "data", "limit", NULL), LIMIT);
     cr_assert_str_eq(client_string(client, line, "error", "data", "name", NULL),
@@ -91,15 +87,13 @@ Test(listen, too_many_are_refused_with_the_limit) {
     client_send_line(client, CANCEL("3"));
     listen_as(client, "99");
     client_send_line(client, CANCEL("99"));
-    for (int i = 0; i < LIMIT; i++) {
-        snprintf(id, sizeof id, "%d", i);
-        client_send_format(client, CANCEL("%s"), id);
-    }
+    for (int i = 0; i < LIMIT; i++)
+        client_send_format(client, CANCEL("%d"), i);
     client_expect_silence(client);
     client_finish(client);
 }
 
-Test(listen, starts_no_process_and_evaluations_go_on_beside_it) {
+Test(listen, starts_no_process_and_does_not_delay_evaluations) {
     struct client *client = client_start(NULL);
     pid_t pid;
     listen_as(client, "\"l\"");
@@ -111,7 +105,7 @@ Test(listen, starts_no_process_and_evaluations_go_on_beside_it) {
     client_finish(client);
 }
 
-/* The server's own end of a subscription: its result, then the notification. */
+/* The end of a subscription by the server: its result, then the notification. */
 static void expect_ended(struct client *client, const char *id) {
     const char *line = client_read_line(client, NULL);
     expect_member(line, id, "id", NULL);
@@ -122,28 +116,25 @@ static void expect_ended(struct client *client, const char *id) {
     expect_member(line, id, "params", "requestId", NULL);
 }
 
-Test(listen, ends_with_its_result_and_then_the_notification_when_the_input_does) {
-    struct client *client = client_start(NULL);
-    listen_as(client, "\"listen:0\"");
-    client_close_stdin(client);
-    expect_ended(client, "\"listen:0\"");
-    client_finish(client);
+Test(listen, ends_with_a_result_and_a_notification_when_the_server_ends) {
+    for (int by_signal = 0; by_signal < 2; by_signal++) {
+        struct client *client = client_start(NULL);
+        listen_as(client, "\"listen:0\"");
+        if (by_signal)
+            client_kill(client, SIGTERM);
+        else
+            client_close_stdin(client);
+        expect_ended(client, "\"listen:0\"");
+        client_finish(client);
+    }
 }
 
-Test(listen, ends_after_everything_else_is_answered) {
+Test(listen, ends_after_all_other_answers) {
     struct client *client = client_start(NULL);
     listen_as(client, "5");
     era_call_send(client, era_modern, "6", "evaluate-lisp", "{\"code\":\"(sleep 0.3) 1\"}");
     client_close_stdin(client);
     expect_member(client_read_line(client, NULL), "6", "id", NULL);
-    expect_ended(client, "5");
-    client_finish(client);
-}
-
-Test(listen, ends_in_the_same_way_on_a_signal) {
-    struct client *client = client_start(NULL);
-    listen_as(client, "5");
-    client_kill(client, 15);
     expect_ended(client, "5");
     client_finish(client);
 }
@@ -155,20 +146,5 @@ Test(listen, ends_in_the_same_way_after_shutdown_and_exit) {
     client_expect_error(client, LISTEN("6", ALL), -32003, "6");
     client_send_line(client, NOTIFICATION("exit"));
     expect_ended(client, "5");
-    client_finish(client);
-}
-
-Test(listen, does_not_hold_up_a_batch) {
-    const char *arguments[] = {"--batches", NULL};
-    struct client *client =
-        client_start(&(struct client_options){.arguments = arguments, .batches = true});
-    client_send_line(client, "[" LISTEN("1", ALL) "," PING("2") "]");
-    const char *line = client_read_line(client, NULL);
-    struct text element, value;
-    cr_assert_eq(json_count(text_of(line)), 2, "%s", line);
-    cr_assert(json_element(text_of(line), 0, &element));
-    cr_assert(json_at(element, &value, "error", "code", NULL) && text_is(value, "-32600"));
-    cr_assert(json_element(text_of(line), 1, &element));
-    cr_assert(json_member(element, "result", &value));
     client_finish(client);
 }

@@ -1,16 +1,15 @@
-/* Sessions where the protocol has none: a call makes one and says which, and the next call names
- * it. */
+/* Sessions in the modern era, which has none in the protocol: a call makes one and names it, and
+ * the next call refers to it by that name. */
 #include "tests/support/eras.h"
-#include <stdio.h>
 
-/* Evaluates in a session and wants TEXT. */
+/* Evaluates in a session; the answer must be TEXT. */
 static void expect_in(struct client *client, const char *session, const char *code,
                       const char *text) {
     struct evaluation evaluation = era_evaluate(client, era_modern, session, code);
     cr_assert_str_eq(evaluation.text, text);
 }
 
-Test(sessions, a_call_that_names_none_runs_in_a_new_one_and_says_which) {
+Test(sessions, a_call_without_one_runs_in_a_new_one_and_names_it) {
     struct client *client = client_start(NULL);
     struct evaluation first = era_evaluate(client, era_modern, NULL, "(defvar *x* 1)");
     const char *one = era_handle(client, &first);
@@ -19,11 +18,11 @@ Test(sessions, a_call_that_names_none_runs_in_a_new_one_and_says_which) {
     const char *other = era_handle(client, &second);
     cr_assert_str_eq(era_text(client, &second), "=> NIL");
     cr_assert_str_neq(one, other);
-    cr_assert_geq(strlen(one), 32, "nobody can guess %s", one);
+    cr_assert_geq(strlen(one), 32, "%s can be guessed", one);
     client_finish(client);
 }
 
-Test(sessions, naming_it_goes_on_there_and_says_no_more) {
+Test(sessions, a_call_that_names_one_runs_in_it_and_its_text_does_not_repeat_the_name) {
     struct client *client = client_start(NULL);
     struct evaluation first =
         era_evaluate(client, era_modern, NULL, "(defun f (x) (* x x)) (in-package :keyword)");
@@ -34,7 +33,7 @@ Test(sessions, naming_it_goes_on_there_and_says_no_more) {
     client_finish(client);
 }
 
-Test(sessions, an_empty_text_is_the_handle_alone) {
+Test(sessions, an_empty_text_consists_of_the_name_alone) {
     struct client *client = client_start(NULL);
     struct evaluation evaluation = era_evaluate(client, era_modern, NULL, "(values)");
     era_handle(client, &evaluation);
@@ -42,7 +41,7 @@ Test(sessions, an_empty_text_is_the_handle_alone) {
     client_finish(client);
 }
 
-Test(sessions, a_call_that_misses_a_definition_in_a_new_one_is_told_that_it_was_new) {
+Test(sessions, a_missing_definition_in_a_new_one_is_explained) {
     static const char *const codes[] = {"(no-such-function 1)", "no-such-variable"};
     static const char hint[] = "ran in a new session";
     struct client *client = client_start(NULL);
@@ -62,7 +61,7 @@ Test(sessions, a_call_that_misses_a_definition_in_a_new_one_is_told_that_it_was_
     client_finish(client);
 }
 
-Test(sessions, a_legacy_call_gets_neither_handle_nor_hint) {
+Test(sessions, a_legacy_call_gets_neither_name_nor_hint) {
     struct client *client = client_start_ready(NULL, NULL);
     cr_assert_str_eq(client_evaluate(client, "(+ 1 2)").text, "=> 3");
     struct evaluation lost = client_evaluate(client, "(no-such-function)");
@@ -70,7 +69,7 @@ Test(sessions, a_legacy_call_gets_neither_handle_nor_hint) {
     client_finish(client);
 }
 
-Test(sessions, an_unknown_handle_is_a_tool_error_that_says_what_to_do) {
+Test(sessions, an_unknown_name_is_a_tool_error_that_points_to_open_session) {
     static const char *const arguments[] = {
         "{\"code\":\"1\",\"session\":\"s-0123456789abcdef0123456789abcdef\"}",
         "{\"code\":\"1\",\"session\":\"\"}",
@@ -86,7 +85,7 @@ Test(sessions, an_unknown_handle_is_a_tool_error_that_says_what_to_do) {
     client_finish(client);
 }
 
-Test(sessions, tools_about_a_session_want_it_named) {
+Test(sessions, session_tools_require_a_name) {
     static const char *const calls[][2] = {
         {"close-session", "{}"}, {"reset-session", "{}"}, {"rollback-session", "{\"steps\":1}"}};
     struct client *client = client_start(NULL);
@@ -98,24 +97,25 @@ Test(sessions, tools_about_a_session_want_it_named) {
     client_finish(client);
 }
 
-Test(sessions, a_call_that_is_undone_leaves_the_session_as_it_was) {
+Test(sessions, a_timed_out_call_and_a_rollback_leave_the_state_before_them) {
     struct client *client = client_start(NULL);
     struct evaluation first = era_evaluate(client, era_modern, NULL, "(defvar *x* 1)");
     const char *session = era_handle(client, &first);
-    char arguments[160];
-    snprintf(arguments, sizeof arguments,
-             "{\"code\":\"(setq *x* 2) (loop)\",\"timeout\":0.3,\"session\":\"%s\"}", session);
-    struct evaluation late = era_call(client, era_modern, "evaluate-lisp", arguments);
+    struct evaluation late =
+        era_call(client, era_modern, "evaluate-lisp",
+                 formatted("{\"code\":\"(setq *x* 2) (loop)\",\"timeout\":0.3,\"session\":\"%s\"}",
+                           session));
     cr_assert_eq(late.error_code, -32004);
     cr_assert_str_eq(client_string(client, late.line, "error", "data", "session", NULL), session);
     expect_in(client, session, "*x*", "=> 1");
-    snprintf(arguments, sizeof arguments, "{\"session\":\"%s\",\"steps\":2}", session);
-    cr_assert_not(era_call(client, era_modern, "rollback-session", arguments).is_error);
+    cr_assert_not(era_call(client, era_modern, "rollback-session",
+                           formatted("{\"session\":\"%s\",\"steps\":2}", session))
+                      .is_error);
     expect_in(client, session, "(boundp '*x*)", "=> NIL");
     client_finish(client);
 }
 
-Test(sessions, a_new_one_that_runs_out_of_time_can_still_be_used) {
+Test(sessions, a_new_one_whose_first_call_times_out_can_still_be_used) {
     struct client *client = client_start(NULL);
     struct evaluation late =
         era_call(client, era_modern, "evaluate-lisp", "{\"code\":\"(loop)\",\"timeout\":0.3}");
@@ -125,30 +125,14 @@ Test(sessions, a_new_one_that_runs_out_of_time_can_still_be_used) {
     client_finish(client);
 }
 
-Test(sessions, a_copy_is_independent) {
-    struct client *client = client_start(NULL);
-    struct evaluation first = era_evaluate(client, era_modern, NULL, "(defvar *x* 1)");
-    const char *session = era_handle(client, &first);
-    char arguments[100];
-    snprintf(arguments, sizeof arguments, "{\"from\":\"%s\"}", session);
-    struct evaluation opened = era_call(client, era_modern, "open-session", arguments);
-    const char *copy = client_string(client, opened.line, "result", "_meta", "session", NULL);
-    expect_contains(opened.text, copy);
-    expect_in(client, copy, "(setq *x* 2)", "=> 2");
-    expect_in(client, session, "*x*", "=> 1");
-    expect_in(client, copy, "*x*", "=> 2");
-    client_finish(client);
-}
-
-Test(sessions, the_least_recently_used_idle_one_makes_room) {
-    const char *arguments[] = {"--session-max", "3", NULL};
-    struct client *client = era_start(era_modern, arguments);
+Test(sessions, the_least_recently_used_idle_one_is_closed_to_make_room) {
+    struct client *client = era_start(era_modern, STRINGS("--session-max", "3"));
     const char *handles[3];
     for (size_t i = 0; i < 3; i++) {
         struct evaluation evaluation = era_evaluate(client, era_modern, NULL, "(defvar *x* 1)");
         handles[i] = era_handle(client, &evaluation);
     }
-    expect_in(client, handles[0], "*x*", "=> 1"); /* so the second is the oldest now */
+    expect_in(client, handles[0], "*x*", "=> 1"); /* the second is the oldest now */
     era_evaluate(client, era_modern, NULL, "1");
     expect_in(client, handles[0], "*x*", "=> 1");
     expect_in(client, handles[2], "*x*", "=> 1");
@@ -158,9 +142,8 @@ Test(sessions, the_least_recently_used_idle_one_makes_room) {
     client_finish(client);
 }
 
-Test(sessions, a_busy_one_is_never_closed_and_when_all_are_busy_the_limit_is_named) {
-    const char *arguments[] = {"--session-max", "2", NULL};
-    struct client *client = era_start(era_modern, arguments);
+Test(sessions, busy_ones_are_not_closed_and_the_error_names_the_limit) {
+    struct client *client = era_start(era_modern, STRINGS("--session-max", "2"));
     era_call_send(client, era_modern, "1", "evaluate-lisp", "{\"code\":\"(loop)\"}");
     era_call_send(client, era_modern, "2", "evaluate-lisp", "{\"code\":\"(loop)\"}");
     const char *line = era_refused(client, era_modern, -32603, "3", "tools/call",
@@ -169,22 +152,18 @@ Test(sessions, a_busy_one_is_never_closed_and_when_all_are_busy_the_limit_is_nam
     expect_member(line, "\"session.max\"", "error", "data", "name", NULL);
     era_refused(client, era_modern, -32603, "3", "tools/call", "\"name\":\"open-session\"");
     client_send_line(client, CANCEL("1"));
-    for (;;) { /* the cancelled one is idle a moment later */
-        struct evaluation evaluation = era_evaluate(client, era_modern, NULL, "(+ 1 2)");
-        if (evaluation.error_code == 0) {
-            cr_assert_str_eq(era_text(client, &evaluation), "=> 3");
-            break;
-        }
-    }
+    struct evaluation evaluation;
+    do /* the cancelled call ends a moment later */
+        evaluation = era_evaluate(client, era_modern, NULL, "(+ 1 2)");
+    while (evaluation.error_code);
+    cr_assert_str_eq(era_text(client, &evaluation), "=> 3");
     client_send_line(client, CANCEL("2"));
     client_expect_silence(client);
     client_finish(client);
 }
 
-Test(sessions, the_legacy_one_is_never_closed_to_make_room_for_a_modern_call) {
-    const char *arguments[] = {"--session-max", "2", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+Test(sessions, the_legacy_one_is_not_closed_to_make_room) {
+    struct client *client = client_start_with("--session-max", "2");
     client_evaluate(client, "(defvar *x* 7)");
     for (int i = 0; i < 4; i++)
         cr_assert_eq(era_evaluate(client, era_modern, NULL, "1").error_code, 0);
@@ -198,19 +177,14 @@ Test(sessions, the_eras_share_no_session_unless_it_is_named) {
     struct evaluation evaluation = era_evaluate(client, era_modern, NULL, "(boundp '*x*)");
     cr_assert_str_eq(era_text(client, &evaluation), "=> NIL");
     const char *session = era_handle(client, &evaluation);
-    char arguments[100];
-    snprintf(arguments, sizeof arguments, "{\"code\":\"(setq *y* 8)\",\"session\":\"%s\"}",
-             session);
-    cr_assert_eq(client_evaluate_with(client, arguments).error_code, 0);
+    cr_assert_eq(era_evaluate(client, era_legacy, session, "(setq *y* 8)").error_code, 0);
     expect_in(client, session, "*y*", "=> 8");
     cr_assert_str_eq(client_evaluate(client, "(boundp '*y*)").text, "=> NIL");
     client_finish(client);
 }
 
-Test(sessions, an_operator_can_choose_one_for_both_eras) {
-    const char *arguments[] = {"--default-session", "shared", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+Test(sessions, the_operator_can_choose_one_for_both_eras) {
+    struct client *client = client_start_with("--default-session", "shared");
     struct evaluation first = era_evaluate(client, era_modern, NULL, "(defvar *x* 1)");
     cr_assert_str_eq(first.text, "=> *X*");
     cr_assert_str_eq(client_string(client, first.line, "result", "_meta", "session", NULL),
@@ -223,32 +197,5 @@ Test(sessions, an_operator_can_choose_one_for_both_eras) {
     cr_assert_not(era_call(client, era_modern, "rollback-session", "{\"steps\":1}").is_error);
     struct evaluation listed = era_call(client, era_modern, "list-sessions", "{}");
     expect_contains(listed.text, "shared: ");
-    client_finish(client);
-}
-
-Test(sessions, calls_of_one_run_in_order_and_of_several_side_by_side) {
-    struct client *client = client_start(NULL);
-    struct evaluation opened = era_call(client, era_modern, "open-session", "{}");
-    const char *session = client_string(client, opened.line, "result", "_meta", "session", NULL);
-    enum { CALLS = 10 };
-    for (int i = 0; i < CALLS; i++) {
-        char id[8], arguments[200];
-        snprintf(id, sizeof id, "%d", i);
-        snprintf(arguments, sizeof arguments, "{\"code\":\"(push %d *all*)\",\"session\":\"%s\"}",
-                 i, session);
-        if (i == 0)
-            snprintf(arguments, sizeof arguments,
-                     "{\"code\":\"(sleep 0.3) (defvar *all* (list 0))\",\"session\":\"%s\"}",
-                     session);
-        era_call_send(client, era_modern, id, "evaluate-lisp", arguments);
-    }
-    struct evaluation other = era_evaluate(client, era_modern, NULL, ":beside");
-    cr_assert_str_eq(era_text(client, &other), "=> :BESIDE");
-    for (int i = 0; i < CALLS; i++) {
-        char id[8];
-        snprintf(id, sizeof id, "%d", i);
-        cr_assert_eq(client_evaluate_await(client, id).error_code, 0);
-    }
-    expect_in(client, session, "*all*", "=> (9 8 7 6 5 4 3 2 1 0)");
     client_finish(client);
 }

@@ -1,5 +1,5 @@
-;;; What the attacks of lisp.def are made of, on top of tests/sessions/hostile.lisp. It is evaluated
-;;; in a session of the server under test, and by an ECL that nothing confines.
+;;; Functions for the attacks of lisp.def, in addition to tests/sessions/hostile.lisp. Evaluated in a
+;;; session of the server under test, and by an unconfined ECL.
 
 (in-package :hostile)
 
@@ -154,7 +154,7 @@
     (let ((start (peek (symbol-address "__libc_stack_end") :unsigned-long)))
       (occurs-between start (run-from (logandc2 start (1- +page+)) +page+) needle length))))
 
-;;; Calling what is no function
+;;; Calling addresses that are not functions
 
 (defun jump (address)
   (si:call-cfun (ffi:make-pointer address :void) :long '() '()))

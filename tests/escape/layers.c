@@ -1,7 +1,7 @@
-/* Each layer of policy/ alone: with all others off, the attacks that it is there for still fail,
- * and unconfined they succeed. Then all together, with what may be missing and without. Runs in a
- * pid namespace of its own; `layers nobody` gives up root first. Exit status 0: nothing got
- * through; 77: no such namespace here. */
+/* Each layer of policy/ alone: with all others off, the attacks that it stops still fail, and
+ * unconfined they succeed. Then all layers together, with and without the optional ones. Runs in
+ * its own pid namespace; `layers nobody` gives up root first. Exit status 0: no attack succeeded;
+ * 77: no such namespace. */
 #include "policy/attacks.h"
 #include "tests/support/available.h"
 #include "tests/support/confined.h"
@@ -47,11 +47,11 @@ static void check_stopped(const struct policy_attack *attack, const struct polic
     struct policy_trial_end end = policy_attack_try(attack, policy, victim);
     policy_attack_describe(&end, word, sizeof word);
     runs++;
-    if (!end.ran || end.overdue || policy_attack_succeeded(&end))
+    if (!end.ran || end.timed_out || policy_attack_succeeded(&end))
         fail(attack, where, word);
 }
 
-/* The layers that this user can have here; the control group is not everybody's. */
+/* The layers that are available to this user; the control group may not be. */
 static uint32_t find_layers(void) {
     const struct policy_report report = available_report(false);
     const uint32_t active = policy_layers_in(&report, POLICY_ACTIVE);
@@ -87,7 +87,7 @@ int main(int count, char **arguments) {
     struct error error = {0};
     setvbuf(stdout, NULL, _IOLBF, 0);
     confined_in_own_pid_namespace(WATCHDOG_S);
-    setsid(); /* one whose number is known in here */
+    setsid(); /* a session id that exists in this namespace */
     if (count > 1 && strcmp(arguments[1], "nobody") == 0)
         confined_become_nobody();
     if (!policy_victim_open(&victim, &error)) {

@@ -1,7 +1,6 @@
-/* The escape suite in Lisp: a client sends what lisp.def lists to the server, one attack to a
- * session, and no attack may reach anything but that session; an ECL that is not confined tries the
- * same. Runs in a pid namespace of its own; `lisp nobody` gives up root first. Exit status 77: no
- * such namespace here. */
+/* The escape suite in Lisp: a client sends the attacks of lisp.def to the server, one to a session,
+ * and none may affect anything but that session; an unconfined ECL tries the same. Runs in its own
+ * pid namespace; `lisp nobody` gives up root first. Exit status 77: no such namespace. */
 #include "tests/escape/lisp.h"
 #include "tests/support/available.h"
 #include "tests/support/client_sessions.h"
@@ -57,18 +56,18 @@ static const struct attack attacks[] = {
 #include "tests/escape/lisp.def"
 };
 
-/* As SETUP has set it, and as each attack sets it first. */
+/* The variable as SETUP sets it, and as each attack sets it first. */
 #define SETUP "(setf cl-user::*kept* 1) (in-package :hostile)"
 #define FIRST "(setf cl-user::*kept* 2) "
 #define KEPT  "cl-user::*kept*"
 
-/* Another session's own secret, in one piece in nobody's source. */
+/* The secret of another session, which is in no source in one piece. */
 #define MAKE_WITNESS_SECRET "(defvar *secret* (concatenate 'base-string \"sword\" \"fish-0815\"))"
 #define WITNESS_SECRET      "swordfish-0815"
 
 static const char unchanged[] = "The session is as it was before the call.";
 
-/* A value is the whole text, anything else its first line. */
+/* A value is compared with the whole text, anything else with the first line. */
 static bool is_marked(const char *text, const char *marker) {
     size_t length = strlen(marker);
     return strncmp(text, marker, length) == 0 && text[length] == (*marker == '[' ? '\n' : '\0');

@@ -1,21 +1,21 @@
-/* The attacks of lisp.def as data, and what an ECL that nothing confines makes of one. */
+/* The attacks of lisp.def as data, and their outcomes in an unconfined ECL. */
 #ifndef ECLAVE_TESTS_ESCAPE_LISP_H
 #define ECLAVE_TESTS_ESCAPE_LISP_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What is in a session when its attack is over. */
+/* The state of a session after its attack. */
 enum sequel {
-    SEQUEL_KEPT,        /* what the attack set before */
-    SEQUEL_ROLLED_BACK, /* what was there before the attack; the answer says so */
-    SEQUEL_LIES         /* whatever the attacker says; what was there before, after a rollback */
+    SEQUEL_KEPT,        /* as the attack set it */
+    SEQUEL_ROLLED_BACK, /* as before the attack; the answer says so */
+    SEQUEL_LIES         /* anything; as before the attack after a rollback */
 };
 
-/* How a call ends, as a client sees it. */
+/* The end of a call, as a client sees it. */
 struct ending {
     const char *marker; /* the value, or the first line of the text; NULL: any */
-    const char *part;   /* something else that is in the text; NULL: nothing */
+    const char *part;   /* another part of the answer; NULL: none */
     int code;           /* of the JSON-RPC error, or 0 */
     int exit_code;      /* -1: none */
     enum sequel sequel;
@@ -40,11 +40,11 @@ struct attack {
 #define ATTACK_SECRET_NAME  "SECRET_OF_THE_OPERATOR"
 #define ATTACK_SECRET_VALUE "quicksilver-4711"
 
-/* False where an unconfined ECL cannot have the namespaces that protect everybody else from it. */
+/* False where an unconfined ECL cannot have the namespaces that protect everything else from it. */
 bool attack_unconfined_is_possible(void);
 
-/* Evaluates CODE unconfined, as nobody and in namespaces of its own: "=> VALUE", "[ERROR] TYPE" or
- * "status N", malloc'd. The test fails when ECL did not come as far as CODE. */
+/* Evaluates CODE unconfined, as nobody and in its own namespaces: "=> VALUE", "[ERROR] TYPE" or
+ * "status N", malloc'd. The test fails when ECL does not reach CODE. */
 char *attack_unconfined(const char *code);
 
 #endif

@@ -1,5 +1,5 @@
-/* See lisp.h: an ECL that nothing confines, so that no attack passes by accident. It runs as nobody
- * in a pid namespace that ends with it, and nothing of it reaches a process outside. */
+/* See lisp.h: an unconfined ECL, so that no attack fails for another reason. It runs as nobody in a
+ * pid namespace that ends with it, from which it reaches no process outside. */
 #include "common/buffer.h"
 #include "common/cleanup.h"
 #include "tests/escape/lisp.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { HUNG = 137 }; /* the status with which the watchdog of the shell's namespace ends */
+enum { HUNG = 137 }; /* the status when the watchdog kills the namespace */
 
 #define NAMESPACES                                                                                 \
     "unshare", "--user", "--map-current-user", "--pid", "--fork", "--kill-child", "--mount-proc",  \
@@ -19,12 +19,12 @@ enum { HUNG = 137 }; /* the status with which the watchdog of the shell's namesp
 
 static const char *const nothing[] = {"/usr/bin/env", NAMESPACES, "true", NULL};
 
-/* The shell is the first process of the namespace, to which most signals do nothing. */
+/* The first process of the namespace, the shell, is immune to most signals; ECL is not. */
 static const char *const ecl[] = {
     "/usr/bin/env",
     "timeout",
     "--signal=KILL",
-    "10",
+    "50",
     NAMESPACES,
     "sh",
     "-c",
@@ -41,7 +41,7 @@ static void append_string(struct buffer *code, const char *text) {
     buffer_append_text(code, "\"");
 }
 
-/* The last line that OUTPUT has behind its READY, or the status of who did not come so far. */
+/* The result after READY in the output, or the exit status without one. */
 static char *outcome(const struct command_result *result, const char *code) {
     cr_assert_neq(result->status, HUNG, "unconfined it hangs: %s", code);
     const char *ready = strstr(result->output, "READY\n");

@@ -1,7 +1,6 @@
-/* The escape suite in C: a process confined by policy/ tries what native.def lists, and so does one
- * that is not confined, so that no probe passes by accident. Runs in a pid namespace of its own;
- * `native nobody` gives up root first. Exit status 0: nothing got out; 77: no such namespace here.
- */
+/* The escape suite in C: a process confined by policy/ tries the probes of native.def, and so does
+ * an unconfined one, so that no probe fails for another reason. Runs in its own pid namespace;
+ * `native nobody` gives up root first. Exit status 0: no escape; 77: no such namespace. */
 #include "tests/escape/native.h"
 #include "policy/policy.h"
 #include "tests/support/available.h"
@@ -29,11 +28,11 @@ static int body(void *context) {
     return probe->attempt() < 0 ? errno : 0;
 }
 
-/* How a process ended, in the words of native.def. */
+/* Describes the end of a process in the words of native.def. */
 static void describe(const struct policy_trial_end *end, char *text, size_t size) {
     if (!end->ran)
         snprintf(text, size, "could not be confined: %s", end->error.text);
-    else if (end->overdue)
+    else if (end->timed_out)
         snprintf(text, size, "hung");
     else if (end->killed)
         snprintf(text, size, "killed for %s", end->killer.name);
@@ -45,7 +44,7 @@ static void describe(const struct policy_trial_end *end, char *text, size_t size
         snprintf(text, size, "ran");
 }
 
-/* What describe is to say of PROBE; a killing call has no name when nobody is notified. */
+/* The expected description. Without a listener, a call that kills has no name. */
 static void describe_wanted(const struct expectation *wanted, bool degraded, char *text,
                             size_t size) {
     switch (wanted->kind) {
@@ -120,7 +119,7 @@ int main(int count, char **arguments) {
         {"degraded, as another user", {.layers = BARE, .degraded = true, .user = NOBODY}},
         {"with the listener, in every layer as another user", {.layers = whole, .user = NOBODY}},
     };
-    /* An ordinary user stays the same in all variants. */
+    /* An ordinary user has only the variants that keep the user. */
     size_t used = geteuid() == 0 ? sizeof variants / sizeof *variants : 4;
     size_t probes, runs = 0, failures = 0;
     const struct probe *table = native_probes(&probes);

@@ -1,5 +1,5 @@
-/* The attempts behind native.def. They run in a process of their own, which ends afterwards, and
- * use raw system calls only: the C library must not come between. */
+/* The attempts of native.def. Each runs in its own process and uses raw system calls only, to
+ * bypass the C library. */
 #include "common/error.h"
 #include "policy/policy.h"
 #include "tests/escape/native.h"
@@ -31,13 +31,13 @@
 enum {
     PAGE = 4096,
     ANONYMOUS = MAP_PRIVATE | MAP_ANONYMOUS,
-    NO_KEY = 0x65636c76 /* of no System V object */
+    NO_KEY = 0x65636c76 /* of no existing System V object */
 };
 
 #define NOWHERE  "/nonexistent/x"
-#define HIGH_BIT (1L << 32) /* what the kernel does not look at in an int argument */
+#define HIGH_BIT (1L << 32) /* ignored by the kernel in an int argument */
 
-/* Zeroes to point to, and room for answers. */
+/* Zeroes as arguments, and space for results. */
 static _Alignas(PAGE) unsigned char page[PAGE];
 
 static long map(long protection, long flags) {
@@ -90,7 +90,7 @@ static long set_buffer_size(void) {
                    &size, sizeof size);
 }
 
-/* A new process ends at once; what it returns does not matter. */
+/* A new process ends at once. */
 static long end_if_child(long pid) {
     if (pid == 0)
         syscall(SYS_exit_group, 0L);
@@ -128,14 +128,13 @@ static long add_filter(void) {
     return syscall(SYS_seccomp, (long)SECCOMP_SET_MODE_FILTER, 0L, &program);
 }
 
-/* What abort does. A sanitizer's own abort takes the ids that the process had before it was forked.
- */
+/* As abort() does. A sanitizer's abort uses the ids from before the fork. */
 static long call_abort(void) {
     return syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), (long)SIGABRT);
 }
 
 #if defined(__x86_64__)
-/* The gate of the 32-bit architecture, whose numbers differ. */
+/* The entry of the 32-bit architecture, whose numbers differ. */
 static long call_by_interrupt(long number) {
     long outcome;
     __asm__ volatile("int $0x80"
@@ -149,7 +148,7 @@ static long call_by_interrupt(long number) {
 }
 #endif
 
-/* One function a probe, then one row. */
+/* One function for each probe, then one row. */
 #define PROBE(name, confined, control, attempt)                                                    \
     static long attempt_##name(void) {                                                             \
         return (attempt);                                                                          \

@@ -1,4 +1,4 @@
-// doc/project.md shows whole projects; here they are written, checked, called and asked.
+// doc/project.md shows whole projects. These tests write, check and call them.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ const page = readFileSync(join(ROOT, "doc/project.md"), "utf8");
 const directory = mkdtempSync(join(tmpdir(), "eclave-project-page-"));
 after(() => rmSync(directory, { recursive: true }));
 
-// The blocks behind comments of this KIND, each with what the comment says besides.
+// The blocks after comments of this KIND, each with the rest of its comment.
 function blocks(kind) {
   const pattern = new RegExp(`<!-- ${kind}(?: ([^\\n]+))? -->\n\`\`\`[a-z]+\n(.*?)\`\`\``, "gs");
   return [...page.matchAll(pattern)].map(([, about, text]) => ({ about, text }));
@@ -32,7 +32,7 @@ function run(command, input) {
   return { status, output: stdout, error: stderr };
 }
 
-// What a client of 2025-11-25 gets for each {method, params}.
+// What a client of 2025-11-25 receives for each {method, params}.
 function ask(project, requests) {
   const initialize = {
     method: "initialize",
@@ -59,7 +59,7 @@ function exchanges(text) {
   });
 }
 
-test("the commands of the page print what stands there", () => {
+test("the commands of the page print the output shown", () => {
   const shown = blocks("run");
   assert.equal(shown.length, 2);
   for (const { text } of shown)
@@ -69,19 +69,19 @@ test("the commands of the page print what stands there", () => {
     }
 });
 
-test("a client gets the answers of the page", () => {
+test("a client receives the answers of the page", () => {
   const shown = blocks("ask").map(({ about, text }) => ({ project: about, parts: exchanges(text) }));
   assert.ok(shown.length >= 5);
   for (const { project, parts } of shown)
     assert.deepEqual(ask(project, parts.map(({ request }) => request)), parts.map(({ result }) => result));
 });
 
-// Every member that metadata.c knows stands in a table of the page, and the other way round.
+// The tables of the page have every member that metadata.c knows, and no other.
 test("the page names every member of metadata", () => {
   const source = readFileSync(join(ROOT, "supervisor/registry/metadata.c"), "utf8");
   const table = /members\[\] = \{\n(.*?)\n\};/s.exec(source)[1];
   const known = new Set([...table.matchAll(/\{"(\w+)",/g)].map(([, name]) => name));
   const [metadata] = page.split("\n## register.json");
-  const told = new Set([...metadata.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name));
-  assert.deepEqual([...told].sort(), [...known].sort());
+  const documented = new Set([...metadata.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name));
+  assert.deepEqual([...documented].sort(), [...known].sort());
 });

@@ -1,12 +1,8 @@
-/* Fuzz target: a line of a batch. Whatever it is, it has a fault or all that a run needs; and the
- * record of what came of it is one line of strict JSON that says the same when it is read again,
- * whatever bytes the code printed and returned. The input is the line; what stands behind a zero
- * byte in it is what the code printed. */
+/* Fuzz target: a line of a batch. It has a fault or everything that a run needs; its record is one
+ * line of strict JSON with the same meaning when read again, whatever the code printed. The input
+ * is the line, then a zero byte and the output of the code. */
 #include "common/utf8.h"
-#include "supervisor/batch/junit.h"
-#include "supervisor/batch/line.h"
-#include "supervisor/batch/record.h"
-#include "supervisor/batch/tap.h"
+#include "supervisor/batch/batch_internal.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/json.h"
 
@@ -16,7 +12,7 @@ enum { DEPTH = 512, TEXT_MAX_BYTES = 1 << 26 };
 
 static FILE *junit_file;
 
-/* An evaluation that printed PRINTED and, where that is text, returned it. */
+/* An evaluation that printed PRINTED and, where that is UTF-8, returned it. */
 static struct evaluation evaluation_of(struct span printed) {
     struct evaluation evaluation = {.outcome = printed.length % 2 ? OUTCOME_VALUE : OUTCOME_CRASH,
                                     .output = printed,
@@ -28,13 +24,18 @@ static struct evaluation evaluation_of(struct span printed) {
     return evaluation;
 }
 
-static void check_record(const struct batch_line *line, struct span text, enum standing standing) {
+static void check_record(const struct batch_line *line, const struct record *made) {
+    struct buffer out = buffer_make(TEXT_MAX_BYTES);
+    record_write(&out, made);
+    FUZZ_CHECK(!out.failed, "no memory");
+    struct span text = {out.data, out.length};
     struct record record;
     const char *fault = json_fault((struct text){(const char *)text.bytes, text.length}, DEPTH);
     FUZZ_CHECK(!fault, "%s", fault);
     FUZZ_CHECK(!memchr(text.bytes, '\n', text.length), "a newline");
     FUZZ_CHECK(record_read(&record, text), "%.*s", (int)text.length, text.bytes);
-    FUZZ_CHECK(record.standing == standing, "it stands otherwise");
+    FUZZ_CHECK(record.standing == made->standing && record.verdict == made->verdict,
+               "another verdict");
     FUZZ_CHECK(record.key.length == line->key.length &&
                    memcmp(record.key.bytes, line->key.data, record.key.length) == 0,
                "another key");
@@ -48,6 +49,7 @@ static void check_record(const struct batch_line *line, struct span text, enum s
     junit_add(&junit, &record);
     buffer_free(&tap);
     record_free(&record);
+    buffer_free(&out);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -58,22 +60,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!junit_file)
         junit_file = tmpfile();
     if (!size)
-        return 0; /* nor is this */
+        return 0; /* nor is an empty one */
     const uint8_t *zero = memchr(data, 0, size);
     size_t length = zero ? (size_t)(zero - data) : size;
     struct span printed = {zero ? zero + 1 : nothing, zero ? size - length - 1 : 0};
     if (memchr(data, '\n', length))
-        return 0; /* then it is no line */
+        return 0; /* not one line */
     FUZZ_CHECK(batch_line_read(&line, (struct span){data, length}, 7, &settings), "no memory");
     FUZZ_CHECK(line.fault[0] || (line.code.bytes && line.timeout_ms > 0 && line.root),
                "neither good nor bad");
-    struct buffer out = buffer_make(TEXT_MAX_BYTES);
     const struct evaluation evaluation = evaluation_of(printed);
-    enum standing standing = line.fault[0] ? record_write_invalid(&out, &line)
-                                           : record_write(&out, &line, &evaluation, &settings);
-    FUZZ_CHECK(!out.failed, "no memory");
-    check_record(&line, (struct span){out.data, out.length}, standing);
-    buffer_free(&out);
+    struct record record;
+    FUZZ_CHECK(record_make(&record, &line, line.fault[0] ? NULL : &evaluation, &settings),
+               "no memory");
+    check_record(&line, &record);
+    record_free(&record);
     batch_line_free(&line);
     return 0;
 }

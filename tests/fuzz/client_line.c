@@ -1,17 +1,16 @@
-/* Fuzz target: what a client sends. The whole server runs in this process on the bytes of the
- * input, with nothing cut off but the workers: a call finds none, waits for one until it is
- * cancelled, or has one that never answers. What comes back is held against the model of the
- * contract in tests/support/oracle.h. */
+/* Fuzz target: the lines of a client. The whole server, except the workers, runs in this process: a
+ * call finds no worker, waits for one until it is cancelled, or has one that never answers. The
+ * output is checked by the model in tests/support/oracle.h. */
 #include "tests/fuzz/in_process.h"
 #include "tests/support/oracle.h"
 
 #include <string.h>
 
-/* Corrects what the model takes for granted: a worker. */
+/* Corrects the model, which assumes a worker. */
 static void expect_no_worker(struct oracle *oracle) {
     for (size_t i = 0; i < oracle->count; i++) {
         struct answer *answer = &oracle->answers[i];
-        if (answer->kind != ANSWER_RESULT || answer->shape != SHAPE_CALL)
+        if (!answer->runs)
             continue;
         answer->kind = answer->may_overflow ? ANSWER_OPEN : ANSWER_ERROR;
         answer->code = in_process.options & OPTION_CALLS_WAIT ? -32001 : -32603;
@@ -27,6 +26,7 @@ static void tell_sent(struct oracle *oracle, const char *bytes, size_t size) {
         bytes += length;
         size -= length;
     }
+    oracle_end(oracle);
     expect_no_worker(oracle);
 }
 
@@ -47,14 +47,14 @@ static void see_line(struct text line, void *context) {
         FUZZ_CHECK(oracle_received(lines->oracle, line), "%s", lines->oracle->fault);
 }
 
-/* Hands the lines that answer the id null to the model, or those that do not. An open answer of
- * the model may come with its id or with null: who takes it must be told last. */
+/* Passes the lines with the id null to the model, or the others. An open answer of the model may
+ * have its id or null, so the lines with null come last. */
 static void check_lines(struct oracle *oracle, bool of_null) {
     in_process_each_line(see_line, &(struct lines_of){oracle, of_null});
 }
 
-/* How many answers may have no id: it is not known, or too long to go with the error of an answer
- * over the limit, or that of a whole batch. */
+/* The number of answers that may have the id null: the id is unknown, or too long for the error of
+ * an answer over the limit, or the answer is that of a batch. */
 static size_t count_without_id(const struct oracle *oracle) {
     enum { LONG_ID = 700 };
     size_t count = 0;
@@ -82,7 +82,7 @@ static void count_line(struct text line, void *context) {
     counts->without_id += answers_null(line);
 }
 
-/* No more answers than the model foresees, as long as it knows what an array is. */
+/* No more answers than the model expects, as long as it knows what an array is. */
 static void check_count(const struct oracle *oracle) {
     struct counts counts = {0};
     in_process_each_line(count_line, &counts);
@@ -107,6 +107,9 @@ static struct oracle model_of(const struct settings *settings) {
     struct oracle oracle = oracle_make();
     oracle.batches = settings->batches;
     oracle.minimal = settings->minimal;
+    oracle.reply_error = settings->cancel_reply == CANCEL_REPLY_ERROR;
+    oracle.no_lisp = true;
+    oracle.any_notification = true;
     oracle.line_max = (size_t)settings->request_max_bytes;
     oracle.depth_max = (size_t)settings->json_max_depth;
     oracle.queue_max = (size_t)settings->session_queue;

@@ -1,16 +1,16 @@
-/* Fuzz target: what a client sends to a server with a project. The whole server runs in this
- * process; its workers are played: the source of a definition is a list of what its worker does,
- * unless the call brings another one as its argument "steps":
+/* Fuzz target: the lines of a client to a server with a project. The whole server runs in this process.
+ * Workers are simulated: the source of a definition, or the argument "steps" of a call, is a list of
+ * the actions of its worker:
  *
  *   [{"event": JSON}, {"ask": JSON}, {"result": JSON}, {"fail": "TYPE"}, {"die": null}]
  *
- * where a string stands for the text in it, JSON or not. After a question it waits for the answer.
- * In the client's lines "requestState":"STATE" has the last one that the server gave; a line that
- * has it, or that answers a question, waits a while for it. Each request is answered once, in
- * messages that are well-formed, and a definition gets answers to what it asked alone. */
+ * where a string stands for its contents, JSON or not. After a question it waits for the answer. In
+ * the client's lines, "requestState":"STATE" is replaced by the last state that the server sent; such
+ * a line, and one that answers a question, waits a while. Each request must be answered once, in
+ * well-formed messages, and a definition gets answers to its own questions only. */
 #include "common/message.h"
+#include "supervisor/process/worker_process.h"
 #include "supervisor/registry/watch.h"
-#include "supervisor/worker_process.h"
 #include "tests/fuzz/in_process.h"
 #include "tests/support/oracle.h"
 
@@ -113,7 +113,7 @@ static void make_project(void) {
 void __wrap_watch_open(struct watch *watch, struct loop *loop, void (*changed)(void *context),
                        void *context);
 
-/* Nothing changes, and to close a watch of the kernel's takes longer than a run. */
+/* Nothing changes, and closing an inotify watch takes longer than a run. */
 void __wrap_watch_open(struct watch *watch, struct loop *loop, void (*changed)(void *context),
                        void *context) {
     (void)loop, (void)changed, (void)context;
@@ -125,14 +125,14 @@ void __wrap_watch_open(struct watch *watch, struct loop *loop, void (*changed)(v
 /* --- the client --- */
 
 static struct {
-    struct buffer line; /* that is being read */
-    size_t at;          /* of it, how much was */
-    unsigned tries;     /* how often the next line was waited for */
-    /* The last requestState, as JSON text in the output, of which so much was looked at. */
+    struct buffer line; /* the current line */
+    size_t at;          /* read of it so far */
+    unsigned tries;     /* how often it waited for the next line */
+    /* The last requestState, as JSON, and how much of the output was searched for it. */
     size_t state, state_length, looked_at;
 } client;
 
-/* Finds requestStates in what was written since. */
+/* Finds requestStates in the new output. */
 static void find_state(void) {
     static const char name[] = "\"requestState\":";
     enum { NAME_BYTES = sizeof name - 1 };
@@ -142,7 +142,7 @@ static void find_state(void) {
         at = memmem(bytes + client.looked_at, length - client.looked_at, name, NAME_BYTES);
         const char *value = at ? at + NAME_BYTES : NULL;
         const char *end = at ? memchr(value + 1, '"', length - (size_t)(value + 1 - bytes)) : NULL;
-        if (!end) { /* its rest may be still to come */
+        if (!end) { /* it may be incomplete */
             const char *newline = memrchr(bytes, '\n', length);
             client.looked_at = newline ? (size_t)(newline + 1 - bytes) : 0;
             break;
@@ -166,7 +166,7 @@ static void append_line(const char *bytes, size_t size) {
     buffer_append(&client.line, bytes, size);
 }
 
-/* Would a client have waited for something before it sent this? */
+/* Whether a client would have waited for something before this line. */
 static bool is_reply(const char *bytes, size_t size) {
     return size == 0 || memmem(bytes, size, "\"STATE\"", 7) || memmem(bytes, size, "\"ask-", 5);
 }
@@ -196,7 +196,7 @@ static const uint8_t *take(size_t size, size_t *taken) {
 
 /* --- the workers --- */
 
-/* What one plays. */
+/* The script of one worker. */
 struct play {
     struct json_object *steps, *asked;
     size_t next;
@@ -223,7 +223,7 @@ static void send_frame(const struct fake_worker *fake, enum frame_type type, con
     buffer_append(&frame, payload, size);
     if (send(fake->channel, frame.data, frame.length, MSG_DONTWAIT | MSG_NOSIGNAL) !=
         (ssize_t)frame.length)
-        shutdown(fake->channel, SHUT_RDWR); /* one that says too much at once */
+        shutdown(fake->channel, SHUT_RDWR); /* it sent too much at once */
 }
 
 static struct span text_in(struct json_object *value) {
@@ -244,13 +244,13 @@ static void send_result(const struct fake_worker *fake, struct json_object *valu
         send_frame(fake, FRAME_RESULT, payload.data, payload.length);
 }
 
-/* Keeps what VALUE asks, to hold the answer against. */
+/* Keeps the questions of VALUE, for the check of the answer. */
 static void note_asked(struct play *play, struct json_object *value) {
     json_object_put(play->asked);
     play->asked = json_tokener_parse((const char *)text_in(value).bytes);
 }
 
-/* Does one step. Is it to go on? */
+/* Does one step. Returns whether to continue. */
 static bool do_step(struct fake_worker *fake, const char *word, struct json_object *value) {
     const struct span text = text_in(value);
     if (strcmp(word, "event") == 0) {
@@ -323,7 +323,7 @@ static bool was_asked(const struct play *play, const char *key) {
            json_object_object_get_ex(requests, key, NULL);
 }
 
-/* An answer is to what was asked: an object of responses, or an error. */
+/* An answer matches the questions: an object of responses, or an error. */
 static void check_answer(const struct play *play, struct text text) {
     struct text member;
     const char *fault = json_fault(text, 512);
@@ -349,7 +349,7 @@ static void check_answer(const struct play *play, struct text text) {
 static void on_frame(struct fake_worker *fake, const struct frame_header *header,
                      const unsigned char *payload) {
     if (header->type == FRAME_EVALUATE)
-        return; /* nobody hears of it again */
+        return; /* never answered */
     if (header->type == FRAME_RUN) {
         begin_play(fake, header, payload);
     } else {
@@ -363,13 +363,13 @@ static void on_frame(struct fake_worker *fake, const struct frame_header *header
     go_on(fake);
 }
 
-/* --- what came back --- */
+/* --- output --- */
 
 enum { TOKENS_MAX = 16 };
 
 static struct {
     struct oracle oracle;
-    bool *given; /* of its answers, which came */
+    bool *given; /* which of its answers came */
     size_t answers, without_id;
     long last_question;
     struct {
@@ -444,7 +444,7 @@ static void see_answer(struct text message, struct text id) {
     FUZZ_CHECK(!failed || (json_member(error, "code", &code) && json_is_integer(code) &&
                            json_member(error, "message", &code) && code.length > 2),
                "%.*s", (int)message.length, message.bytes);
-    seen.token_count = 0; /* a token may be used again once its request is answered */
+    seen.token_count = 0; /* a token may be reused once its request is answered */
     seen.answers++;
     if (json_kind(id) == VALUE_NULL) {
         seen.without_id++;
@@ -489,9 +489,8 @@ static bool says(const struct fuzz_input *input, const char *word) {
     return input->left && memmem(input->bytes, input->left, word, strlen(word));
 }
 
-/* Must each request that the model knows of be answered? Not when it may be cancelled, or opens a
- * stream; not all when the server may have ended before it read them; and not where the model does
- * not say. */
+/* Whether each request of the model must be answered: not when it may be cancelled or opens a
+ * stream, when the server may have ended before it read all, or where the model is open. */
 static bool is_exact(const struct fuzz_input *input) {
     static const char *const words[] = {"cancelled", "listen", "shutdown", "\\u"};
     bool exact = !seen.oracle.confused;

@@ -1,5 +1,5 @@
-/* See fuzz.h: input and edges of the fuzz targets. Nothing here may depend on the machine, its
- * clock or chance: the same input must give the same run. */
+/* See fuzz.h. Nothing here may depend on the machine, its clock or chance: the same input gives the
+ * same run. */
 #include "tests/fuzz/fuzz.h"
 
 #include <errno.h>
@@ -18,14 +18,14 @@ uint8_t fuzz_byte(struct fuzz_input *input) {
 const uint8_t *fuzz_bytes(struct fuzz_input *input, size_t size, size_t *taken) {
     const uint8_t *bytes = input->bytes;
     *taken = size < input->left ? size : input->left;
-    if (*taken) /* an empty input has no address to add to */
+    if (*taken) /* an empty input may be NULL */
         input->bytes += *taken;
     input->left -= *taken;
     return bytes;
 }
 
 int fuzz_open_descriptors(void) {
-    enum { HIGHEST = 64 }; /* a run has far fewer */
+    enum { HIGHEST = 64 }; /* a run opens far fewer */
     int count = 0;
     for (int fd = 0; fd < HIGHEST; fd++)
         count += fcntl(fd, F_GETFD) >= 0;

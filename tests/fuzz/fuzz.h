@@ -1,6 +1,6 @@
-/* What the fuzz targets share: checks that end the run, input taken piece by piece, and the edges
- * of the process. The product is compiled for the targets with its calls into the kernel that
- * would make a run slow, random or harmful renamed to the functions below (CMakeLists.txt). */
+/* Shared by the fuzz targets: checks that end the run, input in pieces, and the edges of the
+ * process. For the targets the product is compiled with its slow, random or harmful system calls
+ * renamed to the functions below (CMakeLists.txt). */
 #ifndef ECLAVE_TESTS_FUZZ_FUZZ_H
 #define ECLAVE_TESTS_FUZZ_FUZZ_H
 
@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-/* What libFuzzer calls and provides. */
+/* The interface of libFuzzer. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
@@ -32,29 +32,29 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
         }                                                                                          \
     } while (0)
 
-/* The input, taken from its front. At its end everything is 0. */
+/* The remaining input. At its end, everything read is 0. */
 struct fuzz_input {
     const uint8_t *bytes;
     size_t left;
 };
 
 uint8_t fuzz_byte(struct fuzz_input *input);
-/* At most SIZE bytes; *taken says how many there were. */
+/* At most SIZE bytes; *taken is their number. */
 const uint8_t *fuzz_bytes(struct fuzz_input *input, size_t size, size_t *taken);
 
-/* How many descriptors are open: as many before as after a run that leaks none. */
+/* The number of open descriptors, which is the same after a run that leaks none. */
 int fuzz_open_descriptors(void);
 
-/* How the edges behave; set by the target before each run. */
+/* The behaviour of the edges; set by the target before each run. */
 struct fuzz_edges {
-    int64_t now_ns;      /* the monotonic clock, which moves only as told */
-    bool waiting_passes; /* a wait moves the clock to its end; waiting for ever is a hang */
-    uint8_t random;      /* what randombytes_buf gives next */
-    /* What a signal does; without it every signal is a finding. */
+    int64_t now_ns;      /* the monotonic clock */
+    bool waiting_passes; /* a wait advances the clock; an endless wait is a finding */
+    uint8_t random;      /* the next byte of randombytes_buf */
+    /* Called for a signal. NULL: every signal is a finding. */
     void (*killed)(pid_t pid, int number);
-    /* Is this a child of ours? NULL: nobody is. */
+    /* Whether PID is a child. NULL: it is not. */
     bool (*is_child)(pid_t pid);
-    /* Who a message that is read from FD comes from. NULL: as the kernel says. */
+    /* The sender of a message read from FD. NULL: as the kernel reports. */
     pid_t (*sender)(int fd);
     /* The environment; NULL: it is empty. */
     char *(*variable)(const char *name);

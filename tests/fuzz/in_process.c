@@ -1,7 +1,9 @@
-/* See in_process.h. The edges of a server that runs in a fuzz target. */
+/* See in_process.h. */
 #include "tests/fuzz/in_process.h"
 #include "policy/policy.h"
-#include "supervisor/server.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/server/methods.h"
+#include "supervisor/server/serve.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +16,7 @@ struct in_process in_process;
 
 static struct {
     int log_fd;
-    bool refuse_read, refuse_write; /* this time; the next is served */
+    bool refuse_read, refuse_write; /* this time; the next call succeeds */
     struct fake_worker fakes[FAKES_MAX];
     size_t fake_count;
     struct loop *loop;
@@ -39,7 +41,7 @@ void __wrap_pool_close(struct pool *pool);
 size_t __wrap_worker_resident_bytes(const struct worker_process *worker);
 size_t __wrap_worker_proportional_bytes(const struct worker_process *worker, bool *exact);
 
-/* A descriptor that epoll refuses is always ready. */
+/* A file that epoll refuses is always ready. */
 bool __wrap_stream_open(struct stream *stream, int fd, bool writing, struct error *error) {
     (void)writing, (void)error;
     *stream = (struct stream){.fd = open("/dev/null", O_RDWR | O_CLOEXEC), .restore_flags = -1};
@@ -119,6 +121,8 @@ bool __wrap_pool_open(struct pool *pool, struct loop *loop, struct log *log,
                           .zygote_channel = -1,
                           .zygote_stderr = -1,
                           .closing = true};
+    TAILQ_INIT(&pool->spares);
+    TAILQ_INIT(&pool->waiters);
     return true;
 }
 
@@ -134,7 +138,7 @@ static const struct worker_events no_events = {.ready = nothing};
 
 /* --- workers --- */
 
-/* Their pids are made up: the machine may have others of these. */
+/* Their pids are invented and may exist on the machine. */
 size_t __wrap_worker_resident_bytes(const struct worker_process *worker) {
     (void)worker;
     return 0;
@@ -169,13 +173,13 @@ static void on_channel(void *context, uint32_t events) {
 }
 
 /* NULL when there are too many already. */
-static struct fake_worker *make_fake(struct pool *pool, struct outlet **outlet) {
+static struct fake_worker *make_fake(struct pool *pool, struct pipes **pipes) {
     if (edges.fake_count == FAKES_MAX)
         return NULL;
     struct fake_worker *fake = &edges.fakes[edges.fake_count];
-    *outlet = outlet_open(pool->loop, pool->settings, fake->outputs, NULL);
+    *pipes = pipes_open(pool->loop, pool->settings, fake->outputs, NULL);
     fake->worker = worker_create(&pool->workers, &no_events, NULL, &fake->channel, NULL);
-    FUZZ_CHECK(*outlet && fake->worker, "no worker");
+    FUZZ_CHECK(*pipes && fake->worker, "no worker");
     fake->worker->state = WORKER_READY;
     fake->worker->pid = FIRST_PID + (pid_t)edges.fake_count++;
     edges.loop = pool->loop;
@@ -186,7 +190,7 @@ static struct fake_worker *make_fake(struct pool *pool, struct outlet **outlet) 
     return fake;
 }
 
-/* Who writes into CHANNEL, an end of the server's. */
+/* The writer of CHANNEL, an end of the server. */
 static pid_t sender(int channel) {
     for (const struct fake_worker *fake = edges.fakes; fake < edges.fakes + edges.fake_count;
          fake++)
@@ -216,11 +220,11 @@ static void on_kill(pid_t pid, int number) {
 }
 
 void __wrap_pool_take(struct pool *pool, struct pool_waiter *waiter) {
-    struct outlet *outlet = NULL;
-    struct fake_worker *fake = in_process.workers ? make_fake(pool, &outlet) : NULL;
+    struct pipes *pipes = NULL;
+    struct fake_worker *fake = in_process.workers ? make_fake(pool, &pipes) : NULL;
     if (fake) {
         static const char printed[] = "some \xc3\xa9 \xff";
-        waiter->served(waiter->context, fake->worker, outlet, NULL);
+        waiter->served(waiter->context, fake->worker, pipes, NULL);
         FUZZ_CHECK(write(fake->outputs[0], printed, sizeof printed) > 0 &&
                        write(fake->outputs[1], printed, sizeof printed) > 0,
                    "no room");
@@ -228,18 +232,18 @@ void __wrap_pool_take(struct pool *pool, struct pool_waiter *waiter) {
     }
     if (in_process.options & OPTION_CALLS_WAIT) {
         waiter->waiting = true;
-        waiter->next = pool->waiters;
-        pool->waiters = waiter;
+        TAILQ_INSERT_TAIL(&pool->waiters, waiter, entry);
+        pool->waiter_count++;
     } else {
         waiter->served(waiter->context, NULL, NULL, "this is a test");
     }
 }
 
 void __wrap_pool_close(struct pool *pool) {
-    FUZZ_CHECK(!pool->waiters, "somebody still waits for a worker");
+    FUZZ_CHECK(TAILQ_EMPTY(&pool->waiters), "somebody still waits for a worker");
     loop_timer_stop(pool->loop, &edges.reap);
-    while (pool->workers.first)
-        worker_destroy(pool->workers.first);
+    while (!LIST_EMPTY(&pool->workers.list))
+        worker_destroy(LIST_FIRST(&pool->workers.list));
     for (struct fake_worker *fake = edges.fakes; fake < edges.fakes + edges.fake_count; fake++) {
         if (fake->watch.active)
             leave(fake);
@@ -309,7 +313,7 @@ void in_process_begin(const uint8_t *data, size_t size) {
 }
 
 void in_process_serve(const struct settings *settings) {
-    int status = server_run(settings);
+    int status = server_run(settings, &method_table);
     FUZZ_CHECK(status == 0, "status %d", status);
     check_log();
     FUZZ_CHECK(fuzz_open_descriptors() == edges.open_before, "a descriptor was left open");

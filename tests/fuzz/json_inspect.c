@@ -1,10 +1,10 @@
-/* Fuzz target: the strict JSON inspector against two strangers. tests/support/json.h must accept
- * exactly what it accepts, and json-c, which sees the text next, must make the same values of it:
- * a difference between the two is a request that is checked as one thing and served as another.
- * The first two bytes of the input are the limits of depth and of values. */
-#include "supervisor/json_inspect.h"
+/* Fuzz target: the strict JSON inspector against two other readers. tests/support/json.h must
+ * accept exactly the same, and json-c, which parses the string next, must find the same values,
+ * since a request must not be checked as one thing and served as another. The first two bytes of
+ * the input are the limits of depth and of values. */
+#include "supervisor/json/json_inspect.h"
 #include "common/utf8.h"
-#include "supervisor/json_write.h"
+#include "supervisor/json/json_write.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/json.h"
 
@@ -14,14 +14,6 @@
 
 static struct text text_of_span(struct span span) {
     return (struct text){(const char *)span.bytes, span.length};
-}
-
-static struct text without_blanks(struct text text) {
-    while (text.length && strchr(" \t\r\n", text.bytes[0]))
-        text = (struct text){text.bytes + 1, text.length - 1};
-    while (text.length && strchr(" \t\r\n", text.bytes[text.length - 1]))
-        text.length--;
-    return text;
 }
 
 static bool is_container(struct text value) {
@@ -46,7 +38,7 @@ static void compare_string(struct text text, struct json_object *value) {
     free(decoded);
 }
 
-/* Beyond 64 bits json-c takes the nearest number that fits. */
+/* Beyond 64 bits json-c uses the nearest number that fits. */
 static void compare_number(struct text text, struct json_object *value) {
     char *digits = strndup(text.bytes, text.length);
     if (json_object_is_type(value, json_type_double)) {
@@ -127,12 +119,12 @@ static void compare(struct text text, struct json_object *value) {
     }
 }
 
-/* As rpc.c does it. */
+/* As rpc.c does. */
 static void compare_with_library(struct text text) {
     struct json_tokener *tokener = json_tokener_new_ex(JSON_DEPTH_MAX + 1);
     struct json_object *root = json_tokener_parse_ex(tokener, text.bytes, (int)text.length);
     enum json_tokener_error error = json_tokener_get_error(tokener);
-    /* A bare number might go on behind the end of the text. */
+    /* A bare number is complete only at the end of the text. */
     FUZZ_CHECK(error == json_tokener_success ||
                    (error == json_tokener_continue && !is_container(text)),
                "%s", json_tokener_error_desc(error));
@@ -198,7 +190,7 @@ static void check_elements(struct text text) {
     size_t offset = 0, index = 0;
     for (; json_next_element(span, &offset, &element); index++) {
         FUZZ_CHECK(json_element(text, index, &want), "one too many");
-        struct text have = without_blanks(text_of_span(element));
+        struct text have = json_without_blanks(text_of_span(element));
         FUZZ_CHECK(have.bytes == want.bytes && have.length == want.length, "element %zu", index);
     }
     FUZZ_CHECK(index == json_count(text), "%zu elements", index);
@@ -216,7 +208,7 @@ static void check_accepted(struct text text, const struct json_shape *shape) {
     compare_with_library(text);
 }
 
-/* Any bytes can be written as a string, and are read as what they were repaired to. */
+/* Any bytes can be written as a string, which is read as their repair. */
 static void check_written(struct text bytes) {
     cleanup_buffer struct buffer out = buffer_make(1 << 20), repaired = buffer_make(1 << 20);
     json_write_bytes(&out, bytes.bytes, bytes.length);
@@ -235,7 +227,7 @@ static void check_written(struct text bytes) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct fuzz_input input = {data, size};
     struct json_limits limits = {.depth = fuzz_byte(&input), .values = fuzz_byte(&input)};
-    /* A copy of its own, so that a byte behind the end is a finding. */
+    /* A copy, so that a read beyond the end is a finding. */
     char *copy = malloc(input.left ? input.left : 1);
     if (input.left)
         memcpy(copy, input.bytes, input.left);
@@ -251,7 +243,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (fault == JSON_TOO_DEEP)
         FUZZ_CHECK(json_fault(text, limits.depth), "not too deep");
     if (fault == JSON_FINE)
-        check_accepted(without_blanks(text), &shape);
+        check_accepted(json_without_blanks(text), &shape);
     check_written(text);
     free(copy);
     return 0;

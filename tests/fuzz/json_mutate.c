@@ -1,127 +1,53 @@
-/* Mutations that know what JSON looks like, for the targets that read it: values are exchanged,
- * repeated, nested and spelled in another way, so that the text mostly stays one that a parser
- * takes in. Half of the time the bytes are left to the fuzzer's own ways. */
+/* Mutations of JSON for the targets that read it: values are exchanged, repeated, nested and
+ * spelled differently, so that the result is mostly valid. Half of the mutations are libFuzzer's
+ * own. */
 #include "tests/fuzz/fuzz.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-/* Values that broke servers before, and the words of this one. */
-static const char *const values[] = {"null",
-                                     "true",
-                                     "0",
-                                     "-0",
-                                     "1.5",
-                                     "1e3",
-                                     "1e999",
-                                     "-1E-400",
-                                     "9223372036854775807",
-                                     "9223372036854775808",
-                                     "18446744073709551616",
-                                     "-9223372036854775809",
-                                     "\"\"",
-                                     "\"\\u0000\"",
-                                     "\"\\ud800\"",
-                                     "\"\\udc00\\ud800\"",
-                                     "\"\\ud83d\\ude00\"",
-                                     "\"\\u0069d\"",
-                                     "[]",
-                                     "{}",
-                                     "[[]]",
-                                     "{\"\":{}}",
-                                     "\"\xf0\x9f\x90\x8d\"",
-                                     "\"a\\u0000b\"",
-                                     "\"2.0\"",
-                                     "\"main\"",
-                                     "\"2024-11-05\"",
-                                     "\"2025-03-26\"",
-                                     "\"2025-11-25\"",
-                                     "\"2026-07-28\"",
-                                     "\"claude-code\"",
-                                     "\"initialize\"",
-                                     "\"ping\"",
-                                     "\"shutdown\"",
-                                     "\"exit\"",
-                                     "\"tools/list\"",
-                                     "\"tools/call\"",
-                                     "\"logging/setLevel\"",
-                                     "\"debug\"",
-                                     "\"notifications/cancelled\"",
-                                     "\"notifications/initialized\"",
-                                     "\"evaluate-lisp\"",
-                                     "\"open-session\"",
-                                     "\"list-sessions\"",
-                                     "\"rollback-session\"",
-                                     "\"close-session\"",
-                                     "\"reset-session\"",
-                                     "\"s-00000000000000000000000000000001\"",
-                                     "\"server/discover\"",
-                                     "\"prompts/get\"",
-                                     "\"resources/read\"",
-                                     "\"completion/complete\"",
-                                     "\"elicitation/create\"",
-                                     "\"object\"",
-                                     "\"user\"",
-                                     "\"caller\"",
-                                     "\"text\"",
-                                     "\"resource_link\"",
-                                     "\"AAAA\"",
-                                     "\"a:b\"",
-                                     "\"t://{a}/{+b}\"",
-                                     "\"text/plain\""};
+/* Values that broke servers before, and the vocabulary of this one. */
+// clang-format off
+static const char *const values[] = {
+    "null", "true", "0", "-0", "1.5", "1e3", "1e999", "-1E-400", "9223372036854775807",
+    "9223372036854775808", "18446744073709551616", "-9223372036854775809", "\"\"", "\"\\u0000\"",
+    "\"\\ud800\"", "\"\\udc00\\ud800\"", "\"\\ud83d\\ude00\"", "\"\\u0069d\"", "[]", "{}", "[[]]",
+    "{\"\":{}}", "\"\xf0\x9f\x90\x8d\"", "\"a\\u0000b\"", "\"2.0\"", "\"main\"", "\"2024-11-05\"",
+    "\"2025-03-26\"", "\"2025-11-25\"", "\"2026-07-28\"", "\"claude-code\"", "\"initialize\"",
+    "\"ping\"", "\"shutdown\"", "\"exit\"", "\"tools/list\"", "\"tools/call\"",
+    "\"logging/setLevel\"", "\"debug\"", "\"notifications/cancelled\"",
+    "\"notifications/initialized\"", "\"evaluate-lisp\"", "\"open-session\"", "\"list-sessions\"",
+    "\"rollback-session\"", "\"close-session\"", "\"reset-session\"",
+    "\"s-00000000000000000000000000000001\"", "\"server/discover\"", "\"prompts/get\"",
+    "\"resources/read\"", "\"completion/complete\"", "\"elicitation/create\"", "\"object\"",
+    "\"user\"", "\"caller\"", "\"text\"", "\"resource_link\"", "\"AAAA\"", "\"a:b\"",
+    "\"t://{a}/{+b}\"", "\"text/plain\"",
+};
 
 static const char *const members[] = {
-    "\"id\":1",
-    "\"id\":\"a\"",
-    "\"id\":null",
-    "\"jsonrpc\":\"2.0\"",
-    "\"method\":\"ping\"",
-    "\"params\":{}",
-    "\"params\":null",
-    "\"params\":{\"requestId\":1}",
-    "\"result\":{}",
-    "\"error\":{}",
-    "\"i\\u0064\":2",
-    "\"id\\u0000\":3",
-    "\"name\":\"evaluate-lisp\"",
-    "\"arguments\":{\"code\":\"1\"}",
-    "\"code\":\"1\"",
-    "\"timeout\":1",
-    "\"package\":\"P\"",
-    "\"session\":\"main\"",
-    "\"from\":\"main\"",
-    "\"at\":0",
-    "\"steps\":1",
-    "\"level\":\"debug\"",
-    "\"cursor\":\"\"",
-    "\"protocolVersion\":\"2025-03-26\"",
-    "\"requestId\":1",
-    "\"clientInfo\":{\"name\":\"x\"}",
-    "\"_meta\":{\"progressToken\":1}",
+    "\"id\":1", "\"id\":\"a\"", "\"id\":null", "\"jsonrpc\":\"2.0\"", "\"method\":\"ping\"",
+    "\"params\":{}", "\"params\":null", "\"params\":{\"requestId\":1}", "\"result\":{}",
+    "\"error\":{}", "\"i\\u0064\":2", "\"id\\u0000\":3", "\"name\":\"evaluate-lisp\"",
+    "\"arguments\":{\"code\":\"1\"}", "\"code\":\"1\"", "\"timeout\":1", "\"package\":\"P\"",
+    "\"session\":\"main\"", "\"from\":\"main\"", "\"at\":0", "\"steps\":1", "\"level\":\"debug\"",
+    "\"cursor\":\"\"", "\"protocolVersion\":\"2025-03-26\"", "\"requestId\":1",
+    "\"clientInfo\":{\"name\":\"x\"}", "\"_meta\":{\"progressToken\":1}",
     "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"}",
     "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
     "\"io.modelcontextprotocol/clientInfo\":{\"name\":\"t\",\"version\":\"1\"},"
-    "\"io.modelcontextprotocol/clientCapabilities\":{}}",
-    "\"progressToken\":2",
-    "\"default-session\":\"a\"",
-    "\"session.max\":2",
-    "\"call.timeout_s\":1",
-    "\"log-level\":\"debug\"",
-    "\"batches\":true",
-    "\"description\":\"d\"",
-    "\"title\":\"t\"",
-    "\"inputSchema\":{\"type\":\"object\"}",
-    "\"outputSchema\":{}",
-    "\"uri\":\"a:b\"",
-    "\"uriTemplate\":\"t://{a}\"",
-    "\"mimeType\":\"text/plain\"",
+    "\"io.modelcontextprotocol/clientCapabilities\":{}}", "\"progressToken\":2",
+    "\"default-session\":\"a\"", "\"session.max\":2", "\"call.timeout_s\":1",
+    "\"log-level\":\"debug\"", "\"batches\":true", "\"description\":\"d\"", "\"title\":\"t\"",
+    "\"inputSchema\":{\"type\":\"object\"}", "\"outputSchema\":{}", "\"uri\":\"a:b\"",
+    "\"uriTemplate\":\"t://{a}\"", "\"mimeType\":\"text/plain\"",
     "\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"t\"}}]",
-    "\"completions\":{\"a\":\"names\"}",
-    "\"requires\":{\"sampling\":{}}",
+    "\"completions\":{\"a\":\"names\"}", "\"requires\":{\"sampling\":{}}",
     "\"file\":\"other/a.lisp\"",
     "\"inputResponses\":{\"k\":{\"action\":\"accept\",\"content\":{}}}",
     "\"requestState\":\"STATE\"",
-    "\"capabilities\":{\"elicitation\":{},\"sampling\":{},\"roots\":{}}"};
+    "\"capabilities\":{\"elicitation\":{},\"sampling\":{},\"roots\":{}}",
+};
+// clang-format on
 
 static const char *const lines[] = {
     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n",
@@ -145,12 +71,12 @@ static unsigned chance(struct text_at *text, size_t below) {
     return (text->random >> 12) % (unsigned)below;
 }
 
-/* Puts SIZE bytes in the place of LENGTH bytes at AT, when there is room. */
+/* Replaces LENGTH bytes at AT by SIZE bytes, when they fit. */
 static void replace(struct text_at *text, size_t at, size_t length, const void *bytes,
                     size_t size) {
     if (text->size - length + size > text->max_size)
         return;
-    uint8_t *copy = malloc(size ? size : 1); /* BYTES may lie in what moves */
+    uint8_t *copy = malloc(size ? size : 1); /* BYTES may be in the part that moves */
     if (!copy)
         return;
     memcpy(copy, bytes, size);
@@ -169,7 +95,7 @@ static size_t string_end(const struct text_at *text, size_t at) {
     return text->size;
 }
 
-/* The end of what looks like one value at AT. */
+/* The end of the value at AT, approximately. */
 static size_t value_end(const struct text_at *text, size_t at) {
     size_t depth = 0;
     while (at < text->size) {
@@ -188,7 +114,7 @@ static size_t value_end(const struct text_at *text, size_t at) {
             return at;
         } else {
             at++;
-            continue; /* a word or a number goes on */
+            continue; /* a word or a number continues */
         }
         if (depth == 0)
             return at;

@@ -1,14 +1,13 @@
 /* Fuzz target: the files of a project. The input is a byte of options and then files, each a line
- * "=== PATH" and what stands under it; behind a line "=== again" are those that are written once
- * the project has been looked at. The looks go through a real directory. Whatever stands there, a
- * look ends, what it gives can be shown to clients, what it refuses it refuses in words that may be
- * printed, and looking again gives what a first look would have given. */
-#include "supervisor/json_write.h"
-#include "supervisor/project/show.h"
+ * "=== PATH" and its contents; those after a line "=== again" are written after the first scan. The
+ * directory is real. Each scan ends, its entries can be shown to clients, its refusals have
+ * printable reasons, and a second scan has the same result as a first one would. */
+#include "supervisor/content/shape.h"
+#include "supervisor/json/json_write.h"
+#include "supervisor/project/catalog.h"
 #include "supervisor/registry/beneath.h"
 #include "supervisor/registry/scan.h"
-#include "supervisor/schema.h"
-#include "supervisor/tools.h"
+#include "supervisor/server/tools.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/json.h"
 
@@ -18,21 +17,20 @@
 #include <unistd.h>
 
 enum option {
-    OPTION_TIGHT = 1,   /* few entries, few bytes */
-    OPTION_SETTLED = 2, /* a last look when no file needs reading again */
-    OPTION_PLAIN = 4    /* no schemas, and no names that are taken */
+    OPTION_TIGHT = 1,   /* low limits of entries and bytes */
+    OPTION_SETTLED = 2, /* a last scan, for which no file needs to be read again */
+    OPTION_PLAIN = 4    /* no reserved names */
 };
 
 enum { FILES_MAX = 64, NAME_MAX_BYTES = 255, STEPS_MAX = 100000, DEPTH_MAX = 100 };
 
 static const char *const revisions[] = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"};
-static const struct registry_schemas schemas = {.compile = schema_compile, .drop = schema_free};
 static const struct digest_key key = {{1, 2}};
 
 static char root[] = "/tmp/eclave-fuzz-registry-XXXXXX";
 static int root_fd = -1;
 
-/* What was written. */
+/* The files written so far. */
 static struct {
     char *paths[FILES_MAX];
     size_t count;
@@ -41,7 +39,7 @@ static struct {
 
 /* --- the directory --- */
 
-/* Folders of a project, and one that only register.json can name files in. */
+/* Folders of a project, and one for files that only register.json can name. */
 static const char *const folders[] = {"tools", "resources", "prompts", "completions", "other"};
 enum { FOLDERS = sizeof folders / sizeof *folders };
 
@@ -60,7 +58,7 @@ static void make_root(void) {
     atexit(remove_root);
 }
 
-/* May PATH be written to? Nothing outside the directory may. */
+/* Whether PATH may be written: nothing outside the directory may. */
 static bool is_path(const char *path) {
     const char *slash = strchr(path, '/');
     if (!slash)
@@ -98,7 +96,7 @@ static void remove_files(void) {
 static const char mark[] = "=== ";
 enum { MARK_BYTES = sizeof mark - 1 };
 
-/* The end of what stands before the next mark. */
+/* The offset of the next mark. */
 static size_t find_mark(const struct fuzz_input *input) {
     for (size_t at = 0; at + MARK_BYTES <= input->left; at++)
         if ((at == 0 || input->bytes[at - 1] == '\n') &&
@@ -125,7 +123,7 @@ static void write_files(struct fuzz_input *input) {
     }
 }
 
-/* --- looks --- */
+/* --- scans --- */
 
 static struct scan_limits limits(void) {
     return tree.options & OPTION_TIGHT
@@ -149,17 +147,16 @@ static struct snapshot *empty(void) {
     return snapshot;
 }
 
-/* A look at the directory; NULL with *error when it fails. */
+/* Scans the directory; NULL with *error when that fails. */
 static struct snapshot *look(const struct snapshot *before, struct error *error) {
     const bool plain = tree.options & OPTION_PLAIN;
-    const struct maker maker = {.schemas = plain ? NULL : &schemas,
-                                .reserved_tools = plain ? NULL : tools_names(),
-                                .key = &key};
+    const struct entry_options options = {.reserved_tools = plain ? NULL : tools_names(),
+                                          .key = &key};
     const struct scan_limits most = limits();
     struct watch watch = {.fd = -1, .descriptors = {-1, -1, -1, -1, -1}};
     struct scan scan;
     enum scan_progress progress = SCAN_MORE;
-    FUZZ_CHECK(scan_begin(&scan, root, &most, &maker, before, &watch, error), "%s", error->text);
+    FUZZ_CHECK(scan_begin(&scan, root, &most, &options, before, &watch, error), "%s", error->text);
     for (unsigned steps = 0; progress == SCAN_MORE; steps++) {
         FUZZ_CHECK(steps < STEPS_MAX, "it never ends");
         progress = scan_step(&scan, error);
@@ -173,11 +170,11 @@ static struct snapshot *look(const struct snapshot *before, struct error *error)
     return made;
 }
 
-/* --- what a look gives --- */
+/* --- the result of a scan --- */
 
 static void check_shown(const struct revision *revision, const struct registry_entry *entry) {
     cleanup_buffer struct buffer out = buffer_make(1 << 24);
-    show_entry(&out, revision, entry);
+    catalog_show(&out, revision, entry);
     const struct text text = {(const char *)out.data, out.length};
     const char *fault = json_fault(text, DEPTH_MAX);
     FUZZ_CHECK(!out.failed && !fault, "%s: %.*s", fault, (int)text.length, text.bytes);
@@ -193,7 +190,7 @@ static void check_key(const struct registry_entry *entry) {
     else if (entry->kind == REGISTRY_TEMPLATE)
         FUZZ_CHECK(uri_template_check(entry->key, NULL), "no template: %s", entry->key);
     else
-        FUZZ_CHECK(metadata_check_name(entry->key, NULL) && strcmp(entry->key, entry->name) == 0,
+        FUZZ_CHECK(shape_is_name(entry->key, NULL) && strcmp(entry->key, entry->name) == 0,
                    "no name: %s", entry->key);
 }
 
@@ -233,9 +230,9 @@ static void check_snapshot(const struct snapshot *snapshot) {
     }
     FUZZ_CHECK(total == snapshot->total && bytes == snapshot->bytes && bytes <= most.bytes,
                "miscounted");
-    for (size_t i = 0; i < snapshot->refusal_count; i++) {
-        check_words(snapshot->refusals[i].file);
-        check_words(snapshot->refusals[i].reason);
+    for (size_t i = 0; i < snapshot->refusals.count; i++) {
+        check_words(snapshot->refusals.items[i].file);
+        check_words(snapshot->refusals.items[i].text);
     }
 }
 
@@ -245,13 +242,13 @@ static bool ends_with(const char *text, const char *ending) {
 }
 
 static bool is_refused(const struct snapshot *snapshot, const char *path) {
-    for (size_t i = 0; i < snapshot->refusal_count; i++)
-        if (strcmp(snapshot->refusals[i].file, path) == 0)
+    for (size_t i = 0; i < snapshot->refusals.count; i++)
+        if (strcmp(snapshot->refusals.items[i].file, path) == 0)
             return true;
     return false;
 }
 
-/* A Lisp file is an entry or is refused. Not so where register.json has a say. */
+/* A Lisp file is an entry or is refused, unless there is a register.json. */
 static void check_nothing_lost(const struct snapshot *snapshot) {
     for (size_t i = 0; i < tree.count; i++)
         if (strcmp(tree.paths[i], "register.json") == 0)
@@ -260,13 +257,13 @@ static void check_nothing_lost(const struct snapshot *snapshot) {
         const char *path = tree.paths[i], *name = strchr(path, '/') + 1;
         bool plain = ends_with(name, ".lisp") && name[0] != '.' && strncmp(path, "other/", 6) != 0;
         for (const char *at = name; *at; at++)
-            plain = plain && *at > ' ' && *at <= '~' && *at != '\\'; /* shown as it is */
+            plain = plain && *at > ' ' && *at <= '~' && *at != '\\'; /* shown unescaped */
         FUZZ_CHECK(!plain || snapshot_find_file(snapshot, path) || is_refused(snapshot, path),
                    "%s is lost", path);
     }
 }
 
-/* Do both say the same to clients and to the log? */
+/* Both show the same to clients and to the log. */
 static void check_same(const struct snapshot *one, const struct snapshot *other) {
     FUZZ_CHECK(one->total == other->total && one->bytes == other->bytes, "other entries");
     FUZZ_CHECK(strcmp(one->hash, other->hash) == 0, "another hash");
@@ -274,14 +271,14 @@ static void check_same(const struct snapshot *one, const struct snapshot *other)
         FUZZ_CHECK(digest_equal(one->lists[kind].listing, other->lists[kind].listing) &&
                        digest_equal(one->lists[kind].content, other->lists[kind].content),
                    "another %s", registry_kind_word(kind));
-    FUZZ_CHECK(one->refusal_count == other->refusal_count, "other refusals");
-    for (size_t i = 0; i < one->refusal_count; i++)
-        FUZZ_CHECK(snapshot_is_refused(other, one->refusals[i].file, one->refusals[i].reason),
-                   "%s: %s is new", one->refusals[i].file, one->refusals[i].reason);
+    FUZZ_CHECK(one->refusals.count == other->refusals.count, "other refusals");
+    for (size_t i = 0; i < one->refusals.count; i++)
+        FUZZ_CHECK(notices_have(&other->refusals, one->refusals.items[i].file,
+                                one->refusals.items[i].text),
+                   "%s: %s is new", one->refusals.items[i].file, one->refusals.items[i].text);
 }
 
-/* Looks at what is there as if for the first time, and knowing BEFORE; both give the same. Returns
- * what the second gave, or NULL. */
+/* Scans from nothing and from BEFORE, with the same result. Returns the second, or NULL. */
 static struct snapshot *look_twice(const struct snapshot *before) {
     struct error error = {0}, other_error = {0};
     struct snapshot *nothing = empty();
@@ -301,7 +298,7 @@ static struct snapshot *look_twice(const struct snapshot *before) {
     return second;
 }
 
-/* So late that no file can have changed since without showing it: entries are taken as they are. */
+/* So late that the times of files show every change: unchanged entries are kept. */
 static void look_late(const struct snapshot *nothing) {
     fuzz_edges.now_ns = INT64_C(4000000000) * 1000000000;
     struct snapshot *before = look_twice(nothing);

@@ -2,8 +2,8 @@
 #include "tests/fuzz/result_check.h"
 #include "common/frame.h"
 #include "common/utf8.h"
-#include "supervisor/run.h"
-#include "supervisor/text.h"
+#include "supervisor/session/run.h"
+#include "supervisor/session/text.h"
 
 #include <string.h>
 
@@ -32,8 +32,8 @@ static bool same_results(const struct result_message *one, const struct result_m
            same_spans(one->warnings, one->warning_count, other->warnings, other->warning_count);
 }
 
-/* What was accepted says the same when it is encoded again, in as many bytes: nothing was
- * overlooked. The order of sections is free to the sender, so a second encoding is the measure. */
+/* An accepted result is encoded again in the same number of bytes, so nothing was overlooked. The
+ * order of sections is free, so two encodings are compared. */
 static void check_encoding(const struct result_message *result, size_t size) {
     cleanup_buffer struct buffer first = buffer_make(FRAME_PAYLOAD_MAX);
     cleanup_buffer struct buffer second = buffer_make(FRAME_PAYLOAD_MAX);
@@ -47,7 +47,7 @@ static void check_encoding(const struct result_message *result, size_t size) {
                "another encoding");
 }
 
-/* Repair leaves good text alone, and mends the rest in one pass. */
+/* Repair leaves valid UTF-8 unchanged, and repairs the rest in one pass. */
 static void check_repair(struct span bytes) {
     cleanup_buffer struct buffer once = buffer_make(FRAME_PAYLOAD_MAX);
     cleanup_buffer struct buffer twice = buffer_make(FRAME_PAYLOAD_MAX);
@@ -88,7 +88,7 @@ static void check_text(const struct result_message *result, struct fuzz_input *i
     FUZZ_CHECK(marked == (evaluation.outcome != OUTCOME_VALUE), "the marker line");
 }
 
-/* What has a shape keeps it when it is written again. */
+/* A valid result stays valid when it is written again. */
 static void check_run(struct span text, enum run_kind kind) {
     struct run_result result, again;
     if (run_result_decode(kind, text, &result)) {

@@ -1,8 +1,9 @@
-/* Fuzz target: the policy file, the environment and the flags; no path is looked up. The input is
- * the text of the file up to a zero byte, and then strings, each ended by a zero byte: a variable
- * when it has the form NAME=VALUE with a name of ours or HOME, else an argument. */
+/* Fuzz target: the policy file, the environment and the flags. The input is the file up to a zero
+ * byte, then strings that end with a zero byte: a variable in the form NAME=VALUE, with a name of
+ * ours or HOME, or an argument. No path is looked up. */
 #include "policy/policy.h"
-#include "supervisor/settings.h"
+#include "supervisor/base/log.h"
+#include "supervisor/settings/settings.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <ctype.h>
@@ -29,7 +30,7 @@ static struct {
     char path[32];
 } given;
 
-/* Every path is there, but for those with a "!", and a directory unless it ends in ".lisp". */
+/* Every path exists, except those with a "!"; it is a directory unless it ends in ".lisp". */
 char *__wrap_path_find(const char *path, const char *base, enum path_kind kind, int *code);
 char *__wrap_path_find(const char *path, const char *base, enum path_kind kind, int *code) {
     size_t length = strlen(path);
@@ -67,23 +68,20 @@ static void check_paths(const struct path_list *list, const char *name) {
         FUZZ_CHECK(list->paths[i][0] == '/', "%s is %s", name, list->paths[i]);
 }
 
-/* Each setting within its range, whatever it was set from. */
+/* Each setting is within its range. */
 static void check_ranges(const struct settings *settings) {
     static const char *const choices[] = {
 #define CHOICE(field, name, values, ...) values,
-#define HIDDEN(field, name, values, ...) values,
-#include "supervisor/settings.def"
+#include "supervisor/settings/settings.def"
     };
     size_t choice = 0;
 #define IN_RANGE(field, name, least, most)                                                         \
     FUZZ_CHECK(settings->field >= (least) && settings->field <= (most), "%s is %lld", name,        \
                (long long)settings->field);
 #define NUMBER(field, name, unit, preset, least, most, ...) IN_RANGE(field, name, least, most)
-#define HIDDEN_NUMBER(field, name, unit, preset, least, most, ...)                                 \
-    IN_RANGE(field, name, least, most)
-#define SWITCH(field, name, ...) IN_RANGE(field, name, 0, 1)
-#define TEXT(field, name, ...)   check_name(settings->field, name);
-#define PATHS(field, name, ...)  check_paths(&settings->field, name);
+#define SWITCH(field, name, ...)                            IN_RANGE(field, name, 0, 1)
+#define TEXT(field, name, ...)                              check_name(settings->field, name);
+#define PATHS(field, name, ...)                             check_paths(&settings->field, name);
 #define LAYERS(field, name, any, ...)                                                              \
     FUZZ_CHECK((settings->field & ~((any) ? all_layers : optional_layers)) == 0, "%s is %x", name, \
                settings->field);
@@ -94,13 +92,12 @@ static void check_ranges(const struct settings *settings) {
             bars += *at == '|';                                                                    \
         IN_RANGE(field, name, 0, bars)                                                             \
     }
-#define HIDDEN CHOICE
-#include "supervisor/settings.def"
+#include "supervisor/settings/settings.def"
     FUZZ_CHECK(settings->call_timeout_s <= settings->call_timeout_max_s, "call.timeout_s");
     FUZZ_CHECK((settings->require & settings->without) == 0, "require and without");
 }
 
-/* One line that a terminal shows as it is and that names what it is about. */
+/* An error is one printable line that names its subject. */
 static void check_error(const struct error *error) {
     static const char *const words[] = {"policy file", "option", "must be", "must not"};
     size_t length = strnlen(error->text, sizeof error->text), found = 0;
@@ -115,7 +112,7 @@ static void check_error(const struct error *error) {
 
 /* Flags, written from settings. */
 struct flags {
-    char *vector[STRINGS_MAX * 3]; /* owned, behind the program's name */
+    char *vector[STRINGS_MAX * 3]; /* owned, after the program's name */
     int count;
 };
 
@@ -144,7 +141,7 @@ static void add_layers(struct flags *flags, const char *name, uint32_t layers) {
             add_flag(flags, name, policy_layer_name(layer));
 }
 
-/* Sees that both have the same paths and frees those of AGAIN. */
+/* Checks that both have the same paths, and frees those of AGAIN. */
 static void match_paths(const struct path_list *list, struct path_list *again) {
     FUZZ_CHECK(list->count == again->count, "%zu paths", again->count);
     for (size_t i = 0; i < list->count; i++)
@@ -152,7 +149,7 @@ static void match_paths(const struct path_list *list, struct path_list *again) {
     path_list_free(again);
 }
 
-/* The settings once more, all as flags: whatever they came from, they must come out the same. */
+/* The same settings, read again as flags, must be equal. */
 static void check_round_trip(const struct settings *settings) {
     static char program[] = "eclave";
     struct flags flags = {.vector = {program}, .count = 1};
@@ -162,12 +159,11 @@ static void check_round_trip(const struct settings *settings) {
 #define TEXT(field, label, ...)                                                                    \
     if (settings->field[0])                                                                        \
         add_flag(&flags, label, settings->field);
-#define NUMBER(field, label, ...)        add_number(&flags, label, settings->field);
-#define HIDDEN_NUMBER(field, label, ...) add_number(&flags, label, settings->field);
-#define SWITCH(field, label, ...)        add_number(&flags, label, settings->field);
-#define PATHS(field, label, ...)         add_paths(&flags, label, &settings->field);
-#define LAYERS(field, label, ...)        add_layers(&flags, label, settings->field);
-#include "supervisor/settings.def"
+#define NUMBER(field, label, ...) add_number(&flags, label, settings->field);
+#define SWITCH(field, label, ...) add_number(&flags, label, settings->field);
+#define PATHS(field, label, ...)  add_paths(&flags, label, &settings->field);
+#define LAYERS(field, label, ...) add_layers(&flags, label, settings->field);
+#include "supervisor/settings/settings.def"
     char *vector[sizeof flags.vector / sizeof *flags.vector];
     memcpy(vector, flags.vector, sizeof vector);
     fuzz_edges.variable = NULL;
@@ -176,11 +172,10 @@ static void check_round_trip(const struct settings *settings) {
     for (int i = 1; i < flags.count; i++)
         free(flags.vector[i]);
 #define CHOICE(field, ...) again.field = settings->field;
-#define HIDDEN             CHOICE
 #define PATHS(field, ...)                                                                          \
     match_paths(&settings->field, &again.field);                                                   \
     again.field = settings->field;
-#include "supervisor/settings.def"
+#include "supervisor/settings/settings.def"
     FUZZ_CHECK(memcmp(&again, settings, sizeof again) == 0, "another setting");
 }
 
@@ -209,7 +204,7 @@ static void take_strings(const uint8_t *bytes, size_t size) {
         if (is_variable(text)) {
             memcpy(given.variables[given.variable_count++], text, sizeof text);
         } else if (strstr(text, "policy") && !names_profile(text)) {
-            /* no file but ours */
+            /* no other policy file */
         } else {
             char *copy = given.arguments[given.argument_count++];
             memcpy(copy, text, sizeof text);

@@ -1,9 +1,9 @@
-/* Fuzz target: what a worker sends. The input is a script: which worker does what next, with
- * which bytes, while the supervisor asks it to evaluate and to fork, stops it and reaps it. All
- * frames go through real socket pairs; pids, signals and time are the script's. A result that is
- * accepted goes on through the decoder and into the text that a client would see. */
+/* Fuzz target: the frames of a worker. The input is a script of the actions of workers while the
+ * supervisor makes them evaluate and fork, stops and reaps them. Frames go through real socket
+ * pairs; pids, signals and time are the script's. An accepted result is decoded and becomes the
+ * text that a client would get. */
 #include "common/message.h"
-#include "supervisor/worker_process.h"
+#include "supervisor/process/worker_process.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/result_check.h"
 
@@ -13,15 +13,15 @@
 
 enum { SLOTS = 4, FIRST_PID = 100, STEPS_MAX = 200, NS_PER_MS = 1000000 };
 
-/* One worker: the supervisor's view, and our end of its channel. */
+/* One worker of the supervisor, and the other end of its channel. */
 struct slot {
     struct worker_process *worker; /* NULL: free */
     int peer;                      /* -1: closed */
-    pid_t pid;                     /* whom the messages come from */
+    pid_t pid;                     /* the sender of its messages */
     bool reaped, killed;
-    bool evaluating; /* asked, and neither answered nor ended */
+    bool evaluating; /* asked, not answered, not ended */
     bool running;    /* and it was a run */
-    bool asking;     /* which asked, and was not answered */
+    bool asking;     /* with an open question */
     size_t readies;
 };
 
@@ -31,7 +31,7 @@ static struct script {
     struct log log;
     struct workers workers;
     struct slot slots[SLOTS];
-    struct slot *now; /* whose turn it is */
+    struct slot *now; /* the current worker */
     pid_t next_pid, spoof;
     unsigned rounds;
     uint32_t calls;
@@ -46,12 +46,12 @@ static struct slot *slot_of(const struct worker_process *worker) {
     return slot;
 }
 
-/* --- what the supervisor is told --- */
+/* --- events --- */
 
 static void on_ready(void *context, struct worker_process *worker) {
     (void)context;
     struct slot *slot = slot_of(worker);
-    /* A parent hears of the end of its fork even when it has closed its channel meanwhile. */
+    /* A parent is notified of the end of its fork even after it closed its channel. */
     FUZZ_CHECK(worker->state == WORKER_READY || slot->readies, "ready in state %d",
                (int)worker->state);
     FUZZ_CHECK(worker->pid == slot->pid, "a pid that was not proven");
@@ -156,7 +156,7 @@ static pid_t sender(int channel) {
     return script.spoof ? script.spoof : slot->pid;
 }
 
-/* --- what the script can do --- */
+/* --- actions of the script --- */
 
 static void stop_after_rounds(void *context) {
     (void)context;
@@ -214,7 +214,7 @@ static void ask_fork(void) {
     if (!slot || parent->worker->state != WORKER_READY || !worker_can_fork(parent->worker))
         return;
     const int outputs[] = {eventfd(0, EFD_CLOEXEC), eventfd(0, EFD_CLOEXEC)};
-    struct worker_process *child = worker_fork(parent->worker, &events, NULL,
+    struct worker_process *child = worker_fork(parent->worker, &events, NULL, NULL,
                                                fuzz_byte(&script.input) % 2 ? outputs : NULL, NULL);
     close(outputs[0]);
     close(outputs[1]);
@@ -231,7 +231,7 @@ static void read_all(void) {
         run_loop(1);
 }
 
-/* Code that fits into a channel, or that does not. */
+/* Code that fits into the channel's buffer, or does not. */
 static void ask_evaluate(void) {
     static unsigned char code[1 << 20];
     struct slot *slot = script.now;
@@ -249,7 +249,7 @@ static void ask_evaluate(void) {
         read_all();
 }
 
-/* An answer, whether it asked or not. */
+/* An answer, with or without a question. */
 static void give_answer(void) {
     static const unsigned char answer[64] = "{}";
     struct slot *slot = script.now;
@@ -303,7 +303,7 @@ static void send_raw(void) {
     send_pieces(bytes, taken, piece, 0);
 }
 
-/* A frame whose parts the script chooses one by one, PAYLOAD its contents. */
+/* A frame of PAYLOAD with a header that the script chooses. */
 static void send_frame(const void *payload, size_t size, enum frame_type lawful) {
     unsigned odd = lawful ? 0 : fuzz_byte(&script.input);
     struct frame_header header = {.type = lawful ? (uint16_t)lawful
@@ -341,7 +341,7 @@ static void send_result(void) {
     send_frame(payload.data, payload.length, FRAME_RESULT);
 }
 
-/* What a run says: bytes of the script, or something that has the shape. */
+/* An event or a question of a run: bytes of the script, or a valid one. */
 static void send_word(void) {
     static const char *const words[] = {
         "{\"type\":\"progress\",\"progress\":1}",
@@ -372,12 +372,12 @@ static void reap(void) {
     static const int statuses[] = {0, 1 << 8, SIGKILL, SIGSYS, SIGSEGV, 255 << 8};
     struct slot *slot = script.now;
     if (slot->worker->pid == 0 || slot->reaped)
-        return; /* nobody would know that it was this one */
+        return; /* it could not be identified */
     slot->reaped = true;
     worker_reaped(slot->worker, statuses[fuzz_byte(&script.input) % 6], (struct usage){0});
 }
 
-/* A worker that answers and is gone before anybody has looked: its answer counts. */
+/* The answer of a worker that ended right afterwards counts. */
 static void answer_and_die(void) {
     struct slot *slot = script.now;
     struct worker_process *worker = slot->worker;
@@ -401,7 +401,7 @@ static void answer_and_die(void) {
 }
 
 static void pass_time(void) {
-    enum { LONG_MS = 250 }; /* time enough for the kill of who was asked to end */
+    enum { LONG_MS = 250 }; /* long enough for a kill after a request to end */
     static const int delays_ms[] = {0, 10, LONG_MS, 1100, 11000};
     int delay_ms = delays_ms[fuzz_byte(&script.input) % 5];
     fuzz_edges.now_ns += delay_ms * (int64_t)NS_PER_MS;
@@ -428,7 +428,7 @@ static void take_turn(void) {
         script.now = slot;
 }
 
-/* Who speaks from now on: itself, another worker that is known, the init process, no child. */
+/* Changes the sender: itself, another known worker, the init process, not a child. */
 static void spoof(void) {
     unsigned choice = fuzz_byte(&script.input);
     const struct worker_process *other = script.slots[choice / 4 % SLOTS].worker;
@@ -441,7 +441,7 @@ static void (*const steps[])(void) = {start,       take_turn,  send_ready,     a
                                       close_peer,  reap,       pass_time,      end_worker,
                                       spoof,       send_ready, answer_and_die, ask_evaluate};
 
-/* --- what must hold between the steps --- */
+/* --- invariants between the steps --- */
 
 static void check_states(void) {
     for (const struct slot *slot = script.slots; slot < script.slots + SLOTS; slot++) {
@@ -466,7 +466,7 @@ static void check_states(void) {
     }
 }
 
-/* Ends whoever is left, as the pool does. */
+/* Ends the remaining workers, as the pool does. */
 static void end_all(void) {
     script.spoof = 0;
     for (struct slot *slot = script.slots; slot < script.slots + SLOTS; slot++) {
@@ -480,7 +480,7 @@ static void end_all(void) {
             worker_reaped(slot->worker, SIGKILL, (struct usage){0});
         }
     }
-    for (int i = 0; i < 300 && script.workers.first; i++) {
+    for (int i = 0; i < 300 && !LIST_EMPTY(&script.workers.list); i++) {
         fuzz_edges.now_ns += 20000 * (int64_t)NS_PER_MS;
         run_loop(1);
         for (struct slot *slot = script.slots; slot < script.slots + SLOTS; slot++)
@@ -489,7 +489,7 @@ static void end_all(void) {
                 worker_reaped(slot->worker, SIGKILL, (struct usage){0});
             }
     }
-    FUZZ_CHECK(!script.workers.first, "a worker never ends");
+    FUZZ_CHECK(LIST_EMPTY(&script.workers.list), "a worker never ends");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

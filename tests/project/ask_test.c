@@ -1,50 +1,42 @@
-/* Definitions that ask the client: by requests to a legacy client, by a result that asks to a
- * modern one, and never what the client did not say it can do. */
+/* Definitions that ask the client: with requests in the legacy era, with a result in the modern
+ * era, and only for what the client has declared. What a state is good for is in state_test.c. */
 #include "tests/support/project_files.h"
 #include <stdio.h>
-#include <unistd.h>
 
 #define FORM   "{\"elicitation\":{}}"
 #define ACCEPT "{\"action\":\"accept\",\"content\":{\"name\":\"A\"}}"
 
+#define ASK_WHO                                                                                    \
+    "(mcp:ref (mcp:ask :elicit \"Who?\" '(:object :type :object :properties (:object))"            \
+    " :key \"who\") \"content\" \"name\")"
+
 static void begin(void) {
     project_files_begin();
-    project_files_write(
-        "tools/one.lisp",
-        ";;; {\"description\": \"x\"}\n(mcp:deftool \"one\" (&optional x) (declare (ignore x)) "
-        "(mcp:ref (mcp:ask :elicit \"Who?\" '(:object :type :object :properties (:object)) :key "
-        "\"who\") \"content\" "
-        "\"name\"))");
-    project_files_write(
-        "tools/twice.lisp",
-        ";;; {\"description\": \"x\"}\n(mcp:deftool \"twice\" () (mcp:ask :elicit \"1\") (mcp:ask "
-        ":elicit \"2\") \"both\")");
-    project_files_write(
-        "tools/tries.lisp",
-        ";;; {\"description\": \"x\"}\n(mcp:deftool \"tries\" () (handler-case (mcp:ask :elicit "
-        "\"?\") (mcp:unanswered (c) (format nil \"Unanswered: ~a\" c))))");
-    project_files_write(
-        "prompts/asks.lisp",
-        ";;; {\"description\": \"x\"}\n(mcp:defprompt \"asks\" () (mcp:ref (mcp:ask :elicit \"?\" "
-        "'(:object :type :object :properties (:object)) :key \"who\") \"content\" \"name\"))");
+    project_files_write("tools/one.lisp",
+                        "(mcp:deftool \"one\" (&optional x) (declare (ignore x)) " ASK_WHO ")");
+    project_files_write("tools/twice.lisp", "(mcp:deftool \"twice\" () (mcp:ask :elicit \"1\")"
+                                            " (mcp:ask :elicit \"2\") \"both\")");
+    project_files_write("tools/tries.lisp",
+                        "(mcp:deftool \"tries\" () (handler-case (mcp:ask :elicit \"?\")"
+                        " (mcp:unanswered (c) (format nil \"Unanswered: ~a\" c))))");
+    project_files_write("prompts/asks.lisp", "(mcp:defprompt \"asks\" () " ASK_WHO ")");
 }
 
 TestSuite(ask, .init = begin, .fini = project_files_end);
 
-/* The next line is our request for METHOD; returns its id, quotes included. */
+/* The next line is a request of the server for METHOD; returns its id, quotes included. */
 static const char *expect_question(struct client *client, const char *method) {
     const char *line = client_read_line(client, NULL);
     cr_assert_str_eq(client_string(client, line, "method", NULL), method, "%s", line);
-    char id[64];
-    snprintf(id, sizeof id, "\"%s\"", client_string(client, line, "id", NULL));
-    return client_keep(client, strdup(id));
+    return client_keep(client,
+                       strdup(formatted("\"%s\"", client_string(client, line, "id", NULL))));
 }
 
 static void respond(struct client *client, const char *id, const char *rest) {
     client_send_format(client, "{\"jsonrpc\":\"2.0\",\"id\":%s,%s}", id, rest);
 }
 
-Test(ask, a_legacy_client_by_requests) {
+Test(ask, a_legacy_client_with_requests) {
     struct client *client = project_files_serve_able(era_legacy, FORM, NULL);
     era_call_send(client, era_legacy, "1", "one", "{}");
     const char *id = expect_question(client, "elicitation/create");
@@ -59,7 +51,7 @@ Test(ask, a_legacy_client_by_requests) {
     client_finish(client);
 }
 
-Test(ask, fails_in_lisp_when_the_client_refuses) {
+Test(ask, signals_a_condition_when_the_client_refuses) {
     struct client *client = project_files_serve_able(era_legacy, FORM, NULL);
     era_call_send(client, era_legacy, "1", "tries", "{}");
     respond(client, expect_question(client, "elicitation/create"),
@@ -68,9 +60,9 @@ Test(ask, fails_in_lisp_when_the_client_refuses) {
     client_finish(client);
 }
 
-Test(ask, never_what_the_client_did_not_say_it_can_do) {
+Test(ask, only_for_what_the_client_declared) {
     EACH_ERA(era) {
-        /* Forms are younger than the first two revisions. */
+        /* The first two revisions have no forms. */
         const char *able = era < eras + 2 ? FORM : "{}";
         struct client *client = project_files_serve_able(era, able, NULL);
         expect_contains(era_call(client, era, "tries", "{}").text, "Unanswered: ");
@@ -86,7 +78,7 @@ Test(ask, never_what_the_client_did_not_say_it_can_do) {
     }
 }
 
-Test(ask, is_forgotten_with_the_call) {
+Test(ask, is_withdrawn_when_the_call_ends) {
     struct client *client = project_files_serve_able(era_legacy, FORM, NULL);
     era_call_send(client, era_legacy, "1", "one", "{}");
     const char *id = expect_question(client, "elicitation/create");
@@ -103,24 +95,24 @@ Test(ask, is_forgotten_with_the_call) {
     client_finish(client);
 }
 
-Test(ask, takes_no_answer_that_the_form_does_not_have) {
+Test(ask, refuses_answers_that_do_not_match_the_form) {
     static const struct {
         const char *result, *why;
-    } cases[] = {{"{}", "action must be accept, decline or cancel"},
-                 {"{\"action\":\"maybe\"}", "action must be"},
-                 {"{\"action\":\"accept\"}", "an object as its content"},
-                 {"{\"action\":\"accept\",\"content\":{\"n\":\"x\"}}", "/n"},
-                 {"[]", "a response must be an object"}};
+    } cases[] = {
+        {"{}", "lacks the member \\\"action"},
+        {"{\"action\":\"maybe\"}", "\\\"action\\\" must be \\\"accept\\\", \\\"decline\\\" or"},
+        {"{\"action\":\"accept\"}", "\\\"content\\\" must be an object"},
+        {"{\"action\":\"accept\",\"content\":{\"n\":\"x\"}}", "/n"},
+        {"[]", "malformed: must be an object"}};
     project_files_write(
         "tools/form.lisp",
         ";;; {\"description\": \"x\"}\n(mcp:deftool \"form\" () (mcp:write-json (mcp:ask :elicit "
         "\"?\" '(:object :type :object :properties (:object :n (:object :type :integer))))))");
     struct client *client = project_files_serve_able(era_legacy, FORM, NULL);
-    char result[200];
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         era_call_send(client, era_legacy, "1", "form", "{}");
-        snprintf(result, sizeof result, "\"result\":%s", cases[i].result);
-        respond(client, expect_question(client, "elicitation/create"), result);
+        respond(client, expect_question(client, "elicitation/create"),
+                formatted("\"result\":%s", cases[i].result));
         expect_contains(client_await(client, "1", NULL), cases[i].why);
     }
     era_call_send(client, era_legacy, "2", "form", "{}");
@@ -132,13 +124,11 @@ Test(ask, takes_no_answer_that_the_form_does_not_have) {
 
 /* --- modern --- */
 
-#define META                                                                                       \
-    "\"_meta\":{\"" KEY_VERSION "\":\"" MODERN_REVISION "\",\"" KEY_CLIENT                         \
-    "\":{\"elicitation\":{}}}"
-
 static const char *call(struct client *client, const char *id, const char *method,
                         const char *members) {
-    client_send_format(client, REQUEST_WITH("%s", "%s", "{%s," META "}"), id, method, members);
+    client_send_format(client,
+                       REQUEST_WITH("%s", "%s", "{%s," ENVELOPE_ABLE("{\"elicitation\":{}}") "}"),
+                       id, method, members);
     return client_await(client, id, NULL);
 }
 
@@ -149,23 +139,20 @@ static const char *state_of(struct client *client, const char *line) {
 
 static const char *retry(struct client *client, const char *id, const char *members,
                          const char *responses, const char *state) {
-    char text[1000];
-    snprintf(text, sizeof text, "%s,\"inputResponses\":%s,\"requestState\":\"%s\"", members,
-             responses, state);
-    return call(client, id, "tools/call", text);
+    return call(
+        client, id, "tools/call",
+        formatted("%s,\"inputResponses\":%s,\"requestState\":\"%s\"", members, responses, state));
 }
 
-static void expect_refused(const char *line, const char *why) {
+static void expect_used(const char *line) {
     expect_member(line, "-32602", "error", "code", NULL);
-    expect_member(line, "\"requestState\"", "error", "data", "name", NULL);
-    expect_contains(line, why);
+    expect_contains(line, "used before");
 }
 
-#define ONE             "\"name\":\"one\""
-#define WHO             "{\"who\":" ACCEPT "}"
-#define ASK(client, id) state_of(client, call(client, id, "tools/call", ONE))
+#define ONE "\"name\":\"one\""
+#define WHO "{\"who\":" ACCEPT "}"
 
-Test(ask, a_modern_client_by_a_result_and_go_on_with_its_next_request) {
+Test(ask, a_modern_client_with_a_result_and_resume_with_its_next_request) {
     struct client *client = project_files_serve_in(era_modern, NULL);
     const char *line = call(client, "1", "tools/call", ONE);
     expect_contains(line, "\"inputRequests\":{\"who\":{\"method\":\"elicitation/create\"");
@@ -173,13 +160,14 @@ Test(ask, a_modern_client_by_a_result_and_go_on_with_its_next_request) {
     line = retry(client, "2", ONE, "{\"wrong\":{}}", state);
     const char *again = state_of(client, line);
     cr_assert_str_neq(again, state);
-    expect_refused(retry(client, "3", ONE, WHO, state), "used before");
+    expect_used(retry(client, "3", ONE, WHO, state));
     line = retry(client, "4", ONE, "{\"who\":5}", again);
     expect_member(line, "-32602", "error", "code", NULL);
     again = state_of(client, retry(client, "44", ONE, "{\"who\":{\"action\":\"x\"}}", again));
-    expect_contains(retry(client, "5", ONE, "{\"other\":{},\"who\":" ACCEPT "}", again),
-                    "\"text\":\"A\"");
-    expect_refused(retry(client, "6", ONE, WHO, again), "used before");
+    expect_contains(
+        retry(client, "5", ONE ",\"arguments\":{}", "{\"other\":{},\"who\":" ACCEPT "}", again),
+        "\"text\":\"A\"");
+    expect_used(retry(client, "6", ONE, WHO, again));
     expect_contains(call(client, "7", "tools/call", ONE ",\"inputResponses\":" WHO),
                     "\"text\":\"A\"");
     client_finish(client);
@@ -194,50 +182,8 @@ Test(ask, more_than_once_and_for_prompts) {
     cr_assert_str_neq(first, second);
     expect_contains(retry(client, "3", TWICE, "{\"elicit\":" ACCEPT "}", second), "\"both\"");
     const char *state = state_of(client, call(client, "4", "prompts/get", "\"name\":\"asks\""));
-    char members[600];
-    snprintf(members, sizeof members,
-             "\"name\":\"asks\",\"inputResponses\":" WHO ",\"requestState\":\"%s\"", state);
+    const char *members =
+        formatted("\"name\":\"asks\",\"inputResponses\":" WHO ",\"requestState\":\"%s\"", state);
     expect_contains(call(client, "5", "prompts/get", members), "\"messages\":[{\"role\":\"user\"");
-    client_finish(client);
-}
-
-Test(ask, refuses_states_that_are_altered_or_of_another_request) {
-    struct client *client = project_files_serve_in(era_modern, NULL);
-    const char *state = ASK(client, "1");
-    for (size_t i = 0; i < strlen(state); i += 7) {
-        char *altered = strdup(state);
-        altered[i] = altered[i] == '1' ? '2' : '1';
-        expect_member(retry(client, "2", ONE, WHO, altered), "-32602", "error", "code", NULL);
-        free(altered);
-    }
-    char longer[400];
-    snprintf(longer, sizeof longer, "%s-TAMPERED", state);
-    expect_refused(retry(client, "3", ONE, WHO, longer), "not made by this server");
-    expect_refused(retry(client, "4", ONE, WHO, ""), "not made by this server");
-    expect_refused(retry(client, "5", "\"name\":\"twice\"", WHO, state), "another request");
-    expect_refused(retry(client, "6", "\"name\":\"evaluate-lisp\"", WHO, state), "another request");
-    expect_refused(retry(client, "7", ONE ",\"arguments\":{\"x\":1}", WHO, state),
-                   "another request");
-    struct client *other = project_files_serve_in(era_modern, NULL);
-    expect_refused(retry(other, "8", ONE, WHO, state), "another process");
-    client_finish(other);
-    expect_contains(retry(client, "9", ONE ",\"arguments\":{}", WHO, state), "\"text\":\"A\"");
-    client_finish(client);
-}
-
-Test(ask, waits_for_so_long_and_for_so_many) {
-    static const char *const options[] = {
-        "--call-timeout-max-s", "1", "--call-timeout-s", "1", "--session-max", "8", NULL};
-    struct client *client = project_files_serve_in(era_modern, options);
-    ASK(client, "1");
-    const char *oldest = ASK(client, "2"), *newer = ASK(client, "3");
-    for (int i = 0; i < 4; i++)
-        newer = ASK(client, "4");
-    expect_refused(retry(client, "5", ONE, WHO, oldest), "requestState");
-    expect_contains(retry(client, "6", ONE, WHO, newer), "\"text\":\"A\"");
-    const char *state = ASK(client, "7");
-    usleep(1500000);
-    expect_refused(retry(client, "8", ONE, WHO, state), "expired");
-    ASK(client, "9");
     client_finish(client);
 }

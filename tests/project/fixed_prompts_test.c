@@ -1,4 +1,4 @@
-/* Prompts that no Lisp makes: what arguments may put into their places, and how much of it. */
+/* Placeholders of fixed prompts: what arguments may put into them, and how much. */
 #include "tests/support/lines.h"
 #include "tests/support/project_files.h"
 #include <stdio.h>
@@ -16,43 +16,39 @@ static void write_embedding(void) {
         "\"mimeType\":\"text/{{type}}\",\"text\":\"{{note}}\"}}}]}");
 }
 
-Test(fixed_prompts, places_take_what_makes_a_message) {
+Test(fixed_prompts, placeholders_take_arguments_that_make_a_valid_message) {
     write_embedding();
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_ERA_SERVED(era, NULL) {
         const char *line = era_request(client, era, "1", "prompts/get",
                                        "\"name\":\"embeds\",\"arguments\":{\"uri\":\"x:%20\","
                                        "\"type\":\"y\",\"note\":\"{{uri}}\"}");
         expect_contains(line, "{\"uri\":\"x:%20\",\"mimeType\":\"text/y\",\"text\":\"{{uri}}\"}");
-        client_finish(client);
     }
 }
 
-Test(fixed_prompts, arguments_that_make_no_message_are_refused_with_the_place) {
+Test(fixed_prompts, arguments_that_make_an_invalid_message_are_refused_with_the_place) {
     static const char *const cases[][2] = {
         {"{\"uri\":\"no uri\",\"type\":\"y\"}", "\\\"resource\\\": \\\"uri\\\" must be a URI"},
         {"{\"uri\":\"\",\"type\":\"y\"}", "\\\"uri\\\" must be a URI"},
-        {"{\"uri\":\"a:{{type}}\",\"type\":\"y\"}", "must be a URI: byte 2 may not be in a URI"},
-        {"{\"uri\":\"a:%2\",\"type\":\"y\"}", "must be a URI: a % must stand before"},
+        {"{\"uri\":\"a:{{type}}\",\"type\":\"y\"}", "must be a URI: byte 2 is not allowed"},
+        {"{\"uri\":\"a:%2\",\"type\":\"y\"}", "must be a URI: %"},
         {"{\"uri\":\"a:b\",\"type\":\"\"}", "\\\"mimeType\\\" must be a MIME type"},
         {"{\"uri\":\"a:b\"}", "element 1: \\\"content\\\": \\\"resource\\\": \\\"mimeType\\\""},
     };
-    char members[200];
     write_embedding();
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_ERA_SERVED(era, NULL) {
         for (size_t c = 0; c < COUNT_OF(cases); c++) {
-            snprintf(members, sizeof members, "\"name\":\"embeds\",\"arguments\":%s", cases[c][0]);
-            const char *line = era_refused(client, era, -32602, "1", "prompts/get", members);
-            expect_contains(line, "These arguments make the prompt malformed: ");
+            const char *line =
+                era_refused(client, era, -32602, "1", "prompts/get",
+                            formatted("\"name\":\"embeds\",\"arguments\":%s", cases[c][0]));
+            expect_contains(line, "malformed: ");
             expect_contains(line, cases[c][1]);
         }
-        client_finish(client);
     }
 }
 
-/* A few bytes of arguments can ask for any number of them: all places together have their limit. */
-Test(fixed_prompts, filled_texts_never_pass_the_limit_of_an_answer) {
+/* A short argument can fill any number of placeholders, so all of them together have a limit. */
+Test(fixed_prompts, filled_placeholders_never_exceed_the_limit_of_a_response) {
     enum { PLACES = 700, ARGUMENT_BYTES = 100000 };
     static const char *const arguments[] = {"--response-max-bytes", "1000000", NULL};
     static const char message[] =
@@ -76,8 +72,8 @@ Test(fixed_prompts, filled_texts_never_pass_the_limit_of_an_answer) {
     free(members);
 }
 
-/* It cost the square of their number once. */
-Test(fixed_prompts, many_places_that_are_none_cost_no_more_than_their_bytes) {
+/* This took quadratic time once. */
+Test(fixed_prompts, many_braces_that_are_not_placeholders_take_linear_time) {
     enum { BRACES = 1000000 };
     char *text = malloc(BRACES + 1);
     memset(text, '{', BRACES);

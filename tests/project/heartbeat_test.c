@@ -1,6 +1,5 @@
-/* The heartbeat of runs whose client asks for progress: it tells that they go on until they tell of
- * themselves, and all numbers under one token grow. Beats come a second apart; no test asserts how
- * long anything took. */
+/* The heartbeat of a run whose client asks for progress: a beat a second until the run reports
+ * progress itself. All numbers under one token grow. */
 #include "tests/support/project_files.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,20 +10,12 @@ TestSuite(heartbeat, .init = project_files_begin, .fini = project_files_end);
 /* Sends a request with a token; MEMBERS is the inside of `params`. */
 static void send_with_token(struct client *client, const struct era *era, const char *id,
                             const char *method, const char *members) {
-    if (era->modern)
-        client_send_format(
-            client, REQUEST_WITH("%s", "%s", "{%s," ENVELOPE_WITH("\"progressToken\":\"p\",") "}"),
-            id, method, members);
-    else
-        client_send_format(client,
-                           REQUEST_WITH("%s", "%s", "{%s,\"_meta\":{\"progressToken\":\"p\"}}"), id,
-                           method, members);
+    era_send_meta(client, era, id, method, members, "\"progressToken\":\"p\"");
 }
 
 static void add_tool(const char *name, const char *body) {
-    char file[100];
-    snprintf(file, sizeof file, "tools/%s.lisp", name);
-    project_files_format(file, "(mcp:deftool \"%s\" () %s \"done\")", name, body);
+    project_files_format(formatted("tools/%s.lisp", name), "(mcp:deftool \"%s\" () %s \"done\")",
+                         name, body);
 }
 
 static const char *next_progress(struct client *client) {
@@ -52,8 +43,8 @@ static void expect_beat(struct client *client, const struct era *era, double *la
     *last = now;
 }
 
-/* The next line that the tool itself tells; beats before it grow from *LAST on. */
-static const char *next_word(struct client *client, double *last) {
+/* The next progress of the tool itself; beats before it grow from *LAST on. */
+static const char *next_report(struct client *client, double *last) {
     const char *line = next_progress(client);
     for (; strstr(line, " bytes printed"); line = next_progress(client)) {
         cr_assert_gt(number_of(line), *last, "%s", line);
@@ -62,20 +53,18 @@ static const char *next_word(struct client *client, double *last) {
     return line;
 }
 
-Test(heartbeat, tells_in_each_revision_that_a_tool_goes_on) {
+Test(heartbeat, shows_in_each_revision_that_a_tool_runs) {
     add_tool("sleeps", "(sleep 2.5)");
-    for (const struct era *era = eras; era < eras + ERA_COUNT; era++) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_ERA_SERVED(era, NULL) {
         double last = 0;
         send_with_token(client, era, "1", "tools/call", "\"name\":\"sleeps\"");
         expect_beat(client, era, &last);
         expect_beat(client, era, &last);
         cr_assert_str_eq(client_evaluate_await(client, "1").text, "done");
-        client_finish(client);
     }
 }
 
-Test(heartbeat, is_for_prompts_and_resources_too) {
+Test(heartbeat, covers_prompts_and_resources) {
     project_files_write("prompts/slow.lisp", "(mcp:defprompt \"slow\" () (sleep 1.5) \"done\")");
     project_files_write("resources/slow.lisp",
                         "(mcp:defresource \"slow://{x}\" (x) (sleep 1.5) x)");
@@ -92,7 +81,7 @@ Test(heartbeat, is_for_prompts_and_resources_too) {
     client_finish(client);
 }
 
-Test(heartbeat, is_not_sent_unasked) {
+Test(heartbeat, is_not_sent_without_a_token) {
     add_tool("sleeps", "(sleep 1.5)");
     struct client *client = project_files_serve_in(era_modern, NULL);
     cr_assert_str_eq(era_call(client, era_modern, "sleeps", "{}").text, "done");
@@ -100,13 +89,13 @@ Test(heartbeat, is_not_sent_unasked) {
     client_finish(client);
 }
 
-Test(heartbeat, ends_with_the_first_word_of_the_tool) {
+Test(heartbeat, ends_with_the_first_progress_of_the_tool) {
     add_tool("tells", "(mcp:progress 1 3 \"begun\") (sleep 2.5) (mcp:progress 2 3)");
     for (const struct era *era = eras + 1; era < eras + ERA_COUNT; era += ERA_COUNT - 2) {
         struct client *client = project_files_serve_in(era, NULL);
         double last = 0;
         send_with_token(client, era, "1", "tools/call", "\"name\":\"tells\"");
-        const char *line = next_word(client, &last);
+        const char *line = next_report(client, &last);
         expect_member(line, "1", "params", "progress", NULL);
         expect_member(line, "3", "params", "total", NULL);
         expect_member(next_progress(client), "2", "params", "progress", NULL);
@@ -116,13 +105,13 @@ Test(heartbeat, ends_with_the_first_word_of_the_tool) {
     }
 }
 
-Test(heartbeat, stays_below_what_a_tool_tells_later) {
+Test(heartbeat, stays_below_later_progress_of_the_tool) {
     add_tool("late", "(sleep 1.5) (mcp:progress 1/1000) (mcp:progress 1) (mcp:progress 2 3)");
     struct client *client = project_files_serve_in(era_modern, NULL);
     double last = 0;
     send_with_token(client, era_modern, "1", "tools/call", "\"name\":\"late\"");
     expect_beat(client, era_modern, &last);
-    expect_member(next_word(client, &last), "0.001", "params", "progress", NULL);
+    expect_member(next_report(client, &last), "0.001", "params", "progress", NULL);
     expect_member(next_progress(client), "1", "params", "progress", NULL);
     const char *line = next_progress(client);
     expect_member(line, "2", "params", "progress", NULL);
@@ -131,8 +120,8 @@ Test(heartbeat, stays_below_what_a_tool_tells_later) {
     client_finish(client);
 }
 
-/* A tool that begins at nothing, or below, is heard too: what it says and of how much. */
-Test(heartbeat, is_followed_by_greater_numbers_whatever_a_tool_tells) {
+/* Zero and negative progress is replaced, with its message and its total kept. */
+Test(heartbeat, is_followed_by_greater_numbers_whatever_a_tool_reports) {
     add_tool("low", "(sleep 1.5) (mcp:progress -5 9 \"begun\") (mcp:progress -1) (mcp:progress 0)"
                     " (mcp:progress 1 9)");
     struct client *client = project_files_serve_in(era_modern, NULL);
@@ -140,7 +129,7 @@ Test(heartbeat, is_followed_by_greater_numbers_whatever_a_tool_tells) {
     send_with_token(client, era_modern, "1", "tools/call", "\"name\":\"low\"");
     expect_beat(client, era_modern, &last);
     for (int i = 0; i < 3; i++) {
-        const char *line = next_word(client, &last);
+        const char *line = next_report(client, &last);
         double now = number_of(line);
         cr_assert(now > last && now < 0.000001, "%s", line);
         expect_member(line, i ? NULL : "\"begun\"", "params", "message", NULL);
@@ -152,17 +141,11 @@ Test(heartbeat, is_followed_by_greater_numbers_whatever_a_tool_tells) {
     client_finish(client);
 }
 
-Test(heartbeat, goes_on_while_a_legacy_client_is_asked) {
-    const struct era *era = &eras[ERA_COUNT - 2];
+Test(heartbeat, continues_while_a_legacy_client_is_asked) {
+    const struct era *era = era_legacy;
     add_tool("asks", "(mcp:ask :roots)");
-    struct client *client = project_files_serve(NULL);
+    struct client *client = project_files_serve_able(era, "{\"roots\":{}}", NULL);
     double last = 0;
-    client_send_format(client,
-                       REQUEST_WITH("0", "initialize",
-                                    "{\"protocolVersion\":\"%s\",\"capabilities\":{\"roots\":{}},"
-                                    "\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}"),
-                       era->revision);
-    client_await(client, "0", NULL);
     send_with_token(client, era, "1", "tools/call", "\"name\":\"asks\"");
     expect_beat(client, era, &last);
     client_send_line(client, "{\"jsonrpc\":\"2.0\",\"id\":\"ask-1\",\"result\":{\"roots\":[]}}");
@@ -170,29 +153,26 @@ Test(heartbeat, goes_on_while_a_legacy_client_is_asked) {
     client_finish(client);
 }
 
-/* A modern client's second request has a token, which the first had not. */
-Test(heartbeat, goes_on_with_the_request_that_brings_answers) {
+/* Only the second request of the modern client has a token. */
+Test(heartbeat, continues_with_the_request_that_brings_answers) {
     add_tool("asks", "(mcp:ask :roots :key \"r\") (sleep 1.5)");
     struct client *client = project_files_serve_in(era_modern, NULL);
-    client_send_line(client, REQUEST_WITH("1", "tools/call",
-                                          "{\"name\":\"asks\",\"_meta\":{\"" KEY_VERSION
-                                          "\":\"" MODERN_REVISION "\",\"" KEY_CLIENT
-                                          "\":{\"roots\":{}}}}"));
+    client_send_line(
+        client,
+        REQUEST_WITH("1", "tools/call", "{\"name\":\"asks\"," ENVELOPE_ABLE("{\"roots\":{}}") "}"));
     const char *line = client_await(client, "1", NULL);
     const char *state = client_string(client, line, "result", "requestState", NULL);
     double last = 0;
-    client_send_format(client,
-                       REQUEST_WITH("2", "tools/call",
-                                    "{\"name\":\"asks\",\"requestState\":\"%s\","
-                                    "\"inputResponses\":{\"r\":{\"roots\":[]}}," ENVELOPE_WITH(
-                                        "\"progressToken\":\"p\",") "}"),
-                       state);
+    send_with_token(client, era_modern, "2", "tools/call",
+                    formatted("\"name\":\"asks\",\"requestState\":\"%s\","
+                              "\"inputResponses\":{\"r\":{\"roots\":[]}}",
+                              state));
     expect_beat(client, era_modern, &last);
     cr_assert_str_eq(client_evaluate_await(client, "2").text, "done");
     client_finish(client);
 }
 
-/* All lines that nobody read are beats, which grow from LAST on. */
+/* All unread lines are beats, which grow from LAST on. */
 static void expect_beats(struct client *client, double last) {
     for (const char *line; (line = client_take_line(client, NULL)) != NULL;) {
         cr_assert_gt(number_of(line), last, "%s", line);
@@ -200,7 +180,7 @@ static void expect_beats(struct client *client, double last) {
     }
 }
 
-Test(heartbeat, has_the_token_of_one_request_at_a_time) {
+Test(heartbeat, is_sent_for_one_request_of_a_token_at_a_time) {
     add_tool("sleeps", "(sleep 1.5)");
     struct client *client = project_files_serve_in(era_modern, NULL);
     double last = 0;

@@ -1,4 +1,4 @@
-/* What a server holds for clients and tools is bounded, and told to whom it is held for. */
+/* What a server keeps for clients and tools is bounded. */
 #include "tests/support/process.h"
 #include "tests/support/project_files.h"
 
@@ -9,7 +9,7 @@
 
 TestSuite(holding, .init = project_files_begin, .fini = project_files_end);
 
-/* BEFORE, UNIT so many times with commas, AFTER; the client's. */
+/* BEFORE, UNIT COUNT times with commas between, AFTER; owned by the client. */
 static const char *repeated(struct client *client, const char *before, const char *unit,
                             size_t count, const char *after) {
     size_t size = strlen(unit) + 1;
@@ -25,31 +25,28 @@ static const char *repeated(struct client *client, const char *before, const cha
 }
 
 static void add_asker(const char *name, const char *head) {
-    char file[64];
-    snprintf(file, sizeof file, "tools/%s.lisp", name);
-    project_files_format(file,
+    project_files_format(formatted("tools/%s.lisp", name),
                          "%s\n(mcp:deftool \"%s\" (&rest all) all (format nil \"Hello ~a\" "
                          "(mcp:ref (mcp:ask :elicit \"Name?\" :key \"k\") \"action\")))",
                          head, name);
 }
 
-#define ABLE "\"" KEY_VERSION "\":\"" MODERN_REVISION "\",\"" KEY_CLIENT "\":"
+#define ABLE ENVELOPE_ABLE("{\"elicitation\":{}}")
 
-Test(holding, values_beyond_measure_are_refused_before_they_are_held) {
+Test(holding, too_many_values_are_refused_before_they_are_kept) {
     enum { VALUES = 100000 };
     add_asker("ask", "");
     struct client *client = project_files_serve(NULL);
     const char *many = repeated(client, "{\"other\":{\"a\":[", "{}", VALUES, "]}}");
-    client_send_format(client,
-                       REQUEST_WITH("1", "tools/call",
-                                    "{\"name\":\"ask\",\"inputResponses\":%s,\"_meta\":{" ABLE
-                                    "{\"elicitation\":{}}}}"),
-                       many);
+    client_send_format(
+        client,
+        REQUEST_WITH("1", "tools/call", "{\"name\":\"ask\",\"inputResponses\":%s," ABLE "}"), many);
     const char *line = client_await(client, "1", NULL);
     expect_member(line, "-32602", "error", "code", NULL);
     expect_contains(line, "inputResponses has too many values");
     client_send_format(
-        client, REQUEST_WITH("2", "tools/call", "{\"name\":\"ask\",\"_meta\":{" ABLE "%s}}"), many);
+        client, REQUEST_WITH("2", "tools/call", "{\"name\":\"ask\"," ENVELOPE_ABLE("%s") "}"),
+        many);
     expect_contains(client_await(client, "2", NULL), "capabilities of the client have too many");
     client_finish(client);
 }
@@ -59,22 +56,26 @@ Test(holding, a_question_of_too_many_values_ends_its_call) {
                         "(mcp:deftool \"ask\" () (mcp:ask :elicit \"x\" (list :object \"a\" "
                         "(make-array 30000 :initial-element '(:object)))))");
     struct client *client = project_files_serve(NULL);
-    client_send_line(client,
-                     REQUEST_WITH("1", "tools/call",
-                                  "{\"name\":\"ask\",\"_meta\":{" ABLE "{\"elicitation\":{}}}}"));
+    client_send_line(client, REQUEST_WITH("1", "tools/call", "{\"name\":\"ask\"," ABLE "}"));
     expect_lacks(client_await(client, "1", NULL), "inputRequests");
     client_finish(client);
 }
 
-Test(holding, ids_have_a_length) {
+/* A JSON string of LENGTH bytes, quotes included; owned by the client. */
+static const char *long_id(struct client *client, size_t length, char fill) {
+    char *id = malloc(length + 1);
+    memset(id, fill, length);
+    id[0] = id[length - 1] = '"';
+    id[length] = 0;
+    return client_keep(client, id);
+}
+
+Test(holding, ids_have_a_maximum_length) {
     enum { MOST = 65536 };
     struct client *client = project_files_serve_in(era_legacy, NULL);
     for (size_t longer = 0; longer < 2; longer++) {
-        char *id = malloc(MOST + 2);
-        memset(id, 'x', MOST + longer);
-        id[0] = id[MOST + longer - 1] = '"';
-        id[MOST + longer] = 0;
-        client_send_format(client, REQUEST("%s", "ping"), client_keep(client, id));
+        const char *id = long_id(client, MOST + longer, 'x');
+        client_send_format(client, REQUEST("%s", "ping"), id);
         const char *line = client_read_line(client, NULL);
         expect_member(line, id, "id", NULL);
         expect_contains_if(longer, line, "id is longer than 65536 bytes");
@@ -83,29 +84,22 @@ Test(holding, ids_have_a_length) {
     client_finish(client);
 }
 
-/* It hears of the lists when it reads again. */
+/* It is notified of the lists once it reads again. */
 Test(holding, changes_are_not_kept_for_a_client_that_does_not_read) {
     enum { STREAMS = 16, EDITS = 30, ID_BYTES = 60000, GROWTH_MAX_KB = 8 * 1024 };
     struct client *client = project_files_serve(NULL);
     for (int i = 0; i < STREAMS; i++) {
-        char *id = malloc(ID_BYTES + 3);
-        memset(id, 'a' + i, ID_BYTES + 2);
-        id[0] = id[ID_BYTES + 1] = '"';
-        id[ID_BYTES + 2] = 0;
         client_send_format(client, LISTEN("%s", "{\"toolsListChanged\":true}"),
-                           client_keep(client, id));
+                           long_id(client, ID_BYTES, (char)('a' + i)));
         client_await_notification(client, "notifications/subscriptions/acknowledged", NULL);
     }
     long before_kb = process_status(client_pid(client), "VmHWM");
     client_pause_reading(client, true);
     for (int i = 0; i < EDITS; i++) {
-        char description[100];
-        snprintf(description, sizeof description, ";;; {\"description\":\"x%d\"", i);
-        project_files_format("tools/t.lisp", "%s,\"timeout\":%d}\n1", description, 1000 + i);
+        project_files_format("tools/t.lisp", ";;; {\"description\":\"x%d\",\"timeout\":%d}\n1", i,
+                             1000 + i);
         client_await_stderr(client, "registry-warned");
-        char told[40];
-        snprintf(told, sizeof told, "its timeout of %d s", 1000 + i);
-        client_await_stderr(client, told);
+        client_await_stderr(client, formatted("the timeout of %d s", 1000 + i));
     }
     long grown_kb = process_status(client_pid(client), "VmHWM") - before_kb;
     cr_assert_lt(grown_kb, GROWTH_MAX_KB + ECLAVE_TEST_MEMORY_SLACK_KB, "%ld kB", grown_kb);
@@ -115,31 +109,29 @@ Test(holding, changes_are_not_kept_for_a_client_that_does_not_read) {
     client_free(client);
 }
 
-/* Above the high water nothing is begun; with the input at its end that must not be for ever. */
-Test(holding, calls_behind_much_output_are_made_after_the_end_of_the_input) {
+/* Above the high-water mark no call starts; at the end of the input they must start nevertheless.
+ */
+Test(holding, calls_queued_behind_much_output_run_after_the_end_of_the_input) {
     enum { CALLS = 8 };
-    struct client *client = project_files_serve_in(era_legacy, NULL);
-    char id[16];
+    struct client *client = project_files_serve_in(era_legacy, STRINGS("--shutdown-grace-s", "60"));
     for (int i = 0; i < CALLS; i++) {
-        snprintf(id, sizeof id, "%d", i);
-        client_evaluate_send(client, id,
+        client_evaluate_send(client, formatted("%d", i),
                              "(progn (princ (make-string 100000 :initial-element (code-char 1))) "
                              "(princ (make-string 100000 :initial-element (code-char 1)) "
                              "*error-output*) 1)");
     }
     client_pause_reading(client, true);
     client_close_stdin(client);
-    usleep(1000000); /* a slow reader; whatever has happened by then, all must be answered */
+    usleep(1000000); /* a slow reader */
     client_pause_reading(client, false);
     for (int i = 0; i < CALLS; i++) {
-        snprintf(id, sizeof id, "%d", i);
-        struct evaluation call = client_evaluate_await(client, id);
+        struct evaluation call = client_evaluate_await(client, formatted("%d", i));
         cr_assert_eq(call.error_code, 0, "%s", call.text);
     }
     client_finish(client);
 }
 
-Test(holding, a_session_that_is_none_is_an_error_of_prompts_and_resources) {
+Test(holding, an_unknown_session_is_an_error_of_prompts_and_resources) {
     project_files_write("prompts/p.lisp",
                         ";;; {\"session\": \"caller\"}\n(mcp:defprompt \"p\" () \"here\")");
     project_files_write("resources/r.lisp", "(mcp:defresource \"r://{x}\" (x) x)");
@@ -151,9 +143,8 @@ Test(holding, a_session_that_is_none_is_an_error_of_prompts_and_resources) {
     struct client *client = project_files_serve(NULL);
     for (size_t i = 0; i < COUNT_OF(asked); i++) {
         for (size_t n = 0; n < COUNT_OF(names); n++) {
-            client_send_format(
-                client, REQUEST_WITH("1", "%s", "{%s,\"_meta\":{\"session\":%s," ABLE "{}}}"),
-                asked[i][0], asked[i][1], names[n]);
+            era_send_meta(client, era_modern, "1", asked[i][0], asked[i][1],
+                          formatted("\"session\":%s", names[n]));
             const char *line = client_await(client, "1", NULL);
             expect_contains_if(strcmp(names[n], "null") != 0, line, "\"code\":-32602");
             expect_lacks(line, "isError");
@@ -163,23 +154,20 @@ Test(holding, a_session_that_is_none_is_an_error_of_prompts_and_resources) {
     }
     struct evaluation list = era_call(client, era_modern, "list-sessions", "{}");
     cr_assert_not(list.is_error || list.error_code, "%s", list.line);
-    expect_lacks(list.text, ": state number"); /* none that no answer named */
+    expect_lacks(list.text, ": state number"); /* no session was opened for them */
     client_finish(client);
 }
 
-Test(holding, the_answer_behind_a_question_names_its_new_session) {
+Test(holding, the_answer_after_a_question_names_the_new_session) {
     add_asker("ask", ";;; {\"session\": \"caller\"}");
     struct client *client = project_files_serve(NULL);
-    client_send_line(client,
-                     REQUEST_WITH("1", "tools/call",
-                                  "{\"name\":\"ask\",\"_meta\":{" ABLE "{\"elicitation\":{}}}}"));
+    client_send_line(client, REQUEST_WITH("1", "tools/call", "{\"name\":\"ask\"," ABLE "}"));
     const char *line = client_await(client, "1", NULL);
     const char *state = client_string(client, line, "result", "requestState", NULL);
     client_send_format(client,
                        REQUEST_WITH("2", "tools/call",
                                     "{\"name\":\"ask\",\"requestState\":\"%s\",\"inputResponses\":{"
-                                    "\"k\":{\"action\":\"decline\"}},\"_meta\":{" ABLE
-                                    "{\"elicitation\":{}}}}"),
+                                    "\"k\":{\"action\":\"decline\"}}," ABLE "}"),
                        state);
     line = client_await(client, "2", NULL);
     expect_contains(line, "Hello decline");

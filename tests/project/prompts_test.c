@@ -1,5 +1,5 @@
-/* Prompts and completions in every revision: texts with places, messages, and those that Lisp
- * makes. */
+/* Prompts and completions in every revision: texts with placeholders, messages, and prompts made by
+ * Lisp. */
 #include "tests/support/project_files.h"
 
 #include <stdio.h>
@@ -44,7 +44,7 @@ Test(prompts, are_listed_and_filled) {
     project_files_expect(answers, COUNT_OF(answers));
 }
 
-Test(prompts, say_what_is_wrong_with_a_request) {
+Test(prompts, name_the_mistake_in_a_request) {
     static const char *const members[] = {
         "\"name\":\"nothing\"",
         "\"name\":5",
@@ -52,15 +52,13 @@ Test(prompts, say_what_is_wrong_with_a_request) {
         "\"name\":\"letter\",\"arguments\":[]",
         "\"name\":\"letter\",\"arguments\":{\"who\":5}",
         "\"name\":\"letter\",\"arguments\":{\"who\":\"x\",\"whom\":\"y\"}"};
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_ERA_SERVED(era, NULL) {
         for (size_t i = 0; i < COUNT_OF(members); i++)
             era_refused(client, era, -32602, "1", "prompts/get", members[i]);
         const char *line =
             era_refused(client, era, -32603, "2", "prompts/get", "\"name\":\"made\"");
         expect_member(line, "\"Prompt failed: no name\"", "error", "message", NULL);
         expect_member(line, "\"SIMPLE-ERROR\"", "error", "data", "type", NULL);
-        client_finish(client);
     }
 }
 
@@ -68,7 +66,7 @@ Test(prompts, say_what_is_wrong_with_a_request) {
     "\"ref\":" ref ",\"argument\":{\"name\":\"" name "\",\"value\":\"" value "\"}"
 #define LETTER "{\"type\":\"ref/prompt\",\"name\":\"letter\"}"
 
-Test(prompts, have_arguments_that_are_completed) {
+Test(prompts, complete_their_arguments) {
     static const struct {
         const char *members, *completion;
     } cases[] = {{COMPLETE(LETTER, "who", "AN"),
@@ -85,8 +83,7 @@ Test(prompts, have_arguments_that_are_completed) {
         COMPLETE(LETTER, "whom", ""),
         "\"ref\":" LETTER,
         "\"argument\":{}"};
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_ERA_SERVED(era, NULL) {
         for (size_t i = 0; i < COUNT_OF(cases); i++)
             expect_member(era_request(client, era, "1", "completion/complete", cases[i].members),
                           cases[i].completion, "result", "completion", NULL);
@@ -95,7 +92,6 @@ Test(prompts, have_arguments_that_are_completed) {
         expect_contains(line, "\"99\"],\"total\":250,\"hasMore\":true");
         for (size_t i = 0; i < COUNT_OF(wrong); i++)
             era_refused(client, era, -32602, "3", "completion/complete", wrong[i]);
-        client_finish(client);
     }
     struct client *client = project_files_serve_in(era_legacy, NULL);
     era_refused(client, era_legacy, -32004, "1", "completion/complete",
@@ -103,25 +99,21 @@ Test(prompts, have_arguments_that_are_completed) {
     client_finish(client);
 }
 
-/* A client that asks at each key that is hit, and code that never answers. */
-Test(prompts, that_are_completed_without_end_leave_room_for_tools) {
+/* A client that asks at each keystroke, and code that never answers. */
+Test(prompts, that_complete_without_end_leave_room_for_tools) {
     enum { ASKED = 16, RUNNING = ASKED / 4 };
     project_files_write("tools/works.lisp", "(mcp:deftool \"works\" () \"it works\")");
-    EACH_KIND(era) {
-        struct client *client = project_files_serve_in(era, NULL);
-        char id[16];
-        for (int i = 0; i < ASKED; i++) {
-            snprintf(id, sizeof id, "%d", i);
-            era_send(client, era, id, "completion/complete", COMPLETE(LETTER, "what", "slow"));
-        }
+    EACH_KIND_SERVED(era, NULL) {
+        for (int i = 0; i < ASKED; i++)
+            era_send(client, era, formatted("%d", i), "completion/complete",
+                     COMPLETE(LETTER, "what", "slow"));
         cr_expect_str_eq(era_call(client, era, "works", "{}").text, "it works");
         expect_contains(era_request(client, era, "\"listed\"", "completion/complete",
                                     COMPLETE(LETTER, "who", "AN")),
                         "Anna");
         int timed_out = 0, superseded = 0;
         for (int i = 0; i < ASKED; i++) {
-            snprintf(id, sizeof id, "%d", i);
-            const char *line = client_await(client, id, NULL);
+            const char *line = client_await(client, formatted("%d", i), NULL);
             timed_out += (strstr(line, "\"code\":-32004") != NULL);
             superseded += (strstr(line, "\"code\":-32001") != NULL);
             cr_expect((strstr(line, "-32004") != NULL) || (strstr(line, "-32001") != NULL) ||
@@ -130,18 +122,16 @@ Test(prompts, that_are_completed_without_end_leave_room_for_tools) {
         }
         cr_expect(timed_out > 0 && timed_out <= RUNNING, "%d", timed_out);
         cr_expect_gt(superseded, 0);
-        client_finish(client);
     }
 }
 
-Test(prompts, are_not_completed_beyond_the_limit_of_something_else) {
+Test(prompts, are_not_completed_beyond_the_limit_of_sessions) {
     static const char *const options[] = {"--session-max", "2", NULL};
     project_files_write("prompts/other.txt", "{{what}}");
     project_files_write(
         "prompts/other.json",
         "{\"arguments\":[{\"name\":\"what\"}],\"completions\":{\"what\":\"things\"}}");
-    EACH_KIND(era) {
-        struct client *client = project_files_serve_in(era, options);
+    EACH_KIND_SERVED(era, options) {
         era_send(client, era, "\"s\"", "completion/complete", COMPLETE(LETTER, "what", "slow"));
         const char *line =
             era_refused(client, era, -32603, "1", "completion/complete",
@@ -153,59 +143,36 @@ Test(prompts, are_not_completed_beyond_the_limit_of_something_else) {
             era_request(client, era, "2", "completion/complete",
                         COMPLETE("{\"type\":\"ref/prompt\",\"name\":\"other\"}", "what", "many"));
         expect_contains(line, "\"total\":250");
-        client_finish(client);
     }
 }
 
-/* PREFIX, UNIT so many times, SUFFIX; the caller's. */
-static char *repeat(const char *prefix, const char *unit, size_t count, const char *suffix) {
-    size_t size = strlen(unit);
-    char *text = malloc(strlen(prefix) + count * size + strlen(suffix) + 1);
-    cr_assert_not_null(text);
-    char *at = stpcpy(text, prefix);
-    for (size_t i = 0; i < count; i++, at += size)
-        memcpy(at, unit, size);
-    memcpy(at, suffix, strlen(suffix) + 1);
-    return text;
-}
-
-static void put_repeated(const char *file, const char *prefix, const char *unit, size_t count,
-                         const char *suffix) {
-    char *text = repeat(prefix, unit, count, suffix);
-    project_files_write(file, text);
-    free(text);
-}
-
-Test(prompts, that_grow_over_the_limit_are_refused_whole) {
+Test(prompts, that_exceed_the_limit_when_filled_are_refused) {
     static const char *const options[] = {"--response-max-bytes", "100000", NULL};
     static const char metadata[] = "{\"arguments\":[{\"name\":\"a\"}]}";
-    put_repeated("prompts/text.txt", "", "{{a}}", 1000, "");
+    char *places = nested("{{a}}", 1000, "", "");
+    project_files_write("prompts/text.txt", places);
     project_files_write("prompts/text.json", metadata);
-    put_repeated("prompts/messages.json",
-                 "{\"arguments\":[{\"name\":\"a\"}],\"messages\":[{\"role\":\"user\","
-                 "\"content\":{\"type\":\"text\",\"text\":\"",
-                 "{{a}}", 1000, "\"}}]}");
+    project_files_format("prompts/messages.json",
+                         "{\"arguments\":[{\"name\":\"a\"}],\"messages\":[{\"role\":\"user\","
+                         "\"content\":{\"type\":\"text\",\"text\":\"%s\"}}]}",
+                         places);
+    free(places);
     static const char *const names[] = {"text", "messages"};
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, options);
+    EACH_ERA_SERVED(era, options) {
         for (size_t i = 0; i < COUNT_OF(names); i++) {
-            char start[64], *members, *whole;
-            snprintf(start, sizeof start, "\"name\":\"%s\",\"arguments\":{\"a\":\"", names[i]);
-            members = repeat(start, "x", 90, "\"}");
-            whole = repeat("\"text\":\"", "x", 90000, "\"");
-            expect_contains(era_request(client, era, "1", "prompts/get", members), whole);
-            free(members);
-            free(whole);
-            members = repeat(start, "x", 60000, "\"}"); /* the second one does not fit */
-            const char *line = era_refused(client, era, -32603, "2", "prompts/get", members);
+            const char *fits =
+                formatted("\"name\":\"%s\",\"arguments\":{\"a\":\"%090d\"}", names[i], 0);
+            expect_contains(era_request(client, era, "1", "prompts/get", fits),
+                            formatted("\"text\":\"%090000d\"", 0));
+            const char *longer =
+                formatted("\"name\":\"%s\",\"arguments\":{\"a\":\"%060000d\"}", names[i], 0);
+            const char *line = era_refused(client, era, -32603, "2", "prompts/get", longer);
             expect_member(line, "\"response.max_bytes\"", "error", "data", "name", NULL);
-            expect_lacks(line, "xx");
-            free(members);
+            expect_lacks(line, "00000000");
         }
         client_await_stderr(client, "limit");
         if (!era->modern)
             while (client_take_line(client, NULL))
                 continue;
-        client_finish(client);
     }
 }

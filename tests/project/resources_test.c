@@ -1,5 +1,5 @@
-/* Resources in every revision: files as text or base64, templates that Lisp answers, and who is
- * told when one changes. */
+/* Resources in every revision: files as text or base64, templates answered by Lisp, and
+ * notifications of changes. */
 #include "tests/support/project_files.h"
 
 #include <stdio.h>
@@ -46,8 +46,7 @@ Test(resources, are_listed_and_read) {
 
 Test(resources, that_cannot_be_read_say_why) {
     static const char *const options[] = {"--resource-max-bytes", "2000", NULL};
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, options);
+    EACH_ERA_SERVED(era, options) {
         const char *line = era_refused(client, era, era->modern ? -32602 : -32002, "1",
                                        "resources/read", URI("test://nothing"));
         expect_member(line, "\"test://nothing\"", "error", "data", "uri", NULL);
@@ -62,7 +61,6 @@ Test(resources, that_cannot_be_read_say_why) {
         client_await_stderr(client, "resource-limit");
         if (!era->modern)
             client_await_notification(client, "notifications/message", NULL);
-        client_finish(client);
     }
 }
 
@@ -73,29 +71,26 @@ Test(resources, that_are_refused_say_why_when_they_are_read) {
     project_files_write("resources/large one.txt", text);
     text[100] = 0;
     project_files_write("resources/just.txt", text);
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, options);
+    EACH_ERA_SERVED(era, options) {
         const char *line = era_refused(client, era, -32603, "1", "resources/read",
                                        URI("eclave:///large%20one.txt"));
-        expect_contains(line, "has 101 bytes, more than the 100 it may have");
+        expect_contains(line, "has 101 bytes; the maximum is 100");
         client_await_stderr(client, "error: resource-refused");
         if (!era->modern)
             client_await_notification(client, "notifications/message", NULL);
         expect_contains(era_request(client, era, "2", "resources/read", URI("eclave:///just.txt")),
                         text);
-        client_finish(client);
     }
 }
 
-/* Their characters are few enough, what they become as JSON is not. */
-Test(resources, that_grow_over_the_limit_are_refused_whole) {
+/* Their characters fit, but not their JSON. */
+Test(resources, that_exceed_the_limit_as_json_are_refused) {
     static const char *const options[] = {"--response-max-bytes", "20000", NULL};
     project_files_write("resources/grow.lisp.meta.json", "{\"uriTemplate\":\"grow://{code}\"}");
     project_files_write("resources/grow.lisp",
                         "(mcp:defresource \"grow://{code}\" (code) (make-string 4000 "
                         ":initial-element (code-char (parse-integer code))))");
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, options);
+    EACH_ERA_SERVED(era, options) {
         const char *line = era_refused(client, era, -32603, "1", "resources/read", URI("grow://1"));
         expect_member(line, "\"response.max_bytes\"", "error", "data", "name", NULL);
         expect_lacks(line, "\\u0001");
@@ -103,11 +98,10 @@ Test(resources, that_grow_over_the_limit_are_refused_whole) {
         client_await_stderr(client, "limit");
         if (!era->modern)
             client_await_notification(client, "notifications/message", NULL);
-        client_finish(client);
     }
 }
 
-Test(resources, tell_those_who_subscribed_when_they_change) {
+Test(resources, notify_subscribers_of_changes) {
     for (const struct era *era = eras; !era->modern; era++) {
         project_files_write("resources/a.txt", "before");
         struct client *client = project_files_serve_in(era, NULL);
@@ -132,7 +126,7 @@ Test(resources, tell_those_who_subscribed_when_they_change) {
     }
 }
 
-Test(resources, tell_the_streams_of_a_modern_client) {
+Test(resources, notify_the_streams_of_a_modern_client) {
     struct client *client = project_files_serve_in(era_modern, NULL);
     client_send_line(client, LISTEN("\"s\"", "{\"resourceSubscriptions\":[\"eclave:///a.txt\","
                                              "\"eclave:///a.txt\",7],\"promptsListChanged\":true,"
@@ -153,7 +147,7 @@ Test(resources, tell_the_streams_of_a_modern_client) {
     client_finish(client);
 }
 
-Test(resources, tell_once_a_refresh_which_lists_changed) {
+Test(resources, notify_of_each_changed_list_once_a_refresh) {
     project_files_write("tools/says.lisp", ";;; {\"description\": \"x\"}\n(mcp:deftool \"says\" () "
                                            "(mcp:publish-change :prompts) \"said\")");
     for (const struct era *era = eras; !era->modern; era++) {
@@ -176,7 +170,7 @@ Test(resources, tell_once_a_refresh_which_lists_changed) {
 
 enum { WATCHED = 300, STREAMS = 3, COPIES = 20000, URI_ROOM = 64 };
 
-/* [ "item://0/x", … ], and the last of them COPIES times more. */
+/* ["item://0/x", ...], with the last one COPIES times more. */
 static char *many_uris(size_t copies) {
     char *text = malloc((WATCHED + copies + 1) * URI_ROOM), *at = text;
     cr_assert_not_null(text);
@@ -187,7 +181,7 @@ static char *many_uris(size_t copies) {
     return text;
 }
 
-Test(resources, that_are_wanted_twenty_thousand_times_are_honoured_once) {
+Test(resources, that_are_subscribed_twenty_thousand_times_are_honoured_once) {
     char *wanted = many_uris(COPIES), *honoured = many_uris(0);
     struct client *client = project_files_serve_in(era_modern, NULL);
     client_send_format(client, LISTEN("\"s\"", "{\"resourceSubscriptions\":%s}"), wanted);
@@ -200,14 +194,13 @@ Test(resources, that_are_wanted_twenty_thousand_times_are_honoured_once) {
     free(honoured);
 }
 
-Test(resources, say_which_limit_of_subscriptions_is_reached) {
+Test(resources, name_the_limit_of_subscriptions) {
     enum { LIMIT = 1000 };
     struct client *client = project_files_serve_in(eras, NULL);
-    char id[16], params[40];
     for (int i = 0; i <= LIMIT; i++) {
-        snprintf(id, sizeof id, "%d", i);
-        snprintf(params, sizeof params, "{" URI("item://%d/x") "}", i);
-        const char *line = client_request(client, id, "resources/subscribe", params);
+        const char *params = formatted("{" URI("item://%d/x") "}", i);
+        const char *line =
+            client_request(client, formatted("%d", i), "resources/subscribe", params);
         if (i < LIMIT)
             continue;
         expect_member(line, "-32603", "error", "code", NULL);
@@ -217,25 +210,23 @@ Test(resources, say_which_limit_of_subscriptions_is_reached) {
     client_finish(client);
 }
 
-/* A legacy client that also listens, as one that moves from one era to the other does. */
-Test(resources, that_many_watch_are_told_of_once_to_each) {
-    char *uris = many_uris(0), id[16];
+/* A legacy client that also opens modern streams, as during a migration. */
+Test(resources, notify_each_of_many_subscribers_once) {
+    char *uris = many_uris(0);
     struct client *client = project_files_serve_in(eras, NULL);
     for (int i = 0; i < WATCHED; i++) {
-        snprintf(id, sizeof id, "%d", i);
-        client_send_format(
-            client, REQUEST_WITH("%s", "resources/subscribe", "{" URI("item://%s/x") "}"), id, id);
-        client_await(client, id, NULL);
+        const char *params = formatted("{" URI("item://%d/x") "}", i);
+        client_request(client, formatted("%d", i), "resources/subscribe", params);
     }
     for (int i = 0; i < STREAMS; i++) {
         client_send_format(client, LISTEN("\"s%d\"", "{\"resourceSubscriptions\":%s}"), i, uris);
         client_await_notification(client, "notifications/subscriptions/acknowledged", NULL);
     }
-    project_files_write("resources/a.txt", "nobody watches this one"); /* and its size is listed */
+    project_files_write("resources/a.txt", "not subscribed"); /* but its size is listed */
     client_await_notification(client, "notifications/resources/list_changed", NULL);
     client_expect_silence(client);
     project_files_write("resources/item.lisp", "(mcp:defresource \"item://{id}/x\" (id) id)");
-    size_t told[STREAMS + 1][WATCHED] = {0};
+    size_t notified[STREAMS + 1][WATCHED] = {0};
     for (int i = 0; i < WATCHED * (STREAMS + 1); i++) {
         const char *line =
             client_await_notification(client, "notifications/resources/updated", NULL);
@@ -244,11 +235,11 @@ Test(resources, that_many_watch_are_told_of_once_to_each) {
         unsigned long number = strtoul(uri + 7, NULL, 10);
         unsigned long stream = of ? strtoul(of + 2, NULL, 10) + 1 : 0;
         cr_assert(number < WATCHED && stream <= STREAMS, "%s", line);
-        told[stream][number]++;
+        notified[stream][number]++;
     }
     for (size_t i = 0; i < STREAMS + 1; i++)
         for (size_t j = 0; j < WATCHED; j++)
-            cr_expect_eq(told[i][j], 1, "stream %zu, %zu", i, j);
+            cr_expect_eq(notified[i][j], 1, "stream %zu, %zu", i, j);
     client_expect_silence(client);
     for (int i = 0; i < STREAMS; i++)
         client_send_format(client, CANCEL("\"s%d\""), i);
@@ -256,15 +247,14 @@ Test(resources, that_many_watch_are_told_of_once_to_each) {
     free(uris);
 }
 
-Test(resources, are_not_told_to_those_who_leave_in_the_middle) {
+Test(resources, do_not_notify_a_stream_that_was_cancelled_meanwhile) {
     char *uris = many_uris(0);
     struct client *client = project_files_serve_in(era_modern, NULL);
     for (int round = 0; round < 10; round++) {
-        char text[80];
         client_send_format(client, LISTEN("\"s\"", "{\"resourceSubscriptions\":%s}"), uris);
         client_await_notification(client, "notifications/subscriptions/acknowledged", NULL);
-        snprintf(text, sizeof text, "(mcp:defresource \"item://{id}/x\" (id) \"%d\")", round);
-        project_files_write("resources/item.lisp", text);
+        project_files_format("resources/item.lisp",
+                             "(mcp:defresource \"item://{id}/x\" (id) \"%d\")", round);
         client_await_notification(client, "notifications/resources/updated", NULL);
         client_send_line(client, CANCEL("\"s\""));
         client_barrier(client);

@@ -1,4 +1,4 @@
-/* What commands print on a terminal, and that nobody else sees of its colours. */
+/* Output of commands on a terminal: colours, and escaped control characters. */
 #include "tests/support/command.h"
 #include "tests/support/project_files.h"
 #include "tests/support/user.h"
@@ -12,7 +12,7 @@
 
 enum { SHOWN_BYTES = 65536 };
 
-/* A project with something of each that `check` tells apart. */
+/* A project with each kind of result that `check` shows. */
 static void begin(void) {
     project_files_begin();
     project_files_write("tools/good.lisp", "(mcp:deftool good () (if nil (typo) 1))");
@@ -23,9 +23,9 @@ static void begin(void) {
 
 TestSuite(terminal, .init = begin, .fini = project_files_end);
 
-/* All that the program prints when its standard output is a terminal, and its standard error where
- * that IS_FOR_ERRORS, too; the caller's. */
-static char *shown_on_terminal(const char *const *arguments, bool is_for_errors) {
+/* Everything that the program prints when its standard output is a terminal, and WITH_ERRORS its
+ * standard error too; malloc'd. */
+static char *shown_on_terminal(const char *const *arguments, bool with_errors) {
     int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     cr_assert(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
     int end = open(ptsname(terminal), O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -34,7 +34,7 @@ static char *shown_on_terminal(const char *const *arguments, bool is_for_errors)
     cr_assert_geq(pid, 0);
     if (pid == 0) {
         dup2(end, STDOUT_FILENO);
-        if (is_for_errors)
+        if (with_errors)
             dup2(end, STDERR_FILENO);
         if (user_nobody_wanted(false) && !user_become_nobody())
             _exit(127);
@@ -57,7 +57,7 @@ static char *shown(const char *const *arguments) {
     return shown_on_terminal(arguments, false);
 }
 
-/* TEXT without colours and with the ends of lines that a file has. */
+/* Removes the colours, and the carriage returns that the terminal added. */
 static void make_plain(char *text) {
     char *to = text;
     for (const char *from = text; *from;) {
@@ -71,20 +71,28 @@ static void make_plain(char *text) {
     *to = 0;
 }
 
-/* What a terminal is shown must be what a file gets, and some colours. */
-static void expect_same(const char *const *arguments, char *text) {
-    struct command_result plain = command_eclave(arguments + 1, NULL);
-    cr_assert_null(strchr(plain.output, '\033'));
+/* Replaces the name of a control group that could not be created: it is another each time. */
+static void mask_group(char *text) {
+    char *name = strstr(text, "/eclave-");
+    if (name)
+        memset(name + 8, '-', strspn(name + 8, "0123456789abcdef-"));
+}
+
+/* TEXT, from a terminal, must be the output to a file with colours added. */
+static void expect_same(int status, const char *const *arguments, char *text) {
+    char *plain = command_expect(status, arguments + 1, NULL)->output;
+    cr_assert_null(strchr(plain, '\033'));
     make_plain(text);
-    cr_assert_str_eq(text, plain.output);
-    command_result_free(&plain);
+    mask_group(text);
+    mask_group(plain);
+    cr_assert_str_eq(text, plain);
 }
 
 #define GOOD(text) "\033[32m" text "\033[0m"
 #define BAD(text)  "\033[31m" text "\033[0m"
 #define ODD(text)  "\033[33m" text "\033[0m"
 
-Test(terminal, check_is_coloured_there_alone) {
+Test(terminal, check_prints_colours) {
     const char *arguments[] = {"eclave", "check", project_files_path(), NULL};
     setenv("TERM", "xterm", 1);
     unsetenv("NO_COLOR");
@@ -94,11 +102,11 @@ Test(terminal, check_is_coloured_there_alone) {
     expect_contains(text, "  " ODD("warning") " tools/good.lisp");
     expect_contains(text, "  " GOOD("ok     ") " tools/good.test.jsonl:1");
     expect_contains(text, "  " BAD("FAILED ") " tools/good.test.jsonl:2");
-    expect_same(arguments, text);
+    expect_same(1, arguments, text);
     free(text);
 }
 
-Test(terminal, doctor_is_coloured_there_alone) {
+Test(terminal, doctor_prints_colours) {
     const char *arguments[] = {"eclave", "doctor", "--without", "landlock", NULL};
     setenv("TERM", "xterm", 1);
     unsetenv("NO_COLOR");
@@ -106,13 +114,13 @@ Test(terminal, doctor_is_coloured_there_alone) {
     expect_contains(text, "seccomp      " GOOD("active  "));
     expect_contains(text, "landlock     " ODD("off     "));
     expect_contains(text, ODD("succeeds  "));
-    expect_contains(text, GOOD("killed for kill             "));
+    expect_contains(text, "\033[32mkilled for kill ");
     expect_contains(text, GOOD("Code may be evaluated here."));
-    expect_same(arguments, text);
+    expect_same(0, arguments, text);
     free(text);
 }
 
-Test(terminal, nothing_is_coloured_for_those_who_want_none) {
+Test(terminal, no_colours_with_no_color_or_a_dumb_terminal) {
     const char *arguments[] = {"eclave", "check", project_files_path(), NULL};
     setenv("TERM", "xterm", 1);
     setenv("NO_COLOR", "1", 1);
@@ -126,7 +134,7 @@ Test(terminal, nothing_is_coloured_for_those_who_want_none) {
     free(text);
 }
 
-/* U+009B begins a command of a terminal, U+202E turns around what follows. */
+/* U+009B begins a control sequence of a terminal, U+202E reverses the text after it. */
 #define COMMANDS "(map 'string #'code-char '(27 91 50 74 155 8238))"
 #define ESCAPED  "\\u001B[2J\\u009B\\u202E"
 #define BYTES    "\033[2J\302\233\342\200\256"
@@ -138,7 +146,7 @@ static void expect_harmless(char *text) {
     make_plain(text);
 }
 
-Test(terminal, is_not_commanded_by_what_a_tool_says) {
+Test(terminal, gets_no_controls_from_a_tool) {
     project_files_write("tools/bad.lisp",
                         "(mcp:deftool bad ()\n"
                         "  (mcp:progress 1 2 " COMMANDS ") (mcp:log :warning " COMMANDS ")\n"
@@ -154,21 +162,18 @@ Test(terminal, is_not_commanded_by_what_a_tool_says) {
     expect_contains(text, "one\t" ESCAPED "\ntwo\n");
     expect_contains(text, "{\"n\":\"\\u001b[2J\\u009B\\u202E\"}\n");
     free(text);
-    struct command_result plain = command_eclave(arguments + 1, NULL);
-    expect_contains(plain.output, "one\t" BYTES "\ntwo\n");
-    expect_contains(plain.error, "printed" BYTES "\n");
-    expect_contains(plain.error, "warning: tool:  [2J\\u009B\\u202E\n");
-    command_result_free(&plain);
+    const struct command_result *plain = command_expect(0, arguments + 1, NULL);
+    expect_contains(plain->output, "one\t" BYTES "\ntwo\n");
+    expect_contains(plain->error, "printed" BYTES "\n");
+    expect_contains(plain->error, "warning: tool:  [2J\\u009B\\u202E\n");
 }
 
-Test(terminal, is_not_commanded_by_what_is_evaluated) {
+Test(terminal, gets_no_controls_from_evaluated_code) {
     const char *arguments[] = {"eclave", "eval", "-e", "(princ " COMMANDS ") (values)", NULL};
     char *text = shown(arguments);
     expect_harmless(text);
     cr_expect_str_eq(text, "[stdout]\n" ESCAPED "\n");
     free(text);
-    struct command_result plain = command_eclave(arguments + 1, NULL);
-    cr_expect_str_eq(plain.output, "[stdout]\n" BYTES "\n");
-    command_result_free(&plain);
+    cr_expect_str_eq(command_expect(0, arguments + 1, NULL)->output, "[stdout]\n" BYTES "\n");
 }
 /* NOLINTEND(misc-misleading-bidirectional) */

@@ -1,5 +1,5 @@
-/* Tools that users define, in every revision: what lists show of them, what their calls come to,
- * and what never reaches a client that does not know it. */
+/* Tools of a project in every revision: how they are listed, what their calls return, and what is
+ * withheld from clients of revisions that do not have it. */
 #include "tests/support/project_files.h"
 #include "tests/support/user.h"
 #include <stdio.h>
@@ -19,10 +19,9 @@ static const char greet[] =
     "(mcp:deftool \"greet\" (name &optional (count 1)) (format t \"out\") (format *error-output* "
     "\"err\")\n (format nil \"Hello, ~a ~d\" name count))";
 
-Test(tools, are_listed_behind_the_built_in_ones_as_each_revision_knows_them) {
+Test(tools, are_listed_after_the_built_in_ones_with_the_members_of_each_revision) {
     project_files_write("tools/greet.lisp", greet);
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_ERA_SERVED(era, NULL) {
         const char *line = era_request(client, era, "1", "tools/list", NULL);
         const char *tool = strstr(line, "{\"name\":\"greet\"");
         cr_assert_not_null(tool, "%s", line);
@@ -32,14 +31,12 @@ Test(tools, are_listed_behind_the_built_in_ones_as_each_revision_knows_them) {
         expect_contains_if(era >= eras + 2, tool, "\"_meta\":{\"x\":1}");
         expect_contains_if(era >= eras + 1, tool, "\"annotations\"");
         expect_contains_if(era >= eras + 3, tool, "\"icons\"");
-        client_finish(client);
     }
 }
 
 Test(tools, are_called_in_every_revision) {
     project_files_write("tools/greet.lisp", greet);
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_ERA_SERVED(era, NULL) {
         struct evaluation call = era_call(client, era, "greet", "{\"name\":\"you\",\"count\":2}");
         cr_assert_str_eq(call.text, "Hello, you 2");
         cr_assert_not(call.is_error);
@@ -47,11 +44,10 @@ Test(tools, are_called_in_every_revision) {
         cr_assert_str_eq(call.stderr_text, "err");
         expect_member(call.line, "\"out\"", "result", "_meta", "stdout", NULL);
         expect_member(call.line, NULL, "result", "_meta", "session", NULL);
-        client_finish(client);
     }
 }
 
-Test(tools, are_found_below_the_current_directory) {
+Test(tools, are_found_in_the_current_directory) {
     static const char *const arguments[] = {"--project", ".", NULL};
     project_files_write("tools/greet.lisp", greet);
     cr_assert_eq(chdir(project_files_path()), 0);
@@ -61,7 +57,7 @@ Test(tools, are_found_below_the_current_directory) {
     client_finish(client);
 }
 
-Test(tools, that_the_user_of_the_server_may_not_read_are_refused_alone) {
+Test(tools, that_the_server_may_not_read_are_refused) {
     const bool readable = !user_nobody_wanted(false);
     project_files_write("tools/greet.lisp", greet);
     project_files_write("tools/secret.lisp", HEAD "(mcp:deftool \"secret\" () \"told\")");
@@ -79,15 +75,14 @@ Test(tools, that_the_user_of_the_server_may_not_read_are_refused_alone) {
     client_finish(client);
 }
 
-Test(tools, refuse_arguments_that_their_schema_refuses_and_say_which) {
+Test(tools, refuse_arguments_that_violate_their_schema_by_name) {
     static const struct {
         const char *arguments, *what;
     } cases[] = {{"{}", "name"},
                  {"{\"name\":1}", "/name"},
                  {"{\"name\":\"x\",\"count\":4}", "/count: 4 is more than the maximum 3"}};
     project_files_write("tools/greet.lisp", greet);
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_ERA_SERVED(era, NULL) {
         for (size_t i = 0; i < COUNT_OF(cases); i++) {
             struct evaluation call = era_call(client, era, "greet", cases[i].arguments);
             cr_assert(call.is_error, "%s", call.line);
@@ -96,7 +91,6 @@ Test(tools, refuse_arguments_that_their_schema_refuses_and_say_which) {
         }
         era_refused(client, era, -32602, "1", "tools/call", "\"name\":\"greet\",\"arguments\":[1]");
         era_refused(client, era, -32602, "1", "tools/call", "\"name\":\"nobody\"");
-        client_finish(client);
     }
 }
 
@@ -108,16 +102,11 @@ Test(tools, end_as_evaluations_do) {
                  {"errs", "(car 1)", "[ERROR] TYPE-ERROR", 1, 0},
                  {"exits", "(ext:quit 7)", "[ERROR] PROCESS-EXIT", 7, 0},
                  {"hangs", "(loop)", "Tool timed out.", -1, -32004}};
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        char file[64], text[400];
-        snprintf(file, sizeof file, "tools/%s.lisp", cases[i].name);
-        snprintf(text, sizeof text,
-                 ";;; {\"description\": \"x\", \"timeout\": 1}\n(mcp:deftool \"%s\" () %s)",
-                 cases[i].name, cases[i].body);
-        project_files_write(file, text);
-    }
-    EACH_KIND(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        project_files_format(formatted("tools/%s.lisp", cases[i].name),
+                             ";;; {\"timeout\": 1}\n(mcp:deftool \"%s\" () %s)", cases[i].name,
+                             cases[i].body);
+    EACH_KIND_SERVED(era, NULL) {
         for (size_t i = 0; i < COUNT_OF(cases); i++) {
             struct evaluation call = era_call(client, era, cases[i].name, "{}");
             expect_contains(call.text, cases[i].text);
@@ -126,17 +115,15 @@ Test(tools, end_as_evaluations_do) {
             if (!call.error_code)
                 cr_expect_eq(call.exit_code, cases[i].exit_code, "%s", call.line);
         }
-        client_finish(client);
     }
 }
 
-Test(tools, show_contents_that_a_revision_lacks_as_text) {
+Test(tools, replace_contents_that_a_revision_lacks_by_text) {
     project_files_write(
         "tools/all.lisp",
         HEAD "(mcp:deftool \"all\" () (list \"t\" (mcp:audio \"AAAA\" \"audio/wav\") "
              "(mcp:link \"x:y\" \"that\") (mcp:structured #(1 123456789012345678901234567890))))");
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_ERA_SERVED(era, NULL) {
         const char *line = era_request(client, era, "1", "tools/call", "\"name\":\"all\"");
         expect_contains_if(era >= eras + 1, line, "\"type\":\"audio\"");
         expect_contains_if(era < eras + 1, line,
@@ -146,11 +133,10 @@ Test(tools, show_contents_that_a_revision_lacks_as_text) {
         expect_contains_if(era->modern, line,
                            "\"structuredContent\":[1,123456789012345678901234567890]");
         expect_contains_if(!era->modern, line, "\"text\":\"[1,123456789012345678901234567890]\"");
-        client_finish(client);
     }
 }
 
-Test(tools, keep_the_promise_of_their_output_schema) {
+Test(tools, match_their_output_schema) {
     project_files_write(
         "tools/out.lisp",
         ";;; {\"description\": \"x\", \"outputSchema\": {\"type\": \"object\", \"required\": "
@@ -160,42 +146,32 @@ Test(tools, keep_the_promise_of_their_output_schema) {
     project_files_write("tools/text.lisp",
                         ";;; {\"description\": \"x\", \"outputSchema\": {\"type\": "
                         "\"object\"}}\n(mcp:deftool \"text\" () \"only text\")");
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_ERA_SERVED(era, NULL) {
         struct evaluation call = era_call(client, era, "out", "{\"good\":true}");
         cr_expect_not(call.is_error);
         expect_member(call.line, era >= eras + 2 ? "{\"message\":1}" : NULL, "result",
                       "structuredContent", NULL);
         call = era_call(client, era, "out", "{\"good\":false}");
         cr_expect(call.is_error);
-        expect_contains(call.text, "[ERROR] MALFORMED-OUTPUT\nThe result of out is not what its "
-                                   "outputSchema demands");
+        expect_contains(call.text, "[ERROR] MALFORMED-OUTPUT\nThe result of out does not match "
+                                   "its outputSchema: ");
         cr_expect_eq(call.exit_code, 70);
         expect_contains(era_call(client, era, "text", "{}").text, "it has no structured result");
         client_await_stderr(client, "tool-output");
         if (!era->modern)
             client_await_notification(client, "notifications/message", NULL);
-        client_finish(client);
     }
 }
 
-Test(tools, tell_progress_and_logs_to_those_who_asked) {
+Test(tools, send_progress_and_logs_to_clients_that_asked) {
     project_files_write(
         "tools/talks.lisp",
         HEAD "(mcp:deftool \"talks\" () (mcp:log :info \"quiet\") (mcp:log :error '(:object :loud "
              "t)) (mcp:progress 0 2 \"begin\") (mcp:progress 1 2) (mcp:progress 1 2) (mcp:progress "
              "2 2) \"done\")");
-    EACH_ERA(era) {
-        struct client *client = project_files_serve_in(era, NULL);
-        if (era->modern)
-            client_send_line(client, REQUEST_WITH("1", "tools/call",
-                                                  "{\"name\":\"talks\"," ENVELOPE_WITH(
-                                                      "\"progressToken\":0,\"" KEY_LOG_LEVEL
-                                                      "\":\"error\",") "}"));
-        else
-            client_send_line(client,
-                             REQUEST_WITH("1", "tools/call",
-                                          "{\"name\":\"talks\",\"_meta\":{\"progressToken\":0}}"));
+    EACH_ERA_SERVED(era, NULL) {
+        era_send_meta(client, era, "1", "tools/call", "\"name\":\"talks\"",
+                      "\"progressToken\":0,\"" KEY_LOG_LEVEL "\":\"error\"");
         const char *line = client_await_notification(client, "notifications/message", NULL);
         expect_member(line, "{\"loud\":true}", "params", "data", NULL);
         expect_member(line, "\"talks\"", "params", "logger", NULL);
@@ -212,40 +188,33 @@ Test(tools, tell_progress_and_logs_to_those_who_asked) {
         if (!era->modern)
             client_await_notification(client, "notifications/message", NULL);
         cr_assert_null(client_take_line(client, NULL));
-        client_finish(client);
     }
 }
 
-Test(tools, run_in_a_world_of_their_own_unless_they_want_the_caller_s) {
+Test(tools, run_in_a_fresh_session_or_in_the_session_of_the_caller) {
 #define ASKS " () (if (boundp 'cl-user::*x*) \"known\" \"unknown\"))"
     project_files_write("tools/fresh.lisp", HEAD "(mcp:deftool \"fresh\"" ASKS);
     project_files_write(
         "tools/mine.lisp",
         ";;; {\"description\": \"x\", \"session\": \"caller\"}\n(mcp:deftool \"mine\"" ASKS);
-    EACH_KIND(era) {
-        struct client *client = project_files_serve_in(era, NULL);
+    EACH_KIND_SERVED(era, NULL) {
         struct evaluation begun = era_evaluate(client, era, NULL, "(defvar *x* 1)");
         cr_assert_str_eq(era_call(client, era, "fresh", "{}").text, "unknown");
         if (!era->modern) {
             cr_assert_str_eq(era_call(client, era, "mine", "{}").text, "known");
         } else {
-            client_send_format(client,
-                               REQUEST_WITH("1", "tools/call",
-                                            "{\"name\":\"mine\",\"_meta\":{\"session\":\"%s\","
-                                            "\"" KEY_VERSION "\":\"" MODERN_REVISION
-                                            "\",\"" KEY_CLIENT "\":{}}}"),
-                               era_handle(client, &begun));
+            era_send_meta(client, era, "1", "tools/call", "\"name\":\"mine\"",
+                          formatted("\"session\":\"%s\"", era_handle(client, &begun)));
             expect_contains(client_await(client, "1", NULL), "\"text\":\"known\"");
             const char *line = era_request(client, era, "2", "tools/call", "\"name\":\"mine\"");
             expect_contains(line, "\"text\":\"unknown\"");
             expect_contains(line, "\"text\":\"; session ");
         }
-        client_finish(client);
     }
 }
 
-/* As the built-in tools have it, so that a model can go on where an answer said. */
-Test(tools, that_run_in_the_caller_s_session_take_it_as_an_argument) {
+/* As with the built-in tools, so that a model can continue in the session that an answer named. */
+Test(tools, that_run_in_the_session_of_the_caller_take_it_as_an_argument) {
     project_files_write("tools/count.lisp",
                         ";;; {\"session\": \"caller\", \"inputSchema\": {\"type\": \"object\",\n"
                         ";;; \"properties\": {\"by\": {\"type\": \"integer\"}}, "
@@ -255,32 +224,27 @@ Test(tools, that_run_in_the_caller_s_session_take_it_as_an_argument) {
     project_files_write("tools/own.lisp",
                         ";;; {\"session\": \"caller\", \"inputSchema\": {\"type\": \"object\",\n"
                         ";;; \"properties\": {\"session\": {\"type\": \"integer\"}}}}\n1");
-    EACH_KIND(era) {
-        char arguments[120];
-        struct client *client = project_files_serve_in(era, NULL);
-        client_await_stderr(client, "has an argument \"session\" of its own");
+    EACH_KIND_SERVED(era, NULL) {
+        client_await_stderr(client, "declares an argument \"session\"");
         expect_contains(era_request(client, era, "1", "tools/list", NULL),
                         "{\"by\":{\"type\":\"integer\"},\"session\":{\"type\":\"string\"");
         struct evaluation opened = era_call(client, era, "open-session", "{}");
-        snprintf(arguments, sizeof arguments, "{\"by\":2,\"session\":\"%s\"}",
-                 client_string(client, opened.line, "result", "_meta", "session", NULL));
+        const char *arguments =
+            formatted("{\"by\":2,\"session\":\"%s\"}",
+                      client_string(client, opened.line, "result", "_meta", "session", NULL));
         cr_assert_str_eq(era_call(client, era, "count", arguments).text, "2");
         cr_assert_str_eq(era_call(client, era, "count", arguments).text, "4");
         struct evaluation other = era_call(client, era, "count", "{\"session\":\"nowhere\"}");
         expect_contains(other.text, "[ERROR] UNKNOWN-SESSION");
         other = era_call(client, era, "count", "{\"session\":5}");
         expect_contains(other.text, "Invalid arguments for count");
-        client_finish(client);
     }
 }
 
-Test(tools, are_paged_and_a_cursor_belongs_to_one_state_of_the_list) {
+Test(tools, are_paged_with_cursors_for_one_version_of_the_list) {
     static const char *const options[] = {"--list-page-size", "7", NULL};
-    char file[32], members[100];
-    for (int name = 'a'; name < 'j'; name++) {
-        snprintf(file, sizeof file, "tools/%c.lisp", name);
-        project_files_write(file, HEAD "1");
-    }
+    for (int name = 'a'; name < 'j'; name++)
+        project_files_write(formatted("tools/%c.lisp", name), HEAD "1");
     EACH_KIND(era) {
         project_files_write("tools/z.lisp", HEAD "1");
         struct client *client = project_files_serve_in(era, options);
@@ -288,8 +252,8 @@ Test(tools, are_paged_and_a_cursor_belongs_to_one_state_of_the_list) {
         expect_contains(line, "\"name\":\"rollback-session\"");
         expect_contains(line, "\"name\":\"a\"");
         expect_lacks(line, "\"name\":\"b\"");
-        snprintf(members, sizeof members, "\"cursor\":\"%s\"",
-                 client_string(client, line, "result", "nextCursor", NULL));
+        const char *cursor = client_string(client, line, "result", "nextCursor", NULL);
+        const char *members = formatted("\"cursor\":\"%s\"", cursor);
         line = era_request(client, era, "2", "tools/list", members);
         expect_contains(line, "\"name\":\"b\"");
         expect_contains(line, "\"name\":\"h\"");
@@ -304,7 +268,7 @@ Test(tools, are_paged_and_a_cursor_belongs_to_one_state_of_the_list) {
     }
 }
 
-Test(tools, may_need_what_the_client_can_do) {
+Test(tools, may_require_capabilities_of_the_client) {
     project_files_write("tools/needs.lisp",
                         ";;; {\"description\": \"x\", \"requires\": {\"sampling\": "
                         "{}}}\n(mcp:deftool \"needs\" () \"ran\")");
@@ -321,7 +285,7 @@ Test(tools, may_need_what_the_client_can_do) {
     client_finish(client);
 }
 
-Test(tools, are_none_of_a_server_without_a_project_or_in_minimal_mode) {
+Test(tools, are_unknown_without_a_project_and_in_minimal_mode) {
     static const char *const minimal[] = {"--minimal", NULL};
     static const char *const methods[] = {"resources/list",      "resources/read",
                                           "prompts/list",        "prompts/get",
@@ -339,7 +303,7 @@ Test(tools, are_none_of_a_server_without_a_project_or_in_minimal_mode) {
     }
 }
 
-Test(tools, that_cannot_be_read_fail_one_list_and_leave_what_was_known) {
+Test(tools, that_cannot_be_read_fail_one_list_and_leave_the_known_ones) {
     static const char *const options[] = {"--registry-max-bytes", "1500", NULL};
     EACH_KIND(era) {
         project_files_write("tools/greet.lisp", HEAD "1");

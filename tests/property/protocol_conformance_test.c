@@ -1,6 +1,6 @@
-/* spec/004, protocol-conformance: every message sent or received is valid JSON-RPC 2.0; valid ones
- * are accepted and processed, invalid ones are answered with an error. Each line the server writes
- * goes through tests/support/wire.c, here as everywhere. */
+/* Protocol conformance: every message is valid JSON-RPC 2.0; valid ones are processed, invalid ones
+ * are answered with an error. As in all tests, the client checks each line that the server writes.
+ */
 #include "tests/support/client.h"
 #include "tests/support/generate.h"
 #include "tests/support/play.h"
@@ -11,13 +11,14 @@ static const char *const revisions[] = {"2024-11-05", "2025-03-26", "2025-06-18"
 
 enum {
     MESSAGES = GENERATE_VALID | GENERATE_REFUSED | GENERATE_ILL_FORMED | GENERATE_UNREADABLE |
-               GENERATE_SILENT | GENERATE_BATCH | GENERATE_TWINS | GENERATE_EVALUATIONS
+               GENERATE_MUTATED | GENERATE_SILENT | GENERATE_BATCH | GENERATE_TWINS |
+               GENERATE_EVALUATIONS
 };
 
 /* Random valid and invalid messages, 100 of them in a conversation, in every revision. */
 static void converse(const char *revision, const char *name) {
     enum { LINES = 100 };
-    struct generator generator = {random_for(name), 0};
+    struct generator generator = generate_for(name);
     size_t trials = random_trials(100, 500) / 4, open = 0, answers = 0;
     for (size_t trial = 0; trial < trials; trial++) {
         struct script script = {0};
@@ -50,7 +51,7 @@ Test(protocol_conformance, messages_of_all_kinds_in_2025_11_25) {
 
 Test(protocol_conformance, batches_by_option_in_every_revision) {
     const char *arguments[] = {"serve", "--batches", NULL};
-    struct generator generator = {random_for("batches_by_option"), 0};
+    struct generator generator = generate_for("batches_by_option");
     for (size_t i = 0; i < sizeof revisions / sizeof revisions[0]; i++) {
         struct script script = {0};
         generate_handshake(revisions[i], &script);
@@ -61,9 +62,9 @@ Test(protocol_conformance, batches_by_option_in_every_revision) {
     }
 }
 
-/* Bytes without any plan: only that what comes back is well-formed and that the server lives. */
+/* Random bytes: the answers are well-formed and the server survives. */
 Test(protocol_conformance, random_bytes_get_well_formed_answers) {
-    struct generator generator = {random_for("random_bytes"), 0};
+    struct generator generator = generate_for("random_bytes");
     struct script script = {0};
     generate_handshake(NULL, &script);
     generate_lines(&generator, GENERATE_UNREADABLE, random_trials(1000, 5000), &script);
@@ -71,9 +72,9 @@ Test(protocol_conformance, random_bytes_get_well_formed_answers) {
     script_free(&script);
 }
 
-/* Members beyond those of the specification are no fault, in any place. */
+/* Some with members that the specification does not name. */
 Test(protocol_conformance, valid_messages_are_accepted_in_every_revision) {
-    struct generator generator = {random_for("valid_messages"), 0};
+    struct generator generator = generate_for("valid_messages");
     for (size_t i = 0; i < sizeof revisions / sizeof revisions[0]; i++) {
         struct script script = {0};
         size_t trials = random_trials(100, 500);
@@ -85,9 +86,8 @@ Test(protocol_conformance, valid_messages_are_accepted_in_every_revision) {
     }
 }
 
-/* The text of a message may be cut anywhere on its way. */
 Test(protocol_conformance, messages_arrive_in_pieces_of_any_size) {
-    struct generator generator = {random_for("pieces"), 0};
+    struct generator generator = generate_for("pieces");
     struct random *random = &generator.random;
     struct client *client = client_start_ready(NULL, NULL);
     size_t trials = random_trials(100, 500);
@@ -109,4 +109,16 @@ Test(protocol_conformance, messages_arrive_in_pieces_of_any_size) {
     }
     client_expect_silence(client);
     client_finish(client);
+}
+
+Test(protocol_conformance, messages_in_minimal_mode) {
+    const char *arguments[] = {"serve", "--minimal", NULL};
+    struct generator generator = generate_for("minimal_mode");
+    struct script script = {0};
+    generate_lines(&generator, GENERATE_VALID | GENERATE_REFUSED, 50, &script);
+    generate_handshake(NULL, &script);
+    generate_lines(&generator, MESSAGES & ~(GENERATE_BATCH | GENERATE_TWINS),
+                   random_trials(200, 1000), &script);
+    play_expect(&(struct play){.arguments = arguments, .minimal = true}, &script);
+    script_free(&script);
 }

@@ -1,5 +1,5 @@
-/* spec/001, request-response-guarantee: every well-formed request gets exactly one response, with
- * its id and with result or error but not both; notifications get none. */
+/* Request-response guarantee: every well-formed request gets exactly one response, with its id and
+ * with either result or error; notifications get none. */
 #include "tests/support/client.h"
 #include "tests/support/generate.h"
 #include "tests/support/play.h"
@@ -9,9 +9,9 @@
 
 enum { REQUESTS = GENERATE_VALID | GENERATE_REFUSED | GENERATE_EVALUATIONS };
 
-/* 1,000 random requests, with valid and invalid methods, in whatever way they are sent. */
+/* 1,000 random requests, with valid and invalid methods. */
 static void thousand(const struct play *play, const char *name) {
-    struct generator generator = {random_for(name), 0};
+    struct generator generator = generate_for(name);
     struct script script = {0};
     size_t requests = random_trials(1000, 5000);
     generate_handshake(NULL, &script);
@@ -31,7 +31,7 @@ Test(request_response_guarantee, a_thousand_requests_one_after_another_get_one_r
     thousand(&(struct play){.in_turn = true}, "a_thousand_one_after_another");
 }
 
-/* Puts SHUTDOWN, EXIT or both somewhere behind the handshake, or leaves the handshake out. */
+/* With or without a handshake, and with `shutdown`, `exit`, both or neither after it. */
 static void generate_conversation(struct generator *generator, struct script *script) {
     struct random *random = &generator->random;
     enum { LINES = 12 };
@@ -48,7 +48,7 @@ static void generate_conversation(struct generator *generator, struct script *sc
 }
 
 Test(request_response_guarantee, holds_in_every_phase_of_the_conversation) {
-    struct generator generator = {random_for("every_phase"), 0};
+    struct generator generator = generate_for("every_phase");
     size_t trials = random_trials(100, 500), open = 0, answers = 0;
     for (size_t trial = 0; trial < trials; trial++) {
         struct script script = {0};
@@ -63,7 +63,7 @@ Test(request_response_guarantee, holds_in_every_phase_of_the_conversation) {
 }
 
 Test(request_response_guarantee, notifications_get_no_response) {
-    struct generator generator = {random_for("notifications"), 0};
+    struct generator generator = generate_for("notifications");
     size_t trials = random_trials(100, 500);
     struct script script = {0};
     generate_handshake(NULL, &script);
@@ -73,42 +73,7 @@ Test(request_response_guarantee, notifications_get_no_response) {
     script_free(&script);
 }
 
-/* A request whose answer fails inside the server is answered all the same, once, with its id. */
-Test(request_response_guarantee, an_internal_error_is_a_response_too) {
-    static const char *const faults[] = {"newline", "utf8", "json", "oversize", "empty"};
-    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
-        const char *arguments[] = {"serve", "--inject-fault", faults[i], NULL};
-        struct client *client =
-            client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
-        client_expect_error(client, "{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"ping\"}",
-                            -32603, "\"p\"");
-        client_barrier(client);
-        cr_assert_eq(client_unread_responses(client), 0);
-        client_finish(client);
-    }
-}
-
-/* Requests that overlap: many evaluations in flight, each with its own answer. */
-Test(request_response_guarantee, twenty_overlapping_evaluations_get_their_own_answers) {
-    enum { CALLS = 20 };
-    struct client *client = client_start_ready(NULL, NULL);
-    char id[16], code[64], expected[32];
-    for (int i = 0; i < CALLS; i++) {
-        snprintf(id, sizeof id, "%d", 1000 + i);
-        snprintf(code, sizeof code, "(* %d %d)", i, 1000);
-        client_evaluate_send(client, id, code);
-    }
-    client_ping(client);
-    for (int i = CALLS - 1; i >= 0; i--) {
-        snprintf(id, sizeof id, "%d", 1000 + i);
-        snprintf(expected, sizeof expected, "=> %d", 1000 * i);
-        struct evaluation evaluation = client_evaluate_await(client, id);
-        cr_assert_str_eq(evaluation.text, expected);
-    }
-    client_finish(client);
-}
-
-/* Nobody reads the answers, and then nothing more is asked: none may be lost over it. */
+/* The answers are read only after the end of the input. */
 Test(request_response_guarantee, a_slow_reader_gets_every_answer) {
     enum { REQUESTS_IN_A_PIPE = 1200 };
     static const bool sockets[] = {false, true};

@@ -1,16 +1,6 @@
-/* notifications/cancelled: what it ends, what it answers, and what it leaves alone. */
-#include "tests/support/client.h"
-#include "tests/support/lines.h"
+/* notifications/cancelled: the calls that it ends, their answers, and the lines that it ignores. */
+#include "tests/support/eras.h"
 #include <stdio.h>
-
-static struct client *start_with(const char *reply) {
-    const char *arguments[] = {"--cancel-reply", reply, NULL};
-    return client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
-}
-
-static void expect_works(struct client *client) {
-    cr_assert_str_eq(client_evaluate(client, "(+ 1 2)").text, "=> 3");
-}
 
 Test(cancellation, ends_a_running_call_at_once_and_is_answered_once) {
     struct client *client = client_start_ready(NULL, NULL);
@@ -25,7 +15,7 @@ Test(cancellation, ends_a_running_call_at_once_and_is_answered_once) {
     cr_assert_str_eq(client_string(client, evaluation.line, "error", "data", "session", NULL),
                      "main");
     client_expect_silence(client);
-    expect_works(client);
+    client_expect_works(client);
     client_finish(client);
 }
 
@@ -45,7 +35,7 @@ Test(cancellation, matches_ids_by_type_and_value) {
     client_finish(client);
 }
 
-Test(cancellation, of_nothing_in_particular_is_ignored) {
+Test(cancellation, without_the_id_of_a_call_is_ignored) {
     static const char *const lines[] = {
         CANCEL("8"),
         CANCEL("\"8\""),
@@ -75,13 +65,6 @@ Test(cancellation, of_nothing_in_particular_is_ignored) {
     client_finish(client);
 }
 
-Test(cancellation, before_initialize_is_ignored) {
-    struct client *client = client_start(NULL);
-    client_send_line(client, CANCEL("1"));
-    client_expect_silence(client);
-    client_finish(client);
-}
-
 Test(cancellation, of_a_finished_call_is_ignored) {
     struct client *client = client_start_ready(NULL, NULL);
     client_evaluate_send(client, "1", "(defvar *kept* 5)");
@@ -92,27 +75,25 @@ Test(cancellation, of_a_finished_call_is_ignored) {
     client_finish(client);
 }
 
-Test(cancellation, a_second_time_is_ignored) {
-    struct client *client = client_start_ready(NULL, NULL);
-    client_evaluate_send(client, "1", ENDLESS);
-    client_busy_worker(client);
-    client_send_line(client, CANCEL("1") "\n" CANCEL("1") "\n" CANCEL("1"));
-    cr_assert_eq(client_evaluate_await(client, "1").error_code, -32001);
-    client_expect_silence(client);
-    expect_works(client);
-    client_finish(client);
-}
-
 Test(cancellation, of_a_queued_call_leaves_the_others_alone) {
-    struct client *client = client_start_ready(NULL, NULL);
-    client_evaluate_send(client, "1", "(progn (sleep 0.3) (defvar *x* 1))");
-    client_evaluate_send(client, "2", "(setq *x* 2)");
-    client_evaluate_send(client, "3", "*x*");
-    client_send_line(client, CANCEL("2"));
-    cr_assert_eq(client_evaluate_await(client, "2").error_code, -32001);
-    cr_assert_str_eq(client_evaluate_await(client, "1").text, "=> *X*");
-    cr_assert_str_eq(client_evaluate_await(client, "3").text, "=> 1");
-    client_finish(client);
+    EACH_KIND_STARTED(era, NULL) {
+        struct evaluation first = era_evaluate(client, era, NULL, "(defvar *x* 1)");
+        const char *session = era->modern ? era_handle(client, &first) : "main";
+        static const char *const codes[] = {"(sleep 0.3)", "(setq *x* 2)", "*x*"};
+        for (size_t i = 0; i < COUNT_OF(codes); i++) {
+            char id[8], arguments[160];
+            snprintf(id, sizeof id, "%zu", i + 1);
+            snprintf(arguments, sizeof arguments, "{\"code\":\"%s\",\"session\":\"%s\"}", codes[i],
+                     session);
+            era_call_send(client, era, id, "evaluate-lisp", arguments);
+        }
+        client_send_line(client, CANCEL("2"));
+        if (!era->modern)
+            cr_assert_eq(client_evaluate_await(client, "2").error_code, -32001);
+        cr_assert_eq(client_evaluate_await(client, "1").error_code, 0);
+        cr_assert_str_eq(client_evaluate_await(client, "3").text, "=> 1");
+        client_expect_silence(client);
+    }
 }
 
 Test(cancellation, of_a_call_whose_worker_is_still_booting_works) {
@@ -125,54 +106,51 @@ Test(cancellation, of_a_call_whose_worker_is_still_booting_works) {
     client_finish(client);
 }
 
-Test(cancellation, is_silent_where_the_operator_says_so) {
-    struct client *client = start_with("silent");
-    client_evaluate_send(client, "1", ENDLESS);
-    client_evaluate_send(client, "2", ENDLESS);
-    client_send_line(client, CANCEL("2"));
-    client_send_line(client, CANCEL("1"));
-    expect_works(client);
+/* Whether a cancelled call is answered: by the setting, the client's name and the era. The client
+ * of that name closes the pipe on such an answer. */
+static const struct {
+    const char *reply, *client_name;
+    bool legacy, modern;
+} policies[] = {
+    {"auto", "x", true, false},
+    {"auto", "claude-code", false, false},
+    {"auto", "claude-code-proxy", true, false},
+    {"error", "x", true, true},
+    {"error", "claude-code", true, true},
+    {"silent", "x", false, false},
+    {"silent", "claude-code", false, false},
+};
+
+static void expect_cancelled(struct client *client, const struct era *era, bool answered) {
+    era_call_send(client, era, "7", "evaluate-lisp", "{\"code\":\"(loop)\"}");
+    era_call_send(client, era, "8", "evaluate-lisp", "{\"code\":\"(loop)\"}");
+    client_send_line(client, CANCEL("\"7\""));
+    client_send_line(client, CANCEL("8"));
+    client_send_line(client, CANCEL("7"));
+    client_send_line(client, CANCEL("7"));
+    if (answered) {
+        cr_assert_eq(client_evaluate_await(client, "7").error_code, -32001);
+        cr_assert_eq(client_evaluate_await(client, "8").error_code, -32001);
+    }
+    cr_assert_eq(era_evaluate(client, era, NULL, "1").error_code, 0);
     client_expect_silence(client);
-    client_expect_result(client, PING("1"), "1"); /* the id is free again */
-    client_finish(client);
+    client_expect_result(client, PING("7"), "7"); /* the id is free again */
 }
 
-static void initialize_as(struct client *client, const char *name) {
-    client_send_format(client,
-                       REQUEST_WITH("\"init\"", "initialize",
-                                    "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},"
-                                    "\"clientInfo\":{\"name\":\"%s\",\"version\":\"2.1\"}}"),
-                       name);
-    client_await(client, "\"init\"", NULL);
-}
-
-Test(cancellation, is_silent_for_the_client_that_closes_the_pipe_on_an_answer) {
-    struct client *client = client_start(NULL);
-    initialize_as(client, "claude-code");
-    client_evaluate_send(client, "1", ENDLESS);
-    client_send_line(client, CANCEL("1"));
-    expect_works(client);
-    client_expect_silence(client);
-    client_finish(client);
-}
-
-Test(cancellation, is_answered_for_that_client_too_where_the_operator_says_so) {
-    const char *arguments[] = {"--cancel-reply=error", NULL};
-    struct client *client = client_start(&(struct client_options){.arguments = arguments});
-    initialize_as(client, "claude-code");
-    client_evaluate_send(client, "1", ENDLESS);
-    client_send_line(client, CANCEL("1"));
-    cr_assert_eq(client_evaluate_await(client, "1").error_code, -32001);
-    client_finish(client);
-}
-
-Test(cancellation, is_answered_for_clients_with_other_names) {
-    struct client *client = client_start(NULL);
-    initialize_as(client, "claude-code-proxy");
-    client_evaluate_send(client, "1", ENDLESS);
-    client_send_line(client, CANCEL("1"));
-    cr_assert_eq(client_evaluate_await(client, "1").error_code, -32001);
-    client_finish(client);
+Test(cancellation, is_answered_as_setting_era_and_client_require) {
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        const char *arguments[] = {"--cancel-reply", policies[i].reply, NULL};
+        struct client *client = client_start(&(struct client_options){.arguments = arguments});
+        client_send_format(client,
+                           REQUEST_WITH("1", "initialize",
+                                        "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},"
+                                        "\"clientInfo\":{\"name\":\"%s\",\"version\":\"1\"}}"),
+                           policies[i].client_name);
+        client_await(client, "1", NULL);
+        expect_cancelled(client, era_legacy, policies[i].legacy);
+        expect_cancelled(client, era_modern, policies[i].modern);
+        client_finish(client);
+    }
 }
 
 Test(cancellation, rolls_back_a_running_call_and_says_so) {
@@ -201,7 +179,7 @@ Test(cancellation, of_fifty_calls_in_a_row_leaves_a_server_that_works) {
         client_send_format(client, CANCEL("%d"), i);
         cr_assert_eq(client_evaluate_await(client, id).error_code, -32001);
     }
-    expect_works(client);
+    client_expect_works(client);
     client_expect_silence(client);
     client_finish(client);
 }

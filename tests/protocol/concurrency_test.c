@@ -1,4 +1,4 @@
-/* A slow call holds up nothing but its own session, and many calls at once lose nothing. */
+/* A slow call delays only its own session, and of many calls at once none is lost. */
 #include "tests/support/client.h"
 #include "tests/support/lines.h"
 #include <stdio.h>
@@ -21,50 +21,35 @@ Test(concurrency, calls_on_one_session_run_in_their_order) {
     enum { CALLS = 30 };
     struct client *client = client_start_ready(NULL, NULL);
     client_evaluate(client, "(defvar *seen* '())");
-    for (int i = 0; i < CALLS; i++) {
-        char id[16], code[64];
-        snprintf(id, sizeof id, "%d", i);
-        snprintf(code, sizeof code, "(length (push %d *seen*))", i);
-        client_evaluate_send(client, id, code);
-    }
-    for (int i = 0; i < CALLS; i++) {
-        char id[16], expected[32];
-        snprintf(id, sizeof id, "%d", i);
-        snprintf(expected, sizeof expected, "=> %d", i + 1);
-        cr_assert_str_eq(client_evaluate_await(client, id).text, expected);
-    }
+    for (int i = 0; i < CALLS; i++)
+        client_evaluate_send(client, formatted("%d", i), formatted("(length (push %d *seen*))", i));
+    for (int i = 0; i < CALLS; i++)
+        cr_assert_str_eq(client_evaluate_await(client, formatted("%d", i)).text,
+                         formatted("=> %d", i + 1));
     client_finish(client);
 }
 
 Test(concurrency, twenty_calls_at_once_get_twenty_answers) {
     enum { CALLS = 20 };
     struct client *client = client_start_ready(NULL, NULL);
-    for (int i = 0; i < CALLS; i++) {
-        char id[16], code[32];
-        snprintf(id, sizeof id, "%d", i);
-        snprintf(code, sizeof code, "(* %d %d)", i, i);
-        client_evaluate_send(client, id, code);
-    }
+    for (int i = 0; i < CALLS; i++)
+        client_evaluate_send(client, formatted("%d", i), formatted("(* %d %d)", i, i));
     bool seen[CALLS] = {false};
     for (int i = 0; i < CALLS; i++) {
         const char *line = client_read_line(client, NULL);
         long long id = client_integer(client, line, "id", NULL);
         cr_assert(id >= 0 && id < CALLS && !seen[id], "%s", line);
         seen[id] = true;
-        char expected[48];
-        snprintf(expected, sizeof expected, "\"text\":\"=> %lld\"", id * id);
-        expect_contains(line, expected);
+        expect_contains(line, formatted("\"text\":\"=> %lld\"", id * id));
     }
     client_expect_silence(client);
     client_finish(client);
 }
 
-/* Both sides would wait for each other if either wrote without reading. */
+/* Client and server would wait for each other if either wrote without reading. */
 Test(concurrency, a_megabyte_of_code_goes_in_while_a_megabyte_of_output_comes_out) {
     enum { LENGTH = 1 << 20 };
-    const char *arguments[] = {"--output-shown-chars", "2000000", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    struct client *client = client_start_with("--output-shown-chars", "2000000");
     char *code = malloc(LENGTH + 64);
     cr_assert_not_null(code);
     size_t used = (size_t)snprintf(code, 64, "(progn (length \"");
@@ -83,11 +68,9 @@ Test(concurrency, a_megabyte_of_code_goes_in_while_a_megabyte_of_output_comes_ou
     client_finish(client);
 }
 
-Test(concurrency, a_slow_reader_gets_a_large_answer_whole_and_pings_wait_their_turn) {
+Test(concurrency, a_slow_reader_gets_a_large_answer_whole_and_the_answers_after_it) {
     enum { LENGTH = 5000000 };
-    const char *arguments[] = {"--output-shown-chars", "6000000", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    struct client *client = client_start_with("--output-shown-chars", "6000000");
     client_evaluate(client, "1");
     client_pause_reading(client, true);
     client_evaluate_send(client, "1",
@@ -96,7 +79,7 @@ Test(concurrency, a_slow_reader_gets_a_large_answer_whole_and_pings_wait_their_t
     for (int i = 0; i < 50; i++)
         client_send_line(client, PING("9"));
     client_flush(client);
-    /* The answer must be waiting, half in the pipe and half in the server, before it is read. */
+    /* Before it is read, the answer fills the pipe and waits in the server. */
     for (int i = 0; i < 200; i++)
         client_take_line(client, NULL);
     client_pause_reading(client, false);

@@ -1,5 +1,5 @@
-/* The output gate: a spoiled line never leaves, its request is answered all the same, and a server
- * that spoils too many ends. --inject-fault spoils the answers to ping. */
+/* The check of outgoing lines: a corrupt line is not sent, its request gets an error instead, and
+ * too many of them end the server. --inject-fault corrupts the answers to ping. */
 #include "tests/support/client.h"
 #include "tests/support/family.h"
 #include "tests/support/lines.h"
@@ -8,24 +8,14 @@
 
 static const char *const faults[] = {"newline", "utf8", "json", "empty", "oversize"};
 
-static struct client *start_spoiled(const char *fault, const char *count) {
-    const char *arguments[] = {"--inject-fault", fault, "--inject-fault-count", count, NULL};
-    return client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+static struct client *start_corrupt(const char *fault, const char *count) {
+    return client_start_with("--inject-fault", fault, "--inject-fault-count", count);
 }
 
-Test(corruption, a_spoiled_answer_is_replaced_by_an_error_with_its_id) {
+Test(corruption, below_the_threshold_each_corrupt_answer_is_replaced_by_an_error_with_its_id) {
     for (size_t i = 0; i < COUNT_OF(faults); i++) {
-        struct client *client = start_spoiled(faults[i], "1");
-        client_expect_error(client, PING("\"spoiled\""), -32603, "\"spoiled\"");
-        client_ping(client);
-        client_finish(client);
-    }
-}
-
-Test(corruption, below_the_threshold_the_server_goes_on) {
-    for (size_t i = 0; i < COUNT_OF(faults); i++) {
-        struct client *client = start_spoiled(faults[i], "2");
-        client_expect_error(client, PING("1"), -32603, "1");
+        struct client *client = start_corrupt(faults[i], "2");
+        client_expect_error(client, PING("\"corrupt\""), -32603, "\"corrupt\"");
         client_expect_error(client, PING("2"), -32603, "2");
         client_ping(client);
         client_finish(client);
@@ -35,8 +25,8 @@ Test(corruption, below_the_threshold_the_server_goes_on) {
 Test(corruption, at_the_threshold_the_server_ends_with_status_2) {
     for (size_t i = 0; i < COUNT_OF(faults); i++) {
         if (strcmp(faults[i], "oversize") == 0)
-            continue; /* a limit that holds is no corruption */
-        struct client *client = start_spoiled(faults[i], "3");
+            continue; /* an answer over the limit is not corrupt */
+        struct client *client = start_corrupt(faults[i], "3");
         client_expect_error(client, PING("1"), -32603, "1");
         client_expect_error(client, PING("2"), -32603, "2");
         client_send_line(client, PING("3"));
@@ -46,23 +36,21 @@ Test(corruption, at_the_threshold_the_server_ends_with_status_2) {
 }
 
 Test(corruption, the_threshold_can_be_set) {
-    const char *environment[] = {"MCPBASH_CORRUPTION_THRESHOLD=1", NULL};
-    const char *arguments[] = {"--inject-fault", "json", NULL};
     struct client *client = client_start_ready(
-        &(struct client_options){.arguments = arguments, .environment = environment}, NULL);
+        &(struct client_options){.arguments = STRINGS("--inject-fault", "json"),
+                                 .environment = STRINGS("MCPBASH_CORRUPTION_THRESHOLD=1")},
+        NULL);
     client_send_line(client, PING("1"));
     family_expect_end(client, 2);
 }
 
 Test(corruption, incidents_outside_the_window_do_not_count) {
-    const char *arguments[] = {
-        "--inject-fault", "json", "--inject-fault-count", "4", "--corruption-window-s", "1", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    struct client *client = client_start_with("--inject-fault", "json", "--inject-fault-count", "4",
+                                              "--corruption-window-s", "1");
     for (int i = 0; i < 2; i++) {
         client_expect_error(client, PING("1"), -32603, "1");
         client_expect_error(client, PING("2"), -32603, "2");
-        /* The window is what has to pass here, so nothing else can be waited for. */
+        /* The window itself must pass. */
         const struct timespec window = {.tv_sec = 1, .tv_nsec = 200000000};
         nanosleep(&window, NULL);
     }
@@ -70,8 +58,8 @@ Test(corruption, incidents_outside_the_window_do_not_count) {
     client_finish(client);
 }
 
-Test(corruption, what_runs_is_ended_with_the_server) {
-    struct client *client = start_spoiled("json", "3");
+Test(corruption, running_calls_end_with_the_server) {
+    struct client *client = start_corrupt("json", "3");
     client_evaluate_send(client, "1", ENDLESS);
     client_send_line(client, PING("2") "\n" PING("3") "\n" PING("4"));
     family_expect_end(client, 2);
@@ -108,7 +96,7 @@ Test(corruption, a_file_at_its_limit_is_a_full_disk) {
     family_expect_end(client, 2);
 }
 
-Test(corruption, a_full_disk_matters_only_once_there_is_something_to_write) {
+Test(corruption, a_full_disk_does_no_harm_while_nothing_is_written) {
     struct client *client = start_redirected("exec \"$1\" >/dev/full");
     client_send_line(client, NOTIFICATION("ping"));
     client_close_stdin(client);

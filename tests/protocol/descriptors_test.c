@@ -1,17 +1,22 @@
-/* The wire itself: pipes, files and sockets in every state, and code that tries to write to it or
- * to read from it. Each line on stdout is checked by the client as it comes. */
+/* stdin and stdout: pipes, files and sockets in every state, and code that tries to write to them
+ * or to read from them. The client checks each line on stdout. */
 #include "tests/support/client.h"
 #include "tests/support/command.h"
 #include "tests/support/family.h"
 #include "tests/support/lines.h"
 #include "tests/support/skip.h"
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static struct client *start_under_shell(const char *script, bool unprivileged) {
-    const char *arguments[] = {"-c", script, "sh", ECLAVE_BINARY, NULL};
-    return client_start(&(struct client_options){
-        .program = "/bin/sh", .arguments = arguments, .unprivileged = unprivileged});
+    return client_start(
+        &(struct client_options){.program = "/bin/sh",
+                                 .arguments = STRINGS("-c", script, "sh", ECLAVE_BINARY),
+                                 .unprivileged = unprivileged});
 }
 
 static void expect_conversation(struct client *client) {
@@ -24,7 +29,7 @@ static void expect_conversation(struct client *client) {
     client_expect_silence(client);
 }
 
-Test(descriptors, code_cannot_put_a_byte_on_the_wire) {
+Test(descriptors, code_cannot_write_to_the_servers_stdout) {
     static const char *const codes[] = {
         "(progn (format *terminal-io* \"junk~%\") (finish-output *terminal-io*) 1)",
         "(progn (format *query-io* \"junk~%\") (finish-output *query-io*) 1)",
@@ -49,7 +54,7 @@ Test(descriptors, code_cannot_put_a_byte_on_the_wire) {
     client_finish(client);
 }
 
-Test(descriptors, code_reads_the_end_of_its_input_and_never_the_next_message) {
+Test(descriptors, code_reads_the_end_of_its_input_and_not_the_next_message) {
     struct client *client = client_start_ready(NULL, NULL);
     client_evaluate_send(client, "1",
                          "(list (read-line *standard-input* nil :eof) (read-line *terminal-io* nil "
@@ -89,8 +94,7 @@ Test(descriptors, a_conversation_may_come_from_a_file_and_go_to_a_file) {
                                                                                        "(princ "
                                                                                        "\\\"out\\\""
                                                                                        ")");
-    const char *arguments[] = {NULL};
-    struct command_result result = command_eclave(arguments, conversation);
+    struct command_result result = command_eclave(STRINGS(NULL), conversation);
     cr_assert_eq(result.status, 0);
     expect_contains(result.output, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\"");
     expect_contains(result.output, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,");
@@ -101,9 +105,8 @@ Test(descriptors, a_conversation_may_come_from_a_file_and_go_to_a_file) {
 }
 
 Test(descriptors, a_conversation_with_a_file_is_possible_for_any_user) {
-    const char *arguments[] = {ECLAVE_BINARY, NULL};
     struct command_result result = command_run(
-        &(struct command){.arguments = arguments,
+        &(struct command){.arguments = STRINGS(ECLAVE_BINARY),
                           .input = INITIALIZE("1", "\"2025-11-25\"") "\n" EVALUATE("2", "(+ 1 2)"),
                           .unprivileged = getuid() == 0});
     cr_assert_eq(result.status, 0, "%s", result.error);
@@ -122,7 +125,7 @@ Test(descriptors, standard_streams_that_are_closed_do_no_harm) {
     }
 }
 
-Test(descriptors, a_closed_stdout_swallows_the_answers) {
+Test(descriptors, answers_to_a_closed_stdout_are_dropped) {
     struct client *client = start_under_shell("exec \"$1\" >&-", false);
     client_send_line(client, INITIALIZE("1", "\"2025-11-25\"") "\n" PING("2"));
     client_close_stdin(client);
@@ -130,24 +133,20 @@ Test(descriptors, a_closed_stdout_swallows_the_answers) {
     family_expect_end(client, 0);
 }
 
-Test(descriptors, a_closed_stderr_takes_nothing_from_the_conversation) {
-    struct client *client = start_under_shell("exec \"$1\" 2>&-", false);
-    expect_conversation(client);
-    client_evaluate(client, "(ext:quit 3)");
-    client_finish(client);
+Test(descriptors, a_closed_stderr_or_a_full_disk_under_it_does_no_harm) {
+    static const char *const scripts[] = {"exec \"$1\" 2>&-", "exec \"$1\" 2>/dev/full"};
+    for (size_t i = 0; i < COUNT_OF(scripts); i++) {
+        struct client *client = start_under_shell(scripts[i], false);
+        expect_conversation(client);
+        client_evaluate(client, "(ext:quit 3)");
+        client_finish(client);
+    }
 }
 
-Test(descriptors, a_full_disk_under_stderr_takes_nothing_from_the_conversation) {
-    struct client *client = start_under_shell("exec \"$1\" 2>/dev/full", false);
-    expect_conversation(client);
-    client_evaluate(client, "(ext:quit 3)");
-    client_finish(client);
-}
-
-Test(descriptors, an_unread_stderr_takes_nothing_from_the_conversation) {
-    const char *arguments[] = {"--log-level", "debug", NULL};
+Test(descriptors, an_unread_stderr_does_no_harm) {
     struct client *client = client_start_ready(
-        &(struct client_options){.arguments = arguments, .stderr_full = true}, NULL);
+        &(struct client_options){.arguments = STRINGS("--log-level", "debug"), .stderr_full = true},
+        NULL);
     for (int i = 0; i < 10000; i++) {
         client_send_line(client, "not json at all");
         if (i % 500 == 499)
@@ -180,7 +179,7 @@ Test(descriptors, a_reader_that_closes_stdout_in_the_middle_of_an_answer_ends_th
     family_expect_end(client, 0);
 }
 
-Test(descriptors, a_server_whose_reader_is_slow_does_not_spin) {
+Test(descriptors, a_server_with_a_slow_reader_does_not_spin) {
     struct client *client = client_start_ready(NULL, NULL);
     client_evaluate(client, "1");
     client_pause_reading(client, true);
@@ -193,9 +192,9 @@ Test(descriptors, a_server_whose_reader_is_slow_does_not_spin) {
     client_free(client);
 }
 
-/* Who holds the other end of the pipe is not to find it non-blocking, while the server runs or
- * after it: `cat` gives up on such a stdin. */
-static void expect_pipe_left_alone(bool unprivileged) {
+/* The pipe must not be left non-blocking, neither while the server runs nor after it: `cat` fails
+ * on such a stdin. */
+static void expect_pipe_unchanged(bool unprivileged) {
     struct client *client = start_under_shell("\"$1\"; exec cat", unprivileged);
     client_initialize(client, NULL);
     client_ping(client);
@@ -206,16 +205,63 @@ static void expect_pipe_left_alone(bool unprivileged) {
     client_finish(client);
 }
 
-Test(descriptors, a_pipe_is_left_as_it_was_found) {
-    expect_pipe_left_alone(false);
+Test(descriptors, a_pipe_keeps_its_flags) {
+    expect_pipe_unchanged(false);
 }
 
-Test(descriptors, a_pipe_of_another_user_is_left_as_it_was_found) {
-    expect_pipe_left_alone(getuid() == 0);
+Test(descriptors, a_pipe_of_another_user_keeps_its_flags) {
+    expect_pipe_unchanged(getuid() == 0);
+}
+
+/* Runs the server with at most LIMIT descriptors on the pipe ends in ENDS, for a user who cannot
+ * open them anew, and returns its exit status. */
+static int run_with_descriptors(rlim_t limit, int (*ends)[2]) {
+    enum { NOBODY = 65534 };
+    const struct rlimit few = {.rlim_cur = limit, .rlim_max = limit};
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(ends[0][0], STDIN_FILENO);
+        dup2(ends[1][1], STDOUT_FILENO);
+        dup2(ends[2][1], STDERR_FILENO);
+        close_range(STDERR_FILENO + 1, ~0U, 0);
+        if (setrlimit(RLIMIT_NOFILE, &few) == 0 &&
+            (getuid() != 0 || (setgid(NOBODY) == 0 && setuid(NOBODY) == 0)))
+            execl(ECLAVE_BINARY, ECLAVE_BINARY, NULL);
+        _exit(127);
+    }
+    cr_assert_eq(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Start-up fails at a different descriptor for each limit; none of the failures may leave a pipe
+ * that other processes hold in non-blocking mode. */
+Test(descriptors, a_start_that_fails_leaves_the_pipes_blocking) {
+    int failed = 0, started = 0;
+    for (rlim_t limit = 4; limit < 40; limit++) {
+        int ends[3][2];
+        for (size_t i = 0; i < COUNT_OF(ends); i++)
+            cr_assert_eq(pipe(ends[i]), 0);
+        close(ends[0][1]); /* the end of input, so that a server that starts ends as well */
+        int status = run_with_descriptors(limit, ends);
+        for (size_t i = 0; i < COUNT_OF(ends); i++)
+            cr_expect_not(fcntl(ends[i][i == 0 ? 0 : 1], F_GETFL) & O_NONBLOCK,
+                          "stream %zu is non-blocking after status %d with %llu descriptors", i,
+                          status, (unsigned long long)limit);
+        failed += status == 2;
+        started += status == 0;
+        close(ends[0][0]);
+        for (size_t i = 1; i < COUNT_OF(ends); i++) {
+            close(ends[i][0]);
+            close(ends[i][1]);
+        }
+    }
+    cr_assert_gt(failed, 0);
+    cr_assert_gt(started, 0);
 }
 
 Test(descriptors, everything_works_for_an_unprivileged_user) {
-    skip_unless_root(); /* else every other test has shown it */
+    skip_unless_root(); /* else every other test shows it */
     struct client *client = client_start(&(struct client_options){.unprivileged = true});
     expect_conversation(client);
     cr_assert_eq(client_evaluate_with(client, "{\"code\":\"(loop)\",\"timeout\":0.2}").error_code,

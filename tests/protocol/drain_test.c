@@ -1,15 +1,9 @@
 /* The end of input, SIGTERM and SIGINT: whatever was accepted is answered, whole lines only, and
  * nothing is left running. */
-#include "tests/support/client.h"
+#include "tests/support/eras.h"
 #include "tests/support/family.h"
-#include "tests/support/lines.h"
 #include <signal.h>
 #include <stdio.h>
-
-static struct client *start_with_grace(const char *seconds) {
-    const char *arguments[] = {"--shutdown-grace-s", seconds, NULL};
-    return client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
-}
 
 static void expect_end(struct client *client) {
     cr_assert_null(client_read_line_or_end(client, NULL));
@@ -21,7 +15,7 @@ static void end_of_input(struct client *client) {
 }
 
 static void terminate(struct client *client) {
-    client_ping(client); /* what was sent before is accepted now */
+    client_ping(client); /* everything before it has been accepted */
     client_kill(client, SIGTERM);
 }
 
@@ -30,23 +24,27 @@ static void interrupt(struct client *client) {
     client_kill(client, SIGINT);
 }
 
-/* The three ways to the end; each must behave the same. */
+/* The three ways to the end. */
 static void (*const ways[])(struct client *client) = {end_of_input, terminate, interrupt};
 
-Test(drain, an_idle_server_ends_with_status_0) {
+/* Ends servers of both eras in each way, after SEND and before EXPECT. */
+static void end_each(const char *const *arguments,
+                     void (*send)(struct client *client, const struct era *era),
+                     void (*expect)(struct client *client)) {
+    EACH_KIND(era)
     for (size_t i = 0; i < COUNT_OF(ways); i++) {
-        struct client *client = client_start_ready(NULL, NULL);
+        struct client *client = era_start(era, arguments);
+        if (send)
+            send(client, era);
         ways[i](client);
+        if (expect)
+            expect(client);
         expect_end(client);
     }
 }
 
-Test(drain, a_server_that_was_never_initialized_ends_with_status_0) {
-    for (size_t i = 0; i < COUNT_OF(ways); i++) {
-        struct client *client = client_start(NULL);
-        ways[i](client);
-        expect_end(client);
-    }
+Test(drain, an_idle_server_ends_with_status_0) {
+    end_each(NULL, NULL, NULL);
 }
 
 Test(drain, a_server_that_is_still_booting_its_workers_ends_with_status_0) {
@@ -57,60 +55,53 @@ Test(drain, a_server_that_is_still_booting_its_workers_ends_with_status_0) {
     expect_end(client);
 }
 
-Test(drain, a_running_call_is_finished_and_answered) {
-    for (size_t i = 0; i < COUNT_OF(ways); i++) {
-        struct client *client = client_start_ready(NULL, NULL);
-        client_evaluate_send(client, "1", "(progn (sleep 0.5) 42)");
-        ways[i](client);
-        cr_assert_str_eq(client_evaluate_await(client, "1").text, "=> 42");
-        expect_end(client);
+enum { CALLS = 5 };
+
+static void send_calls(struct client *client, const struct era *era) {
+    for (int i = 0; i < CALLS; i++) {
+        char id[16], arguments[64];
+        snprintf(id, sizeof id, "%d", i);
+        snprintf(arguments, sizeof arguments, "{\"code\":\"(progn (sleep 0.1) %d)\"}", i);
+        era_call_send(client, era, id, "evaluate-lisp", arguments);
+    }
+    era_send(client, era, "\"list\"", "tools/list", NULL);
+    era_send(client, era, "\"unknown\"", "no/such", NULL);
+}
+
+static void expect_calls(struct client *client) {
+    client_await(client, "\"list\"", NULL);
+    client_await(client, "\"unknown\"", NULL);
+    for (int i = 0; i < CALLS; i++) {
+        char id[16], expected[16];
+        snprintf(id, sizeof id, "%d", i);
+        snprintf(expected, sizeof expected, "=> %d", i);
+        struct evaluation evaluation = client_evaluate_await(client, id);
+        cr_assert_str_eq(era_text(client, &evaluation), expected);
     }
 }
 
-Test(drain, queued_calls_are_finished_and_answered) {
-    for (size_t i = 0; i < COUNT_OF(ways); i++) {
-        struct client *client = client_start_ready(NULL, NULL);
-        for (int call = 1; call <= 10; call++)
-            client_send_format(client, EVALUATE("%d", "(progn (sleep 0.02) %d)"), call, call);
-        ways[i](client);
-        for (int call = 1; call <= 10; call++) {
-            char id[16], expected[16];
-            snprintf(id, sizeof id, "%d", call);
-            snprintf(expected, sizeof expected, "=> %d", call);
-            cr_assert_str_eq(client_evaluate_await(client, id).text, expected);
-        }
-        expect_end(client);
-    }
+Test(drain, running_and_queued_calls_are_finished_and_answered) {
+    end_each(NULL, send_calls, expect_calls);
 }
 
-Test(drain, an_endless_call_is_cancelled_when_the_grace_is_over) {
-    for (size_t i = 0; i < COUNT_OF(ways); i++) {
-        struct client *client = start_with_grace("1");
-        client_evaluate_send(client, "\"running\"", ENDLESS);
-        client_evaluate_send(client, "\"queued\"", ENDLESS);
-        ways[i](client);
-        cr_assert_eq(client_evaluate_await(client, "\"running\"").error_code, -32001);
-        cr_assert_eq(client_evaluate_await(client, "\"queued\"").error_code, -32001);
-        expect_end(client);
-    }
+static void send_endless(struct client *client, const struct era *era) {
+    era_call_send(client, era, "1", "evaluate-lisp", "{\"code\":\"(loop)\"}");
+    era_call_send(client, era, "2", "evaluate-lisp", "{\"code\":\"(loop)\"}");
 }
 
-Test(drain, without_any_grace_everything_is_cancelled_at_once) {
-    struct client *client = start_with_grace("0");
-    client_evaluate_send(client, "1", ENDLESS);
-    client_close_stdin(client);
+static void expect_cancelled(struct client *client) {
     cr_assert_eq(client_evaluate_await(client, "1").error_code, -32001);
-    expect_end(client);
+    cr_assert_eq(client_evaluate_await(client, "2").error_code, -32001);
 }
 
-Test(drain, the_end_of_the_grace_is_told_even_where_cancelled_calls_are_silent) {
+Test(drain, an_endless_call_is_cancelled_when_the_grace_time_is_over) {
+    const char *arguments[] = {"--shutdown-grace-s", "1", NULL};
+    end_each(arguments, send_endless, expect_cancelled);
+}
+
+Test(drain, without_grace_time_calls_are_cancelled_at_once_and_answered_even_in_silent_mode) {
     const char *arguments[] = {"--cancel-reply", "silent", "--shutdown-grace-s", "0", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
-    client_evaluate_send(client, "1", ENDLESS);
-    client_close_stdin(client);
-    cr_assert_eq(client_evaluate_await(client, "1").error_code, -32001);
-    expect_end(client);
+    end_each(arguments, send_endless, expect_cancelled);
 }
 
 Test(drain, a_whole_conversation_in_one_write_is_answered_before_the_end) {
@@ -145,11 +136,9 @@ Test(drain, lines_sent_after_the_signal_are_not_served) {
     expect_end(client);
 }
 
-Test(drain, a_large_answer_reaches_a_reader_that_comes_late) {
+Test(drain, a_large_answer_reaches_a_late_reader) {
     enum { LENGTH = 2000000 };
-    const char *arguments[] = {"--output-shown-chars", "3000000", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    struct client *client = client_start_with("--output-shown-chars", "3000000");
     client_pause_reading(client, true);
     client_evaluate_send(client, "1",
                          "(progn (dotimes (i 2000) (write-string (make-string 1000 "
@@ -162,10 +151,9 @@ Test(drain, a_large_answer_reaches_a_reader_that_comes_late) {
     expect_end(client);
 }
 
-Test(drain, a_reader_that_never_comes_does_not_hold_the_server) {
-    const char *arguments[] = {"--shutdown-grace-s", "1", "--output-shown-chars", "3000000", NULL};
+Test(drain, a_reader_that_does_not_read_does_not_keep_the_server) {
     struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+        client_start_with("--shutdown-grace-s", "1", "--output-shown-chars", "3000000");
     client_evaluate(client, "1");
     client_pause_reading(client, true);
     client_evaluate_send(client, "1",
@@ -175,12 +163,4 @@ Test(drain, a_reader_that_never_comes_does_not_hold_the_server) {
     family_await_nobody(client);
     client_close_stdout(client);
     family_expect_end(client, 0);
-}
-
-Test(drain, an_ending_client_takes_everything_with_it_however_it_dies) {
-    struct client *client = client_start_ready(NULL, NULL);
-    client_evaluate_send(client, "1", ENDLESS);
-    client_busy_worker(client);
-    client_kill(client, SIGKILL);
-    family_expect_end(client, 128 + SIGKILL);
 }

@@ -1,14 +1,8 @@
-/* The states of a connection: before initialize, in session, after shutdown, and out. */
-#include "tests/support/client.h"
+/* The states of a connection: before initialize, in session, after shutdown, ended. */
+#include "tests/support/eras.h"
 #include "tests/support/family.h"
-#include "tests/support/lines.h"
 
-static struct client *start_with(const char *option, const char *value) {
-    const char *arguments[] = {"serve", option, value, NULL};
-    return client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
-}
-
-/* Wants the end of the process by itself, with status 0 and nothing more on stdout. */
+/* The server must end by itself, with status 0 and nothing more on stdout. */
 static void expect_end(struct client *client) {
     cr_assert_null(client_read_line_or_end(client, NULL));
     family_expect_end(client, 0);
@@ -79,7 +73,7 @@ Test(lifecycle, shutdown_and_exit_work_before_initialize) {
     expect_end(client);
 }
 
-Test(lifecycle, lines_behind_exit_are_not_read) {
+Test(lifecycle, lines_after_exit_are_not_read) {
     struct client *client = client_start_ready(NULL, NULL);
     client_send_line(client, REQUEST("1", "shutdown") "\n" REQUEST("2", "exit") "\n" PING("3"));
     client_await(client, "1", NULL);
@@ -87,30 +81,33 @@ Test(lifecycle, lines_behind_exit_are_not_read) {
     expect_end(client);
 }
 
-Test(lifecycle, end_of_input_after_shutdown_ends_the_server) {
-    struct client *client = client_start_ready(NULL, NULL);
-    client_expect_result(client, REQUEST("1", "shutdown"), "1");
-    client_finish(client);
-}
-
 Test(lifecycle, the_server_ends_by_itself_when_no_exit_follows_shutdown) {
-    struct client *client = start_with("--shutdown-grace-s", "0");
+    struct client *client = client_start_with("--shutdown-grace-s", "0");
     client_expect_result(client, REQUEST("1", "shutdown"), "1");
     expect_end(client);
 }
 
-Test(lifecycle, a_call_accepted_before_shutdown_is_finished_and_answered) {
-    struct client *client = client_start_ready(NULL, NULL);
-    client_evaluate_send(client, "1", "(progn (sleep 0.3) 42)");
-    client_expect_result(client, REQUEST("2", "shutdown"), "2");
-    client_expect_error(client, EVALUATE("3", "1"), -32003, "3");
-    cr_assert_str_eq(client_evaluate_await(client, "1").text, "=> 42");
-    client_expect_result(client, REQUEST("4", "exit"), "4");
-    expect_end(client);
+Test(lifecycle, shutdown_refuses_new_work_of_both_eras_and_finishes_the_old) {
+    static const char *const refused[] = {"tools/list", "tools/call", "server/discover",
+                                          "subscriptions/listen"};
+    EACH_KIND(era) {
+        struct client *client = client_start_ready(NULL, NULL);
+        era_call_send(client, era, "1", "evaluate-lisp", "{\"code\":\"(progn (sleep 0.3) 42)\"}");
+        client_expect_result(client, REQUEST("2", "shutdown"), "2");
+        client_expect_error(client, EVALUATE("3", "1"), -32003, "3");
+        for (size_t i = 0; i < COUNT_OF(refused); i++)
+            era_refused(client, era_modern, -32003, "3", refused[i], NULL);
+        era_refused(client, era_modern, -32601, "3", "no/such", NULL);
+        era_refused(client, era_modern, -32601, "3", "shutdown", NULL);
+        struct evaluation evaluation = client_evaluate_await(client, "1");
+        cr_assert_str_eq(era_text(client, &evaluation), "=> 42");
+        client_expect_result(client, REQUEST("4", "exit"), "4");
+        expect_end(client);
+    }
 }
 
-Test(lifecycle, what_still_runs_at_the_end_of_the_grace_is_cancelled) {
-    struct client *client = start_with("--shutdown-grace-s", "1");
+Test(lifecycle, calls_that_run_at_the_end_of_the_grace_time_are_cancelled) {
+    struct client *client = client_start_with("--shutdown-grace-s", "1");
     client_evaluate_send(client, "1", ENDLESS);
     client_evaluate_send(client, "\"queued\"", "1");
     client_expect_result(client, REQUEST("2", "shutdown"), "2");
@@ -119,7 +116,7 @@ Test(lifecycle, what_still_runs_at_the_end_of_the_grace_is_cancelled) {
     expect_end(client);
 }
 
-Test(lifecycle, exit_cancels_what_runs_and_is_answered_last) {
+Test(lifecycle, exit_cancels_running_calls_and_is_answered_last) {
     struct client *client = client_start_ready(NULL, NULL);
     client_evaluate_send(client, "1", ENDLESS);
     client_evaluate_send(client, "2", "1");

@@ -1,4 +1,4 @@
-/* What happens at each limit: the answer that names it, and nothing of what went over it. */
+/* Each limit: the answer names it, and holds nothing of the data over it. */
 #include "tests/support/client.h"
 #include "tests/support/lines.h"
 #include "tests/support/process.h"
@@ -7,28 +7,16 @@
 
 enum { SMALL_LIMIT = 20000 };
 
-static struct client *start_with(const char *option, const char *value) {
-    const char *arguments[] = {option, value, NULL};
-    return client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
-}
-
-static void expect_works(struct client *client) {
-    cr_assert_str_eq(client_evaluate(client, "(+ 1 2)").text, "=> 3");
-}
-
 /* Evaluates code that writes COUNT characters to STREAM. */
 static struct evaluation evaluate_writer(struct client *client, const char *stream, size_t count) {
-    char code[200];
-    snprintf(code, sizeof code,
-             "(progn (write-string (make-string %zu :initial-element #\\w) %s) 1)", count, stream);
-    return client_evaluate(client, code);
+    return client_evaluate(
+        client, formatted("(progn (write-string (make-string %zu :initial-element #\\w) %s) 1)",
+                          count, stream));
 }
 
 static void expect_stream_limit(const char *option, const char *stream, const char *name,
                                 const char *setting) {
-    char value[16];
-    snprintf(value, sizeof value, "%d", SMALL_LIMIT);
-    struct client *client = start_with(option, value);
+    struct client *client = client_start_with(option, formatted("%d", SMALL_LIMIT));
     struct evaluation evaluation = evaluate_writer(client, stream, SMALL_LIMIT);
     cr_assert_eq(evaluation.error_code, 0, "%s", evaluation.line);
     cr_assert_not(evaluation.is_error);
@@ -42,7 +30,7 @@ static void expect_stream_limit(const char *option, const char *stream, const ch
     expect_lacks(evaluation.line, "wwww");
     const char *event = client_await_notification(client, "notifications/message", NULL);
     cr_assert_str_eq(client_string(client, event, "params", "level", NULL), "error");
-    expect_works(client);
+    client_expect_works(client);
     client_finish(client);
 }
 
@@ -62,19 +50,19 @@ Test(limits, endless_output_is_stopped_at_the_limit_in_bounded_memory) {
     cr_assert_eq(evaluation.error_code, -32603);
     long grown_kb = process_status(client_pid(client), "VmHWM") - before;
     cr_assert_lt(grown_kb, 64 << 10, "the peak grew by %ld kB", grown_kb);
-    expect_works(client);
+    client_expect_works(client);
     client_finish(client);
 }
 
 Test(limits, output_counts_for_one_call_alone) {
-    struct client *client = start_with("--output-max-bytes", "1000");
+    struct client *client = client_start_with("--output-max-bytes", "1000");
     for (int i = 0; i < 10; i++)
         cr_assert_eq(evaluate_writer(client, "*standard-output*", 900).error_code, 0);
     client_finish(client);
 }
 
-Test(limits, the_middle_of_long_output_is_left_out_and_counted) {
-    struct client *client = start_with("--output-shown-chars", "1000");
+Test(limits, the_middle_of_long_output_is_left_out_and_its_length_shown) {
+    struct client *client = client_start_with("--output-shown-chars", "1000");
     struct evaluation evaluation = client_evaluate(
         client, "(progn (write-char #\\() (dotimes (i 1998) (write-char (code-char 9731))) "
                 "(write-char #\\)) 1)");
@@ -85,7 +73,7 @@ Test(limits, the_middle_of_long_output_is_left_out_and_counted) {
 }
 
 Test(limits, a_long_value_is_cut_with_a_visible_count) {
-    struct client *client = start_with("--value-max-chars", "100");
+    struct client *client = client_start_with("--value-max-chars", "100");
     struct evaluation evaluation =
         client_evaluate(client, "(make-string 1000 :initial-element #\\v)");
     cr_assert_not(evaluation.is_error);
@@ -94,34 +82,25 @@ Test(limits, a_long_value_is_cut_with_a_visible_count) {
     client_finish(client);
 }
 
-Test(limits, an_answer_that_grows_over_the_limit_by_its_escapes_is_an_error_without_content) {
-    const char *arguments[] = {"--response-max-bytes",
-                               "1000000",
-                               "--output-shown-chars",
-                               "1000000",
-                               "--output-max-bytes",
-                               "400000",
-                               NULL};
+Test(limits, an_answer_over_the_limit_through_its_escapes_is_an_error_without_content) {
     struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
-    static const char code[] = "(progn (dotimes (i %d) (write-char (code-char %d))) (values))";
-    char text[128];
-    snprintf(text, sizeof text, code, 300000, 'e');
-    cr_assert_not(client_evaluate(client, text).is_error);
-    snprintf(text, sizeof text, code, 300000, 1);
-    struct evaluation evaluation = client_evaluate(client, text);
+        client_start_with("--response-max-bytes", "1000000", "--output-shown-chars", "1000000",
+                          "--output-max-bytes", "400000");
+    static const char code[] = "(progn (dotimes (i 300000) (write-char (code-char %d))) (values))";
+    cr_assert_not(client_evaluate(client, formatted(code, 'e')).is_error);
+    struct evaluation evaluation = client_evaluate(client, formatted(code, 1));
     cr_assert_eq(evaluation.error_code, -32603);
     cr_assert_eq(client_integer(client, evaluation.line, "error", "data", "limit", NULL), 1000000);
     cr_assert_str_eq(client_string(client, evaluation.line, "error", "data", "name", NULL),
                      "response.max_bytes");
     expect_lacks(evaluation.line, "\\u0001");
     cr_assert_lt(strlen(evaluation.line), 1000);
-    expect_works(client);
+    client_expect_works(client);
     client_finish(client);
 }
 
-Test(limits, every_answer_keeps_to_the_response_limit_even_when_the_id_is_the_reason) {
-    struct client *client = start_with("--response-max-bytes", "4000");
+Test(limits, an_answer_that_is_too_long_through_its_id_is_an_error_without_it) {
+    struct client *client = client_start_with("--response-max-bytes", "4000");
     char id[5003];
     memset(id, 'i', sizeof id);
     id[0] = id[sizeof id - 2] = '"';
@@ -136,7 +115,7 @@ Test(limits, every_answer_keeps_to_the_response_limit_even_when_the_id_is_the_re
     client_finish(client);
 }
 
-Test(limits, a_response_over_the_limit_does_not_count_as_corruption) {
+Test(limits, a_response_over_the_limit_is_not_counted_as_corruption) {
     const char *arguments[] = {"--response-max-bytes", "1100", "--corruption-threshold", "1", NULL};
     struct client *client = client_start(&(struct client_options){.arguments = arguments});
     client_initialize(client, NULL);
@@ -147,7 +126,7 @@ Test(limits, a_response_over_the_limit_does_not_count_as_corruption) {
 }
 
 Test(limits, calls_beyond_the_queue_are_refused_and_the_queue_goes_on) {
-    struct client *client = start_with("--session-queue", "3");
+    struct client *client = client_start_with("--session-queue", "3");
     client_evaluate_send(client, "\"running\"", ENDLESS);
     client_busy_worker(client);
     for (int i = 1; i <= 3; i++)
@@ -166,8 +145,8 @@ Test(limits, calls_beyond_the_queue_are_refused_and_the_queue_goes_on) {
     client_finish(client);
 }
 
-Test(limits, the_time_limit_is_the_argument_or_else_the_setting) {
-    struct client *client = start_with("--call-timeout-s", "1");
+Test(limits, the_time_limit_is_the_argument_or_the_setting) {
+    struct client *client = client_start_with("--call-timeout-s", "1");
     client_send_line(client, EVALUATE("1", ENDLESS));
     struct evaluation evaluation = client_evaluate_await(client, "1");
     cr_assert_eq(evaluation.error_code, -32004);
@@ -177,8 +156,8 @@ Test(limits, the_time_limit_is_the_argument_or_else_the_setting) {
     client_finish(client);
 }
 
-Test(limits, the_time_of_a_call_begins_with_its_turn) {
-    struct client *client = start_with("--call-timeout-s", "4");
+Test(limits, the_time_of_a_call_begins_when_it_starts_to_run) {
+    struct client *client = client_start_with("--call-timeout-s", "4");
     for (int i = 1; i <= 3; i++)
         client_send_format(client, EVALUATE("%d", "(progn (sleep 1.5) %d)"), i, i);
     cr_assert_str_eq(client_evaluate_await(client, "3").text, "=> 3");
@@ -188,13 +167,15 @@ Test(limits, the_time_of_a_call_begins_with_its_turn) {
 }
 
 Test(limits, a_limit_may_be_set_in_the_environment_by_its_own_name_and_by_its_alias) {
-    static const char *const settings[] = {"ECLAVE_OUTPUT_MAX_BYTES=1000",
-                                           "MCPBASH_MAX_TOOL_OUTPUT_SIZE=1000"};
+    static const char *const settings[][2] = {
+        {"ECLAVE_OUTPUT_MAX_BYTES=1000", "*standard-output*"},
+        {"MCPBASH_MAX_TOOL_OUTPUT_SIZE=1000", "*standard-output*"},
+        {"MCPBASH_MAX_TOOL_STDERR_SIZE=1000", "*error-output*"}};
     for (size_t i = 0; i < COUNT_OF(settings); i++) {
-        const char *environment[] = {settings[i], NULL};
+        const char *environment[] = {settings[i][0], NULL};
         struct client *client =
             client_start_ready(&(struct client_options){.environment = environment}, NULL);
-        cr_assert_eq(evaluate_writer(client, "*standard-output*", 1001).error_code, -32603);
+        cr_assert_eq(evaluate_writer(client, settings[i][1], 1001).error_code, -32603);
         client_finish(client);
     }
 }

@@ -1,9 +1,8 @@
-/* Minimal mode, asked for or forced by a machine where no worker can be confined: the connection
- * works, nothing is evaluated, and the reason is told. */
-#include "tests/support/client.h"
+/* Minimal mode, asked for or forced by a machine where no worker can be confined: lifecycle, ping
+ * and logging work in both eras, nothing is evaluated, and the reason is reported. */
 #include "tests/support/command.h"
+#include "tests/support/eras.h"
 #include "tests/support/family.h"
-#include "tests/support/lines.h"
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -11,16 +10,29 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+/* LINE is an answer that describes the server. */
+static void expect_described(struct client *client, const char *line, const char *reason) {
+    expect_member(line, "{\"logging\":{}}", "result", "capabilities", NULL);
+    const char *instructions = client_string(client, line, "result", "instructions", NULL);
+    expect_contains(instructions, "minimal mode");
+    expect_contains(instructions, reason);
+}
+
+static void expect_no_tools(struct client *client, const struct era *era) {
+    static const char *const refused[] = {
+        "tools/list",  "tools/call",         "tools/foo",      "prompts/list",
+        "prompts/get", "resources/list",     "resources/read", "resources/templates/list",
+        "no/such",     "completion/complete"};
+    for (size_t i = 0; i < COUNT_OF(refused); i++)
+        era_refused(client, era, -32601, "4", refused[i], NULL);
+}
+
 static void expect_minimal(struct client *client, const char *reason) {
     client_expect_error(client, REQUEST("0", "tools/list"), -32002, "0");
     client_expect_error(client, INITIALIZE("1", "\"1999-01-01\""), -32602, "1");
-    const char *answer = client_initialize(client, "2025-03-26");
-    struct text capabilities;
-    cr_assert(json_at(text_of(answer), &capabilities, "result", "capabilities", NULL));
-    cr_assert(text_is(capabilities, "{\"logging\":{}}"), "%s", answer);
-    const char *instructions = client_string(client, answer, "result", "instructions", NULL);
-    expect_contains(instructions, "minimal mode");
-    expect_contains(instructions, reason);
+    expect_described(client, client_initialize(client, "2025-03-26"), reason);
+    expect_described(client, client_expect_result(client, MODERN("1", "server/discover"), "1"),
+                     reason);
     client_await_stderr(client, reason);
 
     client_ping(client);
@@ -28,19 +40,14 @@ static void expect_minimal(struct client *client, const char *reason) {
                          "2");
     client_expect_error(client, REQUEST_WITH("3", "logging/setLevel", "{\"level\":\"loud\"}"),
                         -32602, "3");
-    static const char *const refused[] = {"tools/list",     "tools/call",         "tools/foo",
-                                          "prompts/list",   "prompts/get",        "resources/list",
-                                          "resources/read", "completion/complete"};
-    for (size_t i = 0; i < COUNT_OF(refused); i++) {
-        answer = client_request(client, "4", refused[i], NULL);
-        cr_assert_eq(client_integer(client, answer, "error", "code", NULL), -32601, "%s", answer);
-    }
+    expect_no_tools(client, era_legacy);
+    expect_no_tools(client, era_modern);
     client_expect_error(client, EVALUATE("5", "(+ 1 2)"), -32601, "5");
     client_expect_error(client, REQUEST_WITH("6", "tools/list", "42"), -32601, "6");
     client_send_line(client, CANCEL("5"));
     client_expect_silence(client);
-    pid_t nobody;
-    cr_assert_eq(client_descendants(client, &nobody, 1), 0, "no process is started for nothing");
+    pid_t pid;
+    cr_assert_eq(client_descendants(client, &pid, 1), 0, "a process was started");
 
     client_expect_error(client, REQUEST("7", "exit"), -32005, "7");
     client_expect_result(client, REQUEST("8", "shutdown"), "8");
@@ -49,13 +56,13 @@ static void expect_minimal(struct client *client, const char *reason) {
     family_expect_end(client, 0);
 }
 
-Test(minimal, is_what_the_flag_asks_for) {
+Test(minimal, is_turned_on_by_the_flag) {
     const char *arguments[] = {"--minimal", NULL};
     expect_minimal(client_start(&(struct client_options){.arguments = arguments}),
                    "the setting minimal asks for it");
 }
 
-Test(minimal, is_what_the_environment_asks_for) {
+Test(minimal, is_turned_on_by_the_environment) {
     static const char *const settings[] = {"MCPBASH_FORCE_MINIMAL=true", "MCPBASH_FORCE_MINIMAL=1",
                                            "ECLAVE_MINIMAL=yes"};
     for (size_t i = 0; i < COUNT_OF(settings); i++) {
@@ -65,7 +72,7 @@ Test(minimal, is_what_the_environment_asks_for) {
     }
 }
 
-Test(minimal, is_not_what_false_asks_for) {
+Test(minimal, is_not_turned_on_by_false) {
     const char *environment[] = {"MCPBASH_FORCE_MINIMAL=false", NULL};
     struct client *client =
         client_start_ready(&(struct client_options){.environment = environment}, NULL);
@@ -73,7 +80,7 @@ Test(minimal, is_not_what_false_asks_for) {
     client_finish(client);
 }
 
-/* Makes seccomp(2) and prctl(PR_SET_SECCOMP) fail for this process and all that it starts, as some
+/* Makes seccomp(2) and prctl(PR_SET_SECCOMP) fail for this process and its descendants, as some
  * containers do. */
 static void forbid_seccomp(void) {
     struct sock_filter program[] = {
@@ -90,12 +97,12 @@ static void forbid_seccomp(void) {
     cr_assert_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
 }
 
-Test(minimal, is_where_a_machine_without_seccomp_ends_up) {
+Test(minimal, is_forced_where_seccomp_is_missing) {
     forbid_seccomp();
     expect_minimal(client_start(NULL), "a worker cannot be confined here");
 }
 
-Test(minimal, is_where_a_machine_without_seccomp_ends_up_even_degraded) {
+Test(minimal, is_forced_where_seccomp_is_missing_even_when_degraded) {
     const char *arguments[] = {"--degraded", NULL};
     forbid_seccomp();
     expect_minimal(client_start(&(struct client_options){.arguments = arguments}),
@@ -110,7 +117,7 @@ static void expect_no_evaluation(const char *const *arguments) {
     command_result_free(&result);
 }
 
-Test(minimal, keeps_the_command_line_from_evaluating_too) {
+Test(minimal, stops_the_command_line_as_well) {
     expect_no_evaluation((const char *const[]){"eval", "--minimal", NULL});
     forbid_seccomp();
     expect_no_evaluation((const char *const[]){"eval", NULL});

@@ -1,15 +1,12 @@
-/* Killed workers, killed zygotes, killed servers: no hang, no zombie, no orphan, no leak. Signals
- * go only to processes that are the server's descendants just then. */
-#include "tests/support/client.h"
-#include "tests/support/client_sessions.h"
+/* Killed workers, killed zygotes, killed servers: no hang, no zombie, no orphan, no leak. A test
+ * signals only processes that it has just seen below its server. */
+#include "tests/support/eras.h"
 #include "tests/support/family.h"
-#include "tests/support/footprint.h"
-#include "tests/support/lines.h"
 #include <signal.h>
 #include <stdio.h>
 
-/* The processes of a session that has served a call, where no earlier states are kept: its head and
- * the checkpoint of the present state; and the spare. */
+/* The processes of a session after a call, without history: its head, the checkpoint of the present
+ * state, and the spare. */
 enum { WORKERS = 3, PIDS_MAX = 16 };
 
 static void end_process(pid_t pid, int signal) {
@@ -18,12 +15,7 @@ static void end_process(pid_t pid, int signal) {
 }
 
 static struct client *start(void) {
-    const char *arguments[] = {"--session-history", "0", NULL};
-    return client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
-}
-
-static void expect_works(struct client *client) {
-    cr_assert_str_eq(client_evaluate(client, "(+ 1 2)").text, "=> 3");
+    return client_start_with("--session-history", "0");
 }
 
 /* Ends the worker of a running call by SIGNAL and returns how the call ended. */
@@ -35,15 +27,15 @@ static struct evaluation kill_running(struct client *client, int signal) {
 
 Test(processes, a_worker_ended_by_sigterm_or_sigint_is_a_cancelled_call) {
     static const int signals[] = {SIGTERM, SIGINT};
-    const char *arguments[] = {"--cancel-reply", "silent", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
-    for (size_t i = 0; i < COUNT_OF(signals); i++) {
-        struct evaluation evaluation = kill_running(client, signals[i]);
-        cr_assert_eq(evaluation.error_code, -32001, "%s", evaluation.line);
-        expect_works(client);
+    static const char *const arguments[] = {"--cancel-reply", "silent", NULL};
+    EACH_KIND_STARTED(era, arguments) {
+        for (size_t i = 0; i < COUNT_OF(signals); i++) {
+            era_call_send(client, era, "1", "evaluate-lisp", "{\"code\":\"(loop)\"}");
+            end_process(client_busy_worker(client), signals[i]);
+            cr_assert_eq(client_evaluate_await(client, "1").error_code, -32001);
+            cr_assert_eq(era_evaluate(client, era, NULL, "1").error_code, 0);
+        }
     }
-    client_finish(client);
 }
 
 Test(processes, a_worker_ended_by_any_other_signal_is_a_crash_that_names_it) {
@@ -61,7 +53,7 @@ Test(processes, a_worker_ended_by_any_other_signal_is_a_crash_that_names_it) {
         expect_contains(evaluation.text, "[ERROR] WORKER-CRASH\n");
         expect_contains(evaluation.text, rows[i].name);
         expect_contains(evaluation.text, "The session is as it was before the call.");
-        expect_works(client);
+        client_expect_works(client);
     }
     client_finish(client);
 }
@@ -71,17 +63,16 @@ Test(processes, a_worker_that_is_stopped_runs_into_its_time_limit) {
     client_send_line(client, CALL("1", "{\"code\":\"(loop)\",\"timeout\":1}"));
     end_process(client_busy_worker(client), SIGSTOP);
     cr_assert_eq(client_evaluate_await(client, "1").error_code, -32004);
-    expect_works(client);
+    client_expect_works(client);
     client_finish(client);
 }
 
-/* Kills everything under the server, or everything but the zygote, at one moment in its eyes: while
- * it stands still, so that it cannot save one process by another. */
-static void kill_all(struct client *client, bool zygote_too) {
+/* Kills every process under the server while the server is stopped, so that it cannot replace one
+ * by means of another. */
+static void kill_all(struct client *client) {
     pid_t pids[PIDS_MAX + 1];
     size_t count = family_workers(client, WORKERS, pids, PIDS_MAX);
-    if (zygote_too)
-        pids[count++] = family_zygote(client, WORKERS);
+    pids[count++] = family_zygote(client, WORKERS);
     client_kill(client, SIGSTOP);
     for (size_t i = 0; i < count; i++)
         end_process(pids[i], SIGKILL);
@@ -90,44 +81,18 @@ static void kill_all(struct client *client, bool zygote_too) {
         family_await_gone(client, pids[i]);
 }
 
-Test(processes, when_all_workers_are_killed_between_calls_the_next_answer_tells_it_once) {
-    struct client *client = start();
-    client_evaluate(client, "(defvar *x* 5)");
-    kill_all(client, false);
-    struct evaluation evaluation = client_evaluate(client, "(boundp '*x*)");
-    cr_assert_not(evaluation.is_error);
-    expect_contains(evaluation.text, "SESSION-LOST: ");
-    expect_contains(evaluation.text, "=> NIL");
-    cr_assert_str_eq(client_evaluate(client, "(+ 1 2)").text, "=> 3");
-    client_finish(client);
-}
-
-Test(processes, a_killed_zygote_is_replaced_and_old_and_new_sessions_work) {
-    struct client *client = start();
-    client_evaluate(client, "(defvar *x* 5)");
-    pid_t zygote = family_zygote(client, WORKERS);
-    end_process(zygote, SIGKILL);
-    family_await_gone(client, zygote);
-    cr_assert_str_eq(client_evaluate(client, "*x*").text, "=> 5");
-    cr_assert_eq(client_evaluate(client, "(ext:quit 3)").exit_code, 3);
-    for (int i = 0; i < 3; i++)
-        client_session_expect(client, client_session_open(client), "(+ 1 2)", "=> 3");
-    cr_assert_str_eq(client_evaluate(client, "*x*").text, "=> 5");
-    client_finish(client);
-}
-
 Test(processes, when_everything_is_killed_the_next_call_works) {
     struct client *client = start();
-    expect_works(client);
+    client_expect_works(client);
     for (int round = 0; round < 3; round++) {
-        kill_all(client, true);
+        kill_all(client);
         expect_contains(client_evaluate(client, "(+ 1 2)").text, "=> 3");
-        expect_works(client);
+        client_expect_works(client);
     }
     client_finish(client);
 }
 
-Test(processes, a_zygote_killed_while_it_boots_does_not_lose_the_calls_that_wait_for_it) {
+Test(processes, a_zygote_killed_while_it_boots_loses_no_waiting_call) {
     for (int round = 0; round < 5; round++) {
         struct client *client = start();
         for (int i = 1; i <= 3; i++)
@@ -143,15 +108,15 @@ Test(processes, a_zygote_killed_while_it_boots_does_not_lose_the_calls_that_wait
     }
 }
 
-Test(processes, a_killed_server_leaves_nobody_behind) {
+Test(processes, a_killed_server_leaves_no_process_behind) {
     struct client *client = start();
-    expect_works(client);
+    client_expect_works(client);
     family_zygote(client, WORKERS);
     client_kill(client, SIGKILL);
     family_expect_end(client, 128 + SIGKILL);
 }
 
-Test(processes, a_server_killed_while_it_boots_leaves_nobody_behind) {
+Test(processes, a_server_killed_while_it_boots_leaves_no_process_behind) {
     for (int i = 0; i < 10; i++) {
         struct client *client = start();
         client_evaluate_send(client, "1", ENDLESS);
@@ -166,7 +131,7 @@ Test(processes, a_server_killed_while_it_boots_leaves_nobody_behind) {
 
 Test(processes, an_idle_server_does_not_spin) {
     struct client *client = start();
-    expect_works(client);
+    client_expect_works(client);
     family_zygote(client, WORKERS);
     family_expect_idle(client);
     client_evaluate_send(client, "1", ENDLESS);
@@ -176,65 +141,5 @@ Test(processes, an_idle_server_does_not_spin) {
     client_evaluate_await(client, "1");
     family_zygote(client, WORKERS);
     family_expect_idle(client);
-    client_finish(client);
-}
-
-/* One failure of each kind that a client can cause. */
-static void fail_once(struct client *client, int kind) {
-    enum { KINDS = 10 };
-    switch (kind % KINDS) {
-    case 0:
-        cr_assert(client_evaluate(client, "(error \"x\")").is_error);
-        break;
-    case 1:
-        cr_assert_eq(client_evaluate(client, "(ext:quit 9)").exit_code, 9);
-        break;
-    case 2:
-        cr_assert_eq(
-            client_evaluate_with(client, "{\"code\":\"(loop)\",\"timeout\":0.02}").error_code,
-            -32004);
-        break;
-    case 3:
-        cr_assert_eq(client_evaluate(client, "(loop (write-line \"flood\"))").error_code, -32603);
-        break;
-    case 4:
-        cr_assert_eq(kill_running(client, SIGKILL).exit_code, 137);
-        break;
-    case 5:
-        client_evaluate_send(client, "1", ENDLESS);
-        client_send_line(client, CANCEL("1"));
-        cr_assert_eq(client_evaluate_await(client, "1").error_code, -32001);
-        break;
-    case 6:
-        client_expect_error(client, "{", -32700, "null");
-        break;
-    case 7:
-        client_expect_error(client, CALL("1", "{\"code\":5}"), -32602, "1");
-        break;
-    case 8:
-        cr_assert(client_evaluate(client, "(labels ((f () (1+ (f)))) (f))").is_error);
-        break;
-    case 9:
-        cr_assert(client_evaluate(client, "((((").is_error);
-        break;
-    }
-}
-
-Test(processes, two_hundred_failures_leave_no_zombie_and_no_descriptor) {
-    enum { FAILURES = 200 };
-    /* A low limit makes a leak fatal even where nobody may look into the server. */
-    const char *arguments[] = {
-        "-c", "ulimit -n 64; exec \"$1\" --output-max-bytes 100000 --session-history 0", "sh",
-        ECLAVE_BINARY, NULL};
-    struct client *client = client_start(
-        &(struct client_options){.program = "/bin/sh", .arguments = arguments, .watchdog_s = 120});
-    client_initialize(client, NULL);
-    expect_works(client);
-    int before = footprint_descriptors(client, WORKERS);
-    for (int i = 0; i < FAILURES; i++)
-        fail_once(client, i);
-    expect_works(client);
-    footprint_expect_descriptors(client, WORKERS, before);
-    cr_assert_eq(family_zombies(client), 0);
     client_finish(client);
 }

@@ -1,15 +1,17 @@
-/* Start-up mistakes: one clear line on stderr, nothing on stdout, status 2. And what the program
- * says of itself. */
-#include "tests/support/client.h"
+/* Start-up mistakes: one clear line on stderr, nothing on stdout, status 2. And the options that
+ * describe the program. */
 #include "tests/support/command.h"
-#include "tests/support/lines.h"
-#include <fcntl.h>
-#include <stdio.h>
+#include "tests/support/project_files.h"
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { ARGUMENTS_MAX = 4 };
+
+/* The directory holds the files of a test. */
+TestSuite(startup, .init = project_files_begin, .fini = project_files_end);
+
+static const char *path_of(const char *name) {
+    return formatted("%s/%s", project_files_path(), name);
+}
 
 static void expect_mistake(struct command_result result, const char *named) {
     cr_assert_eq(result.status, 2, "status %d for %s: %s", result.status, named, result.error);
@@ -21,7 +23,7 @@ static void expect_mistake(struct command_result result, const char *named) {
     command_result_free(&result);
 }
 
-Test(startup, an_unknown_option_or_command_is_named) {
+Test(startup, a_mistake_in_the_arguments_is_named) {
     static const struct {
         const char *arguments[ARGUMENTS_MAX];
         const char *named;
@@ -38,33 +40,10 @@ Test(startup, an_unknown_option_or_command_is_named) {
         {{"serve", "extra"}, "extra"},
         {{"Serve"}, "Serve"},
         {{""}, "command"},
-    };
-    for (size_t i = 0; i < COUNT_OF(rows); i++)
-        expect_mistake(command_eclave(rows[i].arguments, NULL), rows[i].named);
-}
-
-Test(startup, a_value_out_of_range_is_named_with_the_range) {
-    static const char *const values[] = {
-        "0",  "-1", "86401", "99999999999999999999", "1.5", "abc", "", " 5", "5 ", "0x1", "1e2",
-        "+5", "-",  "NaN"};
-    for (size_t i = 0; i < COUNT_OF(values); i++) {
-        const char *arguments[] = {"--call-timeout-s", values[i], NULL};
-        expect_mistake(command_eclave(arguments, NULL),
-                       "--call-timeout-s must be a whole number of seconds from 1 to 86400");
-        char joined[64];
-        snprintf(joined, sizeof joined, "--call-timeout-s=%s", values[i]);
-        const char *joined_arguments[] = {joined, NULL};
-        expect_mistake(command_eclave(joined_arguments, NULL), "from 1 to 86400");
-    }
-}
-
-Test(startup, a_bad_choice_or_switch_or_a_missing_value_is_named) {
-    static const struct {
-        const char *arguments[ARGUMENTS_MAX];
-        const char *named;
-    } rows[] = {
         {{"--call-timeout-s"}, "--call-timeout-s needs a value"},
         {{"--policy"}, "--policy needs a value"},
+        {{"--policy=/nonexistent/policy.json"}, "No such file or directory"},
+        {{"--policy", "/"}, "policy file: read /"},
         {{"--log-level", "loud"}, "--log-level must be one of debug|info|"},
         {{"--log-level", ""}, "--log-level must be one of"},
         {{"--log-level", "debug|info"}, "--log-level must be one of"},
@@ -77,6 +56,19 @@ Test(startup, a_bad_choice_or_switch_or_a_missing_value_is_named) {
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         expect_mistake(command_eclave(rows[i].arguments, NULL), rows[i].named);
+}
+
+Test(startup, a_value_out_of_range_is_named_with_the_range) {
+    static const char range[] =
+        "--call-timeout-s must be a whole number of seconds from 1 to 86400";
+    static const char *const values[] = {
+        "0",  "-1", "86401", "99999999999999999999", "1.5", "abc", "", " 5", "5 ", "0x1", "1e2",
+        "+5", "-",  "NaN"};
+    for (size_t i = 0; i < COUNT_OF(values); i++) {
+        expect_mistake(command_eclave(STRINGS("--call-timeout-s", values[i]), NULL), range);
+        expect_mistake(command_eclave(STRINGS(formatted("--call-timeout-s=%s", values[i])), NULL),
+                       range);
+    }
 }
 
 Test(startup, a_bad_value_in_the_environment_is_named) {
@@ -94,35 +86,10 @@ Test(startup, a_bad_value_in_the_environment_is_named) {
         {"MCPBASH_MAX_TOOL_STDERR_SIZE=x", "MCPBASH_MAX_TOOL_STDERR_SIZE"},
         {"ECLAVE_POLICY=/nonexistent/policy", "/nonexistent/policy"},
     };
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        const char *environment[] = {rows[i][0], NULL};
-        const char *arguments[] = {ECLAVE_BINARY, NULL};
-        expect_mistake(
-            command_run(&(struct command){.arguments = arguments, .environment = environment}),
-            rows[i][1]);
-    }
-}
-
-/* A file with TEXT in a directory of this test; its path into PATH. */
-static void write_file(char *path, size_t size, const char *name, const char *text) {
-    static char directory[] = "/tmp/eclave-startup-XXXXXX";
-    static bool made;
-    if (!made)
-        cr_assert_not_null(mkdtemp(directory));
-    made = true;
-    snprintf(path, size, "%s/%s", directory, name);
-    FILE *file = fopen(path, "we");
-    cr_assert_not_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
-static void remove_file(const char *path) {
-    char directory[200];
-    snprintf(directory, sizeof directory, "%s", path);
-    *strrchr(directory, '/') = '\0';
-    unlink(path);
-    rmdir(directory);
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        expect_mistake(command_run(&(struct command){.arguments = STRINGS(ECLAVE_BINARY),
+                                                     .environment = STRINGS(rows[i][0])}),
+                       rows[i][1]);
 }
 
 Test(startup, a_mistake_in_the_policy_file_is_named) {
@@ -144,17 +111,11 @@ Test(startup, a_mistake_in_the_policy_file_is_named) {
         {"{\"log-level\":\"loud\"}", "log-level"},
         {"{\"minimal\":2}", "minimal"},
     };
-    char path[200] = "";
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        write_file(path, sizeof path, "policy.json", rows[i][0]);
-        const char *arguments[] = {"--policy", path, NULL};
-        expect_mistake(command_eclave(arguments, NULL), rows[i][1]);
+        project_files_write("policy.json", rows[i][0]);
+        expect_mistake(command_eclave(STRINGS("--policy", path_of("policy.json")), NULL),
+                       rows[i][1]);
     }
-    remove_file(path);
-    const char *missing[] = {"--policy=/nonexistent/policy.json", NULL};
-    expect_mistake(command_eclave(missing, NULL), "No such file or directory");
-    const char *directory[] = {"--policy", "/", NULL};
-    expect_mistake(command_eclave(directory, NULL), "policy file /");
 }
 
 static void expect_description(const char *const *arguments, const char *const *environment,
@@ -165,42 +126,39 @@ static void expect_description(const char *const *arguments, const char *const *
     client_finish(client);
 }
 
-Test(startup, the_flag_is_stronger_than_the_environment_and_that_than_the_file) {
-    char path[200], variable[220];
-    write_file(path, sizeof path, "policy.json",
-               "{\"call.timeout_s\":13,\"call.timeout_max_s\":130,\"log-level\":\"error\"}");
-    snprintf(variable, sizeof variable, "ECLAVE_POLICY=%s", path);
-    const char *file_only[] = {variable, NULL};
-    const char *file_and_environment[] = {variable, "ECLAVE_CALL_TIMEOUT_S=12", NULL};
-    const char *flags[] = {"--call-timeout-s", "11", NULL};
-    expect_description(NULL, file_only, "Limits: 13 s a call");
-    expect_description(NULL, file_only, "(at most 130 s)");
-    expect_description(NULL, file_and_environment, "Limits: 12 s a call");
-    expect_description(flags, file_and_environment, "Limits: 11 s a call");
-    remove_file(path);
+Test(startup, a_flag_overrides_the_environment_and_that_overrides_the_policy_file) {
+    project_files_write(
+        "policy.json",
+        "{\"call.timeout_s\":13,\"call.timeout_max_s\":130,\"log-level\":\"error\"}");
+    const char *policy = formatted("ECLAVE_POLICY=%s", path_of("policy.json"));
+    expect_description(NULL, STRINGS(policy), "Limits: 13 s per call");
+    expect_description(NULL, STRINGS(policy), "(at most 130 s)");
+    expect_description(NULL, STRINGS(policy, "ECLAVE_CALL_TIMEOUT_S=12"), "Limits: 12 s per call");
+    expect_description(STRINGS("--call-timeout-s", "11"),
+                       STRINGS(policy, "ECLAVE_CALL_TIMEOUT_S=12"), "Limits: 11 s per call");
+}
+
+/* A copy of the program without its worker; the path. */
+static const char *copy_program(void) {
+    const char *path = path_of("eclave");
+    cr_assert_eq(system(formatted("cp %s %s && chmod 755 %s", ECLAVE_BINARY, path, path)), 0);
+    return path;
 }
 
 Test(startup, a_missing_worker_program_is_a_mistake) {
-    char path[200], copy[600];
-    write_file(path, sizeof path, "eclave", "");
-    snprintf(copy, sizeof copy, "cp %s %s && chmod 755 %s", ECLAVE_BINARY, path, path);
-    cr_assert_eq(system(copy), 0);
-    const char *serve[] = {path, NULL};
-    const char *eval[] = {path, "eval", "-e", "1", NULL};
-    expect_mistake(command_run(&(struct command){.arguments = serve, .input = PING("1") "\n"}),
+    const char *path = copy_program();
+    expect_mistake(
+        command_run(&(struct command){.arguments = STRINGS(path), .input = PING("1") "\n"}),
+        "eclave-worker");
+    expect_mistake(command_run(&(struct command){.arguments = STRINGS(path, "eval", "-e", "1")}),
                    "eclave-worker");
-    expect_mistake(command_run(&(struct command){.arguments = eval}), "eclave-worker");
-    remove_file(path);
 }
 
-Test(startup, a_worker_program_that_cannot_work_is_an_answer_not_an_end) {
-    char path[200] = "", script[1600];
-    write_file(path, sizeof path, "eclave", "");
-    snprintf(script, sizeof script,
-             "cp %s %s && chmod 755 %s && printf '#!/bin/false\\n' >%s-worker && "
-             "chmod 755 %s-worker",
-             ECLAVE_BINARY, path, path, path, path);
-    cr_assert_eq(system(script), 0);
+Test(startup, a_broken_worker_program_makes_each_call_an_error_and_the_server_goes_on) {
+    const char *path = copy_program();
+    cr_assert_eq(
+        system(formatted("printf '#!/bin/false\\n' >%s-worker && chmod 755 %s-worker", path, path)),
+        0);
     struct client *client = client_start_ready(&(struct client_options){.program = path}, NULL);
     for (int i = 0; i < 3; i++) {
         struct evaluation evaluation = client_evaluate(client, "1");
@@ -209,30 +167,23 @@ Test(startup, a_worker_program_that_cannot_work_is_an_answer_not_an_end) {
     }
     client_ping(client);
     client_finish(client);
-    const char *eval[] = {path, "eval", "-e", "1", NULL};
-    struct command_result result = command_run(&(struct command){.arguments = eval});
+    struct command_result result =
+        command_run(&(struct command){.arguments = STRINGS(path, "eval", "-e", "1")});
     cr_assert_eq(result.status, 70);
     command_result_free(&result);
-    char worker[220];
-    snprintf(worker, sizeof worker, "%s-worker", path);
-    unlink(worker);
-    remove_file(path);
 }
 
-Test(startup, help_names_every_setting_and_keeps_the_test_switches_to_itself) {
-    const char *arguments[] = {"--help", NULL};
-    struct command_result result = command_eclave(arguments, NULL);
-    cr_assert_eq(result.status, 0);
-    cr_assert_str_eq(result.error, "");
+Test(startup, help_names_every_setting_but_not_the_test_switches) {
     static const char *const names[] = {
         "eval",        "serve",           "--policy",       "--version",
         "--minimal",   "--batches",       "--cancel-reply", "--call-timeout-s",
         "--log-level", "--session-queue", "--log-format",   "--corruption-threshold",
         "--degraded",  "--json-max-depth"};
+    const struct command_result *result = command_expect(0, STRINGS("--help"), NULL);
+    cr_assert_str_eq(result->error, "");
     for (size_t i = 0; i < COUNT_OF(names); i++)
-        expect_contains(result.output, names[i]);
-    expect_lacks(result.output, "inject");
-    command_result_free(&result);
+        expect_contains(result->output, names[i]);
+    expect_lacks(result->output, "inject");
 }
 
 Test(startup, each_command_has_its_own_help) {
@@ -249,34 +200,25 @@ Test(startup, each_command_has_its_own_help) {
         {"policy", "Usage: eclave policy [OPTIONS]\n", "system call"},
     };
     for (size_t i = 0; i < COUNT_OF(commands); i++) {
-        const char *arguments[] = {commands[i].command, "--help", NULL};
-        struct command_result result = command_eclave(arguments, NULL);
-        cr_assert_eq(result.status, 0);
-        cr_assert_eq(strncmp(result.output, commands[i].usage, strlen(commands[i].usage)), 0, "%s",
-                     result.output);
-        expect_contains(result.output, commands[i].own);
-        expect_contains(result.output, "eclave --help");
-        expect_lacks(result.output, "--call-timeout-s");
-        command_result_free(&result);
+        const char *output =
+            command_expect(0, STRINGS(commands[i].command, "--help"), NULL)->output;
+        cr_assert_eq(strncmp(output, commands[i].usage, strlen(commands[i].usage)), 0, "%s",
+                     output);
+        expect_contains(output, commands[i].own);
+        expect_contains(output, "eclave --help");
+        expect_lacks(output, "--call-timeout-s");
     }
 }
 
 Test(startup, version_is_one_line) {
-    const char *arguments[] = {"--version", NULL};
-    struct command_result result = command_eclave(arguments, NULL);
-    cr_assert_eq(result.status, 0);
-    cr_assert_str_eq(result.output, "eclave " ECLAVE_VERSION "\n");
-    cr_assert_str_eq(result.error, "");
-    command_result_free(&result);
+    const struct command_result *result = command_expect(0, STRINGS("--version"), NULL);
+    cr_assert_str_eq(result->output, "eclave " ECLAVE_VERSION "\n");
+    cr_assert_str_eq(result->error, "");
 }
 
-Test(startup, serve_is_what_happens_without_a_command) {
-    const char *serve[] = {"serve", NULL};
-    const char *nothing[] = {NULL};
-    struct command_result named = command_eclave(serve, PING("1") "\n");
-    struct command_result unnamed = command_eclave(nothing, PING("1") "\n");
-    cr_assert_str_eq(named.output, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
-    cr_assert_str_eq(unnamed.output, named.output);
-    command_result_free(&named);
-    command_result_free(&unnamed);
+Test(startup, serve_is_the_default_command) {
+    static const char *const commands[] = {"serve", NULL};
+    for (size_t i = 0; i < COUNT_OF(commands); i++)
+        cr_assert_str_eq(command_expect(0, STRINGS(commands[i]), PING("1") "\n")->output,
+                         "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n");
 }

@@ -1,11 +1,10 @@
-/* Runs of definitions through the supervisor's sessions and real workers, with this process in the
- * place of the methods that will ask for them: what comes back, what is asked and told meanwhile,
- * how time is counted, and what hostile code can do. */
+/* Runs of definitions through the supervisor's sessions and real workers, with this process in
+ * place of the server: results, questions and events, time-outs, and hostile code. */
 #include "common/cleanup.h"
-#include "supervisor/clock.h"
-#include "supervisor/session.h"
-#include "supervisor/signals.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/session/session.h"
 #include "tests/support/lisp_file.h"
+#include "tests/support/span.h"
 #include "tests/support/user.h"
 #include "tests/unit/read_settings.h"
 
@@ -16,19 +15,19 @@ enum { RUNS_MAX = 24, TIMEOUT_MS = 20000 };
 
 struct bench;
 
-/* One call, and what its callbacks saw. */
+/* One call, and what its callbacks received. */
 struct run {
     struct bench *bench;
     struct call *call;
-    const char *answer; /* to each question; NULL: none, unless ANSWER_LATER_MS */
+    const char *answer; /* to each question; NULL: none */
     int64_t answer_later_ms;
     struct loop_timer later;
     const char *cancel_when_asked;
     bool done;
     enum outcome outcome;
-    struct buffer json, structured, said, output, condition;
+    struct buffer json, structured, sent, output, condition;
     bool is_error;
-    char cause[200];
+    char cause[300];
     size_t events, asks, dropped;
     int64_t elapsed_ms;
 };
@@ -54,17 +53,16 @@ static void on_signal(void *context, uint32_t events) {
             pool_reap(&bench.pool);
 }
 
-/* This process has the part of the server, so it is the one that becomes nobody. */
+/* This process takes the role of the server, so it is the one that becomes nobody. */
 static void begin(void) {
     struct error error = {0};
     const bool nobody = user_nobody_wanted(false);
     cr_assert(!nobody || user_become_nobody());
     user_check(getpid(), nobody);
-    READ_FINE(&bench.settings, (char *)"--call-timeout-s", (char *)"3",
-              (char *)"--call-timeout-max-s", (char *)"3");
+    READ_FINE(&bench.settings, "--call-timeout-s", "3", "--call-timeout-max-s", "3");
     bench.signal_fd = signals_open(&error);
     cr_assert_geq(bench.signal_fd, 0);
-    log_open(&bench.log, LOG_CRITICAL_LEVEL, false);
+    log_open(&bench.log, LOG_CRITICAL_LEVEL, LOG_FORMAT_TEXT);
     cr_assert(loop_open(&bench.loop, &error));
     cr_assert(loop_watch_add(&bench.loop, &bench.signal_watch, bench.signal_fd, EPOLLIN, on_signal,
                              NULL, &error));
@@ -76,7 +74,7 @@ static void begin(void) {
 static void release(struct run *run) {
     buffer_free(&run->json);
     buffer_free(&run->structured);
-    buffer_free(&run->said);
+    buffer_free(&run->sent);
     buffer_free(&run->output);
     buffer_free(&run->condition);
     *run = (struct run){0};
@@ -97,13 +95,9 @@ static void end(void) {
 
 #define RUN_TEST(name) Test(run, name, .init = begin, .fini = end, .timeout = 240)
 
-static struct span span_of(const char *text) {
-    return (struct span){(const unsigned char *)text, strlen(text)};
-}
-
 static void answer_now(struct run *run) {
     cr_assert(call_answer(run->call, span_of(run->answer)));
-    cr_assert_not(call_answer(run->call, span_of(run->answer)), "it was answered twice");
+    cr_assert_not(call_answer(run->call, span_of(run->answer)), "answered twice");
 }
 
 static void on_later(void *context) {
@@ -113,14 +107,14 @@ static void on_later(void *context) {
 static void on_event(void *context, const struct run_event *event) {
     struct run *run = context;
     if (run->events++ < 10)
-        buffer_append_format(&run->said, "%s\n",
+        buffer_append_format(&run->sent, "%s\n",
                              json_object_to_json_string_ext(event->json, JSON_C_TO_STRING_PLAIN));
 }
 
 static void on_ask(void *context, struct json_object *questions) {
     struct run *run = context;
     run->asks++;
-    buffer_append_format(&run->said, "ask %s\n",
+    buffer_append_format(&run->sent, "ask %s\n",
                          json_object_to_json_string_ext(questions, JSON_C_TO_STRING_PLAIN));
     if (run->cancel_when_asked)
         call_cancel(run->call, run->cancel_when_asked);
@@ -153,7 +147,7 @@ static void on_done(void *context, const struct evaluation *evaluation) {
     }
     keep(&run->output, evaluation->output);
     keep(&run->condition, evaluation->result.condition);
-    buffer_append(&run->said, "", 1);
+    buffer_append(&run->sent, "", 1);
     if (--bench.open == 0)
         loop_stop(&bench.loop);
 }
@@ -162,7 +156,7 @@ static struct run *prepare(void) {
     cr_assert_lt(bench.count, RUNS_MAX);
     struct run *run = &bench.runs[bench.count++];
     const struct buffer empty = buffer_make(64 << 20);
-    run->json = run->structured = run->said = run->output = run->condition = empty;
+    run->json = run->structured = run->sent = run->output = run->condition = empty;
     return run;
 }
 
@@ -183,7 +177,7 @@ static void start(struct run *run, struct session *session, const struct call_re
         session ? session_submit(session, wanted) : session_submit_once(&bench.sessions, wanted);
     cr_assert(run->call);
     bench.open++;
-    session_run(call_session(run->call));
+    session_step(call_session(run->call));
 }
 
 static void wait_for_all(void) {
@@ -193,12 +187,17 @@ static void wait_for_all(void) {
         cr_assert(loop_run(&bench.loop, &error), "%s", error.text);
 }
 
+static void finish(struct run *run, const struct call_request *wanted) {
+    start(run, NULL, wanted);
+    wait_for_all();
+}
+
 static void on_turned(void *context) {
     (void)context;
     loop_stop(&bench.loop);
 }
 
-/* What is done in the next rounds is done. */
+/* Runs the loop for a few rounds. */
 static void turn(void) {
     struct loop_timer timer = {0};
     struct error error = {0};
@@ -225,7 +224,7 @@ static const char *text_of(const struct buffer *buffer) {
 
 #define TOOL(body) "(mcp:deftool x () " body ")"
 
-RUN_TEST(a_tool_gives_its_contents) {
+RUN_TEST(a_tool_returns_its_contents) {
     const struct run *run = run_once("(princ \"out\")" TOOL("\"hello\""));
     cr_assert_eq(run->outcome, OUTCOME_VALUE, "%s", run->cause);
     cr_assert_not_null(strstr(text_of(&run->json), "\"text\":\"hello\""));
@@ -233,8 +232,8 @@ RUN_TEST(a_tool_gives_its_contents) {
     cr_assert_not(run->is_error);
 }
 
-RUN_TEST(is_told_when_its_process_is_gone_where_nothing_outlives_a_call) {
-    bench.sessions.one_shot = true;
+RUN_TEST(a_run_whose_usage_is_reported_returns_its_result) {
+    bench.sessions.reports_usage = true;
     const struct run *run = run_once(TOOL("(mcp:progress 1) (mcp:object \"n\" 5)"));
     cr_assert_eq(run->outcome, OUTCOME_VALUE, "%s", run->cause);
     cr_assert_str_eq(text_of(&run->structured), "{\"n\":5}");
@@ -270,8 +269,7 @@ RUN_TEST(each_kind_has_its_result) {
         struct call_request wanted =
             request(run, kinds[i].code, "{\"uri\":\"test://u\",\"kind\":\"tool\"}");
         wanted.run.kind = kinds[i].kind;
-        start(run, NULL, &wanted);
-        wait_for_all();
+        finish(run, &wanted);
         cr_assert_eq(run->outcome, OUTCOME_VALUE, "%s", run->cause);
         struct json_object *json = json_tokener_parse(text_of(&run->json));
         cr_assert(json);
@@ -279,7 +277,7 @@ RUN_TEST(each_kind_has_its_result) {
     }
 }
 
-RUN_TEST(worlds_of_one_call_share_nothing_and_are_nobody_elses) {
+RUN_TEST(single_calls_share_nothing_and_are_not_listed) {
     struct run *first = prepare(), *second = prepare();
     struct call_request wanted = request(first,
                                          "(defvar *n* 0)" TOOL("(incf *n*) (sleep 0.1) "
@@ -296,10 +294,10 @@ RUN_TEST(worlds_of_one_call_share_nothing_and_are_nobody_elses) {
     cr_assert_not_null(strstr(text_of(&first->json), "\"1\""));
     cr_assert_not_null(strstr(text_of(&second->json), "\"1\""));
     turn();
-    cr_assert_null(bench.sessions.first);
+    cr_assert(TAILQ_EMPTY(&bench.sessions.list));
 }
 
-RUN_TEST(there_are_not_more_worlds_than_sessions) {
+RUN_TEST(single_calls_count_as_sessions) {
     struct run *run = prepare();
     const struct call_request wanted = request(run, TOOL("1"), "{}");
     bench.settings.session_max = 1;
@@ -308,7 +306,7 @@ RUN_TEST(there_are_not_more_worlds_than_sessions) {
     wait_for_all();
 }
 
-RUN_TEST(in_a_session_its_state_goes_on_and_is_rolled_back) {
+RUN_TEST(a_run_in_a_session_keeps_its_state_or_is_rolled_back) {
     static const char code[] = "(defvar *n* 0)" TOOL("(princ-to-string (incf *n*))");
     struct session *session = sessions_own(&bench.sessions, "main");
     cr_assert_not_null(strstr(text_of(&run_in(session, code)->json), "\"1\""));
@@ -319,19 +317,19 @@ RUN_TEST(in_a_session_its_state_goes_on_and_is_rolled_back) {
     cr_assert_not_null(strstr(text_of(&run_in(session, code)->json), "\"3\""));
 }
 
-RUN_TEST(tells_how_far_it_is) {
+RUN_TEST(reports_progress_that_grows_and_logs) {
     const struct run *run =
         run_once(TOOL("(mcp:progress 0 100) (mcp:progress 50 100) (mcp:progress 50 100)"
                       "(mcp:progress 10 100) (mcp:log :info \"l\") (mcp:progress 100 100) \"ok\""));
     cr_assert_eq(run->outcome, OUTCOME_VALUE, "%s", run->cause);
-    cr_assert_str_eq(text_of(&run->said),
+    cr_assert_str_eq(text_of(&run->sent),
                      "{\"type\":\"progress\",\"progress\":0,\"total\":100}\n"
                      "{\"type\":\"progress\",\"progress\":50,\"total\":100}\n"
                      "{\"type\":\"log\",\"level\":\"info\",\"data\":\"l\"}\n"
                      "{\"type\":\"progress\",\"progress\":100,\"total\":100}\n");
 }
 
-RUN_TEST(what_was_said_and_answered_before_a_sudden_end_counts) {
+RUN_TEST(many_events_are_all_received) {
     const struct run *run = run_once(TOOL("(dotimes (i 50) (mcp:progress i)) \"ok\""));
     cr_assert_eq(run->events, 50);
     cr_assert_eq(run->outcome, OUTCOME_VALUE);
@@ -348,39 +346,35 @@ RUN_TEST(a_question_is_answered_at_once_or_later) {
         const struct call_request wanted = request(run, ASKS, "{}");
         run->answer = ann;
         run->answer_later_ms = later_ms;
-        start(run, NULL, &wanted);
-        wait_for_all();
+        finish(run, &wanted);
         cr_assert_eq(run->outcome, OUTCOME_VALUE, "%s", run->cause);
         cr_assert_not_null(strstr(text_of(&run->json), "Ann"));
-        cr_assert_not_null(strstr(text_of(&run->said), "ask {\"elicit\":{\"method\":"
+        cr_assert_not_null(strstr(text_of(&run->sent), "ask {\"elicit\":{\"method\":"
                                                        "\"elicitation\\/create\",\"params\":{"));
     }
 }
 
-RUN_TEST(who_cannot_be_asked_answers_by_an_error) {
+RUN_TEST(a_question_that_cannot_be_asked_is_unanswered) {
     struct run *run = prepare();
     struct call_request wanted = request(run, ASKS, "{}");
     wanted.ask = NULL;
-    start(run, NULL, &wanted);
-    wait_for_all();
+    finish(run, &wanted);
     cr_assert_eq(run->outcome, OUTCOME_CONDITION, "%s", run->cause);
     cr_assert_str_eq(text_of(&run->condition), "MCP:UNANSWERED");
 }
 
-RUN_TEST(a_question_stops_the_clock_of_the_call_but_not_for_ever) {
+RUN_TEST(a_question_suspends_the_time_out_of_the_call_for_a_limited_time) {
     struct run *run = prepare();
     struct call_request wanted = request(run, ASKS, "{}");
     run->answer = ann;
     run->answer_later_ms = 1200;
     wanted.timeout_ms = 1000;
-    start(run, NULL, &wanted);
-    wait_for_all();
+    finish(run, &wanted);
     cr_assert_eq(run->outcome, OUTCOME_VALUE, "%s", run->cause);
 
     run = prepare();
-    wanted.context = run; /* it is not answered at all: call.timeout_max_s is 3 */
-    start(run, NULL, &wanted);
-    wait_for_all();
+    wanted.context = run; /* no answer: call.timeout_max_s is 3 */
+    finish(run, &wanted);
     cr_assert_eq(run->outcome, OUTCOME_TIMEOUT, "%s", run->cause);
     cr_assert_geq(run->elapsed_ms, 3000);
 
@@ -391,21 +385,19 @@ RUN_TEST(a_question_stops_the_clock_of_the_call_but_not_for_ever) {
     run->answer_later_ms = 400;
     wanted = request(run, TOOL("(mcp:ask :elicit \"q\") (loop)"), "{}");
     wanted.timeout_ms = 300;
-    start(run, NULL, &wanted);
-    wait_for_all();
+    finish(run, &wanted);
     cr_assert_eq(run->outcome, OUTCOME_TIMEOUT, "%s", run->cause);
 }
 
-RUN_TEST(is_cancelled_while_it_asks) {
+RUN_TEST(a_run_is_cancelled_while_it_asks) {
     struct run *run = prepare();
     const struct call_request wanted = request(run, ASKS, "{}");
     run->cancel_when_asked = "The client gave up.";
-    start(run, NULL, &wanted);
-    wait_for_all();
+    finish(run, &wanted);
     cr_assert_eq(run->outcome, OUTCOME_CANCELLED, "%s", run->cause);
 }
 
-RUN_TEST(an_answer_that_nobody_waits_for_is_refused) {
+RUN_TEST(an_answer_without_a_question_is_refused) {
     struct run *run = prepare();
     const struct call_request wanted = request(run, TOOL("(sleep 0.2) \"ok\""), "{}");
     start(run, NULL, &wanted);
@@ -414,7 +406,7 @@ RUN_TEST(an_answer_that_nobody_waits_for_is_refused) {
     cr_assert_eq(run->outcome, OUTCOME_VALUE, "%s", run->cause);
 }
 
-/* Hostile tools: how each ends. */
+/* The end of each hostile tool. */
 
 #define EVENT(json) TOOL("(eclave::send-event " json ") \"ok\"")
 #define ASK(json)   TOOL("(eclave::send-ask " json ") \"ok\"")
@@ -425,7 +417,7 @@ static const struct {
 } hostile[] = {
     {TOOL("(loop for i from 0 do (mcp:progress i))"), OUTCOME_OUTPUT},
     {TOOL("(loop (mcp:log :info \"flood\"))"), OUTCOME_OUTPUT},
-    /* Few and large ones, made once: it is their bytes that are too many. */
+    /* Few large events exceed the limit of bytes. */
     {"(defvar *event* (format nil \"{\\\"type\\\":\\\"log\\\",\\\"level\\\":\\\"info\\\","
      "\\\"data\\\":\\\"~65000a\\\"}\" 1))" TOOL("(loop (eclave::send-event *event*))"),
      OUTCOME_OUTPUT},
@@ -463,8 +455,7 @@ RUN_TEST(ends_hostile_tools) {
         struct call_request wanted = request(run, hostile[i].code, "{}");
         run->answer = ann;
         wanted.timeout_ms = hostile[i].outcome == OUTCOME_TIMEOUT ? 300 : 60000;
-        start(run, NULL, &wanted);
-        wait_for_all();
+        finish(run, &wanted);
         cr_expect_eq(run->outcome, hostile[i].outcome, "%s: %s: %s", hostile[i].code,
                      outcome_table[run->outcome].word, run->cause);
         cr_expect_leq(run->events, 20000);
@@ -477,42 +468,34 @@ RUN_TEST(ends_hostile_tools) {
 #define PROGRESS     "{\\\"type\\\":\\\"progress\\\",\\\"progress\\\":1}"
 #define ROOTS        "{\\\"requests\\\":{\\\"a\\\":{\\\"method\\\":\\\"roots/list\\\",\\\"params\\\":{}}}}"
 
-/* The same by frames of its own making, which the number of its call goes into. */
+/* The same with forged frames, each with the number of its call. */
 RUN_TEST(ends_forgers) {
     static const char *const codes[] = {
-        SEND("(hostile::frame :ask :call %u :payload (hostile::octets \"" ROOTS "\"))")
-            SEND("(hostile::frame :event :call %u :payload (hostile::octets \"" PROGRESS "\"))"),
-        SEND("(hostile::frame :ask :call %u :payload (hostile::octets \"" ROOTS "\"))")
-            SEND("(hostile::result %u \"value\")"),
+        SEND("(hostile::frame :ask :call *call* :payload (hostile::octets \"" ROOTS "\"))") SEND(
+            "(hostile::frame :event :call *call* :payload (hostile::octets \"" PROGRESS "\"))"),
+        SEND("(hostile::frame :ask :call *call* :payload (hostile::octets \"" ROOTS "\"))")
+            SEND("(hostile::result *call* \"value\")"),
         SEND("(hostile::frame :event :call 0 :payload (hostile::octets \"" PROGRESS "\"))"),
-        SEND("(hostile::frame :event :call %u :flags 1 :payload (hostile::octets \"" PROGRESS
+        SEND("(hostile::frame :event :call *call* :flags 1 :payload (hostile::octets \"" PROGRESS
              "\"))"),
-        SEND("(hostile::frame :event :call %u :length 65537)"),
-        SEND("(hostile::frame :ask :call %u :length 1048577)"),
-        SEND("(hostile::frame :answer :call %u :payload (hostile::octets \"{}\"))"),
-        SEND("(hostile::result %u \"value\")"),
-        SEND("(hostile::frame :result :call %u :payload (append (hostile::section 2 '(65))"
+        SEND("(hostile::frame :event :call *call* :length 65537)"),
+        SEND("(hostile::frame :ask :call *call* :length 1048577)"),
+        SEND("(hostile::frame :answer :call *call* :payload (hostile::octets \"{}\"))"),
+        SEND("(hostile::result *call* \"value\")"),
+        SEND("(hostile::frame :result :call *call* :payload (append (hostile::section 2 '(65))"
              " (hostile::section 11 (hostile::octets \"{\\\"content\\\":[5]}\"))))"),
     };
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         struct run *run = prepare();
         cleanup_buffer struct buffer code = buffer_make(1 << 20);
-        uint32_t number = bench.sessions.last_call + 1;
         lisp_file_append_hostile(&code);
-        buffer_append_text(&code, "(in-package :cl-user)");
-        buffer_append_text(&code, "(mcp:deftool x () ");
-        char *forged = NULL;
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        cr_assert(asprintf(&forged, codes[i], number, number) > 0);
-#pragma GCC diagnostic pop
-        buffer_append_text(&code, forged);
-        free(forged);
-        buffer_append_text(&code, " (sleep 100))");
+        buffer_append_format(&code,
+                             "(in-package :cl-user) (defvar *call* %u)"
+                             " (mcp:deftool x () %s (sleep 100))",
+                             bench.sessions.last_call + 1, codes[i]);
         buffer_append(&code, "", 1);
         const struct call_request wanted = request(run, (const char *)code.data, "{}");
-        start(run, NULL, &wanted);
-        wait_for_all();
+        finish(run, &wanted);
         cr_expect_eq(run->outcome, OUTCOME_MALFORMED, "%s: %s: %s", codes[i],
                      outcome_table[run->outcome].word, run->cause);
     }

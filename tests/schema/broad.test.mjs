@@ -1,5 +1,5 @@
-// Asks the server everything in every revision, and holds each line of every answer against that
-// revision's schema. And shows that the check itself sees what is wrong.
+// Sends every kind of request in every revision and checks each line against the schema of that
+// revision. Also tests the check itself.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { describe, test } from "node:test";
@@ -84,7 +84,7 @@ function modern({ method, params }) {
   return { method, params: { ...params, _meta: meta } };
 }
 
-// What a client of REVISION sends.
+// The lines of a client of REVISION.
 function script(revision) {
   const asked = revision === modernRevision ? requests.map(modern) : requests;
   const numbered = asked.map((request, id) => line({ id, ...request }));
@@ -125,7 +125,7 @@ const ending = [
   line({ id: "e", method: "exit" }),
 ];
 
-// All lines that the server answers SENT with.
+// The lines with which the server answers SENT.
 function converse(sent, ...options) {
   return new Promise((resolve) => {
     const server = spawn(eclave, options, { stdio: ["pipe", "pipe", "ignore"] });
@@ -146,13 +146,13 @@ describe("every line of a broad run", { concurrency: 2 }, () => {
         assert.deepEqual(faultsIn(sent, received), []);
       });
 
-  test("calls in flight when the server is told to exit", async () => {
+  test("calls in flight at exit", async () => {
     const sent = [...script("2025-11-25"), ...ending];
     assert.deepEqual(faultsIn(sent, await converse(sent)), []);
   });
 });
 
-describe("the check sees", () => {
+describe("the check finds", () => {
   const list = line({ id: 1, method: "tools/list" });
   const modernList = line({ id: 1, ...modern({ method: "tools/list" }) });
   const handshake = (protocolVersion) =>
@@ -163,7 +163,7 @@ describe("the check sees", () => {
   const hello = line({ id: 0, method: "initialize" });
   const tool = { name: "t", inputSchema: { type: "object" } };
   const wrong = {
-    "an answer that nobody asked for": [[list], line({ id: 2, result: { tools: [] } })],
+    "an answer without a request": [[list], line({ id: 2, result: { tools: [] } })],
     "a result of another method": [[list], line({ id: 1, result: {} })],
     "a result without a member": [[list], line({ id: 1, result: { tools: [{ name: "t" }] } })],
     "an error without a message": [[list], line({ id: 1, error: { code: 1 } })],

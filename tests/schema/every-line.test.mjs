@@ -1,5 +1,5 @@
-// Every line that the server under test wrote in any test of this run, as the tests' clients have
-// kept it in the directory ECLAVE_RECORD, against the official schemas. Runs after all of them.
+// Checks every line of the server in this test run, which the clients of the tests recorded in the
+// directory ECLAVE_RECORD, against the official schemas. Runs after the other tests.
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -7,9 +7,9 @@ import { test } from "node:test";
 import { faultsIn, readTraffic } from "./traffic.mjs";
 
 const directory = process.env.ECLAVE_RECORD;
-assert.ok(directory, "ECLAVE_RECORD names the directory of what was recorded");
+assert.ok(directory, "ECLAVE_RECORD names the directory of the records");
 
-test("every line is of its revision", (context) => {
+test("every line is valid in its revision", (context) => {
   const faults = [];
   let lines = 0;
   const files = readdirSync(directory);

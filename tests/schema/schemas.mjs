@@ -1,10 +1,10 @@
-// The official schema of each revision, one interface for all: `fault(name, value)` says why VALUE
-// is not what the definition NAME wants, `surplus(name, value)` names a member that the revision does
-// not know, both null when there is nothing to say.
+// The official schema of each revision with one interface: `fault(name, value)` is the reason why VALUE
+// violates the definition NAME, `surplus(name, value)` a member that the revision does not know; both
+// are null when there is none.
 //
-// The conformance suite carries the official JSON schemas from 2025-03-26 on, as literals in its one
-// file. The first revision is older than the suite; its schemas are those of the official SDK of its
-// day. Nothing of either is copied into this project.
+// The conformance suite contains the official JSON schemas from 2025-03-26 on, as literals in its one
+// file. The first revision is older than the suite; its schemas are those of the official SDK of that
+// time. Neither is copied into this project.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { Ajv } from "ajv";
@@ -13,11 +13,11 @@ import addFormats from "ajv-formats";
 import * as sdkTypes from "sdk-of-2024-11-05/types.js";
 
 const suite = new URL(
-  "node_modules/@modelcontextprotocol/conformance/dist/index.js",
+  "../node_modules/@modelcontextprotocol/conformance/dist/index.js",
   import.meta.url,
 );
 
-// The end of the literal that begins at START: the brace that closes it.
+// The end of the literal that begins at START.
 function endOfLiteral(text, start) {
   let depth = 0;
   let quote = null;
@@ -43,7 +43,7 @@ function schemasInSuite() {
   });
 }
 
-// What only the schema of one revision defines.
+// Definitions by which the schema of a revision is recognized.
 const marks = {
   "2025-03-26": ["JSONRPCBatchResponse"],
   "2025-06-18": ["ElicitRequest", "JSONRPCError"],
@@ -51,7 +51,7 @@ const marks = {
   "2026-07-28": ["DiscoverResult"],
 };
 
-// Members whose insides are anybody's.
+// Members with arbitrary contents.
 const free = new Set(["_meta", "inputSchema", "outputSchema"]);
 
 class JsonSchema {

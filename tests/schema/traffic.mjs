@@ -1,11 +1,10 @@
-// Holds what a server wrote on one pipe against the schema of the revision that each line belongs to.
-// The order of lines does not matter here; whether answers come once and in time is for others. It
-// must never pass a line that it cannot place.
+// Checks the lines of a server against the schema of the revision that each belongs to. The order of
+// lines and the number of answers are not checked here. A line that belongs to no request is a fault.
 import { modernRevision, newestHandshake, schemas } from "./schemas.mjs";
 
 const keyVersion = "io.modelcontextprotocol/protocolVersion";
 
-// The results of MCP's methods. Those that are not MCP's own answer `{}`.
+// The results of MCP's methods; other methods return `{}`.
 const results = {
   initialize: "InitializeResult",
   "server/discover": "DiscoverResult",
@@ -20,14 +19,14 @@ const results = {
   "completion/complete": "CompleteResult",
 };
 
-// What a server may ask of a client, where requests go both ways.
+// Requests of a server to a client.
 const questions = {
   "elicitation/create": "ElicitRequest",
   "sampling/createMessage": "CreateMessageRequest",
   "roots/list": "ListRootsRequest",
 };
 
-// The errors that a schema describes by their code.
+// Errors that schemas describe by their code.
 const errors = {
   [-32022]: "UnsupportedProtocolVersionError",
   [-32021]: "MissingRequiredClientCapabilityError",
@@ -50,7 +49,7 @@ function messagesOf(line) {
   return (Array.isArray(value) ? value : [value]).filter(isObject);
 }
 
-// The requests in SENT by id: a map to arrays of { method, modern }, each of them once.
+// The requests in SENT: a map from ids to arrays of distinct { method, modern }.
 function requestsIn(sent) {
   const requests = new Map();
   for (const message of sent.flatMap(messagesOf)) {
@@ -66,7 +65,7 @@ function requestsIn(sent) {
   return requests;
 }
 
-// The revision that `initialize` came to.
+// The revision that `initialize` negotiated.
 function handshakeIn(messages) {
   const answer = messages.find(
     ({ result }) => isObject(result) && "protocolVersion" in result && "serverInfo" in result,
@@ -93,8 +92,8 @@ function resultFault(revision, method, message) {
   return fault ?? (surplus && `${surplus} is unknown in ${revision}`);
 }
 
-// What has no usable id is answered with null, as JSON-RPC wants it, or with the number as it was
-// written; MCP's schemas have a word for neither.
+// A request without a usable id is answered with null, as JSON-RPC requires, or with the number as
+// written; MCP's schemas allow neither.
 function errorFault(revision, message) {
   const schema = schemas[revision];
   const known = typeof message.id === "string" || Number.isInteger(message.id);
@@ -109,7 +108,7 @@ function questionFault(revision, message) {
   const schema = schemas[revision];
   const name = questions[message.method];
   if (revision === modernRevision || !name || !schema.has(name))
-    return `${message.method} is no question of ${revision}`;
+    return `${message.method} is not a request of ${revision}`;
   return schema.fault(name, message);
 }
 
@@ -126,7 +125,7 @@ function withoutEnvelope({ method, params }) {
   return { method, params };
 }
 
-// Null when one of CANDIDATES finds no fault; else the first fault.
+// Null when one of CANDIDATES has no fault; else the first fault.
 function anyFault(candidates, check) {
   let first = null;
   for (const candidate of candidates) {
@@ -134,10 +133,10 @@ function anyFault(candidates, check) {
     if (!fault) return null;
     first ??= fault;
   }
-  return first ?? "nobody asked for this";
+  return first ?? "it belongs to no request";
 }
 
-// What is wrong with RECEIVED, lines that answer the lines of SENT: an array of strings.
+// The faults of RECEIVED, the answers to the lines of SENT: an array of strings.
 export function faultsIn(sent, received) {
   const requests = requestsIn(sent);
   const messages = received.flatMap(messagesOf);
@@ -174,7 +173,7 @@ export function faultsIn(sent, received) {
   return faults;
 }
 
-// What was recorded in a file, "> " before what was sent and "< " before what came back.
+// The contents of a record, with "> " before lines sent and "< " before lines received.
 export function readTraffic(text) {
   const lines = text.split("\n");
   const having = (mark) =>

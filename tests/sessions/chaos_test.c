@@ -1,7 +1,7 @@
-/* Everything at once: hostile code, time-outs, cancels, copies, rollbacks, closes and kills from
- * outside, in random order and mostly unawaited, in four sessions beside a witness. Nothing is
- * wanted of the answers but that each call has exactly one; of the server, that it lives, that the
- * witness notices nothing, and that nothing is left in the end. */
+/* Hostile code, time-outs, cancellations, copies, rollbacks, closes and kills from outside, in
+ * random order and mostly without waiting, in four sessions beside a witness. Each call must have
+ * exactly one answer, whatever it is; the server must survive, the witness must not be affected,
+ * and nothing must be left at the end. */
 #include "tests/support/client_sessions.h"
 #include "tests/support/family.h"
 #include "tests/support/lines.h"
@@ -15,7 +15,7 @@
 
 enum { STEPS = 400, STEPS_THOROUGH = 5000, VICTIMS = 4, PENDING_MAX = 24 };
 
-/* None that only the supervisor's own limit on forks ends. */
+/* Without those that only the supervisor's time limit on forks ends. */
 static const char *const functions[] = {
     "refuses-to-fork",
     "refuses-in-bad-text",
@@ -55,10 +55,8 @@ struct chaos {
 };
 
 static void await_some(struct chaos *chaos, size_t left) {
-    char id[24];
     while (chaos->pending_count > left) {
-        snprintf(id, sizeof id, "%lu", chaos->pending[0]);
-        client_await(chaos->siege.client, id, NULL);
+        client_await(chaos->siege.client, formatted("%lu", chaos->pending[0]), NULL);
         memmove(chaos->pending, chaos->pending + 1,
                 --chaos->pending_count * sizeof *chaos->pending);
     }
@@ -66,12 +64,10 @@ static void await_some(struct chaos *chaos, size_t left) {
 
 /* The id of the next call, as JSON text. */
 static const char *next_id(struct chaos *chaos) {
-    static char id[24];
     if (chaos->pending_count == PENDING_MAX)
         await_some(chaos, PENDING_MAX / 2);
     chaos->pending[chaos->pending_count++] = ++chaos->ids;
-    snprintf(id, sizeof id, "%lu", chaos->ids);
-    return id;
+    return formatted("%lu", chaos->ids);
 }
 
 static void evaluate(struct chaos *chaos, const char *session) {
@@ -79,17 +75,14 @@ static void evaluate(struct chaos *chaos, const char *session) {
 }
 
 static void forge(struct chaos *chaos, const char *session) {
-    char code[120];
-    snprintf(code, sizeof code, "(hostile::%s %%lu)", random_pick(&chaos->random, functions));
-    siege_send(&chaos->siege, next_id(chaos), session, code, 0.2);
+    siege_send(&chaos->siege, next_id(chaos), session,
+               formatted("(hostile::%s %%lu)", random_pick(&chaos->random, functions)), 0.2);
 }
 
 static void use_tool(struct chaos *chaos, const char *tool, const char *session) {
-    char arguments[120];
     bool steps = strcmp(tool, "rollback-session") == 0;
-    snprintf(arguments, sizeof arguments, "{\"session\":\"%s\"%s}", session,
-             steps ? ",\"steps\":1" : "");
-    client_tool_send(chaos->siege.client, next_id(chaos), tool, arguments);
+    client_tool_send(chaos->siege.client, next_id(chaos), tool,
+                     formatted("{\"session\":\"%s\"%s}", session, steps ? ",\"steps\":1" : ""));
     chaos->siege.calls++;
 }
 
@@ -99,28 +92,26 @@ static void cancel(struct chaos *chaos) {
                            chaos->pending[random_below(&chaos->random, chaos->pending_count)]);
 }
 
-/* Another session takes the place of the victim: one like it, or a copy of one of them. */
+/* Replaces a victim by a new one or by a copy of one of them. */
 static void replace(struct chaos *chaos, size_t victim, bool by_copy) {
     struct siege *siege = &chaos->siege;
     const char *old = chaos->victims[victim];
     const char *from = chaos->victims[random_below(&chaos->random, VICTIMS)];
-    char arguments[120];
     await_some(chaos, 0);
-    snprintf(arguments, sizeof arguments, "{\"from\":\"%s\"}", from);
     struct evaluation copy = {.line = NULL};
     if (by_copy) {
         siege->calls++;
-        copy = client_tool(siege->client, "open-session", arguments);
+        copy = client_tool(siege->client, "open-session", formatted("{\"from\":\"%s\"}", from));
     }
     chaos->victims[victim] =
         by_copy && !copy.is_error && !copy.error_code
             ? client_string(siege->client, copy.line, "result", "_meta", "session", NULL)
             : siege_victim(siege);
     use_tool(chaos, "close-session", old);
-    await_some(chaos, 0); /* nobody must cancel that */
+    await_some(chaos, 0); /* it must not be cancelled */
 }
 
-/* Any process but the zygote, and none of the witness, which keeps the session id of its first. */
+/* Any process but the zygote and those of the witness, which have the session id of its first. */
 static void kill_any(struct chaos *chaos, pid_t witness) {
     pid_t pids[64];
     size_t count = client_descendants(chaos->siege.client, pids, 64);
@@ -155,7 +146,7 @@ static void step(struct chaos *chaos, pid_t witness) {
         siege_expect_unharmed(&chaos->siege);
 }
 
-Test(chaos, the_server_outlives_everything_at_once) {
+Test(chaos, the_server_survives_everything_at_once) {
     struct chaos chaos = {.siege = siege_begin(NULL), .random = random_for("chaos")};
     struct siege *siege = &chaos.siege;
     pid_t witness = getsid(family_head(siege->client, siege->witness));

@@ -81,7 +81,7 @@ Test(degraded, conditions_lose_nothing) {
 }
 
 Test(degraded, rollback_and_copy_are_refused_with_the_reason) {
-    static const char reason[] = "this kernel gives no seccomp notifications";
+    static const char reason[] = "seccomp notifications are unavailable";
     struct client *client = client_start_ready(&options, NULL);
     for (int i = 0; i < 3; i++)
         client_evaluate(client, "(defparameter *x* 1)");
@@ -109,7 +109,7 @@ Test(degraded, fresh_sessions_are_opened_and_kept_apart) {
     client_session_expect(client, other, "(boundp '*x*)", "=> NIL");
     cr_assert_eq(client_session_evaluate(client, other, "(ext:quit 3)").exit_code, 3);
     client_session_expect(client, one, "*x*", "=> 1");
-    /* A fresh world needs no fork to be had again. */
+    /* The fresh state needs no fork. */
     const char *copy = client_session_copy(client, one, 0);
     client_session_expect(client, copy, "(boundp '*x*)", "=> NIL");
     client_session_close(client, one);

@@ -1,5 +1,5 @@
-/* A thousand failures in a row over three sessions leave nothing behind: no process, no zombie, no
- * descriptor, no memory; and the sessions still hold what was kept in them. */
+/* A thousand failures in a row over three sessions leave no process, no zombie, no descriptor and
+ * no memory behind, and the sessions still hold their values. */
 #include "tests/support/client_sessions.h"
 #include "tests/support/footprint.h"
 #include "tests/support/lines.h"
@@ -17,16 +17,25 @@ enum {
     GROWTH_MIB = 16 /* of a session; a page touched now and then, and the collector's tables */
 };
 
-static const char *const arguments[] = {
-    "--session-history", "4", "--output-max-bytes", "20000", "--stderr-max-bytes", "20000", NULL};
+/* With the limit on descriptors a leak is fatal even where a test cannot inspect the server. */
+static const struct client_options options = {
+    .program = "/bin/sh",
+    .arguments = STRINGS("-c",
+                         "ulimit -n 200; exec \"$1\" --session-history 4 --output-max-bytes 20000 "
+                         "--stderr-max-bytes 20000",
+                         "sh", ECLAVE_BINARY),
+    .watchdog_s = 120};
 
-/* Cheap ways to fail; after each the session is what it was before. */
+/* Cheap failures; after each the session is as it was before. */
 static const struct failure {
     const char *code;
     double timeout_s;
     int error_code; /* of the protocol; 0: a result */
     bool cancel;
 } failures[] = {
+    {.code = "(error \"x\")"},
+    {.code = "(labels ((f () (1+ (f)))) (f))"},
+    {.code = "(((("},
     {.code = "(setf *n* 0) (ext:quit 1)"},
     {.code = "(setf *n* 0) (loop)", .timeout_s = 0.01, .error_code = -32004},
     {.code = "(setf *n* 0) " CRASH},
@@ -46,23 +55,20 @@ struct trial {
 };
 
 static void send_failure(struct trial *trial, size_t at, const struct failure *failure) {
-    char id[8];
-    snprintf(id, sizeof id, "%zu", at % 1000);
+    const char *id = formatted("%zu", at);
     client_session_send(trial->client, id, trial->sessions[at], failure->code, failure->timeout_s);
     if (failure->cancel)
         client_send_format(trial->client, CANCEL("%s"), id);
 }
 
 static void await_failure(struct trial *trial, size_t at, const struct failure *failure) {
-    char id[8];
-    snprintf(id, sizeof id, "%zu", at % 1000);
-    struct evaluation evaluation = client_evaluate_await(trial->client, id);
+    struct evaluation evaluation = client_evaluate_await(trial->client, formatted("%zu", at));
     cr_assert_eq(evaluation.error_code, failure->error_code, "%s: %s", failure->code,
                  evaluation.line);
     cr_assert(failure->error_code || evaluation.is_error, "%s: %s", failure->code, evaluation.line);
 }
 
-/* One failure in each session, side by side (right behind a good call) or one after the other. */
+/* One failure in each session, side by side (right after a good call) or one after the other. */
 static void fail_in_each(struct trial *trial) {
     const struct failure *chosen[SESSIONS];
     bool pipelined = random_percent(&trial->random, 50);
@@ -79,14 +85,12 @@ static void fail_in_each(struct trial *trial) {
 }
 
 static void expect_kept(struct trial *trial) {
-    char value[40];
-    for (size_t i = 0; i < SESSIONS; i++) {
-        snprintf(value, sizeof value, "=> %ld", ++trial->kept[i]);
-        client_session_expect(trial->client, trial->sessions[i], "(incf *n*)", value);
-    }
+    for (size_t i = 0; i < SESSIONS; i++)
+        client_session_expect(trial->client, trial->sessions[i], "(incf *n*)",
+                              formatted("=> %ld", ++trial->kept[i]));
 }
 
-/* What the server has and uses when it is at rest. */
+/* The resources of the idle server. */
 struct footprint {
     int descriptors;
     long memory_kb;
@@ -108,10 +112,8 @@ static struct footprint measure(struct trial *trial) {
 }
 
 Test(endurance, a_thousand_failures_over_three_sessions_leave_nothing_behind) {
-    struct trial trial = {
-        .client = client_start_ready(
-            &(struct client_options){.arguments = arguments, .watchdog_s = 120}, NULL),
-        .random = random_for("endurance")};
+    struct trial trial = {.client = client_start_ready(&options, NULL),
+                          .random = random_for("endurance")};
     for (size_t i = 0; i < SESSIONS; i++) {
         if (i > 0)
             trial.sessions[i] = client_session_open(trial.client);
@@ -142,8 +144,7 @@ Test(endurance, a_thousand_failures_over_three_sessions_leave_nothing_behind) {
 
 Test(endurance, workers_killed_while_busy_leave_nothing_behind) {
     enum { KILLS = 30 };
-    struct client *client = client_start_ready(
-        &(struct client_options){.arguments = arguments, .watchdog_s = 120}, NULL);
+    struct client *client = client_start_ready(&options, NULL);
     client_session_expect(client, NULL, "(defvar *n* 7)", "=> *N*");
     client_session_settle(client, NULL);
     int before = footprint_descriptors(client, 3);

@@ -374,7 +374,7 @@ Test(grants, of_files_are_told_to_the_client) {
     const char *options[] = {"--allow-read", tree.granted, NULL};
     struct command_result result = converse(options, INITIALIZE("1", "\"2025-11-25\""));
     char wanted[120];
-    snprintf(wanted, sizeof wanted, "files may be read in %s.", tree.granted);
+    snprintf(wanted, sizeof wanted, "files can be read in %s.", tree.granted);
     expect_contains(result.output, wanted);
     command_result_free(&result);
     remove_tree(&tree);

@@ -1,6 +1,6 @@
-/* Code that forges the answer to its own call and goes on running, and so is there when its worker
- * is asked to fork: it refuses, forks and is silent, answers for its fork, forks and lies. Only its
- * own session suffers, and that one only until it is rolled back or reset; no process is left. */
+/* Code that forges the answer to its own call and continues to run until its worker is asked to
+ * fork: it refuses, forks in silence, answers for its fork, or forks and lies. Only its own session
+ * is affected, until it is rolled back or reset, and no process is left. */
 #include "tests/support/client_sessions.h"
 #include "tests/support/family.h"
 #include "tests/support/lines.h"
@@ -10,11 +10,11 @@
 
 #define LOST "SESSION-LOST: "
 
-/* What the first call after the forgery comes to. */
+/* The first call after the forgery. */
 enum sequel {
-    SEQUEL_LIE,     /* the hostile worker answers it; OF SUCH A WORLD nothing else can be wanted */
-    SEQUEL_LOST,    /* the state before the forgery, and the answer says what was lost */
-    SEQUEL_TIMEOUT, /* nobody answers; the next call finds the state before the forgery */
+    SEQUEL_LIE,     /* the hostile worker answers it */
+    SEQUEL_LOST,    /* it runs in the state before the forgery, and the answer reports the loss */
+    SEQUEL_TIMEOUT, /* it times out; the next call runs in the state before the forgery */
 };
 
 static void expect_sequel(struct siege *siege, const char *session, const char *function,
@@ -60,7 +60,7 @@ static const struct forgery {
     {"forbidden-while-it-forks", SEQUEL_LOST, NULL},
 };
 
-Test(forged, whatever_a_worker_does_when_asked_to_fork_only_its_session_suffers) {
+Test(forged, a_worker_that_misbehaves_when_asked_to_fork_harms_only_its_session) {
     for (size_t i = 0; i < COUNT_OF(quick); i++) {
         struct siege siege = siege_begin(NULL);
         siege_forge(&siege, siege.victim, quick[i].function);
@@ -78,7 +78,7 @@ Test(forged, a_rollback_ends_the_lies) {
         siege_forge(&siege, siege.victim, quick[i].function);
         siege_settle(&siege, siege.victim);
         cr_assert(client_session_row(siege.client, siege.victim, &row));
-        if (row.number > STATE_BEFORE) /* else it has lost the forged state already */
+        if (row.number > STATE_BEFORE) /* else the forged state is lost already */
             siege_rollback(&siege, siege.victim, 1);
         struct evaluation evaluation = siege_evaluate(&siege, siege.victim, "*kept*", 0);
         expect_contains(evaluation.text, "=> 1");
@@ -86,7 +86,7 @@ Test(forged, a_rollback_ends_the_lies) {
     }
 }
 
-/* These are found out by a limit of the supervisor's own, so all of them are tried side by side. */
+/* The supervisor's time limit ends these, so they run side by side. */
 static const char *const slow[] = {
     "never-listens",
     "never-forks",
@@ -96,21 +96,17 @@ static const char *const slow[] = {
     "both-go-on",
 };
 
-/* Sends a call that comes behind the forgery in each of the sessions. */
+/* Sends the call after the forgery in each session. */
 static void send_next(struct siege *siege, const char *const *victims) {
-    char id[24];
-    for (size_t i = 0; i < COUNT_OF(slow); i++) {
-        snprintf(id, sizeof id, "%zu", i);
-        siege_send(siege, id, victims[i], "*kept*", 0);
-    }
+    for (size_t i = 0; i < COUNT_OF(slow); i++)
+        siege_send(siege, formatted("%zu", i), victims[i], "*kept*", 0);
 }
 
 Test(forged, a_worker_that_does_not_fork_when_asked_to_is_ended) {
     enum { CALLS = 4 };
     struct siege siege = siege_begin(NULL);
     const char *victims[COUNT_OF(slow)];
-    bool told[COUNT_OF(slow)] = {false};
-    char id[24];
+    bool reported[COUNT_OF(slow)] = {false};
     for (size_t i = 0; i < COUNT_OF(slow); i++) {
         victims[i] = siege_victim(&siege);
         siege_forge(&siege, victims[i], slow[i]);
@@ -118,24 +114,23 @@ Test(forged, a_worker_that_does_not_fork_when_asked_to_is_ended) {
     send_next(&siege, victims);
     for (int i = 0; i < 20; i++)
         siege_expect_unharmed(&siege);
-    /* The ones that go on may answer or spoil the next call before they are found out. */
+    /* Workers that continue to run may answer or disturb the next call before they are ended. */
     for (int calls = 0; calls < CALLS; calls++) {
         for (size_t i = 0; i < COUNT_OF(slow); i++) {
-            snprintf(id, sizeof id, "%zu", i);
-            struct evaluation evaluation = client_evaluate_await(siege.client, id);
-            told[i] = told[i] || strstr(evaluation.text, LOST);
-            if (told[i])
+            struct evaluation evaluation = client_evaluate_await(siege.client, formatted("%zu", i));
+            reported[i] = reported[i] || strstr(evaluation.text, LOST);
+            if (reported[i])
                 expect_contains(evaluation.text, "=> 1");
         }
         if (calls < CALLS - 1)
             send_next(&siege, victims);
     }
     for (size_t i = 0; i < COUNT_OF(slow); i++)
-        cr_assert(told[i], "%s", slow[i]);
+        cr_assert(reported[i], "%s", slow[i]);
     siege_end(&siege, victims, COUNT_OF(slow));
 }
 
-Test(forged, an_origin_that_reads_what_its_copy_is_sent_harms_the_copy_alone) {
+Test(forged, an_origin_that_reads_the_channel_of_its_copy_harms_only_the_copy) {
     struct siege siege = siege_begin(NULL);
     siege_forge(&siege, siege.victim, "steals-from-its-copy");
     const char *copy = siege_copy(&siege, siege.victim);
@@ -166,7 +161,8 @@ Test(forged, a_call_answered_before_it_was_read_does_not_stop_the_server) {
     siege_end(&siege, NULL, 0);
 }
 
-/* The same with the longest call that fits into the channel: the request to fork does not. */
+/* The same with the longest call that fits into the channel, so that the request to fork does not.
+ */
 Test(forged, a_full_channel_does_not_stop_the_server) {
     enum { LONGEST = 400000, SHORTEST = 50000, STEP = 8000 };
     struct siege siege = siege_begin(NULL);
@@ -185,7 +181,7 @@ Test(forged, a_full_channel_does_not_stop_the_server) {
     }
     free(code);
     cr_assert(fits);
-    client_await_stderr(siege.client, "sending a frame");
+    client_await_stderr(siege.client, "cannot send a frame");
     siege_end(&siege, NULL, 0);
 }
 
@@ -196,7 +192,7 @@ Test(forged, a_worker_that_closes_its_channel_while_it_forks_is_ended) {
     struct evaluation evaluation = siege_evaluate(&siege, siege.victim, "*kept*", 0);
     expect_contains(evaluation.text, "[ERROR] MALFORMED-OUTPUT\n");
     expect_contains(evaluation.text, "closed its channel");
-    /* The checkpoint was made in good order, by the hostile world that it holds. */
+    /* The checkpoint itself is lawful; its code is hostile. */
     cr_assert_str_eq(siege_evaluate(&siege, siege.victim, "*kept*", 0).text,
                      "=> lie of the checkpoint");
     siege_end(&siege, NULL, 0);
@@ -214,7 +210,7 @@ Test(forged, a_server_that_ends_leaves_no_unannounced_fork_behind) {
     }
 }
 
-/* A hostile checkpoint sleeps on when its channel ends; only its death signal ends it. */
+/* A hostile checkpoint continues to sleep when its channel ends; only its death signal ends it. */
 Test(forged, a_killed_server_leaves_no_hostile_checkpoint_behind) {
     static const char *const functions[] = {"checkpoint-lies", "forks-twice", "announces-untied",
                                             "closes-while-it-forks"};

@@ -1,9 +1,9 @@
-;;; What code in a worker can do below Lisp: any system call that the policy lets through, and with
-;;; it any byte on the worker's own channel. It is sent to the server under test and evaluated there.
-;;; *NUMBERS* and *FRAMES*, lists of names and numbers, come before it from lisp_file.c.
+;;; Hostile code below Lisp: any system call that the policy allows, and with it any byte on the
+;;; worker's own channel. The tests send it to the server and evaluate it there. lisp_file.c puts
+;;; *NUMBERS* and *FRAMES*, lists of names and numbers, before it.
 ;;;
-;;; Most functions take the number of the running call, which a worker can find in its memory: with
-;;; it they forge the answer and go on running while the supervisor believes that the call is over.
+;;; Most functions take the number of the running call, which a worker can find in its memory. They
+;;; forge the answer with it and continue to run while the supervisor takes the call for ended.
 
 (in-package :hostile)
 
@@ -21,13 +21,13 @@
          (getf *numbers* name) arguments))
 
 (defun call-if-any (name)
-  "A system call without arguments, which fails where the architecture lacks it."
+  "A system call without arguments; -1 where the architecture lacks it."
   (if (getf *numbers* name) (call name) -1))
 
 (defvar *buffers* '())
 
 (defun buffer (size)
-  "Zeroed memory that stays where it is."
+  "Zeroed memory that is never moved or freed."
   (let ((buffer (si:allocate-foreign-data :void size)))
     (dotimes (i size) (si:foreign-data-set-elt buffer i :unsigned-byte 0))
     (push buffer *buffers*)
@@ -91,7 +91,7 @@
             descriptor)))
 
 (defun fork-channel ()
-  "Waits until it is asked to fork; returns the channel that is meant for the fork."
+  "Waits for the request to fork; returns the channel for the fork."
   (multiple-value-bind (type call descriptor) (receive)
     (declare (ignore call))
     (and (eq type :fork) descriptor)))
@@ -100,7 +100,7 @@
   (call :clone (logior +parent-is-mine+ +death-of-child+) 0 0 0 0))
 
 (defun announce (channel)
-  "As a fork in good order does it: first it sees to it that it dies with the supervisor."
+  "Like a lawful fork, with the death signal set before."
   (call :prctl 1 9 0 0 0)
   (send-octets channel (frame :ready)))
 
@@ -115,10 +115,10 @@
             (:fork (send-octets fd (frame :failed :payload (octets "no"))))
             (t (call :exit_group 0))))))
 
-;;; In the middle of a call
+;;; During a call
 
 (defun forks-everywhere ()
-  "Every way to a second process or thread; lists those that worked."
+  "Tries every way to a second process or thread; lists those that worked."
   (loop for (name . attempt)
           in (list (cons :fork (lambda () (foreign "fork" :int '())))
                    (cons :vfork (lambda () (call-if-any :vfork)))
@@ -131,7 +131,7 @@
                                      (put arguments 32 :uint64-t +death-of-child+)
                                      (call :clone3 (address arguments) 88)))))
         for outcome = (funcall attempt)
-        when (eql outcome 0) do (rest-in-sleep) ; a child that must not be
+        when (eql outcome 0) do (rest-in-sleep) ; a child, which must not exist
         unless (eql outcome -1) collect (list name outcome)))
 
 (defun floods-with-refused-calls (count)
@@ -165,12 +165,12 @@
     (call :rt_sigprocmask 0 (address set) 0 8)))
 
 (defun babbles-at-its-end ()
-  "Ignores the request to end, and fills the channel until it is killed."
+  "Ignores the request to end and writes to the channel until it is killed."
   (blocks-every-signal)
   (sleep 0.2)
   (loop (send-octets +channel+ (frame :ready)) (sleep 0.001)))
 
-;;; After a forged answer, when it is asked to fork
+;;; After a forged answer, when the worker is asked to fork
 
 (defun never-listens (number)
   (answer number "forged")
@@ -230,7 +230,7 @@
     (rest-in-sleep)))
 
 (defun announces-untied (number)
-  "The fork would outlive the supervisor."
+  "The fork sets no death signal, so it would outlive the supervisor."
   (answer number "forged")
   (let ((channel (fork-channel)))
     (when (eql (clone) 0)
@@ -248,7 +248,7 @@
           (t (serve-lies +channel+ "lie")))))
 
 (defun announces-in-its-place (number)
-  "Makes the fork, and answers for it."
+  "Forks, and announces the fork in its place."
   (answer number "forged")
   (let ((channel (fork-channel)))
     (when (eql (clone) 0) (rest-in-sleep))
@@ -261,14 +261,14 @@
   (serve-lies +channel+ "lie"))
 
 (defun forks-twice (number)
-  "Tries a second clone, and tells as the answer to the next call what came of both."
+  "Tries a second clone; the answer to the next call is the result of both."
   (answer number "forged")
   (let* ((channel (fork-channel)) (first (clone)))
     (cond ((eql first 0)
            (announce channel)
            (serve-lies channel "lie of the checkpoint"))
           (t (let ((second (clone)))
-               (when (eql second 0) (rest-in-sleep)) ; must not be
+               (when (eql second 0) (rest-in-sleep)) ; must not happen
                (serve-lies +channel+ (format nil "~a and ~d" (if (> first 1) "one" first) second)))))))
 
 (defun speaks-for-its-origin (number)
@@ -291,7 +291,7 @@
           (t (serve-lies +channel+ "lie")))))
 
 (defun checkpoint-lies (number)
-  "All in good order, but the checkpoint answers by itself, and so does its origin."
+  "A lawful fork, but checkpoint and origin both answer calls by themselves."
   (answer number "forged")
   (let ((channel (fork-channel)))
     (if (eql (clone) 0)
@@ -299,7 +299,7 @@
         (serve-lies +channel+ "lie"))))
 
 (defun steals-from-its-copy (number)
-  "Refuses a checkpoint, makes a copy, and reads what the copy is sent."
+  "Refuses a checkpoint, makes a copy, and reads from the channel of the copy."
   (answer number "forged")
   (fork-channel)
   (send-octets +channel+ (frame :failed :payload (octets "no")))
@@ -321,7 +321,7 @@
   (rest-in-sleep))
 
 (defun closes-while-it-forks (number)
-  "The fork is made in good order, and does not hold its origin's channel open."
+  "A lawful fork that does not hold its origin's channel open; the origin closes it."
   (answer number "forged")
   (let ((channel (fork-channel)))
     (cond ((eql (clone) 0)

@@ -1,6 +1,6 @@
-/* Hostile code within its call, below Lisp: forks, forged frames, floods, descriptors, signals.
- * The call ends as CONTRACT.md says, its session is as it was before, and no other session
- * notices. */
+/* Hostile code within its call, below Lisp: forks, forged frames, floods, descriptors, signals. The
+ * call ends as doc/contract.md says, its session is as it was before, and no other session is
+ * affected. */
 #include "policy/policy.h"
 #include "tests/support/client_sessions.h"
 #include "tests/support/family.h"
@@ -16,10 +16,8 @@ static void expect_kept(struct siege *siege) {
 
 /* CODE ends its process with TYPE and EXIT_CODE (negative: any), and changes nothing. */
 static void expect_ends(struct siege *siege, const char *code, const char *type, int exit_code) {
-    char marker[80];
-    snprintf(marker, sizeof marker, "[ERROR] %s\n", type);
     struct evaluation evaluation = siege_evaluate(siege, siege->victim, code, 0);
-    expect_contains(evaluation.text, marker);
+    expect_contains(evaluation.text, formatted("[ERROR] %s\n", type));
     expect_contains(evaluation.text, UNCHANGED);
     cr_assert(exit_code < 0 || evaluation.exit_code == exit_code, "%s: %s", code, evaluation.line);
     expect_kept(siege);
@@ -52,7 +50,7 @@ Test(hostile, no_way_to_fork_works_at_any_moment_of_a_call) {
     siege_end(&siege, NULL, 0);
 }
 
-Test(hostile, a_bomb_of_forks_has_no_first_fork) {
+Test(hostile, a_fork_bomb_does_not_get_one_fork) {
     struct siege siege = siege_begin(NULL);
     struct evaluation evaluation = siege_evaluate(
         &siege, siege.victim, "(loop repeat 1000 always (eql (hostile::clone) -1))", 0);
@@ -125,7 +123,7 @@ Test(hostile, half_a_frame_is_waited_for_until_the_time_limit) {
     siege_end(&siege, NULL, 0);
 }
 
-Test(hostile, a_second_answer_is_one_too_many) {
+Test(hostile, a_second_answer_ends_the_worker) {
     struct siege siege = siege_begin(NULL);
     struct evaluation evaluation = siege_evaluate(
         &siege, siege.victim,
@@ -195,20 +193,19 @@ Test(hostile, a_worker_cannot_kill_its_checkpoint) {
             checkpoint = after[i];
     }
     cr_assert_gt(checkpoint, 1);
-    /* The pid by which the attacker would reach it, in their namespace. */
+    /* Its pid in the namespace of the workers. */
     int within = (int)policy_pid_within(checkpoint);
-    char code[80];
-    snprintf(code, sizeof code, "(setf *kept* 2) (hostile::kills %d)", within);
-    expect_ends(&siege, code, "SANDBOX-VIOLATION", 159);
-    /* Which is the head now, so it lives. */
-    snprintf(code, sizeof code, "=> %d", within);
-    cr_assert_str_eq(siege_evaluate(&siege, siege.victim, "(si:getpid)", 0).text, code);
+    expect_ends(&siege, formatted("(setf *kept* 2) (hostile::kills %d)", within),
+                "SANDBOX-VIOLATION", 159);
+    /* It is alive: it is the head now. */
+    cr_assert_str_eq(siege_evaluate(&siege, siege.victim, "(si:getpid)", 0).text,
+                     formatted("=> %d", within));
     siege_end(&siege, NULL, 0);
 }
 
 /* Floods. */
 
-Test(hostile, a_flood_of_refused_calls_ends_the_call_and_slows_nobody) {
+Test(hostile, a_flood_of_refused_calls_ends_the_call_and_delays_no_other) {
     struct siege siege = siege_begin(NULL);
     siege_send(&siege, "\"flood\"", siege.victim, "(hostile::floods-with-refused-calls 1000000000)",
                0);
@@ -222,7 +219,7 @@ Test(hostile, a_flood_of_refused_calls_ends_the_call_and_slows_nobody) {
     siege_end(&siege, NULL, 0);
 }
 
-Test(hostile, a_thousand_refused_calls_are_no_flood) {
+Test(hostile, a_thousand_refused_calls_are_allowed) {
     struct siege siege = siege_begin(NULL);
     for (int i = 0; i < 12; i++)
         cr_assert_str_eq(
@@ -233,9 +230,10 @@ Test(hostile, a_thousand_refused_calls_are_no_flood) {
     siege_end(&siege, NULL, 0);
 }
 
-Test(hostile, a_flood_of_asked_and_allowed_calls_ends_the_call_too) {
+Test(hostile, a_flood_of_notified_and_allowed_calls_ends_the_call_too) {
     struct siege siege = siege_begin(NULL);
-    /* In a fork each of these is asked about. With SIGABRT blocked it does nothing. */
+    /* In a fork the supervisor is notified of each of these. With SIGABRT blocked it has no effect.
+     */
     expect_ends(&siege, "(ext:quit 1)", "PROCESS-EXIT", 1);
     expect_ends(&siege,
                 "(hostile::blocks-every-signal)"

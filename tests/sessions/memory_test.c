@@ -1,5 +1,5 @@
-/* A session that used much memory and dropped it does not stay heavy, and neither do the states
- * that are kept of it. */
+/* A session that dropped a lot of memory gives it back, and so do the states that are kept of it.
+ */
 #include "tests/support/available.h"
 #include "tests/support/client_sessions.h"
 #include "tests/support/family.h"
@@ -11,7 +11,7 @@ enum { LIGHT_MIB = 40, HEAVY_MIB = 200, CALLS_MAX = 12 };
 static const char *const arguments[] = {"--session-history", "2", NULL};
 static const struct client_options options = {.arguments = arguments, .watchdog_s = 120};
 
-/* What the session costs in all, and its head alone. */
+/* Memory of the whole session, and of its head. */
 struct weight {
     double session_mib, head_mib;
     bool proportional;
@@ -22,48 +22,44 @@ static struct weight weigh(struct client *client) {
     pid_t head = family_head(client, NULL);
     client_session_settle(client, NULL);
     cr_assert(client_session_row(client, NULL, &row));
-    cr_expect(row.proportional || !available_inspection(), "it may look, and does not");
+    cr_expect(row.proportional || !available_inspection(), "shared pages are counted in full");
     return (struct weight){row.memory_mib, (double)process_status(head, "VmRSS") / 1024,
                            row.proportional};
 }
 
-/* A server that may not look into its workers counts shared pages in each. */
+/* A server that cannot inspect its workers counts shared pages in each. */
 static bool is_light(struct weight weight) {
     return weight.head_mib < LIGHT_MIB && (!weight.proportional || weight.session_mib < LIGHT_MIB);
 }
 
-static void expect_light_after(const char *use, const char *drop) {
-    struct client *client = client_start_ready(&options, NULL);
-    struct evaluation used = client_evaluate_with(client, use);
-    cr_assert_not(used.is_error || used.error_code, "%s", used.line);
+/* Calls until the session is light again. */
+static void expect_light(struct client *client) {
     struct weight weight = weigh(client);
-    cr_assert_gt(weight.session_mib, HEAVY_MIB, "it never used that much");
-    cr_assert_not(client_evaluate(client, drop).is_error);
     for (int calls = 0; calls < CALLS_MAX && !is_light(weight); calls++)
         weight = weigh(client);
-    cr_assert(is_light(weight), "it still weighs %.1f MiB, its head %.1f MiB", weight.session_mib,
+    cr_assert(is_light(weight), "it still uses %.1f MiB, its head %.1f MiB", weight.session_mib,
               weight.head_mib);
-    client_finish(client);
 }
 
-Test(memory, a_large_array_that_was_dropped_weighs_nothing) {
-    expect_light_after("{\"timeout\":120,\"code\":\"(defvar *big* (make-array 268435456 "
-                       ":element-type '(unsigned-byte 8) :initial-element 1))\"}",
-                       "(setf *big* nil)");
+Test(memory, dropped_memory_is_given_back) {
+    static const char *const values[] = {
+        "(make-array 268435456 :element-type '(unsigned-byte 8) :initial-element 1)",
+        "(make-list 16000000)",
+        "(map-into (make-array 800000) (lambda () (make-array 40)))",
+    };
+    for (size_t i = 0; i < COUNT_OF(values); i++) {
+        struct client *client = client_start_ready(&options, NULL);
+        struct evaluation used = client_evaluate_with(
+            client, formatted("{\"timeout\":120,\"code\":\"(defvar *big* %s)\"}", values[i]));
+        cr_assert_not(used.is_error || used.error_code, "%s", used.line);
+        cr_assert_gt(weigh(client).session_mib, HEAVY_MIB, "it did not use that much");
+        cr_assert_not(client_evaluate(client, "(setf *big* nil)").is_error);
+        expect_light(client);
+        client_finish(client);
+    }
 }
 
-Test(memory, a_long_list_that_was_dropped_weighs_nothing) {
-    expect_light_after("{\"timeout\":120,\"code\":\"(defvar *big* (make-list 16000000))\"}",
-                       "(setf *big* nil)");
-}
-
-Test(memory, many_small_objects_that_were_dropped_weigh_nothing) {
-    expect_light_after("{\"timeout\":120,\"code\":\"(defvar *big* (map-into "
-                       "(make-array 800000) (lambda () (make-array 40))))\"}",
-                       "(setf *big* nil)");
-}
-
-Test(memory, a_call_that_dropped_what_it_used_weighs_nothing_from_then_on) {
+Test(memory, memory_that_a_call_used_only_itself_is_given_back) {
     struct client *client = client_start_ready(&options, NULL);
     for (int i = 0; i < 3; i++)
         cr_assert_not(client_evaluate_with(client,
@@ -71,15 +67,11 @@ Test(memory, a_call_that_dropped_what_it_used_weighs_nothing_from_then_on) {
                                            "268435456 :element-type '(unsigned-byte 8) "
                                            ":initial-element 1))\"}")
                           .is_error);
-    struct weight weight = weigh(client);
-    for (int calls = 0; calls < CALLS_MAX && !is_light(weight); calls++)
-        weight = weigh(client);
-    cr_assert(is_light(weight), "it still weighs %.1f MiB, its head %.1f MiB", weight.session_mib,
-              weight.head_mib);
+    expect_light(client);
     client_finish(client);
 }
 
-Test(memory, a_rolled_back_call_that_used_much_weighs_nothing) {
+Test(memory, memory_of_a_call_that_was_rolled_back_is_given_back) {
     struct client *client = client_start_ready(&options, NULL);
     client_evaluate(client, "(defvar *x* 1)");
     struct evaluation evaluation = client_evaluate_with(
@@ -87,12 +79,12 @@ Test(memory, a_rolled_back_call_that_used_much_weighs_nothing) {
                 "'(unsigned-byte 8) :initial-element 1)) (ext:quit 1)\"}");
     cr_assert_eq(evaluation.exit_code, 1, "%s", evaluation.line);
     struct weight weight = weigh(client);
-    cr_assert(is_light(weight), "it weighs %.1f MiB, its head %.1f MiB", weight.session_mib,
+    cr_assert(is_light(weight), "it uses %.1f MiB, its head %.1f MiB", weight.session_mib,
               weight.head_mib);
     client_finish(client);
 }
 
-Test(memory, checkpoints_share_what_has_not_changed) {
+Test(memory, checkpoints_share_unchanged_memory) {
     struct client *client = client_start_ready(&options, NULL);
     client_evaluate_with(client, "{\"timeout\":120,\"code\":\"(defvar *big* (make-array 134217728 "
                                  ":element-type '(unsigned-byte 8) :initial-element 1))\"}");
@@ -101,7 +93,7 @@ Test(memory, checkpoints_share_what_has_not_changed) {
     struct weight weight = weigh(client);
     client_finish(client);
     if (!weight.proportional)
-        cr_skip_test("the server may not look into its workers here");
+        cr_skip_test("the server cannot inspect its workers here");
     cr_assert_lt(weight.session_mib, 200, "four processes hold the 128 MiB: %.1f MiB",
                  weight.session_mib);
 }

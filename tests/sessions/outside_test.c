@@ -1,6 +1,6 @@
-/* Processes killed from outside: checkpoints, the zygote, and the server itself. What can be had is
- * kept, what is lost is told, nothing is left running. Signals go only to processes that are the
- * server's descendants just then. */
+/* Processes killed from outside: checkpoints, the zygote, and the server. Sessions keep the states
+ * that remain, answers report losses, and nothing is left running. A test signals only processes
+ * that it has just seen below its server. */
 #include "tests/support/client_sessions.h"
 #include "tests/support/family.h"
 #include "tests/support/lines.h"
@@ -21,8 +21,8 @@ static int by_pid(const void *one, const void *other) {
     return *(const pid_t *)one - *(const pid_t *)other;
 }
 
-/* The checkpoints of the one session that there is, which keeps COUNT of them, oldest first. All
- * that came from one worker have its session id, which the spare has not. */
+/* The checkpoints of the only session, which keeps COUNT of them, oldest first. All forks of one
+ * worker have its session id, and the spare has another. */
 static void find_checkpoints(struct client *client, size_t count, pid_t *checkpoints) {
     pid_t workers[PIDS_MAX];
     pid_t head = family_head(client, NULL);
@@ -44,22 +44,17 @@ static void kill_one(struct client *client, pid_t pid) {
     family_await_gone(client, pid);
 }
 
-static const char *const short_history[] = {"--session-history", "2", NULL};
-enum { CHECKPOINTS = 3 }; /* with that history, once there were as many calls */
+enum { CHECKPOINTS = 3 }; /* of a session with a history of 2 after as many calls */
 
 static struct client *start(void) {
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = short_history}, NULL);
+    struct client *client = client_start_with("--session-history", "2");
     client_session_expect(client, NULL, "(defvar *x* 1)", "=> *X*");
-    for (int i = 2; i <= 4; i++) {
-        char value[24];
-        snprintf(value, sizeof value, "=> %d", i);
-        client_session_expect(client, NULL, "(incf *x*)", value);
-    }
+    for (int i = 2; i <= 4; i++)
+        client_session_expect(client, NULL, "(incf *x*)", formatted("=> %d", i));
     return client;
 }
 
-Test(outside, a_checkpoint_killed_while_idle_is_taken_again) {
+Test(outside, a_checkpoint_killed_while_idle_is_made_again) {
     struct client *client = start();
     pid_t checkpoints[CHECKPOINTS];
     find_checkpoints(client, CHECKPOINTS, checkpoints);
@@ -82,7 +77,7 @@ static struct evaluation end_without(struct client *client, const pid_t *checkpo
     return client_evaluate_await(client, "\"running\"");
 }
 
-Test(outside, without_its_newest_checkpoints_a_session_goes_further_back_and_says_so) {
+Test(outside, without_its_newest_checkpoints_a_session_goes_further_back_and_reports_it) {
     struct client *client = start();
     pid_t checkpoints[CHECKPOINTS];
     client_evaluate(client, "(error \"x\")");
@@ -94,11 +89,11 @@ Test(outside, without_its_newest_checkpoints_a_session_goes_further_back_and_say
     client_session_expect(client, NULL, "*x*", "=> 4");
     struct session_row row;
     cr_assert(client_session_row(client, NULL, &row));
-    cr_assert_eq(row.number, 6); /* five calls are left, and the one that has just looked */
+    cr_assert_eq(row.number, 6); /* five calls remain, and the one just made */
     client_finish(client);
 }
 
-Test(outside, without_any_checkpoint_a_session_starts_afresh_and_says_so) {
+Test(outside, without_any_checkpoint_a_session_starts_afresh_and_reports_it) {
     struct client *client = start();
     pid_t checkpoints[CHECKPOINTS];
     find_checkpoints(client, CHECKPOINTS, checkpoints);
@@ -112,7 +107,7 @@ Test(outside, without_any_checkpoint_a_session_starts_afresh_and_says_so) {
     client_finish(client);
 }
 
-Test(outside, a_session_is_not_rolled_back_over_a_state_that_is_gone) {
+Test(outside, a_session_is_not_rolled_back_past_a_missing_state) {
     struct client *client = start();
     pid_t checkpoints[CHECKPOINTS];
     find_checkpoints(client, CHECKPOINTS, checkpoints); /* of the states 3, 4 and 5 */
@@ -131,13 +126,13 @@ Test(outside, a_session_is_not_rolled_back_over_a_state_that_is_gone) {
     client_finish(client);
 }
 
-Test(outside, a_loss_is_told_with_the_next_answer_that_has_room_for_it) {
+Test(outside, a_loss_is_reported_in_the_next_result) {
     struct client *client = start();
     pid_t workers[PIDS_MAX];
     client_session_settle(client, NULL);
     family_await_no_zombies(client);
     size_t count = family_workers(client, CHECKPOINTS + SPARE_AND_HEAD, workers, PIDS_MAX);
-    /* All at once for the server, which would take another checkpoint in between. */
+    /* All while the server is stopped, or it would make another checkpoint in between. */
     client_kill(client, SIGSTOP);
     for (size_t i = 0; i < count; i++)
         kill(workers[i], SIGKILL);
@@ -156,7 +151,7 @@ Test(outside, a_loss_is_told_with_the_next_answer_that_has_room_for_it) {
     client_finish(client);
 }
 
-Test(outside, without_its_zygote_a_session_goes_on_and_is_rolled_back) {
+Test(outside, without_the_zygote_a_session_continues_and_can_be_rolled_back) {
     struct client *client = start();
     client_session_settle(client, NULL);
     family_await_no_zombies(client);
@@ -165,17 +160,17 @@ Test(outside, without_its_zygote_a_session_goes_on_and_is_rolled_back) {
     client_session_expect(client, NULL, "*x*", "=> 4");
     const char *copy = client_session_copy(client, NULL, -1);
     client_session_expect(client, copy, "(incf *x* 10)", "=> 14");
-    const char *fresh = client_session_open(client);
-    client_session_expect(client, fresh, "(boundp '*x*)", "=> NIL");
+    for (int i = 0; i < 3; i++)
+        client_session_expect(client, client_session_open(client), "(boundp '*x*)", "=> NIL");
     client_session_expect(client, NULL, "*x*", "=> 4");
     client_finish(client);
 }
 
 enum { SESSIONS = 3 };
 
-/* Another program of the same user has sent descriptors that nobody has received yet. The kernel
- * counts them all against the limit of who sends the next. */
-Test(outside, descriptors_that_others_have_in_flight_do_no_harm) {
+/* Another program of the same user has sent descriptors that are not received yet. The kernel
+ * counts them against the user's limit when the server sends one. */
+Test(outside, descriptors_in_flight_of_other_programs_do_no_harm) {
     enum { IN_FLIGHT = 200 };
     int pair[2];
     cr_assert_eq(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
@@ -201,31 +196,33 @@ Test(outside, descriptors_that_others_have_in_flight_do_no_harm) {
     close(pair[1]);
 }
 
-/* Some traffic on the sessions, of which nothing is awaited. */
+/* Sends calls to the sessions and waits for no answer. */
 static void send_traffic(struct client *client, const char *const *sessions,
                          struct random *random) {
     static const char *const codes[] = {
         "(+ 1 2)",      "(setf *y* (make-list 100000))", ENDLESS,
         "(ext:quit 1)", "(ash 1 999999999999)",          "(error \"x\")"};
-    for (int i = 0; i < 12; i++) {
-        char id[24];
-        snprintf(id, sizeof id, "%d", i);
-        client_session_send(client, id, sessions[random_below(random, SESSIONS)],
+    for (int i = 0; i < 12; i++)
+        client_session_send(client, formatted("%d", i), sessions[random_below(random, SESSIONS)],
                             random_pick(random, codes), random_percent(random, 50) ? 0.02 : 0);
-    }
     client_tool_send(client, "\"copy\"", "open-session", "{\"from\":\"main\"}");
 }
 
-Test(outside, a_server_killed_at_any_moment_leaves_nobody_behind) {
+/* Starts a server with some traffic and returns after a random number of pings. */
+static struct client *start_traffic(struct random *random, size_t pings_max) {
+    struct client *client = client_start_with("--shutdown-grace-s", "0");
+    const char *sessions[SESSIONS] = {NULL, client_session_open(client),
+                                      client_session_open(client)};
+    send_traffic(client, sessions, random);
+    for (size_t pings = random_below(random, pings_max); pings > 0; pings--)
+        client_ping(client);
+    return client;
+}
+
+Test(outside, a_server_killed_at_any_moment_leaves_no_process_behind) {
     struct random random = random_for("outside");
     for (size_t round = 0; round < random_trials(25, 200); round++) {
-        struct client *client = client_start_ready(NULL, NULL);
-        const char *sessions[SESSIONS] = {NULL, client_session_open(client),
-                                          client_session_open(client)};
-        send_traffic(client, sessions, &random);
-        size_t pings = random_below(&random, 200);
-        for (size_t i = 0; i < pings; i++)
-            client_ping(client);
+        struct client *client = start_traffic(&random, 200);
         client_kill(client, SIGKILL);
         cr_assert_eq(client_wait(client), 128 + SIGKILL);
         family_await_nobody(client);
@@ -233,18 +230,10 @@ Test(outside, a_server_killed_at_any_moment_leaves_nobody_behind) {
     }
 }
 
-Test(outside, a_server_ended_at_any_moment_leaves_nobody_behind) {
-    static const char *const arguments[] = {"--shutdown-grace-s", "0", NULL};
+Test(outside, a_server_ended_at_any_moment_leaves_no_process_behind) {
     struct random random = random_for("outside");
     for (size_t round = 0; round < random_trials(10, 100); round++) {
-        struct client *client =
-            client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
-        const char *sessions[SESSIONS] = {NULL, client_session_open(client),
-                                          client_session_open(client)};
-        send_traffic(client, sessions, &random);
-        size_t pings = random_below(&random, 100);
-        for (size_t i = 0; i < pings; i++)
-            client_ping(client);
+        struct client *client = start_traffic(&random, 100);
         if (random_percent(&random, 50))
             client_close_stdin(client);
         else

@@ -1,6 +1,6 @@
-/* A session is, after each way a call can end its process, exactly what it was before that call:
- * sent long after the call before or right behind it, so that the checkpoint is being taken; once
- * and twice in a row; and as the very first call of a session. */
+/* Whatever way a call ends its process, the session is afterwards exactly as it was before that
+ * call: when the call comes long after the one before or right after it, while the checkpoint is
+ * being made; once and twice in a row; and as the first call of a session. */
 #include "tests/support/client_sessions.h"
 #include "tests/support/family.h"
 #include "tests/support/lines.h"
@@ -37,16 +37,15 @@ static void kill_when_busy(struct client *client, const char *id) {
     kill(client_busy_worker(client), SIGKILL);
 }
 
-/* One way to end. */
 static const struct ending {
     const char *name, *code;
     double timeout_s;
     int error_code;   /* of the protocol; 0: a result */
     const char *type; /* of a result */
     int exit_code;    /* of a result */
-    /* What the test does about the call that was sent as ID. */
+    /* Called after the call was sent as ID; may be NULL. */
     void (*act)(struct client *client, const char *id);
-    bool of_world; /* needs world.lisp, and spoils by itself */
+    bool of_world; /* needs world.lisp, and spoils the world itself */
 } endings[] = {
     {"time-out", ENDLESS, .timeout_s = 0.1, .error_code = -32004},
     {"time-out asleep", "(sleep 1000)", .timeout_s = 0.1, .error_code = -32004},
@@ -80,18 +79,16 @@ static const struct ending {
 static void expect_ended(const struct ending *ending, const struct evaluation *evaluation) {
     cr_assert_eq(evaluation->error_code, ending->error_code, "%s: %s", ending->name,
                  evaluation->line);
-    if (ending->act != cancel) /* which may have been in the queue still */
+    if (ending->act != cancel) /* the call may still have been in the queue */
         expect_contains(evaluation->text, UNCHANGED);
     if (ending->error_code)
         return;
-    char marker[80];
-    snprintf(marker, sizeof marker, "[ERROR] %s\n", ending->type);
-    expect_contains(evaluation->text, marker);
+    expect_contains(evaluation->text, formatted("[ERROR] %s\n", ending->type));
     cr_assert_eq(evaluation->exit_code, ending->exit_code, "%s: %s", ending->name,
                  evaluation->line);
 }
 
-/* The world of a session, and what WORLD:PROBE must say of it behind the mark. */
+/* The world of a session, and the result of WORLD:PROBE in it after the mark. */
 struct world {
     struct client *client;
     const char *session; /* NULL: the connection's own */
@@ -109,33 +106,26 @@ static struct world begin(struct client *client, const char *session) {
 
 static void expect_world(const struct world *world, const struct evaluation *probe,
                          const char *after) {
-    char *wanted;
-    cr_assert_gt(asprintf(&wanted, "=> \"%ld ; %s", world->mark, world->tail), 0);
+    const char *wanted = formatted("=> \"%ld ; %s", world->mark, world->tail);
     cr_assert_str_eq(probe->text, wanted, "after %s:\n%s\ninstead of\n%s", after, probe->text,
                      wanted);
-    free(wanted);
 }
 
 /* Sends a harmless call, ending COUNT times, and a probe. PIPELINED: all in one go. */
 static void end_and_probe(struct world *world, const struct ending *ending, size_t count,
                           bool pipelined) {
     struct client *client = world->client;
-    char mark[40], id[24];
-    snprintf(mark, sizeof mark, "(world:mark %ld)", ++world->mark);
-    client_session_send(client, "\"mark\"", world->session, mark, 0);
+    client_session_send(client, "\"mark\"", world->session,
+                        formatted("(world:mark %ld)", ++world->mark), 0);
     if (!pipelined)
         client_session_settle(client, world->session);
-    char *code;
-    cr_assert_gt(asprintf(&code, "%s%s", ending->of_world ? "" : SPOIL, ending->code), 0);
-    for (size_t i = 0; i < count; i++) {
-        snprintf(id, sizeof id, "%zu", i);
-        client_session_send(client, id, world->session, code, ending->timeout_s);
-    }
-    free(code);
+    const char *code = formatted("%s%s", ending->of_world ? "" : SPOIL, ending->code);
+    for (size_t i = 0; i < count; i++)
+        client_session_send(client, formatted("%zu", i), world->session, code, ending->timeout_s);
     client_session_send(client, "\"probe\"", world->session, "(world:probe)", 0);
     client_evaluate_await(client, "\"mark\"");
     for (size_t i = 0; i < count; i++) {
-        snprintf(id, sizeof id, "%zu", i);
+        const char *id = formatted("%zu", i);
         if (ending->act)
             ending->act(client, id);
         struct evaluation evaluation = client_evaluate_await(client, id);
@@ -172,11 +162,11 @@ Test(rollback, spoiling_the_world_changes_each_thing_in_it) {
     client_finish(client);
 }
 
-Test(rollback, a_failure_in_idle_pace_changes_nothing) {
+Test(rollback, a_failure_after_a_pause_changes_nothing) {
     try_all(1, false);
 }
 
-Test(rollback, a_failure_right_behind_a_call_changes_nothing) {
+Test(rollback, a_failure_right_after_a_call_changes_nothing) {
     try_all(1, true);
 }
 
@@ -184,7 +174,7 @@ Test(rollback, two_failures_in_a_row_change_nothing) {
     try_all(2, false);
 }
 
-Test(rollback, two_failures_right_behind_a_call_change_nothing) {
+Test(rollback, two_failures_right_after_a_call_change_nothing) {
     try_all(2, true);
 }
 
@@ -207,11 +197,9 @@ Test(rollback, a_session_whose_first_call_fails_begins_afresh) {
         if (ending->of_world)
             continue;
         const char *session = client_session_open(client);
-        char *code;
-        cr_assert_gt(asprintf(&code, "(defvar *first* 1) %s", ending->code), 0);
-        client_session_send(client, "1", session, code, ending->timeout_s);
+        client_session_send(client, "1", session, formatted("(defvar *first* 1) %s", ending->code),
+                            ending->timeout_s);
         client_session_send(client, "2", session, "(boundp '*first*)", 0);
-        free(code);
         if (ending->act)
             ending->act(client, "1");
         struct evaluation evaluation = client_evaluate_await(client, "1");
@@ -247,9 +235,7 @@ Test(rollback, a_reader_that_overflows_the_stack_changes_nothing) {
     memset(code, '(', DEPTH);
     code[DEPTH] = '\0';
     for (int pipelined = 0; pipelined < 2; pipelined++) {
-        char mark[40];
-        snprintf(mark, sizeof mark, "(world:mark %ld)", ++world.mark);
-        client_evaluate_send(client, "1", mark);
+        client_evaluate_send(client, "1", formatted("(world:mark %ld)", ++world.mark));
         if (!pipelined)
             client_session_settle(client, NULL);
         client_evaluate_send(client, "2", code);
@@ -270,7 +256,7 @@ static pid_t head_of(struct client *client) {
     return pid;
 }
 
-Test(rollback, a_worker_killed_while_idle_is_not_missed) {
+Test(rollback, a_worker_killed_while_idle_loses_nothing) {
     struct client *client = client_start_ready(&options, NULL);
     struct world world = begin(client, NULL);
     for (int i = 0; i < 3; i++) {
@@ -284,15 +270,13 @@ Test(rollback, a_worker_killed_while_idle_is_not_missed) {
     client_finish(client);
 }
 
-Test(rollback, a_worker_killed_right_behind_a_call_loses_at_most_that_call_and_says_so) {
+Test(rollback, a_worker_killed_right_after_a_call_loses_at_most_that_call_and_reports_it) {
     struct client *client = client_start_ready(&options, NULL);
     struct world world = begin(client, NULL);
     for (int i = 0; i < 20; i++) {
-        char mark[40];
         pid_t head = head_of(client);
         client_session_settle(client, NULL);
-        snprintf(mark, sizeof mark, "(world:mark %ld)", world.mark + 1);
-        client_evaluate(client, mark);
+        client_evaluate(client, formatted("(world:mark %ld)", world.mark + 1));
         kill(head, SIGKILL);
         family_await_gone(client, head);
         struct evaluation probe = client_evaluate(client, "(world:probe)");
@@ -301,7 +285,7 @@ Test(rollback, a_worker_killed_right_behind_a_call_loses_at_most_that_call_and_s
         if (lost)
             probe.text = strstr(lost, "=> ");
         cr_assert_not_null(probe.text);
-        expect_world(&world, &probe, "SIGKILL right behind a call");
+        expect_world(&world, &probe, "SIGKILL right after a call");
     }
     client_finish(client);
 }

@@ -1,5 +1,5 @@
 /* The session tools as a client sees them: open, copy, roll back, reset, close, list; the limits;
- * the order of calls; and what one session owes another, which is nothing. */
+ * the order of calls; and that sessions are independent of each other. */
 #include "tests/support/client_sessions.h"
 #include "tests/support/family.h"
 #include "tests/support/lines.h"
@@ -11,22 +11,17 @@
 
 static void expect_tool_error(struct client *client, const char *tool, const char *arguments,
                               const char *type) {
-    char marker[80];
-    snprintf(marker, sizeof marker, "[ERROR] %s\n", type);
     struct evaluation evaluation = client_tool(client, tool, arguments);
     cr_assert_eq(evaluation.error_code, 0, "%s", evaluation.line);
     cr_assert(evaluation.is_error, "%s %s: %s", tool, arguments, evaluation.line);
     cr_assert_eq(evaluation.exit_code, 1);
-    expect_contains(evaluation.text, marker);
+    expect_contains(evaluation.text, formatted("[ERROR] %s\n", type));
 }
 
 /* Makes *X* 1, 2, … COUNT in as many calls. */
 static void count_up(struct client *client, const char *session, int count) {
-    for (int i = 1; i <= count; i++) {
-        char code[40];
-        snprintf(code, sizeof code, "(defparameter *x* %d)", i);
-        client_session_expect(client, session, code, "=> *X*");
-    }
+    for (int i = 1; i <= count; i++)
+        client_session_expect(client, session, formatted("(defparameter *x* %d)", i), "=> *X*");
 }
 
 static struct session_row row_of(struct client *client, const char *session) {
@@ -53,7 +48,7 @@ Test(tools, a_name_is_unguessable_and_new_each_time) {
     client_finish(client);
 }
 
-Test(tools, an_opened_session_is_a_world_of_its_own) {
+Test(tools, an_opened_session_is_independent_of_all_others) {
     struct client *client = client_start_ready(NULL, NULL);
     const char *one = client_session_open(client), *other = client_session_open(client);
     client_session_expect(client, one, "(defvar *x* 1)", "=> *X*");
@@ -70,6 +65,7 @@ Test(tools, an_unknown_session_is_a_tool_error_everywhere) {
     } rows[] = {
         {"evaluate-lisp", "{\"code\":\"1\",\"session\":\"nobody\"}"},
         {"evaluate-lisp", "{\"code\":\"1\",\"session\":\"\"}"},
+        {"evaluate-lisp", "{\"code\":\"1\",\"session\":\"mai\"}"},
         {"evaluate-lisp", "{\"code\":\"1\",\"session\":\"main\\u0000\"}"},
         {"open-session", "{\"from\":\"nobody\"}"},
         {"rollback-session", "{\"session\":\"nobody\",\"steps\":1}"},
@@ -133,21 +129,17 @@ Test(tools, the_connections_own_session_begins_anew_after_it_was_closed) {
     client_finish(client);
 }
 
-Test(tools, calls_queued_behind_a_close_are_refused) {
+Test(tools, calls_queued_after_a_close_are_refused) {
     struct client *client = client_start_ready(NULL, NULL);
     const char *session = client_session_open(client);
-    char close[120];
-    snprintf(close, sizeof close, "{\"session\":\"%s\"}", session);
     client_session_send(client, "1", session, "(sleep 0.2)", 0);
-    client_tool_send(client, "2", "close-session", close);
+    client_tool_send(client, "2", "close-session", formatted("{\"session\":\"%s\"}", session));
     client_session_send(client, "3", session, "(ext:quit 1)", 0);
     client_session_send(client, "4", session, "1", 0);
     cr_assert_not(client_evaluate_await(client, "1").is_error);
     cr_assert_not(client_evaluate_await(client, "2").is_error);
     for (int i = 3; i <= 4; i++) {
-        char id[16];
-        snprintf(id, sizeof id, "%d", i);
-        struct evaluation late = client_evaluate_await(client, id);
+        struct evaluation late = client_evaluate_await(client, formatted("%d", i));
         cr_assert(late.is_error);
         expect_contains(late.text, "was closed before this call");
     }
@@ -186,9 +178,7 @@ Test(tools, a_rollback_goes_back_by_calls) {
 }
 
 Test(tools, a_rollback_goes_as_far_as_the_history_and_no_further) {
-    static const char *const arguments[] = {"--session-history", "3", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    struct client *client = client_start_with("--session-history", "3");
     count_up(client, NULL, 10);
     cr_assert_eq(row_of(client, NULL).history, 3);
     struct evaluation rolled = client_session_rollback(client, NULL, 4);
@@ -200,10 +190,8 @@ Test(tools, a_rollback_goes_as_far_as_the_history_and_no_further) {
     client_finish(client);
 }
 
-Test(tools, a_history_of_nothing_still_undoes_failures) {
-    static const char *const arguments[] = {"--session-history", "0", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+Test(tools, without_history_failures_are_still_undone) {
+    struct client *client = client_start_with("--session-history", "0");
     count_up(client, NULL, 3);
     cr_assert(client_session_rollback(client, NULL, 1).is_error);
     cr_assert_eq(client_evaluate(client, "(setf *x* 0) (ext:quit 1)").exit_code, 1);
@@ -211,9 +199,9 @@ Test(tools, a_history_of_nothing_still_undoes_failures) {
     client_finish(client);
 }
 
-/* After five of ten calls are undone the states 2 to 5 are left, and the fresh world, which needs
- * nobody to keep it; but state 1 is gone. */
-Test(tools, a_rollback_never_lands_in_a_state_that_is_gone) {
+/* After five of ten calls are undone, the states 2 to 5 remain, and state 0, which needs no process
+ * to hold it; state 1 is gone. */
+Test(tools, a_rollback_to_a_state_that_is_gone_is_refused) {
     struct client *client = client_start_ready(NULL, NULL);
     count_up(client, NULL, 10);
     cr_assert_not(client_session_rollback(client, NULL, 5).is_error);
@@ -226,7 +214,7 @@ Test(tools, a_rollback_never_lands_in_a_state_that_is_gone) {
     client_finish(client);
 }
 
-Test(tools, failures_that_were_undone_do_not_count_and_conditions_do) {
+Test(tools, undone_failures_are_not_counted_and_conditions_are) {
     struct client *client = client_start_ready(NULL, NULL);
     count_up(client, NULL, 2);
     client_evaluate(client, "(setf *x* 0) (ext:quit 1)");
@@ -272,16 +260,12 @@ Test(tools, a_copy_and_its_origin_are_independent_at_once) {
     client_finish(client);
 }
 
-Test(tools, a_copy_can_begin_with_any_state_that_is_kept) {
-    static const char *const arguments[] = {"--session-history", "3", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+Test(tools, a_copy_can_start_from_any_kept_state) {
+    struct client *client = client_start_with("--session-history", "3");
     count_up(client, NULL, 6);
     for (long at = 3; at <= 6; at++) {
-        char value[24];
         const char *copy = client_session_copy(client, NULL, at);
-        snprintf(value, sizeof value, "=> %ld", at);
-        client_session_expect(client, copy, "*x*", value);
+        client_session_expect(client, copy, "*x*", formatted("=> %ld", at));
         client_session_close(client, copy);
     }
     const char *fresh = client_session_copy(client, NULL, 0);
@@ -294,7 +278,7 @@ Test(tools, a_copy_can_begin_with_any_state_that_is_kept) {
     client_finish(client);
 }
 
-Test(tools, a_copy_has_a_history_of_its_own_from_its_beginning_on) {
+Test(tools, a_copy_has_its_own_history) {
     struct client *client = client_start_ready(NULL, NULL);
     count_up(client, NULL, 3);
     const char *copy = client_session_copy(client, NULL, -1);
@@ -312,7 +296,7 @@ Test(tools, a_copy_has_a_history_of_its_own_from_its_beginning_on) {
     client_finish(client);
 }
 
-Test(tools, a_copy_prints_for_itself) {
+Test(tools, a_copy_has_its_own_output) {
     struct client *client = client_start_ready(NULL, NULL);
     client_session_expect(client, NULL, "(princ \"origin\") 1", "[stdout]\norigin\n=> 1");
     const char *copy = client_session_copy(client, NULL, -1);
@@ -337,7 +321,7 @@ Test(tools, a_copy_outlives_its_origin) {
 
 /* Order, side by side, limits. */
 
-Test(tools, calls_of_a_session_run_in_order_while_others_run_beside) {
+Test(tools, calls_of_a_session_run_in_order_and_those_of_others_beside_it) {
     struct client *client = client_start_ready(NULL, NULL);
     const char *busy = client_session_open(client), *free = client_session_open(client);
     client_session_expect(client, free, "(defvar *x* 1)", "=> *X*");
@@ -346,10 +330,8 @@ Test(tools, calls_of_a_session_run_in_order_while_others_run_beside) {
     client_session_send(client, "3", busy, "*list*", 0);
     client_busy_worker(client);
     for (int i = 2; i < 10; i++) {
-        char value[24];
-        snprintf(value, sizeof value, "=> %d", i);
         client_ping(client);
-        client_session_expect(client, free, "(incf *x*)", value);
+        client_session_expect(client, free, "(incf *x*)", formatted("=> %d", i));
     }
     cr_assert(row_of(client, busy).busy);
     cr_assert_not(row_of(client, free).busy);
@@ -361,36 +343,6 @@ Test(tools, calls_of_a_session_run_in_order_while_others_run_beside) {
     client_finish(client);
 }
 
-Test(tools, a_queue_takes_so_many_and_no_more) {
-    static const char *const arguments[] = {"--session-queue", "3", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
-    client_evaluate_send(client, "0", ENDLESS);
-    client_busy_worker(client);
-    for (int i = 1; i <= 5; i++) {
-        char id[16];
-        snprintf(id, sizeof id, "%d", i);
-        client_evaluate_send(client, id, "(+ 1 2)");
-    }
-    for (int i = 4; i <= 5; i++) {
-        char id[16];
-        snprintf(id, sizeof id, "%d", i);
-        struct evaluation refused = client_evaluate_await(client, id);
-        cr_assert_eq(refused.error_code, -32603);
-        cr_assert_eq(client_integer(client, refused.line, "error", "data", "limit", NULL), 3);
-        cr_assert_str_eq(client_string(client, refused.line, "error", "data", "name", NULL),
-                         "session.queue");
-    }
-    client_send_line(client, CANCEL("0"));
-    cr_assert_eq(client_evaluate_await(client, "0").error_code, -32001);
-    for (int i = 1; i <= 3; i++) {
-        char id[16];
-        snprintf(id, sizeof id, "%d", i);
-        cr_assert_str_eq(client_evaluate_await(client, id).text, "=> 3");
-    }
-    client_finish(client);
-}
-
 static void expect_full(struct client *client, const char *arguments) {
     struct evaluation refused = client_tool(client, "open-session", arguments);
     cr_assert_eq(refused.error_code, -32603, "%s", refused.line);
@@ -399,18 +351,13 @@ static void expect_full(struct client *client, const char *arguments) {
                      "session.max");
 }
 
-static const char *const two_sessions[] = {"--session-max", "2", NULL};
-
 Test(tools, no_session_is_opened_when_all_are_busy) {
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = two_sessions}, NULL);
+    struct client *client = client_start_with("--session-max", "2");
     const char *one = client_session_open(client), *other = client_session_open(client);
     client_session_send(client, "1", one, ENDLESS, 0);
     client_session_send(client, "2", other, "(sleep 1000)", 0);
     expect_full(client, "{}");
-    char copy[120];
-    snprintf(copy, sizeof copy, "{\"from\":\"%s\"}", other);
-    client_tool_send(client, "3", "open-session", copy);
+    client_tool_send(client, "3", "open-session", formatted("{\"from\":\"%s\"}", other));
     client_send_line(client, CANCEL("2"));
     cr_assert_eq(client_evaluate_await(client, "2").error_code, -32001);
     struct evaluation refused = client_evaluate_await(client, "3");
@@ -423,10 +370,8 @@ Test(tools, no_session_is_opened_when_all_are_busy) {
     client_finish(client);
 }
 
-Test(tools, the_least_recently_used_idle_session_makes_room) {
-    static const char *const arguments[] = {"--session-max", "3", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+Test(tools, the_least_recently_used_idle_session_is_closed_to_make_room) {
+    struct client *client = client_start_with("--session-max", "3");
     client_session_expect(client, NULL, "(defvar *x* 0)", "=> *X*");
     const char *one = client_session_open(client), *two = client_session_open(client);
     client_session_expect(client, one, "(defvar *x* 1)", "=> *X*");
@@ -438,15 +383,14 @@ Test(tools, the_least_recently_used_idle_session_makes_room) {
     client_session_send(client, "1", three, "(loop)", 0);
     client_session_open(client);
     expect_contains(client_session_evaluate(client, one, "*x*").text, UNKNOWN);
-    client_session_expect(client, NULL, "*x*", "=> 0"); /* never closed, long as it was idle */
+    client_session_expect(client, NULL, "*x*", "=> 0"); /* it is never closed */
     client_send_line(client, CANCEL("1"));
     client_evaluate_await(client, "1");
     client_finish(client);
 }
 
 Test(tools, there_are_never_more_sessions_than_allowed) {
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = two_sessions}, NULL);
+    struct client *client = client_start_with("--session-max", "2");
     for (int i = 0; i < 5; i++) {
         client_session_expect(client, client_session_open(client), "1", "=> 1");
         cr_assert_leq(client_session_count(client), 2);
@@ -459,8 +403,7 @@ Test(tools, there_are_never_more_sessions_than_allowed) {
 }
 
 Test(tools, a_copy_that_is_being_made_is_not_closed_to_make_room) {
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = two_sessions}, NULL);
+    struct client *client = client_start_with("--session-max", "2");
     client_session_expect(client, NULL, "(defvar *x* (make-list 1000000))", "=> *X*");
     for (int i = 0; i < 10; i++) {
         client_session_settle(client, NULL);
@@ -469,7 +412,7 @@ Test(tools, a_copy_that_is_being_made_is_not_closed_to_make_room) {
         const char *copy = client_string(client, client_evaluate_await(client, "1").line, "result",
                                          "_meta", "session", NULL);
         struct evaluation second = client_evaluate_await(client, "2");
-        if (second.error_code) /* else the copy was made already, and had to go */
+        if (second.error_code) /* else the copy was complete and was closed */
             client_session_expect(client, copy, "(length *x*)", "=> 1000000");
     }
     client_finish(client);
@@ -489,22 +432,19 @@ Test(tools, a_copy_that_is_being_made_is_not_shown) {
     client_finish(client);
 }
 
-/* One session is closed to make room just while it forks; another, which forks meanwhile, must keep
- * what it forks. Much memory makes a fork take its time. */
+/* A session is closed to make room while it forks; another, which forks meanwhile, must keep its
+ * fork. With much memory a fork takes long. */
 Test(tools, a_session_closed_in_the_middle_of_a_fork_harms_no_other) {
     enum { ROUNDS = 8 };
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = two_sessions}, NULL);
+    struct client *client = client_start_with("--session-max", "2");
     client_session_expect(client, NULL, "(defvar *n* 0) (defvar *y* (make-list 2000000))",
                           "=> *Y*");
     for (int i = 1; i <= ROUNDS; i++) {
-        char value[24];
-        const char *session = client_session_open(client);
+        const char *value = formatted("=> %d", i), *session = client_session_open(client);
         client_session_settle(client, NULL);
         client_session_send(client, "1", session, "(defvar *x* (make-list 2000000))", 0);
         cr_assert_not(client_evaluate_await(client, "1").is_error);
         client_evaluate_send(client, "2", "(incf *n*)");
-        snprintf(value, sizeof value, "=> %d", i);
         cr_assert_str_eq(client_evaluate_await(client, "2").text, value);
         client_session_open(client);
         client_evaluate_send(client, "3", "(setf *n* 0) (ext:quit 1)");
@@ -524,8 +464,7 @@ Test(tools, queued_session_tools_can_be_cancelled) {
     count_up(client, NULL, 2);
     client_evaluate_send(client, "\"busy\"", ENDLESS);
     for (size_t i = 0; i < COUNT_OF(tools); i++) {
-        char id[24];
-        snprintf(id, sizeof id, "%zu", i);
+        const char *id = formatted("%zu", i);
         client_tool_send(client, id, tools[i][0], tools[i][1]);
         client_send_format(client, CANCEL("%s"), id);
         cr_assert_eq(client_evaluate_await(client, id).error_code, -32001);

@@ -1,5 +1,5 @@
-;;; A world with one of each thing that a session can hold. (WORLD:PROBE) tells what all of it is,
-;;; (WORLD:SPOIL) changes all of it. Sent to the server under test and evaluated there.
+;;; A world with one thing of each kind that a session can hold. (WORLD:PROBE) describes them all,
+;;; (WORLD:SPOIL) changes them all. The tests send it to the server and evaluate it there.
 
 (defpackage :world (:use :cl) (:export #:probe #:spoil #:mark #:hang-in-print))
 (in-package :world)
@@ -39,7 +39,7 @@
 (defvar other:exported 3)
 (setf (get 'symbol 'property) 'value)
 
-;; The next numbers of this state are a part of the world; PROBE looks at them in a copy of it.
+;; The next random numbers are a part of the world; PROBE reads them from a copy of the state.
 (setf *random-state* (make-random-state t))
 
 (setf *readtable* (copy-readtable nil))
@@ -75,7 +75,7 @@
         (package-name *package*)))
 
 (defun probe ()
-  "What this world is, as a string that depends on nothing else."
+  "Describes this world as a string that depends on nothing else."
   (let ((things (things)))
     (with-standard-io-syntax
       (let ((*print-readably* nil) (*package* (find-package :world)))

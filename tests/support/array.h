@@ -1,4 +1,4 @@
-/* Answers of a batch: arrays of responses, which come in any order. */
+/* Answers of a batch: arrays of responses in any order. */
 #ifndef ECLAVE_TESTS_SUPPORT_ARRAY_H
 #define ECLAVE_TESTS_SUPPORT_ARRAY_H
 
@@ -7,10 +7,10 @@
 /* LINE, which must be an array. */
 struct text array_of(const char *line);
 
-/* The response to ID (JSON text) in the array LINE, which must be there once. */
+/* The only response to ID, as JSON, in the array LINE. */
 struct text array_element(const char *line, const char *id);
 
-/* Wants that to be an error of CODE (JSON text). */
+/* The response to ID must be an error with CODE, as JSON. */
 void array_expect_code(const char *line, const char *id, const char *code);
 
 #endif

@@ -1,5 +1,6 @@
-/* See batch.h. Must never leave a run behind. */
+/* See batch.h. */
 #include "tests/support/batch.h"
+#include "tests/support/lines.h"
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -15,28 +16,34 @@
 
 enum { ARGUMENTS_MAX = 24, WATCHDOG_MS = 300000, DEPTH = 128, PATH_BYTES = 160 };
 
-char *batch_input(const char *id, const char *code, const char *more) {
-    char *quoted = json_quote(code, strlen(code)), *line;
-    cr_assert_gt(asprintf(&line, "{\"id\":%s,\"code\":%s%s}\n", id, quoted, more), 0);
-    free(quoted);
-    return line;
-}
+static char *input; /* NULL: none */
+static bool is_used;
 
-void batch_append(char **text, char *piece) {
-    size_t have = *text ? strlen(*text) : 0, more = strlen(piece);
-    *text = realloc(*text, have + more + 1);
-    cr_assert_not_null(*text);
-    memcpy(*text + have, piece, more + 1);
-    free(piece);
-}
-
-struct command_result batch_run(const char *const *arguments, const char *input) {
-    const char *whole[ARGUMENTS_MAX] = {"batch"};
-    for (size_t i = 0; arguments[i]; i++) {
-        cr_assert_lt(i + 2, ARGUMENTS_MAX);
-        whole[i + 1] = arguments[i];
+void batch_add_text(const char *text) {
+    if (is_used) {
+        free(input);
+        input = NULL;
     }
-    return command_eclave(whole, input);
+    is_used = false;
+    size_t have = input ? strlen(input) : 0;
+    input = realloc(input, have + strlen(text) + 1);
+    cr_assert_not_null(input);
+    strcpy(input + have, text); // NOLINT(clang-analyzer-security.insecureAPI.strcpy): it has room
+}
+
+void batch_add(const char *id, const char *code, const char *more) {
+    char *quoted = json_quote(code, strlen(code));
+    batch_add_text(formatted("{\"id\":%s,\"code\":%s%s}\n", id, quoted, more));
+    free(quoted);
+}
+
+const char *batch_input(void) {
+    is_used = true;
+    return input;
+}
+
+const struct command_result *batch_run(int status, const char *const *arguments) {
+    return command_expect(status, arguments, batch_input());
 }
 
 /* --- lines --- */
@@ -77,10 +84,10 @@ struct text batch_line_of(const char *output, const char *id) {
         struct text text = checked(line), value;
         if (!json_member(text, "id", &value) || !text_is(value, id))
             continue;
-        cr_assert_null(found.bytes, "id %s is there twice: %.2000s", id, output);
+        cr_assert_null(found.bytes, "two lines with the id %s: %.2000s", id, output);
         found = text;
     }
-    cr_assert_not_null(found.bytes, "id %s is not in: %.2000s", id, output);
+    cr_assert_not_null(found.bytes, "no line with the id %s: %.2000s", id, output);
     return found;
 }
 
@@ -119,7 +126,7 @@ bool batch_has(struct text line, const char *name) {
     return json_member(line, name, &value);
 }
 
-/* Copies from *from to *to up to the end of NAME, and a 0 in the place of the number behind it. */
+/* Copies NAME from *from to *to, and 0 in place of the number after it. */
 static bool copy_measurement(const char **from, char **to, const char *name) {
     size_t length = strlen(name);
     if (strncmp(*from, name, length) != 0)
@@ -158,15 +165,28 @@ _Noreturn static void become(const char *const *arguments, const int streams[3],
     _exit(127);
 }
 
-pid_t batch_start(const char *const *arguments, int input, int output, int error) {
-    const int streams[3] = {fcntl(input, F_DUPFD_CLOEXEC, 10), fcntl(output, F_DUPFD_CLOEXEC, 10),
-                            fcntl(error, F_DUPFD_CLOEXEC, 10)};
+pid_t batch_start(const char *const *arguments, int in, int out, int err) {
+    const int streams[3] = {fcntl(in, F_DUPFD_CLOEXEC, 10), fcntl(out, F_DUPFD_CLOEXEC, 10),
+                            fcntl(err, F_DUPFD_CLOEXEC, 10)};
     pid_t parent = getpid(), pid = fork();
     cr_assert_geq(pid, 0);
     if (pid == 0)
         become(arguments, streams, parent);
     for (int i = 0; i < 3; i++)
         close(streams[i]);
+    return pid;
+}
+
+pid_t batch_start_on(const char *const *arguments, const char *input_path, const char *output_path,
+                     const char *error_path, int flags) {
+    int in = open(input_path, O_RDONLY | O_CLOEXEC);
+    int out = open(output_path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0666);
+    int err = open(error_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    cr_assert(in >= 0 && out >= 0 && err >= 0);
+    pid_t pid = batch_start(arguments, in, out, err);
+    close(in);
+    close(out);
+    close(err);
     return pid;
 }
 

@@ -1,4 +1,4 @@
-/* Runs of `eclave batch` and what can be asked of their output lines. Never judges a time. */
+/* Runs of `eclave batch` and queries of their output lines. */
 #ifndef ECLAVE_TESTS_SUPPORT_BATCH_H
 #define ECLAVE_TESTS_SUPPORT_BATCH_H
 
@@ -8,39 +8,44 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* One input line; ID is JSON text, CODE Lisp, MORE further members as JSON text with a leading
- * comma, or "". Malloc'd, with its newline. */
-char *batch_input(const char *id, const char *code, const char *more);
+/* Adds a line to the input of the next run; ID is JSON, CODE Lisp, MORE further members as JSON
+ * with a leading comma, or "". Or adds TEXT as it is. Once the input was used, the next addition
+ * begins a new one. */
+void batch_add(const char *id, const char *code, const char *more);
+void batch_add_text(const char *text);
+const char *batch_input(void);
 
-/* Text that grows; NULL to begin with. Frees PIECE. */
-void batch_append(char **text, char *piece);
-
-/* `eclave batch ARGUMENTS...` on INPUT; the list ends with NULL. */
-struct command_result batch_run(const char *const *arguments, const char *input);
+/* Runs `eclave ARGUMENTS...` on the input; the list ends with NULL. The exit status must be STATUS.
+ * The result is valid until the next run. */
+const struct command_result *batch_run(int status, const char *const *arguments);
+#define BATCH(status, ...) batch_run(status, (const char *const[]){"batch", ##__VA_ARGS__, NULL})
 
 /* The number of lines of OUTPUT, each of which must be one JSON object. */
 size_t batch_lines(const char *output);
-/* Line number INDEX, the first being 0; it must be there. */
+/* Line number INDEX, from 0; it must exist. */
 struct text batch_line(const char *output, size_t index);
-/* The line whose id is that JSON text; it must be there, once. */
+/* The one line whose id is ID, as JSON. */
 struct text batch_line_of(const char *output, const char *id);
 
-/* Members of a line, which must be there. */
+/* Members of a line, which must exist. */
 char *batch_string(struct text line, const char *name); /* malloc'd */
 double batch_number(struct text line, const char *name);
 void batch_expect(struct text line, const char *name, const char *json);
 void batch_expect_string(struct text line, const char *name, const char *value);
 bool batch_has(struct text line, const char *name);
 
-/* OUTPUT with every measurement replaced by 0, malloc'd: what two runs have in common. */
+/* OUTPUT with 0 for every measurement, which is the same in every run; malloc'd. */
 char *batch_without_costs(const char *output);
 
-/* A run beside the test, its streams being these descriptors, which stay the caller's. */
+/* Starts `eclave batch ARGUMENTS...` on these streams, which stay the caller's. */
 pid_t batch_start(const char *const *arguments, int input, int output, int error);
-/* Its exit status, or 128 + signal; ends the test when it does not end. */
+/* The same on files. The output file is opened with FLAGS as well. */
+pid_t batch_start_on(const char *const *arguments, const char *input, const char *output,
+                     const char *error, int flags);
+/* Waits for the exit status, or 128 + signal; fails the test when the run does not end. */
 int batch_wait(pid_t pid);
 
-/* A fresh file's name below a directory of this test's own, which is removed at its end. */
+/* The path of NAME in a temporary directory of this test. */
 const char *batch_file(const char *name);
 void batch_write(const char *path, const char *text);
 char *batch_read(const char *path); /* malloc'd */

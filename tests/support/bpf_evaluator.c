@@ -1,4 +1,4 @@
-/* The classic BPF machine as far as seccomp offers it. */
+/* The classic BPF machine, as far as seccomp accepts it. */
 #include "tests/support/bpf_evaluator.h"
 
 #include <linux/bpf_common.h>
@@ -93,7 +93,7 @@ static bool compute(struct machine *machine, const struct sock_filter *at) {
     }
 }
 
-/* How many instructions are jumped over, or -1. */
+/* The number of instructions to skip, or -1. */
 static int64_t jump(const struct machine *machine, const struct sock_filter *at) {
     uint32_t operand = BPF_SRC(at->code) == BPF_X ? machine->x : at->k;
     switch (BPF_OP(at->code)) {

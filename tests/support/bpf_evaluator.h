@@ -1,6 +1,5 @@
-/* Runs a seccomp filter program in user space, so that tests can ask it about every call without
- * making one. Written from the kernel's description of the machine, not from the code that builds
- * the programs; never trusts a program to be well made. */
+/* Runs a seccomp filter program in user space, so that tests can evaluate it for any call without
+ * making the call. Written from the kernel's description of the machine; it accepts any program. */
 #ifndef ECLAVE_TESTS_BPF_EVALUATOR_H
 #define ECLAVE_TESTS_BPF_EVALUATOR_H
 
@@ -9,14 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What PROGRAM returns for CALL: an action and its data, as the kernel gets it, in *action. False
- * when the program is not one that the kernel would take: an unknown instruction, a jump or a load
- * out of range, an end without a return. */
+/* The return value of PROGRAM for CALL in *action. False when the kernel would refuse the program:
+ * an unknown instruction, a jump or a load out of range, an end without a return. */
 bool bpf_evaluate(const struct sock_fprog *program, const struct seccomp_data *call,
                   uint32_t *action);
 
-/* Of the returns of two stacked programs the one that the kernel obeys; LATER is that of the
- * program that was installed last, which wins between equals. */
+/* The effective one of the return values of two programs; LATER is that of the one installed last,
+ * which wins between equals. */
 uint32_t bpf_stricter(uint32_t earlier, uint32_t later);
 
 #endif

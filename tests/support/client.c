@@ -1,5 +1,4 @@
-/* See client.h. This file moves bytes and tells failures. It must never block in a read or a
- * write. */
+/* See client.h: moves bytes and reports failures, without blocking. */
 #include "tests/support/client_parts.h"
 #include "tests/support/user.h"
 #include <criterion/criterion.h>
@@ -15,7 +14,7 @@
 
 enum {
     TRANSCRIPT_LINE_MAX = 400,
-    TICK_MS = 10 /* between two looks at what is waited for */
+    TICK_MS = 10 /* between two checks of the condition */
 };
 
 static uint64_t now_ms(void) {
@@ -118,7 +117,7 @@ static void split_lines(struct client *client) {
         buffer_consume(buffer, start);
 }
 
-/* Reads what is there into BUFFER; closes *fd at its end. */
+/* Reads the available bytes into BUFFER; closes *fd at its end. */
 static void drain(int *fd, struct buffer *buffer) {
     enum { CHUNK = 1 << 16 };
     for (int rounds = 0; rounds < 16; rounds++) {
@@ -156,7 +155,7 @@ static void feed(struct client *client) {
         if (put < 0 && errno == EINTR)
             continue;
         if (put < 0 && errno != EAGAIN) {
-            client_end_stdin(client); /* the server does not listen any more; waits will tell */
+            client_end_stdin(client); /* the server reads no more; waits report it */
             return;
         }
         if (put < 0)
@@ -180,7 +179,7 @@ void client_reap(struct client *client) {
     client->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* Moves whatever can be moved within TIMEOUT_MS. */
+/* Reads and writes what is possible within TIMEOUT_MS. */
 void client_pump(struct client *client, int timeout_ms) {
     bool sending = client->in >= 0 && (client->to_server.length || client->close_in);
     struct pollfd polled[] = {
@@ -207,7 +206,7 @@ void client_pump(struct client *client, int timeout_ms) {
         client_reap(client);
 }
 
-/* Waits until DONE; false after a failure, which the watchdog makes as well. */
+/* Waits until DONE; false after a failure, such as the watchdog's. */
 bool client_wait_until(struct client *client, bool (*done)(struct client *client, void *context),
                        void *context, const char *what) {
     uint64_t end = now_ms() + client->watchdog_ms;

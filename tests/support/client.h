@@ -1,16 +1,12 @@
-/* A black-box MCP client for the tests: starts the server as a program over pipes, talks to it
- * byte by byte and never blocks, so that neither side can deadlock. Each line the server ever
- * writes is checked (wire.h); no test can forget it. A log message that this machine lacks a layer
- * is checked and passed over, so that tests read the same lines on every machine. It must never
- * assert how long something took: its watchdog only ends a wait that would last for ever.
- *
- * Failures end the running Criterion test with what was sent, what was received and what the
- * server wrote to stderr. The server dies with the test, however the test ends. */
+/* A black-box MCP client: starts the server over pipes and exchanges bytes without blocking, so
+ * that neither side can deadlock. It checks every line of the server (wire.h). It skips log messages
+ * about missing layers after checking them, so that tests read the same lines on every machine. Its
+ * watchdog only ends endless waits; nothing asserts a time. A failure ends the Criterion test with
+ * what was sent, what was received and the server's stderr. The server ends with the test. */
 #ifndef ECLAVE_TESTS_SUPPORT_CLIENT_H
 #define ECLAVE_TESTS_SUPPORT_CLIENT_H
 
 #include "tests/support/json.h"
-#include <json-c/json.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -21,18 +17,18 @@
 
 struct client;
 
-/* How to start a server; all zero is `eclave` over pipes with an inherited environment. */
+/* Options of a server; all zero: `eclave` over pipes with an inherited environment. */
 struct client_options {
     const char *program;            /* NULL: the server under test */
-    const char *const *arguments;   /* behind the program's name; ends with NULL; NULL: none */
-    const char *const *environment; /* "NAME=value" sets, "NAME" alone removes; ends with NULL */
+    const char *const *arguments;   /* after the program's name; end with NULL; NULL: none */
+    const char *const *environment; /* "NAME=value" sets, "NAME" alone removes; end with NULL */
     bool socket;                    /* stdin and stdout are one socket pair instead of pipes */
     bool stderr_full;               /* stderr is a full pipe that nobody reads */
     bool stdin_null;                /* stdin is the null device */
-    bool batches;                   /* an array may be an answer from the start on */
-    bool unprivileged;              /* as nobody, whatever user.h says; only root may ask for it */
-    bool notices;                   /* log messages of missing layers are lines to be read */
-    bool collect;                   /* a failure is kept for client_failure, the test goes on */
+    bool batches;                   /* answers may be arrays from the start */
+    bool unprivileged;              /* as nobody, regardless of user.h; root only */
+    bool notices;                   /* do not skip log messages about missing layers */
+    bool collect;                   /* keep a failure for client_failure and continue */
     unsigned watchdog_s;            /* 0: ECLAVE_WATCHDOG_S from the environment, else 60 */
 };
 
@@ -42,67 +38,73 @@ struct client *client_start(const struct client_options *options);
 /* client_start, then client_initialize with REVISION (NULL: the newest). */
 struct client *client_start_ready(const struct client_options *options, const char *revision);
 
-/* The orderly end: closes stdin and wants exit status 0, no response that nobody read, and no
- * process left behind. client_finish frees as well. */
+/* client_start_ready with these arguments, in the newest revision. Uses lines.h. */
+#define client_start_with(...)                                                                     \
+    client_start_ready(&(struct client_options){.arguments = STRINGS(__VA_ARGS__)}, NULL)
+
+/* Closes stdin; fails unless the server exits with 0, every response was read, and no process is
+ * left. client_finish frees as well. */
 void client_end(struct client *client);
 void client_finish(struct client *client);
 
-/* Kills what is left of the server and its descendants and frees. NULL is fine. */
+/* Kills the server and its descendants, and frees. CLIENT may be NULL. */
 void client_free(struct client *client);
 
-/* Sending. Bytes are queued and written as the server takes them, while its output is read. */
+/* Sending. Bytes are queued and written as the server reads them, while its output is read. */
 void client_send(struct client *client, const void *bytes, size_t length);
 void client_send_line(struct client *client, const char *line); /* adds the newline */
 __attribute__((format(printf, 2, 3))) void client_send_format(struct client *client,
                                                               const char *format, ...);
-/* Returns when the server has taken everything that was sent, or has closed its stdin. */
+/* Returns when the server has read everything that was sent, or has closed its stdin. */
 void client_flush(struct client *client);
 void client_close_stdin(struct client *client); /* after what was sent */
 void client_close_stdout(struct client *client);
 
-/* Stops and resumes reading the server's stdout, to play a slow reader. */
+/* Stops and resumes reading the server's stdout, as a slow reader does. */
 void client_pause_reading(struct client *client, bool paused);
 
-/* Receiving. Lines stay the client's until it is freed; each is handed out once. */
+/* Receiving. Lines belong to the client; each is returned once. */
 
 /* The next line, without its newline; *length may be NULL. Fails the test when none comes. */
 const char *client_read_line(struct client *client, size_t *length);
 /* The same, but NULL when the server's stdout has ended. */
 const char *client_read_line_or_end(struct client *client, size_t *length);
-/* The next line, if one is there without waiting; else NULL. */
+/* The next line if one has arrived; else NULL. */
 const char *client_take_line(struct client *client, size_t *length);
-/* The response with this id, given as JSON text (`7`, `"a"`, `null`); other lines stay unread. */
+/* The next response or batch of responses; notifications before it are discarded. */
+const char *client_read_response(struct client *client);
+/* The response with this id, as JSON (`7`, `"a"`, `null`); other lines stay unread. */
 const char *client_await(struct client *client, const char *id, size_t *length);
 /* The next notification with this method; other lines stay unread. */
 const char *client_await_notification(struct client *client, const char *method, size_t *length);
 
-/* Sends a ping and returns when its answer is there: all lines sent before have been looked at. */
+/* Sends a ping and waits for the answer, so that all earlier lines were processed. */
 void client_barrier(struct client *client);
-/* client_barrier, and nothing else may have arrived that was not read. */
+/* client_barrier; fails when any other line is unread. */
 void client_expect_silence(struct client *client);
 
-/* Requests in one go. IDs are JSON text; PARAMS is JSON text or NULL. */
+/* Requests. IDs are JSON; PARAMS is JSON or NULL. */
 
-/* Sends a request and waits for its response; *response is the line. */
+/* Sends a request and returns its response. */
 const char *client_request(struct client *client, const char *id, const char *method,
                            const char *params);
-/* The same, parsed: the `result` (the caller's: json_object_put); fails on an error. */
-struct json_object *client_result(struct client *client, const char *id, const char *method,
-                                  const char *params);
-/* Sends LINE and wants the error CODE with ID as the next response to that id; returns the line. */
+/* Sends LINE; fails unless the response to ID is an error with CODE. Returns the line. */
 const char *client_expect_error(struct client *client, const char *line, int code, const char *id);
-/* Sends LINE and wants a result with ID; returns the line. */
+/* Sends LINE; fails unless the response to ID is a result. Returns the line. */
 const char *client_expect_result(struct client *client, const char *line, const char *id);
 
-/* The handshake: initialize, its answer, notifications/initialized. Wants REVISION echoed (NULL:
- * the newest). Returns the answer's line. */
+/* The handshake: initialize, its answer, which must have REVISION (NULL: the newest), and
+ * notifications/initialized. Returns the answer. */
 const char *client_initialize(struct client *client, const char *revision);
-/* The same by a client that declares CAPABILITIES, the JSON text of an object. */
+/* The same with CAPABILITIES, a JSON object. */
 const char *client_initialize_with(struct client *client, const char *revision,
                                    const char *capabilities);
 void client_ping(struct client *client);
 
-/* How one tools/call of evaluate-lisp ended. */
+/* An id that no test writes, kept by the client. */
+const char *client_new_id(struct client *client);
+
+/* How one tools/call ended. */
 struct evaluation {
     int error_code;          /* of the JSON-RPC error, 0 when there is a result */
     bool is_error;           /* result.isError */
@@ -111,47 +113,52 @@ struct evaluation {
     const char *stderr_text; /* _meta.stderr; NULL when absent */
     const char *line;        /* the whole response */
 };
-/* Evaluates CODE; the strings live as long as the client. */
+/* Calls TOOL; ARGUMENTS is a JSON object. */
+void client_tool_send(struct client *client, const char *id, const char *tool,
+                      const char *arguments);
+struct evaluation client_tool(struct client *client, const char *tool, const char *arguments);
+/* Evaluates CODE; the strings belong to the client. */
 struct evaluation client_evaluate(struct client *client, const char *code);
-/* ARGUMENTS is the JSON text of the tool's arguments object. */
+/* Calls evaluate-lisp with ARGUMENTS. */
 struct evaluation client_evaluate_with(struct client *client, const char *arguments);
 /* The two halves of client_evaluate, for calls that overlap. */
 void client_evaluate_send(struct client *client, const char *id, const char *code);
 struct evaluation client_evaluate_await(struct client *client, const char *id);
+/* Evaluates (+ 1 2), which must give 3. */
+void client_expect_works(struct client *client);
 
-/* Members of a line by path, as in client_integer(client, line, "error", "code", NULL). Both fail
- * the test when the member is missing or of another type. The string lives as long as the client.
- */
+/* Members of a line by path, as in client_integer(client, line, "error", "code", NULL). They fail
+ * when the member is missing or of another type. The string belongs to the client. */
 long long client_integer(struct client *client, const char *line, ...);
 const char *client_string(struct client *client, const char *line, ...);
 
 /* The process. */
 pid_t client_pid(const struct client *client);
 void client_kill(struct client *client, int signal);
-/* Waits for the end of the server and reads all its output: its exit status, or 128 + signal. */
+/* Waits for the end of the server and reads all output. The exit status, or 128 + signal. */
 int client_wait(struct client *client);
 bool client_ended(struct client *client); /* without waiting */
-/* What the server has written to stderr so far, terminated; lives until the next call. */
+/* The server's stderr so far, terminated; valid until the next call. */
 const char *client_stderr(struct client *client);
-/* Waits until stderr holds TEXT. */
+/* Waits until stderr contains TEXT. */
 void client_await_stderr(struct client *client, const char *text);
 
-/* The live processes under the server: their ids into PIDS, at most MAXIMUM; returns how many. */
+/* Stores the pids of the server's live descendants, at most MAXIMUM; returns their number. */
 size_t client_descendants(struct client *client, pid_t *pids, size_t maximum);
-/* The confined descendant (seccomp filter mode) that is burning processor time just now, which is
- * the worker of a session that evaluates an endless loop. Waits for one. */
+/* Waits for a confined descendant that uses processor time, that is, the worker of an endless
+ * loop. */
 pid_t client_busy_worker(struct client *client);
 
 /* Failing. */
 __attribute__((format(printf, 2, 3))) void client_fail(struct client *client, const char *format,
                                                        ...);
-/* With options.collect: the first failure, or NULL. After one, calls return at once, with NULL. */
+/* With options.collect: the first failure, or NULL. After one, calls return NULL at once. */
 const char *client_failure(const struct client *client);
-/* An array may be an answer from now on. */
+/* From now on answers may be arrays. */
 void client_allow_batches(struct client *client);
-/* How many responses nobody has read. */
+/* The number of unread responses. */
 size_t client_unread_responses(const struct client *client);
-/* Hands a malloc'd string over to the client, which frees it at its own end. Returns it. */
+/* Gives a malloc'd string to the client, which frees it at its end. Returns it. */
 char *client_keep(struct client *client, char *string);
 
 #endif

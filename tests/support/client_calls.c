@@ -1,6 +1,6 @@
-/* See client.h: requests, answers and evaluations, made of lines alone. It must never touch the
- * server's descriptors. */
+/* See client.h: requests, answers and evaluations. */
 #include "tests/support/client.h"
+#include "tests/support/lines.h"
 #include "tests/support/wire.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,20 +20,6 @@ const char *client_request(struct client *client, const char *id, const char *me
     client_send_format(client, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"%s\"%s%s}", id, method,
                        params ? ",\"params\":" : "", params ? params : "");
     return client_await(client, id, NULL);
-}
-
-struct json_object *client_result(struct client *client, const char *id, const char *method,
-                                  const char *params) {
-    const char *line = client_request(client, id, method, params);
-    struct wire_message message = parsed(client, line);
-    if (message.kind != WIRE_RESULT) {
-        client_fail(client, "%s was refused: %.500s", method, line ? line : "");
-        return NULL;
-    }
-    struct json_object *whole = json_tokener_parse(line);
-    struct json_object *result = json_object_get(json_object_object_get(whole, "result"));
-    json_object_put(whole);
-    return result;
 }
 
 const char *client_expect_error(struct client *client, const char *line, int code, const char *id) {
@@ -56,10 +42,12 @@ const char *client_expect_result(struct client *client, const char *line, const 
     return answer;
 }
 
-/* Ids of the client's own requests; no test writes such ones. */
-static void make_own_id(char *id, size_t size) {
+const char *client_new_id(struct client *client) {
     static unsigned long count;
-    snprintf(id, size, "\"client %lu\"", ++count);
+    char *id;
+    if (asprintf(&id, "\"client %lu\"", ++count) < 0)
+        abort();
+    return client_keep(client, id);
 }
 
 const char *client_initialize(struct client *client, const char *revision) {
@@ -68,15 +56,14 @@ const char *client_initialize(struct client *client, const char *revision) {
 
 const char *client_initialize_with(struct client *client, const char *revision,
                                    const char *capabilities) {
-    char params[512], id[40];
+    char params[512];
     if (!revision)
         revision = CLIENT_REVISION_NEWEST;
     snprintf(params, sizeof params,
              "{\"protocolVersion\":\"%s\",\"capabilities\":%s,"
              "\"clientInfo\":{\"name\":\"eclave-tests\",\"version\":\"1\"}}",
              revision, capabilities);
-    make_own_id(id, sizeof id);
-    const char *line = client_request(client, id, "initialize", params);
+    const char *line = client_request(client, client_new_id(client), "initialize", params);
     const char *answered = client_string(client, line, "result", "protocolVersion", NULL);
     if (!answered || strcmp(answered, revision) != 0)
         client_fail(client, "initialize with %s was answered with %s", revision,
@@ -94,9 +81,7 @@ struct client *client_start_ready(const struct client_options *options, const ch
 }
 
 void client_ping(struct client *client) {
-    char id[40];
-    make_own_id(id, sizeof id);
-    const char *line = client_request(client, id, "ping", NULL);
+    const char *line = client_request(client, client_new_id(client), "ping", NULL);
     struct wire_message message = parsed(client, line);
     if (line && (message.kind != WIRE_RESULT || !text_is(message.body, "{}")))
         client_fail(client, "a ping was answered with %.500s", line);
@@ -155,7 +140,7 @@ static bool is_true(struct text value) {
     return text_is(value, "true");
 }
 
-/* content[0].text of a tool's result, which must be the only block; NULL after a failure. */
+/* The text of a tool's result, which must be one text block; NULL after a failure. */
 static const char *content_text(struct client *client, struct text result, const char *line) {
     struct text content, block, type, text;
     if (!json_member(result, "content", &content) || json_count(content) != 1 ||
@@ -197,18 +182,21 @@ struct evaluation client_evaluate_await(struct client *client, const char *id) {
     return evaluation;
 }
 
-static void send_call(struct client *client, const char *id, const char *arguments) {
+void client_tool_send(struct client *client, const char *id, const char *tool,
+                      const char *arguments) {
     client_send_format(client,
-                       "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"tools/call\",\"params\":"
-                       "{\"name\":\"evaluate-lisp\",\"arguments\":%s}}",
-                       id, arguments);
+                       REQUEST_WITH("%s", "tools/call", "{\"name\":\"%s\",\"arguments\":%s}"), id,
+                       tool, arguments);
+}
+
+struct evaluation client_tool(struct client *client, const char *tool, const char *arguments) {
+    const char *id = client_new_id(client);
+    client_tool_send(client, id, tool, arguments);
+    return client_evaluate_await(client, id);
 }
 
 struct evaluation client_evaluate_with(struct client *client, const char *arguments) {
-    char id[40];
-    make_own_id(id, sizeof id);
-    send_call(client, id, arguments);
-    return client_evaluate_await(client, id);
+    return client_tool(client, "evaluate-lisp", arguments);
 }
 
 static char *arguments_for(const char *code) {
@@ -228,6 +216,12 @@ struct evaluation client_evaluate(struct client *client, const char *code) {
 
 void client_evaluate_send(struct client *client, const char *id, const char *code) {
     char *arguments = arguments_for(code);
-    send_call(client, id, arguments);
+    client_tool_send(client, id, "evaluate-lisp", arguments);
     free(arguments);
+}
+
+void client_expect_works(struct client *client) {
+    struct evaluation evaluation = client_evaluate(client, "(+ 1 2)");
+    if (strcmp(evaluation.text, "=> 3") != 0)
+        client_fail(client, "(+ 1 2) gives %.500s", evaluation.text);
 }

@@ -1,10 +1,10 @@
-/* See client.h: lines, each handed out once. It must never touch a descriptor. */
+/* See client.h: lines, each returned once. */
 #include "tests/support/client_parts.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What a reader wants: the next unread line for which WANTED is true, seen from line FROM on. */
+/* The next unread line from FROM on for which WANTED is true. */
 struct wish {
     bool (*wanted)(const struct line *line, const void *detail);
     const void *detail;
@@ -75,6 +75,17 @@ bool line_is_response(const struct line *line) {
     return line->batch || line->message.kind == WIRE_RESULT || line->message.kind == WIRE_ERROR;
 }
 
+const char *client_read_response(struct client *client) {
+    struct wish wish;
+    const char *line;
+    do {
+        wish = (struct wish){.wanted = any_line};
+        line = fulfil(client, &wish, NULL, "a response");
+    } while (line && !line_is_response(wish.found));
+    return line;
+}
+
+/* Sent at start-up to a client that asked for such events: a layer is missing here. */
 bool line_is_notice(const struct line *line) {
     struct text value;
     return !line->batch && line->message.kind == WIRE_NOTIFICATION &&

@@ -1,6 +1,5 @@
-/* The parts of the client that its own files share; no test includes this. client_start.c starts
- * and ends the server, client.c moves bytes, client_lines.c hands lines out, client_process.c looks
- * at processes, client_calls.c knows MCP and uses client.h alone. */
+/* Private to the client's files: client_start.c starts and ends the server, client.c moves bytes,
+ * client_lines.c returns lines, client_process.c inspects processes, client_calls.c knows MCP. */
 #ifndef ECLAVE_TESTS_SUPPORT_CLIENT_PARTS_H
 #define ECLAVE_TESTS_SUPPORT_CLIENT_PARTS_H
 
@@ -11,7 +10,7 @@
 #include <stdio.h>
 
 enum {
-    CLIENT_TRANSCRIPT_MAX = 32 << 10, /* bytes of what was said that a failure shows */
+    CLIENT_TRANSCRIPT_MAX = 32 << 10, /* bytes of the conversation that a failure shows */
     CLIENT_DESCENDANTS_MAX = 512
 };
 
@@ -43,30 +42,28 @@ struct client {
     char *failure;
 };
 
-/* The servers that this process has running are a list, so that what one leaves behind is told from
- * another's children: the first, the rest over `next`. */
+/* The list of running servers, to distinguish their orphans. */
 struct client *client_first(void);
 
-/* Moves whatever can be moved within TIMEOUT_MS, in all directions. */
+/* Reads and writes what is possible within TIMEOUT_MS. */
 void client_pump(struct client *client, int timeout_ms);
 
-/* Pumps until DONE says so. False after a failure; the watchdog makes one that names WHAT. */
+/* Pumps until DONE. False after a failure, such as the watchdog's, which names WHAT. */
 bool client_wait_until(struct client *client, bool (*done)(struct client *client, void *context),
                        void *context, const char *what);
 
-/* Takes the exit status if the server has ended. */
+/* Reaps the server if it has ended. */
 void client_reap(struct client *client);
 
-/* Reaps what ended servers left behind and has died since. The kernel keeps the first process of a
- * pid namespace until that is done. */
+/* Reaps orphans of servers. The kernel keeps the first process of a pid namespace until then. */
 void client_reap_orphans(void);
 
-/* client_record.c: what passes over the wire goes to a file. */
+/* client_record.c: records the lines in a file. */
 void client_record_open(struct client *client);
 void client_record_sent(struct client *client, const void *bytes, size_t length);
 void client_record_close(struct client *client); /* after the last line was received */
 
-/* Closes stdin now, whatever was still to be sent. */
+/* Closes stdin now, even with bytes queued. */
 void client_end_stdin(struct client *client);
 
 bool line_is_response(const struct line *line);

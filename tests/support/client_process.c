@@ -78,7 +78,7 @@ void client_reap_orphans(void) {
         fclose(children);
 }
 
-/* What an ended server left behind came to this process, which is its subreaper. */
+/* Orphans of an ended server become children of this process, its subreaper. */
 static size_t orphans(pid_t *pids, size_t maximum) {
     pid_t all[CLIENT_DESCENDANTS_MAX], servers[CLIENT_DESCENDANTS_MAX];
     size_t count = process_descendants(getpid(), all, CLIENT_DESCENDANTS_MAX), server_count = 0,
@@ -109,7 +109,7 @@ size_t client_descendants(struct client *client, pid_t *pids, size_t maximum) {
     return orphans(pids, maximum);
 }
 
-/* The busiest confined descendant over one look. */
+/* The confined descendant that used most processor time in one interval. */
 struct busy {
     pid_t pids[CLIENT_DESCENDANTS_MAX];
     long ticks[CLIENT_DESCENDANTS_MAX];

@@ -1,6 +1,6 @@
-/* Keeps what passes over the wire, for the check of every line against the official schemas, when
- * ECLAVE_RECORD names a directory: one file a server, "> " before each line sent, then "< " before
- * each received. It must never change or hold back a byte. */
+/* Records the lines for the check against the official schemas when ECLAVE_RECORD names a
+ * directory: one file for each server, "> " before each line sent, then "< " before each
+ * received. */
 #include "tests/support/client_parts.h"
 #include <stdlib.h>
 #include <string.h>

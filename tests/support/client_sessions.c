@@ -1,87 +1,36 @@
-/* See client_sessions.h. Composes calls and reads texts; it must never touch a descriptor. */
+/* See client_sessions.h. */
 #include "tests/support/client_sessions.h"
-#include "common/buffer.h"
-#include "common/cleanup.h"
 #include "tests/support/lines.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { ARGUMENTS_MAX = 64 << 20, NO_SUCH_STEPS = 1000000 };
+enum { NO_SUCH_STEPS = 1000000 };
 
 #define OWN_NAME "main"
 
-static void make_id(char *id, size_t size) {
-    static unsigned long count;
-    snprintf(id, size, "\"session call %lu\"", ++count);
-}
-
-void client_tool_send(struct client *client, const char *id, const char *tool,
-                      const char *arguments) {
-    client_send_format(client,
-                       REQUEST_WITH("%s", "tools/call", "{\"name\":\"%s\",\"arguments\":%s}"), id,
-                       tool, arguments);
-}
-
-struct evaluation client_tool(struct client *client, const char *tool, const char *arguments) {
-    char id[40];
-    make_id(id, sizeof id);
-    client_tool_send(client, id, tool, arguments);
-    return client_evaluate_await(client, id);
-}
-
-/* Appends "NAME":"TEXT", with a comma before it unless it is the first member. */
-static void put_string(struct buffer *arguments, const char *name, const char *text) {
-    char *quoted = json_quote(text, strlen(text));
-    buffer_append_format(arguments, "%s\"%s\":", arguments->length > 1 ? "," : "", name);
-    buffer_append_text(arguments, quoted);
-    free(quoted);
-}
-
-static void put_number(struct buffer *arguments, const char *name, double number) {
-    buffer_append_format(arguments, "%s\"%s\":%.10g", arguments->length > 1 ? "," : "", name,
-                         number);
-}
-
-static struct buffer begin(void) {
-    struct buffer arguments = buffer_make(ARGUMENTS_MAX);
-    buffer_append_text(&arguments, "{");
-    return arguments;
-}
-
-/* The finished object; lives as long as ARGUMENTS. */
-static const char *finish(struct buffer *arguments) {
-    buffer_append(arguments, "}", 2);
-    if (arguments->failed)
-        abort();
-    return (const char *)arguments->data;
-}
-
-/* A tool that takes at most a session and one number. */
+/* A call with the session, if any, as MEMBER and the number, if it has a name. */
 static struct evaluation simple_tool(struct client *client, const char *tool, const char *member,
-                                     const char *session, const char *name, double number) {
-    cleanup_buffer struct buffer arguments = begin();
-    if (session)
-        put_string(&arguments, member, session);
-    if (name)
-        put_number(&arguments, name, number);
-    return client_tool(client, tool, finish(&arguments));
+                                     const char *session, const char *name, long number) {
+    const char *first = session ? formatted("\"%s\":\"%s\"", member, session) : "";
+    const char *second = name ? formatted("\"%s\":%ld", name, number) : "";
+    return client_tool(client, tool,
+                       formatted("{%s%s%s}", first, *first && *second ? "," : "", second));
 }
 
 void client_session_send(struct client *client, const char *id, const char *session,
                          const char *code, double timeout_s) {
-    cleanup_buffer struct buffer arguments = begin();
-    put_string(&arguments, "code", code);
-    if (session)
-        put_string(&arguments, "session", session);
-    if (timeout_s > 0)
-        put_number(&arguments, "timeout", timeout_s);
-    client_tool_send(client, id, "evaluate-lisp", finish(&arguments));
+    char *quoted = json_quote(code, strlen(code));
+    const char *name = session ? formatted(",\"session\":\"%s\"", session) : "";
+    const char *timeout = timeout_s > 0 ? formatted(",\"timeout\":%.10g", timeout_s) : "";
+    client_tool_send(client, id, "evaluate-lisp",
+                     formatted("{\"code\":%s%s%s}", quoted, name, timeout));
+    free(quoted);
 }
 
 struct evaluation client_session_evaluate_within(struct client *client, const char *session,
                                                  const char *code, double timeout_s) {
-    char id[40];
-    make_id(id, sizeof id);
+    const char *id = client_new_id(client);
     client_session_send(client, id, session, code, timeout_s);
     return client_evaluate_await(client, id);
 }
@@ -124,11 +73,11 @@ const char *client_session_open(struct client *client) {
 
 const char *client_session_copy(struct client *client, const char *session, long at) {
     return opened(client, simple_tool(client, "open-session", "from", session ? session : OWN_NAME,
-                                      at >= 0 ? "at" : NULL, (double)at));
+                                      at >= 0 ? "at" : NULL, at));
 }
 
 struct evaluation client_session_rollback(struct client *client, const char *session, long steps) {
-    return simple_tool(client, "rollback-session", "session", session, "steps", (double)steps);
+    return simple_tool(client, "rollback-session", "session", session, "steps", steps);
 }
 
 static void expect_done(struct client *client, const char *tool, const char *session) {
@@ -178,7 +127,7 @@ size_t client_session_count(struct client *client) {
     return count;
 }
 
-/* A rollback too far is refused in its turn, and changes nothing. */
+/* A rollback of too many steps is refused in its turn and changes nothing. */
 void client_session_settle(struct client *client, const char *session) {
     struct evaluation refused = client_session_rollback(client, session, NO_SUCH_STEPS);
     if (refused.line && !strstr(refused.text, "can be rolled back by at most"))

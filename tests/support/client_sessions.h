@@ -1,21 +1,13 @@
-/* The session tools over the wire, for tests that have more than one session. It must never know
- * how the server keeps a session; numbers and names are what the server itself says.
- *
- * A SESSION of NULL is the connection's own. */
+/* The session tools, for tests with several sessions. SESSION NULL: the connection's own. */
 #ifndef ECLAVE_TESTS_SUPPORT_CLIENT_SESSIONS_H
 #define ECLAVE_TESTS_SUPPORT_CLIENT_SESSIONS_H
 
 #include "tests/support/client.h"
 
-/* Sends a tools/call. ID and ARGUMENTS are JSON text; its answer comes by client_evaluate_await. */
-void client_tool_send(struct client *client, const char *id, const char *tool,
-                      const char *arguments);
-/* The same, and waits for the answer. */
-struct evaluation client_tool(struct client *client, const char *tool, const char *arguments);
-
-/* Evaluates CODE. TIMEOUT_S of 0: none is asked for. */
+/* Sends a call that evaluates CODE. TIMEOUT_S of 0: without the argument. */
 void client_session_send(struct client *client, const char *id, const char *session,
                          const char *code, double timeout_s);
+/* Evaluates CODE. */
 struct evaluation client_session_evaluate(struct client *client, const char *session,
                                           const char *code);
 struct evaluation client_session_evaluate_within(struct client *client, const char *session,
@@ -26,8 +18,8 @@ void client_session_expect(struct client *client, const char *session, const cha
 /* Evaluates CODE, which must succeed with an integer as its value. */
 long client_session_integer(struct client *client, const char *session, const char *code);
 
-/* A new session; a copy of SESSION as it is now, or (AT >= 0) as it was in its state number AT. The
- * name lives as long as the client; the test fails when there is none. */
+/* Opens a new session; a copy of SESSION as it is, or in its state number AT (>= 0). The name
+ * belongs to the client. */
 const char *client_session_open(struct client *client);
 const char *client_session_copy(struct client *client, const char *session, long at);
 

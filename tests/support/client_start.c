@@ -1,4 +1,4 @@
-/* See client.h. Starts a server and ends it. It must never leave one running. */
+/* See client.h: starts and ends servers. */
 #include "tests/support/client_parts.h"
 #include "tests/support/user.h"
 #include <criterion/criterion.h>
@@ -69,7 +69,7 @@ static void set_environment(const char *const *environment) {
                                                "ECLAVE_TEST_ALONE", "ECLAVE_TEST_UNPRIVILEGED",
                                                "ECLAVE_THOROUGH",   "ECLAVE_WATCHDOG_S"};
     for (size_t i = 0; i < sizeof of_the_tests / sizeof of_the_tests[0]; i++)
-        unsetenv(of_the_tests[i]); /* they are no settings of the server */
+        unsetenv(of_the_tests[i]); /* not settings of the server */
     for (; environment && *environment; environment++) {
         if (strchr(*environment, '='))
             putenv((char *)*environment);
@@ -78,14 +78,14 @@ static void set_environment(const char *const *environment) {
     }
 }
 
-/* In the child: becomes the server, or says why not and ends. */
+/* In the child: executes the server, or reports the error and exits. */
 _Noreturn static void become_server(const struct client_options *options, const char *program,
                                     const struct wires *wires, pid_t parent) {
     enum { ARGUMENTS_MAX = 64 };
     const char *arguments[ARGUMENTS_MAX] = {program};
     for (size_t i = 0; options->arguments && options->arguments[i] && i < ARGUMENTS_MAX - 2; i++)
         arguments[i + 1] = options->arguments[i];
-    /* The wires may lie on 0 to 2 themselves, so they are moved up before they are moved down. */
+    /* The pipes may have the numbers 0 to 2 themselves, so they are moved up first. */
     int moved[3];
     for (int i = 0; i < 3; i++)
         moved[i] = fcntl(wires->server[i], F_DUPFD, 10);
@@ -94,7 +94,7 @@ _Noreturn static void become_server(const struct client_options *options, const 
     close_range(3, ~0U, 0);
     if (user_nobody_wanted(options->unprivileged) && !user_become_nobody())
         _exit(126);
-    /* Changing the user forgets the death signal, so it comes last. */
+    /* Changing the user clears the death signal, so it is set last. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(125);
@@ -181,15 +181,15 @@ static void unlink_client(struct client *client) {
         *link = client->next;
 }
 
-/* In whatever order they can be: what a parent leaves is then this process's, and the kernel keeps
- * the first process of a pid namespace until all others in there are reaped. */
+/* In any possible order: orphans become children of this process, and the kernel keeps the first
+ * process of a pid namespace until all others in it are reaped. */
 static void reap_all(pid_t *pids, size_t count) {
     const struct timespec moment = {.tv_nsec = 1000000};
     for (bool left = true; left; nanosleep(&moment, NULL)) {
         left = false;
         for (size_t i = 0; i < count; i++) {
             if (pids[i] && waitpid(pids[i], NULL, WNOHANG) != 0)
-                pids[i] = 0; /* reaped, or another's child */
+                pids[i] = 0; /* reaped, or not a child */
             left = left || pids[i];
         }
         client_reap_orphans(); /* those that came after PIDS was read */
@@ -241,7 +241,7 @@ void client_end(struct client *client) {
         client_fail(client, "the server ended with status %d", status);
     for (size_t i = client->first_unread; i < client->line_count; i++)
         if (client->lines[i].unread && line_is_response(&client->lines[i]))
-            client_fail(client, "nobody asked for this response: %.500s", client->lines[i].bytes);
+            client_fail(client, "an unexpected response: %.500s", client->lines[i].bytes);
     client_wait_until(client, nothing_left, NULL, "the server's descendants to end");
 }
 

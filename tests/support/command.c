@@ -1,4 +1,4 @@
-/* See command.h. Must never leave the program running. */
+/* See command.h. */
 #include "tests/support/command.h"
 #include "common/descriptor.h"
 #include "tests/support/user.h"
@@ -37,7 +37,7 @@ static char *contents(int fd, size_t *length) {
 }
 
 _Noreturn static void become(const struct command *command, const int streams[3], pid_t parent) {
-    /* The program's name is the path, so that one under a shell can be told from it. */
+    /* The program's name is its path, which distinguishes it from one under a shell. */
     for (int i = 0; i < 3; i++)
         dup2(streams[i], i);
     close_range(3, ~0U, 0);
@@ -91,4 +91,14 @@ struct command_result command_eclave(const char *const *arguments, const char *i
         whole[i + 1] = arguments[i];
     }
     return command_run(&(struct command){.arguments = whole, .input = input});
+}
+
+const struct command_result *command_expect(int status, const char *const *arguments,
+                                            const char *input) {
+    static struct command_result result;
+    command_result_free(&result);
+    result = command_eclave(arguments, input);
+    cr_assert_eq(result.status, status, "%s: status %d: %s%s", arguments[0], result.status,
+                 result.output, result.error);
+    return &result;
 }

@@ -1,4 +1,4 @@
-/* A pid namespace with its own /proc, and a watchdog over it. */
+/* See confined.h. */
 #include "tests/support/confined.h"
 #include "common/cleanup.h"
 #include "common/descriptor.h"
@@ -25,7 +25,7 @@ static bool write_file(const char *path, const char *text) {
     return fd >= 0 && write_all(fd, text, strlen(text));
 }
 
-/* An ordinary user gets a pid namespace only inside a user namespace; it stays itself there. */
+/* An ordinary user needs a user namespace for a pid namespace, and keeps its id there. */
 static bool unshare_pids(void) {
     if (unshare(CLONE_NEWPID | CLONE_NEWNS) == 0)
         return true;
@@ -38,7 +38,7 @@ static bool unshare_pids(void) {
            write_file("/proc/self/uid_map", user_map);
 }
 
-/* What /proc shows belongs to the namespace that was there when it was mounted. */
+/* /proc shows the namespace in which it was mounted. */
 static bool mount_own_proc(void) {
     return mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
            mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0;
@@ -59,12 +59,11 @@ static _Noreturn void skip(const char *what) {
 }
 
 static _Noreturn void exit_like(int status) {
-    /* Not exit: a leak check would need a child, and the namespace takes no more. */
+    /* Not exit(): a leak check would fork, which the namespace no longer allows. */
     _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 
-/* The first process of the namespace is the parent of all orphans there, so it is one that reaps
- * them. Returns in the second. */
+/* The first process of the namespace reaps all orphans in it. Returns in the second. */
 static void lead_namespace(pid_t outside) {
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (!mount_own_proc())
@@ -109,6 +108,6 @@ void confined_become_nobody(void) {
         perror("nobody");
         exit(1);
     }
-    /* The change of user took it away; the controls are to see an ordinary process. */
+    /* The change of user cleared it; the controls need an ordinary process. */
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 }

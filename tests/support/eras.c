@@ -16,6 +16,17 @@ struct client *era_start(const struct era *era, const char *const *arguments) {
     return era->modern ? client_start(&options) : client_start_ready(&options, era->revision);
 }
 
+void era_in_every_state(void (*body)(struct client *client)) {
+    for (size_t i = 0; i <= ERA_COUNT; i++) {
+        struct client *client = i < ERA_COUNT ? era_start(&eras[i], NULL) : client_start(NULL);
+        if (i < ERA_COUNT && eras[i].modern)
+            era_request(client, &eras[i], "0", "server/discover", NULL);
+        body(client);
+        client_expect_silence(client);
+        client_finish(client);
+    }
+}
+
 void era_send(struct client *client, const struct era *era, const char *id, const char *method,
               const char *members) {
     if (era->modern)
@@ -25,6 +36,14 @@ void era_send(struct client *client, const struct era *era, const char *id, cons
         client_send_format(client, REQUEST_WITH("%s", "%s", "{%s}"), id, method, members);
     else
         client_send_format(client, REQUEST("%s", "%s"), id, method);
+}
+
+void era_send_meta(struct client *client, const struct era *era, const char *id, const char *method,
+                   const char *members, const char *meta) {
+    client_send_format(client,
+                       era->modern ? REQUEST_WITH("%s", "%s", "{%s%s" ENVELOPE_WITH("%s,") "}")
+                                   : REQUEST_WITH("%s", "%s", "{%s%s\"_meta\":{%s}}"),
+                       id, method, members ? members : "", members ? "," : "", meta);
 }
 
 const char *era_request(struct client *client, const struct era *era, const char *id,
@@ -37,9 +56,8 @@ const char *era_refused(struct client *client, const struct era *era, int code, 
                         const char *method, const char *members) {
     const char *line = era_request(client, era, id, method, members);
     struct text value;
-    char wanted[16];
-    snprintf(wanted, sizeof wanted, "%d", code);
-    cr_assert(json_at(text_of(line), &value, "error", "code", NULL) && text_is(value, wanted),
+    cr_assert(json_at(text_of(line), &value, "error", "code", NULL) &&
+                  text_is(value, formatted("%d", code)),
               "%s: wanted the error %d for %s {%s}, got %s", era->revision, code, method,
               members ? members : "", line);
     return line;
@@ -47,38 +65,25 @@ const char *era_refused(struct client *client, const struct era *era, int code, 
 
 void era_call_send(struct client *client, const struct era *era, const char *id, const char *tool,
                    const char *arguments) {
-    char *members;
-    if (asprintf(&members, "\"name\":\"%s\",\"arguments\":%s", tool, arguments) < 0)
-        abort();
-    era_send(client, era, id, "tools/call", members);
-    free(members);
-}
-
-/* Ids of the calls made here; no test writes such ones. */
-static const char *next_id(struct client *client) {
-    static unsigned long count;
-    char *id;
-    if (asprintf(&id, "\"era %lu\"", ++count) < 0)
-        abort();
-    return client_keep(client, id);
+    era_send(client, era, id, "tools/call",
+             formatted("\"name\":\"%s\",\"arguments\":%s", tool, arguments));
 }
 
 struct evaluation era_call(struct client *client, const struct era *era, const char *tool,
                            const char *arguments) {
-    const char *id = next_id(client);
+    const char *id = client_new_id(client);
     era_call_send(client, era, id, tool, arguments);
     return client_evaluate_await(client, id);
 }
 
 struct evaluation era_evaluate(struct client *client, const struct era *era, const char *session,
                                const char *code) {
-    char *quoted = json_quote(code, strlen(code)), *arguments;
-    if (asprintf(&arguments, session ? "{\"code\":%s,\"session\":\"%s\"}" : "{\"code\":%s}", quoted,
-                 session) < 0)
-        abort();
-    struct evaluation evaluation = era_call(client, era, "evaluate-lisp", arguments);
+    char *quoted = json_quote(code, strlen(code));
+    struct evaluation evaluation =
+        era_call(client, era, "evaluate-lisp",
+                 session ? formatted("{\"code\":%s,\"session\":\"%s\"}", quoted, session)
+                         : formatted("{\"code\":%s}", quoted));
     free(quoted);
-    free(arguments);
     return evaluation;
 }
 

@@ -19,7 +19,7 @@ static const char *type_fault(const char *type) {
     return NULL;
 }
 
-/* An address differs from run to run and tells an attacker something. */
+/* An address differs from run to run and helps an attacker. */
 static const char *message_fault(const char *message) {
     if (strspn(message, " \n") == strlen(message))
         return "an empty message";
@@ -29,7 +29,7 @@ static const char *message_fault(const char *message) {
     return strstr(message, "-stream") && strstr(message, "#<") ? "a stream in the message" : NULL;
 }
 
-/* Reads the frames at TEXT, sets their number, and *end to what follows. */
+/* Reads the frames at TEXT; sets their number, and *end to the rest. */
 static const char *frames_fault(const char *text, size_t *count, const char **end) {
     static const char none[] = "(no frames)";
     *count = 0;

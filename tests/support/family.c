@@ -1,4 +1,4 @@
-/* See family.h. Reads /proc and signals nobody. */
+/* See family.h. */
 #include "tests/support/family.h"
 #include "policy/policy.h"
 #include "tests/support/client_sessions.h"
@@ -12,24 +12,18 @@
 
 enum { FAMILY_MAX = 64, TICK_MS = 10, WATCHDOG_S = 60 };
 
-static void wait_ms(long milliseconds) {
-    const struct timespec pause = {.tv_sec = milliseconds / 1000,
-                                   .tv_nsec = milliseconds % 1000 * 1000000};
-    nanosleep(&pause, NULL);
-}
-
 static time_t now_s(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec;
 }
 
-/* The first process of a pid namespace, which only keeps it. */
-static bool is_keeper(pid_t pid) {
+/* Whether PID is the init of a pid namespace. */
+static bool is_init(pid_t pid) {
     return pid != 1 && policy_pid_within(pid) == 1;
 }
 
-/* The processes under the server without keepers, the unconfined ones first. */
+/* The descendants of the server except their init, the unconfined ones first. */
 struct family {
     pid_t zygotes[FAMILY_MAX], workers[FAMILY_MAX];
     size_t zygote_count, worker_count;
@@ -39,11 +33,11 @@ static struct family look(struct client *client) {
     struct family family = {.zygote_count = 0};
     pid_t pids[FAMILY_MAX];
     size_t count = client_descendants(client, pids, FAMILY_MAX);
-    /* This process itself may stand under a filter that the server's family inherited. */
+    /* This process may itself have a filter that the server inherited. */
     long own_filters = process_status(getpid(), "Seccomp_filters");
     for (size_t i = 0; i < count; i++) {
         long filters = process_status(pids[i], "Seccomp_filters");
-        if (is_keeper(pids[i]))
+        if (is_init(pids[i]))
             continue;
         if (filters > own_filters)
             family.workers[family.worker_count++] = pids[i];
@@ -59,20 +53,20 @@ static bool same_family(const struct family *one, const struct family *other) {
            memcmp(one->workers, other->workers, one->worker_count * sizeof(pid_t)) == 0;
 }
 
-/* The state must last over several looks: the right number of processes may also be there for a
- * moment while some come and others go. */
+/* The state must be stable: the right number of processes may be seen for a moment while some start
+ * and others end. */
 static struct family settled(struct client *client, size_t workers) {
     enum { LOOKS = 6 };
     struct family family = {.zygote_count = 0};
     int same = 0;
     for (time_t end = now_s() + WATCHDOG_S; now_s() < end;) {
-        client_stderr(client); /* moves bytes meanwhile */
+        client_stderr(client); /* also moves bytes */
         struct family now = look(client);
         same = same_family(&now, &family) ? same + 1 : 0;
         family = now;
         if (same >= LOOKS && family.zygote_count == 1 && family.worker_count == workers)
             return family;
-        wait_ms(TICK_MS);
+        usleep(TICK_MS * 1000);
     }
     client_fail(client, "waited in vain for a zygote and %zu workers; there are %zu and %zu",
                 workers, family.zygote_count, family.worker_count);
@@ -95,7 +89,7 @@ size_t family_workers(struct client *client, size_t workers, pid_t *pids, size_t
     return family.worker_count;
 }
 
-/* It knows itself by another pid, in its namespace. */
+/* In its namespace it has another pid. */
 pid_t family_head(struct client *client, const char *session) {
     pid_t within =
         (pid_t)client_session_integer(client, session, "(let ((*print-base* 10)) (si:getpid))");
@@ -126,14 +120,14 @@ size_t family_zombies(struct client *client) {
     return zombies(client);
 }
 
-/* Waits until GONE says so. */
+/* Waits until GONE. */
 static void await(struct client *client, bool (*gone)(struct client *client, pid_t pid), pid_t pid,
                   const char *what) {
     for (time_t end = now_s() + WATCHDOG_S; now_s() < end;) {
         client_stderr(client);
         if (gone(client, pid))
             return;
-        wait_ms(TICK_MS);
+        usleep(TICK_MS * 1000);
     }
     client_fail(client, "waited in vain until %s", what);
 }
@@ -178,7 +172,7 @@ void family_expect_end(struct client *client, int status) {
 void family_expect_idle(struct client *client) {
     enum { LOOK_MS = 500, TICKS_MAX = 20 };
     long before = process_ticks(client_pid(client));
-    wait_ms(LOOK_MS);
+    usleep(LOOK_MS * 1000);
     long used = process_ticks(client_pid(client)) - before;
     if (used > TICKS_MAX)
         client_fail(client, "the server spins: %ld clock ticks while nothing happened", used);

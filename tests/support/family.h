@@ -1,43 +1,39 @@
-/* The processes under a server, told apart by what the kernel says of them: the zygote has no
- * seccomp filter, a worker has one. Never names a process that is not a descendant of the server
- * just now; waits poll /proc, which has no events to wait for. */
+/* The descendants of a server, by what the kernel reports: the zygote has no seccomp filter, a
+ * worker has one. Waits poll /proc. */
 #ifndef ECLAVE_TESTS_SUPPORT_FAMILY_H
 #define ECLAVE_TESTS_SUPPORT_FAMILY_H
 
 #include "tests/support/client.h"
 
-/* The zygote, when it is up and there are WORKERS confined processes: the heads and checkpoints of
- * the sessions, and the spare. Waits for that state. */
+/* Waits until the zygote runs and there are WORKERS confined processes, that is, the heads and
+ * checkpoints of the sessions and the spare. Returns the zygote. */
 pid_t family_zygote(struct client *client, size_t workers);
 
-/* An unconfined process under the server just now: the zygote, booting or up. 0 when there is none.
- */
+/* The zygote, which may still be booting, or 0. */
 pid_t family_zygote_now(struct client *client);
 
-/* The state of family_zygote; the confined processes into PIDS, at most MAXIMUM. Returns how many.
- */
+/* Waits as family_zygote and stores the confined processes, at most MAXIMUM. Returns their
+ * number. */
 size_t family_workers(struct client *client, size_t workers, pid_t *pids, size_t maximum);
 
-/* The worker that is the head of SESSION (NULL: the connection's own), as this process knows it.
- * It takes a call. */
+/* The worker that is the head of SESSION (NULL: the connection's own). Makes a call. */
 pid_t family_head(struct client *client, const char *session);
 
-/* Waits until PID, a descendant just named, is gone from below the server, zombie and all. */
+/* Waits until PID has been reaped. */
 void family_await_gone(struct client *client, pid_t pid);
 
-/* Children of the server that have died and were not waited for, now. */
+/* The number of zombies among the server's children. */
 size_t family_zombies(struct client *client);
 /* Waits until there are none. */
 void family_await_no_zombies(struct client *client);
 
-/* Waits until nothing is left that the ended server had started. */
+/* Waits until every process that the ended server had started is gone. */
 void family_await_nobody(struct client *client);
 
-/* The end of a server by itself: reads what it still writes, wants exit STATUS and nothing left
- * running, and frees the client. */
+/* Waits for the server to end by itself with STATUS, with no process left, and frees the client. */
 void family_expect_end(struct client *client, int status);
 
-/* Asserts that the server used no processor time to speak of while ROUNDS of waiting passed. */
+/* Fails when the server uses processor time during ROUNDS of waiting. */
 void family_expect_idle(struct client *client);
 
 #endif

@@ -1,6 +1,7 @@
-/* See generate.h. Tables hold the values that broke other servers; chance mixes them. */
+/* See generate.h. The tables hold values that broke other servers. */
 #include "tests/support/generate.h"
 #include "common/cleanup.h"
+#include "tests/support/eras.h"
 #include "tests/support/lisp_cases.h"
 #include "tests/support/oracle.h"
 #include <stdlib.h>
@@ -411,44 +412,16 @@ static const char *const broken_texts[] = {
     "\"ping\"}",
     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"} 1",
     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",}",
-    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"x\":[1,]}",
-    "{\"jsonrpc\":\"2.0\",\"id\":NaN,\"method\":\"ping\"}",
-    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"x\":Infinity}",
-    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"x\":-Infinity}",
     "{\"jsonrpc\":\"2.0\",\"id\":+1,\"method\":\"ping\"}",
     "{\"jsonrpc\":\"2.0\",\"id\":01,\"method\":\"ping\"}",
-    "{\"jsonrpc\":\"2.0\",\"id\":1.,\"method\":\"ping\"}",
-    "{\"jsonrpc\":\"2.0\",\"id\":.1,\"method\":\"ping\"}",
-    "{\"jsonrpc\":\"2.0\",\"id\":1e,\"method\":\"ping\"}",
-    "{\"jsonrpc\":\"2.0\",\"id\":-,\"method\":\"ping\"}",
-    "{\"jsonrpc\":\"2.0\",\"id\":0x1,\"method\":\"ping\"}",
     "{'jsonrpc':'2.0','id':1,'method':'ping'}",
-    "{jsonrpc:\"2.0\",id:1,method:\"ping\"}",
-    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"} // comment",
     "{\"jsonrpc\":\"2.0\",/* comment */\"id\":1,\"method\":\"ping\"}",
-    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"x\":\"\t\"}",
-    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"x\":\"\x01\"}",
-    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"x\":\"\\x41\"}",
-    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"x\":\"\\u12\"}",
-    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"x\":\"\\ud83d\\u\"}",
-    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"x\":\"unterminated}",
-    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"x\":True}",
-    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"x\":nul}",
-    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"x\":\"\xc3\x28\"}",
-    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"x\":\"\xc0\xaf\"}",
-    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"x\":\"\xed\xa0\x80\"}",
-    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"x\":\"\xf4\x90\x80\x80\"}",
-    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"x\":\"\xf8\x88\x80\x80\x80\"}",
-    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"x\":\"\xe2\x82",
+#define MALFORMED(value) "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"x\":" value "}",
+#define NOT_UTF8(value)  MALFORMED(value)
+#include "tests/support/malformed_json.def"
     "\xff\xfe",
     "\xef\xbb\xbf\xef\xbb\xbf{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}",
     "Content-Length: 52",
-    "]",
-    "}",
-    "\"",
-    "{\"a\"}",
-    "{1:2}",
-    "[1 2]",
     ",",
     "{\"\\ud800\"",
     "\x0c{}",
@@ -462,7 +435,7 @@ static void put_random_bytes(struct random *random, size_t count, struct buffer 
     }
 }
 
-/* Nests deeper than the server reads, or only opens what it never closes. */
+/* Containers nested deeper than the limit, closed or not. */
 static void put_nesting(struct random *random, struct buffer *out) {
     static const size_t depths[] = {129, 130, 200, 512, 513, 5000, 40000};
     size_t depth = random_pick(random, depths);
@@ -478,8 +451,8 @@ static void put_nesting(struct random *random, struct buffer *out) {
     put(out, inside ? "}" : "");
 }
 
-/* A good request with one to three small accidents. */
-static void put_mutation(struct generator *generator, struct buffer *out) {
+/* A request with one to three bytes cut off, left out, changed or added. */
+static void generate_mutated(struct generator *generator, struct buffer *out) {
     struct random *random = &generator->random;
     generate_refused(generator, out);
     for (size_t count = 1 + random_below(random, 3); count > 0 && out->length > 0; count--) {
@@ -508,18 +481,16 @@ static void put_mutation(struct generator *generator, struct buffer *out) {
 
 static void generate_unreadable(struct generator *generator, struct buffer *out) {
     struct random *random = &generator->random;
-    size_t choice = random_below(random, 20);
+    size_t choice = random_below(random, 14);
     if (choice < 9)
         put(out, random_pick(random, broken_texts));
     else if (choice < 13)
         put_random_bytes(random, 1 + random_below(random, 200), out);
-    else if (choice < 19)
-        put_mutation(generator, out);
     else
         put_nesting(random, out);
 }
 
-/* What is never answered. */
+/* Lines that are not answered. */
 
 static const char *const silent_texts[] = {
     "",
@@ -553,14 +524,157 @@ static const char *const silent_texts[] = {
     "{\"result\":1,\"error\":2}",
 };
 
-/* A batch of a few messages of every kind. */
-static void generate_batch(struct generator *generator, struct buffer *out) {
+/* Requests of both eras that are answered at once. */
+
+static void put_legacy(struct generator *generator, const char *id, struct buffer *out) {
     struct random *random = &generator->random;
-    size_t count = random_below(random, 5);
+    static const char *const methods[] = {
+        "ping", "ping",      "tools/list", "no/such", "server/discover", "subscriptions/listen",
+        "",     "tools/call"};
+    static const char *const cursors[] = {"\"\"", "5", "null", "\"x\""};
+    if (random_percent(random, 10))
+        buffer_append_format(out, REQUEST_WITH("%s", "ping", "%s"), id,
+                             random_pick(random, not_objects));
+    else if (random_percent(random, 10))
+        buffer_append_format(out, REQUEST_WITH("%s", "tools/list", "{\"cursor\":%s}"), id,
+                             random_pick(random, cursors));
+    else
+        buffer_append_format(out, REQUEST("%s", "%s"), id, random_pick(random, methods));
+}
+
+static void put_modern(struct generator *generator, const char *id, struct buffer *out) {
+    struct random *random = &generator->random;
+    static const char *const methods[] = {
+        "tools/list", "server/discover",  "ping",     "initialize",          "no/such",
+        "tools/call", "logging/setLevel", "shutdown", "subscriptions/listen"};
+    static const char *const envelopes[] = {
+        "\"" KEY_VERSION "\":\"2026-07-28\"",
+        "\"" KEY_VERSION "\":\"2027-01-01\",\"" KEY_CLIENT "\":{}",
+        "\"" KEY_VERSION "\":\"2025-11-25\",\"" KEY_CLIENT "\":{}",
+        "\"" KEY_VERSION "\":20260728,\"" KEY_CLIENT "\":{}",
+        "\"" KEY_VERSION "\":\"2026-07-28\",\"" KEY_CLIENT "\":[]",
+        "\"" KEY_CLIENT "\":{},\"" KEY_VERSION "\":\"2026-07-28\",\"x\":1",
+    };
+    const char *method = random_pick(random, methods);
+    if (random_percent(random, 25))
+        buffer_append_format(out, REQUEST_WITH("%s", "%s", "{\"_meta\":{%s}}"), id, method,
+                             random_pick(random, envelopes));
+    else
+        buffer_append_format(out, MODERN("%s", "%s"), id, method);
+}
+
+static void put_evaluation(struct generator *generator, bool modern, const char *id,
+                           const char *code, struct buffer *out) {
+    struct random *random = &generator->random;
+    buffer_append_format(
+        out,
+        "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"tools/call\",\"params\":{\"name\":"
+        "\"evaluate-lisp\",\"arguments\":{\"code\":\"%s\"%s},\"_meta\":{\"x\":1",
+        id, code, random_percent(random, modern ? 30 : 10) ? ",\"session\":\"main\"" : "");
+    if (random_percent(random, 20))
+        buffer_append_format(out, ",\"progressToken\":\"token %lu\"", ++generator->serial);
+    if (modern && random_percent(random, 20))
+        put(out, ",\"" KEY_LOG_LEVEL "\":\"debug\"");
+    if (modern)
+        put(out, ",\"" KEY_VERSION "\":\"" MODERN_REVISION "\",\"" KEY_CLIENT "\":{}");
+    put(out, "}}}");
+}
+
+/* COUNTS: the code may be the one whose value depends on the calls before. */
+static void put_known_code(struct generator *generator, const char *id, bool counts,
+                           struct buffer *out) {
+    struct random *random = &generator->random;
+    static const char *const fixed[] = {ORACLE_FAIL, ORACLE_UNKNOWN, ORACLE_COUNT};
+    char code[80];
+    if (random_percent(random, 50))
+        snprintf(code, sizeof code, ORACLE_LIST, ++generator->serial);
+    else
+        snprintf(code, sizeof code, "%s", fixed[random_below(random, counts ? 3 : 2)]);
+    put_evaluation(generator, random_percent(random, 50), id, code, out);
+}
+
+/* A new id, terminated. */
+static void make_id(struct generator *generator, char id[GENERATE_ID_BYTES]) {
+    cleanup_buffer struct buffer text = new_text();
+    put_id(generator, &text);
+    snprintf(id, GENERATE_ID_BYTES, "%s", text_in(&text));
+}
+
+static void generate_both_eras(struct generator *generator, struct buffer *out) {
+    char id[GENERATE_ID_BYTES];
+    size_t choice = random_below(&generator->random, 4);
+    make_id(generator, id);
+    if (choice == 0)
+        put_legacy(generator, id, out);
+    else if (choice == 1)
+        put_modern(generator, id, out);
+    else
+        put_known_code(generator, id, true, out);
+}
+
+/* Requests that stay in flight. */
+
+static void put_listen(struct generator *generator, struct buffer *out) {
+    char *id = generator->subscriptions[generator->subscription_count];
+    if (generator->subscription_count == GENERATE_SUBSCRIPTIONS_MAX)
+        return;
+    generator->subscription_count++;
+    make_id(generator, id);
+    buffer_append_format(out, LISTEN("%s", "{\"toolsListChanged\":true}"), id);
+}
+
+/* Cancels a subscription, or repeats its id while it is open. */
+static void use_subscription(struct generator *generator, struct buffer *out) {
+    struct random *random = &generator->random;
+    if (generator->subscription_count == 0)
+        return;
+    char *id = generator->subscriptions[random_below(random, generator->subscription_count)];
+    if (random_percent(random, 30)) {
+        buffer_append_format(out, LISTEN("%s", "{}"), id);
+        return;
+    }
+    buffer_append_format(out, CANCEL("%s"), id);
+    memmove(id, generator->subscriptions[--generator->subscription_count], GENERATE_ID_BYTES);
+}
+
+/* A call that is cancelled a few lines later, whether it has ended by then or not. */
+static void put_cancelled_call(struct generator *generator, struct buffer *out) {
+    struct random *random = &generator->random;
+    if (generator->call[0] && generator->endless)
+        buffer_append_format(out, PING("%s"), generator->call); /* its id is in flight */
+    if (generator->call[0])
+        return;
+    generator->endless = random_percent(random, 50);
+    generator->lines_left = random_below(random, generator->endless ? 8 : 2);
+    make_id(generator, generator->call);
+    if (generator->endless)
+        put_evaluation(generator, random_percent(random, 50), generator->call, ORACLE_ENDLESS, out);
+    else
+        put_known_code(generator, generator->call, false, out);
+}
+
+static void generate_in_flight(struct generator *generator, struct buffer *out) {
+    switch (random_below(&generator->random, 4)) {
+    case 0:
+        put_listen(generator, out);
+        break;
+    case 1:
+        use_subscription(generator, out);
+        break;
+    default:
+        put_cancelled_call(generator, out);
+        break;
+    }
+}
+
+/* A batch of a few messages of every kind. */
+static void generate_batch(struct generator *generator, unsigned kinds, struct buffer *out) {
+    struct random *random = &generator->random;
+    size_t count = random_below(random, 6);
     put(out, "[");
     for (size_t i = 0; i < count; i++) {
         put(out, i ? "," : "");
-        switch (random_below(random, 5)) {
+        switch (random_below(random, kinds & GENERATE_BOTH_ERAS ? 10 : 5)) {
         case 0:
             generate_refused(generator, out);
             break;
@@ -570,9 +684,12 @@ static void generate_batch(struct generator *generator, struct buffer *out) {
         case 2:
             put(out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/unheard\"}");
             break;
+        case 3:
+        case 4:
+            buffer_append_format(out, PING("%lu"), ++generator->serial);
+            break;
         default:
-            buffer_append_format(out, "{\"jsonrpc\":\"2.0\",\"id\":%lu,\"method\":\"ping\"}",
-                                 ++generator->serial);
+            generate_both_eras(generator, out);
             break;
         }
     }
@@ -580,24 +697,15 @@ static void generate_batch(struct generator *generator, struct buffer *out) {
 }
 
 static void generate_twins(struct generator *generator, struct buffer *out) {
-    static const char *const twins[] = {
-        "\"id\":%lu,\"id\":%lu,\"method\":\"ping\"",
-        "\"id\":%lu,\"method\":\"ping\",\"id\":%lu",
-        "\"id\":%lu,\"method\":\"ping\",\"method\":\"tools/list\",\"x\":%lu",
-        "\"id\":%lu,\"jsonrpc\":\"1.0\",\"method\":\"ping\",\"x\":%lu",
+    static const char *const twins[][2] = {
+        {"\"method\":\"ping\"", "id"},
+        {"\"method\":\"ping\",\"method\":\"tools/list\"", "x"},
+        {"\"jsonrpc\":\"1.0\",\"method\":\"ping\"", "x"},
     };
     unsigned long serial = ++generator->serial;
-    put(out, "{\"jsonrpc\":\"2.0\",");
-    const char *pattern = random_pick(&generator->random, twins);
-    for (; *pattern; pattern++) {
-        if (strncmp(pattern, "%lu", 3) == 0) {
-            buffer_append_format(out, "%lu", serial);
-            pattern += 2;
-        } else {
-            buffer_append(out, pattern, 1);
-        }
-    }
-    put(out, "}");
+    const char *const *twin = random_pick(&generator->random, twins);
+    buffer_append_format(out, "{\"jsonrpc\":\"2.0\",\"id\":%lu,%s,\"%s\":%lu}", serial, twin[0],
+                         twin[1], serial);
 }
 
 /* How often each kind comes, of those that are asked for. */
@@ -606,26 +714,33 @@ static const struct {
     size_t weight;
 } weights[] = {
     {GENERATE_VALID, 30},      {GENERATE_REFUSED, 30}, {GENERATE_ILL_FORMED, 25},
-    {GENERATE_UNREADABLE, 25}, {GENERATE_SILENT, 15},  {GENERATE_BATCH, 10},
-    {GENERATE_TWINS, 2},
+    {GENERATE_UNREADABLE, 17}, {GENERATE_MUTATED, 8},  {GENERATE_SILENT, 15},
+    {GENERATE_BATCH, 20},      {GENERATE_TWINS, 2},    {GENERATE_BOTH_ERAS, 150},
+    {GENERATE_IN_FLIGHT, 50},
 };
 
 static enum generate_kind choose_kind(struct random *random, unsigned kinds) {
-    enum { WEIGHTS = sizeof weights / sizeof weights[0] };
-    size_t total = 0;
-    for (size_t i = 0; i < WEIGHTS; i++)
-        total += (kinds & weights[i].kind) ? weights[i].weight : 0;
-    size_t choice = random_below(random, total);
-    for (size_t i = 0; i < WEIGHTS; i++) {
+    size_t total = 0, i = 0;
+    for (size_t j = 0; j < COUNT_OF(weights); j++)
+        total += (kinds & weights[j].kind) ? weights[j].weight : 0;
+    for (size_t choice = random_below(random, total);; i++) {
         size_t weight = (kinds & weights[i].kind) ? weights[i].weight : 0;
         if (choice < weight)
             return weights[i].kind;
         choice -= weight;
     }
-    return GENERATE_VALID;
+}
+
+struct generator generate_for(const char *name) {
+    return (struct generator){.random = random_for(name)};
 }
 
 void generate_line(struct generator *generator, unsigned kinds, struct buffer *out) {
+    if (generator->call[0] && generator->lines_left-- == 0) {
+        buffer_append_format(out, CANCEL("%s"), generator->call);
+        generator->call[0] = '\0';
+        return;
+    }
     switch (choose_kind(&generator->random, kinds)) {
     case GENERATE_REFUSED:
         generate_refused(generator, out);
@@ -636,14 +751,23 @@ void generate_line(struct generator *generator, unsigned kinds, struct buffer *o
     case GENERATE_UNREADABLE:
         generate_unreadable(generator, out);
         break;
+    case GENERATE_MUTATED:
+        generate_mutated(generator, out);
+        break;
     case GENERATE_SILENT:
         put(out, random_pick(&generator->random, silent_texts));
         break;
     case GENERATE_BATCH:
-        generate_batch(generator, out);
+        generate_batch(generator, kinds, out);
         break;
     case GENERATE_TWINS:
         generate_twins(generator, out);
+        break;
+    case GENERATE_BOTH_ERAS:
+        generate_both_eras(generator, out);
+        break;
+    case GENERATE_IN_FLIGHT:
+        generate_in_flight(generator, out);
         break;
     case GENERATE_VALID:
     case GENERATE_EVALUATIONS:
@@ -674,7 +798,8 @@ void generate_invalid_lines(struct generator *generator, size_t count, struct sc
     while (count > 0) {
         cleanup_buffer struct buffer line = new_text();
         generate_line(generator,
-                      GENERATE_REFUSED | GENERATE_ILL_FORMED | GENERATE_UNREADABLE | GENERATE_BATCH,
+                      GENERATE_REFUSED | GENERATE_ILL_FORMED | GENERATE_UNREADABLE |
+                          GENERATE_MUTATED | GENERATE_BATCH,
                       &line);
         if (line.length && is_answered_with_one_error(&line)) {
             script_add(script, line.data, line.length);
@@ -685,11 +810,8 @@ void generate_invalid_lines(struct generator *generator, size_t count, struct sc
 
 void generate_handshake(const char *revision, struct script *script) {
     char line[256];
-    snprintf(line, sizeof line,
-             "{\"jsonrpc\":\"2.0\",\"id\":\"handshake\",\"method\":\"initialize\",\"params\":{"
-             "\"protocolVersion\":\"%s\",\"capabilities\":{},\"clientInfo\":{\"name\":\"tests\","
-             "\"version\":\"1\"}}}",
-             revision ? revision : "2025-11-25");
+    snprintf(line, sizeof line, INITIALIZE("\"handshake\"", "\"%s\""),
+             revision ? revision : CLIENT_REVISION_NEWEST);
     script_add_line(script, line);
-    script_add_line(script, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
+    script_add_line(script, NOTIFICATION("notifications/initialized"));
 }

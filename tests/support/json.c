@@ -1,4 +1,4 @@
-/* See json.h. A recursive reader whose depth the caller bounds; it must never write to the text. */
+/* See json.h. A recursive reader with a limit of depth. */
 #include "tests/support/json.h"
 #include <stdarg.h>
 #include <stdint.h>
@@ -13,8 +13,8 @@ bool text_is(struct text text, const char *string) {
     return text.length == strlen(string) && memcmp(text.bytes, string, text.length) == 0;
 }
 
-/* UTF-8. Decodes each character and checks the number it stands for, where the product walks a
- * table of byte ranges. */
+/* UTF-8. Decodes each character and checks its code point, unlike the product, which uses a table
+ * of byte ranges. */
 bool json_utf8_valid(struct text text) {
     const unsigned char *bytes = (const unsigned char *)text.bytes;
     for (size_t at = 0; at < text.length;) {
@@ -40,7 +40,7 @@ bool json_utf8_valid(struct text text) {
     return true;
 }
 
-/* The reader. It keeps a place in the text; `fault` is the first thing that was wrong. */
+/* The reader: a position in the text and the first fault. */
 struct reader {
     const char *at;
     const char *end;
@@ -223,7 +223,7 @@ const char *json_fault(struct text text, size_t depth) {
     return reader.at == reader.end ? NULL : "text behind the value";
 }
 
-static struct text without_blanks(struct text text) {
+struct text json_without_blanks(struct text text) {
     struct reader reader = reader_on(text);
     skip_blanks(&reader);
     while (reader.end > reader.at && strchr(" \t\r\n", reader.end[-1]))
@@ -232,7 +232,7 @@ static struct text without_blanks(struct text text) {
 }
 
 enum value_kind json_kind(struct text value) {
-    value = without_blanks(value);
+    value = json_without_blanks(value);
     switch (value.length ? value.bytes[0] : 'n') {
     case '{':
         return VALUE_OBJECT;
@@ -260,7 +260,7 @@ bool json_is_integer(struct text value) {
 }
 
 void json_walk(struct text container, json_visit *visit, void *context) {
-    container = without_blanks(container);
+    container = json_without_blanks(container);
     enum value_kind kind = json_kind(container);
     if (kind != VALUE_OBJECT && kind != VALUE_ARRAY)
         return;
@@ -383,8 +383,8 @@ static size_t put_character(uint32_t code, char *out) {
     return more + 1;
 }
 
-/* The character of the escape whose digits begin at *at, behind which *at is moved. A surrogate
- * without its partner is U+FFFD and sets *lone. */
+/* The character of the escape whose digits begin at *at; moves *at after it. A surrogate without
+ * its partner is U+FFFD and sets *lone. */
 static uint32_t escaped_character(const char **at, const char *end, bool *lone) {
     int unit = code_unit(*at, end);
     *at += 4;
@@ -445,7 +445,7 @@ bool json_has_lone_surrogate(struct text value) {
         char *out = malloc(value.length);
         if (!out)
             abort();
-        decode(without_blanks(value), out, &lone);
+        decode(json_without_blanks(value), out, &lone);
         free(out);
     } else {
         json_walk(value, visit_lone, &lone);
@@ -470,8 +470,8 @@ bool json_has_zero_name(struct text value) {
 }
 
 bool json_same_id(struct text one, struct text other) {
-    one = without_blanks(one);
-    other = without_blanks(other);
+    one = json_without_blanks(one);
+    other = json_without_blanks(other);
     if (json_kind(one) != VALUE_STRING || json_kind(other) != VALUE_STRING)
         return one.length == other.length && memcmp(one.bytes, other.bytes, one.length) == 0;
     size_t one_length, other_length;

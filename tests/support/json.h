@@ -1,13 +1,12 @@
-/* A strict JSON reader for the tests, written from RFC 8259 and shared with no part of the product.
- * It judges text and finds members in it without changing a byte, so that ids can be compared to
- * the digit. It must never accept what a strict client would refuse. */
+/* A strict JSON reader for the tests, written from RFC 8259 independently of the product. It checks
+ * a string and finds members in place, so that ids can be compared digit by digit. */
 #ifndef ECLAVE_TESTS_SUPPORT_JSON_H
 #define ECLAVE_TESTS_SUPPORT_JSON_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A piece of somebody else's text; not terminated. */
+/* A part of a string that belongs to someone else; not terminated. */
 struct text {
     const char *bytes;
     size_t length;
@@ -19,11 +18,11 @@ bool text_is(struct text text, const char *string);
 /* True when TEXT is well-formed UTF-8 (RFC 3629). */
 bool json_utf8_valid(struct text text);
 
-/* Why TEXT is not exactly one JSON value in UTF-8 whose containers nest at most DEPTH deep (a
- * scalar nests 0, `[]` nests 1), or NULL when it is. */
+/* NULL when TEXT is exactly one JSON value in UTF-8 that nests at most DEPTH levels (a scalar 0,
+ * `[]` 1), else the fault. */
 const char *json_fault(struct text text, size_t depth);
 
-/* Everything below wants text that json_fault has passed. */
+/* Everything below requires text that json_fault accepts. */
 
 enum value_kind {
     VALUE_NULL,
@@ -36,10 +35,13 @@ enum value_kind {
 
 enum value_kind json_kind(struct text value);
 
+/* VALUE without the blanks around it. */
+struct text json_without_blanks(struct text value);
+
 /* A number written without fraction and exponent. */
 bool json_is_integer(struct text value);
 
-/* Number of members of OBJECT called NAME, the last of them in *value. */
+/* The number of members of OBJECT called NAME, the last one in *value. */
 size_t json_members_named(struct text object, const char *name, struct text *value);
 bool json_member(struct text object, const char *name, struct text *value);
 
@@ -57,18 +59,17 @@ void json_walk(struct text container, json_visit *visit, void *context);
 size_t json_count(struct text container);
 bool json_element(struct text array, size_t index, struct text *value);
 
-/* The decoded string, malloc'd and terminated, its length (it may hold NUL) into *length, which may
- * be NULL. A lone surrogate escape becomes U+FFFD. */
+/* The decoded string, malloc'd and terminated, which may contain zero bytes; *length, which may be
+ * NULL, is its length. A lone surrogate becomes U+FFFD. */
 char *json_decode(struct text string, size_t *length);
 
-/* True when a member name in VALUE, at any depth, decodes to something with a zero byte in it. */
+/* True when a member name in VALUE, at any depth, contains a zero byte when decoded. */
 bool json_has_zero_name(struct text value);
 
 /* True when STRING, decoded, contains an escape of a surrogate without its partner. */
 bool json_has_lone_surrogate(struct text value);
 
-/* The value of a string or a number is the same and of the same type: digits for numbers,
- * characters for strings. */
+/* Whether two ids have the same type and value: the same digits or the same characters. */
 bool json_same_id(struct text one, struct text other);
 
 /* BYTES as a JSON string with its quotes, malloc'd. Bytes from 0x80 on are passed through. */

@@ -1,5 +1,5 @@
 /* Input lines as literals, so that a test shows what goes over the wire, and assertions about
- * text. IDs and PARAMS are JSON text. Nothing here sends anything. */
+ * strings. IDs and PARAMS are JSON. */
 #ifndef ECLAVE_TESTS_SUPPORT_LINES_H
 #define ECLAVE_TESTS_SUPPORT_LINES_H
 
@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define COUNT_OF(table) (sizeof(table) / sizeof((table)[0]))
+/* A list of strings that ends with NULL. */
+#define STRINGS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 #define REQUEST(id, method) "{\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"" method "\"}"
 #define REQUEST_WITH(id, method, params)                                                           \
@@ -32,22 +34,28 @@
 #define FOREIGN                                                                                    \
     "(defun c (name returns types &rest arguments) (si::call-cfun (si::find-foreign-symbol name "  \
     ":default :pointer-void 0) returns types arguments)) "
-/* Ends the process by SIGSEGV: with all signals blocked the fault has no handler. */
+/* Ends the process by SIGSEGV: with all signals blocked, no handler gets the fault. */
 #define CRASH                                                                                      \
     FOREIGN "(let ((set (c \"malloc\" :pointer-void '(:unsigned-long) 128)))"                      \
             " (c \"memset\" :pointer-void '(:pointer-void :int :unsigned-long) set 255 128)"       \
             " (c \"sigprocmask\" :int '(:int :pointer-void :unsigned-long) 0 set 0)"               \
             " (ffi:deref-pointer (ffi:make-pointer 0 :int) :int))"
-/* Makes a system call that ends the worker. */
+/* Makes a system call that kills the worker. */
 #define VIOLATION FOREIGN "(c \"kill\" :int '(:int :int) 1 0)"
-/* Takes memory that Lisp does not manage until somebody stops it. */
+/* Allocates memory outside Lisp's heap without end. */
 #define MEMORY_HOG                                                                                 \
     FOREIGN                                                                                        \
     "(loop (c \"memset\" :pointer-void '(:pointer-void :int :unsigned-long) (c \"malloc\" "        \
     ":pointer-void '(:unsigned-long) 10000000) 1 10000000))"
-/* Writes to the worker's own channel what is no frame. */
+/* Writes bytes that are not a frame to the worker's channel. */
 #define FORGERY                                                                                    \
     FOREIGN "(c \"write\" :long '(:int :cstring :unsigned-long) 3 \"garbage garbage garbage\" 23)"
+
+/* A string made as printf makes it. It is valid until the sixteenth call after this one. */
+__attribute__((format(printf, 1, 2))) const char *formatted(const char *format, ...);
+
+/* COUNT times OPENING, MIDDLE, COUNT times CLOSING; malloc'd. */
+char *nested(const char *opening, size_t count, const char *middle, const char *closing);
 
 #define expect_contains(text, part)                                                                \
     do {                                                                                           \
@@ -59,7 +67,7 @@
         const char *text_ = (text), *part_ = (part);                                               \
         cr_assert(!strstr(text_, part_), "\"%s\" is in: %s", part_, text_);                        \
     } while (0)
-/* Wants PART to be there or not to be there. */
+/* Whether TEXT contains PART must be WANTED. */
 #define expect_contains_if(wanted, text, part)                                                     \
     do {                                                                                           \
         const char *text_ = (text), *part_ = (part);                                               \

@@ -1,11 +1,11 @@
-/* See lisp_cases.h. Must hold no code whose failure depends on what was evaluated before it. */
+/* See lisp_cases.h. No failure here depends on earlier evaluations. */
 #include "tests/support/lisp_cases.h"
 #include "common/buffer.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* In the code, @n becomes a number, @s a part of a symbol that nobody has defined, @t some text. */
+/* In the code, @n becomes a number, @s part of an undefined symbol, @t a string. */
 static const struct {
     const char *types;
     const char *code;
@@ -109,7 +109,7 @@ static const struct {
     {"P@s::ODD|P@s:ODD",
      "(progn (defpackage :p@s) (eval (list 'define-condition (intern \"ODD\" :p@s) '(error) ())) "
      "(error (intern \"ODD\" :p@s)))"},
-    /* The reader's errors: these stand alone, the rest of the table may be wrapped. */
+    /* Errors of the reader, which cannot be wrapped; the rest of the table can. */
     {"END-OF-FILE", "(+ 1 @n"},
     {"END-OF-FILE", "(list \"abc @t"},
     {"END-OF-FILE", "(foo (bar"},
@@ -162,7 +162,7 @@ static const char *const wrappings[] = {
     "(progn (defun f@s (x) (list x @c)) (f@s @n))",
 };
 
-/* What one piece of code is made with. */
+/* The parameters of one piece of code. */
 struct filling {
     char number[8], symbol[16];
     const char *text, *code;
@@ -199,7 +199,7 @@ static char *fill(const char *pattern, const struct filling *filling, bool upper
     return (char *)out.data;
 }
 
-/* The types of a failure may name the symbol; they live until the next failure is made. */
+/* The types of a failure may name the symbol; valid until the next failure is made. */
 static struct lisp_failure make(size_t index, const struct filling *filling) {
     static char types[64];
     char *named = fill(failures[index].types, filling, true);

@@ -1,5 +1,5 @@
-/* Random Lisp code that must fail with a known condition type, and code that must succeed with a
- * known text. The table covers every condition family; each entry was checked against plain ECL. */
+/* Random Lisp code that fails with a known condition type, or succeeds with a known value. The
+ * table covers every family of conditions; each entry was checked against plain ECL. */
 #ifndef ECLAVE_TESTS_SUPPORT_LISP_CASES_H
 #define ECLAVE_TESTS_SUPPORT_LISP_CASES_H
 
@@ -8,7 +8,7 @@
 
 struct lisp_failure {
     char *code;        /* malloc'd */
-    const char *types; /* what TYPE may be, separated by '|' */
+    const char *types; /* the possible types, separated by '|' */
 };
 
 /* Code that fails, often wrapped in other forms. Release with free(failure.code). */

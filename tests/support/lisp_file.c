@@ -1,9 +1,9 @@
-/* See lisp_file.h. Reads files of the source tree and nothing else. */
+/* See lisp_file.h. */
 #include "tests/support/lisp_file.h"
 #include "common/buffer.h"
 #include "common/cleanup.h"
 #include "common/frame.h"
-#include "policy/table.h"
+#include "policy/syscalls.h"
 #include "tests/support/client_sessions.h"
 #include <criterion/criterion.h>
 #include <stdio.h>

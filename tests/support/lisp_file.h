@@ -1,4 +1,4 @@
-/* Lisp code that lies in files beside the tests, for what is too long to stand in a C string. */
+/* Lisp code in files of the tests, for code that is too long for a C string. */
 #ifndef ECLAVE_TESTS_SUPPORT_LISP_FILE_H
 #define ECLAVE_TESTS_SUPPORT_LISP_FILE_H
 
@@ -8,13 +8,12 @@ struct client;
 
 enum { LISP_FILE_MAX = 1 << 20 }; /* bytes of code in one call */
 
-/* Evaluates tests/NAME in SESSION (NULL: the connection's own), as one call. The test fails when
- * that fails. */
+/* Evaluates tests/NAME in SESSION (NULL: the connection's own) in one call, which must succeed. */
 void lisp_file_load(struct client *client, const char *session, const char *name);
-/* The same for hostile.lisp, with the numbers that it wants from C. */
+/* The same for hostile.lisp, with the numbers that it needs from C. */
 void lisp_file_load_hostile(struct client *client, const char *session);
 
-/* The parts of these: appends the text of a file, and evaluates what CODE holds. */
+/* Their parts: appends the contents of a file; evaluates CODE. */
 void lisp_file_append(struct buffer *code, const char *name);
 void lisp_file_append_hostile(struct buffer *code);
 void lisp_file_evaluate(struct client *client, const char *session, struct buffer *code);

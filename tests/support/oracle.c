@@ -1,35 +1,58 @@
-/* See oracle.h: what a line calls for, step by step as CONTRACT.md section 2 counts them.
- * referee.c compares that with what came back. */
+/* See oracle.h: the answers that a line calls for, in the steps of doc/contract.md. referee.c
+ * compares them with the lines received. */
 #include "tests/support/oracle.h"
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#define NEWEST_REVISION "2025-11-25"
 #define BATCH_REVISION  "2025-03-26"
+#define NEWEST_REVISION "2025-11-25"
+#define MODERN_REVISION "2026-07-28"
 
 enum {
     PARSE_ERROR = -32700,
     INVALID_REQUEST = -32600,
     METHOD_NOT_FOUND = -32601,
     INVALID_PARAMS = -32602,
+    INTERNAL_ERROR = -32603,
     NOT_INITIALIZED = -32002,
     SHUTTING_DOWN = -32003,
-    EXIT_TOO_EARLY = -32005
+    TIMED_OUT = -32004,
+    EXIT_TOO_EARLY = -32005,
+    UNSUPPORTED_VERSION = -32022,
+
+    SESSIONS_MAX = 16,
+    SUBSCRIPTIONS_MAX = 16
 };
+
+static const struct text null_id = {"null", 4};
 
 struct oracle oracle_make(void) {
     return (struct oracle){.line_max = 16 << 20, .depth_max = 128, .queue_max = 64};
 }
 
+static void free_answer(struct answer *answer) {
+    free(answer->id);
+    free(answer->method);
+    free(answer->text);
+    free(answer->token);
+}
+
 void oracle_free(struct oracle *oracle) {
-    for (size_t i = 0; i < oracle->count; i++) {
-        free(oracle->answers[i].id);
-        free(oracle->answers[i].method);
-    }
+    for (size_t i = 0; i < oracle->count; i++)
+        free_answer(&oracle->answers[i]);
     free(oracle->answers);
     free(oracle->fault);
     *oracle = (struct oracle){0};
+}
+
+void oracle_strike(struct oracle *oracle, struct answer *answer) {
+    size_t after = oracle->count - (size_t)(answer - oracle->answers) - 1;
+    free_answer(answer);
+    memmove(answer, answer + 1, after * sizeof *answer);
+    oracle->count--;
 }
 
 static char *copy_text(struct text text) {
@@ -39,87 +62,77 @@ static char *copy_text(struct text text) {
     return copy;
 }
 
-static const struct text null_id = {"null", 4};
+/* The string VALUE decoded, malloc'd; NULL when it is not a string or holds a zero byte. */
+static char *plain_string(struct text value) {
+    size_t length;
+    if (json_kind(value) != VALUE_STRING)
+        return NULL;
+    char *decoded = json_decode(value, &length);
+    if (strlen(decoded) == length)
+        return decoded;
+    free(decoded);
+    return NULL;
+}
 
-/* The message at hand. */
+bool oracle_decodes_to(struct text value, const char *string) {
+    char *decoded = plain_string(value);
+    bool same = decoded && strcmp(decoded, string) == 0;
+    free(decoded);
+    return same;
+}
+
+/* The current message. */
 struct incoming {
-    struct text id; /* JSON text; null_id when there is none to echo */
-    bool has_id;
-    char *method;
-    struct text params;
-    bool has_params;
+    struct text id;     /* JSON text; null_id when there is none to echo */
+    struct text params; /* null_id when there are none */
+    char *method;       /* NULL: a name with a zero byte in it */
+    bool modern;
     size_t batch;
 };
 
-static void add(struct oracle *oracle, struct answer answer, const struct incoming *incoming) {
+static struct answer *add(struct oracle *oracle, const struct incoming *incoming,
+                          struct answer answer) {
     if (oracle->count == oracle->capacity) {
         oracle->capacity = oracle->capacity ? 2 * oracle->capacity : 64;
         oracle->answers = realloc(oracle->answers, oracle->capacity * sizeof *oracle->answers);
         if (!oracle->answers)
             abort();
     }
-    if (oracle->confused) {
-        free(answer.method);
+    if (oracle->confused)
         answer = (struct answer){.kind = ANSWER_OPEN};
-    }
+    oracle->any_notification = oracle->any_notification || answer.kind == ANSWER_OPEN;
     answer.id = copy_text(incoming->id);
     answer.batch = incoming->batch;
-    oracle->answers[oracle->count++] = answer;
+    answer.modern = incoming->modern;
+    oracle->added++;
+    oracle->answers[oracle->count] = answer;
+    return &oracle->answers[oracle->count++];
 }
 
-static void add_error(struct oracle *oracle, int code, const struct incoming *incoming) {
-    add(oracle, (struct answer){.kind = ANSWER_ERROR, .code = code}, incoming);
+static void add_error(struct oracle *oracle, const struct incoming *incoming, int code) {
+    add(oracle, incoming, (struct answer){.kind = ANSWER_ERROR, .code = code});
 }
 
-static void add_result(struct oracle *oracle, enum answer_shape shape,
-                       const struct incoming *incoming) {
-    add(oracle, (struct answer){.kind = ANSWER_RESULT, .shape = shape}, incoming);
-}
-
-/* How many calls may be waiting or running when the next line is read. What is open may be one. */
-static size_t calls_due(const struct oracle *oracle) {
-    size_t calls = 0;
-    for (size_t i = oracle->first_due; i < oracle->count; i++) {
-        const struct answer *answer = &oracle->answers[i];
-        calls += !answer->given && (answer->kind == ANSWER_OPEN ||
-                                    (answer->kind == ANSWER_RESULT && answer->shape == SHAPE_CALL));
-    }
-    return calls;
-}
-
-static void add_call(struct oracle *oracle, const struct incoming *incoming) {
-    add(oracle,
-        (struct answer){.kind = ANSWER_RESULT,
-                        .shape = SHAPE_CALL,
-                        .may_overflow = calls_due(oracle) >= oracle->queue_max},
-        incoming);
-}
-
-/* Calls in flight have the grace time to finish; how many do is the machine's business. */
-static void cancel_calls(struct oracle *oracle) {
-    for (size_t i = oracle->first_due; i < oracle->count; i++)
-        oracle->answers[i].may_be_cancelled = true;
+static struct answer *add_result(struct oracle *oracle, const struct incoming *incoming,
+                                 enum answer_shape shape) {
+    return add(oracle, incoming, (struct answer){.kind = ANSWER_RESULT, .shape = shape});
 }
 
 static void add_open(struct oracle *oracle, const struct incoming *incoming) {
-    add(oracle, (struct answer){.kind = ANSWER_OPEN}, incoming);
+    add(oracle, incoming, (struct answer){.kind = ANSWER_OPEN});
 }
 
 static bool param(const struct incoming *incoming, const char *name, struct text *value) {
-    return incoming->has_params && json_member(incoming->params, name, value);
+    return json_kind(incoming->params) == VALUE_OBJECT &&
+           json_member(incoming->params, name, value);
 }
 
-static bool decodes_to(struct text value, const char *string) {
-    if (json_kind(value) != VALUE_STRING)
-        return false;
-    size_t length;
-    char *decoded = json_decode(value, &length);
-    bool same = length == strlen(string) && memcmp(decoded, string, length) == 0;
-    free(decoded);
-    return same;
+/* A subscription that the client has not cancelled. */
+static bool is_subscription(const struct answer *answer) {
+    return answer->kind == ANSWER_RESULT && answer->shape == SHAPE_SUBSCRIPTION && !answer->closing;
 }
 
-/* The methods, in their state after the gates of step 10 to 12. */
+/* The methods, after the checks that they have in common. */
 
 static bool is_date(const char *text) {
     static const char shape[] = "dddd-dd-dd";
@@ -137,14 +150,10 @@ static const char *negotiate(struct text version) {
     static const char *const served[] = {"2024-11-05", BATCH_REVISION, "2025-06-18",
                                          NEWEST_REVISION};
     for (size_t i = 0; i < sizeof served / sizeof served[0]; i++)
-        if (decodes_to(version, served[i]))
+        if (oracle_decodes_to(version, served[i]))
             return served[i];
-    if (json_kind(version) != VALUE_STRING)
-        return NULL;
-    size_t length;
-    char *requested = json_decode(version, &length);
-    bool later =
-        strlen(requested) == length && is_date(requested) && strcmp(requested, NEWEST_REVISION) > 0;
+    char *requested = plain_string(version);
+    bool later = requested && is_date(requested) && strcmp(requested, NEWEST_REVISION) > 0;
     free(requested);
     return later ? NEWEST_REVISION : NULL;
 }
@@ -155,56 +164,132 @@ static void on_initialize(struct oracle *oracle, const struct incoming *incoming
     if (param(incoming, "protocolVersion", &version))
         revision = negotiate(version);
     if (!revision) {
-        add_error(oracle, INVALID_PARAMS, incoming);
+        add_error(oracle, incoming, INVALID_PARAMS);
         return;
     }
-    add(oracle,
-        (struct answer){.kind = ANSWER_RESULT, .shape = SHAPE_INITIALIZE, .revision = revision},
-        incoming);
+    add_result(oracle, incoming, SHAPE_INITIALIZE)->revision = revision;
     oracle->phase = PHASE_READY;
     oracle->batches = oracle->batches || strcmp(revision, BATCH_REVISION) == 0;
 }
 
 static void on_ping(struct oracle *oracle, const struct incoming *incoming) {
-    add_result(oracle, SHAPE_EMPTY, incoming);
+    add_result(oracle, incoming, SHAPE_EMPTY);
+}
+
+static void on_discover(struct oracle *oracle, const struct incoming *incoming) {
+    add_result(oracle, incoming, SHAPE_DISCOVERY);
+}
+
+static bool is_level(struct text level) {
+    static const char *const levels[] = {"debug", "info",     "notice", "warning",
+                                         "error", "critical", "alert",  "emergency"};
+    char *name = plain_string(level);
+    bool found = false;
+    for (size_t i = 0; name && i < sizeof levels / sizeof levels[0]; i++)
+        found = found || strcasecmp(name, levels[i]) == 0;
+    free(name);
+    return found;
 }
 
 static void on_set_level(struct oracle *oracle, const struct incoming *incoming) {
-    static const char *const levels[] = {"debug", "info",     "notice", "warning",
-                                         "error", "critical", "alert",  "emergency"};
     struct text level;
-    bool good = false;
-    if (param(incoming, "level", &level) && json_kind(level) == VALUE_STRING) {
-        size_t length;
-        char *name = json_decode(level, &length);
-        for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) /* in any case */
-            good = good || (length == strlen(levels[i]) && strcasecmp(name, levels[i]) == 0);
-        free(name);
+    if (param(incoming, "level", &level) && is_level(level)) {
+        oracle->any_notification = true;
+        add_result(oracle, incoming, SHAPE_EMPTY);
+    } else {
+        add_error(oracle, incoming, INVALID_PARAMS);
     }
-    if (good)
-        add_result(oracle, SHAPE_EMPTY, incoming);
-    else
-        add_error(oracle, INVALID_PARAMS, incoming);
 }
 
 static void on_tools_list(struct oracle *oracle, const struct incoming *incoming) {
     struct text cursor;
     if (!param(incoming, "cursor", &cursor))
-        add_result(oracle, SHAPE_TOOLS, incoming);
-    else if (json_kind(cursor) == VALUE_NULL)
-        add_open(oracle, incoming);
+        add_result(oracle, incoming, SHAPE_TOOLS);
     else
-        add_error(oracle, INVALID_PARAMS, incoming); /* none was ever handed out */
+        add_error(oracle, incoming, INVALID_PARAMS); /* the server has handed out no cursor */
 }
 
-/* Tools that later work brings; a call to one is not foreseen here. */
-static bool is_later_tool(struct text name) {
-    static const char *const later[] = {"open-session", "rollback-session", "close-session",
-                                        "list-sessions", "reset-session"};
-    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
-        if (decodes_to(name, later[i]))
-            return true;
-    return false;
+/* A subscription is answered at its end; how many are open is not known while an answer is open. */
+static void on_listen(struct oracle *oracle, const struct incoming *incoming) {
+    struct text filter;
+    size_t subscriptions = 0, open = 0;
+    for (size_t i = 0; i < oracle->count; i++) {
+        subscriptions += is_subscription(&oracle->answers[i]);
+        open += oracle->answers[i].kind == ANSWER_OPEN;
+    }
+    if (!param(incoming, "notifications", &filter) || json_kind(filter) != VALUE_OBJECT)
+        add_error(oracle, incoming, INVALID_PARAMS);
+    else if (subscriptions >= SUBSCRIPTIONS_MAX)
+        add_error(oracle, incoming, INTERNAL_ERROR);
+    else if (subscriptions + open >= SUBSCRIPTIONS_MAX)
+        add_open(oracle, incoming);
+    else
+        add_result(oracle, incoming, SHAPE_SUBSCRIPTION)->silent = true;
+}
+
+/* Calls. */
+
+/* Calls that may run or wait when the next line is read; OWN: in the connection's own session. */
+static size_t count_calls(const struct oracle *oracle, bool own) {
+    size_t calls = own ? 0 : oracle->cancelled[0] + oracle->cancelled[1];
+    for (size_t i = 0; i < oracle->count; i++) {
+        const struct answer *answer = &oracle->answers[i];
+        calls += answer->kind == ANSWER_OPEN || (answer->runs && (!own || answer->own_session));
+    }
+    return calls;
+}
+
+__attribute__((format(printf, 3, 4))) static void
+foresee(struct answer *answer, enum answer_shape shape, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    if (vasprintf(&answer->text, format, arguments) < 0)
+        abort();
+    va_end(arguments);
+    answer->shape = shape;
+}
+
+/* The result of CODE, which runs without further arguments. */
+static void foresee_value(struct oracle *oracle, struct answer *answer, const char *code) {
+    unsigned long number = strncmp(code, "(list ", 6) == 0 ? strtoul(code + 6, NULL, 10) : 0;
+    char list[40];
+    snprintf(list, sizeof list, ORACLE_LIST, number);
+    if (strcmp(code, ORACLE_ENDLESS) == 0) {
+        answer->kind = ANSWER_ERROR;
+        answer->code = TIMED_OUT;
+        answer->endless = true;
+    } else if (strcmp(code, ORACLE_FAIL) == 0) {
+        foresee(answer, SHAPE_TOOL_ERROR, "[ERROR] TYPE-ERROR\n");
+    } else if (strcmp(code, ORACLE_UNKNOWN) == 0) {
+        foresee(answer, SHAPE_TOOL_ERROR, "[ERROR] UNDEFINED-FUNCTION\n");
+    } else if (strcmp(code, ORACLE_COUNT) == 0) {
+        foresee(answer, SHAPE_VALUE, "=> %lu", answer->own_session ? ++oracle->counted : 1);
+    } else if (strcmp(code, list) == 0) {
+        foresee(answer, SHAPE_VALUE, "=> (%lu)", number);
+    }
+}
+
+static void on_run(struct oracle *oracle, const struct incoming *incoming, struct text code,
+                   bool own, bool plain) {
+    struct text token, level;
+    size_t limit = own ? oracle->queue_max : (size_t)SESSIONS_MAX - oracle->own_session;
+    bool full = count_calls(oracle, own) >= limit;
+    struct answer *answer = add_result(oracle, incoming, SHAPE_CALL);
+    if (answer->kind == ANSWER_OPEN)
+        return;
+    answer->runs = true;
+    answer->own_session = own;
+    answer->may_overflow = full;
+    if (json_at(incoming->params, &token, "_meta", "progressToken", NULL) &&
+        (json_kind(token) == VALUE_STRING || json_is_integer(token)))
+        answer->token = copy_text(token);
+    oracle->messages += incoming->modern &&
+                        json_at(incoming->params, &level, "_meta", ORACLE_PREFIX "logLevel", NULL);
+    if (plain && !oracle->no_lisp) {
+        char *text = json_decode(code, NULL);
+        foresee_value(oracle, answer, text);
+        free(text);
+    }
 }
 
 static bool visit_argument(struct text whole, struct text name, struct text value, void *context) {
@@ -212,32 +297,33 @@ static bool visit_argument(struct text whole, struct text name, struct text valu
     static const char *const known[] = {"code", "package", "timeout", "session"};
     bool *unknown = context, found = false;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        found = found || decodes_to(name, known[i]);
+        found = found || oracle_decodes_to(name, known[i]);
     *unknown = !found;
     return found;
 }
 
-/* Has evaluate-lisp no such argument? */
 static bool has_unknown_argument(struct text arguments) {
     bool unknown = false;
     json_walk(arguments, visit_argument, &unknown);
     return unknown;
 }
 
-/* The optional arguments of evaluate-lisp, for code that is fine. */
-static void on_evaluate(struct oracle *oracle, struct text arguments,
-                        const struct incoming *incoming) {
+/* The optional arguments of evaluate-lisp. */
+static void on_evaluate(struct oracle *oracle, const struct incoming *incoming, struct text code,
+                        struct text arguments) {
     struct text package, timeout, session;
     bool has_package = json_member(arguments, "package", &package);
     bool has_timeout = json_member(arguments, "timeout", &timeout);
     bool has_session = json_member(arguments, "session", &session);
+    bool main = has_session && oracle_decodes_to(session, "main");
     if ((has_package && json_kind(package) == VALUE_NULL) ||
         (has_timeout && json_kind(timeout) == VALUE_NULL) ||
-        (has_session && (json_kind(session) == VALUE_NULL || json_kind(session) == VALUE_STRING))) {
+        (has_session && !main &&
+         (json_kind(session) == VALUE_NULL || json_kind(session) == VALUE_STRING))) {
         add_open(oracle, incoming);
         return;
     }
-    bool bad = (has_package && json_kind(package) != VALUE_STRING) || has_session ||
+    bool bad = (has_package && json_kind(package) != VALUE_STRING) || (has_session && !main) ||
                has_unknown_argument(arguments);
     if (has_timeout && json_kind(timeout) == VALUE_NUMBER) {
         double seconds = strtod(timeout.bytes, NULL);
@@ -245,170 +331,255 @@ static void on_evaluate(struct oracle *oracle, struct text arguments,
     } else {
         bad = bad || has_timeout;
     }
-    if (bad)
-        add_result(oracle, SHAPE_TOOL_ERROR, incoming);
+    if (bad) {
+        add_result(oracle, incoming, SHAPE_TOOL_ERROR);
+        return;
+    }
+    oracle->own_session = oracle->own_session || !incoming->modern;
+    if (main && !oracle->own_session)
+        foresee(add_result(oracle, incoming, SHAPE_TOOL_ERROR), SHAPE_TOOL_ERROR,
+                "[ERROR] UNKNOWN-SESSION\n");
     else
-        add_call(oracle, incoming);
+        on_run(oracle, incoming, code, main || !incoming->modern, !has_package && !has_timeout);
+}
+
+/* The other tools are not modelled. */
+static bool is_session_tool(struct text name) {
+    static const char *const tools[] = {"open-session", "rollback-session", "close-session",
+                                        "list-sessions", "reset-session"};
+    for (size_t i = 0; i < sizeof tools / sizeof tools[0]; i++)
+        if (oracle_decodes_to(name, tools[i]))
+            return true;
+    return false;
 }
 
 static void on_tools_call(struct oracle *oracle, const struct incoming *incoming) {
     struct text name, arguments, code;
     bool named = param(incoming, "name", &name);
-    if (named && is_later_tool(name)) {
+    if (named && is_session_tool(name))
         add_open(oracle, incoming);
-        return;
-    }
-    if (!named || !decodes_to(name, "evaluate-lisp") || !param(incoming, "arguments", &arguments) ||
-        json_kind(arguments) != VALUE_OBJECT || !json_member(arguments, "code", &code) ||
-        json_kind(code) != VALUE_STRING) {
-        add_error(oracle, INVALID_PARAMS, incoming);
-        return;
-    }
-    on_evaluate(oracle, arguments, incoming);
+    else if (!named || !oracle_decodes_to(name, "evaluate-lisp") ||
+             !param(incoming, "arguments", &arguments) || json_kind(arguments) != VALUE_OBJECT ||
+             !json_member(arguments, "code", &code) || json_kind(code) != VALUE_STRING)
+        add_error(oracle, incoming, INVALID_PARAMS);
+    else
+        on_evaluate(oracle, incoming, code, arguments);
 }
 
+/* Calls in flight have the grace time to finish; how many do is not foreseen. */
 static void on_shutdown(struct oracle *oracle, const struct incoming *incoming) {
-    cancel_calls(oracle);
-    add_result(oracle, SHAPE_EMPTY, incoming);
+    for (size_t i = 0; i < oracle->count; i++) {
+        oracle->answers[i].may_be_cancelled = true;
+        oracle->answers[i].endless = false;
+    }
+    add_result(oracle, incoming, SHAPE_EMPTY);
     oracle->phase = PHASE_SHUTDOWN;
 }
 
 static void on_exit_request(struct oracle *oracle, const struct incoming *incoming) {
-    add_result(oracle, SHAPE_EMPTY, incoming);
+    oracle_end(oracle);
+    add_result(oracle, incoming, SHAPE_EMPTY);
     oracle->phase = PHASE_ENDED;
 }
 
-struct method {
+static const struct method {
     const char *name;
-    bool before_initialize, after_shutdown, in_minimal_mode;
+    bool legacy, modern, before_initialize, after_shutdown, in_minimal_mode, in_batch;
     void (*serve)(struct oracle *oracle, const struct incoming *incoming);
-};
-
-static const struct method methods[] = {
-    {"initialize", true, false, true, on_initialize},
-    {"ping", true, false, true, on_ping},
-    {"shutdown", true, true, true, on_shutdown},
-    {"exit", true, true, true, on_exit_request},
-    {"logging/setLevel", false, false, true, on_set_level},
-    {"tools/list", false, false, false, on_tools_list},
-    {"tools/call", false, false, false, on_tools_call},
+} methods[] = {
+    {"exit", true, false, true, true, true, true, on_exit_request},
+    {"initialize", true, false, true, false, true, false, on_initialize},
+    {"logging/setLevel", true, false, false, false, true, true, on_set_level},
+    {"ping", true, false, true, false, true, true, on_ping},
+    {"server/discover", false, true, true, false, true, true, on_discover},
+    {"shutdown", true, false, true, true, true, true, on_shutdown},
+    {"subscriptions/listen", false, true, true, false, true, false, on_listen},
+    {"tools/call", true, true, false, false, false, true, on_tools_call},
+    {"tools/list", true, true, false, false, false, true, on_tools_list},
 };
 
 static const struct method *find_method(const char *name) {
-    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
+    for (size_t i = 0; name && i < sizeof methods / sizeof methods[0]; i++)
         if (strcmp(methods[i].name, name) == 0)
             return &methods[i];
     return NULL;
 }
 
-/* Methods of the modern era, which these tests do not foresee. */
-static bool is_modern_method(const char *name) {
-    static const char *const modern[] = {"server/discover", "subscriptions/listen", "tasks/update"};
-    for (size_t i = 0; i < sizeof modern / sizeof modern[0]; i++)
-        if (strcmp(modern[i], name) == 0)
-            return true;
-    return false;
+/* Requests. */
+
+/* The error in the envelope of a modern request, or 0. */
+static int envelope_error(struct text params) {
+    struct text value;
+    json_at(params, &value, "_meta", ORACLE_PREFIX "protocolVersion", NULL);
+    char *version = plain_string(value);
+    bool capable = json_at(params, &value, "_meta", ORACLE_PREFIX "clientCapabilities", NULL) &&
+                   json_kind(value) == VALUE_OBJECT;
+    bool level_is_fine =
+        !json_at(params, &value, "_meta", ORACLE_PREFIX "logLevel", NULL) || is_level(value);
+    int error = INVALID_PARAMS;
+    if (version && capable && strcmp(version, MODERN_REVISION) != 0)
+        error = UNSUPPORTED_VERSION;
+    else if (version && capable && level_is_fine)
+        error = 0;
+    free(version);
+    return error;
 }
 
-static bool claims_modern_era(const struct incoming *incoming) {
-    struct text version;
-    return incoming->has_params && json_at(incoming->params, &version, "_meta",
-                                           "io.modelcontextprotocol/protocolVersion", NULL);
+/* Why METHOD is not served in this state, or 0. */
+static int state_error(const struct oracle *oracle, const struct incoming *incoming,
+                       const struct method *method) {
+    if (oracle->phase >= PHASE_SHUTDOWN && !method->after_shutdown)
+        return SHUTTING_DOWN;
+    if (oracle->phase == PHASE_FRESH && !incoming->modern && !method->before_initialize)
+        return NOT_INITIALIZED;
+    if (oracle->minimal && !method->in_minimal_mode)
+        return METHOD_NOT_FOUND;
+    if (method->serve == on_exit_request && oracle->phase < PHASE_SHUTDOWN)
+        return EXIT_TOO_EARLY;
+    if (method->serve == on_initialize && oracle->phase == PHASE_READY)
+        return INVALID_REQUEST;
+    return 0;
 }
 
-/* Could a call with this id still be running when the next line is read? */
-static bool may_be_in_flight(const struct oracle *oracle, struct text id) {
-    for (size_t i = oracle->first_due; i < oracle->count; i++) {
+/* Could the request with this id be in flight when the next line is read? CERTAIN: it must be. */
+static bool may_be_in_flight(const struct oracle *oracle, struct text id, bool *certain) {
+    bool found = false;
+    *certain = false;
+    for (size_t i = 0; i < oracle->count; i++) {
         const struct answer *answer = &oracle->answers[i];
-        if (!answer->given && answer->kind != ANSWER_ERROR &&
-            (answer->kind == ANSWER_OPEN || answer->shape == SHAPE_CALL ||
-             answer->shape == SHAPE_TOOL_ERROR) &&
-            json_same_id(text_of(answer->id), id))
-            return true;
+        if (!(answer->kind == ANSWER_OPEN || answer->runs || is_subscription(answer)) ||
+            !json_same_id(text_of(answer->id), id))
+            continue;
+        found = true;
+        *certain = *certain || is_subscription(answer) ||
+                   (answer->endless && !answer->may_be_cancelled && !answer->may_overflow);
     }
-    return false;
+    return found;
 }
 
 static bool changes_phase(const char *method) {
-    return strcmp(method, "initialize") == 0 || strcmp(method, "shutdown") == 0 ||
-           strcmp(method, "exit") == 0;
+    return method && (strcmp(method, "initialize") == 0 || strcmp(method, "shutdown") == 0 ||
+                      strcmp(method, "exit") == 0);
 }
 
-static bool params_are_fine(const struct incoming *incoming) {
-    return !incoming->has_params || json_kind(incoming->params) == VALUE_OBJECT;
+static void refuse_method(struct oracle *oracle, const struct incoming *incoming) {
+    struct answer *answer =
+        add(oracle, incoming, (struct answer){.kind = ANSWER_ERROR, .code = METHOD_NOT_FOUND});
+    if (incoming->method)
+        answer->method = strdup(incoming->method);
 }
 
-/* Steps 8 to 13, for a message that is a request. */
-static void on_request(struct oracle *oracle, const struct incoming *incoming) {
-    if (may_be_in_flight(oracle, incoming->id) || claims_modern_era(incoming) ||
-        is_modern_method(incoming->method)) {
-        add_open(oracle, incoming);
-        oracle->confused = oracle->confused || changes_phase(incoming->method);
-        return;
-    }
+/* A request of either era, once its id is known to be free. */
+static void on_free_request(struct oracle *oracle, struct incoming *incoming) {
+    struct text version;
     const struct method *method = find_method(incoming->method);
-    if (!method) {
-        add(oracle,
-            (struct answer){
-                .kind = ANSWER_ERROR, .code = METHOD_NOT_FOUND, .method = strdup(incoming->method)},
-            incoming);
+    bool object = json_kind(incoming->params) == VALUE_OBJECT;
+    bool bad_params = !object && json_kind(incoming->params) != VALUE_NULL;
+    incoming->modern = object && json_at(incoming->params, &version, "_meta",
+                                         ORACLE_PREFIX "protocolVersion", NULL);
+    if (incoming->batch && method && !method->in_batch) {
+        if (oracle->phase < PHASE_SHUTDOWN)
+            add_error(oracle, incoming, INVALID_REQUEST);
+        else
+            add_open(oracle, incoming); /* two reasons to refuse it, in no order */
         return;
     }
-    bool initialize = strcmp(method->name, "initialize") == 0;
-    bool exit_early = strcmp(method->name, "exit") == 0 && oracle->phase != PHASE_SHUTDOWN;
-    /* Two reasons to refuse; the order is not laid down. */
-    bool torn = (oracle->phase == PHASE_SHUTDOWN && initialize && incoming->batch) ||
-                ((exit_early || (initialize && oracle->phase == PHASE_READY)) &&
-                 !params_are_fine(incoming));
-    if (torn)
-        add_open(oracle, incoming);
-    else if (oracle->phase == PHASE_FRESH && !method->before_initialize)
-        add_error(oracle, NOT_INITIALIZED, incoming);
-    else if (oracle->phase == PHASE_SHUTDOWN && !method->after_shutdown)
-        add_error(oracle, SHUTTING_DOWN, incoming);
-    else if (oracle->minimal && !method->in_minimal_mode)
-        add_error(oracle, METHOD_NOT_FOUND, incoming);
-    else if (exit_early)
-        add_error(oracle, EXIT_TOO_EARLY, incoming);
-    else if (initialize && (oracle->phase == PHASE_READY || incoming->batch))
-        add_error(oracle, INVALID_REQUEST, incoming);
-    else if (!params_are_fine(incoming))
-        add_error(oracle, INVALID_PARAMS, incoming);
+    int error = incoming->modern ? envelope_error(incoming->params) : 0;
+    if (!error && (!method || (incoming->modern && !method->modern))) {
+        refuse_method(oracle, incoming);
+        return;
+    }
+    if (!error && !incoming->modern && !method->legacy)
+        error = INVALID_PARAMS; /* it has no envelope */
+    if (!error)
+        error = state_error(oracle, incoming, method);
+    if (bad_params && (error == EXIT_TOO_EARLY || error == INVALID_REQUEST))
+        add_open(oracle, incoming); /* again two reasons */
+    else if (error || bad_params)
+        add_error(oracle, incoming, error ? error : INVALID_PARAMS);
     else
         method->serve(oracle, incoming);
 }
+
+static void on_request(struct oracle *oracle, struct incoming *incoming) {
+    bool certain;
+    if (!may_be_in_flight(oracle, incoming->id, &certain)) {
+        on_free_request(oracle, incoming);
+    } else if (certain) {
+        add_error(oracle, incoming, INVALID_REQUEST);
+    } else {
+        add_open(oracle, incoming);
+        oracle->confused = oracle->confused || changes_phase(incoming->method);
+    }
+}
+
+/* Notifications. */
+
+/* A cancelled call is answered in a legacy session and not in the modern era. One that may have
+ * ended before is answered as if it had not been cancelled. */
+static void on_cancel(struct oracle *oracle, struct text id) {
+    for (size_t i = 0; i < oracle->count; i++) {
+        struct answer *answer = &oracle->answers[i];
+        if (!(answer->runs || is_subscription(answer)) || !json_same_id(text_of(answer->id), id))
+            continue;
+        answer->endless = false;
+        if (answer->runs && answer->modern && !oracle->reply_error) {
+            answer->silent = true;
+            oracle->cancelled[0]++;
+        } else if (answer->runs) {
+            answer->may_be_cancelled = true;
+        } else if (answer->acknowledged) {
+            oracle_strike(oracle, answer);
+        } else {
+            answer->closing = true;
+        }
+        return;
+    }
+}
+
+static void on_notification(struct oracle *oracle, const struct incoming *incoming) {
+    struct text id;
+    const char *method = incoming->method ? incoming->method : "";
+    if (strcmp(method, "notifications/cancelled") == 0 && param(incoming, "requestId", &id))
+        on_cancel(oracle, id);
+    /* A request method sent as a notification is not run; whether `exit` is one is left open. */
+    if (strcmp(method, "exit") == 0 && oracle->phase == PHASE_SHUTDOWN)
+        oracle->confused = true;
+}
+
+/* Objects, arrays, lines. */
 
 static bool visit_phase_change(struct text whole, struct text name, struct text value,
                                void *context) {
     (void)whole, (void)name;
     bool *changes = context;
-    *changes = *changes || decodes_to(value, "initialize") || decodes_to(value, "shutdown") ||
-               decodes_to(value, "exit");
+    char *method = plain_string(value);
+    *changes = *changes || changes_phase(method);
+    free(method);
     return !*changes;
 }
 
-/* Could this object, some of whose members stand twice, change the phase? */
-static bool may_change_phase(struct text object) {
+/* An answer that the contract leaves open. OBJECT may be a request that changes the phase. */
+static void on_unclear_object(struct oracle *oracle, const struct incoming *incoming,
+                              struct text object) {
     bool changes = false;
+    add_open(oracle, incoming);
     json_walk(object, visit_phase_change, &changes);
-    return changes;
+    oracle->confused = oracle->confused || changes;
 }
 
-/* Steps 5 to 7, for an object. */
 static void on_object(struct oracle *oracle, struct text object, size_t batch) {
-    struct text version, method, value;
-    struct incoming incoming = {.id = null_id, .batch = batch};
-    incoming.has_id = json_member(object, "id", &incoming.id);
-    bool echoed = incoming.has_id && (json_kind(incoming.id) == VALUE_STRING ||
-                                      json_kind(incoming.id) == VALUE_NUMBER);
-    bool integer =
-        echoed && (json_kind(incoming.id) == VALUE_STRING || json_is_integer(incoming.id));
-    if (!echoed)
-        incoming.id = null_id;
-    if (json_has_twins(object) || (echoed && json_has_lone_surrogate(incoming.id))) {
-        add_open(oracle, &incoming);
-        /* Of two batches it would not be known which one is answered. */
-        oracle->confused = oracle->confused || batch || may_change_phase(object);
+    struct text version, method, id, value;
+    struct incoming incoming = {.id = null_id, .params = null_id, .batch = batch};
+    bool has_id = json_member(object, "id", &id);
+    bool echoed = has_id && (json_kind(id) == VALUE_STRING || json_kind(id) == VALUE_NUMBER);
+    bool usable = echoed && (json_kind(id) == VALUE_STRING || json_is_integer(id));
+    if (echoed)
+        incoming.id = id;
+    if (json_has_twins(object) || (echoed && json_has_lone_surrogate(id))) {
+        on_unclear_object(oracle, &incoming, object);
+        /* The answers of two batches could not be distinguished. */
+        oracle->confused = oracle->confused || batch;
         return;
     }
     bool has_method = json_member(object, "method", &method);
@@ -417,45 +588,32 @@ static void on_object(struct oracle *oracle, struct text object, size_t batch) {
     if (has_outcome && !has_method)
         return;
     if (has_outcome) { /* neither a clear request nor a response */
-        add_open(oracle, &incoming);
-        oracle->confused = oracle->confused || may_change_phase(object);
+        on_unclear_object(oracle, &incoming, object);
         return;
     }
-    if (!json_member(object, "jsonrpc", &version) || !decodes_to(version, "2.0") || !has_method ||
-        json_kind(method) != VALUE_STRING || (incoming.has_id && !integer)) {
-        add_error(oracle, INVALID_REQUEST, &incoming);
+    if (!json_member(object, "jsonrpc", &version) || !oracle_decodes_to(version, "2.0") ||
+        !has_method || json_kind(method) != VALUE_STRING || (has_id && !usable)) {
+        add_error(oracle, &incoming, INVALID_REQUEST);
         return;
     }
-    if (!incoming.has_id) {
-        /* A request method sent as a notification is not run; whether `exit` is one is left open.
-         */
-        oracle->confused =
-            oracle->confused || (oracle->phase == PHASE_SHUTDOWN && decodes_to(method, "exit"));
-        return;
-    }
-    incoming.has_params =
-        json_member(object, "params", &incoming.params) && json_kind(incoming.params) != VALUE_NULL;
-    size_t length;
-    incoming.method = json_decode(method, &length);
-    if (strlen(incoming.method) != length &&
-        (may_be_in_flight(oracle, incoming.id) || claims_modern_era(&incoming)))
-        add_open(oracle, &incoming);
-    else if (strlen(incoming.method) != length)
-        add_error(oracle, METHOD_NOT_FOUND, &incoming); /* a NUL in it: no method of ours */
-    else
+    json_member(object, "params", &incoming.params);
+    incoming.method = plain_string(method);
+    if (has_id)
         on_request(oracle, &incoming);
+    else
+        on_notification(oracle, &incoming);
     free(incoming.method);
 }
 
-/* A batch: each element is a message of its own, answered in one array. */
+/* Each element of a batch is a message of its own; all are answered in one array. */
 static bool visit_element(struct text whole, struct text name, struct text value, void *context) {
     (void)whole, (void)name;
     struct oracle *oracle = context;
     if (json_kind(value) == VALUE_OBJECT)
         on_object(oracle, value, oracle->batch_count);
     else
-        add_error(oracle, INVALID_REQUEST,
-                  &(struct incoming){.id = null_id, .batch = oracle->batch_count});
+        add_error(oracle, &(struct incoming){.id = null_id, .batch = oracle->batch_count},
+                  INVALID_REQUEST);
     return true;
 }
 
@@ -470,29 +628,77 @@ static struct text trimmed(struct text line) {
 }
 
 static void on_line(struct oracle *oracle, struct text line) {
-    struct incoming nobody = {.id = null_id};
+    struct incoming unknown = {.id = null_id};
     if (line.length > oracle->line_max) {
-        add_error(oracle, PARSE_ERROR, &nobody);
+        add_error(oracle, &unknown, PARSE_ERROR);
         return;
     }
     line = trimmed(line);
     if (line.length == 0)
         return;
-    if (json_fault(line, oracle->depth_max) || json_has_zero_name(line))
-        add_error(oracle, PARSE_ERROR, &nobody);
-    else if (json_kind(line) == VALUE_OBJECT)
+    if (json_fault(line, oracle->depth_max) || json_has_zero_name(line)) {
+        add_error(oracle, &unknown, PARSE_ERROR);
+    } else if (json_kind(line) == VALUE_OBJECT) {
         on_object(oracle, line, 0);
-    else if (json_kind(line) != VALUE_ARRAY || !oracle->batches || json_count(line) == 0)
-        add_error(oracle, INVALID_REQUEST, &nobody);
-    else {
+    } else if (json_kind(line) != VALUE_ARRAY || !oracle->batches || json_count(line) == 0) {
+        add_error(oracle, &unknown, INVALID_REQUEST);
+    } else {
         oracle->batch_count++;
         json_walk(line, visit_element, oracle);
     }
 }
 
 size_t oracle_sent(struct oracle *oracle, struct text line) {
-    size_t before = oracle->count;
+    size_t before = oracle->added;
     if (oracle->phase != PHASE_ENDED)
         on_line(oracle, line);
-    return oracle->count - before;
+    return oracle->added - before;
+}
+
+void oracle_end(struct oracle *oracle) {
+    for (size_t i = 0; i < oracle->count; i++)
+        if (is_subscription(&oracle->answers[i]))
+            oracle->answers[i].silent = false;
+}
+
+/* The state of the account. */
+
+static bool is_due(const struct answer *answer) {
+    return answer->kind != ANSWER_OPEN && !answer->silent && !answer->endless;
+}
+
+const struct answer *oracle_first_due(const struct oracle *oracle) {
+    for (size_t i = 0; i < oracle->count; i++)
+        if (is_due(&oracle->answers[i]))
+            return &oracle->answers[i];
+    return NULL;
+}
+
+size_t oracle_due(const struct oracle *oracle) {
+    size_t due = 0;
+    for (size_t i = 0; i < oracle->count; i++)
+        due += is_due(&oracle->answers[i]);
+    return due;
+}
+
+const char *oracle_endless(const struct oracle *oracle) {
+    for (size_t i = 0; i < oracle->count; i++)
+        if (oracle->answers[i].endless)
+            return oracle->answers[i].id;
+    return NULL;
+}
+
+bool oracle_is_blocked(const struct oracle *oracle) {
+    for (size_t i = 0; i < oracle->count; i++)
+        if (oracle->answers[i].endless && oracle->answers[i].own_session)
+            return true;
+    return false;
+}
+
+void oracle_settle(struct oracle *oracle) {
+    for (size_t i = oracle->count; i-- > 0;)
+        if (oracle->answers[i].silent && oracle->answers[i].runs)
+            oracle_strike(oracle, &oracle->answers[i]);
+    oracle->cancelled[1] = oracle->cancelled[0];
+    oracle->cancelled[0] = 0;
 }

@@ -1,4 +1,4 @@
-/* Installs filters of one rule. Never takes one off: only the end of the process does. */
+/* See outer_filter.h. */
 #include "tests/support/outer_filter.h"
 
 #include <criterion/criterion.h>

@@ -1,14 +1,14 @@
-/* Makes this process live as under a worse kernel or in a container: an outer seccomp filter. */
+/* An outer seccomp filter, which imitates an older kernel or a container. */
 #ifndef ECLAVE_TESTS_SUPPORT_OUTER_FILTER_H
 #define ECLAVE_TESTS_SUPPORT_OUTER_FILTER_H
 
 #include <stdint.h>
 
-/* Call NUMBER gets ACTION (SECCOMP_RET_…) from now on, all others are allowed; for this process and
- * all that it starts. FLAGS are seccomp's; what it returned, -1 with errno. */
+/* Applies ACTION (SECCOMP_RET_...) to call NUMBER in this process and its descendants, and allows
+ * all others. FLAGS and the return value are those of seccomp(2). */
 int outer_filter(unsigned number, uint32_t action, unsigned long flags);
 
-/* Call NUMBER fails with CODE. The test fails when that cannot be had. */
+/* Makes call NUMBER fail with CODE. */
 void outer_filter_forbid(unsigned number, unsigned code);
 
 #endif

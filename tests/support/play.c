@@ -1,26 +1,36 @@
 /* See play.h. Talks through the client alone. */
 #include "tests/support/play.h"
+#include "tests/support/lines.h"
 #include <criterion/criterion.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
-
-static const char barrier[] =
-    "{\"jsonrpc\":\"2.0\",\"id\":\"after the script\",\"method\":\"ping\"}";
 
 static void receive(struct client *client, struct oracle *oracle, const char *line, size_t length) {
     if (!oracle_received(oracle, (struct text){line, length}))
         client_fail(client, "%s", oracle->fault);
 }
 
-/* Reads until nothing is due any more. */
-static void settle(struct client *client, struct oracle *oracle) {
+static void await_due(struct client *client, struct oracle *oracle) {
     while (!client_failure(client) && oracle_first_due(oracle)) {
         size_t length;
         const char *line = client_read_line(client, &length);
         if (line)
             receive(client, oracle, line, length);
     }
+}
+
+static void send_own(struct client *client, struct oracle *oracle, const char *line) {
+    oracle_sent(oracle, text_of(line));
+    client_send_line(client, line);
+}
+
+/* Reads until nothing is due, and the answer to a ping as well: answers that have not come by then
+ * never come. */
+static void settle(struct client *client, struct oracle *oracle) {
+    if (oracle->phase != PHASE_ENDED)
+        send_own(client, oracle, PING("\"after the script\""));
+    await_due(client, oracle);
+    oracle_settle(oracle);
 }
 
 static void count_answers(const struct oracle *oracle, size_t added, struct played *played) {
@@ -43,14 +53,18 @@ static void send_script(const struct play *play, const struct script *script, st
         for (const char *answer; (answer = client_take_line(client, &length)) != NULL;)
             receive(client, oracle, answer, length);
         bool pause = play->pause_every && (i + 1) % play->pause_every == 0;
-        if (play->in_turn || pause)
+        if (play->in_turn)
+            await_due(client, oracle);
+        bool full = play->due_max && oracle_due(oracle) > play->due_max;
+        if (pause || (full && !oracle_is_blocked(oracle)))
             settle(client, oracle);
         if (pause && !client_failure(client))
             play->at_pause(client, i + 1, play->context);
     }
-    if (oracle->phase != PHASE_ENDED) {
-        oracle_sent(oracle, text_of(barrier));
-        client_send_line(client, barrier);
+    for (const char *id; (id = oracle_endless(oracle)) != NULL;) {
+        char line[200];
+        snprintf(line, sizeof line, CANCEL("%s"), id);
+        send_own(client, oracle, line);
     }
     settle(client, oracle);
     played->open += oracle->confused;
@@ -68,14 +82,17 @@ static struct played play_with(const struct play *play, const struct script *scr
     oracle.batches = play->batches;
     oracle.minimal = play->minimal;
     struct client *client = client_start(&options);
-    client_allow_batches(client); /* the oracle knows better whether one is in place */
+    client_allow_batches(client); /* the oracle checks whether one is in place */
     send_script(play, script, client, &oracle, &played);
     client_close_stdin(client);
+    oracle_end(&oracle);
     size_t length;
     for (const char *line; (line = client_read_line_or_end(client, &length)) != NULL;)
         receive(client, &oracle, line, length);
     client_end(client);
     const struct answer *due = oracle_first_due(&oracle);
+    if (due && !client_failure(client))
+        client_fail(client, "not everything was answered at the end");
     if (client_failure(client) &&
         asprintf(&played.fault, "%s%s%s%s%s", client_failure(client),
                  due ? "; the first answer due has id " : "", due ? due->id : "",
@@ -90,8 +107,8 @@ struct played play_once(const struct play *play, const struct script *script) {
     return play_with(play, script, 0);
 }
 
-/* Shrinking. It is bounded in tries and, since each try may wait for an answer that never comes, in
- * time; both bounds only decide how small the printed script is. */
+/* Shrinking has a limit on tries, and one on time, since each try may wait for an answer that never
+ * comes. Both only decide how small the printed script is. */
 enum { SHRINK_ATTEMPTS = 600, SHRINK_SECONDS = 120, SHRINK_WATCHDOG_S = 5 };
 
 struct shrinking {
@@ -122,7 +139,7 @@ struct played play_expect(const struct play *play, const struct script *script) 
     if (fails(&small, &shrinking))
         script_shrink(&small, fails, &shrinking, SHRINK_ATTEMPTS);
     else
-        fputs("it does not fail every time; this is all of it\n", stderr);
+        fputs("it does not fail every time; this is the whole script\n", stderr);
     struct played last = play_with(&alone, &small, SHRINK_WATCHDOG_S);
     script_print(stderr, &small);
     fprintf(stderr, "which fails with: %s\n", last.fault ? last.fault : "nothing, this time");

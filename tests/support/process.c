@@ -1,4 +1,4 @@
-/* See process.h. Reads /proc and nothing else. */
+/* See process.h. */
 #include "tests/support/process.h"
 #include <ctype.h>
 #include <dirent.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What one line of /proc/PID/stat tells; its second field may hold blanks and parentheses. */
+/* Fields of /proc/PID/stat, whose second one may contain blanks and parentheses. */
 struct stat_line {
     char state;
     pid_t parent;

@@ -1,5 +1,4 @@
-/* What /proc tells about processes. Must never signal anything that it has not just found below
- * the given process. */
+/* Processes as shown by /proc. */
 #ifndef ECLAVE_TESTS_SUPPORT_PROCESS_H
 #define ECLAVE_TESTS_SUPPORT_PROCESS_H
 
@@ -7,11 +6,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* The descendants of ROOT that are not zombies, parents before children, into PIDS; at most
- * MAXIMUM. Returns how many. */
+/* Stores the descendants of ROOT that are not zombies, parents before children, at most MAXIMUM.
+ * Returns their number. */
 size_t process_descendants(pid_t root, pid_t *pids, size_t maximum);
 
-/* The number behind "FIELD:" in /proc/PID/status (memory in kB), or -1. */
+/* The number after "FIELD:" in /proc/PID/status (memory in kB), or -1. */
 long process_status(pid_t pid, const char *field);
 
 /* Processor time used so far in clock ticks, or -1 when there is no such process. */

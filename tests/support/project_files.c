@@ -1,4 +1,4 @@
-/* See project_files.h. It must never remove anything outside the directory that it made. */
+/* See project_files.h. */
 #include "tests/support/project_files.h"
 #include "tests/support/user.h"
 #include <criterion/criterion.h>

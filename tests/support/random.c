@@ -1,4 +1,4 @@
-/* See random.h. The generator is splitmix64: one word of state, any seed is a good one. */
+/* See random.h. The generator is splitmix64, for which any seed is good. */
 #include "tests/support/random.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* See script.h: making and printing scripts. script_shrink.c reduces them. */
+/* See script.h. */
 #include "tests/support/script.h"
 #include <stdlib.h>
 #include <string.h>
@@ -56,4 +56,35 @@ void script_print(FILE *file, const struct script *script) {
         print_line(file, script->lines[i]);
         fputs(i + 1 < script->count ? "\\n'\\\n'" : "\\n' | eclave\n", file);
     }
+}
+
+static struct script without_lines(const struct script *script, size_t from, size_t count) {
+    struct script shorter = {0};
+    for (size_t i = 0; i < script->count; i++)
+        if (i < from || i >= from + count)
+            script_add(&shorter, script->lines[i].bytes, script->lines[i].length);
+    return shorter;
+}
+
+size_t script_shrink(struct script *script, script_fails *fails, void *context, size_t attempts) {
+    size_t tried = 0, size = (script->count + 1) / 2;
+    bool removed = true;
+    while (size > 1 || removed) {
+        removed = false;
+        for (size_t from = 0; from < script->count && script->count > size;) {
+            if (tried == attempts)
+                return tried;
+            struct script shorter = without_lines(script, from, size);
+            tried++;
+            bool failed = fails(&shorter, context);
+            script_free(failed ? script : &shorter);
+            if (failed)
+                *script = shorter;
+            else
+                from += size;
+            removed = removed || failed;
+        }
+        size = size > 1 ? size / 2 : 1;
+    }
+    return tried;
 }

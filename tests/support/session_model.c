@@ -41,7 +41,7 @@ void model_close(struct model *model, struct model_session *session) {
     free(session);
 }
 
-/* Closes the least recently used session that may go, until there is room for one more. */
+/* Closes the least recently used session that may be closed, until there is room for another. */
 static bool make_room(struct model *model) {
     while (model->count >= model->maximum) {
         struct model_session *oldest = NULL;
@@ -67,7 +67,7 @@ struct model_session *model_open(struct model *model) {
     return make_room(model) ? add(model) : NULL;
 }
 
-/* Number of the oldest state that a process holds, when there is one. */
+/* Number of the oldest state held by a process. */
 static unsigned long oldest_kept(const struct model_session *session) {
     return session->number + 1 - session->kept;
 }

@@ -1,8 +1,8 @@
-/* What the sessions of a server must hold, in plain tables: a few integers under a few names for
- * each state that is kept, and who is closed to make room. It must never ask the server.
+/* A model of a server's sessions in plain tables: a few integers under a few names for each state
+ * that is kept, and the session that is closed to make room.
  *
- * The order in which sessions were used is that of the calls of model_use; who plays calls side by
- * side has to settle it before somebody may be closed. */
+ * The order of use is that of the calls of model_use. After calls that ran side by side, the caller
+ * must settle that order before a session may be closed. */
 #ifndef ECLAVE_TESTS_SUPPORT_SESSION_MODEL_H
 #define ECLAVE_TESTS_SUPPORT_SESSION_MODEL_H
 
@@ -25,11 +25,11 @@ struct model_session {
     struct model_session *next;
     char name[MODEL_NAME_MAX];
     bool own;             /* the connection's: never closed to make room */
-    bool fresh;           /* state 0 is a fresh world */
-    bool copied;          /* just now: it is busy */
+    bool fresh;           /* state 0 is a fresh Lisp */
+    bool copied;          /* it is busy, being copied */
     unsigned long number; /* of the present state */
     unsigned long used;
-    /* The states that a process holds: KEPT of them up to the present one, which is the last. */
+    /* The states held by a process: KEPT of them, the last is the present one. */
     struct model_world states[MODEL_HISTORY_MAX + 1];
     size_t kept;
 };
@@ -44,13 +44,13 @@ void model_free(struct model *model);
 
 /* NULL when there is none of that name. */
 struct model_session *model_find(const struct model *model, const char *name);
-/* The connection's own, called "main", or NULL when it has to be made: model_make_own. */
+/* The connection's own, called "main", or NULL before model_make_own. */
 struct model_session *model_own(const struct model *model);
 struct model_session *model_make_own(struct model *model);
 
 /* A fresh session; NULL when there is no room. The caller names it. */
 struct model_session *model_open(struct model *model);
-/* Can a copy of that state of SESSION be had? */
+/* True when that state of SESSION can be copied. */
 bool model_holds(const struct model_session *session, unsigned long number);
 /* The copy; NULL when there is no room. */
 struct model_session *model_copy(struct model *model, struct model_session *session,

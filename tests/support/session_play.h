@@ -1,18 +1,16 @@
 /* Plays a script to a server with several sessions and holds every answer against session_model.h.
- * Each line of a script is a JSON array of a word and integers; whatever the integers are, the line
- * means something, so that a script stays one while it is shrunk. A line that means nothing is
- * passed over.
+ * A line is a word and numbers; any numbers have a meaning, and an unknown word is ignored.
  *
- *   ["server", more, history]              the first line; so many sessions beyond one
- *   ["set", slot, kind, key, value, wait]  in the session of that slot
- *   ["add", slot, kind, key, value, wait]  a condition when it is not set
- *   ["half", slot, kind, key, value, wait] sets, then signals a condition
- *   ["fail", slot, kind, key, way, wait]   sets, then ends its process in one of several ways
- *   ["rollback", slot, steps, wait]  ["reset", slot, wait]  ["close", slot, wait]
- *   ["open", slot]  ["copy", slot, from, back]   into the slot, which may name another session
- *   ["list"]  ["kill", slot]  ["count"]
+ *   server MORE HISTORY              the first line: the number of sessions beyond one
+ *   set SLOT KIND KEY VALUE WAIT     in the session of that slot
+ *   add SLOT KIND KEY VALUE WAIT     a condition when the integer is not set
+ *   half SLOT KIND KEY VALUE WAIT    sets, then signals a condition
+ *   fail SLOT KIND KEY WAY WAIT      sets, then ends its process in one of several ways
+ *   rollback SLOT STEPS WAIT   reset SLOT WAIT   close SLOT WAIT
+ *   open SLOT   copy SLOT FROM BACK  into the slot, which may name another session
+ *   list   kill SLOT   count
  *
- * Slot 0 is the connection's own session. Without WAIT the next line is sent at once. */
+ * Slot 0 is the connection's own session. With a WAIT of 0 the next line is sent at once. */
 #ifndef ECLAVE_TESTS_SUPPORT_SESSION_PLAY_H
 #define ECLAVE_TESTS_SUPPORT_SESSION_PLAY_H
 
@@ -21,10 +19,10 @@
 
 enum { SESSION_PLAY_SLOTS = 5, SESSION_PLAY_WAYS = 10 };
 
-/* A script of STEPS lines behind its first. */
+/* A script of STEPS lines after the first. */
 struct script session_play_make(struct random *random, size_t steps);
 
-/* Plays SCRIPT to a server of its own. What was wrong, malloc'd, or NULL. */
+/* Plays SCRIPT to a server of its own. Returns what was wrong, malloc'd, or NULL. */
 char *session_play(const struct script *script);
 
 #endif

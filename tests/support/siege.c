@@ -1,7 +1,8 @@
-/* See siege.h. Knows how calls are numbered, which is the one thing that forged answers need. */
+/* See siege.h. Counts the calls, because a forged answer needs the number of its call. */
 #include "tests/support/siege.h"
 #include "tests/support/client_sessions.h"
 #include "tests/support/footprint.h"
+#include "tests/support/lines.h"
 #include "tests/support/lisp_file.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -45,9 +46,7 @@ void siege_send(struct siege *siege, const char *id, const char *session, const 
 
 struct evaluation siege_evaluate(struct siege *siege, const char *session, const char *code,
                                  double timeout_s) {
-    static unsigned long count;
-    char id[40];
-    snprintf(id, sizeof id, "\"siege %lu\"", ++count);
+    const char *id = client_new_id(siege->client);
     siege_send(siege, id, session, code, timeout_s);
     return client_evaluate_await(siege->client, id);
 }
@@ -78,18 +77,16 @@ const char *siege_copy(struct siege *siege, const char *session) {
 }
 
 void siege_forge(struct siege *siege, const char *session, const char *function) {
-    char code[120];
-    snprintf(code, sizeof code, "(hostile::%s %%lu)", function);
-    struct evaluation evaluation = siege_evaluate(siege, session, code, 0);
+    struct evaluation evaluation =
+        siege_evaluate(siege, session, formatted("(hostile::%s %%lu)", function), 0);
     if (strcmp(evaluation.text, "=> forged") != 0)
         client_fail(siege->client, "%s could not forge its answer: %.500s", function,
                     evaluation.text);
 }
 
 void siege_expect_unharmed(struct siege *siege) {
-    char value[40];
     client_ping(siege->client);
-    snprintf(value, sizeof value, "=> %ld", ++siege->witnessed);
+    const char *value = formatted("=> %ld", ++siege->witnessed);
     struct evaluation evaluation = siege_evaluate(siege, siege->witness, "(incf *witness*)", 0);
     if (strcmp(evaluation.text, value) != 0)
         client_fail(siege->client, "the witness is harmed: wanted %s, got %.500s", value,
@@ -102,12 +99,10 @@ static void expect_renewed(struct siege *siege, const char *session) {
     client_session_close(siege->client, session);
 }
 
-/* No event is about the witness. */
-static void expect_unheard_of(struct siege *siege) {
-    char about[120];
-    snprintf(about, sizeof about, "session=%s", siege->witness);
-    if (strstr(client_stderr(siege->client), about))
-        client_fail(siege->client, "something happened to the witness, %s", siege->witness);
+/* No event may be about the witness. */
+static void expect_no_event(struct siege *siege) {
+    if (strstr(client_stderr(siege->client), formatted("session=%s", siege->witness)))
+        client_fail(siege->client, "there is an event of the witness, %s", siege->witness);
 }
 
 void siege_end(struct siege *siege, const char *const *victims, size_t count) {
@@ -116,6 +111,6 @@ void siege_end(struct siege *siege, const char *const *victims, size_t count) {
         expect_renewed(siege, victims[i]);
     expect_renewed(siege, siege->victim);
     footprint_expect_descriptors(siege->client, SIEGE_SESSION_WORKERS + SPARE, siege->descriptors);
-    expect_unheard_of(siege);
+    expect_no_event(siege);
     client_finish(siege->client);
 }

@@ -1,22 +1,21 @@
-/* As whom the programs under test run: as the test itself, or as nobody while the test remains
- * root, who alone may look into them. tests/support/as_nobody runs a test in that second form. */
+/* The user of the programs under test: that of the test, or nobody while the test stays root to
+ * inspect them. tests/support/as_nobody runs a test in the second form. */
 #ifndef ECLAVE_TESTS_SUPPORT_USER_H
 #define ECLAVE_TESTS_SUPPORT_USER_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Whether a program under test is to be nobody's: ASKED by the test, or the test is run in the form
- * in which all are. */
+/* Whether a program under test runs as nobody: ASKED by the test, or in the form as nobody. */
 bool user_nobody_wanted(bool asked);
 
-/* Makes this process nobody's for good; only root can. False with errno. */
+/* Changes the user of this process to nobody; needs root. False with errno. */
 bool user_become_nobody(void);
 
-/* Fails the test unless PID, which may be a zombie, runs as nobody, or as the test itself. */
+/* Fails unless PID, which may be a zombie, runs as nobody, or as the user of the test. */
 void user_check(pid_t pid, bool nobody);
 
-/* In the form as nobody: makes PATH nobody's own, as it is the test's own in the other form. */
+/* In the form as nobody: makes nobody the owner of PATH. */
 void user_give(const char *path);
 
 #endif

@@ -1,4 +1,4 @@
-/* See wire.h. Each rule stands in one line, in the order in which a client would trip over it. */
+/* See wire.h. */
 #include "tests/support/wire.h"
 #include <limits.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static const char *response_fault(struct text object, struct wire_message *messa
         return "result is not an object";
     if (has_result)
         return is_id(message->id) ? NULL : "the id of a result is neither string nor integer";
-    /* An error may echo a number that was no integer, and has null when there was no id. */
+    /* An error may repeat a number that is not an integer, and has null when there was no id. */
     enum value_kind kind = json_kind(message->id);
     if (kind != VALUE_STRING && kind != VALUE_NUMBER && kind != VALUE_NULL)
         return "the id of an error is no string, number or null";

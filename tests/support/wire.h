@@ -1,5 +1,4 @@
-/* The independent check of what the server writes: is this line one valid JSON-RPC 2.0 message as
- * spec/004 wants it? Written for the tests; it must never share code with the product. */
+/* An independent check of the server's output: whether a line is one valid JSON-RPC 2.0 message. */
 #ifndef ECLAVE_TESTS_SUPPORT_WIRE_H
 #define ECLAVE_TESTS_SUPPORT_WIRE_H
 
@@ -7,7 +6,7 @@
 
 enum wire_kind { WIRE_RESULT, WIRE_ERROR, WIRE_NOTIFICATION, WIRE_REQUEST };
 
-/* A message taken apart; the texts point into the line. */
+/* The parts of a message, which point into the line. */
 struct wire_message {
     enum wire_kind kind;
     struct text id;     /* not of a notification */
@@ -16,14 +15,13 @@ struct wire_message {
     int code;           /* of an error */
 };
 
-/* What a line holds at most. */
+/* The maximum length of a line. */
 enum { WIRE_DEPTH_MAX = 256 };
 
-/* Why LINE (without its newline) is not one message, or NULL and *message. */
+/* The fault of LINE (without its newline), or NULL and *message. */
 const char *wire_fault(struct text line, struct wire_message *message);
 
-/* The same for a line that may be a batch of responses: NULL when it is a non-empty array of valid
- * responses or one valid message. */
+/* The same for a line that may also be a batch: a non-empty array of valid responses. */
 const char *wire_batch_fault(struct text line);
 
 #endif

@@ -1,6 +1,6 @@
-// Replays what real clients once said to the server, and wants it to answer as it did then: the same
-// ids, the same shapes and the same texts, apart from times, versions and the names of sessions. What
-// the server says about itself and its tools may have grown. Needs no package.
+// Replays recorded conversations of real clients. The server must answer as it did then: the same ids,
+// shapes and texts, except for times, versions and the names of sessions. Its description of itself
+// and its tools may have grown. Needs no package.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
@@ -14,13 +14,13 @@ assert.ok(eclave, "ECLAVE names the server's executable");
 const here = fileURLToPath(new URL(".", import.meta.url));
 const sessionName = /s-[0-9a-f]{32}/g;
 
-// Answers that describe the server: what was there must still be there.
+// Answers that describe the server: every recorded member must still exist.
 const descriptions = ["initialize", "server/discover", "tools/list"];
-// Members that may change their text.
+// Members whose text may change.
 const prose = ["description", "instructions", "title", "version"];
 
-// A server that remembers what it said. `until(count)` waits for so many messages. Progress does not
-// count, whose number depends on time alone, nor do messages about layers that this machine lacks.
+// A server and its messages. `until(count)` waits for so many, without progress, which depends on
+// time, and without messages about layers that this machine lacks.
 class Server {
   received = [];
   lines = [];
@@ -54,7 +54,7 @@ function counts({ method, params }) {
   return method !== "notifications/progress" && params?.data?.event !== "layer-missing";
 }
 
-// Names of sessions then and now, learnt from answers.
+// The names of sessions then and now, from answers.
 class Names {
   now = new Map();
 
@@ -69,7 +69,7 @@ class Names {
   }
 }
 
-// Without what depends on time: how long it took, and whether a cancelled call had begun.
+// MESSAGE without parts that depend on time: durations, and whether a cancelled call had begun.
 function withoutTimes(message) {
   const begun = " The session is as it was before the call.";
   return JSON.parse(JSON.stringify(message), (name, value) => {
@@ -80,7 +80,7 @@ function withoutTimes(message) {
   });
 }
 
-// Is everything in THEN also in NOW?
+// Everything in THEN must also be in NOW.
 function assertKept(then, now, path) {
   if (Array.isArray(then)) {
     for (const element of then) {
@@ -133,7 +133,7 @@ for (const file of readdirSync(here).filter((name) => name.endsWith(".jsonl")))
     const expected = [];
     let compared = 0;
 
-    // The answer now to the message then: by its id, or in turn when it has none.
+    // Compares the message then with the one now, by id, or in order when it has none.
     function compare(then) {
       const now = server.received.find(
         (message) => message.id === then.id && message.method === then.method,

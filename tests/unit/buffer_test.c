@@ -1,4 +1,4 @@
-/* common/buffer: grows to its maximum and not a byte further; a failed append changes nothing. */
+/* common/buffer: grows to its maximum and no further; a failed append changes nothing. */
 #include "common/buffer.h"
 #include "tests/support/random.h"
 #include <criterion/criterion.h>
@@ -22,7 +22,7 @@ Test(buffer, starts_empty_and_owns_nothing) {
     cr_assert_eq(buffer.maximum, 10);
 }
 
-Test(buffer, takes_exactly_its_maximum) {
+Test(buffer, accepts_exactly_its_maximum) {
     cleanup_buffer struct buffer buffer = buffer_make(6);
     cr_assert(buffer_append(&buffer, "abc", 3));
     cr_assert(buffer_append_text(&buffer, "def"));
@@ -51,7 +51,7 @@ Test(buffer, sizes_that_would_overflow_are_refused) {
     expect_contents(&buffer, "abc");
 }
 
-Test(buffer, appending_nothing_is_fine_even_without_bytes) {
+Test(buffer, appending_nothing_succeeds_even_without_a_buffer) {
     cleanup_buffer struct buffer buffer = buffer_make(4);
     cr_assert(buffer_append(&buffer, NULL, 0));
     cr_assert(buffer_append_text(&buffer, "full"));
@@ -60,7 +60,7 @@ Test(buffer, appending_nothing_is_fine_even_without_bytes) {
     cr_assert_not(buffer.failed);
 }
 
-Test(buffer, a_maximum_of_nothing_takes_nothing) {
+Test(buffer, a_maximum_of_zero_accepts_nothing) {
     cleanup_buffer struct buffer buffer = buffer_make(0);
     cr_assert_not(buffer_append(&buffer, "a", 1));
     cr_assert_eq(buffer.length, 0);
@@ -76,7 +76,7 @@ Test(buffer, formats) {
     expect_contents(&buffer, "42-x|7");
 }
 
-Test(buffer, a_formatted_text_takes_the_last_byte_too) {
+Test(buffer, a_formatted_string_may_use_the_last_byte) {
     cleanup_buffer struct buffer buffer = buffer_make(4);
     cr_assert(buffer_append_format(&buffer, "%d", 1234));
     expect_contents(&buffer, "1234");
@@ -136,7 +136,7 @@ Test(buffer, behaves_like_a_bounded_queue_of_bytes) {
             }
             cr_assert_eq(buffer.length, length);
             cr_assert(length == 0 || memcmp(buffer.data, model, length) == 0);
-            cr_assert_leq(buffer.capacity, MAXIMUM + 1); /* one for a zero behind the text */
+            cr_assert_leq(buffer.capacity, MAXIMUM + 1); /* one for a terminating zero */
         }
     }
 }

@@ -1,5 +1,5 @@
-/* common/descriptor: whole writes, moves, and messages that wait out the kernel's count of
- * descriptors under way. */
+/* common/descriptor: complete writes, moves, and messages that wait while the kernel has too many
+ * descriptors in flight. */
 #include "common/descriptor.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-Test(descriptor, write_all_writes_more_than_a_pipe_holds) {
+Test(descriptor, write_all_writes_more_than_the_capacity_of_a_pipe) {
     enum { LENGTH = 1 << 20 };
     static char bytes[LENGTH];
     int ends[2], status;
@@ -31,7 +31,7 @@ Test(descriptor, write_all_writes_more_than_a_pipe_holds) {
     cr_assert_eq(status, 0);
 }
 
-Test(descriptor, write_all_says_why_it_failed) {
+Test(descriptor, write_all_sets_errno) {
     int ends[2];
     signal(SIGPIPE, SIG_IGN);
     cr_assert_eq(pipe2(ends, O_CLOEXEC), 0);
@@ -74,15 +74,15 @@ static void make_passing(struct passing *passing, int fd) {
     memcpy(CMSG_DATA(rights), &fd, sizeof fd);
 }
 
-/* The kernel counts the descriptors that are under way for each user, over all its processes, and
- * refuses one more than the sender's own limit on descriptors. Others make the number go down. */
-Test(descriptor, a_message_waits_until_other_descriptors_have_arrived) {
+/* The kernel counts the descriptors in flight for each user and refuses one above the sender's own
+ * RLIMIT_NOFILE; the number drops when other processes receive theirs. */
+Test(descriptor, a_message_waits_for_other_descriptors_in_flight) {
     enum { LIMIT = 20, OTHER_USER = 65533 };
     int pair[2], status;
     struct passing passing;
     const struct rlimit few = {.rlim_cur = LIMIT, .rlim_max = LIMIT};
     cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-    /* Root is not counted, and the users of other tests are better left alone. */
+    /* Root is not counted, and other users would affect other tests. */
     cr_assert(getuid() != 0 || setuid(OTHER_USER) == 0);
     cr_assert_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
     ssize_t sent;
@@ -100,19 +100,21 @@ Test(descriptor, a_message_waits_until_other_descriptors_have_arrived) {
         _exit(0);
     }
     close(pair[1]);
-    make_passing(&passing, STDERR_FILENO);
-    cr_assert_eq(send_message(pair[0], &passing.message), 1, "%s", strerror(errno));
+    const int descriptor = STDERR_FILENO;
+    cr_assert_eq(descriptors_send(pair[0], &passing.part, 1, &descriptor, 1), 1, "%s",
+                 strerror(errno));
     close(pair[0]);
     cr_assert_eq(waitpid(reader, &status, 0), reader);
 }
 
-Test(descriptor, a_message_to_nobody_fails_without_a_signal) {
+Test(descriptor, a_message_to_a_closed_socket_fails_without_a_signal) {
     int pair[2];
-    struct passing passing;
+    const int descriptor = STDERR_FILENO;
+    char byte = 0;
+    struct iovec part = {.iov_base = &byte, .iov_len = 1};
     signal(SIGPIPE, SIG_DFL);
     cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
     close(pair[1]);
-    make_passing(&passing, STDERR_FILENO);
-    cr_assert_eq(send_message(pair[0], &passing.message), -1);
+    cr_assert_eq(descriptors_send(pair[0], &part, 1, &descriptor, 1), -1);
     cr_assert_eq(errno, EPIPE);
 }

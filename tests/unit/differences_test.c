@@ -1,5 +1,5 @@
-/* supervisor/project/differences: what is found by looking only at what changed is what comparing
- * everything finds. */
+/* supervisor/project/differences: the result of looking at changed entries only is that of
+ * comparing all. */
 #include "supervisor/project/differences.h"
 #include "tests/support/random.h"
 #include "tests/unit/project.h"
@@ -13,7 +13,7 @@ static const struct registry_entry *source(const struct snapshot *snapshot, cons
     return file ? file : snapshot_match(snapshot, uri, &match);
 }
 
-/* The definition: the first entry that makes it is another one. */
+/* By definition: the first entry that serves the URI is another one. */
 static bool differs(const struct snapshot *before, const struct snapshot *now, const char *uri) {
     const struct registry_entry *old = source(before, uri), *new = source(now, uri);
     if (!old || !new)
@@ -22,7 +22,7 @@ static bool differs(const struct snapshot *before, const struct snapshot *now, c
            !digest_equal(old->listing, new->listing);
 }
 
-/* Templates of which several match the same URIs, and files under URIs that they match, too. */
+/* Several templates that match the same URIs, and files whose URIs they match as well. */
 static void change(struct random *random) {
     char path[64], text[160];
     size_t which = random_below(random, TEMPLATES), file = random_below(random, RESOURCES);
@@ -63,7 +63,7 @@ static size_t compare(const struct snapshot *before, const struct snapshot *now)
     return different;
 }
 
-PROJECT_TEST(differences, are_those_that_comparing_everything_finds) {
+PROJECT_TEST(differences, are_those_found_by_comparing_everything) {
     struct random random = random_for("differences");
     size_t different = 0, same = 0;
     project_begin(project);

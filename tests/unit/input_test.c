@@ -1,9 +1,9 @@
-/* supervisor/input: bytes become lines, whatever the pieces they come in, and a line that is too
- * long is reported once and costs no memory. */
+/* supervisor/base/input: bytes become lines however they are split; a line that is too long is
+ * reported once and takes no memory. */
 #include "common/cleanup.h"
 #include "common/descriptor.h"
-#include "supervisor/clock.h"
-#include "supervisor/input.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/base/input.h"
 #include "tests/support/random.h"
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -20,10 +20,11 @@ struct seen {
     struct input input;
     struct buffer text;
     size_t lines;
-    size_t pause_at; /* pauses behind so many lines; 0: never */
-    size_t stop_at;  /* stops behind so many lines; 0: never */
-    int64_t spin_ns; /* what each line takes */
+    size_t pause_at; /* pauses after so many lines; 0: never */
+    size_t stop_at;  /* stops after so many lines; 0: never */
+    int64_t spin_ns; /* the duration of each line */
     struct loop_timer resume;
+    int ends[2]; /* of its pipe */
 };
 
 static void on_resume(void *context) {
@@ -40,8 +41,11 @@ static void on_line(void *context, const unsigned char *bytes, size_t size) {
     seen->lines++;
     for (int64_t start_ns = clock_now_ns(); clock_now_ns() - start_ns < seen->spin_ns;)
         continue;
-    if (seen->lines == seen->stop_at)
+    if (seen->lines == seen->stop_at) {
         input_stop(&seen->input);
+        loop_timer_start(&seen->loop, &seen->resume, 1, (loop_timer_callback)loop_stop,
+                         &seen->loop);
+    }
     if (seen->lines == seen->pause_at) {
         input_pause(&seen->input, true);
         buffer_append_text(&seen->text, "|");
@@ -71,11 +75,34 @@ static void open_input(struct seen *seen, int fd) {
               error.text);
 }
 
+static void open_pipe(struct seen *seen) {
+    cr_assert_eq(pipe(seen->ends), 0);
+    open_input(seen, seen->ends[0]);
+}
+
+static void read_some(struct seen *seen) {
+    seen->input.watch.callback(seen->input.watch.context, EPOLLIN);
+}
+
+static void give(struct seen *seen, const char *bytes, size_t size) {
+    cr_assert(write_all(seen->ends[1], bytes, size));
+    read_some(seen);
+}
+
+/* A pipe that ends after BYTES. */
+static void open_whole(struct seen *seen, const char *bytes, size_t size) {
+    open_pipe(seen);
+    cr_assert(write_all(seen->ends[1], bytes, size));
+    close(seen->ends[1]);
+}
+
 static void close_input(struct seen *seen) {
     loop_timer_stop(&seen->loop, &seen->resume);
     input_close(&seen->input);
     loop_close(&seen->loop);
     buffer_free(&seen->text);
+    if (seen->ends[0])
+        close(seen->ends[0]);
 }
 
 static void expect_seen(struct seen *seen, const char *expected) {
@@ -89,18 +116,13 @@ static void run(struct seen *seen) {
     cr_assert(loop_run(&seen->loop, &error), "%s", error.text);
 }
 
-/* Everything at once, from a pipe that is closed behind it. */
+/* All at once, from a pipe that is then closed. */
 static void expect_lines(const char *bytes, size_t size, const char *expected) {
-    int ends[2];
-    cr_assert_eq(pipe(ends), 0);
-    cr_assert(write_all(ends[1], bytes, size));
-    close(ends[1]);
     struct seen seen = {.lines = 0};
-    open_input(&seen, ends[0]);
+    open_whole(&seen, bytes, size);
     run(&seen);
     expect_seen(&seen, expected);
     close_input(&seen);
-    close(ends[0]);
 }
 
 #define EXPECT_LINES(bytes, expected) expect_lines((bytes), sizeof(bytes) - 1, (expected))
@@ -124,15 +146,15 @@ Test(input, empty_lines_are_dropped) {
     EXPECT_LINES("\n\r\n \t\n\none\n\n \n", "[one].");
 }
 
-Test(input, one_byte_order_mark_is_taken_off_each_line) {
+Test(input, one_byte_order_mark_is_removed_from_each_line) {
     EXPECT_LINES("\xEF\xBB\xBFone\n\xEF\xBB\xBF\n\xEF\xBB\xBF two\n", "[one][two].");
     EXPECT_LINES("\xEF\xBB\xBF\xEF\xBB\xBFone\n", "[\xEF\xBB\xBFone].");
     EXPECT_LINES("one\xEF\xBB\xBF\n \xEF\xBB\xBFtwo\n", "[one\xEF\xBB\xBF][\xEF\xBB\xBFtwo].");
     EXPECT_LINES("\xEF\xBB\n", "[\xEF\xBB].");
 }
 
-Test(input, other_control_bytes_are_the_lines_own) {
-    expect_lines("a\0b\n", 4, "[a"); /* compared up to the zero byte, which is the line's own */
+Test(input, other_control_bytes_are_kept) {
+    expect_lines("a\0b\n", 4, "[a"); /* compared up to the zero byte */
     EXPECT_LINES("\va\f\n", "[\va\f].");
 }
 
@@ -158,86 +180,63 @@ Test(input, a_line_of_the_limit_is_delivered_and_a_longer_one_is_reported) {
 
 Test(input, a_line_is_reported_as_too_long_before_it_ends_and_only_once) {
     enum { PIECES = 200 };
-    int ends[2];
     char piece[4096];
     memset(piece, 'a', sizeof piece);
-    cr_assert_eq(pipe(ends), 0);
     struct seen seen = {.lines = 0};
-    open_input(&seen, ends[0]);
+    open_pipe(&seen);
     for (int i = 0; i < PIECES; i++) {
-        cr_assert(write_all(ends[1], piece, sizeof piece));
-        seen.input.watch.callback(seen.input.watch.context, EPOLLIN);
+        give(&seen, piece, sizeof piece);
         cr_assert_leq(seen.input.pending.capacity, 1 << 18);
     }
     expect_seen(&seen, "!");
-    cr_assert(write_all(ends[1], "\nnext\n", 6));
-    close(ends[1]);
+    cr_assert(write_all(seen.ends[1], "\nnext\n", 6));
+    close(seen.ends[1]);
     run(&seen);
     expect_seen(&seen, "![next].");
     close_input(&seen);
-    close(ends[0]);
 }
 
 Test(input, bytes_may_come_one_by_one) {
     static const char text[] = "\xEF\xBB\xBFone\r\n\ntwo\n";
-    int ends[2];
-    cr_assert_eq(pipe(ends), 0);
     struct seen seen = {.lines = 0};
-    open_input(&seen, ends[0]);
+    open_pipe(&seen);
     for (size_t i = 0; i < sizeof text - 1; i++) {
-        cr_assert(write_all(ends[1], text + i, 1));
-        seen.input.watch.callback(seen.input.watch.context, EPOLLIN);
+        give(&seen, text + i, 1);
     }
     expect_seen(&seen, "[one][two]");
-    close(ends[1]);
+    close(seen.ends[1]);
     run(&seen);
     close_input(&seen);
-    close(ends[0]);
 }
 
-Test(input, while_paused_even_lines_already_read_wait) {
-    int ends[2];
-    cr_assert_eq(pipe(ends), 0);
-    cr_assert(write_all(ends[1], "one\ntwo\nthree\nfour", 18));
-    close(ends[1]);
+Test(input, a_pause_delays_lines_already_read) {
     struct seen seen = {.pause_at = 2};
-    open_input(&seen, ends[0]);
-    seen.input.watch.callback(seen.input.watch.context, EPOLLIN);
+    open_whole(&seen, "one\ntwo\nthree\nfour", 18);
+    read_some(&seen);
     expect_seen(&seen, "[one][two]|");
     run(&seen);
     expect_seen(&seen, "[one][two]|[three][four].");
     close_input(&seen);
-    close(ends[0]);
 }
 
-Test(input, while_paused_the_end_waits_even_behind_a_last_line_without_newline) {
-    int ends[2];
-    cr_assert_eq(pipe(ends), 0);
-    cr_assert(write_all(ends[1], "one\ntwo", 7));
-    close(ends[1]);
+Test(input, a_pause_delays_the_end_after_a_last_line_without_newline) {
     struct seen seen = {.pause_at = 2};
-    open_input(&seen, ends[0]);
-    seen.input.watch.callback(seen.input.watch.context, EPOLLIN);
-    seen.input.watch.callback(seen.input.watch.context, EPOLLIN);
+    open_whole(&seen, "one\ntwo", 7);
+    read_some(&seen);
+    read_some(&seen);
     expect_seen(&seen, "[one][two]|");
     run(&seen);
     expect_seen(&seen, "[one][two]|.");
     close_input(&seen);
-    close(ends[0]);
 }
 
-Test(input, behind_a_stop_nothing_is_delivered_not_even_the_end) {
-    int ends[2];
-    cr_assert_eq(pipe(ends), 0);
-    cr_assert(write_all(ends[1], "one\ntwo\nthree", 13));
-    close(ends[1]);
+Test(input, nothing_is_delivered_after_a_stop) {
     struct seen seen = {.stop_at = 2};
-    open_input(&seen, ends[0]);
-    seen.input.watch.callback(seen.input.watch.context, EPOLLIN);
+    open_whole(&seen, "one\ntwo\nthree", 13);
+    read_some(&seen);
     expect_seen(&seen, "[one][two]");
     cr_assert_not(seen.input.watch.active);
     close_input(&seen);
-    close(ends[0]);
 }
 
 Test(input, a_regular_file_is_read_to_its_end) {
@@ -250,7 +249,7 @@ Test(input, a_regular_file_is_read_to_its_end) {
     close_input(&seen);
 }
 
-Test(input, a_descriptor_that_cannot_be_read_is_at_its_end) {
+Test(input, a_descriptor_that_cannot_be_read_has_ended) {
     cleanup_fd int directory = open("/", O_RDONLY | O_CLOEXEC);
     struct seen seen = {.lines = 0};
     open_input(&seen, directory);
@@ -259,8 +258,7 @@ Test(input, a_descriptor_that_cannot_be_read_is_at_its_end) {
     close_input(&seen);
 }
 
-/* However the bytes are cut into reads, the lines are the same. */
-Test(input, the_pieces_that_bytes_come_in_do_not_matter) {
+Test(input, the_lines_do_not_depend_on_the_reads) {
     static const char *const parts[] = {
         "one",          "\n",        "\r\n", " ",
         "\xEF\xBB\xBF", "two three", "\n\n", "0123456789012345678901234567890123456789"};
@@ -273,22 +271,18 @@ Test(input, the_pieces_that_bytes_come_in_do_not_matter) {
             memcpy(text + length, part, strlen(part));
             length += strlen(part);
         }
-        int ends[2];
-        cr_assert_eq(pipe(ends), 0);
         struct seen pieces = {.lines = 0};
-        open_input(&pieces, ends[0]);
+        open_pipe(&pieces);
         for (size_t sent = 0; sent < length;) {
             size_t rest = length - sent, piece = 1 + random_below(&random, rest < 50 ? rest : 50);
-            cr_assert(write_all(ends[1], text + sent, piece));
-            pieces.input.watch.callback(pieces.input.watch.context, EPOLLIN);
+            give(&pieces, text + sent, piece);
             sent += piece;
         }
-        close(ends[1]);
+        close(pieces.ends[1]);
         run(&pieces);
         buffer_append(&pieces.text, "", 1);
         expect_lines(text, length, (const char *)pieces.text.data);
         close_input(&pieces);
-        close(ends[0]);
     }
 }
 
@@ -300,28 +294,21 @@ static void on_round(void *context) {
 
 static void expect_turns(size_t pause_at, size_t stop_at, const char *expected) {
     static const char lines[] = "a\nb\nc\nd\ne";
-    int ends[2];
-    cr_assert_eq(pipe(ends), 0);
-    cr_assert(write_all(ends[1], lines, sizeof lines - 1));
-    close(ends[1]);
     struct seen seen = {
         .pause_at = pause_at, .stop_at = stop_at, .spin_ns = INT64_C(2) * CLOCK_NS_PER_MS};
-    open_input(&seen, ends[0]);
+    open_whole(&seen, lines, sizeof lines - 1);
     seen.loop.before_wait = on_round;
     seen.loop.before_wait_context = &seen;
-    if (stop_at)
-        loop_timer_start(&seen.loop, &seen.resume, 20, (loop_timer_callback)loop_stop, &seen.loop);
     run(&seen);
     expect_seen(&seen, expected);
     close_input(&seen);
-    close(ends[0]);
 }
 
-Test(input, behind_a_line_that_takes_long_the_loop_has_its_turn) {
+Test(input, the_loop_runs_after_a_line_that_takes_long) {
     expect_turns(0, 0, "-[a]-[b]-[c]-[d]--[e].");
 }
 
-Test(input, a_pause_and_a_stop_hold_between_turns_too) {
+Test(input, a_pause_or_a_stop_between_turns_is_effective) {
     expect_turns(2, 0, "-[a]-[b]|-[c]-[d]--[e].");
     expect_turns(0, 2, "-[a]-[b]-");
 }

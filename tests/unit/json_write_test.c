@@ -1,6 +1,6 @@
-/* supervisor/json_write: whatever bytes go in, strict JSON on one line comes out and means them. */
+/* supervisor/json/json_write: any bytes become strict JSON on one line with the same meaning. */
 #include "common/utf8.h"
-#include "supervisor/json_write.h"
+#include "supervisor/json/json_write.h"
 #include "tests/support/json.h"
 #include "tests/support/random.h"
 #include <criterion/criterion.h>
@@ -13,7 +13,7 @@ static struct text text_in(const struct buffer *buffer) {
     return (struct text){(const char *)buffer->data, buffer->length};
 }
 
-/* What is written for BYTES, read back, is BYTES repaired. */
+/* The string written for BYTES is read as BYTES repaired. */
 static void expect_round_trip(const unsigned char *bytes, size_t size) {
     cleanup_buffer struct buffer out = buffer_make(10000), repaired = buffer_make(10000);
     json_write_bytes(&out, bytes, size);
@@ -61,7 +61,7 @@ static void expect_written(const char *text, const char *json) {
     cr_expect(text_is(text_in(&out), json), "%s", text);
 }
 
-Test(json_write, escapes_what_must_be_and_nothing_else) {
+Test(json_write, escapes_only_what_json_requires) {
     expect_written("plain / text", "\"plain / text\"");
     expect_written("\"\\", "\"\\\"\\\\\"");
     expect_written("\b\f\n\r\t", "\"\\b\\f\\n\\r\\t\"");
@@ -77,7 +77,7 @@ Test(json_write, writes_names) {
     cr_assert(text_is(text_in(&out), "\"a\\\"b\":"));
 }
 
-Test(json_write, remembers_that_there_was_no_room) {
+Test(json_write, reports_that_the_buffer_was_full) {
     for (size_t room = 0; room < 12; room++) {
         cleanup_buffer struct buffer out = buffer_make(room);
         json_write_string(&out, "a\nb\xff");
@@ -85,9 +85,8 @@ Test(json_write, remembers_that_there_was_no_room) {
     }
 }
 
-/* What is written with just enough room is whole; with one byte less it has failed, wherever the
- * limit falls: in a plain run, inside an escape, inside a character. */
-Test(json_write, fails_one_byte_below_what_it_needs) {
+/* Wherever the limit falls: between plain characters, in an escape, in a multibyte character. */
+Test(json_write, fails_one_byte_below_the_required_size) {
     static const char *const texts[] = {"",
                                         "plain",
                                         "\"",
@@ -111,8 +110,8 @@ Test(json_write, fails_one_byte_below_what_it_needs) {
     }
 }
 
-/* A mebibyte that takes six: what was failed before, or does not fit, is not gone through. */
-Test(json_write, does_no_more_once_there_is_no_room) {
+/* One mebibyte that becomes six: input that cannot fit, or follows a failure, is not processed. */
+Test(json_write, does_no_work_once_the_buffer_is_full) {
     enum { SIZE = 1 << 20, ROOM = 1000 };
     char *text = calloc(1, SIZE);
     cleanup_buffer struct buffer small = buffer_make(ROOM), middle = buffer_make(SIZE + 100);
@@ -182,7 +181,7 @@ Test(json_write, writes_trees_as_the_library_does) {
     }
 }
 
-Test(json_write, keeps_the_digits_of_numbers_that_were_read) {
+Test(json_write, keeps_the_digits_of_parsed_numbers) {
     static const char *const texts[] = {"-9223372036854775808", "9223372036854775807",
                                         "18446744073709551615", "0",
                                         "[1.10,-0.0,1e5]",      "{\"a\":[{},[]]}"};
@@ -203,7 +202,7 @@ static void expect_raw(const char *text, const char *expected) {
     cr_expect(text_is(text_in(&out), expected), "%s", text);
 }
 
-Test(json_write, leaves_raw_values_as_they_are_but_for_lines_and_half_characters) {
+Test(json_write, changes_only_newlines_and_lone_surrogates_of_raw_values) {
     expect_raw("{\"a\" :\n[1,\r\n2]}", "{\"a\" : [1,  2]}");
     expect_raw("123456789012345678901234567890", "123456789012345678901234567890");
     expect_raw("\"\\n\\\\u\\u0041\\\"\"", "\"\\n\\\\u\\u0041\\\"\"");

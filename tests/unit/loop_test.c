@@ -1,6 +1,6 @@
-/* supervisor/loop: who waits for whom when the callbacks of one round take long. */
-#include "supervisor/clock.h"
-#include "supervisor/loop.h"
+/* supervisor/base/loop: the order of callbacks when those of one round take long. */
+#include "supervisor/base/clock.h"
+#include "supervisor/base/loop.h"
 #include <criterion/criterion.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@ struct bench {
     struct loop_watch first, others[OTHERS];
     struct loop_timer timer;
     int first_ends[2], other_ends[2];
-    char seen[LOG_BYTES]; /* "o" for each of the others, "f" for the first, "-" for a flush */
+    char seen[LOG_BYTES]; /* "o": another, "f": the first, "-": a flush */
     size_t called;
     int64_t spin_ns;
     bool remove_others;
@@ -28,7 +28,7 @@ static void on_flush(void *context) {
     note(context, '-');
 }
 
-/* The first one is woken by the second of the others. */
+/* The second of the others makes the first one ready. */
 static void on_other(void *context, uint32_t events) {
     (void)events;
     struct bench *bench = context;
@@ -42,6 +42,11 @@ static void on_other(void *context, uint32_t events) {
         loop_stop(&bench->loop);
 }
 
+static void remove_others(struct bench *bench) {
+    for (size_t i = 0; i < OTHERS; i++)
+        loop_watch_remove(&bench->loop, &bench->others[i]);
+}
+
 static void on_first(void *context, uint32_t events) {
     struct bench *bench = context;
     char byte;
@@ -50,8 +55,7 @@ static void on_first(void *context, uint32_t events) {
     cr_expect_eq(read(bench->first_ends[0], &byte, 1), 1);
     if (!bench->remove_others)
         return;
-    for (size_t i = 0; i < OTHERS; i++)
-        loop_watch_remove(&bench->loop, &bench->others[i]);
+    remove_others(bench);
     loop_stop(&bench->loop);
 }
 
@@ -71,17 +75,16 @@ static void open_bench(struct bench *bench) {
     bench->loop.before_wait_context = bench;
 }
 
+/* Runs the loop to its end. */
 static void expect_seen(struct bench *bench, const char *expected) {
-    struct error error;
-    open_bench(bench);
-    cr_assert(loop_run(&bench->loop, &error));
+    cr_assert(loop_run(&bench->loop, NULL));
     cr_expect_str_eq(bench->seen, expected);
+    loop_timer_stop(&bench->loop, &bench->timer);
     loop_watch_remove(&bench->loop, &bench->first);
     cr_expect_null(bench->loop.first);
-    for (size_t i = 0; i < OTHERS; i++) {
-        loop_watch_remove(&bench->loop, &bench->others[i]);
+    remove_others(bench);
+    for (size_t i = 0; i < OTHERS; i++)
         close(bench->others[i].fd);
-    }
     for (size_t i = 0; i < 2; i++) {
         close(bench->first_ends[i]);
         close(bench->other_ends[i]);
@@ -89,13 +92,15 @@ static void expect_seen(struct bench *bench, const char *expected) {
     loop_close(&bench->loop);
 }
 
-Test(loop, who_comes_first_waits_for_one_that_takes_long_and_not_for_all) {
+Test(loop, the_first_watch_waits_for_one_long_callback_only) {
     struct bench bench = {.spin_ns = ROUND_NS};
+    open_bench(&bench);
     expect_seen(&bench, "-o-o-fo-o-o-o-o-o");
 }
 
-Test(loop, who_comes_first_may_remove_those_that_wait) {
+Test(loop, the_first_watch_may_remove_waiting_ones) {
     struct bench bench = {.spin_ns = ROUND_NS, .remove_others = true};
+    open_bench(&bench);
     expect_seen(&bench, "-o-o-f");
 }
 
@@ -107,22 +112,11 @@ static void on_timer(void *context) {
         loop_timer_start(&bench->loop, &bench->timer, 0, on_timer, bench);
 }
 
-/* A timer that is started anew within its callback is due in the next round. */
-Test(loop, a_timer_without_delay_lets_the_others_have_their_turn) {
+/* A timer that its callback starts again is due in the next round. */
+Test(loop, a_timer_without_delay_does_not_starve_the_others) {
     struct bench bench = {.remove_others = true};
     open_bench(&bench);
-    for (size_t i = 0; i < OTHERS; i++) {
-        loop_watch_remove(&bench.loop, &bench.others[i]);
-        close(bench.others[i].fd);
-    }
+    remove_others(&bench);
     loop_timer_start(&bench.loop, &bench.timer, 0, on_timer, &bench);
-    cr_assert(loop_run(&bench.loop, NULL));
-    cr_expect_str_eq(bench.seen, "-to-to-f");
-    loop_timer_stop(&bench.loop, &bench.timer);
-    loop_watch_remove(&bench.loop, &bench.first);
-    for (size_t i = 0; i < 2; i++) {
-        close(bench.first_ends[i]);
-        close(bench.other_ends[i]);
-    }
-    loop_close(&bench.loop);
+    expect_seen(&bench, "-to-to-f");
 }

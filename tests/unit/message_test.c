@@ -1,7 +1,8 @@
-/* common/message: a payload is taken whole or not at all, whatever it holds. */
+/* common/message: a payload is decoded whole or refused. */
 #include "common/message.h"
 #include "common/utf8.h"
 #include "tests/support/random.h"
+#include "tests/support/span.h"
 #include <criterion/criterion.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,23 +11,30 @@
 
 enum { PAYLOAD_MAX = 1 << 16 };
 
-static struct span span_of(const char *text) {
-    return (struct span){(const unsigned char *)text, strlen(text)};
-}
-
-static bool span_is(struct span span, const char *text) {
-    return span.bytes && span.length == strlen(text) && memcmp(span.bytes, text, span.length) == 0;
-}
-
-/* A payload written section by section, each as "tag:text"; "-" ends it. */
 struct section {
     uint32_t tag;
     const char *text;
 };
 
-static struct buffer payload_of(const struct section *sections, size_t count) {
+/* Sections of results, evaluations and runs. */
+// clang-format off
+#define PACKAGE   {SECTION_PACKAGE, "P"}
+#define CONDITION {SECTION_CONDITION, "E"}
+#define MESSAGE   {SECTION_MESSAGE, "m"}
+#define VALUE     {SECTION_VALUE, "1"}
+#define CODE      {SECTION_CODE, "1"}
+#define JSON      {SECTION_JSON, "{}"}
+#define KIND      {SECTION_KIND, "tool"}
+#define NAME      {SECTION_NAME, "n"}
+#define ARGUMENTS {SECTION_ARGUMENTS, "{}"}
+// clang-format on
+
+enum { SECTIONS_MAX = 5 };
+
+/* Up to the first section without a text. */
+static struct buffer payload_of(const struct section sections[SECTIONS_MAX]) {
     struct buffer payload = buffer_make(PAYLOAD_MAX);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < SECTIONS_MAX && sections[i].text; i++)
         cr_assert(message_put(&payload, (enum section_tag)sections[i].tag, sections[i].text,
                               strlen(sections[i].text)));
     return payload;
@@ -42,7 +50,7 @@ static bool decodes_evaluate(const struct buffer *payload) {
     return evaluate_message_decode(payload->data, payload->length, &message);
 }
 
-Test(message, sections_come_out_as_they_went_in) {
+Test(message, sections_are_read_as_written) {
     cleanup_buffer struct buffer payload = buffer_make(PAYLOAD_MAX);
     cr_assert(message_put(&payload, SECTION_CODE, "(+ 1 2)", 7));
     cr_assert(message_put(&payload, SECTION_VALUE, "", 0));
@@ -62,7 +70,7 @@ Test(message, sections_come_out_as_they_went_in) {
     cr_assert_eq(offset, payload.length);
 }
 
-Test(message, a_torn_section_is_seen_at_every_byte) {
+Test(message, a_truncated_section_is_detected_at_every_byte) {
     cleanup_buffer struct buffer payload = buffer_make(PAYLOAD_MAX);
     message_put(&payload, SECTION_CODE, "abcdef", 6);
     for (size_t length = 1; length < payload.length; length++) {
@@ -73,7 +81,7 @@ Test(message, a_torn_section_is_seen_at_every_byte) {
     }
 }
 
-Test(message, a_length_beyond_the_payload_is_torn) {
+Test(message, a_length_beyond_the_payload_is_refused) {
     static const uint32_t lengths[] = {1, 9, INT32_MAX, UINT32_MAX, UINT32_MAX - 7, UINT32_MAX - 8};
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         uint32_t payload[] = {SECTION_CODE, lengths[i]};
@@ -85,7 +93,7 @@ Test(message, a_length_beyond_the_payload_is_torn) {
     }
 }
 
-Test(message, what_does_not_fit_is_not_put) {
+Test(message, a_section_that_does_not_fit_is_not_written) {
     cleanup_buffer struct buffer payload = buffer_make(20);
     cr_assert(message_put(&payload, SECTION_CODE, "ab", 2));
     cr_assert_not(message_put(&payload, SECTION_CODE, "abc", 3));
@@ -112,53 +120,35 @@ Test(message, a_run_message_is_decoded_as_it_was_encoded) {
         cr_assert_not(run_message_decode(payload.data, length, &got), "%zu", length);
 }
 
-Test(message, wrong_run_messages_are_refused) {
-    static const struct section rows[][5] = {
-        {{SECTION_KIND, "tool"}, {SECTION_NAME, "n"}, {SECTION_CODE, "c"}},
-        {{SECTION_KIND, "tool"},
-         {SECTION_NAME, ""},
-         {SECTION_CODE, "c"},
-         {SECTION_ARGUMENTS, "{}"}},
-        {{SECTION_KIND, "tool"},
-         {SECTION_NAME, "n"},
-         {SECTION_CODE, "\xC0"},
-         {SECTION_ARGUMENTS, "{}"}},
-        {{SECTION_KIND, "tool"},
-         {SECTION_NAME, "n"},
-         {SECTION_CODE, "c"},
-         {SECTION_ARGUMENTS, "{}"},
-         {SECTION_NAME, "n"}},
-        {{SECTION_KIND, "tool"},
-         {SECTION_NAME, "n"},
-         {SECTION_CODE, "c"},
-         {SECTION_ARGUMENTS, "{}"},
-         {SECTION_PACKAGE, "p"}},
+Test(message, invalid_run_messages_are_refused) {
+    static const struct section rows[][SECTIONS_MAX] = {
+        {KIND, NAME, CODE},
+        {KIND, {SECTION_NAME, ""}, CODE, ARGUMENTS},
+        {KIND, NAME, {SECTION_CODE, "\xC0"}, ARGUMENTS},
+        {KIND, NAME, CODE, ARGUMENTS, NAME},
+        {KIND, NAME, CODE, ARGUMENTS, PACKAGE},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        size_t count = 0;
-        while (count < 5 && rows[i][count].text)
-            count++;
-        cleanup_buffer struct buffer payload = payload_of(rows[i], count);
+        cleanup_buffer struct buffer payload = payload_of(rows[i]);
         struct run_message message;
         cr_expect_not(run_message_decode(payload.data, payload.length, &message), "row %zu", i);
     }
 }
 
-Test(message, the_json_of_a_run_stands_alone) {
+Test(message, the_json_of_a_run_excludes_other_sections) {
     static const struct {
         bool good;
-        struct section sections[3];
-        size_t count;
+        struct section sections[SECTIONS_MAX];
     } rows[] = {
-        {true, {{SECTION_PACKAGE, "P"}, {SECTION_JSON, "{}"}}, 2},
-        {false, {{SECTION_PACKAGE, "P"}, {SECTION_JSON, ""}}, 2},
-        {false, {{SECTION_JSON, "{}"}}, 1},
-        {false, {{SECTION_PACKAGE, "P"}, {SECTION_JSON, "{}"}, {SECTION_JSON, "{}"}}, 3},
-        {false, {{SECTION_PACKAGE, "P"}, {SECTION_JSON, "{}"}, {SECTION_VALUE, "v"}}, 3},
-        {false, {{SECTION_CONDITION, "C"}, {SECTION_MESSAGE, "m"}, {SECTION_JSON, "{}"}}, 3},
+        {true, {PACKAGE, JSON}},
+        {false, {PACKAGE, {SECTION_JSON, ""}}},
+        {false, {JSON}},
+        {false, {PACKAGE, JSON, JSON}},
+        {false, {PACKAGE, JSON, VALUE}},
+        {false, {CONDITION, MESSAGE, JSON}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        cleanup_buffer struct buffer payload = payload_of(rows[i].sections, rows[i].count);
+        cleanup_buffer struct buffer payload = payload_of(rows[i].sections);
         cr_expect_eq(decodes_result(&payload), rows[i].good, "row %zu", i);
     }
 }
@@ -175,7 +165,7 @@ Test(message, an_evaluate_message_is_decoded_as_it_was_encoded) {
     cr_assert(span_is(got.package, "CL-USER"));
 }
 
-Test(message, the_package_may_be_left_out_and_the_code_empty) {
+Test(message, the_package_may_be_absent_and_the_code_empty) {
     cleanup_buffer struct buffer payload = buffer_make(PAYLOAD_MAX);
     struct evaluate_message sent = {.code = span_of("")}, got;
     cr_assert(evaluate_message_encode(&payload, &sent));
@@ -184,26 +174,27 @@ Test(message, the_package_may_be_left_out_and_the_code_empty) {
     cr_assert_null(got.package.bytes);
 }
 
-Test(message, wrong_evaluate_messages_are_refused) {
-    static const struct {
-        struct section sections[3];
-        size_t count;
-        const char *what;
-    } cases[] = {
-        {{{0, ""}}, 0, "nothing"},
-        {{{SECTION_PACKAGE, "P"}}, 1, "no code"},
-        {{{SECTION_CODE, "1"}, {SECTION_CODE, "2"}}, 2, "two codes"},
-        {{{SECTION_CODE, ""}, {SECTION_CODE, "2"}}, 2, "two codes, the first empty"},
-        {{{SECTION_PACKAGE, "A"}, {SECTION_PACKAGE, "B"}, {SECTION_CODE, "1"}}, 3, "two packages"},
-        {{{SECTION_CODE, "1"}, {SECTION_VALUE, "1"}}, 2, "a section of a result"},
-        {{{SECTION_CODE, "1"}, {0, "x"}}, 2, "tag 0"},
-        {{{SECTION_CODE, "1"}, {SECTION_TAG_END, "x"}}, 2, "an unknown tag"},
-        {{{SECTION_CODE, "1"}, {UINT32_MAX, "x"}}, 2, "the largest tag"},
-        {{{SECTION_CODE, "\xff"}}, 1, "code that is not UTF-8"},
-        {{{SECTION_CODE, "1"}, {SECTION_PACKAGE, "\xc3"}}, 2, "a package that is not UTF-8"},
+struct invalid {
+    const char *what;
+    struct section sections[SECTIONS_MAX];
+};
+
+Test(message, invalid_evaluate_messages_are_refused) {
+    static const struct invalid cases[] = {
+        {"nothing", {{0, NULL}}},
+        {"no code", {PACKAGE}},
+        {"two codes", {CODE, CODE}},
+        {"two codes, the first empty", {{SECTION_CODE, ""}, CODE}},
+        {"two packages", {PACKAGE, PACKAGE, CODE}},
+        {"a section of a result", {CODE, VALUE}},
+        {"tag 0", {CODE, {0, "x"}}},
+        {"an unknown tag", {CODE, {SECTION_TAG_END, "x"}}},
+        {"the largest tag", {CODE, {UINT32_MAX, "x"}}},
+        {"code that is not UTF-8", {{SECTION_CODE, "\xff"}}},
+        {"a package that is not UTF-8", {CODE, {SECTION_PACKAGE, "\xc3"}}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        cleanup_buffer struct buffer payload = payload_of(cases[i].sections, cases[i].count);
+        cleanup_buffer struct buffer payload = payload_of(cases[i].sections);
         cr_expect_not(decodes_evaluate(&payload), "%s", cases[i].what);
     }
 }
@@ -247,69 +238,40 @@ Test(message, a_condition_is_decoded_as_it_was_encoded) {
     cr_assert_eq(got.warning_count, RESULT_WARNINGS_MAX);
 }
 
-Test(message, no_value_at_all_is_a_result) {
-    const struct section sections[] = {{SECTION_PACKAGE, "P"}};
-    cleanup_buffer struct buffer payload = payload_of(sections, 1);
+Test(message, a_result_may_have_no_values) {
+    const struct section sections[SECTIONS_MAX] = {PACKAGE};
+    cleanup_buffer struct buffer payload = payload_of(sections);
     cr_assert(decodes_result(&payload));
 }
 
-Test(message, wrong_results_are_refused) {
-    static const struct {
-        struct section sections[5];
-        size_t count;
-        const char *what;
-    } cases[] = {
-        {{{0, ""}}, 0, "nothing"},
-        {{{SECTION_VALUE, "1"}}, 1, "no package"},
-        {{{SECTION_PACKAGE, "P"}, {SECTION_PACKAGE, "P"}}, 2, "two packages"},
-        {{{SECTION_PACKAGE, "P"}, {SECTION_CODE, "1"}}, 2, "a section of an evaluation"},
-        {{{SECTION_PACKAGE, "P"}, {SECTION_CONDITION, "E"}}, 2, "a condition without a message"},
-        {{{SECTION_PACKAGE, "P"}, {SECTION_MESSAGE, "m"}}, 2, "a message without a condition"},
-        {{{SECTION_PACKAGE, "P"}, {SECTION_CONDITION, ""}, {SECTION_MESSAGE, "m"}},
-         3,
-         "a condition without a type"},
-        {{{SECTION_PACKAGE, "P"}, {SECTION_CONDITION, "E"}, {SECTION_MESSAGE, ""}},
-         3,
-         "an empty message"},
-        {{{SECTION_PACKAGE, "P"},
-          {SECTION_CONDITION, "E"},
-          {SECTION_MESSAGE, "m"},
-          {SECTION_VALUE, "1"}},
-         4,
-         "a condition and a value"},
-        {{{SECTION_PACKAGE, "P"},
-          {SECTION_VALUE, "1"},
-          {SECTION_CONDITION, "E"},
-          {SECTION_MESSAGE, "m"}},
-         4,
-         "a value and a condition"},
-        {{{SECTION_PACKAGE, "P"},
-          {SECTION_CONDITION, "E"},
-          {SECTION_CONDITION, "F"},
-          {SECTION_MESSAGE, "m"}},
-         4,
-         "two conditions"},
-        {{{SECTION_PACKAGE, "P"},
-          {SECTION_CONDITION, "E"},
-          {SECTION_MESSAGE, "m"},
-          {SECTION_MESSAGE, "m"}},
-         4,
-         "two messages"},
-        {{{SECTION_PACKAGE, "P"}, {SECTION_FRAME, "(F)"}}, 2, "a frame without a condition"},
-        {{{SECTION_PACKAGE, "P"}, {SECTION_TAG_END, ""}}, 2, "an unknown tag"},
-        {{{SECTION_PACKAGE, "P"}, {0, ""}}, 2, "tag 0"},
-        {{{SECTION_PACKAGE, "\xed\xa0\x80"}}, 1, "a package that is not UTF-8"},
-        {{{SECTION_PACKAGE, "P"}, {SECTION_VALUE, "\xc0\x80"}}, 2, "a value that is not UTF-8"},
-        {{{SECTION_PACKAGE, "P"}, {SECTION_WARNING, "\xe2\x82"}}, 2, "a warning cut off"},
+Test(message, invalid_results_are_refused) {
+    static const struct invalid cases[] = {
+        {"nothing", {{0, NULL}}},
+        {"no package", {VALUE}},
+        {"two packages", {PACKAGE, PACKAGE}},
+        {"a section of an evaluation", {PACKAGE, CODE}},
+        {"a condition without a message", {PACKAGE, CONDITION}},
+        {"a message without a condition", {PACKAGE, MESSAGE}},
+        {"a condition without a type", {PACKAGE, {SECTION_CONDITION, ""}, MESSAGE}},
+        {"an empty message", {PACKAGE, CONDITION, {SECTION_MESSAGE, ""}}},
+        {"a condition and a value", {PACKAGE, CONDITION, MESSAGE, VALUE}},
+        {"a value and a condition", {PACKAGE, VALUE, CONDITION, MESSAGE}},
+        {"two conditions", {PACKAGE, CONDITION, CONDITION, MESSAGE}},
+        {"two messages", {PACKAGE, CONDITION, MESSAGE, MESSAGE}},
+        {"a frame without a condition", {PACKAGE, {SECTION_FRAME, "(F)"}}},
+        {"an unknown tag", {PACKAGE, {SECTION_TAG_END, ""}}},
+        {"tag 0", {PACKAGE, {0, ""}}},
+        {"a package that is not UTF-8", {{SECTION_PACKAGE, "\xed\xa0\x80"}}},
+        {"a value that is not UTF-8", {PACKAGE, {SECTION_VALUE, "\xc0\x80"}}},
+        {"a warning cut off", {PACKAGE, {SECTION_WARNING, "\xe2\x82"}}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        cleanup_buffer struct buffer payload = payload_of(cases[i].sections, cases[i].count);
+        cleanup_buffer struct buffer payload = payload_of(cases[i].sections);
         cr_expect_not(decodes_result(&payload), "%s", cases[i].what);
     }
 }
 
-/* The limits on how many there may be, met and passed by one. */
-Test(message, too_many_of_one_kind_are_refused) {
+Test(message, more_sections_than_the_limit_are_refused) {
     static const struct {
         enum section_tag tag;
         size_t maximum;
@@ -332,8 +294,8 @@ Test(message, too_many_of_one_kind_are_refused) {
     }
 }
 
-/* Fuzzing: mutated good payloads and plain noise. What is accepted must be sound: every span inside
- * the payload, UTF-8, within the counts. */
+/* Mutated payloads. Accepted ones have all spans inside the payload, valid UTF-8, and counts within
+ * the limits. */
 
 static void expect_inside(struct span span, const struct buffer *payload) {
     cr_assert_geq(span.bytes, payload->data);
@@ -391,14 +353,14 @@ static void mutate(struct random *random, struct buffer *payload) {
     }
 }
 
-Test(message, mutated_payloads_are_sound_or_refused) {
+Test(message, mutated_payloads_are_valid_or_refused) {
     struct random random = random_for("mutated_payloads");
     size_t accepted = 0;
     for (size_t trial = 0; trial < random_trials(20000, 500000); trial++) {
         cleanup_buffer struct buffer payload = buffer_make(PAYLOAD_MAX);
         put_random_sections(&random, &payload);
         mutate(&random, &payload);
-        /* An exact copy, so that a read past the end is a fault the sanitizer sees. */
+        /* An exact copy, so that the sanitizer sees a read beyond the end. */
         struct buffer exact = {.data = malloc(payload.length + 1), .length = payload.length};
         cr_assert_not_null(exact.data);
         if (payload.length)

@@ -1,9 +1,9 @@
-/* supervisor/nearest: what a mistyped word may have meant. */
-#include "supervisor/nearest.h"
+/* supervisor/base/nearest: suggestions for a mistyped word. */
+#include "supervisor/base/nearest.h"
 #include <criterion/criterion.h>
 #include <string.h>
 
-Test(nearest, the_distance_counts_bytes_put_in_left_out_and_replaced) {
+Test(nearest, the_distance_counts_insertions_deletions_and_replacements) {
     cr_expect_eq(nearest_distance("", ""), 0);
     cr_expect_eq(nearest_distance("ci", "ci"), 0);
     cr_expect_eq(nearest_distance("", "abc"), 3);
@@ -13,7 +13,7 @@ Test(nearest, the_distance_counts_bytes_put_in_left_out_and_replaced) {
     cr_expect_eq(nearest_distance("sitting", "kitten"), 3);
 }
 
-Test(nearest, long_words_are_near_to_nothing) {
+Test(nearest, long_words_have_no_neighbours) {
     char almost[NEAREST_MAX_BYTES], longer[2 * NEAREST_MAX_BYTES];
     memset(almost, 'a', sizeof almost);
     almost[sizeof almost - 1] = 0;
@@ -27,7 +27,7 @@ Test(nearest, long_words_are_near_to_nothing) {
     cr_expect_str_empty(nearest.name);
 }
 
-Test(nearest, the_nearest_is_taken_and_the_far_is_not) {
+Test(nearest, the_nearest_word_is_suggested_and_a_distant_one_is_not) {
     static const char *const names[] = {"strict", "library", "ci", "session.max", "session.queue"};
     static const struct {
         const char *word, *meant;

@@ -123,7 +123,7 @@ static struct policy_trial_end run(const struct policy *policy, int (*body)(void
     const struct policy_trial trial = {.policy = policy, .body = body, .observe = observe};
     struct policy_trial_end end = policy_try(&trial);
     cr_assert(end.ran, "%s", end.error.text);
-    cr_assert_not(end.overdue);
+    cr_assert_not(end.timed_out);
     return end;
 }
 
@@ -211,7 +211,7 @@ static bool fails_without(const struct needed *needed, uint32_t layer) {
     struct policy_trial_end end = policy_try(&trial);
     bool good = !end.ran && end.error.text[0] && strstr(end.error.text, needed->word);
     if (!good)
-        fprintf(stderr, "%s: %s\n", policy_call_name((int)needed->number), end.error.text);
+        fprintf(stderr, "%s: %s\n", policy_syscall_name((int)needed->number), end.error.text);
     return good;
 }
 
@@ -224,7 +224,7 @@ static void expect_failures(const struct needed *needed, size_t count, uint32_t 
         int status;
         cr_assert_eq(waitpid(child, &status, 0), child);
         cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "call %s",
-                  policy_call_name((int)needed[i].number));
+                  policy_syscall_name((int)needed[i].number));
     }
 }
 
@@ -243,7 +243,7 @@ Test(enter, fails_when_required_landlock_fails) {
 }
 
 /* For this process, which is in no namespaces. */
-static struct policy_ground *prepare(struct error *error) {
+static struct policy_prepared *prepare(struct error *error) {
     const struct policy policy = {.layers = BARE, .degraded = true};
     struct policy_report report = {0};
     return policy_prepare(&policy, &report, error);
@@ -271,7 +271,7 @@ Test(enter, confines_a_thread_that_should_not_be_there) {
         struct error error;
         pthread_t thread;
         int listener;
-        struct policy_ground *ground = prepare(&error);
+        struct policy_prepared *ground = prepare(&error);
         if (ground && dup2(ends[1], STDOUT_FILENO) == STDOUT_FILENO &&
             dup2(ends[0], KEPT) == KEPT &&
             pthread_create(&thread, NULL, open_directory, NULL) == 0 &&
@@ -289,7 +289,7 @@ static _Noreturn void live_long(int pipe) {
     struct error error;
     const struct timespec life = {.tv_sec = 2 * LIFE_MS / 1000};
     int listener;
-    struct policy_ground *ground = prepare(&error);
+    struct policy_prepared *ground = prepare(&error);
     if (ground && dup2(pipe, KEPT) == KEPT && policy_enter(ground, &listener, &error) &&
         policy_seal(ground, &error) && write(KEPT, "", 1) == 1)
         nanosleep(&life, NULL);

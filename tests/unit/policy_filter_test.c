@@ -1,7 +1,7 @@
-/* The programs that the kernel gets, asked about every call by a machine of our own: each verdict
- * is the table's, no bit of an argument slips through, and no other architecture has a way in. */
-#include "policy/program.h"
-#include "policy/table.h"
+/* The filter programs, run by the tests' own BPF evaluator: each verdict is the table's, every bit
+ * of an argument counts, and no other architecture is accepted. */
+#include "policy/policy_internal.h"
+#include "policy/syscalls.h"
 #include "tests/support/bpf_evaluator.h"
 
 #include <criterion/criterion.h>
@@ -12,50 +12,34 @@
 
 enum {
     SELF_PID = 4242,
-    NUMBERS = 1024, /* of calls: more than any kernel has */
+    NUMBERS = 1024, /* of calls: above the highest of any kernel */
     ARGUMENTS = 6,
     RANDOM_CALLS = 200000
 };
 
-/* One of them is our own, and left out. */
+/* The native one is left out. */
 static const uint32_t architectures[] = {AUDIT_ARCH_I386,    AUDIT_ARCH_ARM,     AUDIT_ARCH_MIPS64,
                                          AUDIT_ARCH_PPC64LE, AUDIT_ARCH_RISCV64, AUDIT_ARCH_S390X,
                                          AUDIT_ARCH_X86_64,  AUDIT_ARCH_AARCH64, 0,
                                          UINT32_MAX};
 
-/* Argument values worth a try at every place, besides all single bits. */
-static const uint64_t words[] = {0,
-                                 1,
-                                 2,
-                                 3,
-                                 4,
-                                 5,
-                                 6,
-                                 8,
-                                 9,
-                                 SELF_PID,
-                                 0x22,
-                                 0x32,
-                                 0x80,
-                                 0x81,
-                                 0x89,
-                                 0x109,
-                                 0x189,
-                                 UINT32_MAX,
-                                 UINT64_MAX,
-                                 (uint64_t)INT64_MAX + 1,
-                                 1ULL << 32,
-                                 1ULL << 63,
-                                 0x5401,
-                                 0x100005412,
-                                 (1ULL << 32) | 0x22,
-                                 POLICY_SELF_MARK};
+/* Argument values to try at every position, besides all single bits. */
+static const uint64_t words[] = {
+    0,          1,          2,           3,           4,
+    5,          6,          8,           9,           0x22,
+    0x32,       0x80,       0x81,        0x89,        0x109,
+    0x189,      0x5401,     SELF_PID,    UINT32_MAX,  UINT64_MAX,
+    1ULL << 32, 1ULL << 63, 0x100000022, 0x100005412, POLICY_SELF_MARK};
+
+static bool has_terms(const struct policy_row *row) {
+    return row->terms[0].kind != TERM_NONE;
+}
 
 static struct policy_program *program;
 static struct sock_fprog calls;
 static uint32_t grants;
 
-/* Every filter that there is; the degraded one knows no grants. */
+/* Every filter. The degraded one has no grants. */
 static const struct {
     bool degraded;
     uint32_t grants;
@@ -78,6 +62,13 @@ static void in_every_mode(void (*check)(void)) {
     }
 }
 
+#define FILTER_TEST(name)                                                                          \
+    static void name(void);                                                                        \
+    Test(filter, name) {                                                                           \
+        in_every_mode(name);                                                                       \
+    }                                                                                              \
+    static void name(void)
+
 static struct seccomp_data native_call(int number) {
     return (struct seccomp_data){.nr = number, .arch = seccomp_arch_native()};
 }
@@ -88,21 +79,21 @@ static uint32_t verdict_of(const struct sock_fprog *filter, const struct seccomp
     return action;
 }
 
-/* The row of the table that CALL meets, or NULL: the test's own reading of it. */
+/* The row of the table that applies to CALL, or NULL, as the test reads the table. */
 static const struct policy_row *row_for(const struct seccomp_data *call) {
     size_t count;
     const struct policy_row *rows = policy_rows(&count);
     for (size_t i = 0; i < count; i++)
         if (rows[i].number == call->nr && (rows[i].grants & ~grants) == 0 &&
-            policy_row_fits(&rows[i], call, SELF_PID))
+            policy_row_matches(&rows[i], call, SELF_PID))
             return &rows[i];
     return NULL;
 }
 
-/* What the kernel is to do about CALL before the seal. */
+/* The expected action for CALL before the seal. */
 static uint32_t wanted(const struct seccomp_data *call) {
     const struct policy_row *row = row_for(call);
-    bool asked = row && policy_row_is_asked(row) && !program->degraded;
+    bool asked = row && policy_row_is_notified(row) && !program->degraded;
     if (row && !asked && (row->verdict == POLICY_ALLOW || row->setup))
         return SECCOMP_RET_ALLOW;
     if (!program->degraded)
@@ -115,11 +106,11 @@ static uint32_t wanted(const struct seccomp_data *call) {
 static void check(const struct seccomp_data *call) {
     uint32_t got = verdict_of(&calls, call);
     cr_assert_eq(got, wanted(call), "%s (%d) with %llx %llx %llx %llx: %x instead of %x",
-                 policy_call_name(call->nr), call->nr, call->args[0], call->args[1], call->args[2],
-                 call->args[3], got, wanted(call));
+                 policy_syscall_name(call->nr), call->nr, call->args[0], call->args[1],
+                 call->args[2], call->args[3], got, wanted(call));
 }
 
-/* Arguments that fit ROW, with the optional bits left out. */
+/* Arguments that match ROW, without the optional bits. */
 static struct seccomp_data fitting_call(const struct policy_row *row) {
     struct seccomp_data call = native_call(row->number);
     for (size_t i = 0; i < POLICY_TERMS_MAX && row->terms[i].kind != TERM_NONE; i++)
@@ -128,7 +119,7 @@ static struct seccomp_data fitting_call(const struct policy_row *row) {
     return call;
 }
 
-static void check_every_number(void) {
+FILTER_TEST(matches_the_table_for_every_number) {
     for (int number = 0; number < NUMBERS; number++) {
         struct seccomp_data call = native_call(number);
         check(&call);
@@ -140,11 +131,11 @@ static void check_every_number(void) {
     }
 }
 
-static void check_argument_rules(void) {
+FILTER_TEST(checks_every_bit_of_arguments) {
     size_t count, rules = 0;
     const struct policy_row *rows = policy_rows(&count);
     for (size_t i = 0; i < count; i++) {
-        if (rows[i].number < 0 || !policy_row_has_terms(&rows[i]))
+        if (rows[i].number < 0 || !has_terms(&rows[i]))
             continue;
         rules++;
         const struct seccomp_data fitting = fitting_call(&rows[i]);
@@ -165,8 +156,8 @@ static void check_argument_rules(void) {
     cr_assert_geq(rules, 12);
 }
 
-/* The high half of an argument with a rule has no meaning to the kernel and so must be zero. */
-static void check_high_halves(void) {
+/* The kernel ignores the high half of an int argument, so a rule requires it to be zero. */
+FILTER_TEST(refuses_high_halves_of_arguments) {
     size_t count;
     const struct policy_row *rows = policy_rows(&count);
     for (size_t i = 0; i < count; i++) {
@@ -190,7 +181,7 @@ static uint64_t next_random(uint64_t *state) {
     return *state;
 }
 
-static void check_random_calls(void) {
+FILTER_TEST(agrees_with_the_table_on_random_calls) {
     uint64_t state = 0x9e3779b97f4a7c15;
     size_t count;
     const struct policy_row *rows = policy_rows(&count);
@@ -218,11 +209,11 @@ static void check_foreign_architectures(const struct sock_fprog *filter) {
         }
 }
 
-static void check_foreign_calls(void) {
+FILTER_TEST(kills_calls_of_other_architectures) {
     check_foreign_architectures(&calls);
 }
 
-static void check_strange_numbers(void) {
+FILTER_TEST(refuses_unknown_numbers) {
     static const uint32_t strange[] = {1024,       4096,       65535,      0x3fffffff, 0x7fffffff,
                                        0x80000000, 0x80000027, 0xc0000000, 0xfffffffe, UINT32_MAX};
     for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) {
@@ -239,17 +230,17 @@ static void check_strange_numbers(void) {
     }
 }
 
-/* Both stacked, as they are when the first foreign byte arrives. */
+/* Both filters, as installed when the first untrusted byte arrives. */
 static void check_sealed(const struct seccomp_data *call) {
     uint32_t got = bpf_stricter(verdict_of(&calls, call), verdict_of(&program->seal, call));
     const struct policy_row *row = row_for(call);
     if (row && row->setup)
         cr_assert_eq(got, SECCOMP_RET_ERRNO | EPERM, "%s", row->name);
     else
-        cr_assert_eq(got, wanted(call), "%s (%d)", policy_call_name(call->nr), call->nr);
+        cr_assert_eq(got, wanted(call), "%s (%d)", policy_syscall_name(call->nr), call->nr);
 }
 
-static void check_seal(void) {
+FILTER_TEST(is_narrowed_by_the_seal_only) {
     check_foreign_architectures(&program->seal);
     for (int number = 0; number < NUMBERS; number++) {
         struct seccomp_data call = native_call(number);
@@ -269,15 +260,15 @@ static void check_seal(void) {
     }
 }
 
-/* The supervisor is asked about what the filter does not allow: it must say the same. A process
- * that it does not know is nobody's self. */
-static void check_judge(void) {
+/* The supervisor judges what the filter does not allow and must agree. It accepts no unknown
+ * process as the caller itself. */
+FILTER_TEST(agrees_with_the_judge) {
     uint64_t state = 0x2545f4914f6cdd1d;
     for (size_t i = 0; i < RANDOM_CALLS; i++) {
         struct seccomp_data call = native_call((int)(next_random(&state) % NUMBERS));
         for (size_t j = 0; j < ARGUMENTS; j++)
             call.args[j] = words[next_random(&state) % (sizeof words / sizeof *words)];
-        struct policy_answer answer = policy_judge(grants, &call, 0);
+        struct policy_ruling answer = policy_judge(grants, &call, 0);
         uint32_t action =
             bpf_stricter(verdict_of(&calls, &call), verdict_of(&program->seal, &call));
         switch (action & SECCOMP_RET_ACTION_FULL) {
@@ -294,57 +285,18 @@ static void check_judge(void) {
             break;
         default:
             cr_assert_eq(action, SECCOMP_RET_USER_NOTIF);
-            cr_assert_neq(answer.verdict, POLICY_ALLOW, "%s", answer.name);
+            cr_assert(answer.verdict != POLICY_ALLOW || policy_row_is_notified(row_for(&call)),
+                      "%s", answer.name);
         }
     }
 }
 
-static void check_marks(void) {
+FILTER_TEST(accepts_only_its_own_process_id) {
     for (size_t i = 0; i < calls.len; i++)
         cr_assert_neq(calls.filter[i].k, POLICY_SELF_MARK);
 }
 
-static void check_size(void) {
+FILTER_TEST(is_small_enough_to_load_quickly) {
     cr_assert_lt(program->calls.len, program->degraded || grants ? 320 : 160);
     cr_assert_lt(program->seal.len, 32);
-}
-
-Test(filter, gives_every_number_what_the_table_says) {
-    in_every_mode(check_every_number);
-}
-
-Test(filter, holds_arguments_to_the_last_bit) {
-    in_every_mode(check_argument_rules);
-}
-
-Test(filter, allows_no_high_half_of_an_argument) {
-    in_every_mode(check_high_halves);
-}
-
-Test(filter, agrees_with_the_table_on_random_calls) {
-    in_every_mode(check_random_calls);
-}
-
-Test(filter, kills_every_foreign_architecture) {
-    in_every_mode(check_foreign_calls);
-}
-
-Test(filter, allows_no_strange_number) {
-    in_every_mode(check_strange_numbers);
-}
-
-Test(filter, is_narrowed_by_the_seal_and_nothing_else) {
-    in_every_mode(check_seal);
-}
-
-Test(filter, agrees_with_the_judge) {
-    in_every_mode(check_judge);
-}
-
-Test(filter, names_its_own_process_and_no_other) {
-    in_every_mode(check_marks);
-}
-
-Test(filter, is_small_enough_to_load_quickly) {
-    in_every_mode(check_size);
 }

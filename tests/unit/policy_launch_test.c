@@ -1,5 +1,5 @@
-/* What policy_launch makes, seen from outside: new namespaces, a control group, a keeper whose end
- * is everybody's; and that nothing of it stays behind. */
+/* policy_launch from outside: new namespaces, a control group, and an init whose end kills every
+ * process in them; nothing is left behind. */
 #include "policy/policy.h"
 #include "tests/support/available.h"
 #include "tests/support/confined.h"
@@ -34,7 +34,7 @@ static struct policy policy_of(uint32_t layers) {
                            .all_processes = PROCESSES};
 }
 
-/* The child of a launch; ends with its parent's end of the pipe that is its standard input. */
+/* The child of a launch. It ends when its parent closes the pipe that is its standard input. */
 static void wait_for_end(void *context, const struct policy_report *report) {
     (void)context, (void)report;
     char byte;
@@ -44,8 +44,8 @@ static void wait_for_end(void *context, const struct policy_report *report) {
         syscall(SYS_exit_group, 7);
 }
 
-/* Does not die of anything that can be caught, and has told the kernel not to kill it with its
- * parent; it holds the pipe that is its standard output. */
+/* Ignores every signal that can be ignored, clears its parent death signal, and keeps its standard
+ * output, a pipe, open. */
 static void stay(void *context, const struct policy_report *report) {
     (void)context, (void)report;
     sigset_t all;
@@ -53,14 +53,14 @@ static void stay(void *context, const struct policy_report *report) {
     sigprocmask(SIG_SETMASK, &all, NULL);
     prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
     setsid();
-    pid_t twin = fork(); /* a child of its own, too */
+    pid_t twin = fork(); /* with a child of its own */
     if (twin >= 0 && write(STDOUT_FILENO, "", 1) == 1)
         for (;;)
             pause();
     _exit(1);
 }
 
-/* A launch whose child is at the other end of *life. */
+/* Launches a child that has the other end of the pipe *life. */
 static struct policy_launched launch(const struct policy *policy, int *life) {
     int ends[2];
     struct policy_launched launched;
@@ -73,7 +73,7 @@ static struct policy_launched launch(const struct policy *policy, int *life) {
     bool good = policy_launch(policy, wait_for_end, NULL, &launched, &report, &error);
     cr_assert(good, "%s", error.text);
     cr_assert(policy_launch_finish(&launched, &report, &error), "%s", error.text);
-    cr_assert_eq(waitpid(launched.between, NULL, 0), launched.between);
+    cr_assert_eq(waitpid(launched.launcher, NULL, 0), launched.launcher);
     dup2(before, STDIN_FILENO);
     close(before);
     close(ends[0]);
@@ -90,18 +90,18 @@ static int wait_for(pid_t child) {
     return status;
 }
 
-/* Ends the rest of a launch: by its keeper, which the kernel keeps until all others in its
- * namespace are reaped, or without one by the pipe. */
+/* Ends a launch by closing the pipe of its init, which the kernel keeps until every other process
+ * of its namespace is reaped; without an init, by killing the process. */
 static void end_launch(const struct policy_launched *launched, int life) {
-    if (launched->keeper)
-        close(launched->keeper_life);
+    if (launched->init)
+        close(launched->init_life);
     else
         kill(launched->process, SIGKILL);
     int status = wait_for(launched->process);
     cr_expect(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "%x", status);
-    if (launched->keeper) {
-        status = wait_for(launched->keeper);
-        cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the keeper: %x", status);
+    if (launched->init) {
+        status = wait_for(launched->init);
+        cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "init: %x", status);
     }
     close(life);
 }
@@ -123,9 +123,9 @@ static void expect_namespaces(void) {
         cr_expect_neq(namespace_of(launched.process, kinds[i]), namespace_of(getpid(), kinds[i]),
                       "%s", kinds[i]);
         cr_expect_eq(namespace_of(launched.process, kinds[i]),
-                     namespace_of(launched.keeper, kinds[i]), "%s", kinds[i]);
+                     namespace_of(launched.init, kinds[i]), "%s", kinds[i]);
     }
-    cr_expect_eq(policy_pid_within(launched.keeper), 1);
+    cr_expect_eq(policy_pid_within(launched.init), 1);
     cr_expect_eq(policy_pid_within(launched.process), 2);
     cr_expect_eq(policy_pid_within(getpid()), getpid());
     end_launch(&launched, life);
@@ -137,26 +137,24 @@ Test(launch, makes_new_namespaces) {
     expect_namespaces();
 }
 
-Test(launch, ends_everything_with_the_keeper) {
+Test(launch, kills_every_process_with_init) {
     skip_without_unshare();
     const struct policy policy = policy_of(NAMESPACES);
     int life;
     struct policy_launched launched = launch(&policy, &life);
-    cr_expect_gt(launched.keeper, 1);
+    cr_expect_gt(launched.init, 1);
     end_launch(&launched, life);
     cr_expect_eq(waitpid(-1, NULL, 0), -1, "a child is left");
 }
 
-Test(launch, starts_a_plain_child_without_layers) {
+Test(launch, starts_an_ordinary_child_without_layers) {
     const struct policy policy = policy_of(0);
     int life;
     struct policy_launched launched = launch(&policy, &life);
-    cr_expect_eq(launched.keeper, 0);
-    cr_expect_eq(launched.keeper_life, -1);
+    cr_expect_eq(launched.init, 0);
+    cr_expect_eq(launched.init_life, -1);
     cr_expect_eq(policy_pid_within(launched.process), launched.process);
-    kill(launched.process, SIGKILL);
-    wait_for(launched.process);
-    close(life);
+    end_launch(&launched, life);
 }
 
 static size_t entries(const char *path) {
@@ -174,8 +172,8 @@ static bool has_version_1(void) {
            access("/sys/fs/cgroup/pids/cgroup.procs", W_OK) == 0;
 }
 
-/* Where the group of this process's launches is in HIERARCHY, after its group there; a pattern that
- * names none when there is none. */
+/* A pattern for the groups of this process's launches in HIERARCHY; it matches nothing where there
+ * are none. */
 static void find_group(const char *hierarchy, char *path, size_t size) {
     char line[512], own[400] = "";
     FILE *file = fopen("/proc/self/cgroup", "re");
@@ -220,7 +218,7 @@ Test(launch, leaves_nothing_behind) {
         struct policy_launched launched = launch(&policy, &life);
         end_launch(&launched, life);
     }
-    policy_launch_clean();
+    policy_cgroup_remove();
     cr_expect_eq(entries("/proc/self/fd"), before);
     cr_expect_eq(waitpid(-1, NULL, 0), -1, "a child is left");
     for (size_t i = 0; has_version_1() && i < 2; i++) {
@@ -230,7 +228,7 @@ Test(launch, leaves_nothing_behind) {
     }
 }
 
-Test(launch, limits_all_processes_together_by_the_control_group) {
+Test(launch, limits_the_sum_of_all_processes_by_the_control_group) {
     if (!has_version_1())
         cr_skip_test("there are no control groups of version 1 to write to");
     char groups[2][600];
@@ -243,17 +241,15 @@ Test(launch, limits_all_processes_together_by_the_control_group) {
     }
     expect_number(groups[0], "memory.limit_in_bytes", MEMORY);
     expect_number(groups[1], "pids.max", PROCESSES);
-    policy_launch_clean(); /* which must not harm who is in there */
+    policy_cgroup_remove(); /* which must not affect the processes in it */
     expect_number(groups[1], "cgroup.procs", launched.process);
-    kill(launched.process, SIGKILL);
-    wait_for(launched.process);
-    close(life);
-    policy_launch_clean();
+    end_launch(&launched, life);
+    policy_cgroup_remove();
     for (size_t i = 0; i < 2; i++)
         cr_expect_neq(access(groups[i], F_OK), 0, "%s is left", groups[i]);
 }
 
-/* In a child: launches one that stays, and waits to be killed. */
+/* In a child: launches a process that stays, and waits to be killed. */
 static _Noreturn void launch_and_wait(const struct policy *policy, int told) {
     struct policy_launched launched;
     struct policy_report report = {0};
@@ -271,7 +267,7 @@ static bool read_byte(int fd) {
     return read(fd, &byte, 1) == 1;
 }
 
-/* True when nothing of a launch outlives the SIGKILL of who launched it. */
+/* Whether no process of a launch outlives the SIGKILL of its launcher. */
 static bool nothing_survives(const struct policy *policy) {
     int ends[2];
     char byte;
@@ -281,7 +277,7 @@ static bool nothing_survives(const struct policy *policy) {
     if (launcher == 0)
         launch_and_wait(policy, ends[1]);
     close(ends[1]);
-    bool begun = read_byte(ends[0]); /* of each of its two processes one */
+    bool begun = read_byte(ends[0]); /* one for each of its two processes */
     begun = read_byte(ends[0]) && begun;
     kill(launcher, SIGKILL);
     waitpid(launcher, NULL, 0);
@@ -291,7 +287,7 @@ static bool nothing_survives(const struct policy *policy) {
     return begun && over;
 }
 
-/* Runs CHECK in a pid namespace of its own and returns what it did. */
+/* Runs CHECK in a new pid namespace and returns its result. */
 static bool in_own_namespace(bool (*check)(const struct policy *), const struct policy *policy) {
     pid_t child = fork();
     if (child == 0) {
@@ -308,7 +304,7 @@ Test(launch, leaves_no_survivor_of_a_killed_launcher) {
     cr_expect(in_own_namespace(nothing_survives, &policy));
 }
 
-Test(launch, sweeps_the_group_of_a_killed_launcher) {
+Test(launch, removes_the_group_of_a_killed_launcher) {
     if (!has_version_1())
         cr_skip_test("there are no control groups of version 1 to write to");
     const struct policy policy = policy_of(CGROUP);
@@ -317,7 +313,7 @@ Test(launch, sweeps_the_group_of_a_killed_launcher) {
         char groups[2][600];
         for (size_t i = 0; i < 2; i++) {
             find_group(hierarchies[i], groups[i], sizeof groups[i]);
-            groups[i][strlen(groups[i]) - 1] = '0'; /* the star */
+            groups[i][strlen(groups[i]) - 1] = '0'; /* the asterisk */
             if (mkdir(groups[i], 0755))
                 _exit(1);
         }
@@ -326,10 +322,8 @@ Test(launch, sweeps_the_group_of_a_killed_launcher) {
     cr_assert_eq(wait_for(dead), 0);
     int life;
     struct policy_launched launched = launch(&policy, &life);
-    kill(launched.process, SIGKILL);
-    wait_for(launched.process);
-    close(life);
-    policy_launch_clean();
+    end_launch(&launched, life);
+    policy_cgroup_remove();
     for (size_t i = 0; i < 2; i++) {
         char group[600], *last;
         find_group(hierarchies[i], group, sizeof group);

@@ -1,5 +1,5 @@
-/* The probe tells the truth about this machine, and about worse ones: each is made here by an outer
- * filter, as containers have them. */
+/* The probe reports the abilities of this machine, and of restricted ones, which an outer filter
+ * imitates as containers have them. */
 #include "policy/policy.h"
 #include "tests/support/available.h"
 #include "tests/support/outer_filter.h"
@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Puts STEPS on this process as an outer filter. */
+/* Installs STEPS as an outer filter of this process. */
 static int install(struct sock_filter *steps, size_t count, unsigned long flags) {
     const struct sock_fprog program = {.len = (unsigned short)count, .filter = steps};
     cr_assert_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
@@ -36,7 +36,7 @@ static size_t descriptors(void) {
     return count;
 }
 
-/* What every machine must have. */
+/* The layers that every machine has. */
 static bool probe(bool degraded, struct error *error) {
     const struct policy policy = {.layers = POLICY_LAYERS_ALL & ~policy_optional_layers(),
                                   .degraded = degraded};
@@ -66,7 +66,7 @@ Test(probe, succeeds_and_leaves_nothing_behind) {
     cr_expect_eq(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), 1, "the caller was confined");
 }
 
-/* In a child: does what the layer needs, by calls of this test alone. */
+/* In a child: makes the calls of the layer, without the code under test.  */
 static bool has_namespaces(void) {
     static const int kinds =
         CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
@@ -108,49 +108,49 @@ Test(probe, succeeds_when_nobody_waits_for_children) {
     expect_success(true);
 }
 
-Test(probe, may_be_asked_without_wanting_the_reason) {
+Test(probe, does_not_need_a_place_for_the_reason) {
     cr_expect(probe(false, NULL));
     outer_filter(SYS_seccomp, SECCOMP_RET_ERRNO | EPERM, 0);
     cr_expect_not(probe(false, NULL));
 }
 
-Test(probe, tells_that_seccomp_is_forbidden) {
+Test(probe, reports_that_seccomp_is_forbidden) {
     outer_filter(SYS_seccomp, SECCOMP_RET_ERRNO | EPERM, 0);
-    expect_refusal(false, "seccomp is refused here");
+    expect_refusal(false, "refuses seccomp");
     expect_refusal(true, "Operation not permitted");
 }
 
-Test(probe, tells_that_seccomp_is_unknown) {
+Test(probe, reports_that_seccomp_is_unknown) {
     outer_filter(SYS_seccomp, SECCOMP_RET_ERRNO | ENOSYS, 0);
-    expect_refusal(false, "seccomp is refused here");
+    expect_refusal(false, "refuses seccomp");
     expect_refusal(true, "not implemented");
 }
 
-Test(probe, tells_that_seccomp_is_access_controlled) {
+Test(probe, reports_that_seccomp_is_access_controlled) {
     outer_filter(SYS_seccomp, SECCOMP_RET_ERRNO | EACCES, 0);
     expect_refusal(true, "Permission denied");
 }
 
-Test(probe, tells_that_seccomp_is_deadly) {
+Test(probe, reports_that_seccomp_kills) {
     outer_filter(SYS_seccomp, SECCOMP_RET_KILL_PROCESS, 0);
     expect_refusal(false, "killed by signal 31");
     expect_refusal(true, "killed by signal 31");
 }
 
-Test(probe, tells_that_a_needed_call_is_forbidden) {
+Test(probe, reports_that_a_required_call_is_forbidden) {
     outer_filter(SYS_setsid, SECCOMP_RET_ERRNO | EACCES, 0);
     expect_refusal(false, "session");
 }
 
-Test(probe, tells_that_another_holds_the_listener) {
-    /* Under a manager that listens itself, as some container runtimes do. */
+Test(probe, reports_that_another_process_has_the_listener) {
+    /* Under a manager with a listener of its own, as some container runtimes have. */
     cr_assert_geq(outer_filter(SYS_uname, SECCOMP_RET_ALLOW, SECCOMP_FILTER_FLAG_NEW_LISTENER), 0);
     expect_refusal(false, "notifications");
     expect_success(true);
 }
 
-Test(probe, tells_that_there_can_be_no_child) {
-    /* In a child of its own, for a leak check at the end of this process would need a child too. */
+Test(probe, reports_that_fork_is_forbidden) {
+    /* In a child, since a leak check at the end of this process would need to fork as well. */
     pid_t child = fork();
     if (child == 0) {
         struct error error = {0};
@@ -162,9 +162,9 @@ Test(probe, tells_that_there_can_be_no_child) {
     cr_expect_eq(status, 0);
 }
 
-Test(probe, takes_only_the_refusal_of_its_own_filter) {
-    /* No directory can be opened here anyway, and that error says nothing about our filter.
-     * Degraded, ours was installed last and is the one that speaks. */
+Test(probe, accepts_only_the_refusal_of_its_own_filter) {
+    /* The outer filter refuses to open directories, which says nothing about ours. When degraded,
+     * ours was installed last and answers. */
     struct sock_filter steps[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 3),
@@ -173,6 +173,6 @@ Test(probe, takes_only_the_refusal_of_its_own_filter) {
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOENT),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
     install(steps, sizeof steps / sizeof *steps, 0);
-    expect_refusal(false, "did not fail as it should");
+    expect_refusal(false, "did not fail with EACCES");
     expect_success(true);
 }

@@ -1,4 +1,4 @@
-/* A project of the test's own, and a registry that looks at it, for tests as root and as nobody. */
+/* A temporary project and a registry that scans it, for tests as root and as nobody. */
 #ifndef ECLAVE_TESTS_UNIT_PROJECT_H
 #define ECLAVE_TESTS_UNIT_PROJECT_H
 
@@ -17,17 +17,17 @@
 enum { NOBODY = 65534, PROJECT_PATIENCE_MS = 60000, PROJECT_LOG_BYTES = 16384 };
 
 struct project {
-    char path[64]; /* the current directory, too */
+    char path[64]; /* also the current directory */
     struct settings settings;
     struct loop loop;
     struct log log;
     struct registry_options options;
     struct registry *registry;
     char logged[PROJECT_LOG_BYTES]; /* "level event: cause" lines */
-    size_t changes;                 /* callbacks so far; what the newest said: */
+    size_t scans, changes; /* scans that have ended, and those that changed something; the last: */
     unsigned listed, content;
     bool first;
-    size_t wanted_looks, wanted_changes; /* what is run for */
+    size_t wanted_scans, wanted_changes; /* when to stop */
     struct loop_timer guard;
 };
 
@@ -35,23 +35,25 @@ static inline void project_on_log(void *context, const struct log_event *event, 
     struct project *project = context;
     size_t used = strlen(project->logged);
     snprintf(project->logged + used, PROJECT_LOG_BYTES - used, "%s %s: %s\n",
-             log_level_name(event->level), event->name, cause);
+             log_level_names[event->level], event->name, cause);
 }
 
-static inline void project_on_change(void *context, const struct registry_change *change) {
+static inline void project_on_scan(void *context, const struct registry_change *change) {
     struct project *project = context;
+    project->scans++;
+    cr_expect_eq(change->now, registry_snapshot(project->registry));
+    if (!change->listed && !change->content)
+        return;
     project->changes++;
     project->listed = change->listed;
     project->content = change->content;
     project->first = change->first;
-    cr_expect_eq(change->now, registry_snapshot(project->registry));
     cr_expect_neq(change->now, change->before);
 }
 
 static inline void project_before_wait(void *context) {
     struct project *project = context;
-    if (registry_looks(project->registry) >= project->wanted_looks &&
-        project->changes >= project->wanted_changes)
+    if (project->scans >= project->wanted_scans && project->changes >= project->wanted_changes)
         loop_stop(&project->loop);
 }
 
@@ -60,10 +62,10 @@ static inline void project_gave_up(void *context) {
     cr_assert_fail("the registry did not get there");
 }
 
-/* Runs the loop until so many looks have ended and so many changes were told of. */
-static inline void project_run_until(struct project *project, size_t looks, size_t changes) {
+/* Runs the loop until so many scans have ended and so many of them have changed something. */
+static inline void project_run_until(struct project *project, size_t scans, size_t changes) {
     struct error error = {0};
-    project->wanted_looks = looks;
+    project->wanted_scans = scans;
     project->wanted_changes = changes;
     project->loop.stopped = false;
     loop_timer_start(&project->loop, &project->guard, PROJECT_PATIENCE_MS, project_gave_up, NULL);
@@ -71,13 +73,13 @@ static inline void project_run_until(struct project *project, size_t looks, size
     loop_timer_stop(&project->loop, &project->guard);
 }
 
-/* Looks again, whatever is watched. */
+/* Waits for a scan that begins now. Touching the directory causes one, even if nothing changed. */
 static inline void project_look(struct project *project) {
-    registry_refresh(project->registry);
-    project_run_until(project, registry_looks(project->registry) + 1, project->changes);
+    cr_assert_eq(utimensat(AT_FDCWD, ".", NULL, 0), 0);
+    project_run_until(project, project->scans + 1, project->changes);
 }
 
-/* Runs until the next change was told of. */
+/* Waits for a scan that changes something. */
 static inline void project_await_change(struct project *project) {
     project_run_until(project, 0, project->changes + 1);
 }
@@ -93,18 +95,18 @@ static inline void project_open(struct project *project) {
                                 .hook_context = project};
     project->settings.project.paths[0] = project->path;
     project->settings.project.count = 1;
-    project->options.changed = project_on_change;
+    project->options.scanned = project_on_scan;
     project->options.context = project;
     project->registry =
         registry_open(&project->loop, &project->log, &project->settings, &project->options, &error);
     cr_assert_not_null(project->registry, "%s", error.text);
 }
 
-/* Opens it and waits for the first look. */
+/* Opens it and waits for the first scan. */
 static inline void project_begin(struct project *project) {
     project_open(project);
     cr_expect_not(registry_is_settled(project->registry));
-    project_run_until(project, 1, 0);
+    project_run_until(project, project->scans + 1, 0);
     cr_expect(registry_is_settled(project->registry));
 }
 
@@ -123,7 +125,7 @@ static inline int project_remove(const char *path, const struct stat *status, in
     return remove(path);
 }
 
-/* Runs BODY inside a fresh project with the four folders, as nobody if that is asked for. */
+/* Runs BODY in a new project with the four folders. */
 static inline void project_test(void (*body)(struct project *project), bool as_nobody) {
     static struct project project;
     project = (struct project){.path = "/tmp/eclave-project-XXXXXX"};
@@ -184,18 +186,18 @@ static inline void expect_body(const struct project *project, enum registry_kind
     cr_expect_eq(entry->body.size, strlen(text));
 }
 
-/* FILE is refused for a reason that has REASON in it. */
+/* FILE is refused with REASON in the reason. */
 static inline void expect_file_refused(const struct project *project, const char *file,
                                        const char *reason) {
     const struct snapshot *snapshot = snapshot_of(project);
     bool found = false;
-    for (size_t i = 0; i < snapshot->refusal_count; i++)
-        if (strcmp(snapshot->refusals[i].file, file) == 0) {
-            found = found || strstr(snapshot->refusals[i].reason, reason);
-            cr_expect_not_null(strstr(snapshot->refusals[i].reason, reason), "%s: %s, not %s", file,
-                               snapshot->refusals[i].reason, reason);
+    for (size_t i = 0; i < snapshot->refusals.count; i++)
+        if (strcmp(snapshot->refusals.items[i].file, file) == 0) {
+            found = found || strstr(snapshot->refusals.items[i].text, reason);
+            cr_expect_not_null(strstr(snapshot->refusals.items[i].text, reason), "%s: %s, not %s",
+                               file, snapshot->refusals.items[i].text, reason);
         }
-    cr_expect(found, "%s is not refused (%s); %zu are", file, reason, snapshot->refusal_count);
+    cr_expect(found, "%s is not refused (%s); %zu are", file, reason, snapshot->refusals.count);
 }
 
 static inline void expect_logged(const struct project *project, const char *text) {

@@ -1,8 +1,8 @@
-/* Settings read from arguments and from a file of the test's own. */
+/* Settings read from arguments and from a temporary file. */
 #ifndef ECLAVE_TESTS_UNIT_READ_SETTINGS_H
 #define ECLAVE_TESTS_UNIT_READ_SETTINGS_H
 
-#include "supervisor/settings.h"
+#include "supervisor/settings/settings.h"
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,20 +10,20 @@
 
 enum { ARGUMENTS_MAX = 48 };
 
-/* Reads settings from the given arguments (behind the program's name; ends with NULL). */
+/* Reads settings from arguments, which follow the program's name and end with NULL. */
 static inline bool read_settings(struct settings *settings, struct error *error, int *left,
-                                 char *arguments[ARGUMENTS_MAX]) {
+                                 const char *arguments[ARGUMENTS_MAX]) {
     int count = 1;
-    arguments[0] = (char *)"eclave";
+    arguments[0] = "eclave";
     while (arguments[count])
         count++;
-    return settings_read(settings, count, arguments, left, error);
+    return settings_read(settings, count, (char **)arguments, left, error);
 }
 
 #define READ(settings, error, left, ...)                                                           \
-    read_settings(settings, error, left, (char *[ARGUMENTS_MAX]){NULL, __VA_ARGS__})
+    read_settings(settings, error, left, (const char *[ARGUMENTS_MAX]){NULL, __VA_ARGS__})
 
-/* Reads what is fine; the caller frees the settings. */
+/* The same, without an error. The caller frees the settings. */
 #define READ_FINE(settings, ...)                                                                   \
     do {                                                                                           \
         struct error fine_error = {0};                                                             \
@@ -35,8 +35,7 @@ static inline void expect_refused(const char *flag, const char *value, const cha
     struct settings settings;
     struct error error = {0};
     int left;
-    cr_expect_not(READ(&settings, &error, &left, (char *)flag, (char *)value), "%s %s", flag,
-                  value);
+    cr_expect_not(READ(&settings, &error, &left, flag, value), "%s %s", flag, value);
     cr_expect_not_null(strstr(error.text, word), "%s %s: %s", flag, value, error.text);
     cr_expect_null(strchr(error.text, '\n'), "%s", error.text);
 }
@@ -56,7 +55,7 @@ static inline bool read_policy_text(struct settings *settings, struct error *err
     cr_assert_geq(fd, 0);
     close(fd);
     write_file(path, text, size);
-    bool read = READ(settings, error, &left, (char *)"--policy", path);
+    bool read = READ(settings, error, &left, "--policy", path);
     unlink(path);
     return read;
 }

@@ -1,5 +1,7 @@
-/* supervisor/registry: what files of a project make which entries, and which are refused. */
+/* supervisor/registry: which files of a project become entries, and which are refused. */
+#include "supervisor/content/shape.h"
 #include "supervisor/registry/scan.h"
+#include "tests/support/lines.h"
 #include "tests/unit/project.h"
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -12,12 +14,12 @@
 PROJECT_TEST(registry_files, an_empty_project_is_an_empty_snapshot) {
     project_begin(project);
     cr_expect_eq(snapshot_of(project)->total, 0);
-    cr_expect_eq(snapshot_of(project)->refusal_count, 0);
+    cr_expect_eq(snapshot_of(project)->refusals.count, 0);
     cr_expect_eq(project->changes, 0);
     cr_expect_str_empty(project->logged);
 }
 
-PROJECT_TEST(registry_files, a_project_without_folders_is_empty_too) {
+PROJECT_TEST(registry_files, a_project_without_folders_is_empty) {
     for (enum project_folder folder = 0; folder < FOLDER_COUNT; folder++)
         cr_assert_eq(rmdir(folder_name(folder)), 0);
     project_begin(project);
@@ -28,7 +30,7 @@ PROJECT_TEST(registry_files, a_project_without_folders_is_empty_too) {
     project_await_change(project);
 }
 
-Test(registry_files, without_a_project_nothing_is_ever_looked_at) {
+Test(registry_files, without_a_project_nothing_is_scanned) {
     struct project project = {0};
     struct error error;
     settings_default(&project.settings);
@@ -37,14 +39,12 @@ Test(registry_files, without_a_project_nothing_is_ever_looked_at) {
         registry_open(&project.loop, &project.log, &project.settings, &project.options, &error);
     cr_assert_not_null(project.registry);
     cr_expect(registry_is_settled(project.registry));
-    cr_expect_null(project.loop.timers);
-    registry_refresh(project.registry);
-    cr_expect_null(project.loop.timers);
+    cr_expect(LIST_EMPTY(&project.loop.timers));
     cr_expect_eq(snapshot_of(&project)->total, 0);
     project_end(&project);
 }
 
-PROJECT_TEST(registry_files, a_tool_has_what_its_json_says) {
+PROJECT_TEST(registry_files, a_tool_has_the_metadata_of_its_json_file) {
     put("tools/add.lisp", "(+ 1 2)");
     put("tools/add.json",
         "{\"title\":\"Add\",\"description\":\"Adds\",\"inputSchema\":{\"type\":\"object\"},"
@@ -63,7 +63,7 @@ PROJECT_TEST(registry_files, a_tool_has_what_its_json_says) {
     cr_expect_eq(project->listed, 1U << REGISTRY_TOOL);
 }
 
-PROJECT_TEST(registry_files, a_header_is_metadata_where_there_is_no_json) {
+PROJECT_TEST(registry_files, a_header_is_metadata_without_a_json_file) {
     put("tools/one.lisp", ";;; {\"title\":\n;;;   \"One\"}\n;; not part of it\n(print 1)\n");
     put("tools/plain.lisp", ";;; A comment.\n1");
     put("tools/late.lisp", "(print 1)\n;;; {\"title\":\"Late\"}\n");
@@ -73,10 +73,10 @@ PROJECT_TEST(registry_files, a_header_is_metadata_where_there_is_no_json) {
     cr_expect_null(metadata_text(find(project, REGISTRY_TOOL, "plain")->metadata, "title"));
     cr_expect_null(metadata_text(find(project, REGISTRY_TOOL, "late")->metadata, "title"));
     cr_expect_not_null(find(project, REGISTRY_TOOL, "all"));
-    cr_expect_eq(snapshot_of(project)->refusal_count, 0);
+    cr_expect_eq(snapshot_of(project)->refusals.count, 0);
 }
 
-PROJECT_TEST(registry_files, a_header_stands_behind_a_mark_and_comments) {
+PROJECT_TEST(registry_files, a_header_may_follow_a_byte_order_mark_and_comments) {
     static const char *const before[] = {
         "\xef\xbb\xbf",
         "\n",
@@ -87,16 +87,12 @@ PROJECT_TEST(registry_files, a_header_stands_behind_a_mark_and_comments) {
         "\n\n\n\n\n\n\n\n\n",
         "  ",
     };
-    enum { COUNT = sizeof before / sizeof *before };
-    char path[64], text[200], name[16];
-    for (int i = 0; i < COUNT; i++) {
-        snprintf(path, sizeof path, "tools/t%d.lisp", i);
-        snprintf(text, sizeof text, "%s;;; {\"title\":\r\n;;; \"T\"}\r\n1", before[i]);
-        put(path, text);
-    }
+    for (size_t i = 0; i < COUNT_OF(before); i++)
+        put(formatted("tools/t%zu.lisp", i),
+            formatted("%s;;; {\"title\":\r\n;;; \"T\"}\r\n1", before[i]));
     project_begin(project);
-    for (int i = 0; i < COUNT; i++) {
-        snprintf(name, sizeof name, "t%d", i);
+    for (size_t i = 0; i < COUNT_OF(before); i++) {
+        const char *name = formatted("t%zu", i);
         const struct registry_entry *entry = find(project, REGISTRY_TOOL, name);
         cr_assert_not_null(entry, "%s", name);
         cr_expect_str_eq(metadata_text(entry->metadata, "title"), "T", "%s", name);
@@ -105,7 +101,7 @@ PROJECT_TEST(registry_files, a_header_stands_behind_a_mark_and_comments) {
     }
 }
 
-PROJECT_TEST(registry_files, a_header_that_would_be_lost_is_refused) {
+PROJECT_TEST(registry_files, a_header_that_would_be_ignored_is_refused) {
     put("tools/a.lisp", "\n\n\n\n\n;\n;\n;\n;\n;\n;;; {\"title\":\"T\"}\n1");
     put("tools/b.lisp", ";;; Copyright\n;;; {\"title\":\"T\"}\n1");
     put("tools/b.json", "{\"title\":\"Beside\"}");
@@ -119,7 +115,7 @@ PROJECT_TEST(registry_files, a_header_that_would_be_lost_is_refused) {
     cr_expect_not_null(find(project, REGISTRY_PROMPT, "c"));
 }
 
-PROJECT_TEST(registry_files, a_mark_is_no_part_of_a_prompt) {
+PROJECT_TEST(registry_files, a_byte_order_mark_is_not_part_of_a_prompt) {
     put("prompts/p.txt", "\xef\xbb\xbfHello");
     put("resources/r.txt", "\xef\xbb\xbfHello");
     project_begin(project);
@@ -127,7 +123,7 @@ PROJECT_TEST(registry_files, a_mark_is_no_part_of_a_prompt) {
     expect_body(project, REGISTRY_RESOURCE, "eclave:///r.txt", "\xef\xbb\xbfHello");
 }
 
-PROJECT_TEST(registry_files, a_bad_header_says_where) {
+PROJECT_TEST(registry_files, a_malformed_header_is_refused_with_its_line) {
     put("tools/a.lisp", ";;; {\"title\":\"A\"}\n;;; more words\n1");
     put("tools/b.lisp", ";; b\n;;; {\"title\":\n;;; nothing\n1");
     project_begin(project);
@@ -137,7 +133,7 @@ PROJECT_TEST(registry_files, a_bad_header_says_where) {
     expect_logged(project, "warning registry-refused: tools/a.lisp: is not JSON");
 }
 
-PROJECT_TEST(registry_files, resources_are_served_as_they_are) {
+PROJECT_TEST(registry_files, resources_are_served_unchanged) {
     put("resources/read me.md", "# Hello");
     put_bytes("resources/logo.png", "\x89PNG\0\xff", 6);
     put_bytes("resources/blob", "\xff\0", 2);
@@ -161,7 +157,7 @@ PROJECT_TEST(registry_files, resources_are_served_as_they_are) {
     cr_expect_str_eq(entry->mime_type, "text/x-data");
 }
 
-PROJECT_TEST(registry_files, a_template_is_matched_and_answered_by_lisp) {
+PROJECT_TEST(registry_files, a_template_matches_uris_and_has_a_lisp_source) {
     struct template_match match;
     put("resources/item.lisp", "(item id)");
     put("resources/item.lisp.meta.json",
@@ -183,7 +179,7 @@ PROJECT_TEST(registry_files, a_template_is_matched_and_answered_by_lisp) {
     cr_expect_not(find(project, REGISTRY_RESOURCE, "eclave:///plain.lisp")->is_lisp);
 }
 
-PROJECT_TEST(registry_files, prompts_are_text_or_lisp_or_messages) {
+PROJECT_TEST(registry_files, prompts_are_text_lisp_or_messages) {
     put("prompts/greet.txt", "Hello {{who}}");
     put("prompts/greet.json", "{\"description\":\"Greets\",\"arguments\":[{\"name\":\"who\","
                               "\"required\":true}],\"completions\":{\"who\":\"names\"}}");
@@ -203,14 +199,14 @@ PROJECT_TEST(registry_files, prompts_are_text_or_lisp_or_messages) {
     cr_expect_not_null(find(project, REGISTRY_COMPLETION, "names"));
     expect_file_refused(project, "prompts/empty.json", "neither a .txt nor a .lisp");
     expect_file_refused(project, "prompts/both.txt",
-                        "the prompt both is already made by prompts/both.lisp");
+                        "the prompt both is already defined by prompts/both.lisp");
     unlink("completions/names.lisp");
     project_look(project);
-    expect_file_refused(project, "prompts/greet.txt", "names names, which there is not");
+    expect_file_refused(project, "prompts/greet.txt", "names names, which does not exist");
     cr_expect_eq(count_of(project, REGISTRY_PROMPT), 3);
 }
 
-PROJECT_TEST(registry_files, other_files_are_not_looked_at) {
+PROJECT_TEST(registry_files, other_files_are_ignored) {
     put("tools/README.md", "x");
     put("tools/.hidden.lisp", "x");
     put("tools/a.lisp~", "x");
@@ -220,7 +216,7 @@ PROJECT_TEST(registry_files, other_files_are_not_looked_at) {
     mkdir("tools/lib", 0755);
     project_begin(project);
     cr_expect_eq(snapshot_of(project)->total, 0);
-    cr_expect_eq(snapshot_of(project)->refusal_count, 0);
+    cr_expect_eq(snapshot_of(project)->refusals.count, 0);
 }
 
 static const struct {
@@ -228,29 +224,29 @@ static const struct {
 } refused_metadata[] = {
     {"tools", "[]", "is not a JSON object"},
     {"tools", "", "is not JSON"},
-    {"tools", "{\"title\":1}", "\"title\": must be a text"},
-    {"tools", "{\"title\":\"a\\u0000b\"}", "\"title\": must not hold the character U+0000"},
-    {"tools", "{\"description\":\"\"}", "\"description\": must be a text that is not empty"},
-    {"tools", "{\"name\":\"a\\u0000\"}", "\"name\": must not hold the character U+0000"},
+    {"tools", "{\"title\":1}", "\"title\" must be a string"},
+    {"tools", "{\"title\":\"a\\u0000b\"}", "\"title\" must not contain U+0000"},
+    {"tools", "{\"description\":\"\"}", "\"description\" must not be empty"},
+    {"tools", "{\"name\":\"a\\u0000\"}", "\"name\" must not contain U+0000"},
     {"prompts", "{\"arguments\":[{\"name\":\"a\\u0000\"}]}",
-     "whose \"name\" must not hold the character U+0000"},
+     "element 1: \"name\" must not contain U+0000"},
     {"prompts", "{\"arguments\":[{\"name\":\"a\",\"title\":\"\\u0000\"}]}",
-     "whose \"title\" must not hold the character U+0000"},
-    {"prompts", "{\"arguments\":[{\"name\":\"\"}]}", "must be a text that is not empty"},
-    {"prompts", "{\"completions\":{\"a\":[\"\\u0000\"]}}", "must not hold the character U+0000"},
+     "element 1: \"title\" must not contain U+0000"},
+    {"prompts", "{\"arguments\":[{\"name\":\"\"}]}", "must not be empty"},
+    {"prompts", "{\"completions\":{\"a\":[\"\\u0000\"]}}", "must not contain U+0000"},
     {"tools", "{\"titel\":\"x\"}", "unknown member \"titel\"; did you mean \"title\"?"},
     {"tools", "{\"uri\":\"a:b\"}", "unknown member \"uri\""},
     {"tools", "{\"a\\u0000\":1}", "U+0000 in the name"},
-    {"tools", "{\"inputSchema\":{}}", "\"inputSchema\": must have \"type\": \"object\""},
-    {"tools", "{\"inputSchema\":null}", "\"inputSchema\": must be an object"},
-    {"tools", "{\"outputSchema\":true}", "\"outputSchema\": must be an object"},
-    {"tools", "{\"timeout\":0}", "\"timeout\": must be seconds"},
-    {"tools", "{\"timeout\":\"1\"}", "\"timeout\": must be seconds"},
-    {"tools", "{\"timeout\":1e99}", "\"timeout\": must be seconds"},
-    {"tools", "{\"session\":\"mine\"}", "\"session\": must be \"new\" or \"caller\""},
-    {"tools", "{\"icons\":[{}]}", "\"icons\": has an icon without \"src\""},
-    {"tools", "{\"icons\":[1]}", "\"icons\": must hold objects alone"},
-    {"tools", "{\"name\":\"a b\"}", "\"name\": a name has 1 to 64"},
+    {"tools", "{\"inputSchema\":{}}", "\"inputSchema\" must have \"type\": \"object\""},
+    {"tools", "{\"inputSchema\":null}", "\"inputSchema\" must be an object"},
+    {"tools", "{\"outputSchema\":true}", "\"outputSchema\" must be an object"},
+    {"tools", "{\"timeout\":0}", "\"timeout\" must be seconds"},
+    {"tools", "{\"timeout\":\"1\"}", "\"timeout\" must be seconds"},
+    {"tools", "{\"timeout\":1e99}", "\"timeout\" must be seconds"},
+    {"tools", "{\"session\":\"mine\"}", "\"session\" must be \"new\" or \"caller\""},
+    {"tools", "{\"icons\":[{}]}", "\"icons\": element 1 lacks the member \"src\""},
+    {"tools", "{\"icons\":[1]}", "\"icons\": element 1 must be an object"},
+    {"tools", "{\"name\":\"a b\"}", "\"name\" must be 1 to 64"},
     {"tools", "{\"name\":\"evaluate-lisp\"}", "built-in tool evaluate-lisp"},
     {"tools", "{\"title\":\"a\",\"title\":\"b\"}", "has the member \"title\" twice"},
     {"tools", "{\"title\":\"a\",\"t\\u0069tle\":\"b\"}", "twice"},
@@ -259,32 +255,28 @@ static const struct {
     {"tools", "\xef\xbb\xbf{}", "byte order mark"},
     {"tools", "{\"title\":\"a\"}{}", "is not JSON"},
     {"tools", "{\n\"title\":NaN}", "is not JSON (line 2)"},
-    {"prompts", "{\"arguments\":[{}]}", "argument without a \"name\""},
-    {"prompts", "{\"arguments\":[{\"name\":\"a\"},{\"name\":\"a\"}]}", "two arguments"},
+    {"prompts", "{\"arguments\":[{}]}", "element 1 lacks the member \"name\""},
+    {"prompts", "{\"arguments\":[{\"name\":\"a\"},{\"name\":\"a\"}]}",
+     "two arguments of the same name"},
     {"prompts", "{\"arguments\":[{\"name\":\"a\",\"required\":1}]}", "must be true or false"},
     {"prompts", "{\"arguments\":[{\"name\":\"a\",\"x\":1}]}", "unknown member \"x\""},
-    {"prompts", "{\"role\":\"system\"}", "\"role\": must be"},
-    {"prompts", "{\"completions\":{\"a\":[1]}}", "lists of texts alone"},
-    {"prompts", "{\"completions\":{\"a\":1}}", "names of completions"},
+    {"prompts", "{\"role\":\"system\"}", "\"role\" must be"},
+    {"prompts", "{\"completions\":{\"a\":[1]}}", "\"a\": element 1 must be a string"},
+    {"prompts", "{\"completions\":{\"a\":1}}", "or the name of a completion"},
 };
 
-PROJECT_TEST(registry_files, metadata_is_refused_with_the_member_named) {
+PROJECT_TEST(registry_files, invalid_metadata_is_refused_with_the_name_of_the_member) {
     static const char *const reserved[] = {"evaluate-lisp", NULL};
     project->options.reserved_tools = reserved;
-    for (size_t i = 0; i < sizeof refused_metadata / sizeof *refused_metadata; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "%s/e%zu.lisp", refused_metadata[i].folder, i);
-        put(path, "1");
-        snprintf(path, sizeof path, "%s/e%zu.json", refused_metadata[i].folder, i);
-        put(path, refused_metadata[i].metadata);
+    for (size_t i = 0; i < COUNT_OF(refused_metadata); i++) {
+        put(formatted("%s/e%zu.lisp", refused_metadata[i].folder, i), "1");
+        put(formatted("%s/e%zu.json", refused_metadata[i].folder, i), refused_metadata[i].metadata);
     }
     put("tools/good.lisp", "1");
     project_begin(project);
-    for (size_t i = 0; i < sizeof refused_metadata / sizeof *refused_metadata; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "%s/e%zu.lisp", refused_metadata[i].folder, i);
-        expect_file_refused(project, path, refused_metadata[i].reason);
-    }
+    for (size_t i = 0; i < COUNT_OF(refused_metadata); i++)
+        expect_file_refused(project, formatted("%s/e%zu.lisp", refused_metadata[i].folder, i),
+                            refused_metadata[i].reason);
     cr_expect_eq(snapshot_of(project)->total, 1);
     expect_logged(project, "more files");
 }
@@ -292,26 +284,26 @@ PROJECT_TEST(registry_files, metadata_is_refused_with_the_member_named) {
 #define MESSAGE(content) "{\"messages\":[{\"role\":\"user\",\"content\":" content "}]}"
 #define PART(content)    MESSAGE("{\"type\":" content "}")
 
-PROJECT_TEST(registry_files, messages_of_prompts_are_checked_wholly) {
+PROJECT_TEST(registry_files, messages_of_prompts_are_checked_completely) {
     static const struct {
         const char *metadata, *reason;
     } cases[] = {
-        {"{\"messages\":{}}", "\"messages\": must be an array"},
+        {"{\"messages\":{}}", "\"messages\" must be an array"},
         {"{\"messages\":[1]}", "\"messages\": element 1 must be an object"},
-        {"{\"messages\":[{\"role\":\"user\"}]}", "element 1: lacks the member \"content\""},
+        {"{\"messages\":[{\"role\":\"user\"}]}", "element 1 lacks the member \"content\""},
         {"{\"messages\":[{\"role\":\"system\"}]}",
          "element 1: \"role\" must be \"user\" or \"assistant\""},
         {"{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"\"}},{}]}",
-         "element 2: lacks the member \"role\""},
+         "element 2 lacks the member \"role\""},
         {"{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"\"},\"x\":1}]"
          "}",
-         "element 1: has the unknown member \"x\""},
+         "element 1 has the unknown member \"x\""},
         {MESSAGE("[]"), "element 1: \"content\" must be an object"},
         {MESSAGE("{}"), "\"content\": \"type\" must be text, image, audio, resource or"},
         {PART("\"video\""), "\"type\" must be text, image"},
         {PART("\"text\\u0000\",\"text\":\"\""), "\"type\" must be text, image"},
-        {PART("\"text\""), "\"content\": lacks the member \"text\""},
-        {PART("\"text\",\"text\":1"), "\"content\": \"text\" must be a text"},
+        {PART("\"text\""), "\"content\" lacks the member \"text\""},
+        {PART("\"text\",\"text\":1"), "\"content\": \"text\" must be a string"},
         {PART("\"text\",\"text\":\"\",\"txt\":1"), "has the unknown member \"txt\""},
         {PART("\"image\",\"mimeType\":\"image/png\""), "lacks the member \"data\""},
         {PART("\"image\",\"data\":\"AAAA\""), "lacks the member \"mimeType\""},
@@ -322,7 +314,7 @@ PROJECT_TEST(registry_files, messages_of_prompts_are_checked_wholly) {
         {PART("\"audio\",\"data\":\"\",\"mimeType\":\"wav\""), "\"mimeType\" must be a MIME type"},
         {PART("\"resource\""), "lacks the member \"resource\""},
         {PART("\"resource\",\"resource\":{\"text\":\"\"}"),
-         "\"content\": \"resource\": lacks the member \"uri\""},
+         "\"content\": \"resource\" lacks the member \"uri\""},
         {PART("\"resource\",\"resource\":{\"uri\":\"a:b\"}"),
          "\"resource\" must have either \"text\" or \"blob\""},
         {PART("\"resource\",\"resource\":{\"uri\":\"a:b\",\"text\":\"\",\"blob\":\"\"}"),
@@ -332,24 +324,19 @@ PROJECT_TEST(registry_files, messages_of_prompts_are_checked_wholly) {
         {PART("\"resource_link\",\"name\":\"n\""), "lacks the member \"uri\""},
         {PART("\"resource_link\",\"uri\":\"a:b\""), "lacks the member \"name\""},
         {PART("\"resource_link\",\"uri\":\"a:b\",\"name\":\"n\",\"size\":-1"),
-         "\"size\" must be a whole number"},
+         "\"size\" must be an integer, 0 or more"},
         {PART("\"text\",\"text\":\"\",\"annotations\":{\"audience\":[\"all\"]}"),
          "\"annotations\": \"audience\": element 1 must be \"user\" or"},
     };
-    char path[64];
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        snprintf(path, sizeof path, "prompts/e%zu.json", i);
-        put(path, cases[i].metadata);
-    }
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        put(formatted("prompts/e%zu.json", i), cases[i].metadata);
     project_begin(project);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        snprintf(path, sizeof path, "prompts/e%zu.json", i);
-        expect_file_refused(project, path, cases[i].reason);
-    }
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        expect_file_refused(project, formatted("prompts/e%zu.json", i), cases[i].reason);
     cr_expect_eq(snapshot_of(project)->total, 0);
 }
 
-PROJECT_TEST(registry_files, messages_of_prompts_may_have_places_for_what_is_checked_later) {
+PROJECT_TEST(registry_files, messages_of_prompts_may_have_placeholders_that_are_checked_later) {
     static const char *const metadata[] = {
         "{\"messages\":[]}",
         PART("\"text\",\"text\":\"{{a}} {{\""),
@@ -361,43 +348,40 @@ PROJECT_TEST(registry_files, messages_of_prompts_may_have_places_for_what_is_che
              "\"description\":\"d\",\"mimeType\":\"text/plain\",\"size\":1"),
         PART("\"text\",\"text\":\"\",\"annotations\":{\"audience\":[\"user\"],\"priority\":1}"),
     };
-    char path[64];
-    for (size_t i = 0; i < sizeof metadata / sizeof *metadata; i++) {
-        snprintf(path, sizeof path, "prompts/e%zu.json", i);
-        put(path, metadata[i]);
-    }
+    for (size_t i = 0; i < COUNT_OF(metadata); i++)
+        put(formatted("prompts/e%zu.json", i), metadata[i]);
     project_begin(project);
-    cr_expect_eq(snapshot_of(project)->refusal_count, 0);
-    cr_expect_eq(snapshot_of(project)->total, sizeof metadata / sizeof *metadata);
+    cr_expect_eq(snapshot_of(project)->refusals.count, 0);
+    cr_expect_eq(snapshot_of(project)->total, COUNT_OF(metadata));
 }
 
-PROJECT_TEST(registry_files, a_refusal_is_told_in_printable_words) {
+PROJECT_TEST(registry_files, the_reason_of_a_refusal_is_printable) {
     put("tools/a.lisp", ";;; {\"\\u001b[31m\\u009b\\n\": 1}");
     project_begin(project);
     expect_file_refused(project, "tools/a.lisp", "member \"\\u001B[31m\\u009B\\u000A\"");
 }
 
-PROJECT_TEST(registry_files, a_timeout_that_is_cut_is_told_once) {
+PROJECT_TEST(registry_files, a_timeout_that_is_cut_is_reported_once) {
     project->settings.call_timeout_max_s = 60;
     put("tools/a.lisp", ";;; {\"timeout\":61.5}");
     put("tools/b.lisp", ";;; {\"timeout\":60}");
     put("tools/c.lisp", ";;; {\"timeout\":86401}");
     put("tools/d.lisp", ";;; {\"timeout\":-1}");
-    static const char warning[] = "warning registry-warned: tools/a.lisp: its timeout of 61.5 s is "
-                                  "cut to 60 s (call.timeout_max_s)\n";
+    static const char warning[] = "warning registry-warned: tools/a.lisp: the timeout of 61.5 s "
+                                  "is reduced to 60 s (call.timeout_max_s)\n";
     project_begin(project);
     cr_expect_eq(snapshot_of(project)->total, 2);
-    cr_expect_eq(snapshot_of(project)->warning_count, 1);
+    cr_expect_eq(snapshot_of(project)->warnings.count, 1);
     expect_logged(project, warning);
-    expect_file_refused(project, "tools/c.lisp", "above 0 and at most 86400");
-    expect_file_refused(project, "tools/d.lisp", "above 0 and at most 86400");
+    expect_file_refused(project, "tools/c.lisp", "more than 0 and at most 86400");
+    expect_file_refused(project, "tools/d.lisp", "more than 0 and at most 86400");
     memset(project->logged, 0, sizeof project->logged);
     project_look(project);
-    cr_expect_eq(snapshot_of(project)->warning_count, 1);
+    cr_expect_eq(snapshot_of(project)->warnings.count, 1);
     cr_expect_null(strstr(project->logged, "registry-warned"), "%s", project->logged);
     put("tools/a.lisp", ";;; {\"timeout\":62}");
     project_look(project);
-    expect_logged(project, "its timeout of 62 s is cut");
+    expect_logged(project, "the timeout of 62 s is reduced");
 }
 
 static void expect_arguments(const struct project *project, const char *prompt, const char *text) {
@@ -408,7 +392,7 @@ static void expect_arguments(const struct project *project, const char *prompt, 
                      prompt);
 }
 
-PROJECT_TEST(registry_files, places_are_arguments_where_none_are_declared) {
+PROJECT_TEST(registry_files, placeholders_are_arguments_when_none_are_declared) {
     static char long_text[20000 * 6 + 1];
     put("prompts/a.txt", "{{who}} and {{what-1}}, {{who}}; {{}} {{ x }} {{{y}}} {{z} }{{{{q}}{{");
     put("prompts/b.txt", "{{who}} {{what}}");
@@ -438,8 +422,8 @@ PROJECT_TEST(registry_files, places_are_arguments_where_none_are_declared) {
                      "\"required\":true}]");
     expect_arguments(project, "e", "null");
     expect_arguments(project, "f", "null");
-    expect_file_refused(project, "prompts/g.txt", "has more than 10000 {{places}}");
-    expect_file_refused(project, "prompts/h.txt", "has more than 64 different {{places}}");
+    expect_file_refused(project, "prompts/g.txt", "has more than 10000 {{placeholders}}");
+    expect_file_refused(project, "prompts/h.txt", "has more than 64 different {{placeholders}}");
 }
 
 PROJECT_TEST(registry_files, uris_are_checked) {
@@ -447,30 +431,24 @@ PROJECT_TEST(registry_files, uris_are_checked) {
         const char *metadata, *reason;
     } cases[] = {
         {"{\"uri\":\"no scheme\"}", "no scheme"},
-        {"{\"uri\":\"a:b c\"}", "byte 3 may not be in a URI"},
+        {"{\"uri\":\"a:b c\"}", "byte 3 is not allowed in a URI"},
         {"{\"uri\":\"a:%4\"}", "%"},
         {"{\"uri\":\"a:{b}\"}", "byte 2"},
         {"{\"uri\":\"a:b\",\"uriTemplate\":\"a:{b}\"}", "both"},
-        {"{\"uriTemplate\":\"a:b\"}", "no {name}"},
-        {"{\"uriTemplate\":\"a:{b}{c}\"}", "between two names"},
-        {"{\"uriTemplate\":\"a:{b}/{b}\"}", "stands twice"},
+        {"{\"uriTemplate\":\"a:b\"}", "has no variable"},
+        {"{\"uriTemplate\":\"a:{b}{c}\"}", "must have text between them"},
+        {"{\"uriTemplate\":\"a:{b}/{b}\"}", "occurs twice"},
         {"{\"uriTemplate\":\"a:{?b}\"}", "only {name} and {+name}"},
         {"{\"uriTemplate\":\"a:{b\"}", "only {name} and {+name}"},
         {"{\"uriTemplate\":\"a:{a}/{b}/{c}/{d}/{e}/{f}/{g}/{h}/{i}\"}", "more than 8"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "resources/e%zu.lisp", i);
-        put(path, "1");
-        snprintf(path, sizeof path, "resources/e%zu.lisp.meta.json", i);
-        put(path, cases[i].metadata);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        put(formatted("resources/e%zu.lisp", i), "1");
+        put(formatted("resources/e%zu.lisp.meta.json", i), cases[i].metadata);
     }
     project_begin(project);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "resources/e%zu.lisp", i);
-        expect_file_refused(project, path, cases[i].reason);
-    }
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        expect_file_refused(project, formatted("resources/e%zu.lisp", i), cases[i].reason);
 }
 
 PROJECT_TEST(registry_files, deep_and_huge_metadata_is_refused) {
@@ -491,8 +469,8 @@ PROJECT_TEST(registry_files, deep_and_huge_metadata_is_refused) {
     project_begin(project);
     expect_file_refused(project, "tools/deep.lisp", "tools/deep.json: is nested too deep");
     expect_file_refused(project, "tools/huge.lisp",
-                        "its metadata tools/huge.json has 307200 bytes");
-    expect_file_refused(project, "tools/header.lisp", "header that is too long");
+                        "tools/huge.json: has 307200 bytes; the maximum");
+    expect_file_refused(project, "tools/header.lisp", "has a header of more than 262144 bytes");
     expect_file_refused(project, "tools/lonely.json", "no file beside it");
     expect_file_refused(project, "resources/lonely.meta.json", "no file beside it");
 }
@@ -510,12 +488,12 @@ PROJECT_TEST(registry_files, sources_must_be_utf8_and_not_too_long) {
     project_begin(project);
     expect_file_refused(project, "tools/latin.lisp", "is not UTF-8");
     expect_file_refused(project, "tools/cut.lisp", "is not UTF-8");
-    expect_file_refused(project, "tools/big.lisp", "has 1048577 bytes, more than the 1048576");
+    expect_file_refused(project, "tools/big.lisp", "has 1048577 bytes; the maximum is 1048576");
     cr_expect_eq(snapshot_of(project)->total, 4);
     cr_expect_eq(find(project, REGISTRY_TOOL, "zero")->body.size, 3);
 }
 
-PROJECT_TEST(registry_files, a_character_may_lie_across_two_portions) {
+PROJECT_TEST(registry_files, a_character_may_span_two_reads) {
     static char text[FILE_STEP_BYTES + 16];
     memset(text, 'x', sizeof text);
     memcpy(text + FILE_STEP_BYTES - 2, "\xf0\x9f\x8c\x8d", 4);
@@ -537,23 +515,23 @@ PROJECT_TEST(registry_files, odd_names_are_refused_and_printed_safely) {
     char name[80];
     memset(name, 'n', sizeof name);
     memcpy(name, "tools/", 6);
-    memcpy(name + 6 + METADATA_NAME_MAX, ".lisp", 6);
+    memcpy(name + 6 + SHAPE_NAME_MAX, ".lisp", 6);
     put(name, "1");
-    memcpy(name + 7 + METADATA_NAME_MAX, ".lisp", 6);
-    name[6 + METADATA_NAME_MAX] = 'n';
+    memcpy(name + 7 + SHAPE_NAME_MAX, ".lisp", 6);
+    name[6 + SHAPE_NAME_MAX] = 'n';
     put(name, "1");
     project_begin(project);
-    expect_file_refused(project, "tools/a b.lisp", "a name has 1 to 64");
-    expect_file_refused(project, "tools/\\xff\\u000A.lisp", "a name has 1 to 64");
-    expect_file_refused(project, "tools/\xc3\xa9.lisp", "a name has 1 to 64");
-    expect_file_refused(project, name, "a name has 1 to 64");
-    expect_file_refused(project, "resources/bad\\xff", "not UTF-8");
+    expect_file_refused(project, "tools/a b.lisp", "the name must be 1 to 64");
+    expect_file_refused(project, "tools/\\xff\\u000A.lisp", "the name must be 1 to 64");
+    expect_file_refused(project, "tools/\xc3\xa9.lisp", "the name must be 1 to 64");
+    expect_file_refused(project, name, "the name must be 1 to 64");
+    expect_file_refused(project, "resources/bad\\xff", "the name must be UTF-8");
     expect_file_refused(project, "resources/bell\\u0007", "control character");
     cr_expect_not_null(find(project, REGISTRY_RESOURCE, "eclave:///%C3%A9"));
     cr_expect_eq(count_of(project, REGISTRY_TOOL), 1);
 }
 
-PROJECT_TEST(registry_files, only_regular_files_are_read_and_no_link_followed) {
+PROJECT_TEST(registry_files, only_regular_files_are_read_and_no_link_is_followed) {
     struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "tools/socket.lisp"};
     int server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     cr_assert_eq(bind(server, (const void *)&address, sizeof address), 0);
@@ -567,20 +545,20 @@ PROJECT_TEST(registry_files, only_regular_files_are_read_and_no_link_followed) {
     put("tools/good.lisp", "1");
     put("tools/beside.lisp", "1");
     project_begin(project);
-    expect_file_refused(project, "tools/socket.lisp", "is a socket and not a regular file");
-    expect_file_refused(project, "tools/fifo.lisp", "is a fifo and not a regular file");
-    expect_file_refused(project, "tools/beside.lisp", "its metadata tools/beside.json is a fifo");
-    expect_file_refused(project, "tools/folder.lisp", "is a directory and not a regular file");
+    expect_file_refused(project, "tools/socket.lisp", "is a socket, not a regular file");
+    expect_file_refused(project, "tools/fifo.lisp", "is a fifo, not a regular file");
+    expect_file_refused(project, "tools/beside.lisp", "tools/beside.json: is a fifo");
+    expect_file_refused(project, "tools/folder.lisp", "is a directory, not a regular file");
     expect_file_refused(project, "tools/outside.lisp", "symbolic link");
     expect_file_refused(project, "tools/inside.lisp", "symbolic link");
     expect_file_refused(project, "resources/dangling", "symbolic link");
     if (device)
-        expect_file_refused(project, "tools/null.lisp", "is a device and not a regular file");
+        expect_file_refused(project, "tools/null.lisp", "is a device, not a regular file");
     cr_expect_eq(snapshot_of(project)->total, 1);
     close(server);
 }
 
-/* From now on this process is on a kernel without openat2. */
+/* Makes openat2 fail with ENOSYS in this process, as on an old kernel. */
 static void forbid_openat2(void) {
     struct sock_filter program[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -595,7 +573,7 @@ static void forbid_openat2(void) {
     cr_assert_eq(errno, ENOSYS);
 }
 
-PROJECT_TEST(registry_files, without_openat2_no_link_is_followed_either) {
+PROJECT_TEST(registry_files, no_link_is_followed_without_openat2) {
     forbid_openat2();
     mkdir("docs", 0755);
     mkdir("docs/deep", 0755);
@@ -617,18 +595,18 @@ PROJECT_TEST(registry_files, without_openat2_no_link_is_followed_either) {
     expect_file_refused(project, "prompts", "symbolic link");
 }
 
-PROJECT_TEST(registry_files, an_unreadable_file_is_refused_alone) {
+PROJECT_TEST(registry_files, an_unreadable_file_is_refused) {
     put("tools/a.lisp", "1");
     put("tools/secret.lisp", "1");
     cr_assert_eq(chmod("tools/secret.lisp", 0), 0);
-    bool readable = access("tools/secret.lisp", R_OK) == 0; /* root may */
+    bool readable = access("tools/secret.lisp", R_OK) == 0; /* root can */
     project_begin(project);
     cr_expect_eq(snapshot_of(project)->total, readable ? 2 : 1);
     if (!readable)
         expect_file_refused(project, "tools/secret.lisp", "Permission denied");
 }
 
-PROJECT_TEST(registry_files, an_unreadable_folder_is_refused_alone) {
+PROJECT_TEST(registry_files, an_unreadable_folder_is_refused) {
     put("tools/a.lisp", "1");
     put("prompts/p.txt", "1");
     cr_assert_eq(chmod("tools", 0), 0);
@@ -640,21 +618,7 @@ PROJECT_TEST(registry_files, an_unreadable_folder_is_refused_alone) {
     chmod("tools", 0755);
 }
 
-static struct schema *compile(struct json_object *schema, struct error *error) {
-    if (json_object_object_get(schema, "$ref")) {
-        error_set(error, 0, "knows no \"$ref\"");
-        return NULL;
-    }
-    return (struct schema *)(void *)json_object_get(schema);
-}
-
-static void drop(struct schema *schema) {
-    json_object_put((struct json_object *)(void *)schema);
-}
-
-PROJECT_TEST(registry_files, schemas_are_compiled_by_who_is_plugged_in) {
-    static const struct registry_schemas schemas = {.compile = compile, .drop = drop};
-    project->options.schemas = &schemas;
+PROJECT_TEST(registry_files, a_tool_has_its_schemas_compiled) {
     put("tools/good.lisp", ";;; {\"inputSchema\":{\"type\":\"object\"},\"outputSchema\":{}}");
     put("tools/bad.lisp",
         ";;; {\"inputSchema\":{\"type\":\"object\"},\"outputSchema\":{\"$ref\":\"x\"}}");
@@ -663,11 +627,11 @@ PROJECT_TEST(registry_files, schemas_are_compiled_by_who_is_plugged_in) {
     cr_assert_not_null(tool);
     cr_expect_not_null(tool->input);
     cr_expect_not_null(tool->output);
-    expect_file_refused(project, "tools/bad.lisp", "\"outputSchema\": knows no \"$ref\"");
+    expect_file_refused(project, "tools/bad.lisp", "\"outputSchema\": /$ref: ");
 }
 
-/* A value takes some hundred times its text, wherever that stands. */
-PROJECT_TEST(registry_files, metadata_counts_by_what_it_takes_in_headers_too) {
+/* A small value takes a hundred times the memory of its text. */
+PROJECT_TEST(registry_files, metadata_in_headers_counts_by_its_memory) {
     enum { VALUES = 2000 };
     static char metadata[3 * VALUES + 40], header[3 * VALUES + 60];
     char *to = stpcpy(metadata, "{\"_meta\":{\"a\":[{}");

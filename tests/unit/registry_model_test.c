@@ -1,5 +1,5 @@
-/* supervisor/registry: whatever happened to a project, a look that keeps what did not change comes
- * to the same as one that knows of nothing. */
+/* supervisor/registry: a scan that keeps unchanged entries has the same result as one from nothing,
+ * after random changes. */
 #include "supervisor/registry/scan.h"
 #include "tests/support/random.h"
 #include "tests/unit/project.h"
@@ -12,9 +12,9 @@ static struct snapshot *look(const struct project *project, struct snapshot *bef
     struct watch watch = {.fd = -1};
     struct error error = {0};
     const struct scan_limits limits = {1 << 30, 10000, 1 << 24, 600};
-    const struct maker maker = {.key = &key};
+    const struct entry_options options = {.key = &key};
     enum scan_progress progress = SCAN_MORE;
-    cr_assert(scan_begin(&scan, project->path, &limits, &maker, before, &watch, &error));
+    cr_assert(scan_begin(&scan, project->path, &limits, &options, before, &watch, &error));
     while (progress == SCAN_MORE)
         progress = scan_step(&scan, &error);
     cr_assert_eq(progress, SCAN_DONE, "%s", error.text);
@@ -33,14 +33,14 @@ static void expect_same(const struct snapshot *kept, const struct snapshot *full
                   registry_kind_word(kind));
         cr_expect_eq(kept->lists[kind].count, full->lists[kind].count);
     }
-    cr_assert_eq(kept->refusal_count, full->refusal_count);
-    for (size_t i = 0; i < full->refusal_count; i++) {
-        cr_expect_str_eq(kept->refusals[i].file, full->refusals[i].file);
-        cr_expect_str_eq(kept->refusals[i].reason, full->refusals[i].reason);
+    cr_assert_eq(kept->refusals.count, full->refusals.count);
+    for (size_t i = 0; i < full->refusals.count; i++) {
+        cr_expect_str_eq(kept->refusals.items[i].file, full->refusals.items[i].file);
+        cr_expect_str_eq(kept->refusals.items[i].text, full->refusals.items[i].text);
     }
 }
 
-/* One thing that happens to one of a few files. */
+/* Makes a random change to one of a few files. */
 static void disturb(struct random *random) {
     static const char *const endings[][FOLDER_COUNT] = {
         {".lisp", ".txt", ".txt", ".lisp"},
@@ -98,7 +98,7 @@ static void disturb(struct random *random) {
     }
 }
 
-PROJECT_TEST(registry_model, keeping_what_did_not_change_comes_to_the_same) {
+PROJECT_TEST(registry_model, keeping_unchanged_entries_gives_the_same_result) {
     struct random random = random_for("registry_model");
     struct snapshot *empty = snapshot_make(), *kept = snapshot_make();
     size_t shared = 0;
@@ -114,7 +114,7 @@ PROJECT_TEST(registry_model, keeping_what_did_not_change_comes_to_the_same) {
             snapshot_unref(full);
             kept = next;
         }
-        sleep(4); /* what stays as it is may be trusted now */
+        sleep(4); /* unchanged files may be trusted now */
         struct snapshot *settled = look(project, kept);
         snapshot_unref(kept);
         kept = settled;

@@ -1,5 +1,5 @@
-/* supervisor/registry/override: a well-formed register.json is the registry, a malformed one is an
- * error and everything is discovered (spec/003, the fourth guideline). */
+/* supervisor/registry/override: a well-formed register.json replaces discovery; a malformed one is
+ * an error, and discovery resumes. */
 #include "supervisor/registry/override.h"
 #include "tests/unit/project.h"
 
@@ -10,7 +10,7 @@ static void put_tools(void) {
     put("resources/r", "r");
 }
 
-PROJECT_TEST(registry_override, a_well_formed_one_wins_for_the_kinds_it_has) {
+PROJECT_TEST(registry_override, a_well_formed_file_replaces_the_kinds_it_has) {
     put_tools();
     put("register.json",
         "{\"version\":1,\"tools\":[{\"name\":\"b\",\"title\":\"B\"},"
@@ -24,7 +24,7 @@ PROJECT_TEST(registry_override, a_well_formed_one_wins_for_the_kinds_it_has) {
     cr_expect_str_empty(project->logged);
 }
 
-PROJECT_TEST(registry_override, all_kinds_can_be_given) {
+PROJECT_TEST(registry_override, all_kinds_can_be_registered) {
     mkdir("docs", 0755);
     mkdir("docs/deep", 0755);
     put("docs/deep/one.md", "# One");
@@ -45,7 +45,7 @@ PROJECT_TEST(registry_override, all_kinds_can_be_given) {
     cr_expect_str_empty(project->logged);
 }
 
-PROJECT_TEST(registry_override, a_malformed_one_is_an_error_and_discovery_resumes) {
+PROJECT_TEST(registry_override, a_malformed_file_is_an_error_and_discovery_resumes) {
     static const struct {
         const char *text, *reason;
     } cases[] = {
@@ -53,7 +53,7 @@ PROJECT_TEST(registry_override, a_malformed_one_is_an_error_and_discovery_resume
         {"{", "is not JSON"},
         {"not json", "is not JSON (line 1)"},
         {"[]", "is not a JSON object"},
-        {"{}", "has no \"version\""},
+        {"{}", "lacks the member \"version\""},
         {"{\"version\":2}", "\"version\" must be 1"},
         {"{\"version\":\"1\"}", "\"version\" must be 1"},
         {"{\"version\":1,\"version\":1}", "has the member \"version\" twice"},
@@ -62,23 +62,22 @@ PROJECT_TEST(registry_override, a_malformed_one_is_an_error_and_discovery_resume
         {"{\"version\":1,\"tools\":{}}", "\"tools\" must be an array"},
         {"{\"version\":1,\"tools\":[1]}", "entry 1 of \"tools\": is not a JSON object"},
         {"{\"version\":1,\"tools\":[{\"name\":\"b\"},{}]}",
-         "entry 2 of \"tools\": \"name\" is missing"},
+         "entry 2 of \"tools\": lacks the member \"name\""},
         {"{\"version\":1,\"tools\":[{\"name\":\"b\",\"x\":1}]}", "unknown member \"x\""},
         {"{\"version\":1,\"tools\":[{\"name\":\"b\",\"name\":\"c\"}]}",
          "entry 1 of \"tools\": has the member \"name\" twice"},
-        {"{\"version\":1,\"tools\":[{\"name\":\"b\",\"file\":1}]}", "\"file\" must be a text"},
+        {"{\"version\":1,\"tools\":[{\"name\":\"b\",\"file\":1}]}", "\"file\" must be a string"},
         {"{\"version\":1,\"tools\":[{\"name\":\"b\",\"file\":\"../b.lisp\"}]}",
          "begins with a dot"},
         {"{\"version\":1,\"tools\":[{\"name\":\"b\",\"file\":\"/etc/passwd\"}]}",
          "\"file\" must be relative to the project"},
         {"{\"version\":1,\"tools\":[{\"name\":\"b\",\"file\":\"a/../b\"}]}", "\"file\""},
         {"{\"version\":1,\"tools\":[{\"name\":\"b\",\"file\":\"a\\u0000b\"}]}",
-         "\"file\" must not hold the character U+0000"},
-        {"{\"version\":1,\"tools\":[{\"name\":5}]}", "\"name\" must be a text"},
-        {"{\"version\":1,\"tools\":[{\"name\":\"a\\u0000\"}]}",
-         "\"name\" must not hold the character U+0000"},
-        {"{\"version\":1,\"tools\":[{\"name\":\"a/b\"}]}", "\"name\": a name has"},
-        {"{\"version\":1,\"resources\":[{\"name\":\"b\"}]}", "\"file\" is missing"},
+         "\"file\" must not contain U+0000"},
+        {"{\"version\":1,\"tools\":[{\"name\":5}]}", "\"name\" must be a string"},
+        {"{\"version\":1,\"tools\":[{\"name\":\"a\\u0000\"}]}", "\"name\" must not contain U+0000"},
+        {"{\"version\":1,\"tools\":[{\"name\":\"a/b\"}]}", "\"name\" must be 1 to 64"},
+        {"{\"version\":1,\"resources\":[{\"name\":\"b\"}]}", "lacks the member \"file\""},
         {"\xef\xbb\xbf{\"version\":1}", "byte order mark"},
         {"{\"version\":1,\"tools\":[\"\xff\"]}", "is not UTF-8"},
         {"{\"version\":1}{}", "is not JSON"},
@@ -92,7 +91,7 @@ PROJECT_TEST(registry_override, a_malformed_one_is_an_error_and_discovery_resume
         project_look(project);
         expect_file_refused(project, "register.json", cases[i].reason);
         expect_logged(project, "error registry-override: register.json: ");
-        expect_logged(project, "; everything is discovered instead");
+        expect_logged(project, "; all entries are discovered instead");
         cr_expect_eq(count_of(project, REGISTRY_TOOL), 2);
         cr_expect_eq(count_of(project, REGISTRY_PROMPT), 1);
         project->logged[0] = 0;
@@ -104,7 +103,7 @@ PROJECT_TEST(registry_override, a_malformed_one_is_an_error_and_discovery_resume
     cr_expect_eq(project->changes, 1, "nothing that anyone sees has changed");
 }
 
-PROJECT_TEST(registry_override, coming_and_going_is_told_once_each) {
+PROJECT_TEST(registry_override, each_change_of_the_file_is_reported_once) {
     put_tools();
     project_begin(project);
     put("register.json", "{\"version\":1,\"tools\":[{\"name\":\"a\",\"title\":\"A\"}]}");
@@ -124,7 +123,7 @@ PROJECT_TEST(registry_override, coming_and_going_is_told_once_each) {
     cr_expect_eq(project->changes, 5);
 }
 
-PROJECT_TEST(registry_override, what_is_wrong_with_a_file_refuses_that_entry_alone) {
+PROJECT_TEST(registry_override, an_invalid_file_refuses_only_its_entry) {
     put_tools();
     cr_assert_eq(symlink("tools", "linked"), 0);
     cr_assert_eq(symlink("/etc/passwd", "passwd"), 0);
@@ -140,7 +139,7 @@ PROJECT_TEST(registry_override, what_is_wrong_with_a_file_refuses_that_entry_alo
     expect_file_refused(project, "tools", "is a directory");
 }
 
-PROJECT_TEST(registry_override, one_that_is_no_regular_file_or_too_long_is_refused) {
+PROJECT_TEST(registry_override, a_file_that_is_not_regular_or_too_long_is_refused) {
     static char text[OVERRIDE_MAX_BYTES + 1];
     put_tools();
     cr_assert_eq(symlink("tools/a.lisp", "register.json"), 0);
@@ -155,10 +154,10 @@ PROJECT_TEST(registry_override, one_that_is_no_regular_file_or_too_long_is_refus
     memcpy(text, "{\"version\":1,\"tools\":[]}", 24);
     put_bytes("register.json", text, sizeof text);
     project_look(project);
-    expect_file_refused(project, "register.json", "has 1048577 bytes, more than the 1048576");
+    expect_file_refused(project, "register.json", "has 1048577 bytes; the maximum is 1048576");
     put_bytes("register.json", text, sizeof text - 1);
     project_look(project);
-    cr_expect_eq(snapshot_of(project)->refusal_count, 0);
+    cr_expect_eq(snapshot_of(project)->refusals.count, 0);
     cr_expect_eq(count_of(project, REGISTRY_TOOL), 0);
     memset(text, '[', sizeof text);
     memcpy(text, "{\"version\":1,\"tools\":", 21);
@@ -167,7 +166,7 @@ PROJECT_TEST(registry_override, one_that_is_no_regular_file_or_too_long_is_refus
     expect_file_refused(project, "register.json", "is nested too deep");
 }
 
-PROJECT_TEST(registry_override, it_may_hold_no_more_entries_than_a_folder) {
+PROJECT_TEST(registry_override, it_has_the_same_limit_of_entries_as_a_folder) {
     project->settings.registry_max_entries = 2;
     put_tools();
     put("register.json", "{\"version\":1,\"tools\":[{\"name\":\"a\"},{\"name\":\"b\"},"
@@ -177,7 +176,7 @@ PROJECT_TEST(registry_override, it_may_hold_no_more_entries_than_a_folder) {
     cr_expect_eq(count_of(project, REGISTRY_PROMPT), 1);
 }
 
-PROJECT_TEST(registry_override, files_outside_the_watched_folders_are_found_by_the_interval) {
+PROJECT_TEST(registry_override, changes_outside_the_watched_folders_are_found_by_polling) {
     project->settings.registry_refresh_s = 1;
     mkdir("docs", 0755);
     put("docs/r", "1");
@@ -188,7 +187,7 @@ PROJECT_TEST(registry_override, files_outside_the_watched_folders_are_found_by_t
     expect_body(project, REGISTRY_RESOURCE, "eclave:///docs/r", "2");
 }
 
-PROJECT_TEST(registry_override, an_edited_entry_is_made_anew_over_an_unchanged_file) {
+PROJECT_TEST(registry_override, an_edited_entry_is_replaced_although_its_file_is_unchanged) {
     put_tools();
     put("register.json", "{\"version\":1,\"tools\":[{\"name\":\"a\",\"title\":\"1\"}]}");
     project_begin(project);

@@ -1,9 +1,10 @@
-/* supervisor/registry: digests, URI templates, pages and the strict JSON of files, each alone. */
-#include "supervisor/registry/header.h"
-#include "supervisor/registry/json_file.h"
+/* supervisor/registry: digests, URI templates, pages, headers and the strict JSON of files. */
+#include "supervisor/json/json_tree.h"
+#include "supervisor/registry/entry_internal.h"
 #include "supervisor/registry/snapshot.h"
 #include "supervisor/registry/uri_template.h"
 #include "tests/support/random.h"
+#include "tests/support/span.h"
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@ static struct digest digest_of(const struct digest_key *key, const char *const *
     return digest_end(&digester);
 }
 
-Test(registry_digest, tells_texts_ends_and_keys_apart) {
+Test(registry_digest, depends_on_the_strings_their_ends_and_the_key) {
     static const struct digest_key keys[] = {{{0}}, {{1}}, {{[31] = 1}}};
     static const char *const texts[][2] = {{"a", "bc"}, {"ab", "c"}, {"", "abc"}, {NULL, "abc"}};
     enum { KEYS = 3, TEXTS = 4, COUNT = KEYS * TEXTS };
@@ -56,7 +57,7 @@ Test(registry_digest, does_not_depend_on_the_portions) {
     }
 }
 
-Test(registry_template, matches_and_undoes_escapes) {
+Test(registry_template, matches_uris_and_decodes_values) {
     static const struct {
         const char *template, *uri, *values[2]; /* values NULL: no match */
     } cases[] = {
@@ -75,7 +76,7 @@ Test(registry_template, matches_and_undoes_escapes) {
         {"t:{a}-{b}", "t:1-2-3", {"1", "2-3"}},
         {"t:{a}.{b}", "t:1.2", {"1", "2"}},
         {"t:{+path}", "t:a/b?c", {"a/b?c", NULL}},
-        {"t:{+path}/{name}", "t:a/b/c", {NULL, NULL}}, /* the shortest text is not enough */
+        {"t:{+path}/{name}", "t:a/b/c", {NULL, NULL}}, /* {+path} matches too little */
         {"t:{a}/{+rest}", "t:a/b/c", {"a", "b/c"}},
         {"t:{a}x", "t:axax", {"axa", NULL}},
         {"t:{a}", "t", {NULL, NULL}},
@@ -93,8 +94,8 @@ Test(registry_template, matches_and_undoes_escapes) {
     }
 }
 
-/* A URI that is made of a template matches it, with the values it was made of. */
-Test(registry_template, what_is_expanded_matches) {
+/* A URI made from a template matches it, with the same values. */
+Test(registry_template, expanded_templates_match) {
     struct random random = random_for("registry_template");
     static const char *const alphabet[] = {"a", "B", "7", "~", "%20", "%C3%A9", "%2F"};
     static const char *const plain[] = {"a", "B", "7", "~", " ", "\xc3\xa9", "/"};
@@ -137,8 +138,8 @@ static struct snapshot *snapshot_with(size_t count, const char *prefix) {
         char name[64];
         snprintf(name, sizeof name, "%s%03zu", prefix, (i * 7) % count);
         entry->references = 1;
-        entry->owned_key = strdup(name);
-        entry->key = entry->name = entry->owned_key;
+        entry->key = strdup(name);
+        entry->name = strdup(name);
         entry->file = strdup(name);
         entry->metadata = json_object_new_object();
         struct digester digester = digest_begin(&page_key);
@@ -151,7 +152,7 @@ static struct snapshot *snapshot_with(size_t count, const char *prefix) {
     return snapshot;
 }
 
-Test(registry_pages, a_mark_belongs_to_one_kind_in_one_state) {
+Test(registry_pages, a_mark_is_valid_for_one_kind_and_one_listing) {
     struct snapshot *snapshot = snapshot_with(10, "a"), *same = snapshot_with(10, "a");
     struct snapshot *other = snapshot_with(10, "b");
     char mark[SNAPSHOT_MARK_BYTES], cut[SNAPSHOT_MARK_BYTES];
@@ -199,11 +200,7 @@ Test(registry_pages, entries_are_sorted_and_found) {
     cr_expect(snapshot_drop_some(held, 99));
 }
 
-static struct span span_of(const char *text) {
-    return (struct span){(const unsigned char *)text, strlen(text)};
-}
-
-Test(registry_json, a_member_twice_is_found_at_any_depth_and_spelling) {
+Test(registry_json, a_duplicate_member_is_found_at_any_depth_and_spelling) {
     static const char *const twice[] = {
         "{\"a\":1,\"a\":2}",
         "{\"a\":{\"b\":1,\"b\":1}}",
@@ -231,23 +228,7 @@ Test(registry_json, a_member_twice_is_found_at_any_depth_and_spelling) {
     }
 }
 
-Test(registry_json, members_are_walked_with_their_values) {
-    const struct span text = span_of(" { \"a\" : [1, {\"x\":2}] , \"b\":\"}\" ,\"c\": null } ");
-    static const char *const wanted[][2] = {
-        {"\"a\"", "[1, {\"x\":2}]"}, {"\"b\"", "\"}\""}, {"\"c\"", "null"}};
-    struct span name, value;
-    size_t offset = 0, count = 0;
-    for (; json_file_next(text, &offset, &name, &value); count++) {
-        cr_assert_lt(count, 3);
-        cr_expect_eq(name.length, strlen(wanted[count][0]));
-        cr_expect_arr_eq(name.bytes, wanted[count][0], name.length);
-        cr_expect_eq(value.length, strlen(wanted[count][1]));
-        cr_expect_arr_eq(value.bytes, wanted[count][1], value.length);
-    }
-    cr_expect_eq(count, 3);
-}
-
-Test(registry_json, digests_tell_values_apart) {
+Test(registry_json, digests_distinguish_values) {
     static const char *const texts[] = {
         "{}",           "{\"a\":1}",        "{\"a\":\"1\"}", "{\"a\":[1]}",        "{\"a\":null}",
         "{\"a\":1.5}",  "{\"a\":true}",     "{\"b\":1}",     "{\"a\":[]}",         "{\"a\":{}}",
@@ -257,7 +238,7 @@ Test(registry_json, digests_tell_values_apart) {
     for (size_t i = 0; i < COUNT; i++) {
         struct json_object *object = json_file_parse(span_of(texts[i]), NULL);
         struct digester digester = digest_begin(&page_key);
-        json_digest(&digester, object);
+        digest_add_json(&digester, object);
         digests[i] = digest_end(&digester);
         json_object_put(object);
         for (size_t j = 0; j < i; j++)
@@ -265,9 +246,9 @@ Test(registry_json, digests_tell_values_apart) {
     }
 }
 
-Test(registry_header, is_the_comment_that_the_file_begins_with) {
+Test(registry_header, is_the_comment_at_the_start_of_the_file) {
     static const struct {
-        const char *source, *header; /* header NULL: there is none */
+        const char *source, *header; /* header NULL: none */
     } cases[] = {
         {"", NULL},
         {";;;", NULL},

@@ -1,16 +1,13 @@
-/* supervisor/run_check: what a run may give, and nothing else. */
-#include "supervisor/project/promise.h"
-#include "supervisor/run.h"
-#include "supervisor/schema.h"
+/* supervisor/session/run_check: the results, events and questions that a run may send. */
+#include "supervisor/project/project_tool.h"
+#include "supervisor/schema/schema.h"
+#include "supervisor/session/run.h"
 #include "tests/support/random.h"
+#include "tests/support/span.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static struct span span_of(const char *text) {
-    return (struct span){(const unsigned char *)text, strlen(text)};
-}
 
 #define BLOCKS(blocks) "{\"content\":[" blocks "]}"
 #define TEXT           "{\"type\":\"text\",\"text\":\"t\"}"
@@ -96,7 +93,7 @@ static const struct {
     {RUN_COMPLETION, false, "{\"values\":[]}"},
 };
 
-Test(run_check, results_have_a_known_shape_or_are_refused) {
+Test(run_check, results_of_unknown_shape_are_refused) {
     for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
         struct run_result result;
         bool good = run_result_decode(results[i].kind, span_of(results[i].text), &result);
@@ -106,7 +103,7 @@ Test(run_check, results_have_a_known_shape_or_are_refused) {
     }
 }
 
-Test(run_check, a_structured_value_is_told_by_its_own_text) {
+Test(run_check, a_structured_value_is_returned_as_written) {
     static const struct {
         const char *text, *structured;
     } rows[] = {
@@ -128,7 +125,7 @@ Test(run_check, a_structured_value_is_told_by_its_own_text) {
                           memcmp(result.structured.bytes, rows[i].structured,
                                  result.structured.length) == 0,
                       "%.*s", (int)result.structured.length, result.structured.bytes);
-        if (rows[i].structured) { /* and is made a tree of by itself, and only then */
+        if (rows[i].structured) { /* parsed on its own, and only then */
             struct json_object *value = run_result_structured(&result);
             struct json_object *expected = json_tokener_parse(rows[i].structured);
             cr_expect(json_object_equal(value, expected), "%s", rows[i].text);
@@ -166,7 +163,7 @@ static const struct {
     {false, ""},
 };
 
-Test(run_check, events_have_a_known_shape_or_are_refused) {
+Test(run_check, events_of_unknown_shape_are_refused) {
     for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
         struct run_event event;
         cr_expect_eq(run_event_decode(span_of(events[i].text), &event), events[i].good, "%s",
@@ -205,7 +202,7 @@ static const struct {
     {false, "null"},
 };
 
-Test(run_check, questions_have_a_known_shape_or_are_refused) {
+Test(run_check, questions_of_unknown_shape_are_refused) {
     for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
         struct json_object *questions = run_ask_decode(span_of(asks[i].text));
         cr_expect_eq(questions != NULL, asks[i].good, "%s", asks[i].text);
@@ -224,7 +221,7 @@ static char *repeated(const char *before, const char *part, size_t count, const 
     return text;
 }
 
-Test(run_check, has_limits) {
+Test(run_check, limits_size_and_depth) {
     struct run_result result;
     struct run_event event;
     cr_expect_not(run_event_decode((struct span){0}, &event), "no bytes at all");
@@ -252,8 +249,8 @@ Test(run_check, has_limits) {
     free(whole);
 }
 
-/* Whatever bytes are changed in a good text: it is refused, or what comes out has the shape. */
-Test(run_check, mutations_are_refused_or_have_the_shape) {
+/* Random changes of valid JSON: the result is refused or has a known shape. */
+Test(run_check, mutated_json_is_refused_or_has_a_known_shape) {
     struct random random = random_for("run results");
     for (size_t trial = random_trials(20000, 500000); trial; trial--) {
         const size_t row = random_below(&random, sizeof results / sizeof *results);
@@ -273,10 +270,10 @@ Test(run_check, mutations_are_refused_or_have_the_shape) {
     }
 }
 
-/* What is checked must be what is sent: of a member that stands twice a client may take either. */
-Test(run_check, a_promise_is_not_kept_by_one_of_two_members) {
+/* A client may take either of two members of the same name, so both must be valid. */
+Test(run_check, both_of_two_equal_members_are_checked) {
     static const struct {
-        const char *text, *why; /* NULL: kept */
+        const char *text, *why; /* NULL: accepted */
     } cases[] = {
         {"{\"content\":[],\"structuredContent\":{\"n\":1,\"a\":[{\"n\":\":\"}]}}", NULL},
         {"{\"content\":[],\"structuredContent\":{\"n\":\"x\"}}", "n"},
@@ -294,7 +291,8 @@ Test(run_check, a_promise_is_not_kept_by_one_of_two_members) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run_result result;
         cr_assert(run_result_decode(RUN_TOOL, span_of(cases[i].text), &result));
-        cr_expect_eq(promise_is_kept(&entry, &result, &error), !cases[i].why, "%s", cases[i].text);
+        cr_expect_eq(project_tool_check_result(&entry, &result, &error), !cases[i].why, "%s",
+                     cases[i].text);
         if (cases[i].why)
             cr_expect_not_null(strstr(error.text, cases[i].why), "%s", error.text);
         run_result_free(&result);

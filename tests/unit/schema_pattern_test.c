@@ -1,12 +1,28 @@
-/* supervisor/schema_pattern: regular expressions match as ECMA-262 says, and what cannot be matched
- * in linear time is refused. */
-#include "supervisor/schema.h"
-#include "supervisor/schema_pattern.h"
+/* supervisor/schema/pattern: regular expressions match as ECMA-262 says; those that cannot be
+ * matched in linear time are refused. */
+#include "supervisor/schema/pattern_internal.h"
+#include "supervisor/schema/schema.h"
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { TEXTS_MAX = 12 };
+
+static struct schema *compile(const char *pattern, size_t length, struct error *error) {
+    struct json_object *json = json_object_new_object();
+    *error = (struct error){0};
+    json_object_object_add(json, "pattern", json_object_new_string_len(pattern, (int)length));
+    struct schema *schema = schema_compile(json, error);
+    json_object_put(json);
+    return schema;
+}
+
+static bool matches(const struct schema *schema, const char *text, size_t length) {
+    struct json_object *value = json_object_new_string_len(text, (int)length);
+    bool matched = schema_check(schema, value, NULL);
+    json_object_put(value);
+    return matched;
+}
 
 Test(schema_pattern, matches_as_ecma_262_says) {
     static const struct {
@@ -56,27 +72,23 @@ Test(schema_pattern, matches_as_ecma_262_says) {
         {"^.$", {"\xff"}, {"\xff\xff"}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct json_object *json = json_object_new_object();
-        struct error error = {0};
-        json_object_object_add(json, "pattern", json_object_new_string(cases[i].pattern));
-        struct schema *schema = schema_compile(json, &error);
-        json_object_put(json);
-        cr_expect_not_null(schema, "%s: %s", cases[i].pattern, error.text);
-        for (size_t j = 0; schema && j < (size_t)2 * TEXTS_MAX; j++) {
+        const char *pattern = cases[i].pattern;
+        struct error error;
+        struct schema *schema = compile(pattern, strlen(pattern), &error);
+        cr_assert_not_null(schema, "%s: %s", pattern, error.text);
+        for (size_t j = 0; j < (size_t)2 * TEXTS_MAX; j++) {
             bool is_good = j < TEXTS_MAX;
             const char *text = is_good ? cases[i].good[j] : cases[i].bad[j - TEXTS_MAX];
-            struct json_object *value = text ? json_object_new_string(text) : NULL;
             if (text)
-                cr_expect_eq(schema_check(schema, value, NULL), is_good, "%s on \"%s\"",
-                             cases[i].pattern, text);
-            json_object_put(value);
+                cr_expect_eq(matches(schema, text, strlen(text)), is_good, "%s on \"%s\"", pattern,
+                             text);
         }
         schema_free(schema);
     }
 }
 
-/* U+0000 in a pattern is a character like others, wherever it stands. */
-Test(schema_pattern, a_null_character_stands_for_itself) {
+/* U+0000 in a pattern is an ordinary character. */
+Test(schema_pattern, a_null_character_matches_itself) {
     enum { LENGTH = 3 };
     static const struct {
         const char pattern[LENGTH], good[LENGTH], bad[LENGTH];
@@ -86,88 +98,71 @@ Test(schema_pattern, a_null_character_stands_for_itself) {
         {"^.\0", "a\0-", {0, 'a', '-'}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct error error = {0};
-        struct json_object *json = json_object_new_object();
-        struct json_object *good = json_object_new_string_len(cases[i].good, LENGTH);
-        struct json_object *bad = json_object_new_string_len(cases[i].bad, LENGTH);
-        json_object_object_add(json, "pattern",
-                               json_object_new_string_len(cases[i].pattern, LENGTH));
-        struct schema *schema = schema_compile(json, &error);
+        struct error error;
+        struct schema *schema = compile(cases[i].pattern, LENGTH, &error);
         cr_assert_not_null(schema, "%zu: %s", i, error.text);
-        cr_expect(schema_check(schema, good, NULL), "%zu", i);
-        cr_expect_not(schema_check(schema, bad, NULL), "%zu", i);
+        cr_expect(matches(schema, cases[i].good, LENGTH), "%zu", i);
+        cr_expect_not(matches(schema, cases[i].bad, LENGTH), "%zu", i);
         schema_free(schema);
-        json_object_put(json);
-        json_object_put(good);
-        json_object_put(bad);
     }
 }
 
-Test(schema_pattern, refuses_what_it_does_not_know) {
+Test(schema_pattern, refuses_unknown_syntax) {
     static const struct {
         const char *pattern, *fault;
     } cases[] = {
-        {"(", "has a ( without its )"},
-        {")", "has a ) without its ("},
-        {"[a", "has a [ without its ]"},
+        {"(", "has a ( without a )"},
+        {")", "has a ) without a ("},
+        {"[a", "has a [ without a ]"},
         {"*a", "has nothing to repeat here"},
         {"a**", "has nothing to repeat here"},
         {"^*", "has nothing to repeat here"},
-        {"a{1", "has a { without its }"},
-        {"a{2,1}", "has a count that ends before it begins"},
-        {"a{,2}", "has a brace or bracket that wants a backslash"},
-        {"]", "has a brace or bracket that wants a backslash"},
-        {"[b-a]", "has a range that ends before it begins"},
-        {"[a-\\d]", "has a range from or to a class"},
-        {"(?=a)", "looks ahead, which is not supported; see allOf and not"},
-        {"(?!a)", "looks ahead, which is not supported; see allOf and not"},
-        {"(?<=a)", "looks behind, which is not supported; see allOf and not"},
-        {"(?<!a)", "looks behind, which is not supported; see allOf and not"},
+        {"a{1", "has a { without a }"},
+        {"a{2,1}", "has a repetition whose maximum is below its minimum"},
+        {"a{,2}", "has a brace or bracket that needs a backslash"},
+        {"]", "has a brace or bracket that needs a backslash"},
+        {"[b-a]", "has a range that ends before it starts"},
+        {"[a-\\d]", "has a range that starts or ends with a class"},
+        {"(?=a)", "has a lookahead, which is not supported; use allOf and not"},
+        {"(?!a)", "has a lookahead, which is not supported; use allOf and not"},
+        {"(?<=a)", "has a lookbehind, which is not supported; use allOf and not"},
+        {"(?<!a)", "has a lookbehind, which is not supported; use allOf and not"},
         {"(?i)a", "has an unknown kind of group"},
         {"(?>a)", "has an unknown kind of group"},
-        {"(?<1>a)", "has a group with a bad name"},
-        {"(a)\\1", "refers back to a group, which is not supported"},
-        {"(?<n>a)\\k<n>", "refers back to a group, which is not supported"},
-        {"\\p{L}", "names a Unicode property, which is not supported"},
+        {"(?<1>a)", "has a group with an invalid name"},
+        {"(a)\\1", "has a back reference, which is not supported"},
+        {"(?<n>a)\\k<n>", "has a back reference, which is not supported"},
+        {"\\p{L}", "has a Unicode property, which is not supported"},
         {"\\a", "has an unknown escape"},
         {"\\Z", "has an unknown escape"},
         {"\\01", "has an octal escape"},
-        {"\\c1", "wants a letter behind \\c"},
-        {"\\x1", "wants a hexadecimal digit"},
-        {"\\u{110000}", "has an escape that is no character"},
-        {"\\u{}", "has an escape that is no character"},
-        {"\\ud800", "has half a surrogate pair"},
-        {"\\", "ends too early"},
+        {"\\c1", "needs a letter after \\c"},
+        {"\\x1", "needs a hexadecimal digit here"},
+        {"\\u{110000}", "has an invalid \\u{} escape"},
+        {"\\u{}", "has an invalid \\u{} escape"},
+        {"\\ud800", "has a lone surrogate"},
+        {"\\", "ends unexpectedly"},
         {"a{99999}", "is too big"},
         {"(a{100}){100}", "is too big"},
         {"((((((((((((((((((((((((((((((((((a))))))))))))))))))))))))))))))))))",
-         "has too many groups within groups"},
+         "nests its groups too deeply"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct json_object *json = json_object_new_object();
-        struct error error = {0};
-        json_object_object_add(json, "pattern", json_object_new_string(cases[i].pattern));
-        struct schema *schema = schema_compile(json, &error);
-        cr_expect_null(schema, "%s is accepted", cases[i].pattern);
+        struct error error;
+        cr_expect_null(compile(cases[i].pattern, strlen(cases[i].pattern), &error),
+                       "%s is accepted", cases[i].pattern);
         cr_expect_not_null(strstr(error.text, cases[i].fault), "%s: %s", cases[i].pattern,
                            error.text);
-        schema_free(schema);
-        json_object_put(json);
     }
 }
 
-Test(schema_pattern, long_patterns_and_many_are_refused) {
-    struct error error = {0};
-    struct json_object *json = json_object_new_object();
-    char text[PATTERN_MAX_BYTES + 2];
-    memset(text, 'a', sizeof text - 1);
-    text[sizeof text - 1] = 0;
-    json_object_object_add(json, "pattern", json_object_new_string(text));
-    cr_expect_null(schema_compile(json, &error));
+Test(schema_pattern, long_and_many_patterns_are_refused) {
+    struct error error;
+    char text[PATTERN_MAX_BYTES + 1];
+    memset(text, 'a', sizeof text);
+    cr_expect_null(compile(text, sizeof text, &error));
     cr_expect_str_eq(error.text, "/pattern: the pattern is too long (at byte 1)");
-    json_object_put(json);
-    json = json_object_new_object();
-    struct json_object *members = json_object_new_object();
+    struct json_object *json = json_object_new_object(), *members = json_object_new_object();
     for (int i = 0; i <= SCHEMA_PATTERNS_MAX; i++) {
         char name[16];
         snprintf(name, sizeof name, "a%d", i);

@@ -1,6 +1,6 @@
 /* supervisor/schema: random schemas and values. A combination of a schema with itself accepts what
- * the schema accepts, and a negation what it does not. */
-#include "supervisor/schema.h"
+ * the schema accepts, a negation what it refuses. */
+#include "supervisor/schema/schema.h"
 #include "tests/support/random.h"
 #include <criterion/criterion.h>
 
@@ -111,7 +111,7 @@ static struct json_object *random_schema(struct random *random, size_t depth) {
     return schema;
 }
 
-/* Does {KEYWORD: JSON} (or with a list of JSON twice) accept VALUE? */
+/* Whether {KEYWORD: JSON}, or {KEYWORD: [JSON, JSON]}, accepts VALUE. */
 static bool wrapped_accepts(const char *keyword, bool is_list, struct json_object *json,
                             struct json_object *value) {
     struct json_object *outer = json_object_new_object(), *inner = json;
@@ -133,7 +133,7 @@ static bool wrapped_accepts(const char *keyword, bool is_list, struct json_objec
     return accepts;
 }
 
-Test(schema_property, combinations_agree_with_what_they_combine, .timeout = 110) {
+Test(schema_property, combinations_agree_with_their_parts, .timeout = 110) {
     struct random random = random_for("schema combinations");
     size_t accepted = 0, trials = random_trials(3000, 100000);
     for (size_t i = 0; i < trials; i++) {

@@ -7,8 +7,7 @@
 
 #define LAYER_BIT(id) (UINT32_C(1) << POLICY_LAYER_##id)
 
-/* A directory of the test's own, with two directories, a file and a link to the first; the test
- * goes on inside it. */
+/* A temporary directory with two directories, two files and a link, in which the test runs. */
 static char root[] = "/tmp/eclave-lists-XXXXXX";
 
 static void enter_root(void) {
@@ -52,8 +51,8 @@ TEST_IN_ROOT(nothing_is_listed_by_default) {
 
 TEST_IN_ROOT(several_flags_add_up_and_become_absolute) {
     struct settings settings;
-    READ_FINE(&settings, (char *)"--allow-read", (char *)"one", (char *)"--allow-read=./two:three",
-              (char *)"--preload", (char *)"one/../boot.lisp");
+    READ_FINE(&settings, "--allow-read", "one", "--allow-read=./two:three", "--preload",
+              "one/../boot.lisp");
     cr_expect_eq(settings.allow_read.count, 2);
     expect_path(&settings.allow_read, 0, "one");
     expect_path(&settings.allow_read, 1, "two:three");
@@ -65,7 +64,7 @@ TEST_IN_ROOT(several_flags_add_up_and_become_absolute) {
 
 TEST_IN_ROOT(links_are_followed_once) {
     struct settings settings;
-    READ_FINE(&settings, (char *)"--allow-read", (char *)"link");
+    READ_FINE(&settings, "--allow-read", "link");
     expect_path(&settings.allow_read, 0, "one");
     settings_free(&settings);
 }
@@ -85,7 +84,7 @@ TEST_IN_ROOT(paths_in_a_file_begin_beside_it) {
     static const char text[] = "{\"preload\":[\"own.lisp\",\"../boot.lisp\"],\"allow-read\":\".\"}";
     struct settings settings;
     write_file("one/policy", text, sizeof text - 1);
-    READ_FINE(&settings, (char *)"--policy", (char *)"one/policy");
+    READ_FINE(&settings, "--policy", "one/policy");
     cr_expect_eq(settings.preload.count, 2);
     expect_path(&settings.preload, 0, "one/own.lisp");
     expect_path(&settings.preload, 1, "boot.lisp");
@@ -110,8 +109,7 @@ TEST_IN_ROOT(a_stronger_list_takes_the_place_of_a_weaker_one) {
     expect_path(&settings.allow_read, 0, "one");
     cr_expect_eq(settings.require, LAYER_BIT(NAMESPACES));
     settings_free(&settings);
-    READ_FINE(&settings, (char *)"--allow-read", (char *)"two:three", (char *)"--require",
-              (char *)"seccomp", (char *)"--require=process");
+    READ_FINE(&settings, "--allow-read", "two:three", "--require", "seccomp", "--require=process");
     cr_expect_eq(settings.allow_read.count, 1);
     expect_path(&settings.allow_read, 0, "two:three");
     cr_expect_eq(settings.require, LAYER_BIT(SECCOMP) | LAYER_BIT(PROCESS));
@@ -137,7 +135,7 @@ TEST_IN_ROOT(what_is_not_there_or_something_else_is_refused) {
     expect_refused("--preload", "boot.lisp/x", "Not a directory");
     expect_refused("--preload", "/dev/null", "must be a regular file");
     cr_assert_eq(mkfifo("pipe", 0600), 0);
-    expect_refused("--preload", "pipe", "must be a regular file"); /* and nothing waits for it */
+    expect_refused("--preload", "pipe", "must be a regular file"); /* and does not block */
     expect_refused("--preload", "a\nb", "a?b");
 }
 
@@ -145,13 +143,13 @@ TEST_IN_ROOT(too_many_and_too_long_are_refused) {
     struct settings settings;
     struct error error = {0};
     int left;
-    char *arguments[ARGUMENTS_MAX] = {NULL};
+    const char *arguments[ARGUMENTS_MAX] = {NULL};
     for (size_t i = 0; i < PATH_LIST_MAX; i++)
-        arguments[i + 1] = (char *)"--allow-read=one";
+        arguments[i + 1] = "--allow-read=one";
     cr_assert(read_settings(&settings, &error, &left, arguments), "%s", error.text);
     cr_expect_eq(settings.allow_read.count, PATH_LIST_MAX);
     settings_free(&settings);
-    arguments[PATH_LIST_MAX + 1] = (char *)"--allow-read=one";
+    arguments[PATH_LIST_MAX + 1] = "--allow-read=one";
     cr_expect_not(read_settings(&settings, &error, &left, arguments));
     cr_expect_not_null(strstr(error.text, "more than 32"), "%s", error.text);
 
@@ -168,7 +166,7 @@ TEST_IN_ROOT(there_is_one_project_and_colons_belong_to_its_name) {
     READ_FINE(&settings, NULL);
     expect_path(&settings.project, 0, "two:three");
     settings_free(&settings);
-    READ_FINE(&settings, (char *)"--project", (char *)"link");
+    READ_FINE(&settings, "--project", "link");
     cr_expect_eq(settings.project.count, 1);
     expect_path(&settings.project, 0, "one");
     settings_free(&settings);
@@ -176,7 +174,7 @@ TEST_IN_ROOT(there_is_one_project_and_colons_belong_to_its_name) {
     expect_refused("--project", "boot.lisp", "--project must be a directory");
     struct error error = {0};
     int left;
-    cr_expect_not(READ(&settings, &error, &left, (char *)"--project=one", (char *)"--project=one"));
+    cr_expect_not(READ(&settings, &error, &left, "--project=one", "--project=one"));
     cr_expect_not_null(strstr(error.text, "must not name more than 1 path"), "%s", error.text);
 }
 
@@ -196,18 +194,17 @@ TEST_IN_ROOT(wrong_members_are_refused) {
     expect_file_refused("{\"allow-read\":[[\"/\"]]}", "not an array");
     expect_file_refused("{\"allow-read\":\"/\\u0000x\"}", "U+0000");
     expect_file_refused("{\"preload\":[\"/\"]}", "\"preload\" must be a regular file");
-    expect_file_refused("{\"require\":[1]}", "\"require\" must be layers of");
-    expect_file_refused("{\"require\":true}", "\"require\" must be layers of");
+    expect_file_refused("{\"require\":[1]}", "\"require\" must be one or more of");
+    expect_file_refused("{\"require\":true}", "\"require\" must be one or more of");
     expect_file_refused("{\"require\":[\"landlok\"]}", "did you mean \"landlock\"?");
 }
 
 TEST_IN_ROOT(layers_are_bits_in_the_order_of_their_table) {
     struct settings settings;
-    READ_FINE(&settings, (char *)"--require", (char *)"seccomp,limits", (char *)"--without",
-              (char *)"cgroup,landlock,cgroup");
+    READ_FINE(&settings, "--require", "seccomp,limits", "--without", "cgroup,landlock,cgroup");
     cr_expect_eq(settings.require, LAYER_BIT(SECCOMP) | LAYER_BIT(LIMITS));
     cr_expect_eq(settings.without, LAYER_BIT(CGROUP) | LAYER_BIT(LANDLOCK));
-    READ_FINE(&settings, (char *)"--require", (char *)"all");
+    READ_FINE(&settings, "--require", "all");
     cr_expect_eq(settings.require, (UINT32_C(1) << POLICY_LAYER_COUNT) - 1);
     cr_expect_str_eq(policy_layer_name(POLICY_LAYER_SECCOMP), "seccomp");
 }
@@ -216,19 +213,19 @@ TEST_IN_ROOT(wrong_layers_are_refused) {
     static const char *const wrong[] = {
         "", ",", "seccomp,", ",seccomp", "seccomp seccomp", " seccomp", "SECCOMP", "nothing"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        expect_refused("--require", wrong[i], "--require must be layers of cgroup");
+        expect_refused("--require", wrong[i], "--require must be one or more of cgroup");
     expect_refused("--require", "limits,seccom,process",
                    "not \"seccom\"; did you mean \"seccomp\"?");
-    expect_refused("--without", "seccomp", "must be layers of cgroup|namespaces|landlock, not");
-    expect_refused("--without", "all", "must be layers of cgroup|namespaces|landlock, not");
+    expect_refused("--without", "seccomp",
+                   "must be one or more of cgroup|namespaces|landlock, not");
+    expect_refused("--without", "all", "must be one or more of cgroup|namespaces|landlock, not");
 }
 
 TEST_IN_ROOT(a_layer_is_not_required_and_left_out) {
     struct settings settings;
     struct error error = {0};
     int left;
-    cr_expect_not(READ(&settings, &error, &left, (char *)"--require=all",
-                       (char *)"--without=landlock", NULL));
+    cr_expect_not(READ(&settings, &error, &left, "--require=all", "--without=landlock", NULL));
     cr_expect_not_null(strstr(error.text, "landlock"), "%s", error.text);
     setenv("ECLAVE_REQUIRE", "cgroup", 1);
     expect_refused("--without", "cgroup", "require and without must not both name");
@@ -236,7 +233,7 @@ TEST_IN_ROOT(a_layer_is_not_required_and_left_out) {
 
 TEST_IN_ROOT(scratch_is_a_number_of_mib) {
     struct settings settings;
-    READ_FINE(&settings, (char *)"--scratch", (char *)"65536");
+    READ_FINE(&settings, "--scratch", "65536");
     cr_expect_eq(settings.scratch_mb, 65536);
     expect_refused("--scratch", "65537", "65536");
 }

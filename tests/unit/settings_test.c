@@ -1,5 +1,5 @@
-/* supervisor/settings: the flag beats the environment beats the file; whatever is wrong is named.
- */
+/* supervisor/settings: flags override the environment, which overrides the file; mistakes are
+ * named. */
 #include "tests/unit/read_settings.h"
 #include <stdio.h>
 
@@ -30,28 +30,25 @@ Test(settings, the_defaults_are_those_of_the_contract) {
 
 Test(settings, a_flag_takes_its_value_in_both_spellings) {
     struct settings settings;
-    struct error error;
-    int left;
-    cr_assert(READ(&settings, &error, &left, (char *)"--call-timeout-s", (char *)"7"));
+    READ_FINE(&settings, "--call-timeout-s", "7");
     cr_assert_eq(settings.call_timeout_s, 7);
-    cr_assert(READ(&settings, &error, &left, (char *)"--call-timeout-s=8", (char *)"--batches"));
+    READ_FINE(&settings, "--call-timeout-s=8", "--batches");
     cr_assert_eq(settings.call_timeout_s, 8);
     cr_assert_eq(settings.batches, 1);
 }
 
-Test(settings, what_is_no_setting_is_handed_back_in_order) {
+Test(settings, other_arguments_are_left_in_order) {
     struct settings settings;
     struct error error;
     int left;
-    char *arguments[ARGUMENTS_MAX] = {NULL,         (char *)"eval", (char *)"--session-max",
-                                      (char *)"3",  (char *)"file", (char *)"--",
-                                      (char *)"--x"};
+    const char *arguments[ARGUMENTS_MAX] = {NULL, "eval", "--session-max", "3", "file",
+                                            "--", "--x"};
     cr_assert(read_settings(&settings, &error, &left, arguments), "%s", error.text);
     cr_assert_eq(settings.session_max, 3);
     cr_assert_eq(left, 3);
 }
 
-Test(settings, the_flag_beats_the_environment_beats_the_file) {
+Test(settings, a_flag_overrides_the_environment_which_overrides_the_file) {
     char path[] = "/tmp/eclave-settings-XXXXXX";
     int fd = mkstemp(path);
     cr_assert_geq(fd, 0);
@@ -63,8 +60,7 @@ Test(settings, the_flag_beats_the_environment_beats_the_file) {
     struct settings settings;
     struct error error;
     int left;
-    bool read = READ(&settings, &error, &left, (char *)"--call-timeout-s", (char *)"13",
-                     (char *)"--policy", path);
+    bool read = READ(&settings, &error, &left, "--call-timeout-s", "13", "--policy", path);
     unlink(path);
     cr_assert(read, "%s", error.text);
     cr_assert_eq(settings.session_max, 2);
@@ -72,7 +68,7 @@ Test(settings, the_flag_beats_the_environment_beats_the_file) {
     cr_assert_eq(settings.call_timeout_s, 13);
 }
 
-Test(settings, the_names_of_the_guideline_are_aliases) {
+Test(settings, the_names_of_mcpbash_are_aliases) {
     static const struct {
         const char *name, *value;
     } aliases[] = {
@@ -84,9 +80,7 @@ Test(settings, the_names_of_the_guideline_are_aliases) {
     for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++)
         setenv(aliases[i].name, aliases[i].value, 1);
     struct settings settings;
-    struct error error;
-    int left;
-    cr_assert(READ(&settings, &error, &left, NULL), "%s", error.text);
+    READ_FINE(&settings, NULL);
     cr_expect_eq(settings.corruption_threshold, 5);
     cr_expect_eq(settings.corruption_window_s, 6);
     cr_expect_eq(settings.registry_max_bytes, 7000);
@@ -96,27 +90,25 @@ Test(settings, the_names_of_the_guideline_are_aliases) {
     cr_expect_eq(settings.minimal, 1);
 }
 
-Test(settings, wrong_values_are_refused_and_named) {
+Test(settings, invalid_values_are_refused_and_named) {
     static const char *const wrong[] = {"0",    "-1", "abc", "",    "1.5", "99999999999999999999",
                                         "1025", " 5", "5 ",  "0x5", "+5"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         expect_refused("--session-max", wrong[i], "session");
-    expect_refused("--session-max", "9999", "1024"); /* the allowed range is told */
+    expect_refused("--session-max", "9999", "1024"); /* the message has the range */
     expect_refused("--log-level", "loud", "debug");
     expect_refused("--cancel-reply", "ERROR", "auto");
     expect_refused("--no-such-flag", "1", "no-such-flag; see");
     expect_refused("--sesion-max", "1", "did you mean --session-max?");
     expect_refused("--polcy", "ci", "did you mean --policy?");
-    expect_refused("--inject-falt", "none", "inject-falt; see"); /* nobody is led to hidden ones */
+    expect_refused("--inject-falt", "none", "inject-falt; see"); /* hidden ones are not suggested */
     expect_refused("--session-max", NULL, "session");
 }
 
 Test(settings, both_ends_of_a_range_are_allowed) {
     struct settings settings;
-    struct error error;
-    int left;
-    cr_assert(READ(&settings, &error, &left, (char *)"--session-max", (char *)"1"));
-    cr_assert(READ(&settings, &error, &left, (char *)"--session-max", (char *)"1024"));
+    READ_FINE(&settings, "--session-max", "1");
+    READ_FINE(&settings, "--session-max", "1024");
     cr_assert_eq(settings.session_max, 1024);
 }
 
@@ -130,14 +122,14 @@ static void expect_variable_refused(const char *name, const char *value) {
     unsetenv(name);
 }
 
-Test(settings, wrong_variables_are_refused_and_named) {
+Test(settings, invalid_variables_are_refused_and_named) {
     expect_variable_refused("ECLAVE_SESSION_MAX", "many");
     expect_variable_refused("ECLAVE_CALL_TIMEOUT_S", "0");
     expect_variable_refused("ECLAVE_LOG_FORMAT", "xml");
     expect_variable_refused("MCPBASH_CORRUPTION_THRESHOLD", "-3");
 }
 
-Test(settings, wrong_files_are_refused) {
+Test(settings, invalid_files_are_refused) {
     expect_file_refused("{\"session.max\":0}", "session.max");
     expect_file_refused("{\"session.max\":1.5}", "session.max");
     expect_file_refused("{\"session.max\":null}", "session.max");

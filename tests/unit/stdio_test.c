@@ -1,8 +1,8 @@
-/* supervisor/stdio: private streams that never block, and whoever shares the descriptors is left as
- * it was. */
+/* supervisor/base/stdio: private non-blocking streams that do not affect other users of the
+ * descriptors. */
 #include "common/cleanup.h"
 #include "common/descriptor.h"
-#include "supervisor/stdio.h"
+#include "supervisor/base/stdio.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ static bool is_null_device(int fd) {
     return same_file(fd, null);
 }
 
-Test(stdio, a_pipe_is_read_without_waiting_and_not_made_non_blocking_for_others) {
+Test(stdio, a_pipe_is_read_without_blocking_and_stays_blocking_for_others) {
     int ends[2];
     char byte;
     struct stream stream;
@@ -49,7 +49,7 @@ Test(stdio, a_pipe_is_read_without_waiting_and_not_made_non_blocking_for_others)
     cr_assert_not(is_nonblocking(ends[0]));
 }
 
-Test(stdio, a_full_pipe_is_written_without_waiting) {
+Test(stdio, a_full_pipe_does_not_block_the_writer) {
     static char block[65536];
     int ends[2];
     struct stream stream;
@@ -63,11 +63,11 @@ Test(stdio, a_full_pipe_is_written_without_waiting) {
     stream_close(&stream);
 }
 
-Test(stdio, a_socket_is_used_without_touching_its_flags) {
+Test(stdio, a_socket_is_used_without_changing_its_flags) {
     int pair[2];
     char byte;
     struct stream stream;
-    signal(SIGPIPE, SIG_DFL); /* the stream must not raise it */
+    signal(SIGPIPE, SIG_DFL); /* the stream must not raise SIGPIPE */
     cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     dup2(pair[0], STDIN_FILENO);
     cr_assert(stream_open(&stream, STDIN_FILENO, false, NULL));
@@ -85,7 +85,7 @@ Test(stdio, a_socket_is_used_without_touching_its_flags) {
     stream_close(&stream);
 }
 
-Test(stdio, a_regular_file_keeps_its_offset_and_gets_its_flags_back) {
+Test(stdio, a_regular_file_keeps_its_offset_and_its_flags_are_restored) {
     char text[4];
     struct stream stream;
     cleanup_fd int file = memfd_create("file", MFD_CLOEXEC);
@@ -119,7 +119,7 @@ Test(stdio, a_closed_descriptor_cannot_be_opened) {
     stream_close(&stream); /* does nothing */
 }
 
-Test(stdio, missing_standard_descriptors_are_filled_with_the_null_device) {
+Test(stdio, missing_standard_descriptors_become_the_null_device) {
     struct error error;
     cr_assert_eq(close_range(STDIN_FILENO, STDOUT_FILENO, 0), 0);
     cr_assert(stdio_fill(&error));
@@ -128,7 +128,7 @@ Test(stdio, missing_standard_descriptors_are_filled_with_the_null_device) {
     cr_assert_geq(fcntl(STDERR_FILENO, F_GETFD), 0);
 }
 
-Test(stdio, present_standard_descriptors_are_left_alone_when_others_are_filled) {
+Test(stdio, open_standard_descriptors_are_unchanged_when_others_are_missing) {
     int ends[2];
     struct error error;
     cr_assert_eq(pipe(ends), 0);
@@ -139,7 +139,7 @@ Test(stdio, present_standard_descriptors_are_left_alone_when_others_are_filled) 
     cr_assert(is_null_device(STDOUT_FILENO));
 }
 
-Test(stdio, after_detaching_0_is_the_null_device_and_1_is_stderr) {
+Test(stdio, detaching_makes_0_the_null_device_and_1_stderr) {
     int in[2], out[2], errors[2];
     struct error error;
     cr_assert(pipe(in) == 0 && pipe(out) == 0 && pipe(errors) == 0);

@@ -1,8 +1,10 @@
-/* supervisor/text: the texts of CONTRACT.md section 5, byte for byte, and what is cut from them. */
+/* supervisor/session/text: the results of doc/contract.md, byte for byte, and the cuts of long
+ * ones. */
 #include "common/utf8.h"
-#include "supervisor/text.h"
+#include "supervisor/session/text.h"
 #include "tests/support/failure_text.h"
 #include "tests/support/random.h"
+#include "tests/support/span.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,16 +12,26 @@
 
 static const struct text_limits limits = {.shown_chars = 1000, .value_max_chars = 100};
 
-static struct span span_of(const char *text) {
-    return (struct span){(const unsigned char *)text, strlen(text)};
+/* The text of EVALUATION, until the next call. */
+static const char *text_of_evaluation(const struct evaluation *evaluation) {
+    static struct buffer out;
+    buffer_free(&out);
+    out = buffer_make(1 << 20);
+    text_append_evaluation(&out, evaluation, &limits);
+    buffer_append(&out, "", 1);
+    cr_assert_not(out.failed);
+    return (const char *)out.data;
 }
 
 static void expect_text(const struct evaluation *evaluation, const char *expected) {
-    cleanup_buffer struct buffer out = buffer_make(1 << 20);
-    text_append_evaluation(&out, evaluation, &limits);
-    cr_assert_not(out.failed);
-    buffer_append(&out, "", 1);
-    cr_expect_str_eq((const char *)out.data, expected);
+    cr_expect_str_eq(text_of_evaluation(evaluation), expected);
+}
+
+static struct failure_text parts_of(const char *text) {
+    struct failure_text parts;
+    const char *fault = failure_text_fault(text, &parts);
+    cr_assert_null(fault, "%s", fault);
+    return parts;
 }
 
 Test(text, a_value_is_one_line) {
@@ -61,21 +73,16 @@ Test(text, a_condition_has_its_marker_message_and_backtrace) {
     evaluation.output = span_of("out");
     evaluation.result.warnings[0] = span_of("STYLE-WARNING: s");
     evaluation.result.warning_count = 1;
-    cleanup_buffer struct buffer out = buffer_make(1 << 20);
-    text_append_evaluation(&out, &evaluation, &limits);
-    buffer_append(&out, "", 1);
-    struct failure_text parts;
-    const char *fault = failure_text_fault((const char *)out.data, &parts);
-    cr_assert_null(fault, "%s", fault);
+    const char *text = text_of_evaluation(&evaluation);
+    struct failure_text parts = parts_of(text);
     cr_assert_str_eq(parts.type, "TYPE-ERROR");
     cr_assert_str_eq(parts.message, "The value 1 is not of type LIST.");
     cr_assert_eq(parts.frames, 2);
-    cr_assert_str_eq((const char *)out.data,
-                     "[ERROR] TYPE-ERROR\nThe value 1 is not of type LIST.\n\n[Backtrace]\n"
-                     "0: (CAR 1)\n1: (F)\n\n[stdout]\nout\n[warnings]\nSTYLE-WARNING: s");
+    cr_assert_str_eq(text, "[ERROR] TYPE-ERROR\nThe value 1 is not of type LIST.\n\n[Backtrace]\n"
+                           "0: (CAR 1)\n1: (F)\n\n[stdout]\nout\n[warnings]\nSTYLE-WARNING: s");
 }
 
-/* Every outcome that has a type of its own gives a text of the same form. */
+/* Every outcome with a type of its own has a text of the same form. */
 Test(text, every_failing_outcome_follows_the_format) {
     for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++) {
         if (!outcome_table[outcome].type)
@@ -83,12 +90,7 @@ Test(text, every_failing_outcome_follows_the_format) {
         struct evaluation evaluation = {.outcome = (enum outcome)outcome,
                                         .output = span_of("before")};
         snprintf(evaluation.cause, sizeof evaluation.cause, "It ended.");
-        cleanup_buffer struct buffer out = buffer_make(1 << 20);
-        text_append_evaluation(&out, &evaluation, &limits);
-        buffer_append(&out, "", 1);
-        struct failure_text parts;
-        const char *fault = failure_text_fault((const char *)out.data, &parts);
-        cr_assert_null(fault, "%s", fault);
+        struct failure_text parts = parts_of(text_of_evaluation(&evaluation));
         cr_assert_str_eq(parts.type, outcome_table[outcome].type);
         cr_assert_str_eq(parts.message, "It ended.");
     }
@@ -98,8 +100,7 @@ Test(text, an_argument_error_follows_the_format) {
     cleanup_buffer struct buffer out = buffer_make(1000);
     text_append_error(&out, "TYPE-ERROR", "The argument timeout must be a number.");
     buffer_append(&out, "", 1);
-    struct failure_text parts;
-    cr_assert_null(failure_text_fault((const char *)out.data, &parts));
+    struct failure_text parts = parts_of((const char *)out.data);
     cr_assert_str_eq(parts.type, "TYPE-ERROR");
     cr_assert_eq(parts.frames, 0);
 }
@@ -117,7 +118,7 @@ static char *characters(size_t count, size_t width) {
     return text;
 }
 
-Test(text, output_up_to_the_limit_is_shown_whole) {
+Test(text, output_up_to_the_limit_is_shown_in_full) {
     for (size_t width = 1; width <= 4; width++) {
         char *text = characters(50, width);
         cleanup_buffer struct buffer out = buffer_make(10000);
@@ -128,7 +129,7 @@ Test(text, output_up_to_the_limit_is_shown_whole) {
     }
 }
 
-Test(text, beyond_the_limit_head_and_tail_are_kept_and_the_number_left_out_is_exact) {
+Test(text, longer_output_keeps_head_and_tail_and_counts_what_is_left_out) {
     for (size_t width = 1; width <= 4; width++)
         for (size_t count = 51; count <= 200; count += 37) {
             char *text = characters(count, width), number[24];
@@ -169,15 +170,13 @@ Test(text, a_value_over_its_limit_is_cut_with_a_visible_count) {
     char *text = characters(1000, 3);
     evaluation.result.values[0] = span_of(text);
     evaluation.result.value_count = 1;
-    cleanup_buffer struct buffer out = buffer_make(10000);
-    text_append_evaluation(&out, &evaluation, &limits);
-    cr_assert(utf8_is_valid(out.data, out.length));
-    buffer_append(&out, "", 1);
-    cr_assert_not_null(strstr((const char *)out.data, "900"), "%s", out.data);
+    const char *cut = text_of_evaluation(&evaluation);
+    cr_assert(utf8_is_valid((const unsigned char *)cut, strlen(cut)));
+    cr_assert_not_null(strstr(cut, "900"), "%s", cut);
     free(text);
 }
 
-Test(text, no_room_is_remembered) {
+Test(text, a_full_buffer_is_reported) {
     struct evaluation evaluation = {.outcome = OUTCOME_CONDITION, .output = span_of("output")};
     evaluation.result.condition = span_of("TYPE-ERROR");
     evaluation.result.text = span_of("message");

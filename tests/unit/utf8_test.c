@@ -1,5 +1,4 @@
-/* common/utf8: every boundary of RFC 3629, and the whole of it by comparison with a decoder that
- * was written another way. */
+/* common/utf8: every boundary of RFC 3629, and all of it by comparison with another decoder. */
 #include "common/utf8.h"
 #include "tests/support/json.h"
 #include "tests/support/random.h"
@@ -8,7 +7,7 @@
 
 #define BYTES(text) (const unsigned char *)(text), sizeof(text) - 1
 
-/* A sequence and its length when it is well-formed, else 0. */
+/* A sequence, and its length, or 0 when it is ill-formed. */
 static const struct {
     const char *bytes;
     size_t size, length;
@@ -85,7 +84,7 @@ Test(utf8, a_sequence_ends_where_the_input_ends) {
                          "%s, %zu bytes of it", sequences[i].what, size);
 }
 
-/* Behind any number of good characters, so that a reader that goes in strides is caught as well. */
+/* After any number of valid characters, since the reader works in strides. */
 Test(utf8, the_valid_prefix_ends_at_the_first_fault) {
     for (size_t before = 0; before <= 20; before++)
         for (size_t i = 0; i < SEQUENCES; i++) {
@@ -102,7 +101,7 @@ Test(utf8, the_valid_prefix_ends_at_the_first_fault) {
         }
 }
 
-Test(utf8, nothing_is_valid) {
+Test(utf8, the_empty_string_is_valid) {
     cr_assert(utf8_is_valid(NULL, 0));
     cr_assert_eq(utf8_count((const unsigned char *)"", 0), 0);
     cr_assert_eq(utf8_offset((const unsigned char *)"", 0, 0), 0);
@@ -121,7 +120,7 @@ Test(utf8, encodes_every_code_point_and_reads_it_back) {
     }
 }
 
-Test(utf8, all_pairs_of_bytes_as_another_decoder_sees_them) {
+Test(utf8, all_pairs_of_bytes_agree_with_another_decoder) {
     for (unsigned first = 0; first < 256; first++)
         for (unsigned second = 0; second < 256; second++) {
             unsigned char bytes[] = {(unsigned char)first, (unsigned char)second, 0x80, 0x80};
@@ -132,7 +131,7 @@ Test(utf8, all_pairs_of_bytes_as_another_decoder_sees_them) {
         }
 }
 
-Test(utf8, random_bytes_as_another_decoder_sees_them) {
+Test(utf8, random_bytes_agree_with_another_decoder) {
     struct random random = random_for("utf8_random_bytes");
     for (size_t trial = 0; trial < random_trials(20000, 200000); trial++) {
         unsigned char bytes[24];
@@ -150,7 +149,7 @@ Test(utf8, random_bytes_as_another_decoder_sees_them) {
     }
 }
 
-Test(utf8, counts_characters_and_finds_their_places) {
+Test(utf8, counts_characters_and_finds_their_offsets) {
     static const char text[] = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x8dz";
     static const size_t offsets[] = {0, 1, 3, 6, 10, 11};
     cr_assert_eq(utf8_count(BYTES(text)), 5);
@@ -161,7 +160,7 @@ Test(utf8, counts_characters_and_finds_their_places) {
 }
 
 /* One U+FFFD for each "maximal subpart", as the Unicode standard recommends in section 3.9. */
-Test(utf8, repairs_what_is_ill_formed) {
+Test(utf8, replaces_ill_formed_sequences) {
     static const struct {
         const char *from, *to;
     } repairs[] = {
@@ -196,7 +195,7 @@ Test(utf8, repairs_what_is_ill_formed) {
     }
 }
 
-Test(utf8, a_repaired_text_is_always_valid_and_a_valid_one_unchanged) {
+Test(utf8, a_repaired_string_is_valid_and_a_valid_one_is_unchanged) {
     struct random random = random_for("utf8_repaired");
     for (size_t trial = 0; trial < random_trials(5000, 50000); trial++) {
         unsigned char bytes[32];
@@ -212,7 +211,7 @@ Test(utf8, a_repaired_text_is_always_valid_and_a_valid_one_unchanged) {
     }
 }
 
-Test(utf8, a_repair_that_does_not_fit_says_so) {
+Test(utf8, a_repair_that_does_not_fit_fails) {
     cleanup_buffer struct buffer out = buffer_make(4);
     cr_assert_not(utf8_append_repaired(&out, BYTES("ab\xff")));
     cr_assert(out.failed);

@@ -1,5 +1,4 @@
-/* The rows. Each is one line of Lisp that somebody once sent to an evaluator, and what a person
- * would want to see. */
+/* The rows of cases.h. */
 #include "tests/worker/cases.h"
 
 #include <signal.h>
@@ -70,7 +69,7 @@ const struct worker_case worker_cases[] = {
     {"|sym", .type = "END-OF-FILE", .message = "the symbol that begins at line 1, column 1"},
     {"1 #| comment", .type = "END-OF-FILE",
      .message = "the comment that begins at line 1, column 3"},
-    {"'", .type = "END-OF-FILE", .message = "what is quoted"},
+    {"'", .type = "END-OF-FILE", .message = "the quoted form"},
     {"(list #\\( \"(\" '|(| ; (\n", .type = "END-OF-FILE", .message = "line 1, column 1"},
     {")", .type = "READER-ERROR", .message = "Unmatched right parenthesis"},
     {"(list 1))", .type = "READER-ERROR", .message = "line 1, column 10"},
@@ -83,7 +82,7 @@ const struct worker_case worker_cases[] = {
     {"nopkg:x", .type = "PACKAGE-ERROR", .message = "NOPKG"},
     {"#.(error \"at read time\")", .type = "SIMPLE-ERROR", .message = "at read time"},
 
-    /* What a program reads is another matter */
+    /* Reading by the program */
     {"(read-from-string \"(a\")", .type = "END-OF-FILE", .message = "a string stream"},
     {"(read-line)", .type = "END-OF-FILE", .message = "standard input"},
     {"(read-char *query-io*)", .type = "END-OF-FILE"},
@@ -174,7 +173,7 @@ const struct worker_case worker_cases[] = {
     {"(unwind-protect (error \"a\") (princ \"cleanup\"))", .type = "SIMPLE-ERROR",
      .output = "cleanup"},
 
-    /* No debugger, whatever asks for it */
+    /* No debugger */
     {"(break)", .type = "SIMPLE-CONDITION", .message = "Break"},
     {"(break \"at ~a\" 1)", .type = "SIMPLE-CONDITION", .message = "at 1"},
     {"(invoke-debugger (make-condition 'simple-error :format-control \"x\"))",
@@ -260,7 +259,7 @@ const struct worker_case worker_cases[] = {
     {"(progn (write-string \"a\") (fresh-line) (fresh-line) (format t \"~5tb\") nil)",
      .values = "NIL", .output = "a\n     b"},
 
-    /* Variables that code may set and what they do to the next call */
+    /* Variables set by code, and their effect on the next call */
     {"(setf *print-base* 16)", .values = "10"},
     {"255", .same = true, .values = "FF"},
     {"(setf *print-base* 99)", .values = "99"},
@@ -304,7 +303,7 @@ const struct worker_case worker_cases[] = {
      .package = "COMMON-LISP-USER"},
     {"(+ 1 2)", .same = true, .values = "3"},
 
-    /* Limits of Lisp's stacks and heap; the session goes on */
+    /* Limits of Lisp's stacks and heap; the session continues */
     {"(progn (defun r (n) (+ 1 (r n))) (r 1))", .type = "STACK-OVERFLOW", .message = "recursion",
      .frame = "(R 1)", .frame1 = "(R 1)"},
     {"(r 2)", .same = true, .type = "STACK-OVERFLOW", .frame = "(R 2)"},
@@ -351,7 +350,7 @@ const struct worker_case worker_cases[] = {
     {"(unwind-protect (loop) (loop))", .endless = true},
     {"(mp:without-interrupts (loop))", .endless = true},
 
-    /* Useful under confinement, or an ordinary Lisp error */
+    /* Functions that work under confinement or signal an ordinary error */
     {"(funcall (compile nil '(lambda (x) (* x 2))) 21)", .values = "42"},
     {"(progn (defun f (x) x) (compile 'f) (f 5))", .values = "5"},
     {"(progn (defun f (x) x) (disassemble 'f))", .values = "NIL"},

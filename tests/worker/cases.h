@@ -1,4 +1,4 @@
-/* What a worker must do with a piece of code, as a table. */
+/* Code and its expected result in a worker, as a table. */
 #ifndef ECLAVE_TESTS_WORKER_CASES_H
 #define ECLAVE_TESTS_WORKER_CASES_H
 
@@ -7,11 +7,11 @@
 
 struct worker_case {
     const char *code;
-    bool same;            /* in the session of the row before; else in a new worker */
+    bool same;            /* in the session of the previous row, otherwise in a new worker */
     const char *argument; /* the `package` argument of the call */
 
-    /* What must come: a value or a condition, or the end of the process. A member that is not set
-     * says nothing, but for `type`: without it there must be no condition. */
+    /* The expected result: values, a condition, or the end of the process. A member that is not set
+     * is not checked, except that without `type` there must be no condition. */
     const char *values;  /* all of them, one a line; "" for none */
     const char *value;   /* a part of the first */
     const char *type;    /* of the condition */

@@ -1,4 +1,4 @@
-/* See driver.h. Blocks where a supervisor must not. */
+/* See driver.h. It blocks where a supervisor must not. */
 #include "tests/worker/driver.h"
 #include "common/cleanup.h"
 #include "policy/policy.h"
@@ -17,7 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CAPTURE_MAX = 64 << 20, LAST_WORDS_MS = 5000 };
+enum { CAPTURE_MAX = 64 << 20, FLUSH_MS = 5000 };
+
+struct zygote_end zygote = {.control = -1};
+struct worker_end worker = {.channel = -1};
 
 static double now_ms(void) {
     struct timespec now;
@@ -30,21 +33,22 @@ struct worker_configuration driver_configuration(void) {
         .memory_bytes = 512U << 20,
         .value_max_chars = 50000,
         .address_space_bytes = UINT64_C(2560)
-                               << 20, /* four heaps and a margin, as the supervisor */
+                               << 20, /* as the supervisor: four heaps and a margin */
         .layers = POLICY_LAYERS_ALL & ~(POLICY_LAYER_BIT(POLICY_LAYER_CGROUP) |
                                         POLICY_LAYER_BIT(POLICY_LAYER_NAMESPACES)),
         .user = geteuid() == 0 ? 65534 : 0};
 }
 
-/* The child side of driver_start: descriptors as the supervisor arranges them, no environment. */
-static void become_zygote(const char *program, int control) {
+/* The child of driver_start: the descriptors that the supervisor passes, no environment. */
+static void become_zygote(int control) {
     int null = open("/dev/null", O_RDWR);
     if (dup2(control, 3) < 0 || dup2(null, 0) < 0 || dup2(2, 1) < 0)
         _exit(126);
     if (control == 3)
         fcntl(3, F_SETFD, 0);
     close_range(4, ~0U, 0);
-    char *arguments[] = {(char *)program, NULL};
+    static char program[] = ECLAVE_WORKER;
+    char *arguments[] = {program, NULL};
     static char markers[] = "GC_MARKERS=1";
     char *environment[] = {markers, NULL};
     execve(program, arguments, environment);
@@ -68,35 +72,38 @@ static bool expect_booted(int control, struct error *error) {
     return got == 1;
 }
 
-bool driver_start(struct zygote_end *zygote, const char *program,
-                  const struct worker_configuration *configuration, struct error *error) {
+bool driver_start(struct zygote_end *started, const struct worker_configuration *configuration,
+                  struct error *error) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return error_set(error, errno, "a control socket");
-    zygote->pid = fork();
-    if (zygote->pid == 0)
-        become_zygote(program, ends[1]);
+    started->pid = fork();
+    if (started->pid == 0)
+        become_zygote(ends[1]);
     close(ends[1]);
-    zygote->control = ends[0];
+    started->control = ends[0];
     struct frame_header header = {.type = FRAME_CONFIGURE, .length = sizeof *configuration};
-    return frame_send(zygote->control, &header, configuration, NULL, 0, error) &&
-           expect_booted(zygote->control, error);
+    return frame_send(started->control, &header, configuration, NULL, 0, error) &&
+           expect_booted(started->control, error);
 }
 
-static int reap(pid_t pid, struct rusage *used) {
+static int reap(pid_t pid) {
     int status = 0;
     if (pid > 1)
-        wait4(pid, &status, 0, used);
+        waitpid(pid, &status, 0);
     return status;
 }
 
-int driver_stop(struct zygote_end *zygote) {
-    close(zygote->control);
-    return reap(zygote->pid, NULL);
+int driver_stop(void) {
+    if (zygote.control < 0)
+        return 0;
+    close(zygote.control);
+    zygote.control = -1;
+    return reap(zygote.pid);
 }
 
 /* Receives FRAME_READY with its credentials and its descriptor. */
-static bool expect_ready(struct worker_end *worker, struct error *error) {
+static bool expect_ready(struct error *error) {
     struct frame_header header;
     struct iovec part = {&header, sizeof header};
     _Alignas(struct cmsghdr) char control[256];
@@ -104,44 +111,45 @@ static bool expect_ready(struct worker_end *worker, struct error *error) {
                              .msg_iovlen = 1,
                              .msg_control = control,
                              .msg_controllen = sizeof control};
-    ssize_t got = recvmsg(worker->channel, &message, MSG_CMSG_CLOEXEC | MSG_WAITALL);
+    ssize_t got = recvmsg(worker.channel, &message, MSG_CMSG_CLOEXEC | MSG_WAITALL);
     if (got != sizeof header)
         return error_set(error, 0, "the worker ended before it was ready");
     for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
         if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-            memcpy(&worker->listener, CMSG_DATA(c), sizeof(int));
+            memcpy(&worker.listener, CMSG_DATA(c), sizeof(int));
         if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS) {
             struct ucred who;
             memcpy(&who, CMSG_DATA(c), sizeof who);
-            worker->pid = who.pid;
+            worker.pid = who.pid;
         }
     }
     if (header.type == FRAME_READY)
         return true;
     char text[200] = "";
-    recv(worker->channel, text, sizeof text - 1, 0);
+    recv(worker.channel, text, sizeof text - 1, 0);
     return error_set(error, 0, "%s", text);
 }
 
-bool driver_spawn(struct zygote_end *zygote, struct worker_end *worker, struct error *error) {
-    *worker = (struct worker_end){.pid = 0, .channel = -1, .listener = -1};
+/* Spawns the worker and waits until it is confined. */
+static bool spawn(struct error *error) {
+    worker = (struct worker_end){.channel = -1, .listener = -1};
     int channel[2], output[2], errors[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, channel) != 0 ||
         pipe2(output, O_CLOEXEC) != 0 || pipe2(errors, O_CLOEXEC) != 0)
         return error_set(error, errno, "descriptors of a worker");
     int on = 1;
     setsockopt(channel[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
-    int given[3] = {channel[1], output[1], errors[1]};
+    int passed[3] = {channel[1], output[1], errors[1]};
     struct frame_header header = {.type = FRAME_SPAWN};
-    bool sent = frame_send(zygote->control, &header, NULL, given, 3, error);
+    bool sent = frame_send(zygote.control, &header, NULL, passed, 3, error);
     for (size_t i = 0; i < 3; i++)
-        close(given[i]);
-    worker->channel = channel[0];
-    worker->output = output[0];
-    worker->error = errors[0];
-    fcntl(worker->output, F_SETFL, O_NONBLOCK);
-    fcntl(worker->error, F_SETFL, O_NONBLOCK);
-    return sent && expect_ready(worker, error);
+        close(passed[i]);
+    worker.channel = channel[0];
+    worker.output = output[0];
+    worker.error = errors[0];
+    fcntl(worker.output, F_SETFL, O_NONBLOCK);
+    fcntl(worker.error, F_SETFL, O_NONBLOCK);
+    return sent && expect_ready(error);
 }
 
 static void drain(int fd, struct buffer *buffer) {
@@ -154,8 +162,8 @@ static void drain(int fd, struct buffer *buffer) {
     }
 }
 
-/* Answers one notified call. True when it was one that kills; *end says so. */
-static bool judge(const struct worker_end *worker, struct call_end *end) {
+/* Answers one notified call. True when it is one that kills, which *end then says. */
+static bool judge(struct call_end *end) {
     union {
         struct seccomp_notif request;
         unsigned char room[256];
@@ -164,14 +172,14 @@ static bool judge(const struct worker_end *worker, struct call_end *end) {
         struct seccomp_notif_resp response;
         unsigned char room[256];
     } reply = {.room = {0}};
-    if (ioctl(worker->listener, SECCOMP_IOCTL_NOTIF_RECV, &notified.request) != 0)
+    if (ioctl(worker.listener, SECCOMP_IOCTL_NOTIF_RECV, &notified.request) != 0)
         return false;
-    struct policy_answer answer =
+    struct policy_ruling answer =
         policy_judge(0, &notified.request.data, (pid_t)notified.request.pid);
     if (answer.verdict == POLICY_KILL) {
         end->kind = END_VIOLATION;
         snprintf(end->text, sizeof end->text, "%s", answer.name);
-        kill(worker->pid, SIGKILL);
+        kill(worker.pid, SIGKILL);
         return true;
     }
     if (getenv("WORKER_TEST_TRACE"))
@@ -180,41 +188,39 @@ static bool judge(const struct worker_end *worker, struct call_end *end) {
     reply.response.error = -answer.error;
     if (answer.verdict == POLICY_ALLOW)
         reply.response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-    ioctl(worker->listener, SECCOMP_IOCTL_NOTIF_SEND, &reply.response);
+    ioctl(worker.listener, SECCOMP_IOCTL_NOTIF_SEND, &reply.response);
     return false;
 }
 
-/* Notes what a run says, and answers a question. False when HEADER is of neither. */
-static bool take_word(const struct worker_end *worker, const struct frame_header *header,
-                      const unsigned char *payload, const char *const **answers,
-                      struct call_end *end) {
+/* Records an event or a question of a run, and answers the latter. False for any other frame. */
+static bool take_event(const struct frame_header *header, const unsigned char *payload,
+                       const char *const **answers, struct call_end *end) {
     bool asks = header->type == FRAME_ASK;
-    if (!*answers || (!asks && header->type != FRAME_EVENT) || header->call != worker->calls)
+    if (!*answers || (!asks && header->type != FRAME_EVENT) || header->call != worker.calls)
         return false;
-    buffer_append_format(&end->said, "%s %.*s\n", asks ? "ask" : "event", (int)header->length,
+    buffer_append_format(&end->sent, "%s %.*s\n", asks ? "ask" : "event", (int)header->length,
                          (const char *)payload);
     if (asks && **answers) {
         const char *answer = *(*answers)++;
         struct frame_header reply = {
-            .type = FRAME_ANSWER, .call = worker->calls, .length = (uint32_t)strlen(answer)};
-        frame_send(worker->channel, &reply, answer, NULL, 0, NULL);
+            .type = FRAME_ANSWER, .call = worker.calls, .length = (uint32_t)strlen(answer)};
+        frame_send(worker.channel, &reply, answer, NULL, 0, NULL);
     }
     return true;
 }
 
-/* Takes the frame that is there. False at the end of the channel; *over when it was the last. */
-static bool take_frame(const struct worker_end *worker, const char *const **answers, bool *over,
-                       struct call_end *end) {
+/* Receives one frame. False at the end of the channel; *over when it was the last. */
+static bool take_frame(const char *const **answers, bool *over, struct call_end *end) {
     struct frame_header header;
     unsigned char *payload;
     int descriptors[FRAME_DESCRIPTORS_MAX];
     size_t count;
     struct error error = {0};
-    int got = frame_receive(worker->channel, &header, &payload, descriptors, &count, &error);
+    int got = frame_receive(worker.channel, &header, &payload, descriptors, &count, &error);
     *over = true;
     if (got <= 0)
         return false;
-    if (take_word(worker, &header, payload, answers, end)) {
+    if (take_event(&header, payload, answers, end)) {
         free(payload);
         *over = false;
         return true;
@@ -223,7 +229,7 @@ static bool take_frame(const struct worker_end *worker, const char *const **answ
         end->kind = END_FAILED;
         snprintf(end->text, sizeof end->text, "%.*s", (int)header.length, (char *)payload);
     } else {
-        end->kind = header.type == FRAME_RESULT && header.call == worker->calls &&
+        end->kind = header.type == FRAME_RESULT && header.call == worker.calls &&
                             result_message_decode(payload, header.length, &end->result)
                         ? END_RESULT
                         : END_MALFORMED;
@@ -232,10 +238,10 @@ static bool take_frame(const struct worker_end *worker, const char *const **answ
     return true;
 }
 
-static void finish(struct worker_end *worker, struct call_end *end, bool ended) {
-    if (ended && worker->pid > 1) {
-        int status = reap(worker->pid, &end->used);
-        worker->pid = 0;
+static void finish(struct call_end *end, bool ended) {
+    if (ended && worker.pid > 1) {
+        int status = reap(worker.pid);
+        worker.pid = 0;
         if (end->kind == END_EXIT && WIFSIGNALED(status)) {
             end->kind = END_SIGNAL;
             end->number = WTERMSIG(status);
@@ -243,108 +249,144 @@ static void finish(struct worker_end *worker, struct call_end *end, bool ended) 
             end->number = WEXITSTATUS(status);
         }
     }
-    drain(worker->output, &end->output);
-    drain(worker->error, &end->error);
+    drain(worker.output, &end->output);
+    drain(worker.error, &end->error);
 }
 
-/* Tells the worker that its time is over. */
-static void time_out(struct worker_end *worker, struct call_end *end) {
+/* Makes the worker flush its output, and kills it. */
+static void time_out(struct call_end *end) {
     end->kind = END_TIMEOUT;
-    kill(worker->pid, SIGUSR1);
-    struct pollfd hangup = {.fd = worker->channel, .events = POLLIN};
-    double stop = now_ms() + LAST_WORDS_MS;
+    kill(worker.pid, SIGUSR1);
+    struct pollfd hangup = {.fd = worker.channel, .events = POLLIN};
+    double stop = now_ms() + FLUSH_MS;
     while (now_ms() < stop && poll(&hangup, 1, 1) == 0) {
-        drain(worker->output, &end->output);
-        drain(worker->error, &end->error);
+        drain(worker.output, &end->output);
+        drain(worker.error, &end->error);
     }
-    kill(worker->pid, SIGKILL);
+    kill(worker.pid, SIGKILL);
 }
 
-static void converse(struct worker_end *worker, enum frame_type type, const struct buffer *payload,
-                     const char *const *answers, int timeout_ms, struct call_end *end) {
-    *end = (struct call_end){.kind = END_EXIT,
-                             .output = buffer_make(CAPTURE_MAX),
-                             .error = buffer_make(CAPTURE_MAX),
-                             .said = buffer_make(CAPTURE_MAX)};
+static void release(struct call_end *end) {
+    free(end->payload);
+    buffer_free(&end->output);
+    buffer_free(&end->error);
+    buffer_free(&end->sent);
+}
+
+static const struct call_end *converse(enum frame_type type, const struct buffer *payload,
+                                       const char *const *answers, int timeout_ms) {
+    static struct call_end end;
+    release(&end);
+    end = (struct call_end){.kind = END_EXIT,
+                            .output = buffer_make(CAPTURE_MAX),
+                            .error = buffer_make(CAPTURE_MAX),
+                            .sent = buffer_make(CAPTURE_MAX)};
     struct frame_header header = {
-        .type = (uint16_t)type, .call = ++worker->calls, .length = (uint32_t)payload->length};
+        .type = (uint16_t)type, .call = ++worker.calls, .length = (uint32_t)payload->length};
     double start = now_ms();
     struct error error = {0};
-    bool ended = !frame_send(worker->channel, &header, payload->data, NULL, 0, &error);
+    bool ended = !frame_send(worker.channel, &header, payload->data, NULL, 0, &error);
     bool over = ended;
     while (!over) {
-        struct pollfd polled[] = {{.fd = worker->channel, .events = POLLIN},
-                                  {.fd = worker->output, .events = POLLIN},
-                                  {.fd = worker->error, .events = POLLIN},
-                                  {.fd = worker->listener, .events = POLLIN}};
+        struct pollfd polled[] = {{.fd = worker.channel, .events = POLLIN},
+                                  {.fd = worker.output, .events = POLLIN},
+                                  {.fd = worker.error, .events = POLLIN},
+                                  {.fd = worker.listener, .events = POLLIN}};
         int left = timeout_ms - (int)(now_ms() - start);
         if (poll(polled, 4, left > 0 ? left : 0) == 0) {
-            time_out(worker, end);
+            time_out(&end);
             ended = true;
             break;
         }
         if (polled[1].revents)
-            drain(worker->output, &end->output);
+            drain(worker.output, &end.output);
         if (polled[2].revents)
-            drain(worker->error, &end->error);
+            drain(worker.error, &end.error);
         if (polled[3].revents & POLLIN)
-            over = ended = judge(worker, end);
+            over = ended = judge(&end);
         if (!over && polled[0].revents)
-            ended = !take_frame(worker, &answers, &over, end);
+            ended = !take_frame(&answers, &over, &end);
     }
-    end->ms = now_ms() - start;
-    finish(worker, end, ended);
+    finish(&end, ended);
+    return &end;
 }
 
-void driver_call(struct worker_end *worker, const char *code, size_t length, const char *package,
-                 int timeout_ms, struct call_end *end) {
+const struct call_end *driver_call(const char *code, const char *package, int timeout_ms) {
     cleanup_buffer struct buffer payload = buffer_make(FRAME_PAYLOAD_MAX);
-    struct evaluate_message message = {.code = {(const unsigned char *)code, length}};
+    struct evaluate_message message = {.code = span_of(code)};
     if (package)
-        message.package = (struct span){(const unsigned char *)package, strlen(package)};
+        message.package = span_of(package);
     evaluate_message_encode(&payload, &message);
-    converse(worker, FRAME_EVALUATE, &payload, NULL, timeout_ms, end);
+    return converse(FRAME_EVALUATE, &payload, NULL, timeout_ms);
 }
 
-void driver_run(struct worker_end *worker, const struct run_message *message,
-                const char *const *answers, int timeout_ms, struct call_end *end) {
+const struct call_end *driver_run(const struct run_message *message, const char *const *answers,
+                                  int timeout_ms) {
     static const char *const none[] = {NULL};
     cleanup_buffer struct buffer payload = buffer_make(FRAME_PAYLOAD_MAX);
     run_message_encode(&payload, message);
-    converse(worker, FRAME_RUN, &payload, answers ? answers : none, timeout_ms, end);
+    return converse(FRAME_RUN, &payload, answers ? answers : none, timeout_ms);
 }
 
-int driver_close(struct worker_end *worker) {
-    if (worker->channel >= 0)
-        close(worker->channel);
-    int status = reap(worker->pid, NULL);
-    close(worker->output);
-    close(worker->error);
-    if (worker->listener >= 0)
-        close(worker->listener);
-    *worker = (struct worker_end){.channel = -1, .listener = -1};
+int driver_close(void) {
+    if (worker.channel < 0)
+        return 0;
+    close(worker.channel);
+    int status = reap(worker.pid);
+    close(worker.output);
+    close(worker.error);
+    if (worker.listener >= 0)
+        close(worker.listener);
+    worker = (struct worker_end){.channel = -1, .listener = -1};
     return status;
 }
 
-void call_end_free(struct call_end *end) {
-    free(end->payload);
-    buffer_free(&end->output);
-    buffer_free(&end->error);
-    buffer_free(&end->said);
-    *end = (struct call_end){0};
+void driver_renew(void) {
+    struct error error = {0};
+    driver_close();
+    cr_assert(spawn(&error), "%s", error.text);
 }
 
-struct zygote_end driver_zygote(void) {
-    struct zygote_end zygote;
+void driver_begin(void) {
     struct error error = {0};
     struct worker_configuration configuration = driver_configuration();
-    cr_assert(driver_start(&zygote, ECLAVE_WORKER, &configuration, &error), "%s", error.text);
-    return zygote;
+    cr_assert(driver_start(&zygote, &configuration, &error), "%s", error.text);
+    driver_renew();
 }
 
-struct worker_end driver_worker(struct zygote_end *zygote) {
-    struct worker_end worker;
-    struct error error = {0};
-    cr_assert(driver_spawn(zygote, &worker, &error), "%s", error.text);
-    return worker;
+void driver_end(void) {
+    driver_close();
+    driver_stop();
+}
+
+bool buffer_is(const struct buffer *buffer, const char *string) {
+    return buffer->length == strlen(string) &&
+           (!buffer->length || memcmp(buffer->data, string, buffer->length) == 0);
+}
+
+static void print(const char *what, const unsigned char *bytes, size_t length) {
+    enum { SHOWN = 2000 };
+    fprintf(stderr, "  %s%.*s\n", what, (int)(length < SHOWN ? length : SHOWN),
+            (const char *)bytes);
+}
+
+static void print_some(const char *what, const struct span *spans, size_t count) {
+    for (size_t i = 0; i < count && i < 3; i++)
+        print(what, spans[i].bytes, spans[i].length);
+}
+
+void driver_describe(const struct call_end *end) {
+    fprintf(stderr, "  end %d %d %s\n", end->kind, end->number, end->text);
+    if (end->kind == END_RESULT) {
+        const struct result_message *result = &end->result;
+        print("condition: ", result->condition.bytes, result->condition.length);
+        print("message: ", result->text.bytes, result->text.length);
+        print("json: ", result->json.bytes, result->json.length);
+        print_some("frame: ", result->frames, result->frame_count);
+        print_some("=> ", result->values, result->value_count);
+        print_some("warning: ", result->warnings, result->warning_count);
+    }
+    print("out: ", end->output.data, end->output.length);
+    print("err: ", end->error.data, end->error.length);
+    print("sent: ", end->sent.data, end->sent.length);
 }

@@ -1,16 +1,14 @@
-/* Plays the supervisor for one zygote and its workers, so that the worker can be tested without the
- * rest of the server: spawns, evaluates, answers the seccomp listener from the policy, captures the
- * output, and tells how a call ended. Must run in a pid namespace of its own when the code is
- * hostile; signals only processes that it was given by the kernel. */
+/* Plays the supervisor for one zygote and its workers: spawns, evaluates, answers the seccomp
+ * listener from the policy, captures the output, and reports how a call ended. */
 #ifndef ECLAVE_TESTS_WORKER_DRIVER_H
 #define ECLAVE_TESTS_WORKER_DRIVER_H
 
 #include "common/buffer.h"
 #include "common/frame.h"
 #include "common/message.h"
+#include "tests/support/span.h"
 
 #include <stdbool.h>
-#include <sys/resource.h>
 #include <sys/types.h>
 
 struct zygote_end {
@@ -41,45 +39,43 @@ struct call_end {
     unsigned char *payload; /* what `result` points into */
     struct result_message result;
     struct buffer output, error;
-    struct buffer said; /* what a run said before its end: "event JSON" or "ask JSON", one a line */
-    struct rusage used; /* when the process ended */
-    double ms;
+    struct buffer sent; /* by a run before its end: "event JSON" or "ask JSON", one a line */
 };
 
 struct worker_configuration driver_configuration(void);
 
-/* Starts PROGRAM as a zygote and waits until it has booted. False with *error. */
-bool driver_start(struct zygote_end *zygote, const char *program,
-                  const struct worker_configuration *configuration, struct error *error);
+/* Starts the worker program as a zygote and waits until it has booted. False with *error. */
+bool driver_start(struct zygote_end *started, const struct worker_configuration *configuration,
+                  struct error *error);
 
-/* Ends the zygote by closing its socket. Returns its wait status. */
-int driver_stop(struct zygote_end *zygote);
+/* The zygote and the worker of the running test, which these fixtures start and end. */
+extern struct zygote_end zygote;
+extern struct worker_end worker;
+void driver_begin(void);
+void driver_end(void);
 
-/* Spawns a worker and waits until it is confined. False with *error. */
-bool driver_spawn(struct zygote_end *zygote, struct worker_end *worker, struct error *error);
+/* Ends the worker and starts another one. */
+void driver_renew(void);
 
-enum {
-    DRIVER_PATIENCE_MS = 60000
-}; /* for a call that is to end by itself, on a busy machine too */
+/* Closes the channel, or the control socket, and reaps. Returns the wait status, 0 when it has
+ * ended already. */
+int driver_close(void);
+int driver_stop(void);
 
-/* Both, of the worker under test and as it is configured usually; the test fails when they cannot
- * be had. */
-struct zygote_end driver_zygote(void);
-struct worker_end driver_worker(struct zygote_end *zygote);
+enum { DRIVER_PATIENCE_MS = 60000 }; /* for a call that ends by itself, even on a busy machine */
 
-/* Sends CODE (PACKAGE may be NULL) and waits for its end, TIMEOUT_MS at most; then the worker is
- * told to write out what it holds and is reaped. Free with call_end_free. */
-void driver_call(struct worker_end *worker, const char *code, size_t length, const char *package,
-                 int timeout_ms, struct call_end *end);
+/* Evaluates CODE in PACKAGE (NULL: the current one) and waits for the end, TIMEOUT_MS at most; then
+ * the worker is made to flush its output and is killed. The result is valid until the next call. */
+const struct call_end *driver_call(const char *code, const char *package, int timeout_ms);
 
-/* Sends MESSAGE likewise. Each question of the worker gets the next of ANSWERS, which a NULL ends;
- * beyond them none. */
-void driver_run(struct worker_end *worker, const struct run_message *message,
-                const char *const *answers, int timeout_ms, struct call_end *end);
+/* The same for MESSAGE. Each question of the worker gets the next of ANSWERS, which end with NULL;
+ * later questions get no answer. */
+const struct call_end *driver_run(const struct run_message *message, const char *const *answers,
+                                  int timeout_ms);
 
-/* Closes the channel and reaps. Returns the wait status; nothing when it has ended already. */
-int driver_close(struct worker_end *worker);
+bool buffer_is(const struct buffer *buffer, const char *string);
 
-void call_end_free(struct call_end *end);
+/* Prints the end of a call on stderr. */
+void driver_describe(const struct call_end *end);
 
 #endif

@@ -1,8 +1,8 @@
-/* Definitions run in the confined worker, with this process in the place of the supervisor: what
- * each kind of content becomes, the way of JSON to Lisp and back, failures, and what a run says to
- * the client before it ends. */
+/* Definitions run in the confined worker, with this process in place of the supervisor: contents,
+ * JSON to Lisp and back, failures, and what a run sends before it ends. */
 #include "common/cleanup.h"
 #include "tests/support/json.h"
+#include "tests/support/lines.h"
 #include "tests/support/random.h"
 #include "tests/worker/driver.h"
 
@@ -14,12 +14,10 @@
 
 enum { ENDLESS_MS = 300 };
 
-static struct span span_of(const char *text) {
-    return (struct span){(const unsigned char *)text, strlen(text)};
-}
+TestSuite(run, .init = driver_begin, .fini = driver_end);
 
-/* One run, and what must come of it. A member that is not set says nothing, but for `type`: without
- * it there must be no condition. */
+/* One run and its expected end. A member that is not set is not checked, except that without `type`
+ * there must be no condition. */
 struct row {
     const char *code;
     const char *kind;      /* NULL: "tool" */
@@ -30,16 +28,16 @@ struct row {
     const char *type;      /* of the condition */
     const char *message;   /* a part of it */
     const char *frame;     /* the innermost */
-    const char *said;      /* lines as the driver notes them, in full */
+    const char *sent;      /* lines as the driver records them, in full */
     const char *answers[4];
     const char *output;
     bool endless;
 };
 
 #define TOOL(body) "(mcp:deftool \"x\" () " body ")"
-/* A list that is its own rest. */
+/* A circular list. */
 #define ENDLESS_LIST "(let ((l (list \"a\"))) (setf (cdr l) l) l)"
-/* What is said of a form without fields. */
+/* What is sent for a form without fields. */
 #define ASKED(key)                                                                                 \
     "ask {\"requests\":{\"" key                                                                    \
     "\":{\"method\":\"elicitation/create\",\"params\":{\"message\":\"m\","                         \
@@ -118,11 +116,11 @@ static const struct row rows[] = {
     {"(mcp:deftool x () (return-from x \"early\"))", .text = "early"},
     {"(defpackage :p (:use :cl :mcp) (:shadowing-import-from :mcp #:log #:array)) (in-package :p)"
      " (deftool x () (log :info \"l\") (text \"in p\"))",
-     .text = "in p", .said = "event {\"type\":\"log\",\"level\":\"info\",\"data\":\"l\"}\n"},
+     .text = "in p", .sent = "event {\"type\":\"log\",\"level\":\"info\",\"data\":\"l\"}\n"},
     {"(princ 1)" TOOL("(princ 2) \"a\""), .text = "a", .output = "12"},
     {"(mcp:deftool x (a) a)", .error = "The argument a is missing."},
     {"(mcp:deftool x (&key city-name) city-name)", .arguments = "{\"town\":1}",
-     .error = "There is no argument town. There is: cityName."},
+     .error = "There is no argument town. The arguments are: cityName."},
     {"(mcp:deftool x () 1)", .arguments = "{\"town\":1}", .error = "There is no argument town."},
     {"(mcp:defprompt \"x\" (&key a) (format nil \"say ~a\" a))", .kind = "prompt",
      .arguments = "{\"a\":\"hi\",\"other\":\"o\"}",
@@ -158,7 +156,7 @@ static const struct row rows[] = {
      .message = "MCP:FAIL: the reason must be a string or a condition, not 5."},
     {TOOL("(mcp:text \"50~\")"), .text = "50~"},
     {TOOL("(mcp:log :info \"50~\") (mcp:progress 1 2 \"50~\") \"~\""), .text = "~",
-     .said = "event {\"type\":\"log\",\"level\":\"info\",\"data\":\"50~\"}\n"
+     .sent = "event {\"type\":\"log\",\"level\":\"info\",\"data\":\"50~\"}\n"
              "event {\"type\":\"progress\",\"progress\":1,\"total\":2,\"message\":\"50~\"}\n"},
     {TOOL("(handler-case (mcp:fail \"no\") (mcp:failure () \"caught\"))"), .text = "caught"},
     {"(mcp:defprompt \"x\" () (mcp:fail \"why\"))", .kind = "prompt", .type = "MCP:FAILURE",
@@ -186,19 +184,19 @@ static const struct row rows[] = {
     {TOOL("(ext:quit 3)"), .kind = "load", .arguments = "{\"kind\":\"tool\"}", .json = "{}"},
     {TOOL("1"), .kind = "load", .arguments = "{\"kind\":\"prompt\"}", .type = "SIMPLE-ERROR",
      .message = "no prompt \"x\". It defines the tool \"x\"."},
-    {TOOL("1"), .kind = "load", .type = "SIMPLE-ERROR", .message = "nothing of the kind"},
+    {TOOL("1"), .kind = "load", .type = "SIMPLE-ERROR", .message = "Unknown kind of definition"},
     {"", .kind = "prompt", .type = "SIMPLE-ERROR", .message = "no prompt \"x\"."},
     {"(defun x ())", .kind = "prompt", .type = "SIMPLE-ERROR"},
-    {TOOL("1"), .kind = "car", .type = "SIMPLE-ERROR", .message = "kind car"},
-    {TOOL("'(1 2)"), .type = "SIMPLE-ERROR", .message = "1 is no content: such are strings, and"},
+    {TOOL("1"), .kind = "car", .type = "SIMPLE-ERROR", .message = "definition: car"},
+    {TOOL("'(1 2)"), .type = "SIMPLE-ERROR", .message = "1 is not a content. Contents are strings and"},
     {TOOL("(list (mcp:text \"a\") (mcp:object))"), .type = "SIMPLE-ERROR",
-     .message = "(MCP:STRUCTURED value) is any value for programs."},
+     .message = "(MCP:STRUCTURED value) makes any value a structured one."},
     {TOOL("(list nil \"a\" (when nil \"b\") (mcp:text \"c\") nil)"),
      .json =
          "{\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"c\"}]}"},
     {TOOL("(list nil)"), .json = "{\"content\":[]}"},
     {TOOL("(mcp:message :user \"hi\")"), .type = "SIMPLE-ERROR",
-     .message = "#<MCP:MESSAGE \"hi\"> is a message: these belong to prompts."},
+     .message = "#<MCP:MESSAGE \"hi\"> is a message, which only a prompt may return."},
     {TOOL("(list \"a\" (mcp:question :roots))"), .type = "SIMPLE-ERROR",
      .message = "#<MCP:QUESTION \"roots\"> is a question"},
     {TOOL("(format nil \"~{~a~^ ~}\" (list (mcp:text \"a b\") (mcp:image #(1) \"image/png\")"
@@ -208,13 +206,13 @@ static const struct row rows[] = {
     {"(mcp:defprompt \"x\" () (list nil \"a\"))", .kind = "prompt",
      .json = "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"a\"}}]}"},
     {"(mcp:defprompt \"x\" () (mcp:structured 1))", .kind = "prompt", .type = "SIMPLE-ERROR",
-     .message = "#<MCP:STRUCTURED 1> is a value for programs"},
+     .message = "#<MCP:STRUCTURED 1> is a structured value"},
     {"(mcp:defresource \"x\" () (list nil \"a\"))", .kind = "resource",
      .arguments = "{\"uri\":\"x:y\"}", .json = "{\"contents\":[{\"uri\":\"x:y\",\"text\":\"a\"}]}"},
     {"(mcp:defresource \"x\" () 5)", .kind = "resource", .type = "SIMPLE-ERROR",
-     .message = "5 is no content of a resource"},
+     .message = "5 is not the content of a resource"},
 
-    /* Lists without an end, and members that are there twice */
+    /* Endless lists and duplicate members */
     {TOOL(ENDLESS_LIST), .type = "MCP:JSON-ERROR", .message = "dotted or circular"},
     {TOOL("(cons \"a\" \"b\")"), .type = "MCP:JSON-ERROR",
      .message = "The list (\"a\" . \"b\") is dotted or circular"},
@@ -260,17 +258,17 @@ static const struct row rows[] = {
     {TOOL("(mcp:object \"a\" nil :a 2)"), .type = "MCP:JSON-ERROR", .message = "\"a\" twice"},
     {TOOL("(mcp:object \"a\")"), .type = "MCP:JSON-ERROR", .message = "a name without a value"},
     {TOOL("(list (mcp:structured 1) \"a\" (mcp:structured 2))"), .type = "SIMPLE-ERROR",
-     .message = "more than one value for programs: #<MCP:STRUCTURED 1> and #<MCP:STRUCTURED 2>."},
+     .message = "more than one structured value: #<MCP:STRUCTURED 1> and #<MCP:STRUCTURED 2>."},
     {TOOL("(mcp:structured (list (mcp:text \"a\")))"), .type = "MCP:JSON-ERROR",
      .message = "#<MCP:TEXT \"a\"> is a content"},
 
     /* Metadata in a body */
     {"\n\n" TOOL("(:timeout 5) 1"), .type = "SIMPLE-ERROR",
      .message =
-         "(:TIMEOUT 5) in the body of \"x\" does nothing: metadata belong in the head of the "
-         "file, or in the JSON file beside it.\n(in the form that begins at line 3 "},
+         "(:TIMEOUT 5) in the body of \"x\" has no effect: metadata belongs in the head of the "
+         "file or in its JSON file.\n(in the form that begins at line 3 "},
     {TOOL("\"Says.\" (:title \"T\") \"a\""), .type = "SIMPLE-ERROR",
-     .message = "metadata belong in the head"},
+     .message = "metadata belongs in the head"},
     {"(mcp:defprompt \"x\" () (:title \"T\"))", .kind = "prompt", .type = "SIMPLE-ERROR"},
     {TOOL("(list :object \"timeout\" 5)"), .text = "{\"timeout\":5}"},
     {"(mcp:deftool 5 () 1)", .type = "TYPE-ERROR",
@@ -303,35 +301,35 @@ static const struct row rows[] = {
     {TOOL("(progn (sleep 100) \"a\")"), .endless = true},
     {TOOL("(mcp:question :other)"), .type = "TYPE-ERROR"},
 
-    /* What a run says */
+    /* What a run sends */
     {TOOL("(mcp:progress 1) (mcp:progress 2.5 10 \"half\") \"ok\""), .text = "ok",
-     .said = "event {\"type\":\"progress\",\"progress\":1}\n"
+     .sent = "event {\"type\":\"progress\",\"progress\":1}\n"
              "event {\"type\":\"progress\",\"progress\":2.5,\"total\":10,\"message\":\"half\"}\n"},
     {TOOL("(mcp:log :warning (list 1 \"a\") \"me\") \"ok\""), .text = "ok",
-     .said =
+     .sent =
          "event {\"type\":\"log\",\"level\":\"warning\",\"data\":[1,\"a\"],\"logger\":\"me\"}\n"},
     {TOOL("(mcp:publish-change :tools) (mcp:publish-change :resource \"test://a\") \"ok\""),
      .text = "ok",
-     .said = "event {\"type\":\"change\",\"kind\":\"tools\"}\n"
+     .sent = "event {\"type\":\"change\",\"kind\":\"tools\"}\n"
              "event {\"type\":\"change\",\"kind\":\"resource\",\"uri\":\"test://a\"}\n"},
     {TOOL("(mcp:ref (mcp:ask :elicit \"who?\" (mcp:object) :key \"user_name\") \"content\" "
           "\"name\")"),
      .text = "Ann",
-     .said = "ask {\"requests\":{\"user_name\":{\"method\":\"elicitation/create\",\"params\":{"
+     .sent = "ask {\"requests\":{\"user_name\":{\"method\":\"elicitation/create\",\"params\":{"
              "\"message\":\"who?\",\"requestedSchema\":{}}}}}\n",
      .answers = {"{\"responses\":{\"user_name\":{\"action\":\"accept\",\"content\":{\"name\":"
                  "\"Ann\"}}}}"}},
     {TOOL("(mcp:ask :elicit \"m\" :key \"k\") (mcp:ask :elicit \"m\" nil :key \"k\") "
           "(mcp:ask :elicit \"m\") \"a\""),
-     .text = "a", .said = ASKED("k") ASKED("k") ASKED("elicit"),
+     .text = "a", .sent = ASKED("k") ASKED("k") ASKED("elicit"),
      .answers = {"{\"responses\":{\"k\":1}}", "{\"responses\":{\"k\":1}}",
                  "{\"responses\":{\"elicit\":1}}"}},
     {TOOL("(mcp:ask :elicit \"m\" :url \"x:y\" :id \"1\") \"a\""), .text = "a",
-     .said =
+     .sent =
          "ask {\"requests\":{\"elicit\":{\"method\":\"elicitation/create\",\"params\":{\"mode\":"
          "\"url\",\"message\":\"m\",\"url\":\"x:y\",\"elicitationId\":\"1\"}}}}\n",
      .answers = {"{\"responses\":{\"elicit\":1}}"}},
-    {TOOL("(princ-to-string (mcp:ask-all '()))"), .text = "NIL", .said = ""},
+    {TOOL("(princ-to-string (mcp:ask-all '()))"), .text = "NIL", .sent = ""},
     {TOOL("(mcp:ask :elicit)"), .type = "SIMPLE-ERROR",
      .message = "MCP:ASK :ELICIT needs a message."},
     {TOOL("(mcp:ask :sample)"), .type = "SIMPLE-ERROR",
@@ -346,12 +344,12 @@ static const struct row rows[] = {
     {TOOL("(mcp:ask :elicit \"m\" nil :key)"), .type = "SIMPLE-ERROR",
      .message = "the option :KEY has no value."},
     {TOOL("(mcp:ask :elicit \"m\" :kee 1)"), .type = "SIMPLE-ERROR",
-     .message = "MCP:ASK :ELICIT has no option :KEE, but :KEY, :URL, :ID."},
+     .message = "MCP:ASK :ELICIT has no option :KEE; its options are :KEY, :URL, :ID."},
     {TOOL("(mcp:ask :elicit \"m\" :key \"\")"), .type = "SIMPLE-ERROR", .message = "1 to 128"},
     {TOOL("(mcp:ask :elicit \"m\" :url \"x:y\")"), .type = "TYPE-ERROR",
      .message = ":ID must be a string, not NIL."},
     {TOOL("(mcp:ask :roots \"k\")"), .type = "SIMPLE-ERROR",
-     .message = "MCP:ASK :ROOTS has no option \"k\", but :KEY."},
+     .message = "MCP:ASK :ROOTS has no option \"k\"; its options are :KEY."},
     {TOOL("(mcp:ask :sample \"a\" :temperature \"b\")"), .type = "TYPE-ERROR",
      .message = ":TEMPERATURE must be a number"},
     {TOOL("(mcp:ask :sample \"a\" :max-tokens 0)"), .type = "TYPE-ERROR",
@@ -362,7 +360,7 @@ static const struct row rows[] = {
      .message = ":STOP-SEQUENCES must be a list or a vector, not 1."},
     {TOOL("(mcp:ask-all 5)"), .type = "TYPE-ERROR", .message = "must be a list, not 5."},
     {TOOL("(mcp:ask-all (list \"a\"))"), .type = "SIMPLE-ERROR",
-     .message = "\"a\" is no question: that is what MCP:QUESTION returns."},
+     .message = "\"a\" is not a question. MCP:QUESTION makes one."},
     {TOOL("(mcp:ask-all (loop for i below 17 collect (mcp:question :roots :key (princ-to-string "
           "i))))"),
      .type = "SIMPLE-ERROR", .message = "at most 16 questions"},
@@ -388,7 +386,7 @@ static const struct row rows[] = {
     {TOOL("(mcp:ask-all (list (mcp:question :roots) (mcp:question :roots)))"),
      .type = "SIMPLE-ERROR", .message = "key \"roots\""},
     {"(mcp:progress 1)" TOOL("\"ok\""), .text = "ok",
-     .said = "event {\"type\":\"progress\",\"progress\":1}\n"},
+     .sent = "event {\"type\":\"progress\",\"progress\":1}\n"},
 };
 
 static struct json_object *parse(struct span text) {
@@ -417,21 +415,12 @@ static bool first_text_is(struct span text, const char *wanted, bool is_error) {
     return same;
 }
 
-static bool has(struct span span, const char *text) {
-    return memmem(span.bytes, span.length, text, strlen(text)) != NULL;
-}
-
-static bool is(struct span span, const char *text) {
-    return span.length == strlen(text) &&
-           (span.length == 0 || memcmp(span.bytes, text, span.length) == 0);
-}
-
 static const char *wrong_condition(const struct row *row, const struct result_message *result) {
-    if (!is(result->condition, row->type))
+    if (!span_is(result->condition, row->type))
         return "type";
-    if (row->message && !has(result->text, row->message))
+    if (row->message && !span_has(result->text, row->message))
         return "message";
-    if (row->frame && (!result->frame_count || !is(result->frames[0], row->frame)))
+    if (row->frame && (!result->frame_count || !span_is(result->frames[0], row->frame)))
         return "frame";
     return NULL;
 }
@@ -442,9 +431,9 @@ static const char *wrong(const struct row *row, const struct call_end *end) {
         return end->kind == END_TIMEOUT ? NULL : "endless";
     if (end->kind != END_RESULT)
         return "result";
-    if (row->said && !is((struct span){end->said.data, end->said.length}, row->said))
-        return "what was said";
-    if (row->output && !is((struct span){end->output.data, end->output.length}, row->output))
+    if (row->sent && !buffer_is(&end->sent, row->sent))
+        return "what was sent";
+    if (row->output && !buffer_is(&end->output, row->output))
         return "output";
     if (row->type)
         return wrong_condition(row, result);
@@ -457,71 +446,49 @@ static const char *wrong(const struct row *row, const struct call_end *end) {
     return row->error && !first_text_is(result->json, row->error, true) ? "error" : NULL;
 }
 
-static void describe(const struct call_end *end) {
-    const struct result_message *result = &end->result;
-    fprintf(stderr, "  end %d %d %s\n  said: %.*s\n", end->kind, end->number, end->text,
-            (int)end->said.length, (char *)end->said.data);
-    if (end->kind != END_RESULT)
-        return;
-    fprintf(stderr, "  [%.*s] %.*s\n  %.*s\n", (int)result->condition.length,
-            result->condition.bytes, (int)result->text.length, result->text.bytes,
-            (int)(result->json.length < 2000 ? result->json.length : 2000), result->json.bytes);
-}
-
-static void run(struct worker_end *worker, const char *code, const char *kind,
-                const char *arguments, const char *const *answers, int timeout_ms,
-                struct call_end *end) {
+static const struct call_end *run(const char *code, const char *kind, const char *arguments,
+                                  const char *const *answers, int timeout_ms) {
     const struct run_message message = {.kind = span_of(kind),
                                         .name = span_of("x"),
                                         .code = span_of(code),
                                         .arguments = span_of(arguments)};
-    driver_run(worker, &message, answers, timeout_ms, end);
+    return driver_run(&message, answers, timeout_ms);
+}
+
+static const struct call_end *run_tool(const char *code, const char *arguments) {
+    return run(code, "tool", arguments, NULL, DRIVER_PATIENCE_MS);
 }
 
 Test(run, does_what_each_row_says, .timeout = 240) {
-    struct zygote_end zygote = driver_zygote();
     size_t failed = 0;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++, driver_renew()) {
         const struct row *row = &rows[i];
-        struct worker_end worker = driver_worker(&zygote);
-        struct call_end end;
-        run(&worker, row->code, row->kind ? row->kind : "tool",
-            row->arguments ? row->arguments : "{}", row->answers,
-            row->endless ? ENDLESS_MS : DRIVER_PATIENCE_MS, &end);
-        const char *what = wrong(row, &end);
+        const struct call_end *end =
+            run(row->code, row->kind ? row->kind : "tool", row->arguments ? row->arguments : "{}",
+                row->answers, row->endless ? ENDLESS_MS : DRIVER_PATIENCE_MS);
+        const char *what = wrong(row, end);
         if (what) {
             failed++;
             fprintf(stderr, "row %zu: wrong %s: %s\n", i, what, row->code);
-            describe(&end);
+            driver_describe(end);
         }
-        call_end_free(&end);
-        driver_close(&worker);
     }
-    driver_stop(&zygote);
     cr_assert_eq(failed, 0, "%zu rows failed", failed);
 }
 
-Test(run, an_evaluation_has_nobody_to_tell_or_to_ask) {
+Test(run, an_evaluation_cannot_reach_a_client) {
     static const char *const codes[] = {"(mcp:progress 1)", "(mcp:log :info 1)", "(mcp:ask :roots)",
                                         "(mcp:publish-change :tools)"};
-    struct zygote_end zygote = driver_zygote();
-    struct worker_end worker = driver_worker(&zygote);
-    struct call_end end;
-    run(&worker, TOOL("\"before\""), "tool", "{}", NULL, DRIVER_PATIENCE_MS, &end);
-    call_end_free(&end);
+    run_tool(TOOL("\"before\""), "{}");
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
-        driver_call(&worker, codes[i], strlen(codes[i]), NULL, DRIVER_PATIENCE_MS, &end);
-        cr_assert_eq(end.kind, END_RESULT);
-        cr_assert(is(end.result.condition, "SIMPLE-ERROR") && has(end.result.text, "nobody"));
-        call_end_free(&end);
+        const struct call_end *end = driver_call(codes[i], NULL, DRIVER_PATIENCE_MS);
+        cr_assert_eq(end->kind, END_RESULT);
+        cr_assert(span_is(end->result.condition, "SIMPLE-ERROR") &&
+                  span_has(end->result.text, "no definition is running"));
     }
-    driver_close(&worker);
-    driver_stop(&zygote);
 }
 
-Test(run, an_answer_to_no_question_ends_the_worker) {
-    struct zygote_end zygote = driver_zygote();
-    struct worker_end worker = driver_worker(&zygote);
+Test(run, an_answer_without_a_question_ends_the_worker) {
     const struct frame_header answer = {.type = FRAME_ANSWER, .length = 2};
     struct frame_header failed;
     unsigned char *payload = NULL;
@@ -531,32 +498,21 @@ Test(run, an_answer_to_no_question_ends_the_worker) {
     cr_assert_eq(frame_receive(worker.channel, &failed, &payload, descriptors, &count, NULL), 1);
     cr_assert_eq(failed.type, FRAME_FAILED);
     free(payload);
-    driver_close(&worker);
-    driver_stop(&zygote);
 }
 
-Test(run, a_session_goes_on_where_its_tools_left_it) {
-    static const char code[] = "(in-package :mcp) (defvar cl-user::*n* 0)"
-                               "(cl-user::deftool x () (princ-to-string (incf cl-user::*n*)))";
+Test(run, a_session_keeps_what_its_tools_defined) {
     static const char good[] = "(defvar *n* 0) (mcp:deftool x () (princ-to-string (incf *n*)))";
-    struct zygote_end zygote = driver_zygote();
-    struct worker_end worker = driver_worker(&zygote);
-    struct call_end end;
-    for (int i = 1; i <= 3; i++) {
-        char wanted[8];
-        snprintf(wanted, sizeof wanted, "%d", i);
-        run(&worker, good, "tool", "{}", NULL, DRIVER_PATIENCE_MS, &end);
-        cr_assert(first_text_is(end.result.json, wanted, false));
-        cr_assert(is(end.result.package, "COMMON-LISP-USER"));
-        call_end_free(&end);
-        run(&worker, code, "tool", "{}", NULL, DRIVER_PATIENCE_MS,
-            &end); /* fails in a package of its own */
-        cr_assert(end.result.condition.bytes);
-        cr_assert(is(end.result.package, "COMMON-LISP-USER"), "a run changes no package");
-        call_end_free(&end);
+    static const char bad[] = "(in-package :mcp) (defvar cl-user::*n* 0)"
+                              "(cl-user::deftool x () (princ-to-string (incf cl-user::*n*)))";
+    static const char *const results[] = {"1", "2", "3"};
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
+        const struct result_message *result = &run_tool(good, "{}")->result;
+        cr_assert(first_text_is(result->json, results[i], false));
+        cr_assert(span_is(result->package, "COMMON-LISP-USER"));
+        result = &run_tool(bad, "{}")->result; /* fails in its own package */
+        cr_assert(result->condition.bytes);
+        cr_assert(span_is(result->package, "COMMON-LISP-USER"), "a run changes no package");
     }
-    driver_close(&worker);
-    driver_stop(&zygote);
 }
 
 /* JSON to Lisp and back */
@@ -564,34 +520,28 @@ Test(run, a_session_goes_on_where_its_tools_left_it) {
 static const char lenient_echo[] =
     "(mcp:deftool \"x\" (&rest all) (mcp:structured (mcp:ref mcp:*arguments* \"v\")))";
 
-/* What comes back for the value TEXT, malloc'd; NULL when it was refused. */
-static char *round_trip(struct worker_end *worker, const char *text) {
-    cleanup_free char *arguments = NULL;
-    struct call_end end;
-    cr_assert(asprintf(&arguments, "{\"v\":%s}", text) > 0);
-    run(worker, lenient_echo, "tool", arguments, NULL, DRIVER_PATIENCE_MS, &end);
-    cr_assert_eq(end.kind, END_RESULT, "%s", text);
-    char *back = NULL;
+/* The value that is returned for the value TEXT, malloc'd; NULL when it was refused. */
+static char *round_trip(const char *text) {
     static const char member[] = "\"structuredContent\":";
-    struct span json = end.result.json;
-    if (json.bytes) {
-        struct json_object *result = parse(json), *value;
-        cr_assert(result, "%.*s", (int)json.length, json.bytes);
-        cr_assert(json_object_object_get_ex(result, "structuredContent", &value));
-        const unsigned char *found = memmem(json.bytes, json.length, member, sizeof member - 1);
-        const unsigned char *start = found + sizeof member - 1;
-        size_t left = json.length - (size_t)(start - json.bytes);
-        /* The raw text, when the member is the last; numbers are told by it alone. */
-        back = json_object_is_type(value, json_type_object) ||
-                       json_object_is_type(value, json_type_array)
-                   ? strdup(json_object_to_json_string_ext(
-                         value, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE))
-                   : strndup((const char *)start, strcspn((const char *)start, ",}") < left
-                                                      ? strcspn((const char *)start, ",}")
-                                                      : left);
-        json_object_put(result);
+    const struct call_end *end = run_tool(lenient_echo, formatted("{\"v\":%s}", text));
+    cr_assert_eq(end->kind, END_RESULT, "%s", text);
+    struct span json = end->result.json;
+    if (!json.bytes)
+        return NULL;
+    struct json_object *result = parse(json), *value;
+    cr_assert(result, "%.*s", (int)json.length, json.bytes);
+    cr_assert(json_object_object_get_ex(result, "structuredContent", &value));
+    char *back;
+    if (json_object_is_type(value, json_type_object) ||
+        json_object_is_type(value, json_type_array)) {
+        back = strdup(json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN |
+                                                                JSON_C_TO_STRING_NOSLASHESCAPE));
+    } else { /* as written, since json-c does not keep all digits */
+        cleanup_free char *copy = strndup((const char *)json.bytes, json.length);
+        const char *start = strstr(copy, member) + sizeof member - 1;
+        back = strndup(start, strcspn(start, ",}"));
     }
-    call_end_free(&end);
+    json_object_put(result);
     return back;
 }
 
@@ -621,29 +571,11 @@ static const struct {
     {"1e-400", "0.0"},
     {"0.30000000000000004", "0.30000000000000004"},
     {"1e400", NULL},
-    {"01", NULL},
-    {"+1", NULL},
-    {".5", NULL},
-    {"1.", NULL},
-    {"1e", NULL},
-    {"-", NULL},
-    {"NaN", NULL},
-    {"Infinity", NULL},
-    {"tru", NULL},
-    {"truex", NULL},
-    {"TRUE", NULL},
-    {"'a'", NULL},
-    {"[1,]", NULL},
-    {"[,1]", NULL},
-    {"[1 2]", NULL},
-    {"[", NULL},
-    {"{\"a\"}", NULL},
-    {"{\"a\":1,}", NULL},
-    {"{a:1}", NULL},
-    {"\"\\x\"", NULL},
-    {"\"\\u12\"", NULL},
     {"\"\\u\331\241234\"", NULL},
     {"\"a\nb\"", NULL},
+#define MALFORMED(text) {text, NULL},
+#define NOT_UTF8(text)  /* the supervisor refuses these */
+#include "tests/support/malformed_json.def"
     {"\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\\"\\\\/\\b\\f\\n\\r\\t\""},
     {"\"\\u0000\\u001f\\u007f\"", "\"\\u0000\\u001f\177\""},
     {"\"\\ud83d\\ude00\"", "\"\360\237\230\200\""},
@@ -657,49 +589,38 @@ static const struct {
     {" [ 1 ,\t2 ] ", "[1,2]"},
 };
 
-Test(run, json_comes_back_as_it_went) {
-    struct zygote_end zygote = driver_zygote();
-    struct worker_end worker = driver_worker(&zygote);
+Test(run, json_values_are_returned_unchanged_or_refused) {
     size_t failed = 0;
     for (size_t i = 0; i < sizeof mapping / sizeof *mapping; i++) {
-        cleanup_free char *back = round_trip(&worker, mapping[i].text);
-        bool same =
-            back && mapping[i].back ? strcmp(back, mapping[i].back) == 0 : back == mapping[i].back;
-        if (!same) {
+        cleanup_free char *back = round_trip(mapping[i].text);
+        if (back && mapping[i].back ? strcmp(back, mapping[i].back) != 0
+                                    : back != mapping[i].back) {
             failed++;
-            fprintf(stderr, "%s came back as %s\n", mapping[i].text, back ? back : "(refused)");
+            fprintf(stderr, "%s became %s\n", mapping[i].text, back ? back : "(refused)");
         }
     }
-    driver_close(&worker);
-    driver_stop(&zygote);
     cr_assert_eq(failed, 0);
 }
 
-Test(run, json_has_its_limits) {
-    struct zygote_end zygote = driver_zygote();
-    struct worker_end worker = driver_worker(&zygote);
-    char *text = calloc(1, 30000);
-    cr_assert(text);
+Test(run, json_has_limits_of_depth_and_digits) {
+    static char text[30000];
     memset(text, '[', 126);
     memset(text + 126, ']', 126);
-    cleanup_free char *shallow = round_trip(&worker, text);
+    cleanup_free char *shallow = round_trip(text);
     cr_assert(shallow);
     memset(text, '[', 128);
     memset(text + 128, ']', 128);
-    cr_assert_null(round_trip(&worker, text));
+    cr_assert_null(round_trip(text));
     memset(text, '[', 20000);
-    cr_assert_null(round_trip(&worker, text));
+    cr_assert_null(round_trip(text));
     memset(text, '7', 20000);
-    cr_assert_null(round_trip(&worker, text));
+    cr_assert_null(round_trip(text));
     text[9000] = 0;
-    cleanup_free char *long_integer = round_trip(&worker, text);
+    cleanup_free char *long_integer = round_trip(text);
     cr_assert_str_eq(long_integer, text);
-    free(text);
-    driver_close(&worker);
-    driver_stop(&zygote);
 }
 
-/* A random value as text that json-c writes as well, and so can be compared as text. */
+/* A random value, written as json-c writes it. */
 static void random_value(struct random *random, struct buffer *out, unsigned depth) {
     static const char *const scalars[] = {
         "true", "false", "null", "0", "-7", "\"\"", "12345678901234567"};
@@ -746,40 +667,19 @@ static void random_value(struct random *random, struct buffer *out, unsigned dep
     }
 }
 
-static bool comes_back(struct worker_end *worker, const char *text) {
-    cleanup_free char *back = round_trip(worker, text);
+static bool comes_back(const char *text) {
+    cleanup_free char *back = round_trip(text);
     return back && (strcmp(back, text) == 0 || same_json(span_of(back), text));
 }
 
-/* Leaves out of TEXT every value that need not be there for it not to come back. */
-static void shrink(struct worker_end *worker, char *text) {
-    for (size_t start = 0; text[start]; start++)
-        for (size_t length = strlen(text + start); length; length--) {
-            cleanup_free char *less = strdup(text);
-            memmove(less + start, less + start + length, strlen(less + start + length) + 1);
-            struct json_object *json = parse(span_of(less));
-            if (json && !comes_back(worker, less)) {
-                memcpy(text, less, strlen(less) + 1);
-                length = strlen(text + start) + 1;
-            }
-            json_object_put(json);
-        }
-}
-
-Test(run, random_json_comes_back, .timeout = 240) {
-    struct random random = random_for("json round trips");
-    struct zygote_end zygote = driver_zygote();
-    struct worker_end worker = driver_worker(&zygote);
-    for (size_t trial = random_trials(600, 20000); trial; trial--) {
+/* The values begin small and grow, so that the first one that fails is a small one. */
+Test(run, random_json_is_returned_unchanged, .timeout = 240) {
+    struct random random = random_for("random_json_is_returned_unchanged");
+    size_t trials = random_trials(600, 20000);
+    for (size_t trial = 0; trial < trials; trial++) {
         cleanup_buffer struct buffer text = buffer_make(1 << 20);
-        random_value(&random, &text, 4);
+        random_value(&random, &text, (unsigned)(5 * trial / trials));
         buffer_append(&text, "", 1);
-        if (!comes_back(&worker, (char *)text.data)) {
-            shrink(&worker, (char *)text.data);
-            cleanup_free char *back = round_trip(&worker, (char *)text.data);
-            cr_assert_fail("%s came back as %s", (char *)text.data, back ? back : "(refused)");
-        }
+        cr_assert(comes_back((char *)text.data), "%s", (char *)text.data);
     }
-    driver_close(&worker);
-    driver_stop(&zygote);
 }

@@ -1,5 +1,5 @@
-;;;; Frames as text: "(FUNCTION ARGUMENTS)". ECL keeps no arguments, but a list of the local
-;;;; variables of each interpreted function, innermost first, in which they are found again.
+;;;; Prints frames as "(FUNCTION ARGUMENTS)". ECL does not record arguments, only a list of the
+;;;; local variables of each interpreted function, innermost first. The arguments are found there.
 
 (in-package "ECLAVE")
 
@@ -16,11 +16,11 @@
       (write-string "..." stream)
       (write-brief object stream)))
 
-;;; The failing call, where ECL leaves no frame for it.
+;;; The failing call, if ECL has no frame for it.
 
 (defun argument-call (condition origin)
-  "The call of a built-in function that got a wrong argument: ECL tells the argument and its number
-only. If the last call had that argument in that place, it was the one."
+  "The call of a built-in function that rejected an argument. ECL reports only the argument and its
+position; the last call is the one if it had that argument there."
   (let* ((control (simple-condition-format-control condition))
          (arguments (simple-condition-format-arguments condition))
          (function (origin-builtin origin))
@@ -47,7 +47,7 @@ only. If the last call had that argument in that place, it was the one."
             '(%unknown))))
 
 (defun failing-call (condition origin)
-  "A form, or NIL when the point of the error is in the user's own code."
+  "A form, or NIL if the error is in the user's own code."
   (case (class-name (class-of condition))
     ((division-by-zero floating-point-overflow floating-point-underflow floating-point-inexact
       floating-point-invalid-operation)
@@ -66,11 +66,11 @@ only. If the last call had that argument in that place, it was the one."
     (when call
       (write-call (first call) (rest call) stream))))
 
-;;; Frames of the user's functions.
+;;; Frames of user functions.
 
 (defun parameters (lambda-list)
-  "Rows (variable keyword) in the order in which ECL binds them: keyword is NIL for a positional
-parameter, T for a rest list, :HIDDEN for what the caller does not pass."
+  "Rows (variable keyword) in the order in which ECL binds them. KEYWORD is NIL for a positional
+parameter, T for a rest list, :HIDDEN for a variable that the caller does not pass."
   (let ((kind 'required)
         (rows '()))
     (flet ((add (variable keyword)
@@ -95,8 +95,7 @@ parameter, T for a rest list, :HIDDEN for what the caller does not pass."
   (and (consp record) (symbolp (car record)) (car record)))
 
 (defun matching-records (rows environment)
-  "The records that the parameters ROWS have in ENVIRONMENT, in order; NIL when they are not there
-in one run."
+  "The records in ENVIRONMENT of the parameters ROWS, in order; NIL if they are not adjacent there."
   (let ((count (length rows)))
     (loop for tail on environment
           do (let ((run (loop repeat count
@@ -113,7 +112,7 @@ in one run."
   (si:specialp (first row)))
 
 (defun frame-arguments (rows environment)
-  "The arguments as the caller passed them, as far as they can be found."
+  "The arguments as the caller passed them; %UNKNOWN replaces those that are not found."
   (let* ((lexical (remove-if #'special-variable-p rows))
          (records (and lexical (matching-records lexical environment))))
     (if (and lexical (null records))
@@ -128,20 +127,20 @@ in one run."
                            (t (list keyword value)))))))
 
 (defun proper-part (list)
-  "The first few elements, of a list that may be circular or dotted."
+  "The first 10 elements of LIST, which may be circular or dotted."
   (loop for rest = list then (cdr rest)
         repeat 10
         while (consp rest)
         collect (car rest)))
 
 (defun refused-arguments (condition)
-  "When the innermost frame is of a function that did not take its arguments: those; else T."
+  "The arguments that the innermost function did not accept, if that is the error; else T."
   (if (eq (class-name (class-of condition)) 'si::simple-program-error) ; made at its first use
       (argument-list condition)
       t))
 
 (defun write-frame (function environment arguments condition stream)
-  "ARGUMENTS are exact, or T. CONDITION is NIL but for the innermost frame."
+  "ARGUMENTS are exact, or T if unknown. CONDITION is NIL except for the innermost frame."
   (let* ((name (ext:compiled-function-name function))
          (lambda-list (ext:function-lambda-list function))
          (lambda-list (if (listp lambda-list) lambda-list '()))

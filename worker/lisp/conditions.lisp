@@ -1,6 +1,6 @@
-;;;; What a condition is called and what it says. The words of ECL's own conditions are improved
-;;;; where they say nothing, show addresses, or differ from what users of other systems expect; a
-;;;; condition of the user's own keeps its report.
+;;;; Types and messages of conditions. Reports of ECL's own conditions are replaced if they are
+;;;; empty, contain addresses, or differ from what users of other implementations expect. Conditions
+;;;; that the user defines keep their reports.
 
 (in-package "ECLAVE")
 
@@ -19,8 +19,7 @@
                :test #'string=)))
 
 (defun own-name (class)
-  "The name that CLASS is shown by, if it may be shown itself: it is standard, the user's, or an
-extension that the manual names."
+  "The name of CLASS if it is standard, the user's, or an exported extension of ECL; else NIL."
   (let* ((name (class-name class))
          (package (and name (symbolp name) (symbol-package name))))
     (cond ((null package) nil)
@@ -30,12 +29,12 @@ extension that the manual names."
            name))))
 
 (defun vague-p (name)
-  "Is NAME only the general kind of a more telling class, or only how the message was made?"
+  "Is NAME too general to describe a condition?"
   (member name '(simple-error simple-condition simple-warning error warning condition
                  serious-condition standard-object t)))
 
 (defun standard-name (condition)
-  "The name for a condition whose class is internal: the nearest ancestor that tells something."
+  "For a condition of an internal class: the name of the nearest ancestor that describes it."
   (let ((names (remove nil (mapcar #'own-name
                                    (clos:class-precedence-list (class-of condition))))))
     (or (find-if-not #'vague-p names)
@@ -43,7 +42,7 @@ extension that the manual names."
         'condition)))
 
 (defun missing-package-p (condition)
-  "ECL's reader says so with a plain error."
+  "ECL's reader signals a SIMPLE-ERROR for a missing package."
   (and (eq (class-name (class-of condition)) 'simple-error)
        (equal (simple-condition-format-control condition)
               "There is no package with the name ~A.")))
@@ -87,7 +86,7 @@ extension that the manual names."
   (write-string "." stream))
 
 (defun expected-type (condition builtin)
-  "ECL has CAR and CDR expect a cons, and a type of its own for proper lists."
+  "ECL reports a cons as the expected type of CAR and CDR, and an internal type for proper lists."
   (let ((type (type-error-expected-type condition)))
     (if (or (eq type 'si::proper-list)
             (and (eq type 'cons) (member builtin '(car cdr))))
@@ -105,12 +104,12 @@ extension that the manual names."
       "an anonymous function"))
 
 (defun wrong-argument-p (condition)
-  "Is this what ECL says of an argument of a built-in function?"
+  "Is this ECL's report on an argument of a built-in function?"
   (starts-with-p "In ~:[an anonymous function" (simple-condition-format-control condition)))
 
 (defun report-argument (condition stream)
-  "The second sentence: ECL's (function which value type), or (function value type) for the only
-argument, or (function which object index type) for an index."
+  "The second sentence, on the position of the argument. The format arguments are (function which
+value type), (function value type) for an only argument, or (function which object index type)."
   (let* ((control (simple-condition-format-control condition))
          (arguments (simple-condition-format-arguments condition))
          (function (function-title (first arguments)))
@@ -140,7 +139,7 @@ argument, or (function which object index type) for an index."
     "~A is not an output stream"
     "~A is not a character stream"
     "~A is not a binary stream")
-  "Other words that ECL itself has for type errors; what they say comes after the sentence.")
+  "Other reports of ECL for type errors; they are kept as a second sentence.")
 
 (defun report-simple-type-error (condition origin stream)
   (let ((control (simple-condition-format-control condition)))
@@ -159,11 +158,11 @@ argument, or (function which object index type) for an index."
   '(+ - * / 1+ 1- abs acos acosh ash asin asinh atan atanh ceiling cos cosh exp expt fceiling
     ffloor float floor fround ftruncate isqrt log mod rational rationalize rem round scale-float
     sin sinh sqrt tan tanh truncate)
-  "Functions that can make the processor trap.")
+  "Functions that can cause a floating-point trap.")
 
 (defun trapped-function (function code)
-  "The name of the arithmetic function that trapped: ECL's last function when it was noted, or the
-only one that the calling code names."
+  "The name of the arithmetic function that trapped: FUNCTION if ECL recorded it, else the only one
+that CODE refers to."
   (let ((name (and (functionp function) (ext:compiled-function-name function)))
         (named (and (null function)
                     (intersection *arithmetic* (coerce (nth-value 2 (si:bc-split code)) 'list)))))
@@ -171,15 +170,15 @@ only one that the calling code names."
           ((null (rest named)) (first named)))))
 
 (defstruct (origin (:type list))
-  "What C knows of where a condition came from (backtrace.h)."
-  builtin   ; name of the built-in function that complained of an argument, or NIL
-  arguments ; of the last call that the innermost code made, or T
+  "Where a condition came from, as C found it (backtrace.h)."
+  builtin   ; name of the built-in function that rejected an argument, or NIL
+  arguments ; of the last call by the innermost code, or T
   certain   ; is that call certainly the one that failed?
-  code      ; that called the function that trapped, or NIL
-  function) ; that trapped, or NIL
+  code      ; the code that called the function that trapped, or NIL
+  function) ; the function that trapped, or NIL
 
 (defun operation-call (condition origin)
-  "The call that failed, as a form; its function is NIL when only the arguments are known."
+  "The call that failed, as a form; its function is NIL if only the arguments are known."
   (if (and (slot-boundp condition 'si::operation)
            (arithmetic-error-operation condition))
       (cons (arithmetic-error-operation condition) (arithmetic-error-operands condition))
@@ -214,7 +213,7 @@ only one that the calling code names."
   (format stream "Unexpected end of file on ~a." (stream-title (stream-error-stream condition))))
 
 (defun report-reader-error (condition origin stream)
-  "Without ECL's beginning, which names a stream and a position."
+  "Omits the start of ECL's report, which names a stream and a position."
   (declare (ignore origin))
   (let ((control (simple-condition-format-control condition))
         (arguments (simple-condition-format-arguments condition)))
@@ -223,7 +222,7 @@ only one that the calling code names."
         (report condition stream))))
 
 (defun argument-list (condition)
-  "The arguments that a function did not take, where ECL tells them; else T."
+  "The arguments that a function did not accept, if ECL reports them; else T."
   (let ((control (simple-condition-format-control condition)))
     (if (and (stringp control) (search "Argument list:" control))
         (second (simple-condition-format-arguments condition))
@@ -235,7 +234,7 @@ only one that the calling code names."
       function))
 
 (defun report-program-error (condition origin stream)
-  "Wrong calls of functions name the function, not the object."
+  "For a call with wrong arguments, names the function instead of printing the object."
   (declare (ignore origin))
   (let* ((control (simple-condition-format-control condition))
          (end (and (stringp control) (search " passed to function ~" control))))
@@ -273,10 +272,9 @@ only one that the calling code names."
     (si::simple-program-error . report-program-error)
     (ext:stack-overflow . report-stack-overflow)
     (ext:storage-exhausted . report-storage-exhausted))
-  "Reports of our own, by the exact class: functions of the condition, its origin and the
-stream.")
+  "Replaced reports, by exact class: functions of the condition, its origin and the stream.")
 
-(defun slot-texts (condition)
+(defun slot-values (condition)
   "(name value) of each bound slot."
   (loop for slot in (clos:class-slots (class-of condition))
         for name = (clos:slot-definition-name slot)
@@ -285,16 +283,16 @@ stream.")
           collect (list name (slot-value condition name))))
 
 (defun reportless-p (condition)
-  "Does CONDITION print as an object, having no report?"
+  "Does CONDITION print as an object because it has no report?"
   (starts-with-p "#<a " (let ((*print-length* 1) (*print-level* 1))
                           (princ-to-string condition))))
 
 (defun write-fallback (condition stream)
-  "For a condition without a report, or with one that fails or says nothing."
+  "For a condition without a report, or whose report fails or is empty."
   (write-string "A condition of type " stream)
   (write-type condition stream)
   (write-string " was signalled" stream)
-  (loop for (name value) in (slot-texts condition)
+  (loop for (name value) in (slot-values condition)
         for before = " with " then ", "
         do (write-string before stream)
            (write-brief name stream)
@@ -319,7 +317,7 @@ stream.")
   (write-message warning nil stream))
 
 (defun error-position (condition source)
-  "Where in SOURCE the reader found fault: T for its end, a position, or NIL when it was not the
+  "Where in SOURCE the reader failed: T for its end, a position, or NIL if CONDITION is not from the
 reader."
   (cond ((and (typep condition 'end-of-file)
               (eq (stream-error-stream condition) source))

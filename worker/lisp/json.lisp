@@ -1,9 +1,9 @@
-;;;; JSON, strict in both directions. Values are mapped so that what is read is written again as it
-;;;; was, up to blanks, the order of members and the notation of numbers:
+;;;; JSON, strict in both directions. A value that is read and written again is the same but for
+;;;; blanks, the order of members and the notation of numbers:
 ;;;;
-;;;;   JSON             Lisp, as read                  also written so
-;;;;   object           hash table, EQUAL, string keys (:OBJECT name value ...), in that order; names
-;;;;                                                    that are symbols, by JSON-NAME
+;;;;   JSON             Lisp, as read                  also written from
+;;;;   object           hash table, EQUAL, string keys (:OBJECT name value ...), in that order; a
+;;;;                                                   name may be a symbol, by JSON-NAME
 ;;;;   array            simple vector                  any other vector; a list but NIL
 ;;;;   string           string                         character; symbol, by JSON-NAME
 ;;;;   number, whole    integer, exact
@@ -12,11 +12,11 @@
 ;;;;   false            NIL                            :FALSE
 ;;;;   null             :NULL
 ;;;;
-;;;; NIL is false and never an empty array: that is #(), or (MCP:ARRAY list) of any list. A whole
-;;;; number is one without fraction and exponent. Of a member that is read twice the last counts; none
-;;;; is written twice. Half a surrogate pair becomes U+FFFD. What nests deeper than +DEPTH-MAX+, has
-;;;; more digits than +DIGITS-MAX+ or is longer than its limit is an error, as is a number that no
-;;;; double holds, and a list that is dotted or circular.
+;;;; NIL is false, not an empty array; that is #(), or (MCP:ARRAY list) for any list. A whole number
+;;;; has no fraction and no exponent. If a member is read twice, the last one counts; writing one
+;;;; twice is an error. Half a surrogate pair becomes U+FFFD. Nesting deeper than +DEPTH-MAX+, more
+;;;; digits than +DIGITS-MAX+, JSON longer than its limit, numbers that no double represents, and
+;;;; dotted or circular lists are errors.
 
 (in-package "MCP")
 
@@ -24,22 +24,22 @@
 (defconstant +digits-max+ 10000)
 
 (define-condition json-error (simple-error) ()
-  (:documentation "Text that is not JSON, or a value that JSON cannot hold."))
+  (:documentation "Malformed JSON, or a value that JSON cannot represent."))
 
 (defun refuse (control &rest arguments)
   (error 'json-error :format-control control :format-arguments arguments))
 
 (defun brief (object)
-  "OBJECT as a part of a message."
+  "OBJECT, printed for a message."
   (with-output-to-string (out)
     (eclave::write-brief object out)))
 
 (defun proper-list (list)
   (unless (ignore-errors (list-length list))
-    (refuse "The list ~a is dotted or circular: it cannot be written as JSON." (brief list)))
+    (refuse "The list ~a is dotted or circular and cannot be written as JSON." (brief list)))
   list)
 
-;;; Arguments of a wrong type.
+;;; Arguments of the wrong type.
 
 (defparameter *type-words*
   '((string . "a string") (real . "a number") (list . "a list") (symbol . "a symbol")
@@ -48,7 +48,7 @@
     (sequence . "a list or a vector") (vector . "a vector")))
 
 (defun type-words (type)
-  "TYPE for people. NULL is what stands for nothing."
+  "TYPE for an error message. NULL in (OR NULL ...) means that the argument is optional."
   (let ((kind (if (consp type) (first type) type)))
     (case kind
       (member (format nil "one of ~{~a~^, ~}" (mapcar #'brief (rest type))))
@@ -67,14 +67,14 @@
          :format-arguments (list operator role (type-words type) (brief value))))
 
 (defmacro demand (type value operator role)
-  "The value is of TYPE, or the error says in the words of OPERATOR's users what is wrong."
+  "Signals an error about the argument ROLE of OPERATOR unless VALUE is of TYPE."
   `(unless (typep ,value ',type)
      (complain ,value ',type ,operator ,role)))
 
 ;;; Names and constructors.
 
 (defun json-name (symbol)
-  "The name that a symbol stands for: MIME-TYPE is mimeType."
+  "The JSON name of SYMBOL: MIME-TYPE is mimeType."
   (let ((parts (split-name (string-downcase symbol))))
     (format nil "~a~{~a~}" (first parts) (mapcar #'string-capitalize (rest parts)))))
 
@@ -88,7 +88,7 @@
   (typecase key
     (string key)
     (symbol (json-name key))
-    (t (refuse "~a is no name of a member: that is a string or a symbol." (brief key)))))
+    (t (refuse "~a is not a member name, which must be a string or a symbol." (brief key)))))
 
 (defun refuse-repeated (name)
   (refuse "An object has the member ~s twice." name))
@@ -97,7 +97,7 @@
   (refuse "~a has a name without a value." operator))
 
 (defun object (&rest names-and-values)
-  "An object: a hash table that JSON and REF know."
+  "An object: a hash table for WRITE-JSON and REF."
   (when (oddp (length names-and-values))
     (refuse-incomplete "MCP:OBJECT"))
   (let ((table (make-hash-table :test 'equal)))
@@ -114,7 +114,7 @@
   (coerce (if (listp list) (proper-list list) list) 'simple-vector))
 
 (defun ref (value &rest path)
-  "What stands in VALUE at PATH, of names and indices, and whether there is anything."
+  "The value at PATH, a list of names and indices, in VALUE; second value: was it found?"
   (dolist (step path (values value t))
     (cond ((and (hash-table-p value) (nth-value 1 (gethash (key-string step) value)))
            (setf value (gethash (key-string step) value)))
@@ -129,10 +129,10 @@
 (declaim (type string *text*) (type fixnum *at*))
 
 (defun peek ()
-  "The character that comes next, or NIL."
+  "The next character, or NIL."
   (and (< *at* (length *text*)) (char *text* *at*)))
 
-(defun bad (what)
+(defun malformed (what)
   (refuse "~a at character ~d of the JSON text." what *at*))
 
 (defun blank-p (char)
@@ -142,28 +142,28 @@
   (loop while (blank-p (peek)) do (incf *at*)))
 
 (defun next-p (char)
-  "Skips blanks and CHAR, if it comes next."
+  "Skips blanks and then CHAR, if it is next. True if it was."
   (skip-blanks)
   (when (eql (peek) char)
     (incf *at*)))
 
 (defun expect (char)
   (unless (next-p char)
-    (bad (format nil "There is no ~a" char))))
+    (malformed (format nil "Expected ~a" char))))
 
 (defun parse-json (text)
-  "The value that TEXT stands for."
+  "Parses TEXT, one JSON value."
   (demand string text "MCP:PARSE-JSON" "the text")
   (let ((*text* text)
         (*at* 0))
     (prog1 (parse-value +depth-max+)
       (skip-blanks)
       (when (peek)
-        (bad "There is more than one value")))))
+        (malformed "More than one value")))))
 
 (defun parse-value (depth)
   (when (zerop depth)
-    (bad "It nests too deeply"))
+    (malformed "Nesting too deep"))
   (cond ((next-p #\{) (parse-object (1- depth)))
         ((next-p #\[) (parse-array (1- depth)))
         ((next-p #\") (parse-string))
@@ -176,7 +176,7 @@
 (defun parse-word (word value)
   (let ((end (+ *at* (length word))))
     (unless (and (<= end (length *text*)) (string= word *text* :start2 *at* :end2 end))
-      (bad "There is no value"))
+      (malformed "Expected a value"))
     (setf *at* end)
     value))
 
@@ -202,7 +202,7 @@
         (coerce values 'simple-vector))))
 
 (defun plain-end (start)
-  "Where the run of characters that stand for themselves ends."
+  "The end of the characters from START on that are not escaped."
   (let ((text *text*)
         (at start))
     (declare (type string text) (type fixnum at))
@@ -215,7 +215,7 @@
       (incf at))))
 
 (defun parse-string ()
-  "Behind its first quote."
+  "Called after the opening quote."
   (let* ((start *at*)
          (end (plain-end start)))
     (setf *at* end)
@@ -233,7 +233,7 @@
       (#\\ (incf *at*) (write-char (parse-escape) out))
       (t (let ((end (plain-end *at*)))
            (when (= end *at*)
-             (bad (if (peek) "A string has a raw control character" "A string does not end")))
+             (malformed (if (peek) "Control character in a string" "Unterminated string")))
            (write-string *text* out :start *at* :end end)
            (setf *at* end))))))
 
@@ -248,7 +248,7 @@
       (#\r #\Return)
       (#\t #\Tab)
       (#\u (code-char (parse-unicode)))
-      (t (bad "There is no such escape")))))
+      (t (malformed "Unknown escape")))))
 
 (defun parse-hexadecimal ()
   (let* ((end (+ *at* 4))
@@ -257,7 +257,7 @@
                           always (and (< (char-code (char *text* at)) 128)
                                       (digit-char-p (char *text* at) 16))))))
     (unless good
-      (bad "There are no four digits"))
+      (malformed "Expected four hexadecimal digits"))
     (prog1 (parse-integer *text* :start *at* :end end :radix 16)
       (setf *at* end))))
 
@@ -279,7 +279,7 @@
         #xFFFD)))
 
 (defun skip-digits ()
-  "How many digits were skipped."
+  "Returns the number of digits skipped."
   (loop for char = (peek)
         while (and char (char<= #\0 char #\9))
         do (incf *at*)
@@ -287,7 +287,7 @@
 
 (defun require-digits ()
   (when (zerop (skip-digits))
-    (bad "There is no value")))
+    (malformed "Expected a value")))
 
 (defun skip-one-of (chars)
   (let ((char (peek)))
@@ -301,7 +301,7 @@
       (require-digits)))
 
 (defun skip-fraction-and-exponent ()
-  "Whether there was any."
+  "True if there was either."
   (let ((start *at*))
     (when (skip-one-of ".")
       (require-digits))
@@ -315,10 +315,10 @@
     (skip-whole-part)
     (let ((other (skip-fraction-and-exponent)))
       (when (> (- *at* start) +digits-max+)
-        (bad "A number has too many digits"))
+        (malformed "Number with too many digits"))
       (if other
           (or (eclave::parse-double (coerce (subseq *text* start *at*) 'base-string))
-              (bad "A number is too large"))
+              (malformed "Number out of range"))
           (parse-integer *text* :start start :end *at*)))))
 
 ;;; Writing.
@@ -331,7 +331,7 @@
 (declaim (type fixnum *room* *values-left*))
 
 (defun byte-count (string start end)
-  "How many bytes that part of STRING has as UTF-8."
+  "The length of that part of STRING in UTF-8, in bytes."
   (if (typep string 'base-string)
       (- end start)
       (loop for at from start below end
@@ -345,7 +345,7 @@
   (write-string string out :start start :end end))
 
 (defun write-json (value &key (limit +result-max+))
-  "VALUE as JSON text of at most LIMIT bytes."
+  "VALUE as JSON of at most LIMIT bytes."
   (let ((*room* (min limit +result-max+))
         (*values-left* +values-max+))
     (with-output-to-string (out)
@@ -369,7 +369,7 @@
 
 (defun refuse-unwritable (value)
   (if (content-p value)
-      (refuse "~a is a content: it cannot stand within a value." (brief value))
+      (refuse "~a is content and cannot be part of a value." (brief value))
       (refuse "A value of type ~s cannot be written as JSON." (type-of value))))
 
 (defun put-symbol (symbol out)
@@ -390,7 +390,7 @@
   (put (or (eclave::double-text (typecase real
                                   (single-float real)
                                   (t (coerce real 'double-float))))
-           (refuse "JSON has no infinity, and nothing that is not a number."))
+           (refuse "JSON cannot represent an infinity or a NaN."))
        out))
 
 (defun put-elements (elements out depth)
@@ -422,7 +422,7 @@
   (put-members out depth (lambda (put) (maphash put table))))
 
 (defun distinct-names-p (table)
-  "Can no two keys of TABLE be the same name?"
+  "Is it certain that no two keys of TABLE are the same name?"
   (and (member (hash-table-test table) '(equal equalp))
        (loop for key being the hash-keys of table
              always (stringp key))))
@@ -433,7 +433,7 @@
              (refuse-repeated name))))
 
 (defun put-members (out depth map)
-  "MAP calls what it is given for each name and value."
+  "MAP calls its argument with each name and value."
   (let ((before "{"))
     (funcall map (lambda (key value)
                    (put before out)
@@ -466,7 +466,7 @@
             'base-string)))
 
 (defparameter *escapes* (coerce (loop for code below 32 collect (make-escape code)) 'simple-vector)
-  "Of the control characters.")
+  "The escapes of the control characters.")
 
 (defun escape (char)
   (case char

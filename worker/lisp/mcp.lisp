@@ -1,4 +1,5 @@
-;;;; What a tool is written with: definitions, contents, and words to the client while a call runs.
+;;;; The interface for authors of tools: definitions, content, and messages to the client during a
+;;;; call.
 ;;;;
 ;;;;   (mcp:deftool count-words (text &key (minimum 1))
 ;;;;     "Counts the words of a text."
@@ -10,38 +11,37 @@
 ;;;;       (list (mcp:text "~d words" words)
 ;;;;             (mcp:structured (mcp:object "words" words)))))
 ;;;;
-;;;; A definition is named by a string, or by a symbol, which stands for its name in lower case; a
-;;;; tool may be a plain function of that name as well. An argument belongs to the parameter of the
-;;;; same name, whatever the case, hyphens and underscores of both; null counts as none. How values
-;;;; become JSON and the reverse stands in json.lisp. Nothing here guards anything: whatever it
-;;;; sends, the supervisor checks.
+;;;; The name of a definition is a string or a symbol, which means its name in lower case. A tool
+;;;; may also be an ordinary function of that name. An argument belongs to the parameter of the same
+;;;; name, where case, hyphens and underscores do not matter; null means that it is absent.
+;;;; json.lisp describes how values become JSON and back. The supervisor checks all that is sent.
 
 (in-package "MCP")
 
 (define-condition failure (simple-error) ()
-  (:documentation "What FAIL signals: the call failed for a reason that the client is told."))
+  (:documentation "Signalled by FAIL: the call failed, and the client gets the reason."))
 
 (define-condition unanswered (simple-error) ()
-  (:documentation "The client did not answer a question, or cannot be asked."))
+  (:documentation "The client did not answer a question, or cannot answer it."))
 
 (defun fail (control &rest arguments)
-  "Ends the call as failed; the reason is what the client reads. With ARGUMENTS, CONTROL is for
-FORMAT; alone it is a text, or a condition that tells the reason."
+  "Ends the call as failed and sends the client the reason: CONTROL formatted with ARGUMENTS or,
+without ARGUMENTS, CONTROL itself, a string or a condition."
   (demand (or string condition) control "MCP:FAIL" "the reason")
   (if arguments
       (error 'failure :format-control "~?" :format-arguments (list control arguments))
       (error 'failure :format-control "~a" :format-arguments (list control))))
 
-;;; Contents.
+;;; Content.
 
 (defstruct (content (:constructor make-content (kind value &optional key)) (:copier nil)
                     (:print-function print-content))
   kind   ; :BLOCK, :STRUCTURED, :MESSAGE or :QUESTION
-  value  ; an object of the protocol; of :STRUCTURED any value
-  key)   ; of a question
+  value  ; an object of the protocol; with :STRUCTURED any value
+  key)   ; with :QUESTION
 
 (defun content-summary (content)
-  "Its operator, and what tells it from others of the same."
+  "The name of its operator, and a string that distinguishes it from others of that operator."
   (let ((value (content-value content)))
     (ecase (content-kind content)
       (:structured (values "structured" value))
@@ -55,8 +55,8 @@ FORMAT; alone it is a text, or a condition that tells the reason."
                               (ref value "resource" "uri")))))))))
 
 (defvar *within-content* nil
-  "Is what a content holds being printed? Then contents in it are told by their operators alone: each
-BRIEF begins to count depth anew, so that a circle of contents would have no end.")
+  "Is content being printed? Content within it is then printed as its operator only, since each
+BRIEF starts again at depth 0 and would not end if the content contained itself.")
 
 (defun print-content (content stream depth)
   (declare (ignore depth))
@@ -78,7 +78,7 @@ BRIEF begins to count depth anew, so that a circle of contents would have no end
        (digit-char-p (char string (+ start 2)) 16)))
 
 (defun uri-p (object)
-  "A string that begins with a scheme and has only characters that a URI may have?"
+  "Is OBJECT a string of a scheme and characters that are valid in a URI?"
   (and (stringp object)
        (let ((colon (position #\: object)))
          (and colon (plusp colon)
@@ -120,7 +120,7 @@ BRIEF begins to count depth anew, so that a circle of contents would have no end
 (deftype base64 () '(and string (satisfies base64-p)))
 
 (defun base64 (octets)
-  "OCTETS as text."
+  "OCTETS in base64."
   (demand octets octets "MCP:BASE64" "the data")
   (let* ((octets (coerce octets '(simple-array (unsigned-byte 8) (*))))
          (length (length octets))
@@ -140,12 +140,12 @@ BRIEF begins to count depth anew, so that a circle of contents would have no end
     text))
 
 (defun encode (data operator)
-  "DATA is octets, or base64 already."
+  "DATA, octets or base64, as base64."
   (demand (or base64 octets) data operator "the data")
   (if (stringp data) data (base64 data)))
 
 (defun text (control &rest arguments)
-  "A text; with ARGUMENTS, CONTROL is for FORMAT."
+  "A text block: CONTROL or, with ARGUMENTS, CONTROL formatted with them."
   (demand string control "MCP:TEXT" "the text")
   (block-of "text" "text" (if arguments (apply #'format nil control arguments) control)))
 
@@ -173,7 +173,7 @@ BRIEF begins to count depth anew, so that a circle of contents would have no end
     object))
 
 (defun resource (uri contents &optional mime-type)
-  "A resource with its CONTENTS, a string or octets."
+  "A resource with CONTENTS, a string or octets."
   (block-of "resource" "resource" (resource-object uri contents mime-type)))
 
 (defun link (uri name &key title description mime-type size)
@@ -191,11 +191,12 @@ BRIEF begins to count depth anew, so that a circle of contents would have no end
     link))
 
 (defun structured (value)
-  "A result for programs; people are shown it as JSON text when there is no other content."
+  "A structured result, for programs. Without other content it is also sent as a text block."
   (make-content :structured value))
 
 (defun annotate (content &key audience priority)
-  "CONTENT for an AUDIENCE, :USER, :ASSISTANT or a list of both, of a PRIORITY from 0 to 1."
+  "Annotates CONTENT with an AUDIENCE, :USER, :ASSISTANT or a list of both, and a PRIORITY from 0 to
+1."
   (unless (block-p content)
     (error "MCP:ANNOTATE: ~a" (content-complaint content)))
   (demand (or null (real 0 1)) priority "MCP:ANNOTATE" ":PRIORITY")
@@ -211,7 +212,7 @@ BRIEF begins to count depth anew, so that a circle of contents would have no end
     content))
 
 (defun message (role content)
-  "A part of a conversation; ROLE is :USER or :ASSISTANT."
+  "A message of a conversation. ROLE is :USER or :ASSISTANT."
   (demand (member :user :assistant) role "MCP:MESSAGE" "the role")
   (make-content :message (object "role" role "content" (block-value content))))
 
@@ -222,24 +223,24 @@ BRIEF begins to count depth anew, so that a circle of contents would have no end
   (kind-p :block object))
 
 (defun content-complaint (object)
-  "Why OBJECT cannot stand among contents, and what may."
+  "The error message for OBJECT in place of a content block."
   (format nil "~a ~@?" (brief object)
           (case (and (content-p object) (content-kind object))
-            (:message "is a message: these belong to prompts. A tool returns what is in it.")
-            (:structured "is a value for programs: these belong to the results of tools.")
-            (:question "is a question: these are for MCP:ASK-ALL.")
-            (t "is no content: such are strings, and what MCP:TEXT, MCP:IMAGE, MCP:AUDIO, ~
-                MCP:RESOURCE and MCP:LINK return. (MCP:STRUCTURED value) is any value for ~
-                programs."))))
+            (:message "is a message, which only a prompt may return. Return its content instead.")
+            (:structured "is a structured value, which only a tool may return.")
+            (:question "is a question, which only MCP:ASK-ALL takes.")
+            (t "is not a content block. Content blocks are strings and the results of MCP:TEXT, ~
+                MCP:IMAGE, MCP:AUDIO, MCP:RESOURCE and MCP:LINK. (MCP:STRUCTURED value) makes any ~
+                value a structured one."))))
 
 (defun block-value (object)
-  "The block that a part of a result stands for."
+  "The protocol's form of OBJECT, a string or a content block."
   (cond ((stringp object) (content-value (text object)))
         ((block-p object) (content-value object))
         (t (error "~a" (content-complaint object)))))
 
 (defun list-of (value)
-  "The parts of a result or an argument that may be one or a list. NIL in it is nothing."
+  "VALUE as a list of parts, without NIL. VALUE is one part or a list."
   (if (listp value)
       (remove nil (proper-list value))
       (list value)))
@@ -247,18 +248,18 @@ BRIEF begins to count depth anew, so that a circle of contents would have no end
 ;;; Definitions.
 
 (defvar *definitions* (make-hash-table :test 'equal)
-  "By kind and name: (function lambda-list).")
+  "Maps (kind name) to (function lambda-list).")
 
 (defun definition-name (name)
   (demand (or string symbol) name "A definition" "the name")
   (if (stringp name) name (string-downcase name)))
 
 (defun check-body (name body)
-  "Forms like (:timeout 5) look like metadata, which nobody reads there."
+  "Signals an error for a form like (:timeout 5), which looks like metadata but has no effect."
   (let ((form (if (and (stringp (first body)) (rest body)) (second body) (first body))))
     (when (and (consp form) (keywordp (first form)))
-      (error "~a in the body of ~a does nothing: metadata belong in the head of the file, or in ~
-              the JSON file beside it."
+      (error "~a in the body of ~a has no effect: metadata belongs in the head of the file or in ~
+              its JSON file."
              (brief form) (brief name)))))
 
 (defun definition-form (kind name lambda-list body)
@@ -271,27 +272,27 @@ BRIEF begins to count depth anew, so that a circle of contents would have no end
        ,name)))
 
 (defmacro deftool (name lambda-list &body body)
-  "A tool. Its parameters are named as the arguments, whatever their case, hyphens and underscores;
-it returns a string, a content, a list of them, or a value for programs."
+  "Defines a tool. Its parameters have the names of its arguments, apart from case, hyphens and
+underscores. It returns a string, a content block, a list of these, or a structured value."
   (definition-form :tool name lambda-list body))
 
 (defmacro defprompt (name lambda-list &body body)
-  "A prompt. It returns a string, a content, a MESSAGE, or a list of them."
+  "Defines a prompt. It returns a string, a content block, a MESSAGE, or a list of these."
   (definition-form :prompt name lambda-list body))
 
 (defmacro defresource (template lambda-list &body body)
-  "A resource, or those of a URI template. It gets `uri` and the parts of the template, and returns
-a string, octets, a RESOURCE, or a list of them."
+  "Defines a resource, or all resources of a URI template. Its arguments are `uri` and the variables
+of the template. It returns a string, octets, a RESOURCE, or a list of these."
   (definition-form :resource template lambda-list body))
 
 (defmacro defcompletion (name lambda-list &body body)
-  "A completion, which the `completions` of prompts and URI templates call by its name, that of its
-file. It gets `argument`, the name of what is completed, `value`, what there is of it, and
-`context`, and returns a list of strings."
+  "Defines a completion, which the `completions` of prompts and URI templates refer to by name. Its
+arguments are `argument`, the name of the argument to complete, `value`, its characters so far, and
+`context`. It returns a list of strings."
   (definition-form :completion name lambda-list body))
 
 (defun plain-function (name)
-  "The user's function of that name, where a tool is no more than that."
+  "The user's function of that name, for a tool that is an ordinary function."
   (multiple-value-bind (symbol found)
       (find-symbol (substitute #\- #\_ (string-upcase name)))
     (when (and found
@@ -304,8 +305,8 @@ file. It gets `argument`, the name of what is completed, `value`, what there is 
 
 (defconstant +definitions-shown+ 10)
 
-(defun definitions-text ()
-  "What there is, for those who misspelt a name; NIL when there is nothing."
+(defun known-definitions ()
+  "The definitions, listed for an error message; NIL if there are none."
   (let ((texts (sort (loop for (kind name) being the hash-keys of *definitions*
                            collect (format nil "the ~(~a~) ~s" kind name))
                      #'string<)))
@@ -319,18 +320,18 @@ file. It gets `argument`, the name of what is completed, `value`, what there is 
       (and (eq kind :tool) (plain-function name))
       (error "The source defines no ~(~a~) ~s~@[, and no function of that name~*~].~
               ~@[ It defines ~a.~]"
-             kind name (eq kind :tool) (definitions-text))))
+             kind name (eq kind :tool) (known-definitions))))
 
 ;;; Arguments.
 
 (defvar *arguments* (object)
-  "All arguments of the running call, as an object.")
+  "All arguments of the current call, an object.")
 
 (defun folded (name)
   (remove #\_ (remove #\- (string-downcase name))))
 
 (defun argument (variable)
-  "The value of the argument for a parameter, its name, and whether there is one. Null is none."
+  "The value and the name of the argument for the parameter VARIABLE; third value: is there one?"
   (maphash (lambda (name value)
              (when (and (string= (folded name) (folded variable)) (not (eq value :null)))
                (return-from argument (values value name t))))
@@ -346,7 +347,7 @@ file. It gets `argument`, the name of what is completed, `value`, what there is 
     (if (consp name) (first name) (intern (symbol-name name) "KEYWORD"))))
 
 (defun call-arguments (lambda-list)
-  "The list to call a function of LAMBDA-LIST with, and the names of the arguments in it."
+  "The arguments for a function of LAMBDA-LIST, and their names."
   (let ((kind 'required) (values '()) (names '()) (skipped nil))
     (dolist (item lambda-list)
       (if (member item lambda-list-keywords)
@@ -354,7 +355,7 @@ file. It gets `argument`, the name of what is completed, `value`, what there is 
           (multiple-value-bind (value name found) (argument (parameter-variable item))
             (when found
               (push name names)
-              (when skipped ; what stands behind it would take its place
+              (when skipped ; this argument would take its place
                 (fail "The argument ~a is missing." skipped)))
             (case kind
               (required
@@ -372,7 +373,7 @@ file. It gets `argument`, the name of what is completed, `value`, what there is 
     (values (nreverse values) names)))
 
 (defun check-names (known lambda-list)
-  "Fails for an argument that the definition does not take."
+  "Fails if there is an argument that the definition does not take."
   (unless (intersection lambda-list '(&allow-other-keys &rest))
     (maphash (lambda (name value)
                (declare (ignore value))
@@ -380,7 +381,7 @@ file. It gets `argument`, the name of what is completed, `value`, what there is 
                            (member name (lambda-variables lambda-list)
                                    :test (lambda (name variable)
                                            (string= (folded name) (folded variable)))))
-                 (fail "There is no argument ~a.~@[ There is: ~{~a~^, ~}.~]"
+                 (fail "There is no argument ~a.~@[ The arguments are: ~{~a~^, ~}.~]"
                        name (mapcar #'json-name (lambda-variables lambda-list)))))
              *arguments*)))
 
@@ -415,7 +416,7 @@ file. It gets `argument`, the name of what is completed, `value`, what there is 
 
 (defun tool-contents (parts structured)
   (when (rest structured)
-    (error "A result has more than one value for programs: ~{~a~^ and ~}."
+    (error "A result has more than one structured value: ~{~a~^ and ~}."
            (mapcar #'brief structured)))
   (let* ((value (and structured (content-value (first structured))))
          (shown (if (and structured (null parts)) (list (write-json value)) parts))
@@ -439,8 +440,8 @@ file. It gets `argument`, the name of what is completed, `value`, what there is 
   (cond ((and (block-p part) (gethash "resource" (content-value part))))
         ((or (stringp part) (octets-p part))
          (resource-object (gethash "uri" *arguments*) part nil))
-        (t (error "~a is no content of a resource: that is a string, octets, or what MCP:RESOURCE ~
-                   returns."
+        (t (error "~a is not the content of a resource, which must be a string, octets, or a ~
+                   result of MCP:RESOURCE."
                   (brief part)))))
 
 (defun resource-result (value)
@@ -461,10 +462,10 @@ file. It gets `argument`, the name of what is completed, `value`, what there is 
 
 (defun kind-named (name)
   (or (find name '(:tool :prompt :resource :completion :load) :test #'string-equal)
-      (error "There is nothing of the kind ~a." name)))
+      (error "Unknown kind of definition: ~a." name)))
 
 (defun run (kind name arguments)
-  "Called by C when the source is evaluated. The result as JSON text."
+  "Called by C after it has evaluated the source. Returns the result as JSON."
   (let ((kind (kind-named kind))
         (*arguments* (parse-json arguments)))
     (check-type *arguments* hash-table)
@@ -476,17 +477,17 @@ file. It gets `argument`, the name of what is completed, `value`, what there is 
                   (:completion (completion-result (call-definition kind name)))
                   (:load (load-result (ref *arguments* "kind") name))))))
 
-;;; Words to the client while the call runs.
+;;; Messages to the client during a call.
 
 (defconstant +event-max+ (* 64 1024)) ; bytes
 (defconstant +ask-max+ (* 1024 1024))
 
 (defun send (function object limit)
   (or (funcall function (write-json object :limit limit))
-      (error "There is nobody to tell or to ask: no tool is running.")))
+      (error "Nothing can be sent to the client: no definition is running.")))
 
 (defun send-event (type &rest members)
-  "MEMBERS are names and values; those that are NIL are left out."
+  "MEMBERS are names and values; members whose value is NIL are omitted."
   (send #'eclave::send-event
         (list* :object "type" type (loop for (name value) on members by #'cddr
                                          when value collect name and collect value))
@@ -494,22 +495,22 @@ file. It gets `argument`, the name of what is completed, `value`, what there is 
   (values))
 
 (defun progress (progress &optional total message)
-  "Tells how far the call is. The client sees it when it asked for that."
+  "Reports the progress of the call, if the client asked for it."
   (demand real progress "MCP:PROGRESS" "the progress")
   (demand (or null real) total "MCP:PROGRESS" "the total")
   (demand (or null string) message "MCP:PROGRESS" "the message")
   (send-event "progress" "progress" progress "total" total "message" message))
 
 (defun log (level data &optional logger)
-  "A line of the log, of any value. The client sees it when it listens to that level."
+  "Sends DATA, any value, as a log message, if the client receives that LEVEL."
   (demand (member :debug :info :notice :warning :error :critical :alert :emergency) level
           "MCP:LOG" "the level")
   (demand (or null string) logger "MCP:LOG" "the logger")
   (send-event "log" "level" level "data" (or data :false) "logger" logger))
 
 (defun publish-change (kind &optional uri)
-  "Tells those who listen that the :TOOLS, :PROMPTS or :RESOURCES there are have changed, or the
-:RESOURCE of URI."
+  "Notifies subscribed clients that the list of :TOOLS, :PROMPTS or :RESOURCES has changed, or the
+:RESOURCE with URI."
   (demand (member :tools :prompts :resources :resource) kind "MCP:PUBLISH-CHANGE" "the kind")
   (when (eq kind :resource)
     (demand uri uri "MCP:PUBLISH-CHANGE" "the URI"))
@@ -527,10 +528,10 @@ file. It gets `argument`, the name of what is completed, `value`, what there is 
 (deftype object-form () '(satisfies object-form-p))
 
 (defun check-options (kind options known)
-  "OPTIONS, which are to be names among KNOWN, each with a value."
+  "OPTIONS, after checking that they are names among KNOWN, each with a value."
   (loop for (name) on options by #'cddr
         do (unless (member name known)
-             (error "~a has no option ~a, but ~{~a~^, ~}."
+             (error "~a has no option ~a; its options are ~{~a~^, ~}."
                     kind (brief name) (mapcar #'brief known))))
   (when (oddp (length options))
     (error "~a: the option ~a has no value." kind (brief (first (last options)))))
@@ -539,11 +540,11 @@ file. It gets `argument`, the name of what is completed, `value`, what there is 
 (defun make-question (kind key method params)
   (demand string key kind ":KEY")
   (unless (<= 1 (byte-count key 0 (length key)) +key-max+)
-    (error "~a: :KEY has from 1 to ~d bytes." kind +key-max+))
+    (error "~a: :KEY must have from 1 to ~d bytes." kind +key-max+))
   (make-content :question (list :object "method" method "params" params) key))
 
 (defun elicit-question (kind message &rest schema-and-options)
-  "The schema may be left out, or NIL: then the form is empty."
+  "Without a schema, or with NIL, the form is empty."
   (let ((schema (unless (keywordp (first schema-and-options))
                   (pop schema-and-options))))
     (demand string message kind "the message")
@@ -594,10 +595,10 @@ file. It gets `argument`, the name of what is completed, `value`, what there is 
     (make-question kind key "roots/list" (object))))
 
 (defun question (kind &rest arguments)
-  "What ASK-ALL asks:
-  :ELICIT message [schema] [:key string]      a form for the user; :URL and :ID for a page instead
-  :SAMPLE messages [:key string] [options]    an answer of the client's model
-  :ROOTS [:key string]                        the directories that the client works in"
+  "Makes a question for ASK-ALL:
+  :ELICIT message [schema] [:key string]      a form for the user; with :URL and :ID a web page
+  :SAMPLE messages [:key string] [options]    a completion by the client's model
+  :ROOTS [:key string]                        the client's working directories"
   (demand (member :elicit :sample :roots) kind "MCP:ASK" "the kind of question")
   (when (and (null arguments) (not (eq kind :roots)))
     (error "MCP:ASK ~s needs ~:[messages~;a message~]." kind (eq kind :elicit)))
@@ -609,14 +610,14 @@ file. It gets `argument`, the name of what is completed, `value`, what there is 
          arguments))
 
 (defun ask (kind &rest arguments)
-  "Asks the client one QUESTION and returns its answer, an object. Signals UNANSWERED."
+  "Asks the client one QUESTION and returns the answer, an object, or signals UNANSWERED."
   (first (ask-all (list (apply #'question kind arguments)))))
 
 (defun check-questions (questions)
   (demand list questions "MCP:ASK-ALL" "the argument")
   (dolist (question (proper-list questions))
     (unless (kind-p :question question)
-      (error "MCP:ASK-ALL: ~a is no question: that is what MCP:QUESTION returns."
+      (error "MCP:ASK-ALL: ~a is not a question. MCP:QUESTION makes one."
              (brief question))))
   (when (nthcdr +questions-max+ questions)
     (error "MCP:ASK-ALL asks at most ~d questions at once." +questions-max+)))
@@ -629,14 +630,14 @@ file. It gets `argument`, the name of what is completed, `value`, what there is 
       (setf (gethash (content-key question) requests) (content-value question)))))
 
 (defun ask-all (questions)
-  "Asks several at once and returns the answers in the same order."
+  "Asks several QUESTIONS at once and returns the answers in the same order."
   (check-questions questions)
   (when questions
     (answers questions (parse-json (send #'eclave::send-ask (questions-object questions)
                                          +ask-max+)))))
 
 (defun answers (questions answer)
-  "What ANSWER has for each of QUESTIONS."
+  "The response in ANSWER to each of QUESTIONS."
   (when (nth-value 1 (ref answer "error"))
     (error 'unanswered :format-control "~a"
                        :format-arguments (list (ref answer "error" "message"))))

@@ -1,4 +1,4 @@
-;;;; The package of the runtime. It holds what is natural to say in Lisp; what guards is C.
+;;;; The package of the runtime. No security depends on it: user code can change all of it.
 
 (defpackage "ECLAVE"
   (:use "COMMON-LISP"))
@@ -8,7 +8,7 @@
 (defvar *stdout*) ; set by C
 (defvar *stderr*) ; set by C
 
-;;; The package of those who write tools. LOG is not the logarithm there.
+;;; The package for authors of tools. Its LOG is not the logarithm.
 (defpackage "MCP"
   (:use "COMMON-LISP")
   (:shadow "ARRAY" "LOG")

@@ -1,9 +1,9 @@
-;;;; How values, and parts of messages and frames, are printed. Bounded, whatever the object.
+;;;; Printing of values, and of objects in messages and frames, with bounded output.
 
 (in-package "ECLAVE")
 
 (defun write-value (object stream)
-  "A value of the evaluation. The limits are ours, the rest is as the user has it."
+  "Prints a value of the evaluation with fixed limits and the user's other settings."
   (settle-printer)
   (let* ((structured (structured-p object))
          (*print-escape* t)
@@ -16,8 +16,8 @@
     (write object :stream stream)))
 
 (defun structured-p (object)
-  "Can it matter for OBJECT whether it is printed prettily, and circles marked? For a large number
-it matters that it is not printed three times."
+  "Can pretty printing or circle detection matter for OBJECT? Without them a large number is printed
+once instead of three times."
   (not (or (numberp object) (characterp object) (stringp object) (symbolp object))))
 
 (defun write-class-name (object stream)
@@ -27,7 +27,7 @@ it matters that it is not printed three times."
     (write (class-name (class-of object)) :stream stream)))
 
 (defun write-unprintable (object stream)
-  "In the place of a value whose printing fails."
+  "Replaces an object whose printing fails."
   (write-string "#<unprintable " stream)
   (write-class-name object stream)
   (write-string ">" stream))
@@ -61,7 +61,7 @@ it matters that it is not printed three times."
     (t (prin1 object stream))))
 
 (defun write-brief (object stream)
-  "An object as a part of a message or a frame: short, and never an error."
+  "Prints an object in a message or a frame: short, and without signalling an error."
   (handler-case
       (with-brief-printing (write-brief-plainly object stream))
     (serious-condition () (write-unprintable object stream))))

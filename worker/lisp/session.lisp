@@ -1,6 +1,5 @@
-;;;; What every call finds in order, whatever the calls before it did to the global variables.
-;;;; A setting that works is the user's and stays; one that would break the reader, the printer or
-;;;; the streams goes back to the standard.
+;;;; Repairs the global variables before each call. A user's valid settings stay; values that would
+;;;; break the reader, the printer or the streams are replaced by the standard ones.
 
 (in-package "ECLAVE")
 
@@ -29,7 +28,7 @@
   (or (functionp object)
       (and object (symbolp object) (fboundp object))))
 
-;;; Each row: variable, what its value must satisfy, what it becomes otherwise.
+;;; Each row: variable, predicate, replacement for a value that fails it.
 (defmacro settle-variables (&rest rows)
   `(progn
      ,@(loop for (variable test standard) in rows
@@ -86,10 +85,10 @@
   (settle-streams))
 
 (defun note-warning (warning)
-  "Every warning that user code does not handle: kept for the answer and muffled."
+  "Adds a warning that user code does not handle to the result and muffles it."
   (let ((restart (find-restart 'muffle-warning warning)))
-    (when restart ; else it was only signalled
-      (let ((si::*handler-clusters* *warning-handlers*)) ; for warnings of a printing method
+    (when restart ; not if it was only signalled
+      (let ((si::*handler-clusters* *warning-handlers*)) ; for warnings in a printing method
         (keep-warning warning))
       (invoke-restart restart))))
 
@@ -100,8 +99,8 @@
       (error 'unknown-package :package name)))
 
 (defun handle-stack-overflow (continue datum arguments)
-  "In the place of ECL's own, which offers to enlarge the stack, and moves it while it is unwound: a
-jump then goes to where it was."
+  "Replaces ECL's handler, which offers to enlarge the stack. That may move the stack during an
+unwinding, so that a jump goes to its old address."
   (declare (ignore continue))
   (unwind-protect (si::universal-error-handler nil datum arguments)
     (reset-stacks)))
@@ -118,7 +117,7 @@ jump then goes to where it was."
   (settle))
 
 (defun search-help (name file)
-  "In the place of ECL's own, which opens the file."
+  "Replaces ECL's function, which opens the file."
   (declare (ignore file))
   (let* ((key (with-standard-io-syntax
                 (let ((si::*print-package* (find-package "COMMON-LISP")))

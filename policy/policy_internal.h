@@ -1,0 +1,105 @@
+/* Internal to policy/, its tests and the benchmarks: the layers, one file each and all of one
+ * shape, and the parts of them that are put on before a worker is forked. A new layer is one more
+ * file, a line here, one in layers.def and one in the table of layers.c. */
+#ifndef ECLAVE_POLICY_POLICY_INTERNAL_H
+#define ECLAVE_POLICY_POLICY_INTERNAL_H
+
+#include "policy/policy.h"
+#include <linux/filter.h>
+
+struct policy_program;
+
+struct policy_prepared {
+    struct policy policy; /* `layers` are the available ones */
+    struct policy_program *program;
+};
+
+/* What a layer needs to be put on. */
+struct policy_context {
+    const struct policy *policy;
+    const struct policy_program *program;
+    int *listener; /* set by the seccomp layer */
+};
+
+/* Puts one layer on the calling process and verifies that it is in force. False with *error: the
+ * process is not confined. */
+typedef bool policy_layer_enter(const struct policy_context *context, struct error *error);
+
+policy_layer_enter policy_enter_scratch;     /* namespaces.c: its own scratch directory, if any */
+policy_layer_enter policy_enter_privileges;  /* privileges.c: capabilities, groups, gid, uid */
+policy_layer_enter policy_enter_limits;      /* limits.c: resource limits */
+policy_layer_enter policy_enter_process;     /* process.c: session, death signal, dumps */
+policy_layer_enter policy_enter_landlock;    /* landlock.c: files, TCP, abstract sockets, signals */
+policy_layer_enter policy_enter_descriptors; /* descriptors.c: inherited descriptors, environment */
+policy_layer_enter policy_enter_seccomp;     /* seccomp.c: the filter */
+
+/* --- layers.c --- */
+
+/* Is LAYER to be put on? */
+bool policy_has_layer(const struct policy *policy, enum policy_layer layer);
+/* Records whether LAYER is in force (GOOD) and, if not, the reason from *ERROR. False if POLICY
+ * requires a layer that is not; *ERROR then names it. */
+bool policy_report_note(struct policy_report *report, const struct policy *policy,
+                        enum policy_layer layer, bool good, struct error *error);
+
+/* --- cgroup.c --- */
+
+/* Chooses the name of the group for all processes that this one launches. */
+void policy_cgroup_name(void);
+struct policy_cgroup {
+    int procs[2]; /* the cgroup.procs files by which a process joins; -1: none */
+};
+/* Makes the group, with the limits of POLICY. Its descriptors are never closed: the caller exits.
+ */
+bool policy_cgroup_open(const struct policy *policy, struct policy_cgroup *cgroup,
+                        struct error *error);
+/* Moves the process PID, and so its later children, into the group. May take some milliseconds. */
+bool policy_cgroup_join(const struct policy_cgroup *cgroup, pid_t pid, struct error *error);
+
+/* --- namespaces.c --- */
+
+bool policy_namespaces_make(struct error *error);
+/* Replaces the root directory by an empty one with only what POLICY grants. */
+bool policy_namespaces_enclose(const struct policy *policy, struct error *error);
+
+/* --- privileges.c --- */
+
+/* Makes sure that nothing which this process or a fork executes regains a capability. Without
+ * CAP_SETPCAP that is left to no_new_privs. */
+bool policy_privileges_forbid_new(struct error *error);
+/* Several layers need it; setting it twice does no harm. */
+bool policy_no_new_privileges(struct error *error);
+
+/* --- limits.c, process.c, landlock.c, descriptors.c --- */
+
+/* Lowers the limits of limits.def. Forks inherit them and only verify. */
+bool policy_limits_lower(struct error *error);
+bool policy_process_forbid_new_code(struct error *error);
+bool policy_landlock_available(const struct policy *policy, struct error *error);
+void policy_descriptors_wipe_environment(void);
+
+/* --- seccomp.c --- */
+
+/* The value that stands for the process id (SELF) in a built program; no call number and no
+ * argument in the table equals it. */
+#define POLICY_SELF_MARK UINT32_C(0x7e5e1f00)
+
+/* The filter programs, built once so that a fork only loads them. */
+struct policy_program {
+    bool degraded;           /* `calls` is without notifications */
+    struct sock_fprog calls; /* all calls, from the table; SELF is POLICY_SELF_MARK */
+    struct sock_fprog seal;  /* refuses what SETUP rows allowed, allows the rest */
+};
+
+/* Builds both programs. DEGRADED is for a kernel without notifications, or for a process under an
+ * outer filter that has the one possible listener: refused calls fail in the kernel, unlisted and
+ * killing ones end the process by SIGSYS, and the call is not reported; GRANTS are ignored. NULL
+ * with *error. Free with policy_program_free. */
+struct policy_program *policy_program_build(bool degraded, uint32_t grants, struct error *error);
+void policy_program_free(struct policy_program *program);
+
+/* A copy of PROGRAM's calls in which SELF is the process SELF. `filter` is the caller's to free;
+ * NULL if out of memory. */
+struct sock_fprog policy_program_calls_for(const struct policy_program *program, pid_t self);
+
+#endif

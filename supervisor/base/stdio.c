@@ -1,0 +1,81 @@
+/* Private, non-blocking standard streams. */
+#include "supervisor/base/stdio.h"
+#include "common/cleanup.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PRIVATE_MINIMUM = 10 };
+
+/* Opens a pipe or terminal again. A regular file would start at offset 0. */
+static int reopen(int fd, const struct stat *status, bool writing) {
+    char path[32];
+    if (S_ISREG(status->st_mode) || S_ISSOCK(status->st_mode))
+        return -1;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return open(path, (writing ? O_WRONLY : O_RDONLY) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+}
+
+bool stream_open(struct stream *stream, int fd, bool writing, struct error *error) {
+    struct stat status = {0};
+    bool opened = fstat(fd, &status) == 0;
+    *stream = (struct stream){.fd = -1, .is_socket = S_ISSOCK(status.st_mode), .restore_flags = -1};
+    cleanup_fd int reopened = opened ? reopen(fd, &status, writing) : -1;
+    stream->fd = fcntl(reopened >= 0 ? reopened : fd, F_DUPFD_CLOEXEC, PRIVATE_MINIMUM);
+    if (stream->fd < 0)
+        return error_set(error, errno, "standard streams: duplicate descriptor %d", fd);
+    if (reopened < 0 && !stream->is_socket) {
+        int flags = fcntl(stream->fd, F_GETFL);
+        if (flags >= 0 && !(flags & O_NONBLOCK) &&
+            fcntl(stream->fd, F_SETFL, flags | O_NONBLOCK) == 0)
+            stream->restore_flags = flags;
+    }
+    return true;
+}
+
+void stream_close(struct stream *stream) {
+    if (stream->fd < 0)
+        return;
+    if (stream->restore_flags >= 0)
+        fcntl(stream->fd, F_SETFL, stream->restore_flags);
+    close(stream->fd);
+    stream->fd = -1;
+}
+
+ssize_t stream_read(const struct stream *stream, void *bytes, size_t size) {
+    return stream->is_socket ? recv(stream->fd, bytes, size, MSG_DONTWAIT)
+                             : read(stream->fd, bytes, size);
+}
+
+ssize_t stream_write(const struct stream *stream, const void *bytes, size_t size) {
+    return stream->is_socket ? send(stream->fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL)
+                             : write(stream->fd, bytes, size);
+}
+
+bool stdio_fill(struct error *error) {
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR); // NOLINT(android-cloexec-open): children inherit these
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd < 0)
+        return error_set(error, errno, "standard streams: open /dev/null");
+    close(fd);
+    return true;
+}
+
+bool stdio_detach(struct error *error) {
+    cleanup_fd int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        return error_set(error, errno, "standard streams: detach from the client");
+    return true;
+}
+
+void become_undumpable(void) {
+#ifndef __SANITIZE_ADDRESS__ /* its leak check traces the process at exit */
+    prctl(PR_SET_DUMPABLE, 0);
+#endif
+}

@@ -1,0 +1,323 @@
+/* The lines in hand: read, started, and written in input order. There are at most a window of them,
+ * so that a slow line, a slow reader or a fast writer does not increase the memory. */
+#include "supervisor/base/status.h"
+#include "supervisor/batch/batch_internal.h"
+#include "supervisor/json/json_tree.h"
+
+#include <stdlib.h>
+
+enum {
+    WINDOW_PER_JOB = 4,
+    WINDOW_MIN = 16,
+    WINDOW_BYTES = 64 << 20,
+    BACKLOG_BYTES = 1 << 20, /* of unwritten output, above which nothing more is written or read */
+};
+
+enum item_state { ITEM_WAITING = 1, ITEM_RUNNING = 2, ITEM_DONE = 4 };
+
+struct batch_item {
+    struct batch *batch;
+    TAILQ_ENTRY(batch_item) entry;
+    struct batch_line line;
+    enum item_state state;
+    bool dropped;         /* RUNNING: its result is discarded */
+    struct call *call;    /* RUNNING */
+    struct record record; /* DONE */
+    size_t bytes;         /* of its line and record */
+};
+
+/* --- items --- */
+
+static struct batch_item *add_item(struct batch *batch, const struct batch_line *line) {
+    struct batch_item *item = calloc(1, sizeof *item);
+    if (!item)
+        return NULL;
+    *item = (struct batch_item){
+        .batch = batch, .line = *line, .state = ITEM_WAITING, .bytes = line->size};
+    TAILQ_INSERT_TAIL(&batch->items, item, entry);
+    batch->item_count++;
+    batch->item_bytes += item->bytes;
+    return item;
+}
+
+static void remove_item(struct batch_item *item) {
+    struct batch *batch = item->batch;
+    TAILQ_REMOVE(&batch->items, item, entry);
+    batch->item_count--;
+    batch->item_bytes -= item->bytes;
+    record_free(&item->record);
+    batch_line_free(&item->line);
+    free(item);
+}
+
+/* The first item in one of STATES, or NULL. */
+static struct batch_item *first_of(const struct batch *batch, unsigned states) {
+    struct batch_item *item;
+    TAILQ_FOREACH(item, &batch->items, entry) {
+        if (item->state & states)
+            return item;
+    }
+    return NULL;
+}
+
+/* --- the end of a run --- */
+
+static void stop(struct batch *batch) {
+    batch->stopping = true;
+    input_stop(&batch->input);
+}
+
+/* Gives up those items from ITEM on that are in one of STATES. */
+static void drop(struct batch *batch, struct batch_item *item, unsigned states) {
+    while (item) {
+        struct batch_item *next = TAILQ_NEXT(item, entry);
+        if (item->state & states) {
+            batch->cut_short = true;
+            if (item->state != ITEM_RUNNING) {
+                remove_item(item);
+            } else {
+                item->dropped = true;
+                call_cancel(item->call, "The batch was ended.");
+            }
+        }
+        item = next;
+    }
+}
+
+/* Gives up ITEM and all items after it, so that the output is a prefix of the whole. With
+ * --unordered, gives up all items in one of STATES. */
+static void drop_from(struct batch *batch, struct batch_item *item, unsigned states) {
+    if (batch->options->unordered)
+        drop(batch, TAILQ_FIRST(&batch->items), states);
+    else
+        drop(batch, item, ITEM_WAITING | ITEM_RUNNING | ITEM_DONE);
+}
+
+__attribute__((format(printf, 2, 3))) static void fail(struct batch *batch, const char *format,
+                                                       ...) {
+    if (batch->failure[0])
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(batch->failure, sizeof batch->failure, format, arguments);
+    va_end(arguments);
+    stop(batch);
+    drop(batch, TAILQ_FIRST(&batch->items), ITEM_WAITING | ITEM_RUNNING | ITEM_DONE);
+}
+
+void batch_interrupt(void *context) {
+    struct batch *batch = context;
+    unsigned states = batch->interrupted ? ITEM_WAITING | ITEM_RUNNING : ITEM_WAITING;
+    batch->cut_short |= !batch->input_ended;
+    batch->interrupted = true;
+    stop(batch);
+    drop_from(batch, first_of(batch, states), states);
+}
+
+int batch_status(const struct batch *batch) {
+    if (batch->failure[0])
+        return STATUS_INTERNAL;
+    if (batch->interrupted && batch->cut_short)
+        return STATUS_INTERRUPTED;
+    return batch->failed_fast || batch->tally.unmet ? STATUS_FAILED : 0;
+}
+
+/* --- evaluation --- */
+
+/* Makes the record of ITEM; EVALUATION is NULL for an invalid line. */
+static void finish_item(struct batch_item *item, const struct evaluation *evaluation) {
+    struct batch *batch = item->batch;
+    if (!record_make(&item->record, &item->line, evaluation, batch->settings)) {
+        remove_item(item);
+        fail(batch, "out of memory for the result of a line");
+        return;
+    }
+    size_t bytes = json_held_bytes(item->record.root);
+    item->state = ITEM_DONE;
+    item->bytes += bytes;
+    batch->item_bytes += bytes;
+    if (item->record.standing == STANDING_PASSED || !batch->options->fail_fast)
+        return;
+    batch->failed_fast = true;
+    stop(batch);
+    drop_from(batch, TAILQ_NEXT(item, entry), ITEM_WAITING | ITEM_RUNNING);
+}
+
+static void on_done(void *context, const struct evaluation *evaluation) {
+    struct batch_item *item = context;
+    struct batch *batch = item->batch;
+    batch->running--;
+    if (item->dropped) {
+        remove_item(item);
+    } else if (evaluation->outcome == OUTCOME_NO_WORKER) {
+        remove_item(item);
+        fail(batch, "%s", evaluation->cause);
+    } else {
+        finish_item(item, evaluation);
+    }
+}
+
+static void start(struct batch_item *item) {
+    struct batch *batch = item->batch;
+    const struct call_request request = {.code = item->line.code,
+                                         .timeout_ms = item->line.timeout_ms,
+                                         .done = on_done,
+                                         .context = item};
+    item->call = session_submit_once(&batch->one_shot.sessions, &request);
+    if (!item->call) {
+        remove_item(item);
+        fail(batch, "out of memory");
+        return;
+    }
+    item->state = ITEM_RUNNING;
+    batch->running++;
+    session_step(call_session(item->call));
+}
+
+static void start_waiting(struct batch *batch) {
+    size_t jobs = (size_t)batch->options->jobs, waiting = 0;
+    struct batch_item *item;
+    while (batch->running < jobs && (item = first_of(batch, ITEM_WAITING)) != NULL)
+        start(item);
+    TAILQ_FOREACH(item, &batch->items, entry) {
+        waiting += item->state == ITEM_WAITING;
+    }
+    bool more = !batch->input_ended && !batch->stopping;
+    batch->one_shot.pool.spares_wanted = more || waiting > jobs ? jobs : waiting;
+}
+
+/* --- output --- */
+
+static void report(struct batch *batch, const struct record *record, bool is_written) {
+    struct buffer *out = &batch->outbox.queue;
+    tally_add(&batch->tally, record);
+    junit_add(&batch->junit, record);
+    if (batch->options->tap) {
+        tap_add(out, batch->tally.lines, record);
+    } else if (!is_written) {
+        record_write(out, record);
+        buffer_append_text(out, "\n");
+    }
+    if (out->failed)
+        fail(batch, "out of memory");
+}
+
+void batch_take_finished(void *context, const struct record *record) {
+    struct batch *batch = context;
+    batch->tally.earlier++;
+    report(batch, record, true);
+}
+
+static void flush(struct batch *batch) {
+    outbox_flush(&batch->outbox);
+    if (batch->outbox.failure)
+        fail(batch, "writing the results: %s", strerror(batch->outbox.failure));
+}
+
+static bool is_reader_slow(const struct batch *batch) {
+    return outbox_backlog(&batch->outbox) > BACKLOG_BYTES;
+}
+
+/* The item whose record is written next, or NULL. */
+static struct batch_item *next_done(const struct batch *batch) {
+    struct batch_item *item =
+        batch->options->unordered ? first_of(batch, ITEM_DONE) : TAILQ_FIRST(&batch->items);
+    return item && item->state == ITEM_DONE ? item : NULL;
+}
+
+/* Writes the finished lines as far as the reader keeps up. Returns whether the window has more
+ * room now. */
+static bool write_done(struct batch *batch) {
+    size_t before = batch->item_count;
+    struct batch_item *item;
+    while (!is_reader_slow(batch) && (item = next_done(batch)) != NULL) {
+        report(batch, &item->record, false);
+        if (!batch->failure[0]) /* a failure has dropped all items */
+            remove_item(item);
+    }
+    flush(batch);
+    return batch->item_count < before;
+}
+
+/* --- input --- */
+
+static bool is_window_full(const struct batch *batch) {
+    size_t window = (size_t)batch->options->jobs * WINDOW_PER_JOB;
+    return batch->item_count >= (window > WINDOW_MIN ? window : WINDOW_MIN) ||
+           batch->item_bytes >= WINDOW_BYTES;
+}
+
+/* Adds LINE to the lines in hand unless an earlier run finished it. It is not GOOD if memory ran
+ * out while it was parsed. */
+static void take(struct batch *batch, struct batch_line *line, bool good) {
+    struct span key = {line->key.data, line->key.length};
+    if (good && finished_take(&batch->finished, key)) {
+        batch_line_free(line);
+        return;
+    }
+    struct batch_item *item = good ? add_item(batch, line) : NULL;
+    if (!item) {
+        batch_line_free(line);
+        fail(batch, "out of memory");
+        return;
+    }
+    if (line->fault[0])
+        finish_item(item, NULL);
+    if (is_window_full(batch))
+        input_pause(&batch->input, true);
+}
+
+void batch_take_line(void *context, const unsigned char *bytes, size_t size) {
+    struct batch *batch = context;
+    struct batch_line line;
+    bool good = batch_line_read(&line, (struct span){bytes, size}, input_line_number(&batch->input),
+                                batch->settings);
+    take(batch, &line, good);
+}
+
+void batch_take_too_long(void *context) {
+    struct batch *batch = context;
+    struct batch_line line;
+    bool good = batch_line_too_long(&line, input_line_number(&batch->input), batch->settings);
+    take(batch, &line, good);
+}
+
+void batch_take_end(void *context) {
+    struct batch *batch = context;
+    batch->input_ended = true;
+    if (batch->input.failure)
+        fail(batch, "reading the input: %s", strerror(batch->input.failure));
+}
+
+/* --- the batch --- */
+
+/* Stops the loop once everything is written. */
+static void close_output(struct batch *batch) {
+    if (!batch->closing && batch->options->tap)
+        tap_end(&batch->outbox.queue, batch->tally.lines, batch->cut_short || batch->failure[0]);
+    batch->closing = true;
+    flush(batch);
+    if (outbox_backlog(&batch->outbox) == 0)
+        loop_stop(&batch->one_shot.loop);
+}
+
+void batch_step(void *context) {
+    struct batch *batch = context;
+    do {
+        input_pause(&batch->input, is_window_full(batch) || is_reader_slow(batch));
+        start_waiting(batch);
+    } while (write_done(batch));
+    if (TAILQ_EMPTY(&batch->items) && (batch->input_ended || batch->stopping))
+        close_output(batch);
+}
+
+void batch_begin(struct batch *batch, const struct settings *settings,
+                 const struct batch_options *options) {
+    *batch = (struct batch){.settings = settings, .options = options};
+    TAILQ_INIT(&batch->items);
+}
+
+void batch_free(struct batch *batch) {
+    while (!TAILQ_EMPTY(&batch->items))
+        remove_item(TAILQ_FIRST(&batch->items));
+}

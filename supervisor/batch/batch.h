@@ -1,0 +1,23 @@
+/* `eclave batch`: evaluates the lines of a file, each in a fresh process. doc/batch.md describes
+ * input and output. */
+#ifndef ECLAVE_SUPERVISOR_BATCH_BATCH_H
+#define ECLAVE_SUPERVISOR_BATCH_BATCH_H
+
+#include "supervisor/settings/settings.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { BATCH_JOBS_MAX = 1024 };
+
+struct batch_options {
+    int64_t jobs;          /* 1 to BATCH_JOBS_MAX */
+    const char *skip_done; /* path or NULL */
+    const char *junit;     /* path or NULL */
+    bool unordered, fail_fast, tap;
+};
+
+/* Runs the batch in FILE, or on standard input if FILE is NULL or "-". Returns the exit status. */
+int batch_command(const struct settings *settings, const struct batch_options *options,
+                  const char *file);
+
+#endif

@@ -1,0 +1,155 @@
+/* `eclave batch`, from its arguments to its exit status. */
+#include "supervisor/base/clock.h"
+#include "supervisor/base/status.h"
+#include "supervisor/batch/batch_internal.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum {
+    /* Channel, listener and two pipes, of a worker, its spare and one that is being reaped. */
+    DESCRIPTORS_PER_JOB = 12,
+    OTHER_DESCRIPTORS = 64
+};
+
+/* Makes FILE standard input, unless it is NULL or "-". */
+static bool open_input(const char *file, struct error *error) {
+    struct stat status;
+    if (!file || strcmp(file, "-") == 0)
+        return true;
+    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    bool good = fd >= 0 && fstat(fd, &status) == 0;
+    int code = good && S_ISDIR(status.st_mode) ? EISDIR : good ? 0 : errno;
+    if (code == 0 && dup2(fd, STDIN_FILENO) < 0)
+        code = errno;
+    if (fd >= 0)
+        close(fd);
+    return code == 0 || error_set(error, code, "%.100s", file);
+}
+
+/* Many jobs need more descriptors than the usual soft limit. */
+static bool raise_descriptor_limit(int64_t jobs, struct error *error) {
+    struct rlimit limit;
+    rlim_t wanted = (rlim_t)jobs * DESCRIPTORS_PER_JOB + OTHER_DESCRIPTORS;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+        return true;
+    if (limit.rlim_max < wanted)
+        return error_set(error, 0, "-j %lld needs %llu descriptors; the limit is %llu",
+                         (long long)jobs, (unsigned long long)wanted,
+                         (unsigned long long)limit.rlim_max);
+    limit.rlim_cur = wanted;
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0 ||
+           error_set(error, errno, "raising RLIMIT_NOFILE");
+}
+
+/* Reads the output of the earlier run. If standard output is the same file, an incomplete last line
+ * is cut off, so that the first new line is not appended to it. */
+static bool read_finished(struct batch *batch, struct error *error) {
+    struct stat output;
+    if (!batch->options->skip_done)
+        return true;
+    if (!finished_read(&batch->finished, batch->options->skip_done, batch_take_finished, batch,
+                       error))
+        return false;
+    const struct stat *file = &batch->finished.file;
+    if (fstat(STDOUT_FILENO, &output) != 0 || output.st_dev != file->st_dev ||
+        output.st_ino != file->st_ino || batch->finished.whole_bytes == file->st_size)
+        return true;
+    return ftruncate(STDOUT_FILENO, batch->finished.whole_bytes) == 0 ||
+           error_set(error, errno, "--skip-done: cutting off an incomplete last line");
+}
+
+static bool open_parts(struct batch *batch, struct error *error) {
+    const struct batch_options *options = batch->options;
+    struct loop *loop = &batch->one_shot.loop;
+    const struct input_handler handler = {.line = batch_take_line,
+                                          .too_long = batch_take_too_long,
+                                          .end = batch_take_end,
+                                          .context = batch};
+    if (!outbox_open(&batch->outbox, loop, error) ||
+        (options->junit && !junit_open(&batch->junit, options->junit, error)))
+        return false;
+    if (options->tap)
+        tap_begin(&batch->outbox.queue);
+    if (!read_finished(batch, error) ||
+        !input_open(&batch->input, loop, (size_t)batch->settings->request_max_bytes, &handler,
+                    error) ||
+        !stdio_detach(error))
+        return false;
+    become_undumpable();
+    progress_open(&batch->progress, loop, &batch->one_shot.log, &batch->tally,
+                  batch->input.stream.fd);
+    loop->before_wait = batch_step;
+    loop->before_wait_context = batch;
+    return true;
+}
+
+static void close_parts(struct batch *batch) {
+    progress_close(&batch->progress);
+    if (batch->input.loop)
+        input_close(&batch->input);
+    if (batch->outbox.loop)
+        outbox_close(&batch->outbox);
+    finished_free(&batch->finished);
+    one_shot_close(&batch->one_shot);
+    batch_free(batch);
+}
+
+/* Prints the summary. UNKNOWN lines of the earlier run were not in the input. */
+static void summarize(const struct batch *batch, size_t unknown, int64_t began_ns) {
+    fputs("eclave: ", stderr);
+    tally_print(&batch->tally, stderr);
+    fprintf(stderr, "; %.1f s\n", (double)clock_elapsed_ms(began_ns) / CLOCK_MS_PER_S);
+    if (unknown && !batch->cut_short)
+        fprintf(stderr, "eclave: lines of the earlier run that are not in the input: %zu\n",
+                unknown);
+    if (batch->failure[0])
+        fprintf(stderr, "eclave: %s\n", batch->failure);
+    if (batch->cut_short || batch->failure[0])
+        fputs("eclave: the run was cut short. To resume it, run the same command with --skip-done "
+              "OUT, where OUT has the lines written so far, and append to it: >>OUT\n",
+              stderr);
+}
+
+static int run(struct batch *batch) {
+    struct error error;
+    int64_t began_ns = clock_now_ns();
+    bool opened = open_parts(batch, &error);
+    bool ran = opened && loop_run(&batch->one_shot.loop, &error);
+    size_t unknown = batch->finished.left;
+    close_parts(batch);
+    bool reported = junit_close(&batch->junit, &batch->tally, opened && ran ? &error : NULL);
+    if (!opened || !ran || !reported) {
+        fprintf(stderr, "eclave: %s\n", error.text);
+        return opened ? STATUS_INTERNAL : STATUS_USAGE;
+    }
+    summarize(batch, unknown, began_ns);
+    return batch_status(batch);
+}
+
+int batch_command(const struct settings *settings, const struct batch_options *options,
+                  const char *file) {
+    struct settings own = *settings; /* whose paths remain those of *settings */
+    struct batch batch;
+    struct error error;
+    int status = STATUS_USAGE;
+    /* The limits of all processes together depend on session.max. Each job is a session, and so is
+     * the spare worker for its next line. */
+    if (own.session_max < 2 * options->jobs)
+        own.session_max = 2 * options->jobs;
+    batch_begin(&batch, &own, options);
+    if (!stdio_fill(&error) || !open_input(file, &error) ||
+        !raise_descriptor_limit(options->jobs, &error) ||
+        !one_shot_open(&batch.one_shot, &own, &status, &error)) {
+        fprintf(stderr, "eclave: %s\n", error.text);
+        return status;
+    }
+    batch.one_shot.interrupted = batch_interrupt;
+    batch.one_shot.interrupted_context = &batch;
+    /* The outcome of a line is in its record; the log has problems of the machine only. */
+    if (!settings->log_level_set)
+        batch.one_shot.log.least = LOG_WARNING_LEVEL;
+    batch.one_shot.sessions.unlogged = true;
+    return run(&batch);
+}

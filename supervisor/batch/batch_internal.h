@@ -1,0 +1,233 @@
+/* The parts of a batch, by the file that implements them. */
+#ifndef ECLAVE_SUPERVISOR_BATCH_BATCH_INTERNAL_H
+#define ECLAVE_SUPERVISOR_BATCH_BATCH_INTERNAL_H
+
+#include "common/buffer.h"
+#include "supervisor/base/input.h"
+#include "supervisor/base/log.h"
+#include "supervisor/base/loop.h"
+#include "supervisor/base/stdio.h"
+#include "supervisor/batch/batch.h"
+#include "supervisor/session/evaluation.h"
+#include "supervisor/session/one_shot.h"
+#include "supervisor/session/text.h"
+#include <json-c/json.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <sys/queue.h>
+#include <sys/stat.h>
+
+/* --- line.c: an input line, with the members of line.def --- */
+
+struct batch_line {
+    struct buffer key; /* the id as it was written, which is JSON, or else "line N" */
+    bool has_id;
+    uint64_t number;                                           /* of the line, from 1 */
+    struct json_object *root;                                  /* owns the bytes of the spans */
+    struct span code, expect, expect_stdout, expect_condition; /* bytes NULL: absent */
+    int64_t timeout_ms;
+    size_t size;     /* bytes of the line */
+    char fault[160]; /* why the line is invalid; empty if it is valid */
+};
+
+/* Parses TEXT, the line NUMBER, into *line; the caller frees it in any case. False if out of
+ * memory. */
+bool batch_line_read(struct batch_line *line, struct span text, uint64_t number,
+                     const struct settings *settings);
+/* The same for a line over request.max_bytes, which has a fault. */
+bool batch_line_too_long(struct batch_line *line, uint64_t number, const struct settings *settings);
+void batch_line_free(struct batch_line *line);
+
+/* --- verdict.c: expected against actual results --- */
+
+bool batch_line_has_expectations(const struct batch_line *line);
+/* Appends to the array MISMATCHES an object {"expectation","wanted","came"} for each expectation
+ * that is not met. False if out of memory. */
+bool verdict_compare(const struct batch_line *line, const struct evaluation *evaluation,
+                     const struct text_limits *limits, struct json_object *mismatches);
+
+/* --- record.c: an output line --- */
+
+enum verdict { VERDICT_NONE, VERDICT_MET, VERDICT_UNMET }; /* NONE: without expectations */
+
+enum standing {
+    STANDING_PASSED, /* expectations met, or none and a value */
+    STANDING_FAILED, /* an expectation was not met */
+    STANDING_BROKEN  /* no expectations and no value, or an invalid line */
+};
+
+struct record {
+    struct json_object *root; /* the members, in the order of the output */
+    struct span id;           /* JSON as it was written, or "null" */
+    struct span key;          /* as of batch_line */
+    char line_key[32];        /* the key of a line that was read and has no id */
+    const char *outcome;      /* a constant */
+    enum verdict verdict;
+    enum standing standing;
+};
+
+/* Makes the record of a line from its evaluation, or that of an invalid line without one. It refers
+ * to LINE. False if out of memory, with nothing to free. */
+bool record_make(struct record *record, const struct batch_line *line,
+                 const struct evaluation *evaluation, const struct settings *settings);
+/* Parses an output line, to which the record then refers. False, with nothing to free, if TEXT is
+ * not one. */
+bool record_read(struct record *record, struct span text);
+void record_free(struct record *record);
+
+/* Appends the output line without its newline. */
+void record_write(struct buffer *out, const struct record *record);
+
+/* The string or number NAME of a record; empty or 0 if absent. */
+struct span record_string(const struct record *record, const char *name);
+double record_number(const struct record *record, const char *name);
+/* The key for people: a string without its quotes, anything else as JSON. */
+struct span record_name(const struct record *record);
+
+struct mismatch {
+    struct span expectation, wanted, came;
+};
+size_t record_mismatch_count(const struct record *record);
+struct mismatch record_mismatch(const struct record *record, size_t index);
+
+/* --- finished.c: the lines that an earlier run finished, for --skip-done --- */
+
+struct finished_line;
+
+struct finished {
+    unsigned char hash_key[crypto_shorthash_KEYBYTES]; /* random: nobody can prepare collisions */
+    struct finished_line *lines;                       /* sorted by hash once all are read */
+    size_t count, capacity, left;
+    off_t whole_bytes; /* of the file, up to its last newline; the rest is an incomplete line */
+    struct stat file;
+};
+
+/* Reads the output of an earlier run and calls VISIT with each record, which is valid until it
+ * returns. Keeps 16 bytes of memory a line. False with *error. */
+bool finished_read(struct finished *finished, const char *path,
+                   void (*visit)(void *context, const struct record *record), void *context,
+                   struct error *error);
+void finished_free(struct finished *finished);
+/* Takes one of the finished lines with this key. False if none is left. */
+bool finished_take(struct finished *finished, struct span key);
+
+/* --- progress.c: counts, for a bar on the terminal and for the summary --- */
+
+enum { TALLY_WORDS_MAX = 16 };
+
+struct tally {
+    struct {
+        const char *word;
+        uint64_t lines;
+    } outcomes[TALLY_WORDS_MAX]; /* in the order of their first line */
+    uint64_t lines, met, unmet, failed, broken;
+    uint64_t earlier; /* lines of an earlier run */
+    double wall_ms;   /* sum over all lines */
+};
+
+void tally_add(struct tally *tally, const struct record *record);
+/* "12 lines (3 of them earlier): 9 value, 2 error, 1 timeout; expectations: 8 met, 3 not met" */
+void tally_print(const struct tally *tally, FILE *out);
+
+struct progress {
+    struct loop *loop;
+    struct log *log;
+    const struct tally *tally;
+    struct loop_timer timer;
+    int input_fd; /* its offset is the progress if it is a file */
+    int64_t size; /* of the input in bytes; 0: unknown */
+    int64_t started_ns;
+    bool shown;
+};
+
+/* Shows a bar on standard error if that is a terminal. It disappears before each line of LOG. */
+void progress_open(struct progress *progress, struct loop *loop, struct log *log,
+                   const struct tally *tally, int input_fd);
+void progress_close(struct progress *progress);
+
+/* --- junit.c: results as JUnit XML --- */
+
+/* One test suite with a test case for each line. The counts at its head are filled in at the end,
+ * so the file must be seekable. */
+struct junit {
+    FILE *file; /* NULL: no report */
+};
+
+bool junit_open(struct junit *junit, const char *path, struct error *error);
+void junit_add(struct junit *junit, const struct record *record);
+/* Completes the report, if there is one. False with *error if not all of it was written. */
+bool junit_close(struct junit *junit, const struct tally *tally, struct error *error);
+
+/* --- tap.c: results in the Test Anything Protocol, version 13 --- */
+
+void tap_begin(struct buffer *out);
+/* NUMBER counts from 1. */
+void tap_add(struct buffer *out, uint64_t number, const struct record *record);
+/* The plan, or "Bail out!" if the run was CUT_SHORT. */
+void tap_end(struct buffer *out, uint64_t count, bool cut_short);
+
+/* --- outbox.c: standard output --- */
+
+struct outbox {
+    struct loop *loop;
+    struct stream stream;
+    struct loop_watch watch;
+    struct buffer queue; /* callers append to it */
+    size_t sent;         /* bytes of the queue that are written */
+    int failure;         /* errno of a failed write, after which everything is discarded; or 0 */
+};
+
+bool outbox_open(struct outbox *outbox, struct loop *loop, struct error *error);
+void outbox_close(struct outbox *outbox);
+/* Writes as much as is possible without blocking. */
+void outbox_flush(struct outbox *outbox);
+/* Bytes not yet written. */
+size_t outbox_backlog(const struct outbox *outbox);
+
+/* --- batch.c: the lines in hand --- */
+
+TAILQ_HEAD(batch_items, batch_item);
+
+struct batch {
+    const struct settings *settings;
+    const struct batch_options *options;
+    struct one_shot one_shot;
+    struct input input;
+    struct outbox outbox;
+    struct finished finished;
+    struct tally tally;
+    struct junit junit;
+    struct progress progress;
+    struct batch_items items; /* in hand, in input order */
+    size_t item_count, running;
+    size_t item_bytes; /* of their lines and records */
+    bool input_ended;
+    bool stopping;     /* no further line is read or started */
+    bool interrupted;  /* stopped by a signal */
+    bool failed_fast;  /* stopped by --fail-fast */
+    bool cut_short;    /* lines were left undone */
+    bool closing;      /* everything is in the outbox */
+    char failure[240]; /* why the run cannot continue; empty if it can */
+};
+
+/* Prepares an empty batch. */
+void batch_begin(struct batch *batch, const struct settings *settings,
+                 const struct batch_options *options);
+/* Frees the lines in hand. No call may be running. */
+void batch_free(struct batch *batch);
+
+/* For struct input_handler. */
+void batch_take_line(void *context, const unsigned char *bytes, size_t size);
+void batch_take_too_long(void *context);
+void batch_take_end(void *context);
+/* For finished_read: counts and reports the line, but does not write it. */
+void batch_take_finished(void *context, const struct record *record);
+
+/* Starts and writes as many lines as possible, and stops the loop after the last. */
+void batch_step(void *context);
+/* Starts no further line; the second time, also ends the running ones. */
+void batch_interrupt(void *context);
+/* The exit status, doc/contract.md, section 9. */
+int batch_status(const struct batch *batch);
+
+#endif

@@ -1,0 +1,57 @@
+/* The commands of the program, by the file that implements them. */
+#ifndef ECLAVE_SUPERVISOR_COMMAND_COMMANDS_H
+#define ECLAVE_SUPERVISOR_COMMAND_COMMANDS_H
+
+#include "common/error.h"
+#include "supervisor/base/status.h"
+#include "supervisor/batch/batch.h"
+#include "supervisor/settings/settings.h"
+#include <stdbool.h>
+#include <stdio.h>
+
+/* --- options.c: options that are not settings --- */
+
+struct command_line {
+    const struct settings *settings;
+    int count; /* of the arguments after the command, without options */
+    char **arguments;
+    const char *code; /* eval -e; or NULL */
+    const char *args; /* tool --args; or NULL */
+    bool json;        /* doctor --json */
+    struct batch_options batch;
+};
+
+/* Takes the options of the command ARGUMENTS[1] out of ARGUMENTS, up to a lone "--", and leaves the
+ * rest for settings_read. False with *error. */
+bool options_take(struct command_line *line, int *count, char **arguments, struct error *error);
+/* The last value of FLAG in ARGUMENTS, up to a lone "--"; or NULL. */
+const char *options_value(int count, char **arguments, const char *flag);
+/* Prints the options of COMMAND, one a line, for --help; and in roff, for the manual page. */
+void options_help(FILE *out, const char *command);
+void options_manual(FILE *out, const char *command);
+
+/* --- commands.c: the table of commands --- */
+
+/* Runs the command ARGUMENTS[0] (serve if COUNT is 0) on the arguments after it. Returns the exit
+ * status. */
+int command_run(struct command_line *line, int count, char **arguments);
+/* Prints the help of the command NAME, or that of the program if there is none. */
+void command_help(FILE *out, const char *name);
+
+/* --- NAME_command.c: each returns an exit status, or COMMAND_MISUSED to have its usage printed ---
+ */
+
+enum { COMMAND_MISUSED = -1 };
+
+int command_eval(const struct command_line *line);
+int command_tool(const struct command_line *line);
+int command_new(const struct command_line *line);
+int command_check(const struct command_line *line);
+int command_doctor(const struct command_line *line);
+int command_policy(const struct command_line *line);
+
+/* Creates the project directory for `eclave new`, since the settings accept only one that exists.
+ * False with *error. */
+bool command_new_prepare(int count, char **arguments, struct error *error);
+
+#endif

@@ -1,0 +1,237 @@
+/* `eclave doctor`: puts layers on a child process, has it attack, and reports the results. */
+#include "common/cleanup.h"
+#include "policy/attacks.h"
+#include "supervisor/base/terminal.h"
+#include "supervisor/command/commands.h"
+#include "supervisor/json/json_write.h"
+#include "supervisor/process/confinement.h"
+
+#include <stdio.h>
+
+enum { REPORT_MAX_BYTES = 1 << 20, WORD_BYTES = 80 };
+
+/* The results of one attack. */
+struct finding {
+    const struct policy_attack *attack;
+    char unconfined[WORD_BYTES];
+    bool succeeds_unconfined;
+    uint32_t tried;   /* layers that were tried alone */
+    uint32_t stopped; /* those of them that stopped it */
+    char here[WORD_BYTES];
+    bool stopped_here;
+    bool covered_here; /* an active layer is meant to stop it */
+};
+
+struct diagnosis {
+    bool may_evaluate; /* every required layer is active */
+    struct error why;  /* if not */
+    struct policy_report report;
+    struct finding *findings;
+    size_t count, escapes;
+};
+
+/* --- attacking --- */
+
+static void try_alone(struct finding *finding, uint32_t available,
+                      const struct policy_victim *victim) {
+    uint32_t layers = policy_attack_stopped_by(finding->attack) & available;
+    for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++) {
+        if (!(layers & POLICY_LAYER_BIT(layer)))
+            continue;
+        const struct policy alone = policy_attack_layer(layer);
+        struct policy_trial_end end = policy_attack_try(finding->attack, &alone, victim);
+        finding->tried |= POLICY_LAYER_BIT(layer);
+        if (end.ran && !policy_attack_succeeded(&end))
+            finding->stopped |= POLICY_LAYER_BIT(layer);
+    }
+}
+
+static void examine(struct finding *finding, const struct policy *policy, uint32_t active,
+                    const struct policy_victim *victim) {
+    struct policy_trial_end end = policy_attack_try(finding->attack, NULL, victim);
+    policy_attack_describe(&end, finding->unconfined, sizeof finding->unconfined);
+    finding->succeeds_unconfined = policy_attack_succeeded(&end);
+    try_alone(finding, active, victim);
+    end = policy_attack_try(finding->attack, policy, victim);
+    policy_attack_describe(&end, finding->here, sizeof finding->here);
+    finding->stopped_here = end.ran && !policy_attack_succeeded(&end);
+    finding->covered_here = policy_attack_stopped_by(finding->attack) & active;
+}
+
+static bool diagnose(const struct settings *settings, struct diagnosis *diagnosis,
+                     struct error *error) {
+    struct policy policy = confinement_policy(settings);
+    struct policy_victim victim;
+    size_t count;
+    const struct policy_attack *attacks = policy_attacks(&count);
+    policy = policy_attack_limits(&policy);
+    diagnosis->may_evaluate = policy_probe(&policy, &diagnosis->report, &diagnosis->why);
+    diagnosis->findings = calloc(count, sizeof *diagnosis->findings);
+    if (!diagnosis->findings)
+        return error_set(error, ENOMEM, "findings");
+    bool good = policy_victim_open(&victim, error);
+    for (size_t i = 0; good && diagnosis->may_evaluate && i < count; i++) {
+        struct finding *finding = &diagnosis->findings[diagnosis->count];
+        finding->attack = &attacks[i];
+        if (attacks[i].root_only && geteuid() != 0)
+            continue;
+        examine(finding, &policy, policy_layers_in(&diagnosis->report, POLICY_ACTIVE), &victim);
+        diagnosis->escapes += finding->covered_here && !finding->stopped_here;
+        diagnosis->count++;
+    }
+    policy_victim_close(&victim);
+    return good;
+}
+
+/* --- as a table --- */
+
+static const char *state_word(enum policy_state state) {
+    static const char *const words[] = {
+        [POLICY_OFF] = "off", [POLICY_ACTIVE] = "active", [POLICY_UNAVAILABLE] = "missing"};
+    return words[state];
+}
+
+/* The names of LAYERS. Those not in STOPPED have failed to stop the attack and are marked. */
+static void append_layers(struct buffer *out, uint32_t layers, uint32_t stopped) {
+    bool first = true;
+    for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++)
+        if (layers & POLICY_LAYER_BIT(layer)) {
+            buffer_append_format(out, "%s%s%s", first ? "" : " ", policy_layer_name(layer),
+                                 stopped & POLICY_LAYER_BIT(layer) ? "" : "(NOT)");
+            first = false;
+        }
+}
+
+static void append_layer_states(struct buffer *out, const struct policy_report *report,
+                                const struct colours *colours) {
+    const char *const colour[] = {[POLICY_OFF] = colours->odd,
+                                  [POLICY_ACTIVE] = colours->good,
+                                  [POLICY_UNAVAILABLE] = colours->bad};
+    buffer_append_format(out, "%-12s %-8s %s\n", "LAYER", "STATE", "STOPS, OR WHY IT IS MISSING");
+    for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++) {
+        enum policy_state state = report->layers[layer].state;
+        buffer_append_format(out, "%-12s %s%-8s%s %s\n", policy_layer_name(layer), colour[state],
+                             state_word(state), colours->end,
+                             state == POLICY_UNAVAILABLE ? report->layers[layer].why
+                                                         : policy_layer_stops(layer));
+    }
+}
+
+static void append_finding(struct buffer *out, const struct finding *finding,
+                           const struct colours *colours) {
+    const char *colour = colours->good, *verdict = finding->here;
+    if (!finding->stopped_here) {
+        colour = finding->covered_here ? colours->bad : colours->odd;
+        verdict = finding->covered_here ? "ESCAPES" : "not covered";
+    }
+    buffer_append_format(out, "%-47s %s%-10s%s %s%-28s%s ", finding->attack->name,
+                         finding->succeeds_unconfined ? colours->odd : "", finding->unconfined,
+                         finding->succeeds_unconfined ? colours->end : "", colour, verdict,
+                         colours->end);
+    append_layers(out, finding->tried, finding->stopped);
+    buffer_append_text(out, "\n");
+}
+
+static void append_conclusion(struct buffer *out, const struct diagnosis *diagnosis,
+                              const struct colours *colours) {
+    if (!diagnosis->may_evaluate)
+        buffer_append_format(out, "\n%sCode is NOT evaluated here%s: %s.\n", colours->bad,
+                             colours->end, diagnosis->why.text);
+    else if (diagnosis->escapes)
+        buffer_append_format(out,
+                             "\n%sCode must not be evaluated here%s: %zu of %zu attacks "
+                             "%ssucceeded%s.\n",
+                             colours->bad, colours->end, diagnosis->escapes, diagnosis->count,
+                             colours->bad, colours->end);
+    else
+        buffer_append_format(out,
+                             "\n%sCode may be evaluated here.%s %zu attacks tried, none "
+                             "succeeded.\n",
+                             colours->good, colours->end, diagnosis->count);
+}
+
+static void append_table(struct buffer *out, const struct diagnosis *diagnosis) {
+    const struct colours colours = colours_of(stdout);
+    append_layer_states(out, &diagnosis->report, &colours);
+    if (diagnosis->count)
+        buffer_append_format(out, "\n%-47s %-10s %-28s %s\n", "ATTACK", "UNCONFINED", "HERE",
+                             "STOPPED BY (each alone)");
+    for (size_t i = 0; i < diagnosis->count; i++)
+        append_finding(out, &diagnosis->findings[i], &colours);
+    append_conclusion(out, diagnosis, &colours);
+}
+
+/* --- as JSON --- */
+
+static void append_string(struct buffer *out, const char *before, const char *name,
+                          const char *string) {
+    buffer_append_text(out, before);
+    json_write_name(out, name);
+    json_write_string(out, string);
+}
+
+static const char *boolean(bool value) {
+    return value ? "true" : "false";
+}
+
+static void append_json_layers(struct buffer *out, const struct policy_report *report) {
+    for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++) {
+        bool missing = report->layers[layer].state == POLICY_UNAVAILABLE;
+        append_string(out, layer ? ",{" : "{", "name", policy_layer_name(layer));
+        append_string(out, ",", "state",
+                      missing ? "unavailable" : state_word(report->layers[layer].state));
+        if (missing)
+            append_string(out, ",", "why", report->layers[layer].why);
+        buffer_append_text(out, "}");
+    }
+}
+
+static void append_json_finding(struct buffer *out, const struct finding *finding) {
+    const char *before = "";
+    append_string(out, "{", "kind", finding->attack->kind);
+    append_string(out, ",", "name", finding->attack->name);
+    append_string(out, ",", "unconfined", finding->unconfined);
+    buffer_append_text(out, ",\"alone\":{");
+    for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++)
+        if (finding->tried & POLICY_LAYER_BIT(layer)) {
+            buffer_append_format(out, "%s\"%s\":%s", before, policy_layer_name(layer),
+                                 boolean(finding->stopped & POLICY_LAYER_BIT(layer)));
+            before = ",";
+        }
+    append_string(out, "},", "here", finding->here);
+    buffer_append_format(out, ",\"covered\":%s,\"stopped\":%s}", boolean(finding->covered_here),
+                         boolean(finding->stopped_here));
+}
+
+static void append_json(struct buffer *out, const struct diagnosis *diagnosis) {
+    buffer_append_format(out, "{\"mayEvaluate\":%s",
+                         boolean(diagnosis->may_evaluate && !diagnosis->escapes));
+    if (!diagnosis->may_evaluate)
+        append_string(out, ",", "why", diagnosis->why.text);
+    buffer_append_text(out, ",\"layers\":[");
+    append_json_layers(out, &diagnosis->report);
+    buffer_append_text(out, "],\"attacks\":[");
+    for (size_t i = 0; i < diagnosis->count; i++) {
+        buffer_append_text(out, i ? "," : "");
+        append_json_finding(out, &diagnosis->findings[i]);
+    }
+    buffer_append_text(out, "]}\n");
+}
+
+int command_doctor(const struct command_line *line) {
+    struct diagnosis diagnosis = {0};
+    struct error error = {0};
+    cleanup_buffer struct buffer out = buffer_make(REPORT_MAX_BYTES);
+    bool good = diagnose(line->settings, &diagnosis, &error);
+    if (good && line->json)
+        append_json(&out, &diagnosis);
+    else if (good)
+        append_table(&out, &diagnosis);
+    free(diagnosis.findings);
+    if (!good) {
+        fprintf(stderr, "eclave: %s\n", error.text);
+        return STATUS_INTERNAL;
+    }
+    fwrite(out.data, 1, out.length, stdout);
+    return diagnosis.may_evaluate && !diagnosis.escapes ? 0 : STATUS_FAILED;
+}

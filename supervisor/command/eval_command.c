@@ -1,0 +1,69 @@
+/* `eclave eval`: one evaluation, by the same path as a client's call. */
+#include "common/utf8.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/base/stdio.h"
+#include "supervisor/base/terminal.h"
+#include "supervisor/base/whole_file.h"
+#include "supervisor/command/commands.h"
+#include "supervisor/session/one_shot.h"
+#include "supervisor/session/text.h"
+
+enum { TEXT_MAX_BYTES = 1 << 30 };
+
+struct eval {
+    const struct settings *settings;
+    int status;
+};
+
+static bool read_code(const struct command_line *line, struct buffer *code, struct error *error) {
+    if (!line->code && !whole_file_read(line->count ? line->arguments[0] : "-", code, error))
+        return false;
+    if (line->code && !buffer_append_text(code, line->code))
+        return error_set(error, 0, "the code is longer than request.max_bytes (%zu)",
+                         code->maximum);
+    return utf8_is_valid(code->data, code->length) || error_set(error, 0, "the code is not UTF-8");
+}
+
+static void on_done(void *context, const struct evaluation *evaluation) {
+    struct eval *eval = context;
+    const struct text_limits limits = text_limits_of(eval->settings);
+    cleanup_buffer struct buffer text = buffer_make(TEXT_MAX_BYTES);
+    text_append_evaluation(&text, evaluation, &limits);
+    if (text.length)
+        buffer_append_text(&text, "\n");
+    shown_write(stdout, (struct span){text.data, text.length});
+    eval->status = evaluation->exit_code;
+}
+
+static int run(const struct settings *settings, struct span code) {
+    struct eval eval = {.settings = settings, .status = STATUS_INTERNAL};
+    const struct call_request request = {.code = code,
+                                         .timeout_ms = settings->call_timeout_s * CLOCK_MS_PER_S,
+                                         .done = on_done,
+                                         .context = &eval};
+    struct one_shot one_shot;
+    struct error error;
+    int status;
+    if (!one_shot_open(&one_shot, settings, &status, &error)) {
+        shown_complain(error.text);
+        return status;
+    }
+    become_undumpable();
+    one_shot.pool.spares_wanted = 0;
+    if (!one_shot_run(&one_shot, &request, &error))
+        shown_complain(error.text);
+    one_shot_close(&one_shot);
+    return eval.status;
+}
+
+int command_eval(const struct command_line *line) {
+    struct error error;
+    cleanup_buffer struct buffer code = buffer_make((size_t)line->settings->request_max_bytes);
+    if (line->code && line->count)
+        return COMMAND_MISUSED;
+    if (!stdio_fill(&error) || !read_code(line, &code, &error)) {
+        shown_complain(error.text);
+        return STATUS_USAGE;
+    }
+    return run(line->settings, code.data ? (struct span){code.data, code.length} : string_span(""));
+}

@@ -1,0 +1,154 @@
+/* `eclave policy`: the policy of these settings, printed from the tables of which the kernel's
+ * filter and the layers are made. It does not depend on this machine. */
+#include "policy/syscalls.h"
+#include "supervisor/command/commands.h"
+#include "supervisor/process/confinement.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { COLUMNS = 100, REASON_COLUMN = 24 };
+
+static const struct {
+    const char *name;
+    unsigned long long most;
+    const char *reason;
+} limits[] = {
+#define LIMIT(what, most, reason) {#what, most, reason},
+#include "policy/limits.def"
+};
+
+static void print_layers(const struct policy *policy) {
+    puts("LAYERS, in the order in which they are applied");
+    for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++) {
+        uint32_t bit = POLICY_LAYER_BIT(layer);
+        bool needed = policy->required & bit || !(policy_optional_layers() & bit);
+        printf("  %-12s %-9s %s\n", policy_layer_name(layer),
+               !(policy->layers & bit) ? "off"
+               : needed                ? "required"
+                                       : "optional",
+               policy_layer_stops(layer));
+    }
+}
+
+static void print_files(const struct policy *policy) {
+    puts("\nFILES");
+    for (size_t i = 0; i < policy->readable_count; i++)
+        printf("  read   %s and everything below\n", policy->readable[i]);
+    if (policy->scratch_bytes)
+        printf("  write  %s, %llu MiB in memory for each session\n", POLICY_SCRATCH,
+               (unsigned long long)policy->scratch_bytes >> 20);
+    if (!policy_grants(policy))
+        puts("  none");
+}
+
+static void print_limits(const struct policy *policy) {
+    puts("\nLIMITS");
+    printf("  %-10s %12llu  bytes of address space of one process\n", "AS",
+           (unsigned long long)policy->address_space_bytes);
+    printf("  %-10s %12llu  %s\n", "FSIZE", (unsigned long long)policy->scratch_bytes,
+           policy->scratch_bytes ? "bytes of a file in the scratch directory" : "no file can grow");
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        printf("  %-10s %12llu  %s\n", limits[i].name, limits[i].most, limits[i].reason);
+    printf("  %-10s %12llu  bytes of memory of all processes (control group)\n", "memory",
+           (unsigned long long)policy->all_memory_bytes);
+    printf("  %-10s %12u  processes (control group)\n", "processes", policy->all_processes);
+}
+
+/* Rows of a group are printed with one reason. */
+static bool same_group(const struct policy_row *one, const struct policy_row *other) {
+    return one->verdict == other->verdict && one->error == other->error &&
+           one->setup == other->setup && one->seen == other->seen && one->grants == other->grants &&
+           strcmp(one->rule, other->rule) == 0 && strcmp(one->reason, other->reason) == 0;
+}
+
+/* Prints WORD at COLUMN, or on a new line from column INDENT on. Returns the column after it. */
+static int print_word(const char *word, int column, int indent) {
+    int length = (int)strlen(word);
+    if (column > indent && column + 1 + length > COLUMNS) {
+        printf("\n%*s", indent, "");
+        column = indent;
+    } else if (column > indent) {
+        putchar(' ');
+        column++;
+    }
+    fputs(word, stdout);
+    return column + length;
+}
+
+/* Prints the errno, the reason and the rule of a group. */
+static void print_reason(const struct policy_row *row, int column) {
+    char text[400];
+    int indent = REASON_COLUMN;
+    if (column >= indent) {
+        putchar('\n');
+        column = 0;
+    }
+    printf("%*s", indent - column, "");
+    int used =
+        snprintf(text, sizeof text, "%s%s%s",
+                 row->verdict == POLICY_REFUSE && !row->setup ? strerrorname_np(row->error) : "",
+                 row->verdict == POLICY_REFUSE && !row->setup ? ": " : "", row->reason);
+    if (*row->rule && used > 0 && (size_t)used < sizeof text)
+        snprintf(text + used, sizeof text - (size_t)used, "; only with %s", row->rule);
+    column = indent;
+    for (char *word = strtok(text, " "); word; word = strtok(NULL, " "))
+        column = print_word(word, column, indent);
+    putchar('\n');
+}
+
+/* Prints the wanted rows by group, except those of other architectures. */
+static void print_rows(const char *title, uint32_t grants,
+                       bool (*wanted)(const struct policy_row *row)) {
+    enum { INDENT = 4 };
+    size_t count;
+    const struct policy_row *rows = policy_rows(&count);
+    printf("\n%s\n", title);
+    for (size_t i = 0, end; i < count; i = end) {
+        int column = 0;
+        for (end = i; end < count && same_group(&rows[i], &rows[end]); end++) {
+            const struct policy_row *row = &rows[end];
+            if (row->number < 0 || !policy_row_applies(row, grants) || !wanted(row))
+                continue;
+            if (column == 0)
+                column = printf("%*s", INDENT, "");
+            column = print_word(row->name, column, INDENT);
+        }
+        if (column)
+            print_reason(&rows[i], column);
+    }
+}
+
+static bool is_allowed(const struct policy_row *row) {
+    return row->verdict == POLICY_ALLOW;
+}
+
+static bool is_refused(const struct policy_row *row) {
+    return row->verdict == POLICY_REFUSE && !row->setup;
+}
+
+static bool is_killing(const struct policy_row *row) {
+    return row->verdict == POLICY_KILL;
+}
+
+static bool is_setup(const struct policy_row *row) {
+    return row->setup;
+}
+
+int command_policy(const struct command_line *line) {
+    const struct policy policy = confinement_policy(line->settings);
+    uint32_t grants = policy_grants(&policy);
+    print_layers(&policy);
+    print_files(&policy);
+    print_limits(&policy);
+    puts("\nSYSTEM CALLS. Arguments are numbered from 0, and all 64 bits are compared.\n"
+         "EQUAL(a, v): argument a is v. BITS(a, r, o): argument a has all bits of r, and\n"
+         "no others but those of o. SELF(a): argument a is the process itself.");
+    print_rows("  RUN", grants, is_allowed);
+    print_rows("  FAIL with this errno, as an ordinary Lisp error", grants, is_refused);
+    print_rows("  KILL the worker (reported by name)", grants, is_killing);
+    print_rows("  RUN until the worker is confined, before it reads any untrusted byte", grants,
+               is_setup);
+    puts("\n  A call that is not listed, or is of another architecture, kills the worker.");
+    return 0;
+}

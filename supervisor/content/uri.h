@@ -1,0 +1,30 @@
+/* URIs (RFC 3986). */
+#ifndef ECLAVE_SUPERVISOR_CONTENT_URI_H
+#define ECLAVE_SUPERVISOR_CONTENT_URI_H
+
+#include "common/error.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { URI_MAX_BYTES = 2048 };
+
+/* An unreserved character: a letter, a digit or one of -._~ */
+bool uri_is_unreserved(char byte);
+/* TEXT begins with a percent sign and two hexadecimal digits. */
+bool uri_is_escape(const char *text);
+
+/* These check TEXT and return false with *error (may be NULL): "it has no scheme". */
+
+/* At most MAXIMUM bytes, a scheme, and only characters of URIs; BRACES: { and } too. */
+bool uri_check_characters(const char *text, size_t maximum, bool braces, struct error *error);
+/* The same for any length, without braces. */
+bool uri_check_syntax(const char *text, struct error *error);
+/* The same for at most URI_MAX_BYTES. */
+bool uri_check(const char *text, struct error *error);
+/* The same, with a valid authority and fragment: clients parse the URIs of a list. */
+bool uri_check_strictly(const char *text, size_t maximum, struct error *error);
+
+/* PREFIX and FILE, a plain path, with the escapes that a URI needs. False if it does not fit. */
+bool uri_of_file(const char *prefix, const char *file, char uri[URI_MAX_BYTES + 1]);
+
+#endif

@@ -1,0 +1,462 @@
+/* A strict JSON parser that builds nothing: no allocation, no recursion. */
+#include "supervisor/json/json_inspect.h"
+#include "common/utf8.h"
+#include "supervisor/json/json_string_internal.h"
+
+#include <string.h>
+
+/* The next token that the grammar allows. */
+enum state {
+    EXPECT_VALUE,
+    EXPECT_NAME,
+    EXPECT_NAME_OR_END,
+    EXPECT_VALUE_OR_END,
+    EXPECT_COMMA_OR_END,
+    FINISHED
+};
+
+struct inspector {
+    const unsigned char *text;
+    size_t size, at;
+    struct json_limits limits;
+    size_t depth, values;
+    unsigned char in_object[JSON_DEPTH_MAX / 8 + 1]; /* a bit per level: object or array */
+    bool in_params;                                  /* inside the top-level member "params" */
+    bool in_meta;                                    /* and inside its member "_meta" */
+    struct json_token *target;                       /* records the next value; or NULL */
+    struct json_token *open; /* a recorded container whose end is not reached yet; or NULL */
+    size_t open_depth;       /* the depth around it */
+    struct json_shape *shape;
+};
+
+static bool is_blank(unsigned char byte) {
+    return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
+}
+
+static bool is_digit(unsigned char byte) {
+    return byte >= '0' && byte <= '9';
+}
+
+static bool is_hex(unsigned char byte) {
+    return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
+}
+
+static bool peek_is(const struct inspector *in, unsigned char byte) {
+    return in->at < in->size && in->text[in->at] == byte;
+}
+
+static size_t skip_digits(struct inspector *in) {
+    size_t start = in->at;
+    while (in->at < in->size && is_digit(in->text[in->at]))
+        in->at++;
+    return in->at - start;
+}
+
+/* Scans a number. *integer: it has neither fraction nor exponent. */
+static bool scan_number(struct inspector *in, bool *integer) {
+    *integer = true;
+    if (peek_is(in, '-'))
+        in->at++;
+    if (peek_is(in, '0'))
+        in->at++;
+    else if (skip_digits(in) == 0)
+        return false;
+    if (peek_is(in, '.')) {
+        *integer = false;
+        in->at++;
+        if (skip_digits(in) == 0)
+            return false;
+    }
+    if (peek_is(in, 'e') || peek_is(in, 'E')) {
+        *integer = false;
+        in->at++;
+        if (peek_is(in, '+') || peek_is(in, '-'))
+            in->at++;
+        if (skip_digits(in) == 0)
+            return false;
+    }
+    return true;
+}
+
+static bool scan_escape(struct inspector *in) {
+    if (in->at >= in->size)
+        return false;
+    unsigned char byte = in->text[in->at++];
+    if (byte != 'u')
+        return byte && strchr("\"\\/bfnrt", byte) != NULL;
+    for (int i = 0; i < 4; i++, in->at++)
+        if (in->at >= in->size || !is_hex(in->text[in->at]))
+            return false;
+    return true;
+}
+
+/* Scans a string, from its opening quote. */
+static bool scan_string(struct inspector *in) {
+    in->at++;
+    for (;;) {
+        if (in->at < in->size && json_is_plain(in->text[in->at]))
+            in->at += json_plain_prefix(in->text + in->at, in->size - in->at);
+        if (in->at == in->size || in->text[in->at] < 0x20)
+            return false;
+        unsigned char byte = in->text[in->at++];
+        if (byte == '"')
+            return true;
+        if (!scan_escape(in))
+            return false;
+    }
+}
+
+static bool scan_literal(struct inspector *in) {
+    static const char *const literals[] = {"true", "false", "null"};
+    for (size_t i = 0; i < sizeof literals / sizeof *literals; i++) {
+        size_t length = strlen(literals[i]);
+        if (in->size - in->at >= length && memcmp(in->text + in->at, literals[i], length) == 0) {
+            in->at += length;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Decodes the character at *at in a scanned string, which includes its quotes, and moves *at past
+ * it. A lone surrogate is returned as it is. */
+static uint32_t next_character(struct span string, size_t *at) {
+    static const char names[] = "b\bf\fn\nr\rt\t";
+    const unsigned char *bytes = string.bytes + *at;
+    if (bytes[0] != '\\') {
+        *at += utf8_sequence_length(bytes, string.length - *at);
+        return utf8_decode(bytes);
+    }
+    if (bytes[1] == 'u') {
+        uint32_t unit = json_hex_unit(bytes + 2);
+        *at += 6;
+        bool high = unit >= 0xD800 && unit <= 0xDBFF;
+        uint32_t low = high && bytes[6] == '\\' && bytes[7] == 'u' ? json_hex_unit(bytes + 8) : 0;
+        if (low < 0xDC00 || low > 0xDFFF)
+            return unit;
+        *at += 6;
+        return 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
+    }
+    *at += 2;
+    for (size_t i = 0; i + 1 < sizeof names; i += 2)
+        if ((unsigned char)names[i] == bytes[1])
+            return (unsigned char)names[i + 1];
+    return bytes[1];
+}
+
+static bool strings_equal(struct span left, struct span right) {
+    size_t at_left = 1, at_right = 1;
+    while (at_left < left.length - 1 && at_right < right.length - 1)
+        if (next_character(left, &at_left) != next_character(right, &at_right))
+            return false;
+    return at_left == left.length - 1 && at_right == right.length - 1;
+}
+
+static bool has_lone_surrogate(struct span string) {
+    for (size_t at = 1; at < string.length - 1;) {
+        uint32_t code = next_character(string, &at);
+        if (code >= 0xD800 && code <= 0xDFFF)
+            return true;
+    }
+    return false;
+}
+
+/* json-c cuts a name at U+0000, which would make two names equal. */
+static bool has_zero(struct span string) {
+    if (!memchr(string.bytes, '\\', string.length))
+        return false;
+    for (size_t at = 1; at < string.length - 1;)
+        if (next_character(string, &at) == 0)
+            return true;
+    return false;
+}
+
+static bool name_is(struct span name, const char *quoted) {
+    return strings_equal(name, (struct span){(const unsigned char *)quoted, strlen(quoted)});
+}
+
+bool json_token_equal(const struct json_token *left, const struct json_token *right) {
+    if (left->kind != right->kind)
+        return false;
+    if (left->kind == JSON_STRING)
+        return strings_equal(left->text, right->text);
+    return left->text.length == right->text.length &&
+           memcmp(left->text.bytes, right->text.bytes, left->text.length) == 0;
+}
+
+static bool level_is_object(const struct inspector *in) {
+    return in->in_object[in->depth / 8] >> in->depth % 8 & 1;
+}
+
+static void enter_level(struct inspector *in, bool object) {
+    in->depth++;
+    unsigned char bit = (unsigned char)(1U << in->depth % 8);
+    if (object)
+        in->in_object[in->depth / 8] |= bit;
+    else
+        in->in_object[in->depth / 8] &= (unsigned char)~bit;
+}
+
+/* Records the value that began at START, if the caller asked for it. */
+static void record_value(struct inspector *in, size_t start, enum json_kind kind, bool integer) {
+    const struct span text = {in->text + start, in->at - start};
+    if (in->target)
+        *in->target = (struct json_token){.text = text,
+                                          .kind = kind,
+                                          .is_integer = integer,
+                                          .has_lone_surrogate =
+                                              kind == JSON_STRING && has_lone_surrogate(text)};
+    in->target = NULL;
+}
+
+static enum json_kind kind_of(unsigned char first) {
+    switch (first) {
+    case '{':
+        return JSON_OBJECT;
+    case '[':
+        return JSON_ARRAY;
+    case '"':
+        return JSON_STRING;
+    case 't':
+    case 'f':
+    case 'n':
+        return JSON_LITERAL;
+    default:
+        return JSON_NUMBER;
+    }
+}
+
+/* Scans a scalar, or the opening bracket of a container. */
+static enum json_fault scan_value(struct inspector *in, enum state *state) {
+    enum json_kind kind = kind_of(in->text[in->at]);
+    size_t start = in->at;
+    bool integer = false, scanned = true;
+    if (in->limits.values && ++in->values > in->limits.values)
+        return JSON_TOO_MANY;
+    if (in->depth == 0)
+        in->shape->kind = kind;
+    switch (kind) {
+    case JSON_OBJECT:
+    case JSON_ARRAY:
+        if (in->depth >= in->limits.depth)
+            return JSON_TOO_DEEP;
+        in->at++;
+        if (in->target) {
+            in->open = in->target;
+            in->open_depth = in->depth;
+        }
+        record_value(in, start, kind, false);
+        enter_level(in, kind == JSON_OBJECT);
+        *state = kind == JSON_OBJECT ? EXPECT_NAME_OR_END : EXPECT_VALUE_OR_END;
+        return JSON_FINE;
+    case JSON_STRING:
+        scanned = scan_string(in);
+        break;
+    case JSON_NUMBER:
+        scanned = scan_number(in, &integer);
+        break;
+    case JSON_LITERAL:
+        scanned = scan_literal(in);
+        break;
+    }
+    if (!scanned)
+        return JSON_NOT_JSON;
+    record_value(in, start, kind, integer);
+    *state = in->depth ? EXPECT_COMMA_OR_END : FINISHED;
+    return JSON_FINE;
+}
+
+static void skip_blanks(struct inspector *in) {
+    while (in->at < in->size && is_blank(in->text[in->at]))
+        in->at++;
+}
+
+/* Sets the target for the value of the member NAME. A repeated member replaces the earlier one,
+ * with all that was inside it. */
+static void choose_target(struct inspector *in, struct span name) {
+    struct json_shape *shape = in->shape;
+    in->target = NULL;
+    if (in->depth == 1) {
+        in->in_params = name_is(name, "\"params\"");
+        in->in_meta = false;
+        if (name_is(name, "\"id\""))
+            in->target = &shape->id;
+        if (in->in_params)
+            shape->request_id = shape->progress_token = (struct json_token){0};
+    } else if (in->depth == 2 && in->in_params) {
+        in->in_meta = name_is(name, "\"_meta\"");
+        if (name_is(name, "\"requestId\""))
+            in->target = &shape->request_id;
+        if (in->in_meta)
+            shape->progress_token = (struct json_token){0};
+    } else if (in->depth == 3 && in->in_params && in->in_meta) {
+        if (name_is(name, "\"progressToken\""))
+            in->target = &shape->progress_token;
+    }
+}
+
+static enum json_fault scan_name(struct inspector *in, enum state *state) {
+    size_t start = in->at;
+    if (!peek_is(in, '"') || !scan_string(in))
+        return JSON_NOT_JSON;
+    const struct span name = {in->text + start, in->at - start};
+    if (has_zero(name))
+        return JSON_ZERO_IN_NAME;
+    choose_target(in, name);
+    skip_blanks(in);
+    if (!peek_is(in, ':'))
+        return JSON_NOT_JSON;
+    in->at++;
+    *state = EXPECT_VALUE;
+    return JSON_FINE;
+}
+
+static void leave_level(struct inspector *in, enum state *state) {
+    in->at++;
+    in->depth--;
+    if (in->open && in->depth == in->open_depth) {
+        struct span *whole = &in->open->text;
+        whole->length = (size_t)(in->text + in->at - whole->bytes);
+        in->open = NULL;
+    }
+    *state = in->depth ? EXPECT_COMMA_OR_END : FINISHED;
+}
+
+static enum json_fault inspect_step(struct inspector *in, enum state *state) {
+    unsigned char byte = in->text[in->at];
+    bool closes = byte == '}' || byte == ']';
+    bool fits = in->depth && (byte == '}') == level_is_object(in);
+    switch (*state) {
+    case EXPECT_NAME_OR_END:
+    case EXPECT_VALUE_OR_END:
+        if (closes && fits) {
+            leave_level(in, state);
+            return JSON_FINE;
+        }
+        return *state == EXPECT_NAME_OR_END ? scan_name(in, state) : scan_value(in, state);
+    case EXPECT_NAME:
+        return scan_name(in, state);
+    case EXPECT_VALUE:
+        return scan_value(in, state);
+    case EXPECT_COMMA_OR_END:
+        if (closes && fits) {
+            leave_level(in, state);
+            return JSON_FINE;
+        }
+        if (byte != ',')
+            return JSON_NOT_JSON;
+        in->at++;
+        *state = level_is_object(in) ? EXPECT_NAME : EXPECT_VALUE;
+        return JSON_FINE;
+    case FINISHED:
+        break;
+    }
+    return JSON_NOT_JSON;
+}
+
+static const struct {
+    const char *line, *file;
+} fault_texts[] = {
+    [JSON_FINE] = {"", "is fine"},
+    [JSON_NOT_UTF8] = {"not well-formed UTF-8", "is not UTF-8"},
+    [JSON_NOT_JSON] = {"not JSON", "is not JSON"},
+    [JSON_TOO_DEEP] = {"nested deeper than json.max_depth", "is nested too deep"},
+    [JSON_TOO_MANY] = {"more values than json.max_values", "has too many values"},
+    [JSON_ZERO_IN_NAME] = {"a name with a zero byte in it", "has U+0000 in the name of a member"},
+};
+
+const char *json_fault_text(enum json_fault fault) {
+    return fault_texts[fault].line;
+}
+
+const char *json_file_fault_text(enum json_fault fault) {
+    return fault_texts[fault].file;
+}
+
+size_t json_line_of(struct span text, size_t offset) {
+    size_t line = 1;
+    for (size_t i = 0; i < offset && i < text.length; i++)
+        line += text.bytes[i] == '\n';
+    return line;
+}
+
+enum json_fault json_inspect(const unsigned char *text, size_t size, struct json_limits limits,
+                             struct json_shape *shape) {
+    *shape = (struct json_shape){0};
+    size_t valid = utf8_valid_prefix(text, size);
+    if (valid < size) {
+        shape->fault_at = valid;
+        return JSON_NOT_UTF8;
+    }
+    struct inspector in = {.text = text, .size = size, .limits = limits, .shape = shape};
+    if (in.limits.depth > JSON_DEPTH_MAX)
+        in.limits.depth = JSON_DEPTH_MAX;
+    enum state state = EXPECT_VALUE;
+    enum json_fault fault = JSON_FINE;
+    for (skip_blanks(&in); in.at < size && fault == JSON_FINE; skip_blanks(&in))
+        fault = inspect_step(&in, &state);
+    shape->fault_at = in.at;
+    if (fault == JSON_FINE && state != FINISHED)
+        fault = JSON_NOT_JSON;
+    return fault;
+}
+
+/* Moves to the next element or member of a valid container. False at its end. */
+static bool next_item(struct inspector *in) {
+    if (in->at == 0) {
+        skip_blanks(in);
+        in->at++; /* the opening bracket */
+    }
+    while (in->at < in->size && (is_blank(in->text[in->at]) || in->text[in->at] == ','))
+        in->at++;
+    return in->at < in->size && in->text[in->at] != ']' && in->text[in->at] != '}';
+}
+
+/* Moves past the current element or member. */
+static void skip_item(struct inspector *in) {
+    size_t depth = 0;
+    while (in->at < in->size) {
+        unsigned char byte = in->text[in->at];
+        bool closes = byte == '}' || byte == ']';
+        if (depth == 0 && (byte == ',' || closes))
+            break;
+        if (byte == '"') {
+            scan_string(in);
+            continue;
+        }
+        depth += byte == '{' || byte == '[';
+        depth -= closes;
+        in->at++;
+    }
+}
+
+bool json_next_element(struct span text, size_t *offset, struct span *element) {
+    struct inspector in = {.text = text.bytes, .size = text.length, .at = *offset};
+    if (!next_item(&in))
+        return false;
+    size_t start = in.at;
+    skip_item(&in);
+    *element = (struct span){text.bytes + start, in.at - start};
+    *offset = in.at;
+    return true;
+}
+
+bool json_next_member(struct span text, size_t *offset, struct json_token *name,
+                      struct span *value) {
+    struct inspector in = {.text = text.bytes, .size = text.length, .at = *offset};
+    if (!next_item(&in))
+        return false;
+    size_t start = in.at;
+    scan_string(&in);
+    *name = (struct json_token){.text = {text.bytes + start, in.at - start}, .kind = JSON_STRING};
+    skip_blanks(&in);
+    in.at++; /* the colon */
+    skip_blanks(&in);
+    start = in.at;
+    skip_item(&in);
+    *offset = in.at;
+    while (is_blank(text.bytes[in.at - 1]))
+        in.at--;
+    *value = (struct span){text.bytes + start, in.at - start};
+    return true;
+}

@@ -1,0 +1,69 @@
+/* A strict check of JSON before a library parses it and before it is sent: the grammar of RFC 8259,
+ * UTF-8, a limit of depth and one of values. json-c alone accepts NaN, single quotes, raw control
+ * characters and overlong UTF-8, rounds big integers (so ids are taken from the text here), and
+ * cuts a member's name at U+0000 (so such a name is refused). */
+#ifndef ECLAVE_SUPERVISOR_JSON_JSON_INSPECT_H
+#define ECLAVE_SUPERVISOR_JSON_JSON_INSPECT_H
+
+#include "common/buffer.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { JSON_DEPTH_MAX = 512 };
+
+enum json_kind { JSON_OBJECT, JSON_ARRAY, JSON_STRING, JSON_NUMBER, JSON_LITERAL };
+
+enum json_fault {
+    JSON_FINE,
+    JSON_NOT_UTF8,
+    JSON_NOT_JSON,
+    JSON_TOO_DEEP,
+    JSON_TOO_MANY,
+    JSON_ZERO_IN_NAME
+};
+
+/* A description of FAULT in an input line: "not JSON". */
+const char *json_fault_text(enum json_fault fault);
+/* The same for a file, after its name: "is not JSON". */
+const char *json_file_fault_text(enum json_fault fault);
+/* The number of the line of TEXT, from 1, that holds the byte at OFFSET. */
+size_t json_line_of(struct span text, size_t offset);
+
+struct json_limits {
+    size_t depth;  /* at most JSON_DEPTH_MAX */
+    size_t values; /* 0: no limit */
+};
+
+/* One value as it was written. */
+struct json_token {
+    struct span text; /* bytes NULL: the member is missing */
+    enum json_kind kind;
+    bool is_integer;         /* digits with an optional minus; no fraction, no exponent */
+    bool has_lone_surrogate; /* a string that must not be echoed: \uD800 alone is not a character */
+};
+
+/* Of a repeated member the last is recorded. */
+struct json_shape {
+    enum json_kind kind;
+    struct json_token id;             /* "id" */
+    struct json_token request_id;     /* "requestId" of "params" */
+    struct json_token progress_token; /* "progressToken" of "_meta" of "params" */
+    size_t fault_at;                  /* the offset of the first bad byte */
+};
+
+/* Checks that TEXT is one JSON value with nothing but blanks around it. After a fault, only
+ * fault_at of *shape is valid. */
+enum json_fault json_inspect(const unsigned char *text, size_t size, struct json_limits limits,
+                             struct json_shape *shape);
+
+/* True if two scalars have the same type and value. Strings are compared after decoding their
+ * escapes, numbers digit by digit. */
+bool json_token_equal(const struct json_token *left, const struct json_token *right);
+
+/* These read an array or object that json_inspect accepted. *offset starts at 0. False after the
+ * last element or member. NAME includes its quotes. */
+bool json_next_element(struct span text, size_t *offset, struct span *element);
+bool json_next_member(struct span text, size_t *offset, struct json_token *name,
+                      struct span *value);
+
+#endif

@@ -1,0 +1,47 @@
+/* Inside a JSON string: runs of bytes without an escape, and the digits of \uXXXX. */
+#ifndef ECLAVE_SUPERVISOR_JSON_JSON_STRING_INTERNAL_H
+#define ECLAVE_SUPERVISOR_JSON_JSON_STRING_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* True for a byte that needs no escape. U+007F needs none. */
+static inline bool json_is_plain(unsigned char byte) {
+    return byte >= 0x20 && byte != '"' && byte != '\\';
+}
+
+/* True if all eight bytes of WORD are plain. A subtraction sets the high bit of each byte that was
+ * too small. It borrows from the next byte only after such a byte, when the answer is known. */
+static inline bool json_word_is_plain(uint64_t word) {
+    const uint64_t each = UINT64_C(0x0101010101010101), high = each << 7;
+    uint64_t quote = word ^ each * '"', backslash = word ^ each * '\\';
+    uint64_t small = (word - each * 0x20) & ~word, is_quote = (quote - each) & ~quote,
+             is_backslash = (backslash - each) & ~backslash;
+    return ((small | is_quote | is_backslash) & high) == 0;
+}
+
+/* The number of plain bytes before the first that is not plain. */
+static inline size_t json_plain_prefix(const unsigned char *bytes, size_t size) {
+    size_t at = 0;
+    for (uint64_t word; size - at >= sizeof word; at += sizeof word) {
+        memcpy(&word, bytes + at, sizeof word);
+        if (!json_word_is_plain(word))
+            break;
+    }
+    while (at < size && json_is_plain(bytes[at]))
+        at++;
+    return at;
+}
+
+/* The UTF-16 unit of a valid \uXXXX, from its four digits. */
+static inline unsigned json_hex_unit(const unsigned char *digits) {
+    unsigned unit = 0;
+    for (int i = 0; i < 4; i++)
+        unit = unit * 16 +
+               (digits[i] <= '9' ? digits[i] - (unsigned)'0' : (digits[i] | 0x20U) - 'a' + 10U);
+    return unit;
+}
+
+#endif

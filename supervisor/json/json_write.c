@@ -1,0 +1,206 @@
+/* Writes JSON. */
+#include "supervisor/json/json_write.h"
+#include "common/utf8.h"
+#include "supervisor/json/json_string_internal.h"
+
+#include <json-c/json.h>
+#include <string.h>
+
+enum { CHUNK_BYTES = 16 };
+
+/* The letter after the backslash in the escape of BYTE, which is not plain; 'u': \u00XX. */
+static unsigned char escape_letter(unsigned char byte) {
+    static const char controls[] = "uuuuuuuubtnufruuuuuuuuuuuuuuuuuu";
+    return byte < 0x20 ? (unsigned char)controls[byte] : byte;
+}
+
+static size_t escaped_size(const unsigned char *bytes, size_t size) {
+    size_t total = size;
+    for (size_t i = 0; i < size; i++)
+        if (!json_is_plain(bytes[i]))
+            total += escape_letter(bytes[i]) == 'u' ? 5 : 1;
+    return total;
+}
+
+static unsigned char *escape(unsigned char *to, unsigned char byte) {
+    static const char digits[] = "0123456789abcdef";
+    unsigned char letter = escape_letter(byte);
+    *to++ = '\\';
+    *to++ = letter;
+    if (letter != 'u')
+        return to;
+    memcpy(to, "00", 2);
+    to[2] = (unsigned char)digits[byte >> 4];
+    to[3] = (unsigned char)digits[byte & 15];
+    return to + 4;
+}
+
+static void write_chunk(struct buffer *out, const unsigned char *bytes, size_t size) {
+    size_t escaped = escaped_size(bytes, size);
+    unsigned char *to = buffer_reserve(out, escaped);
+    if (!to)
+        return;
+    for (size_t i = 0; i < size; i++)
+        if (json_is_plain(bytes[i]))
+            *to++ = bytes[i];
+        else
+            to = escape(to, bytes[i]);
+    out->length += escaped;
+}
+
+/* Copies runs of plain bytes whole, and the bytes around an escape in chunks. */
+static void write_escaped(struct buffer *out, const unsigned char *bytes, size_t size) {
+    while (size && !out->failed) {
+        size_t plain = json_plain_prefix(bytes, size);
+        buffer_append(out, bytes, plain);
+        bytes += plain;
+        size -= plain;
+        size_t chunk = size < CHUNK_BYTES ? size : CHUNK_BYTES;
+        if (!out->failed)
+            write_chunk(out, bytes, chunk);
+        bytes += chunk;
+        size -= chunk;
+    }
+}
+
+void json_write_bytes(struct buffer *out, const void *bytes, size_t size) {
+    const unsigned char *text = bytes;
+    buffer_append(out, "\"", 1);
+    out->failed |= size > out->maximum - out->length; /* escaping makes nothing shorter */
+    if (out->failed)
+        return;
+    if (utf8_is_valid(text, size)) {
+        if (size)
+            write_escaped(out, text, size);
+    } else {
+        cleanup_buffer struct buffer repaired = buffer_make(out->maximum);
+        if (utf8_append_repaired(&repaired, text, size))
+            write_escaped(out, repaired.data, repaired.length);
+        else
+            out->failed = true;
+    }
+    buffer_append(out, "\"", 1);
+}
+
+void json_write_string(struct buffer *out, const char *text) {
+    json_write_bytes(out, text, strlen(text));
+}
+
+void json_write_name(struct buffer *out, const char *name) {
+    json_write_string(out, name);
+    buffer_append(out, ":", 1);
+}
+
+/* --- values --- */
+
+static void write_integer(struct buffer *out, struct json_object *value) {
+    char digits[20];
+    size_t at = sizeof digits;
+    int64_t number = json_object_get_int64(value);
+    /* json-c returns INT64_MAX for a greater number too. */
+    uint64_t rest = number == INT64_MAX ? json_object_get_uint64(value)
+                    : number < 0        ? -(uint64_t)number
+                                        : (uint64_t)number;
+    if (number < 0)
+        buffer_append(out, "-", 1);
+    do
+        digits[--at] = (char)('0' + rest % 10);
+    while (rest /= 10);
+    buffer_append(out, digits + at, sizeof digits - at);
+}
+
+/* json-c writes a double with the digits that it was read from. */
+static void write_other(struct buffer *out, struct json_object *value) {
+    size_t length;
+    const char *text = json_object_to_json_string_length(value, JSON_C_TO_STRING_PLAIN, &length);
+    if (text)
+        buffer_append(out, text, length);
+    else
+        out->failed = true;
+}
+
+/* NOLINTBEGIN(misc-no-recursion): JSON_DEPTH_MAX deep at most */
+static void write_array(struct buffer *out, struct json_object *array) {
+    size_t count = json_object_array_length(array);
+    buffer_append(out, "[", 1);
+    for (size_t i = 0; i < count && !out->failed; i++) {
+        if (i)
+            buffer_append(out, ",", 1);
+        json_write_tree(out, json_object_array_get_idx(array, i));
+    }
+    buffer_append(out, "]", 1);
+}
+
+static void write_object(struct buffer *out, struct json_object *object) {
+    struct json_object_iterator at = json_object_iter_begin(object);
+    const struct json_object_iterator end = json_object_iter_end(object);
+    const char *before = "{";
+    for (; !json_object_iter_equal(&at, &end) && !out->failed; json_object_iter_next(&at)) {
+        buffer_append(out, before, 1);
+        json_write_name(out, json_object_iter_peek_name(&at));
+        json_write_tree(out, json_object_iter_peek_value(&at));
+        before = ",";
+    }
+    buffer_append_text(out, *before == '{' ? "{}" : "}");
+}
+
+void json_write_tree(struct buffer *out, struct json_object *value) {
+    switch (json_object_get_type(value)) {
+    case json_type_object:
+        write_object(out, value);
+        break;
+    case json_type_array:
+        write_array(out, value);
+        break;
+    case json_type_string:
+        json_write_bytes(out, json_object_get_string(value),
+                         (size_t)json_object_get_string_len(value));
+        break;
+    case json_type_int:
+        write_integer(out, value);
+        break;
+    default:
+        write_other(out, value);
+        break;
+    }
+}
+/* NOLINTEND(misc-no-recursion) */
+
+/* The length of the escape at TEXT, or of a pair of surrogates. *whole: not a lone surrogate. */
+static size_t escape_length(const unsigned char *text, size_t size, bool *whole) {
+    *whole = true;
+    if (text[1] != 'u')
+        return 2;
+    unsigned unit = json_hex_unit(text + 2);
+    if (unit < 0xD800 || unit > 0xDFFF)
+        return 6;
+    unsigned low = unit < 0xDC00 && size >= 12 && text[6] == '\\' && text[7] == 'u'
+                       ? json_hex_unit(text + 8)
+                       : 0;
+    *whole = low >= 0xDC00 && low <= 0xDFFF;
+    return *whole ? 12 : 6;
+}
+
+void json_write_raw(struct buffer *out, const void *text, size_t size) {
+    const unsigned char *from = text, *end = from + size;
+    unsigned char *to = buffer_reserve(out, size);
+    if (!to)
+        return;
+    out->length += size;
+    while (from < end) {
+        size_t plain = json_plain_prefix(from, (size_t)(end - from)), taken = 1;
+        bool whole = true;
+        memcpy(to, from, plain);
+        from += plain;
+        to += plain;
+        if (from == end)
+            return;
+        if (*from == '\\')
+            taken = escape_length(from, (size_t)(end - from), &whole);
+        memcpy(to, whole ? from : (const unsigned char *)"\\ufffd", taken);
+        if (*from == '\n' || *from == '\r') /* never inside a string */
+            *to = ' ';
+        from += taken;
+        to += taken;
+    }
+}

@@ -1,0 +1,323 @@
+/* Arguments, sessions, submission, progress and answers of tool calls. */
+#include "supervisor/mcp/tool_call.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/session/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct buffer *tool_result(struct request *request, const void *text, size_t size, bool is_error,
+                           int exit_code) {
+    struct buffer *out = request_result(request);
+    request_member(request, "content");
+    buffer_append_text(out, "[{\"type\":\"text\",\"text\":");
+    json_write_bytes(out, text, size);
+    buffer_append_text(out, "}]");
+    request_member(request, "isError");
+    buffer_append_text(out, is_error ? "true" : "false");
+    request_meta(request);
+    request_member(request, "exitCode");
+    buffer_append_format(out, "%d", exit_code);
+    return out;
+}
+
+void tool_refuse(struct request *request, const char *type, const char *message) {
+    cleanup_buffer struct buffer text = buffer_make(8192);
+    text_append_error(&text, type, message);
+    tool_result(request, text.data, text.length, true, 1);
+    request_end(request);
+}
+
+bool tool_string(struct json_object *arguments, const char *name, struct span *span) {
+    struct json_object *value;
+    if (!json_object_object_get_ex(arguments, name, &value))
+        return true;
+    if (!json_object_is_type(value, json_type_string))
+        return false;
+    *span = (struct span){(const unsigned char *)json_object_get_string(value),
+                          (size_t)json_object_get_string_len(value)};
+    return true;
+}
+
+bool tool_integer(struct json_object *arguments, const char *name, int64_t minimum, int64_t maximum,
+                  int64_t *number) {
+    struct json_object *value;
+    if (!json_object_object_get_ex(arguments, name, &value))
+        return true;
+    if (!json_object_is_type(value, json_type_int))
+        return false;
+    *number = json_object_get_int64(value);
+    return *number >= minimum && *number <= maximum;
+}
+
+const char *tool_implicit_session(const struct server *server, const struct request *request) {
+    if (server->settings->default_session[0])
+        return server->settings->default_session;
+    return request->modern ? NULL : OWN_SESSION;
+}
+
+static bool is_name(struct span wanted, const char *name) {
+    return wanted.length == strlen(name) && memcmp(wanted.bytes, name, wanted.length) == 0;
+}
+
+bool tool_session_is_known(const struct server *server, const struct request *request,
+                           struct json_object *name) {
+    const struct span wanted = json_tree_string(name);
+    const char *own = tool_implicit_session(server, request);
+    return wanted.bytes &&
+           ((own && is_name(wanted, own)) || sessions_find(&server->sessions, wanted));
+}
+
+/* A new session for a call that names none. */
+static struct session *new_session(struct server *server, struct request *request) {
+    struct session *session = sessions_make(&server->sessions);
+    if (session)
+        request->new_session = true;
+    else
+        tool_no_room(request);
+    return session;
+}
+
+struct session *tool_session(struct server *server, struct request *request,
+                             struct json_object *arguments, const char *name, bool make) {
+    struct span wanted = {0};
+    char message[160];
+    if (!tool_string(arguments, name, &wanted)) {
+        snprintf(message, sizeof message, "The argument %s must be a string.", name);
+        tool_refuse(request, "TYPE-ERROR", message);
+        return NULL;
+    }
+    const char *own = tool_implicit_session(server, request);
+    if (own && (!wanted.bytes || is_name(wanted, own))) {
+        struct session *session = sessions_own(&server->sessions, own);
+        if (!session)
+            request_error(request, RPC_INTERNAL_ERROR, "Out of memory.");
+        return session;
+    }
+    if (!wanted.bytes && make)
+        return new_session(server, request);
+    if (!wanted.bytes) {
+        snprintf(message, sizeof message,
+                 "The argument %s is required: this revision of MCP has no implicit session.",
+                 name);
+        tool_refuse(request, "TYPE-ERROR", message);
+        return NULL;
+    }
+    struct session *session = sessions_find(&server->sessions, wanted);
+    if (!session)
+        tool_refuse(request, "UNKNOWN-SESSION",
+                    "There is no session of that name: it was closed, or made room for another. "
+                    "Use open-session to create one.");
+    return session;
+}
+
+void tool_no_room(struct request *request) {
+    request_error_limit(request, RPC_INTERNAL_ERROR,
+                        "Too many sessions are open, and none of them is idle.", "session.max",
+                        request->server->settings->session_max);
+}
+
+/* The code may be undefined only because the call ran in a new session. */
+static bool may_need_session(const struct request *request, const struct evaluation *evaluation) {
+    static const char *const types[] = {"UNDEFINED-FUNCTION", "UNBOUND-VARIABLE"};
+    const struct span type = evaluation->result.condition;
+    for (size_t i = 0; request->new_session && type.bytes && i < sizeof types / sizeof *types; i++)
+        if (type.length == strlen(types[i]) && memcmp(type.bytes, types[i], type.length) == 0)
+            return true;
+    return false;
+}
+
+/* A session that ends with its call has no name that a client could use. */
+static void append_session(struct buffer *out, const struct request *request,
+                           const struct evaluation *evaluation) {
+    if (request->transient)
+        return;
+    buffer_append_text(out, ",\"session\":");
+    json_write_string(out, evaluation->session);
+}
+
+/* The text of an evaluation includes its warnings; the text of a tool is the tool's own, so its
+ * warnings go to `stderr`. */
+static void append_errors(struct request *request, const struct evaluation *evaluation) {
+    size_t shown = text_limits_of(request->server->settings).shown_chars;
+    bool warned = evaluation->run && evaluation->result.warning_count;
+    if (!warned && !evaluation->error_output.length)
+        return;
+    request_member(request, "stderr");
+    if (warned)
+        text_write_errors(request->out, evaluation, shown);
+    else
+        text_write_captured(request->out, evaluation->error_output, shown);
+}
+
+void tool_append_facts(struct request *request, const struct evaluation *evaluation) {
+    append_errors(request, evaluation);
+    request_member(request, "elapsedMs");
+    buffer_append_format(request->out, "%lld",
+                         (long long)(evaluation->elapsed_us / CLOCK_US_PER_MS));
+    append_session(request->out, request, evaluation);
+}
+
+static void answer_result(struct request *request, const struct evaluation *evaluation) {
+    const struct settings *settings = request->server->settings;
+    const struct text_limits limits = text_limits_of(settings);
+    cleanup_buffer struct buffer text = buffer_make(2 * (size_t)settings->response_max_bytes);
+    if (evaluation->reply[0])
+        buffer_append_text(&text, evaluation->reply);
+    else
+        text_append_evaluation(&text, evaluation, &limits);
+    if (may_need_session(request, evaluation))
+        buffer_append_text(&text,
+                           "\n\nThis call ran in a new session, where nothing is defined yet. "
+                           "Pass the argument session to continue in an existing one.");
+    if (request->new_session)
+        buffer_append_format(&text, "%s; session %s", text.length ? "\n" : "", evaluation->session);
+    struct buffer *out = tool_result(request, text.data, text.length,
+                                     evaluation->outcome != OUTCOME_VALUE, evaluation->exit_code);
+    out->failed |= text.failed;
+    tool_append_facts(request, evaluation);
+    request_end(request);
+}
+
+static const char *subject_of(const struct request *request) {
+    return request->subject ? request->subject : "Tool";
+}
+
+static void answer_timeout(struct request *request, const struct evaluation *evaluation) {
+    size_t shown = (size_t)request->server->settings->output_shown_chars;
+    char message[320];
+    snprintf(message, sizeof message, "%s timed out. %s", subject_of(request), evaluation->cause);
+    struct buffer *out = request_error_data(request, RPC_TIMED_OUT, message);
+    buffer_append_format(out, "{\"timeoutSecs\":%g,\"elapsedMs\":%lld,\"stdout\":",
+                         (double)evaluation->timeout_ms / CLOCK_MS_PER_S,
+                         (long long)(evaluation->elapsed_us / CLOCK_US_PER_MS));
+    text_write_captured(out, evaluation->output, shown);
+    buffer_append_text(out, ",\"stderr\":");
+    text_write_captured(out, evaluation->error_output, shown);
+    append_session(out, request, evaluation);
+    buffer_append_format(out, ",\"_meta\":{\"exitCode\":%d}}", evaluation->exit_code);
+    request_end(request);
+}
+
+static void answer_cancelled(struct request *request, const struct evaluation *evaluation) {
+    char message[320];
+    snprintf(message, sizeof message, "%s cancelled. %s", subject_of(request), evaluation->cause);
+    struct buffer *out = request_error_data(request, RPC_CANCELLED, message);
+    buffer_append_format(out, "{\"_meta\":{\"exitCode\":%d}", evaluation->exit_code);
+    append_session(out, request, evaluation);
+    buffer_append_text(out, "}");
+    request_end(request);
+}
+
+static void answer_internal(struct request *request, const struct evaluation *evaluation) {
+    struct buffer *out = request_error_data(request, RPC_INTERNAL_ERROR, evaluation->cause);
+    buffer_append_format(out, "{\"outcome\":\"%s\"", outcome_table[evaluation->outcome].word);
+    if (evaluation->limit_name)
+        buffer_append_format(out, ",\"limit\":%lld,\"name\":\"%s\"", (long long)evaluation->limit,
+                             evaluation->limit_name);
+    if (evaluation->limit_stream)
+        buffer_append_format(out, ",\"stream\":\"%s\"", evaluation->limit_stream);
+    append_session(out, request, evaluation);
+    buffer_append_text(out, "}");
+    request_end(request);
+}
+
+bool tool_is_shown(const struct evaluation *evaluation) {
+    switch (evaluation->outcome) {
+    case OUTCOME_TIMEOUT:
+    case OUTCOME_CANCELLED:
+    case OUTCOME_OUTPUT:
+    case OUTCOME_NO_WORKER:
+        return false;
+    default:
+        return true;
+    }
+}
+
+void tool_answer_evaluation(struct request *request, const struct evaluation *evaluation) {
+    if (tool_is_shown(evaluation))
+        answer_result(request, evaluation);
+    else if (evaluation->outcome == OUTCOME_TIMEOUT)
+        answer_timeout(request, evaluation);
+    else if (evaluation->outcome == OUTCOME_CANCELLED)
+        answer_cancelled(request, evaluation);
+    else
+        answer_internal(request, evaluation);
+}
+
+void tool_answer(void *context, const struct evaluation *evaluation) {
+    struct request *request = context;
+    struct server *server = request->server;
+    if (request->silent)
+        request_drop(request);
+    else
+        tool_answer_evaluation(request, evaluation);
+    server_call_done(server);
+}
+
+struct buffer *tool_progress_begin(struct request *request) {
+    struct buffer *out =
+        output_notification_begin(&request->server->output, "notifications/progress");
+    buffer_append_text(out, "\"progressToken\":");
+    buffer_append(out, request->progress_token.text.bytes, request->progress_token.text.length);
+    buffer_append_text(out, ",\"progress\":");
+    return out;
+}
+
+void tool_progress_end(struct request *request) {
+    output_notification_end(&request->server->output);
+}
+
+/* Progress of a running call. The value is the time since the call began, so it always grows; none
+ * is sent once the call is done. */
+static void on_heartbeat(void *context) {
+    struct request *request = context;
+    struct server *server = request->server;
+    struct call_progress progress = call_progress(request->call);
+    loop_timer_start(&server->loop, &request->heartbeat, TOOL_HEARTBEAT_MS, on_heartbeat, request);
+    if (!progress.running || request->silent)
+        return;
+    struct buffer *out = tool_progress_begin(request);
+    buffer_append_format(out, "%.3f,\"total\":%.3f", (double)progress.elapsed_ms / CLOCK_MS_PER_S,
+                         (double)progress.timeout_ms / CLOCK_MS_PER_S);
+    if (request->modern || server->revision->annotations)
+        buffer_append_format(out, ",\"message\":\"%.0f s of %.0f s, %zu bytes printed\"",
+                             (double)progress.elapsed_ms / CLOCK_MS_PER_S,
+                             (double)progress.timeout_ms / CLOCK_MS_PER_S, progress.printed_bytes);
+    tool_progress_end(request);
+}
+
+/* Two calls with one token would interleave their values, and the second would continue after the
+ * client has dropped the token, so only the first reports. */
+bool tool_token_is_free(const struct server *server, const struct json_token *token) {
+    for (const struct request *other = server->requests.in_flight; other; other = other->next)
+        if ((other->heartbeat.active || other->reports) &&
+            json_token_equal(&other->progress_token, token))
+            return false;
+    return token->text.bytes != NULL;
+}
+
+void tool_submit(struct server *server, struct request *request, struct session *session,
+                 const struct call_request *wanted, call_done done) {
+    struct request *kept = request_keep(server, request);
+    if (!kept) {
+        request_error(request, RPC_INTERNAL_ERROR, "Out of memory.");
+        return;
+    }
+    struct call_request with_context = *wanted;
+    with_context.done = done;
+    with_context.context = kept;
+    kept->call = session_submit(session, &with_context);
+    if (kept->call) {
+        if (tool_token_is_free(server, &kept->progress_token))
+            loop_timer_start(&server->loop, &kept->heartbeat, TOOL_HEARTBEAT_MS, on_heartbeat,
+                             kept);
+        session_step(session);
+        return;
+    }
+    request_error_limit(kept, RPC_INTERNAL_ERROR, "Too many calls are waiting on this session.",
+                        "session.queue", server->settings->session_queue);
+}

@@ -1,0 +1,54 @@
+/* Computes the limits of the policy from the settings. */
+#include "supervisor/process/confinement.h"
+
+#include <unistd.h>
+
+enum {
+    NOBODY = 65534,
+    /* Address space of a worker: the program, its stack and the collector's tables; and several
+     * heaps, because pages that the collector returns stay reserved. Lisp's heap limit and the
+     * supervisor's memory check take effect first. */
+    ADDRESS_SPACE_MARGIN = 512 << 20,
+    ADDRESS_SPACE_HEAPS = 4,
+    /* The control group of all workers, for each session: its heap, and as much again because a
+     * collection unshares pages; its head, one process being forked and one ending, besides the
+     * history. */
+    SESSION_HEAPS = 2,
+    SESSION_PROCESSES = 3,
+    OTHER_PROCESSES = 8
+};
+
+struct policy confinement_policy(const struct settings *settings) {
+    uint64_t memory = (uint64_t)settings->session_memory_mb << 20;
+    uint64_t scratch = (uint64_t)settings->scratch_mb << 20;
+    uint64_t sessions = (uint64_t)settings->session_max + 1;
+    return (struct policy){
+        .layers = POLICY_LAYERS_ALL & ~settings->without,
+        .required = settings->require,
+        .degraded = settings->degraded != 0,
+        .user = geteuid() == 0 ? NOBODY : 0,
+        .address_space_bytes = ADDRESS_SPACE_HEAPS * memory + ADDRESS_SPACE_MARGIN,
+        .all_memory_bytes = sessions * (SESSION_HEAPS * memory + scratch) + ADDRESS_SPACE_MARGIN,
+        .all_processes =
+            (uint32_t)(sessions * ((uint64_t)settings->session_history + SESSION_PROCESSES) +
+                       OTHER_PROCESSES),
+        .scratch_bytes = scratch,
+        .readable = (const char *const *)settings->allow_read.paths,
+        .readable_count = settings->allow_read.count};
+}
+
+bool confinement_is_possible(const struct settings *settings, struct error *error) {
+    struct policy policy = confinement_policy(settings);
+    /* The zygote checks the optional layers; here they would only delay the start. */
+    if (!policy_grants(&policy))
+        policy.layers &= ~policy_optional_layers() | policy.required;
+    policy.address_space_bytes = 0; /* the limit of a worker may be too low for this process */
+    return policy_probe(&policy, NULL, error);
+}
+
+bool confinement_without_grants_is_possible(const struct settings *settings) {
+    struct settings less = *settings;
+    less.allow_read.count = 0;
+    less.scratch_mb = 0;
+    return confinement_is_possible(&less, NULL);
+}

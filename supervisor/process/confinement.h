@@ -1,0 +1,17 @@
+/* The policy that follows from the settings. */
+#ifndef ECLAVE_SUPERVISOR_PROCESS_CONFINEMENT_H
+#define ECLAVE_SUPERVISOR_PROCESS_CONFINEMENT_H
+
+#include "policy/policy.h"
+#include "supervisor/settings/settings.h"
+
+/* The policy for the workers of a supervisor with these settings. Points into SETTINGS. */
+struct policy confinement_policy(const struct settings *settings);
+
+/* Whether workers can be confined here: tries the required layers on a child. False with *error. */
+bool confinement_is_possible(const struct settings *settings, struct error *error);
+/* The same without the files that SETTINGS grants. If only this is possible, the server does not
+ * start, because the grants would let code reach more than the granted files. */
+bool confinement_without_grants_is_possible(const struct settings *settings);
+
+#endif

@@ -1,0 +1,148 @@
+/* Reading and capturing output. Holds at most the limit and one read. */
+#include "supervisor/process/pipes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { READ_BYTES = 65536, KEEP_BYTES = 4 * READ_BYTES, DRAIN_BYTES_MAX = 1 << 20 };
+
+static void close_stream(struct captured_stream *stream) {
+    loop_watch_remove(stream->pipes->loop, &stream->watch);
+    if (stream->fd >= 0)
+        close(stream->fd);
+    stream->fd = -1;
+}
+
+static void note_flood(struct captured_stream *stream) {
+    struct pipes *pipes = stream->pipes;
+    if (pipes->flood_reported || !pipes->flooded || stream->bytes.length <= stream->limit)
+        return;
+    pipes->flood_reported = true;
+    pipes->flooded(pipes->context, stream);
+}
+
+/* Reads once. Returns the number of bytes, 0 if there are none now or the pipe is at its end. */
+static size_t read_stream(struct captured_stream *stream) {
+    unsigned char dropped[4096], *room = NULL;
+    size_t size = READ_BYTES;
+    bool keep = stream->pipes->capturing && stream->bytes.length <= stream->limit;
+    if (keep)
+        room = buffer_reserve(&stream->bytes, size);
+    if (!room) {
+        room = dropped;
+        size = sizeof dropped;
+        keep = false;
+    }
+    ssize_t got = read(stream->fd, room, size);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (got <= 0) {
+        close_stream(stream);
+        return 0;
+    }
+    if (keep) {
+        stream->bytes.length += (size_t)got;
+        note_flood(stream);
+    }
+    return (size_t)got;
+}
+
+static void on_stream(void *context, uint32_t events) {
+    (void)events;
+    read_stream(context);
+}
+
+static struct captured_stream make_stream(struct pipes *pipes, const char *name,
+                                          const char *setting, int64_t limit) {
+    return (struct captured_stream){.pipes = pipes,
+                                    .name = name,
+                                    .setting = setting,
+                                    .fd = -1,
+                                    .limit = (size_t)limit,
+                                    .bytes = buffer_make((size_t)limit + (size_t)2 * READ_BYTES)};
+}
+
+static bool open_stream(struct pipes *pipes, struct captured_stream *stream, int *write_end,
+                        struct error *error) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return error_set(error, errno, "pipe for %s of a worker", stream->name);
+    *write_end = ends[1];
+    stream->fd = ends[0];
+    if (fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0)
+        return error_set(error, errno, "pipe for %s of a worker", stream->name);
+    return loop_watch_add(pipes->loop, &stream->watch, ends[0], EPOLLIN, on_stream, stream, error);
+}
+
+struct pipes *pipes_open(struct loop *loop, const struct settings *settings, int write_ends[2],
+                         struct error *error) {
+    write_ends[0] = write_ends[1] = -1;
+    struct pipes *pipes = calloc(1, sizeof *pipes);
+    if (!pipes) {
+        error_set(error, ENOMEM, "pipes of a worker");
+        return NULL;
+    }
+    pipes->loop = loop;
+    pipes->output = make_stream(pipes, "stdout", "output.max_bytes", settings->output_max_bytes);
+    pipes->error_output =
+        make_stream(pipes, "stderr", "stderr.max_bytes", settings->stderr_max_bytes);
+    if (open_stream(pipes, &pipes->output, &write_ends[0], error) &&
+        open_stream(pipes, &pipes->error_output, &write_ends[1], error))
+        return pipes;
+    for (size_t i = 0; i < 2; i++)
+        if (write_ends[i] >= 0)
+            close(write_ends[i]);
+    pipes_close(pipes);
+    return NULL;
+}
+
+void pipes_close(struct pipes *pipes) {
+    if (!pipes)
+        return;
+    close_stream(&pipes->output);
+    close_stream(&pipes->error_output);
+    buffer_free(&pipes->output.bytes);
+    buffer_free(&pipes->error_output.bytes);
+    free(pipes);
+}
+
+static void drain_stream(struct captured_stream *stream) {
+    size_t got, total = 0;
+    while (stream->fd >= 0 && total < DRAIN_BYTES_MAX && (got = read_stream(stream)) > 0)
+        total += got;
+}
+
+void pipes_drain(struct pipes *pipes) {
+    drain_stream(&pipes->output);
+    drain_stream(&pipes->error_output);
+}
+
+void pipes_begin(struct pipes *pipes,
+                 void (*flooded)(void *context, const struct captured_stream *stream),
+                 void *context) {
+    pipes_drain(pipes);
+    pipes->flooded = flooded;
+    pipes->context = context;
+    pipes->flood_reported = false;
+    pipes->capturing = true;
+}
+
+static void drop_captured(struct captured_stream *stream) {
+    stream->bytes.length = 0;
+    stream->bytes.failed = false;
+    buffer_shrink(&stream->bytes, KEEP_BYTES);
+}
+
+void pipes_end(struct pipes *pipes) {
+    pipes->capturing = false;
+    pipes->flooded = NULL;
+    drop_captured(&pipes->output);
+    drop_captured(&pipes->error_output);
+}
+
+struct span pipes_captured(const struct captured_stream *stream) {
+    size_t length = stream->bytes.length < stream->limit ? stream->bytes.length : stream->limit;
+    return (struct span){stream->bytes.data, length};
+}

@@ -1,0 +1,538 @@
+/* The zygote, the spares, and requests for them. */
+#include "supervisor/process/pool.h"
+#include "common/cleanup.h"
+#include "common/descriptor.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/process/confinement.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    CONTROL_FD = 3,        /* where the zygote finds its channel */
+    BOOT_LIMIT_MS = 20000, /* from exec to FRAME_BOOTED, and from a spawn to its worker */
+    CLOSE_LIMIT_MS = 2000,
+    FAILURES_MAX = 3 /* in a row, before the waiting requests fail */
+};
+
+static void trace(const struct pool *pool, pid_t pid, const char *what) {
+    const struct log_event event = {.name = "pool", .pid = pid};
+    LOG_TRACE(pool->log, &event, "%s; %zu spare, %zu waiting", what, pool->spare_count,
+              pool->waiter_count);
+}
+
+static void record_failure(struct pool *pool, const char *reason) {
+    const struct log_event event = {.level = LOG_ERROR_LEVEL, .name = "no-worker"};
+    pool->failures++;
+    snprintf(pool->last_failure, sizeof pool->last_failure, "%s", reason);
+    log_write(pool->log, &event, "%s", reason);
+}
+
+/* Fails all requests that wait now; a later request tries again. A callback may withdraw others. */
+static void fail_waiters(struct pool *pool) {
+    for (size_t left = pool->waiter_count; left && !TAILQ_EMPTY(&pool->waiters); left--) {
+        struct pool_waiter *waiter = TAILQ_FIRST(&pool->waiters);
+        pool_withdraw(pool, waiter);
+        waiter->served(waiter->context, NULL, NULL, pool->last_failure);
+    }
+}
+
+static void retry_or_fail(struct pool *pool) {
+    if (pool->closing)
+        return;
+    if (pool->failures >= FAILURES_MAX) {
+        fail_waiters(pool);
+        pool->failures = 0;
+    } else {
+        pool_start(pool);
+    }
+}
+
+/* --- spares --- */
+
+static struct pool_spare *find_spare(const struct pool *pool, const struct worker_process *worker) {
+    struct pool_spare *spare = TAILQ_FIRST(&pool->spares);
+    while (spare && spare->worker != worker)
+        spare = TAILQ_NEXT(spare, entry);
+    return spare;
+}
+
+static struct pool_spare *spare_in_state(const struct pool *pool, enum worker_state state) {
+    struct pool_spare *spare = TAILQ_FIRST(&pool->spares);
+    while (spare && spare->worker->state != state)
+        spare = TAILQ_NEXT(spare, entry);
+    return spare;
+}
+
+/* The worker is no longer the pool's. Returns its pipes, which are the caller's. */
+static struct pipes *release_spare(struct pool *pool, struct pool_spare *spare) {
+    struct pipes *pipes = spare->pipes;
+    TAILQ_REMOVE(&pool->spares, spare, entry);
+    pool->spare_count--;
+    free(spare);
+    return pipes;
+}
+
+static void drop_spare(struct pool *pool, struct pool_spare *spare) {
+    pipes_close(release_spare(pool, spare));
+}
+
+static void drop_starting(struct pool *pool) {
+    struct pool_spare *spare;
+    while ((spare = spare_in_state(pool, WORKER_STARTING)))
+        drop_spare(pool, spare);
+}
+
+static void on_boot_limit(void *context) {
+    struct pool *pool = context;
+    char reason[80];
+    snprintf(reason, sizeof reason, "no worker became ready within %d s",
+             BOOT_LIMIT_MS / CLOCK_MS_PER_S);
+    record_failure(pool, reason);
+    if (pool->zygote_pid > 1)
+        kill(pool->zygote_pid, SIGKILL); /* zygote_died continues */
+}
+
+/* The limit starts again with each worker that becomes ready while others are starting. */
+static void watch_boot(struct pool *pool) {
+    if (spare_in_state(pool, WORKER_STARTING))
+        loop_timer_start(pool->loop, &pool->boot_timer, BOOT_LIMIT_MS, on_boot_limit, pool);
+    else
+        loop_timer_stop(pool->loop, &pool->boot_timer);
+}
+
+static void serve(struct pool *pool, struct pool_spare *spare, struct pool_waiter *waiter) {
+    struct worker_process *worker = spare->worker;
+    struct pipes *pipes = release_spare(pool, spare);
+    trace(pool, worker->pid, "worker handed out");
+    waiter->served(waiter->context, worker, pipes, NULL);
+    pool_start(pool);
+}
+
+static void spare_ready(void *context, struct worker_process *worker) {
+    struct pool *pool = context;
+    struct pool_spare *spare = find_spare(pool, worker);
+    if (!spare) {
+        worker_kill(worker); /* dropped while it started */
+        return;
+    }
+    trace(pool, worker->pid, "worker ready");
+    pool->failures = 0;
+    watch_boot(pool);
+    struct pool_waiter *waiter = TAILQ_FIRST(&pool->waiters);
+    if (!waiter)
+        return;
+    pool_withdraw(pool, waiter);
+    serve(pool, spare, waiter);
+}
+
+static void spare_malformed(void *context, struct worker_process *worker, const char *what) {
+    struct pool *pool = context;
+    struct pool_spare *spare = find_spare(pool, worker);
+    if (!spare)
+        return; /* dropped when the zygote died, which was counted */
+    drop_spare(pool, spare);
+    drop_starting(pool); /* they fail for the same reason, which counts once */
+    watch_boot(pool);
+    record_failure(pool, what);
+    retry_or_fail(pool);
+}
+
+static void spare_ended(void *context, struct worker_process *worker, int status) {
+    struct pool *pool = context;
+    (void)status;
+    struct pool_spare *spare = find_spare(pool, worker);
+    if (spare)
+        drop_spare(pool, spare);
+    worker_destroy(worker);
+    if (spare && !pool->closing)
+        pool_start(pool);
+}
+
+static void spare_violation(void *context, struct worker_process *worker, const char *call_name) {
+    char what[120];
+    snprintf(what, sizeof what, "a worker made the forbidden system call %s before its first call",
+             call_name);
+    spare_malformed(context, worker, what);
+}
+
+/* A spare is neither asked to evaluate nor to fork, so it has no other events. */
+static const struct worker_events spare_events = {.ready = spare_ready,
+                                                  .malformed = spare_malformed,
+                                                  .violation = spare_violation,
+                                                  .ended = spare_ended};
+
+/* Requests the worker of SPARE from the zygote. False with *error; its text is empty if the zygote
+ * is ending, since zygote_died reports that. */
+static bool request_spare(struct pool *pool, struct pool_spare *spare, struct error *error) {
+    const struct frame_header header = {.type = FRAME_SPAWN};
+    int descriptors[3]; /* channel, standard output, error output */
+    spare->pipes = pipes_open(pool->loop, pool->settings, descriptors + 1, error);
+    if (!spare->pipes)
+        return false;
+    spare->worker = worker_create(&pool->workers, &spare_events, pool, &descriptors[0], error);
+    bool sent = false;
+    if (spare->worker) {
+        sent = frame_send(pool->zygote_channel, &header, NULL, descriptors, 3, error);
+        close(descriptors[0]);
+        if (!sent) {
+            worker_destroy(spare->worker);
+            error->text[0] = 0;
+        }
+    }
+    close(descriptors[1]);
+    close(descriptors[2]);
+    return sent;
+}
+
+/* Starts one more spare. */
+static bool start_spare(struct pool *pool) {
+    struct error error = {.text = "spare: out of memory"};
+    struct pool_spare *spare = calloc(1, sizeof *spare);
+    if (spare && request_spare(pool, spare, &error)) {
+        TAILQ_INSERT_TAIL(&pool->spares, spare, entry);
+        pool->spare_count++;
+        trace(pool, 0, "worker requested");
+        if (!pool->boot_timer.active)
+            watch_boot(pool);
+        return true;
+    }
+    if (spare)
+        pipes_close(spare->pipes);
+    free(spare);
+    if (error.text[0])
+        record_failure(pool, error.text);
+    if (pool->zygote_watch.active && pool->failures)
+        fail_waiters(pool);
+    return false;
+}
+
+/* --- the zygote --- */
+
+static void close_zygote(struct pool *pool) {
+    if (pool->launched.reports >= 0)
+        close(pool->launched.reports);
+    pool->launched.reports = -1;
+    loop_timer_stop(pool->loop, &pool->boot_timer);
+    loop_watch_remove(pool->loop, &pool->zygote_watch);
+    loop_watch_remove(pool->loop, &pool->zygote_stderr_watch);
+    if (pool->zygote_channel >= 0)
+        close(pool->zygote_channel);
+    if (pool->zygote_stderr >= 0)
+        close(pool->zygote_stderr);
+    pool->zygote_channel = pool->zygote_stderr = -1;
+    pool->zygote = ZYGOTE_ABSENT;
+}
+
+/* Adds the layers that the zygote reports to those of its launch. Logs the missing ones, once. */
+static void record_layers(struct pool *pool, const struct policy_report *report) {
+    const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "layer-missing"};
+    for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++) {
+        if (pool->report.layers[layer].state == POLICY_OFF)
+            pool->report.layers[layer] = report->layers[layer];
+        if (pool->report.layers[layer].state == POLICY_UNAVAILABLE && !pool->layers_logged)
+            log_write(pool->log, &event, "%s: %s", policy_layer_name(layer),
+                      pool->report.layers[layer].why);
+    }
+    pool->layers_logged = true;
+}
+
+static void on_zygote_frame(void *context, uint32_t events) {
+    (void)events;
+    struct pool *pool = context;
+    struct frame_header header;
+    cleanup_free unsigned char *payload = NULL;
+    int descriptors[FRAME_DESCRIPTORS_MAX];
+    size_t count;
+    struct error error;
+    if (frame_receive(pool->zygote_channel, &header, &payload, descriptors, &count, &error) <= 0) {
+        loop_watch_remove(pool->loop, &pool->zygote_watch); /* it has ended and will be reaped */
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        close(descriptors[i]);
+    if (header.type == FRAME_BOOTED && pool->zygote == ZYGOTE_BOOTING &&
+        header.length == sizeof(struct policy_report)) {
+        if (!policy_launch_finish(&pool->launched, &pool->report, &error)) {
+            record_failure(pool, error.text);
+            kill(pool->zygote_pid, SIGKILL); /* zygote_died continues */
+            return;
+        }
+        record_layers(pool, (const struct policy_report *)(const void *)payload);
+        pool->zygote = ZYGOTE_UP;
+        trace(pool, pool->zygote_pid, "zygote booted");
+        loop_timer_stop(pool->loop, &pool->boot_timer);
+        pool_start(pool);
+    } else if (header.type == FRAME_FAILED) {
+        char reason[160];
+        snprintf(reason, sizeof reason, "%.*s", (int)header.length,
+                 payload ? (const char *)payload : "");
+        record_failure(pool, reason);
+    }
+}
+
+/* The dynamic linker writes to the error output, before the zygote can send frames. */
+static void on_zygote_stderr(void *context, uint32_t events) {
+    (void)events;
+    struct pool *pool = context;
+    char text[256];
+    ssize_t got = read(pool->zygote_stderr, text, sizeof text - 1);
+    if (got <= 0) {
+        loop_watch_remove(pool->loop, &pool->zygote_stderr_watch);
+        return;
+    }
+    text[got] = 0;
+    const struct log_event event = {.level = LOG_WARNING_LEVEL, .name = "zygote"};
+    log_write(pool->log, &event, "%s", text);
+}
+
+struct zygote_start {
+    const char *path; /* of the worker program */
+    int control, errors;
+};
+
+/* Runs in the new process. The zygote gets known descriptors, default signal handling, and an
+ * environment of one constant, because a cleared environment would leave its strings in memory. It
+ * is in a session of its own, so that Ctrl-C reaches the supervisor only. */
+static void become_zygote(void *context, const struct policy_report *report) {
+    const struct zygote_start *start = context;
+    (void)report; /* FRAME_CONFIGURE has the remaining layers */
+    static char marker_setting[] = "GC_MARKERS=1";
+    static char name[] = "eclave-worker";
+    char *const environment[] = {marker_setting, NULL};
+    char *const arguments[] = {name, NULL};
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
+    setsid();
+    if (chdir("/") != 0) /* getcwd would reveal a path of the host */
+        _exit(127);
+    int null = open("/dev/null", O_RDWR); // NOLINT(android-cloexec-open): becomes 0
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
+        dup2(start->errors, STDERR_FILENO) < 0 || dup2(start->control, CONTROL_FD) < 0 ||
+        close_range(CONTROL_FD + 1, ~0U, 0) != 0)
+        _exit(127);
+    execve(start->path, arguments, environment);
+    dprintf(STDERR_FILENO, "cannot execute the worker program: %s", strerror(errno));
+    _exit(127);
+}
+
+static bool append_paths(struct buffer *payload, const struct path_list *list) {
+    for (size_t i = 0; i < list->count; i++)
+        if (!buffer_append(payload, list->paths[i], strlen(list->paths[i]) + 1))
+            return false;
+    return true;
+}
+
+/* LAYERS: those that the zygote and its workers must apply. */
+static bool send_configuration(const struct pool *pool, uint32_t layers, struct error *error) {
+    const struct settings *settings = pool->settings;
+    const struct policy policy = confinement_policy(settings);
+    const struct worker_configuration configuration = {
+        .memory_bytes = (uint64_t)settings->session_memory_mb << 20,
+        .value_max_chars = (uint64_t)settings->value_max_chars,
+        .address_space_bytes = policy.address_space_bytes,
+        .scratch_bytes = policy.scratch_bytes,
+        .layers = layers,
+        .required = policy.required,
+        .degraded = policy.degraded,
+        .user = policy.user,
+        .readable_count = (uint32_t)policy.readable_count,
+        .preload_count = (uint32_t)settings->preload.count};
+    cleanup_buffer struct buffer payload = buffer_make(FRAME_PAYLOAD_MAX);
+    if (!buffer_append(&payload, &configuration, sizeof configuration) ||
+        !append_paths(&payload, &settings->allow_read) ||
+        !append_paths(&payload, &settings->preload))
+        return error_set(error, ENOMEM, "configuration of the zygote");
+    const struct frame_header header = {.type = FRAME_CONFIGURE,
+                                        .length = (uint32_t)payload.length};
+    return frame_send(pool->zygote_channel, &header, payload.data, NULL, 0, error);
+}
+
+/* Workers outlive their zygote, and need its namespaces. Only those of the last few zygotes are
+ * kept: closing INIT_LIFE ends all workers in them. */
+static void keep_namespaces(struct pool *pool, int init_life) {
+    int *slot = &pool->namespaces[pool->namespaces_next++ % POOL_NAMESPACES_MAX];
+    if (*slot >= 0)
+        close(*slot);
+    *slot = init_life;
+}
+
+static bool start_zygote(struct pool *pool, struct error *error) {
+    int pair[2], errors[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+        return error_set(error, errno, "channel of the zygote");
+    pool->zygote_channel = pair[0];
+    cleanup_fd int theirs = pair[1];
+    if (pipe2(errors, O_CLOEXEC) != 0)
+        return error_set(error, errno, "pipe for the zygote");
+    pool->zygote_stderr = errors[0];
+    cleanup_fd int their_errors = errors[1];
+    /* Moved above the targets of dup2 in the child, which must not overwrite a source. */
+    theirs = descriptor_move_above(theirs, CONTROL_FD + 1);
+    their_errors = descriptor_move_above(their_errors, CONTROL_FD + 1);
+    struct zygote_start start = {pool->worker_path, theirs, their_errors};
+    const struct policy policy = confinement_policy(pool->settings);
+    if (!policy_launch(&policy, become_zygote, &start, &pool->launched, &pool->report, error))
+        return false;
+    keep_namespaces(pool, pool->launched.init_life);
+    pool->zygote_pid = pool->workers.zygote = pool->launched.process;
+    pool->zygote = ZYGOTE_BOOTING;
+    trace(pool, pool->zygote_pid, "zygote started");
+    loop_timer_start(pool->loop, &pool->boot_timer, BOOT_LIMIT_MS, on_boot_limit, pool);
+    return loop_watch_add(pool->loop, &pool->zygote_watch, pool->zygote_channel, EPOLLIN,
+                          on_zygote_frame, pool, error) &&
+           loop_watch_add(pool->loop, &pool->zygote_stderr_watch, pool->zygote_stderr, EPOLLIN,
+                          on_zygote_stderr, pool, error) &&
+           send_configuration(
+               pool, policy.layers & ~policy_layers_in(&pool->report, POLICY_UNAVAILABLE), error);
+}
+
+static void zygote_died(struct pool *pool, int status) {
+    /* Its last message may still be in the pipe. */
+    if (pool->zygote_stderr_watch.active)
+        on_zygote_stderr(pool, 0);
+    close_zygote(pool);
+    pool->zygote_pid = pool->workers.zygote = 0;
+    if (pool->closing)
+        return;
+    char reason[120];
+    if (WIFSIGNALED(status))
+        snprintf(reason, sizeof reason, "the zygote was killed by signal %d", WTERMSIG(status));
+    else
+        snprintf(reason, sizeof reason, "the zygote ended with status %d", WEXITSTATUS(status));
+    drop_starting(pool);
+    record_failure(pool, reason);
+    retry_or_fail(pool);
+}
+
+static bool needs_spare(const struct pool *pool) {
+    return pool->spare_count < pool->spares_wanted || pool->spare_count < pool->waiter_count;
+}
+
+void pool_start(struct pool *pool) {
+    struct error error;
+    if (pool->closing || !needs_spare(pool) || pool->zygote == ZYGOTE_BOOTING)
+        return;
+    if (pool->zygote == ZYGOTE_UP) {
+        while (needs_spare(pool) && start_spare(pool))
+            ;
+    } else if (pool->zygote_pid == 0 && !start_zygote(pool, &error)) {
+        close_zygote(pool);
+        record_failure(pool, error.text);
+        if (pool->zygote_pid == 0)
+            fail_waiters(pool);
+    }
+}
+
+/* --- the pool --- */
+
+/* The worker program is beside this one (in a build directory) or in libexec (installed). */
+static bool find_worker(struct pool *pool, struct error *error) {
+    char self[2048];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[length > 0 ? length : 0] = 0;
+    char *slash = strrchr(self, '/');
+    if (slash)
+        *slash = 0;
+    const char *const directories[] = {slash ? self : ECLAVE_LIBEXEC, ECLAVE_LIBEXEC};
+    for (size_t i = 0; i < sizeof directories / sizeof *directories; i++) {
+        snprintf(pool->worker_path, sizeof pool->worker_path, "%s/eclave-worker", directories[i]);
+        if (access(pool->worker_path, X_OK) == 0)
+            return true;
+    }
+    return error_set(error, 0,
+                     "the worker program eclave-worker is neither beside eclave nor in "
+                     "its libexec directory");
+}
+
+bool pool_open(struct pool *pool, struct loop *loop, struct log *log,
+               const struct settings *settings, struct error *error) {
+    *pool = (struct pool){.loop = loop,
+                          .log = log,
+                          .settings = settings,
+                          .workers = {.loop = loop, .log = log},
+                          .launched = {.reports = -1},
+                          .spares_wanted = 1,
+                          .zygote_channel = -1,
+                          .zygote_stderr = -1};
+    TAILQ_INIT(&pool->spares);
+    TAILQ_INIT(&pool->waiters);
+    for (size_t i = 0; i < POOL_NAMESPACES_MAX; i++)
+        pool->namespaces[i] = -1;
+    const struct policy policy = confinement_policy(settings);
+    pool->workers.grants = policy_grants(&policy);
+    return find_worker(pool, error);
+}
+
+void pool_take(struct pool *pool, struct pool_waiter *waiter) {
+    struct pool_spare *spare = spare_in_state(pool, WORKER_READY);
+    if (spare) {
+        serve(pool, spare, waiter);
+        return;
+    }
+    waiter->waiting = true;
+    TAILQ_INSERT_TAIL(&pool->waiters, waiter, entry);
+    pool->waiter_count++;
+    pool_start(pool);
+}
+
+void pool_withdraw(struct pool *pool, struct pool_waiter *waiter) {
+    if (!waiter->waiting)
+        return;
+    TAILQ_REMOVE(&pool->waiters, waiter, entry);
+    waiter->waiting = false;
+    pool->waiter_count--;
+}
+
+void pool_reap(struct pool *pool) {
+    int status;
+    pid_t pid;
+    struct rusage counted;
+    while ((pid = wait4(-1, &status, WNOHANG, &counted)) > 0) {
+        struct worker_process *worker = workers_find(&pool->workers, pid);
+        if (worker)
+            worker_reaped(worker, status, usage_of(&counted));
+        else if (pid == pool->zygote_pid)
+            zygote_died(pool, status);
+    }
+}
+
+void pool_close(struct pool *pool) {
+    if (!pool->loop)
+        return;
+    pool->closing = true;
+    close_zygote(pool);
+    for (size_t i = 0; i < POOL_NAMESPACES_MAX; i++)
+        keep_namespaces(pool, -1);
+    workers_kill_all(&pool->workers);
+    if (pool->zygote_pid > 1)
+        kill(pool->zygote_pid, SIGKILL);
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD); /* which is blocked, for the signalfd */
+    int64_t deadline_ns = clock_now_ns() + (int64_t)CLOSE_LIMIT_MS * CLOCK_NS_PER_MS;
+    for (;;) {
+        pid_t pid = waitpid(-1, NULL, WNOHANG);
+        int64_t left_ns = deadline_ns - clock_now_ns();
+        if (pid < 0 || left_ns <= 0)
+            break; /* no child is left, or its death signal will kill it */
+        const struct timespec left = {.tv_sec = left_ns / 1000000000,
+                                      .tv_nsec = left_ns % 1000000000};
+        if (pid == 0)
+            sigtimedwait(&child, NULL, &left);
+    }
+    while (!LIST_EMPTY(&pool->workers.list))
+        worker_destroy(LIST_FIRST(&pool->workers.list));
+    while (!TAILQ_EMPTY(&pool->spares))
+        drop_spare(pool, TAILQ_FIRST(&pool->spares));
+    policy_cgroup_remove();
+}

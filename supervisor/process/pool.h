@@ -1,0 +1,82 @@
+/* Where workers come from: the zygote, which has booted Lisp, and the spares that it has forked,
+ * which are confined and ready, so that a new session does not wait. The pool reaps all children
+ * of the supervisor. */
+#ifndef ECLAVE_SUPERVISOR_PROCESS_POOL_H
+#define ECLAVE_SUPERVISOR_PROCESS_POOL_H
+
+#include "policy/policy.h"
+#include "supervisor/base/log.h"
+#include "supervisor/base/loop.h"
+#include "supervisor/process/pipes.h"
+#include "supervisor/process/worker_process.h"
+#include "supervisor/settings/settings.h"
+#include <stdbool.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+enum zygote_state { ZYGOTE_ABSENT, ZYGOTE_BOOTING, ZYGOTE_UP };
+
+enum { POOL_NAMESPACES_MAX = 8 };
+
+/* A request for a worker. */
+struct pool_waiter {
+    /* WORKER is READY. It and its PIPES belong to the waiter, which calls worker_set_owner. NULL if
+     * no worker can be started, for REASON. */
+    void (*served)(void *context, struct worker_process *worker, struct pipes *pipes,
+                   const char *reason);
+    void *context;
+    bool waiting;
+    TAILQ_ENTRY(pool_waiter) entry;
+};
+
+/* A worker without a session, STARTING or READY. */
+struct pool_spare {
+    struct worker_process *worker;
+    struct pipes *pipes;
+    TAILQ_ENTRY(pool_spare) entry;
+};
+
+struct pool {
+    struct loop *loop;
+    struct log *log;
+    const struct settings *settings;
+    char worker_path[4096];
+    enum zygote_state zygote;
+    pid_t zygote_pid;
+    struct policy_launched launched;     /* the zygote */
+    int namespaces[POOL_NAMESPACES_MAX]; /* init_life of the last zygotes; -1: none */
+    size_t namespaces_next;
+    struct policy_report report; /* the layers of the last zygote */
+    int zygote_channel, zygote_stderr;
+    struct loop_watch zygote_watch, zygote_stderr_watch;
+    struct loop_timer boot_timer;
+    struct workers workers; /* all workers of the supervisor */
+    TAILQ_HEAD(, pool_spare) spares;
+    size_t spare_count;
+    size_t spares_wanted; /* kept ready; 0: workers are started on request only */
+    TAILQ_HEAD(, pool_waiter) waiters;
+    size_t waiter_count;
+    size_t failures; /* since a worker last became ready */
+    char last_failure[240];
+    bool layers_logged; /* missing layers were logged, or are not to be logged */
+    bool closing;
+};
+
+/* Finds the worker program; one spare is wanted. False with *error if there is none. */
+bool pool_open(struct pool *pool, struct loop *loop, struct log *log,
+               const struct settings *settings, struct error *error);
+/* Kills and reaps all children, within a time limit. */
+void pool_close(struct pool *pool);
+
+/* Boots the zygote if there is none, and starts missing spares. */
+void pool_start(struct pool *pool);
+
+/* Requests a worker; `served` is called once, possibly before this returns. */
+void pool_take(struct pool *pool, struct pool_waiter *waiter);
+/* Withdraws a request. Does nothing if there is none. */
+void pool_withdraw(struct pool *pool, struct pool_waiter *waiter);
+
+/* Reaps the children that have ended. For SIGCHLD. */
+void pool_reap(struct pool *pool);
+
+#endif

@@ -1,0 +1,743 @@
+/* The supervisor's end of a worker: killing, the seccomp listener, the channel, forks, reaping.
+ * Does not block on a worker, and signals only pids that the kernel has proven. */
+#include "supervisor/process/worker_process.h"
+#include "common/cleanup.h"
+#include "common/descriptor.h"
+#include "policy/policy.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    KEEP_BYTES = 256 * 1024,
+    RESULT_MAX_BYTES = 32 << 20, /* far above what a worker within its limits sends */
+    STOP_GRACE_MS = 200,         /* from the request to flush to the kill */
+    CLOSED_GRACE_MS = 1000,      /* from the end of the channel to the kill */
+    FORK_LIMIT_MS = 10000,       /* a worker may collect garbage before it forks */
+    STRAYS_RETRY_MS = 10,        /* while another fork has not announced itself */
+    STRAYS_RETRIES_MAX = 100,
+    TIED_MAX = 8,            /* forks of one worker that announce themselves at the same time */
+    NOTIFIED_LOGGED = 5,     /* refused system calls of one call that are logged */
+    NOTIFIED_MAX = 10000,    /* in one call; more is an attack on the supervisor's time */
+    NOTIFICATION_BYTES = 256 /* a newer kernel's structures may be larger than these headers' */
+};
+
+/* The notification descriptor of a seccomp filter, which a worker and all its forks share. */
+struct listener {
+    struct workers *workers;
+    struct loop_watch watch;
+    int fd;       /* -1: none, as with --degraded */
+    pid_t leader; /* the first worker, whose pid is the session id of all of them; 0: not proven */
+    pid_t tied[TIED_MAX]; /* forks that set their death signal before they announced themselves */
+    size_t tied_next;
+    size_t members;
+};
+
+static bool read_channel(struct worker_process *worker);
+static void abandon_fork(struct worker_process *parent, const char *what);
+
+static void trace(const struct worker_process *worker, const char *what,
+                  const struct frame_header *header) {
+    static const char *const names[] = {
+        [FRAME_READY] = "READY",   [FRAME_FAILED] = "FAILED", [FRAME_EVALUATE] = "EVALUATE",
+        [FRAME_RESULT] = "RESULT", [FRAME_FORK] = "FORK",     [FRAME_RUN] = "RUN",
+        [FRAME_EVENT] = "EVENT",   [FRAME_ASK] = "ASK",       [FRAME_ANSWER] = "ANSWER"};
+    const bool known = header->type < sizeof names / sizeof *names && names[header->type];
+    const struct log_event event = {
+        .name = "frame", .session = worker->session, .call = header->call, .pid = worker->pid};
+    LOG_TRACE(worker->workers->log, &event, "%s %s, %u bytes", what,
+              known ? names[header->type] : "an unknown frame", header->length);
+}
+
+static void signal_worker(const struct worker_process *worker, int number) {
+    if (worker->pid > 1 && !worker->reaped)
+        kill(worker->pid, number);
+}
+
+/* Kills every unknown child of this process whose session id, which a worker cannot change, is
+ * LEADER; 0: any. */
+static void kill_strays(const struct workers *workers, pid_t leader) {
+    char path[64], word[24];
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", gettid());
+    FILE *children = fopen(path, "re");
+    if (!children)
+        return;
+    while (fscanf(children, "%23s", word) == 1) {
+        pid_t pid = (pid_t)strtol(word, NULL, 10);
+        if (pid > 1 && pid != workers->zygote && !workers_find(workers, pid) &&
+            (leader == 0 || getsid(pid) == leader))
+            kill(pid, SIGKILL);
+    }
+    fclose(children);
+}
+
+void workers_kill_all(const struct workers *workers) {
+    const struct worker_process *worker;
+    LIST_FOREACH(worker, &workers->list, entry) {
+        signal_worker(worker, SIGKILL);
+        shutdown(worker->channel, SHUT_RDWR); /* ends one whose pid is not proven */
+    }
+    kill_strays(workers, 0);
+}
+
+/* Another fork with the same listener has not announced itself. Until then it looks like a stray.
+ */
+static bool awaits_relative(const struct worker_process *worker) {
+    const struct worker_process *other;
+    LIST_FOREACH(other, &worker->workers->list, entry) {
+        if (other != worker && other->listener == worker->listener &&
+            other->state == WORKER_STARTING)
+            return true;
+    }
+    return false;
+}
+
+/* Gives up a worker whose pid is not proven. An honest fork has ended with its channel; a process
+ * that a hostile worker made with the clone it was granted must be searched for. */
+static void on_abandoned(void *context) {
+    struct worker_process *worker = context;
+    if (worker->is_fork && awaits_relative(worker) &&
+        worker->stray_retries++ < STRAYS_RETRIES_MAX) {
+        loop_timer_start(worker->workers->loop, &worker->timer, STRAYS_RETRY_MS, on_abandoned,
+                         worker);
+        return;
+    }
+    if (worker->is_fork && worker->listener->leader > 1)
+        kill_strays(worker->workers, worker->listener->leader);
+    if (worker->parent)
+        abandon_fork(worker->parent, "the fork was abandoned");
+    worker->events->ended(worker->context, worker, 0);
+}
+
+void worker_kill(struct worker_process *worker) {
+    worker->state = WORKER_ENDING;
+    signal_worker(worker, SIGKILL);
+    if (worker->pid == 0) { /* it cannot be signalled; the end of its channel ends it */
+        loop_watch_remove(worker->workers->loop, &worker->channel_watch);
+        shutdown(worker->channel, SHUT_RDWR);
+        loop_timer_start(worker->workers->loop, &worker->timer, 0, on_abandoned, worker);
+    }
+}
+
+static void on_kill_timer(void *context) {
+    worker_kill(context);
+}
+
+void worker_stop(struct worker_process *worker) {
+    worker->state = WORKER_ENDING;
+    signal_worker(worker, SIGUSR1);
+    loop_timer_start(worker->workers->loop, &worker->timer, STOP_GRACE_MS, on_kill_timer, worker);
+}
+
+/* A parent that is ending, or whose channel has ended, keeps the timer of its kill. */
+static void end_forking(struct worker_process *parent) {
+    if (parent->state != WORKER_FORKING)
+        return;
+    parent->state = WORKER_READY;
+    if (parent->channel_watch.active)
+        loop_timer_stop(parent->workers->loop, &parent->timer);
+}
+
+/* Ends the fork that PARENT is making, if there is one, as failed. */
+static void abandon_fork(struct worker_process *parent, const char *what) {
+    struct worker_process *child = parent->child;
+    if (!child)
+        return;
+    parent->child = NULL;
+    parent->clone_expected = false;
+    child->parent = NULL;
+    if (child->state == WORKER_STARTING)
+        worker_kill(child);
+    end_forking(parent);
+    parent->events->fork_failed(parent->context, parent, what);
+}
+
+static void malformed(struct worker_process *worker, const char *what) {
+    if (worker->state == WORKER_ENDING)
+        return;
+    struct worker_process *parent = worker->parent;
+    worker_kill(worker);
+    abandon_fork(worker, what);
+    worker->events->malformed(worker->context, worker, what);
+    if (parent)
+        abandon_fork(parent, what);
+}
+
+/* --- the listener --- */
+
+static void close_listener(struct listener *listener) {
+    loop_watch_remove(listener->workers->loop, &listener->watch);
+    if (listener->fd >= 0)
+        close(listener->fd);
+    listener->fd = -1;
+}
+
+/* LISTENER may be NULL. */
+static void leave_listener(struct listener *listener) {
+    if (!listener || --listener->members)
+        return;
+    close_listener(listener);
+    free(listener);
+}
+
+static void reply(struct listener *listener, uint64_t id, int error, uint32_t flags) {
+    union {
+        struct seccomp_notif_resp response;
+        unsigned char room[NOTIFICATION_BYTES];
+    } message = {.room = {0}};
+    message.response.id = id;
+    message.response.error = -error;
+    message.response.flags = flags;
+    ioctl(listener->fd, SECCOMP_IOCTL_NOTIF_SEND, &message.response);
+}
+
+/* CALL is the clone that WORKER was asked for, with exactly its arguments. They are all in
+ * registers, so the worker cannot change them after this check. */
+static bool is_expected_clone(const struct worker_process *worker,
+                              const struct seccomp_data *call) {
+    if (!worker->clone_expected || call->nr != SYS_clone ||
+        call->args[0] != (CLONE_PARENT | SIGCHLD))
+        return false;
+    for (int i = 1; i < 5; i++)
+        if (call->args[i] != 0)
+            return false;
+    return true;
+}
+
+/* True, once for each fork, if the fork PID has set its death signal. */
+static bool take_tied(struct listener *listener, pid_t pid) {
+    for (size_t i = 0; i < TIED_MAX; i++)
+        if (listener->tied[i] == pid) {
+            listener->tied[i] = 0;
+            return true;
+        }
+    return false;
+}
+
+static void refuse_call(struct listener *listener, const struct worker_process *worker,
+                        const struct seccomp_notif *request, const struct policy_ruling *ruling) {
+    reply(listener, request->id, ruling->error, 0);
+    if (worker->notified <= NOTIFIED_LOGGED) {
+        const struct log_event event = {
+            .level = LOG_INFO_LEVEL, .name = "refused", .call = worker->call};
+        const __u64 *arguments = request->data.args;
+        log_write(listener->workers->log, &event, "%s(%#llx, %#llx, %#llx, %#llx, %#llx, %#llx)",
+                  ruling->name, arguments[0], arguments[1], arguments[2], arguments[3],
+                  arguments[4], arguments[5]);
+    }
+}
+
+static void kill_for_call(struct listener *listener, struct worker_process *worker, pid_t pid,
+                          const char *name) {
+    if (!worker) {
+        /* A fork that has not announced itself, and is hostile, since the runtime makes no such
+         * call before. It is a child of ours until it is reaped, so its pid cannot be reused. */
+        const struct log_event event = {.level = LOG_WARNING_LEVEL, .name = "violation"};
+        log_write(listener->workers->log, &event, "%s in a fork that has not announced itself",
+                  name);
+        if (pid > 1)
+            kill(pid, SIGKILL);
+    } else if (worker->state != WORKER_ENDING) {
+        worker_kill(worker);
+        worker->events->violation(worker->context, worker, name);
+    }
+}
+
+static void on_notified(void *context, uint32_t events) {
+    struct listener *listener = context;
+    union {
+        struct seccomp_notif request;
+        unsigned char room[NOTIFICATION_BYTES];
+    } notified = {.room = {0}};
+    if (!(events & EPOLLIN)) {
+        close_listener(listener);
+        return;
+    }
+    if (ioctl(listener->fd, SECCOMP_IOCTL_NOTIF_RECV, &notified.request) != 0)
+        return; /* the process has ended, or a signal interrupted the call */
+    const struct seccomp_notif *request = &notified.request;
+    pid_t pid = (pid_t)request->pid;
+    struct worker_process *worker = workers_find(listener->workers, pid);
+    struct policy_ruling ruling =
+        policy_judge(listener->workers->grants, &request->data,
+                     policy_judges_by_pid(request->data.nr) ? policy_pid_within(pid) : pid);
+    bool clone = worker && is_expected_clone(worker, &request->data);
+    bool flood = worker && worker->notified++ >= NOTIFIED_MAX;
+    if (worker && clone)
+        worker->clone_expected = false;
+    /* The prctl that sets the death signal. Its arguments are in registers too, so it will be made
+     * as checked, and a fork that has set the signal is not allowed to clear it. */
+    if (!worker && request->data.nr == SYS_prctl && ruling.verdict == POLICY_ALLOW)
+        listener->tied[listener->tied_next++ % TIED_MAX] = pid;
+    if (clone || (ruling.verdict == POLICY_ALLOW && !flood))
+        /* Safe only for calls whose arguments are all in registers. */
+        reply(listener, request->id, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE);
+    else if (!worker || ruling.verdict == POLICY_KILL || flood)
+        kill_for_call(listener, worker, pid, ruling.name);
+    else
+        refuse_call(listener, worker, request, &ruling);
+}
+
+/* Takes over FD. False, with FD still the caller's, if it cannot be watched or is a second one. */
+static bool open_listener(struct listener *listener, int fd) {
+    if (listener->fd >= 0 || !loop_watch_add(listener->workers->loop, &listener->watch, fd, EPOLLIN,
+                                             on_notified, listener, NULL))
+        return false;
+    listener->fd = fd;
+    return true;
+}
+
+/* --- the channel --- */
+
+static void send_outgoing(struct worker_process *worker) {
+    struct buffer *outgoing = &worker->outgoing;
+    while (outgoing->length) {
+        ssize_t sent =
+            send(worker->channel, outgoing->data, outgoing->length, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0)
+            break; /* full until EPOLLOUT; or the worker has ended, and will be reaped */
+        buffer_consume(outgoing, (size_t)sent);
+    }
+    buffer_shrink(outgoing, KEEP_BYTES);
+    loop_watch_change(worker->workers->loop, &worker->channel_watch,
+                      outgoing->length ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+static void on_channel(void *context, uint32_t events) {
+    struct worker_process *worker = context;
+    if (events & EPOLLOUT)
+        send_outgoing(worker);
+    if (events & ~(uint32_t)EPOLLOUT)
+        read_channel(worker);
+}
+
+static void on_channel_closed(void *context) {
+    malformed(context, "the worker closed its channel");
+}
+
+/* The worker has most likely ended, and its exit status will say more; it is killed only if it does
+ * not end in time. */
+static void channel_ended(struct worker_process *worker) {
+    loop_watch_remove(worker->workers->loop, &worker->channel_watch);
+    if (worker->state == WORKER_STARTING)
+        malformed(worker, "the worker ended before it was ready");
+    else if (worker->state != WORKER_ENDING)
+        loop_timer_start(worker->workers->loop, &worker->timer, CLOSED_GRACE_MS, on_channel_closed,
+                         worker);
+}
+
+/* PID, which the kernel reports as the sender's, is proven if it is a child of ours and not that of
+ * another worker. */
+static bool prove_pid(struct worker_process *worker, pid_t pid) {
+    siginfo_t info;
+    if (pid <= 1 || workers_find(worker->workers, pid) ||
+        waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+        return false;
+    worker->pid = pid;
+    if (!worker->is_fork)
+        worker->listener->leader = pid;
+    return true;
+}
+
+static void take_ready(struct worker_process *worker) {
+    struct worker_process *parent = worker->parent;
+    if (worker->pid == 0) {
+        malformed(worker, "the worker did not prove its pid");
+        return;
+    }
+    if (worker->is_fork && !take_tied(worker->listener, worker->pid)) {
+        malformed(worker, "the fork did not set its death signal");
+        return;
+    }
+    worker->state = WORKER_READY;
+    loop_timer_stop(worker->workers->loop, &worker->timer);
+    if (parent) {
+        worker->parent = parent->child = NULL;
+        parent->clone_expected = false;
+        end_forking(parent);
+    }
+    worker->events->ready(worker->context, worker);
+    if (parent)
+        parent->events->ready(parent->context, parent);
+}
+
+static void take_failed(struct worker_process *worker) {
+    char what[160];
+    snprintf(what, sizeof what, "%.*s", (int)worker->header.length,
+             worker->payload ? (const char *)worker->payload : "");
+    for (char *byte = what; *byte; byte++)
+        if (*byte < ' ' || *byte > '~') /* a worker may send any bytes */
+            *byte = '?';
+    if (worker->state == WORKER_FORKING)
+        abandon_fork(worker, what);
+    else
+        malformed(worker, what);
+}
+
+/* A worker that has not read its whole call cannot know the answer. */
+static bool has_read_call(struct worker_process *worker) {
+    if (worker->outgoing.length)
+        malformed(worker, "the worker answered a call that it had not read");
+    return !worker->outgoing.length;
+}
+
+static void take_result(struct worker_process *worker) {
+    if (!has_read_call(worker))
+        return;
+    worker->state = WORKER_READY;
+    worker->events->result(worker->context, worker, worker->payload, worker->header.length);
+}
+
+static void take_event(struct worker_process *worker) {
+    if (has_read_call(worker))
+        worker->events->event(worker->context, worker, worker->payload, worker->header.length);
+}
+
+static void take_ask(struct worker_process *worker) {
+    if (!has_read_call(worker))
+        return;
+    worker->state = WORKER_ASKING;
+    worker->events->ask(worker->context, worker, worker->payload, worker->header.length);
+}
+
+/* The frames that are allowed in each state, and their handlers. */
+static const struct frame_rule {
+    enum frame_type type;
+    enum worker_state state;
+    enum {
+        OUTSIDE,
+        OF_CALL,
+        OF_RUN
+    } of;                /* the call number must be 0, the running call's, or that
+                            of a running FRAME_RUN */
+    uint32_t length_max; /* bytes */
+    void (*handle)(struct worker_process *worker);
+} frame_rules[] = {
+    {FRAME_READY, WORKER_STARTING, OUTSIDE, 0, take_ready},
+    {FRAME_FAILED, WORKER_STARTING, OUTSIDE, 1024, take_failed},
+    {FRAME_FAILED, WORKER_FORKING, OUTSIDE, 1024, take_failed},
+    {FRAME_RESULT, WORKER_BUSY, OF_CALL, RESULT_MAX_BYTES, take_result},
+    {FRAME_EVENT, WORKER_BUSY, OF_RUN, FRAME_EVENT_MAX, take_event},
+    {FRAME_ASK, WORKER_BUSY, OF_RUN, FRAME_ASK_MAX, take_ask},
+};
+
+static const struct frame_rule *allowing_rule(const struct worker_process *worker) {
+    const struct frame_header *header = &worker->header;
+    for (size_t i = 0; i < sizeof frame_rules / sizeof *frame_rules; i++) {
+        const struct frame_rule *rule = &frame_rules[i];
+        if (header->type == rule->type && worker->state == rule->state && header->flags == 0 &&
+            header->length <= rule->length_max &&
+            header->call == (rule->of == OUTSIDE ? 0 : worker->call) &&
+            (rule->of != OF_RUN || worker->runs))
+            return rule;
+    }
+    return NULL;
+}
+
+static void frame_done(struct worker_process *worker) {
+    const struct frame_rule *rule = allowing_rule(worker);
+    cleanup_free unsigned char *payload = worker->payload;
+    worker->header_have = worker->payload_have = 0;
+    trace(worker, rule ? "received" : "dropped", &worker->header);
+    if (rule)
+        rule->handle(worker);
+    worker->payload = NULL;
+}
+
+static bool header_done(struct worker_process *worker) {
+    if (!allowing_rule(worker)) {
+        malformed(worker, "the worker sent an unexpected frame");
+        return false;
+    }
+    if (worker->header.length == 0)
+        return true;
+    worker->payload = malloc(worker->header.length);
+    if (!worker->payload) {
+        malformed(worker, "out of memory for a frame of the worker");
+        return false;
+    }
+    return true;
+}
+
+/* Takes the sender's pid, which the kernel supplies, and the listener, which the READY of a worker
+ * from the zygote carries. Closes any other descriptor. False if the sender is not the process that
+ * sent before: a parent that pretends to be its fork. */
+static bool take_ancillary(struct worker_process *worker, struct msghdr *message) {
+    bool proven = true;
+    for (struct cmsghdr *item = CMSG_FIRSTHDR(message); item; item = CMSG_NXTHDR(message, item)) {
+        int fd;
+        if (item->cmsg_level != SOL_SOCKET)
+            continue;
+        if (item->cmsg_type == SCM_CREDENTIALS) {
+            struct ucred sender;
+            memcpy(&sender, CMSG_DATA(item), sizeof sender);
+            proven = worker->pid ? worker->pid == sender.pid : prove_pid(worker, sender.pid);
+        } else if (item->cmsg_type == SCM_RIGHTS && descriptors_take(item, &fd, 1) > 0 &&
+                   (worker->state != WORKER_STARTING || worker->parent ||
+                    !open_listener(worker->listener, fd))) {
+            close(fd);
+        }
+    }
+    return proven;
+}
+
+/* As recv, and checks the sender. The kernel drops the descriptors for which there is no room. */
+static ssize_t receive(struct worker_process *worker, void *bytes, size_t size, bool *proven) {
+    struct iovec part = {.iov_base = bytes, .iov_len = size};
+    _Alignas(
+        struct cmsghdr) char control[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control,
+                             .msg_controllen = sizeof control};
+    ssize_t got = recvmsg(worker->channel, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    *proven = got <= 0 || take_ancillary(worker, &message);
+    return got;
+}
+
+/* Reads at most one whole frame, so that one worker cannot occupy the supervisor. Returns whether a
+ * frame was completed. */
+static bool read_channel(struct worker_process *worker) {
+    for (;;) {
+        bool in_header = worker->header_have < sizeof worker->header, proven;
+        unsigned char *target = in_header ? (unsigned char *)&worker->header + worker->header_have
+                                          : worker->payload + worker->payload_have;
+        size_t wanted = in_header ? sizeof worker->header - worker->header_have
+                                  : worker->header.length - worker->payload_have;
+        ssize_t got = receive(worker, target, wanted, &proven);
+        if (got < 0 && (errno == EAGAIN || errno == EINTR))
+            return false;
+        if (got <= 0) {
+            channel_ended(worker);
+            return false;
+        }
+        if (!proven) {
+            malformed(worker, "another process sent on the channel of the worker");
+            return false;
+        }
+        if (in_header)
+            worker->header_have += (size_t)got;
+        else
+            worker->payload_have += (size_t)got;
+        if (in_header && worker->header_have == sizeof worker->header && !header_done(worker)) {
+            /* There is no payload to read into, and nothing more is accepted from the worker. */
+            loop_watch_remove(worker->workers->loop, &worker->channel_watch);
+            return false;
+        }
+        if (worker->header_have == sizeof worker->header &&
+            worker->payload_have == worker->header.length) {
+            frame_done(worker);
+            return true;
+        }
+    }
+}
+
+/* --- creation, forks and calls --- */
+
+struct worker_process *worker_create(struct workers *workers, const struct worker_events *events,
+                                     void *context, int *their_channel, struct error *error) {
+    int pair[2], yes = 1;
+    struct worker_process *worker = calloc(1, sizeof *worker);
+    if (!worker) {
+        error_set(error, ENOMEM, "new worker");
+        return NULL;
+    }
+    worker->workers = workers;
+    worker->state = WORKER_STARTING;
+    worker->channel = -1;
+    worker->outgoing = buffer_make(FRAME_PAYLOAD_MAX + sizeof(struct frame_header));
+    LIST_INSERT_HEAD(&workers->list, worker, entry);
+    worker_set_owner(worker, events, context, NULL);
+    worker->listener = calloc(1, sizeof *worker->listener);
+    if (worker->listener)
+        *worker->listener = (struct listener){.workers = workers, .fd = -1, .members = 1};
+    if (!worker->listener || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+        error_set(error, errno, "channel of a new worker");
+        worker_destroy(worker);
+        return NULL;
+    }
+    worker->channel = pair[0];
+    *their_channel = pair[1];
+    /* Only this end does not block: a worker may fail to read. */
+    if (setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) == 0 &&
+        fcntl(pair[0], F_SETFL, O_NONBLOCK) == 0 &&
+        loop_watch_add(workers->loop, &worker->channel_watch, pair[0], EPOLLIN, on_channel, worker,
+                       error))
+        return worker;
+    close(pair[1]);
+    worker_destroy(worker);
+    return NULL;
+}
+
+static void on_fork_limit(void *context) {
+    malformed(context, "the worker did not fork in time");
+}
+
+bool worker_can_fork(const struct worker_process *worker) {
+    return worker->listener->fd >= 0;
+}
+
+struct worker_process *worker_fork(struct worker_process *parent,
+                                   const struct worker_events *events, void *context,
+                                   const char *session, const int outputs[2], struct error *error) {
+    int descriptors[FRAME_DESCRIPTORS_MAX];
+    const struct frame_header header = {.type = FRAME_FORK};
+    struct worker_process *child =
+        worker_create(parent->workers, events, context, &descriptors[0], error);
+    if (!child)
+        return NULL;
+    child->session = session;
+    if (outputs)
+        memcpy(descriptors + 1, outputs, 2 * sizeof *outputs);
+    bool sent = frame_send(parent->channel, &header, NULL, descriptors, outputs ? 3 : 1, error);
+    close(descriptors[0]);
+    trace(parent, sent ? "sent" : "could not send", &header);
+    if (!sent) {
+        worker_destroy(child);
+        return NULL;
+    }
+    leave_listener(child->listener);
+    child->listener = parent->listener;
+    child->listener->members++;
+    child->is_fork = true;
+    child->parent = parent;
+    parent->child = child;
+    parent->clone_expected = true;
+    parent->state = WORKER_FORKING;
+    loop_timer_start(parent->workers->loop, &parent->timer, FORK_LIMIT_MS, on_fork_limit, parent);
+    return child;
+}
+
+void worker_set_owner(struct worker_process *worker, const struct worker_events *events,
+                      void *context, const char *session) {
+    worker->events = events;
+    worker->context = context;
+    worker->session = session;
+}
+
+/* Queues a frame of the running call. False when out of memory. */
+static bool send_frame(struct worker_process *worker, enum frame_type type, const void *payload,
+                       size_t size) {
+    const struct frame_header header = {
+        .type = (uint16_t)type, .call = worker->call, .length = (uint32_t)size};
+    bool queued = size <= FRAME_PAYLOAD_MAX &&
+                  buffer_reserve(&worker->outgoing, sizeof header + size) &&
+                  buffer_append(&worker->outgoing, &header, sizeof header) &&
+                  buffer_append(&worker->outgoing, payload, size);
+    trace(worker, queued ? "sent" : "could not send", &header);
+    send_outgoing(worker);
+    return queued;
+}
+
+static bool begin_call(struct worker_process *worker, uint32_t call, bool runs,
+                       const struct buffer *payload) {
+    worker->call = call;
+    worker->runs = runs;
+    worker->notified = 0;
+    worker->state = WORKER_BUSY;
+    return send_frame(worker, runs ? FRAME_RUN : FRAME_EVALUATE, payload->data, payload->length);
+}
+
+bool worker_evaluate(struct worker_process *worker, uint32_t call, const struct buffer *payload) {
+    return begin_call(worker, call, false, payload);
+}
+
+bool worker_run(struct worker_process *worker, uint32_t call, const struct buffer *payload) {
+    return begin_call(worker, call, true, payload);
+}
+
+bool worker_answer(struct worker_process *worker, struct span answer) {
+    if (worker->state != WORKER_ASKING ||
+        !send_frame(worker, FRAME_ANSWER, answer.bytes, answer.length))
+        return false;
+    worker->state = WORKER_BUSY;
+    return true;
+}
+
+/* --- memory --- */
+
+static ssize_t read_process_file(pid_t pid, const char *name, char *text, size_t size) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
+    cleanup_fd int fd = pid > 1 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    ssize_t got = fd >= 0 ? read(fd, text, size - 1) : -1;
+    text[got > 0 ? got : 0] = 0;
+    return got;
+}
+
+size_t worker_resident_bytes(const struct worker_process *worker) {
+    char text[128], *end;
+    if (read_process_file(worker->pid, "statm", text, sizeof text) <= 0)
+        return 0;
+    strtoull(text, &end, 10); /* the first number is the size of the address space */
+    return (size_t)strtoull(end, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+size_t worker_proportional_bytes(const struct worker_process *worker, bool *exact) {
+    static const char label[] = "\nPss:";
+    char text[1024];
+    *exact = read_process_file(worker->pid, "smaps_rollup", text, sizeof text) > 0;
+    const char *line = strstr(text, label);
+    if (!line) {
+        *exact = false;
+        return worker_resident_bytes(worker);
+    }
+    return (size_t)strtoull(line + sizeof label - 1, NULL, 10) * 1024;
+}
+
+/* --- reaping --- */
+
+struct worker_process *workers_find(const struct workers *workers, pid_t pid) {
+    struct worker_process *worker = LIST_FIRST(&workers->list);
+    while (worker && worker->pid != pid)
+        worker = LIST_NEXT(worker, entry);
+    return worker;
+}
+
+void worker_reaped(struct worker_process *worker, int status, struct usage usage) {
+    const struct log_event event = {
+        .name = "worker", .session = worker->session, .call = worker->call, .pid = worker->pid};
+    LOG_TRACE(worker->workers->log, &event, "%s %d",
+              WIFSIGNALED(status) ? "ended by signal" : "ended with status",
+              WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    worker->reaped = true;
+    worker->usage = usage;
+    while (worker->state == WORKER_BUSY && worker->channel_watch.active && read_channel(worker))
+        ; /* a result that was sent before the end is valid */
+    worker->pid = 0;
+    struct worker_process *parent = worker->parent;
+    loop_timer_stop(worker->workers->loop, &worker->timer);
+    worker->state = WORKER_ENDING;
+    abandon_fork(worker, "the worker ended");
+    if (parent)
+        abandon_fork(parent, "the fork ended");
+    loop_timer_stop(worker->workers->loop, &worker->timer);
+    worker->events->ended(worker->context, worker, status);
+}
+
+void worker_destroy(struct worker_process *worker) {
+    LIST_REMOVE(worker, entry);
+    if (worker->parent)
+        worker->parent->child = NULL;
+    if (worker->child)
+        worker->child->parent = NULL;
+    loop_timer_stop(worker->workers->loop, &worker->timer);
+    loop_watch_remove(worker->workers->loop, &worker->channel_watch);
+    if (worker->channel >= 0)
+        close(worker->channel);
+    leave_listener(worker->listener);
+    buffer_free(&worker->outgoing);
+    free(worker->payload);
+    free(worker);
+}

@@ -1,0 +1,142 @@
+/* One worker process as the supervisor sees it: its channel, its forks, its notified system calls
+ * and its end. Everything that comes from it is hostile. This module checks that a frame or a
+ * system call is allowed now; session.c decides what an ending means.
+ *
+ * The head of a session and a parked checkpoint are the same to this module: a worker that waits
+ * for a frame. */
+#ifndef ECLAVE_SUPERVISOR_PROCESS_WORKER_PROCESS_H
+#define ECLAVE_SUPERVISOR_PROCESS_WORKER_PROCESS_H
+
+#include "common/buffer.h"
+#include "common/frame.h"
+#include "supervisor/base/log.h"
+#include "supervisor/base/loop.h"
+#include "supervisor/base/usage.h"
+#include <stdbool.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+enum worker_state {
+    WORKER_STARTING, /* requested; its pid is not proven yet */
+    WORKER_READY,    /* confined, waits for a frame */
+    WORKER_BUSY,     /* runs a call */
+    WORKER_ASKING,   /* runs a call, and waits for the answer to its question */
+    WORKER_FORKING,  /* was asked to fork; the child has not announced itself yet */
+    WORKER_ENDING    /* killed or ended, not reaped yet */
+};
+
+struct worker_process;
+struct workers;
+
+/* What the owner of a worker is notified of. Only `ended` may destroy the worker. A PAYLOAD is
+ * valid until the callback returns. An owner leaves out what cannot happen to its workers. */
+struct worker_events {
+    /* STARTING or FORKING is over. */
+    void (*ready)(void *context, struct worker_process *worker);
+    /* FRAME_RESULT of the running call. */
+    void (*result)(void *context, struct worker_process *worker, const unsigned char *payload,
+                   size_t size);
+    /* FRAME_EVENT of the running call. */
+    void (*event)(void *context, struct worker_process *worker, const unsigned char *payload,
+                  size_t size);
+    /* FRAME_ASK of the running call; the worker waits for worker_answer. */
+    void (*ask)(void *context, struct worker_process *worker, const unsigned char *payload,
+                size_t size);
+    /* The requested fork failed, for the reason WHAT. WORKER is READY again or ENDING. */
+    void (*fork_failed)(void *context, struct worker_process *worker, const char *what);
+    /* The worker broke the protocol, as WHAT says, and is being killed. */
+    void (*malformed)(void *context, struct worker_process *worker, const char *what);
+    /* The worker made a system call for which the policy kills, and is being killed. */
+    void (*violation)(void *context, struct worker_process *worker, const char *call_name);
+    /* Reaped; STATUS as from waitpid. 0 if the worker was abandoned before its pid was proven. */
+    void (*ended)(void *context, struct worker_process *worker, int status);
+};
+
+struct worker_process {
+    struct workers *workers;
+    enum worker_state state;
+    pid_t pid;     /* 0: not proven by the kernel yet */
+    bool reaped;   /* the pid may have been reused, and is not signalled */
+    uint32_t call; /* number of the running call */
+    bool runs;     /* the call is a FRAME_RUN, which may send events and questions */
+    int channel;
+    struct loop_watch channel_watch;
+    struct frame_header header; /* of the frame being received */
+    size_t header_have;         /* bytes */
+    unsigned char *payload;
+    size_t payload_have; /* bytes */
+    struct buffer outgoing;
+    struct loop_timer timer;       /* of a kill or a fork */
+    struct listener *listener;     /* shared with its forks */
+    struct worker_process *parent; /* while STARTING as a fork */
+    struct worker_process *child;  /* while FORKING */
+    bool is_fork;                  /* forked by a worker, not by the zygote */
+    bool clone_expected;           /* FORKING, and has not called clone yet */
+    size_t notified;               /* system calls notified since the call began */
+    unsigned stray_retries;        /* how often the search for strays was postponed */
+    struct usage usage;            /* once reaped */
+    const struct worker_events *events;
+    void *context;
+    const char *session; /* for the log: the owning session; NULL: none */
+    LIST_ENTRY(worker_process) entry;
+};
+
+/* All workers of the supervisor. */
+struct workers {
+    struct loop *loop;
+    struct log *log;
+    LIST_HEAD(, worker_process) list;
+    uint32_t grants; /* policy_grants, of all of them */
+    pid_t zygote;    /* a child that is not a worker; 0: none */
+};
+
+/* A worker in state STARTING. *THEIR_CHANNEL is its end of the channel, for the zygote to pass on,
+ * and the caller's to close. NULL with *error. */
+struct worker_process *worker_create(struct workers *workers, const struct worker_events *events,
+                                     void *context, int *their_channel, struct error *error);
+
+/* Asks PARENT, which must be READY, to fork, and returns the child, in state STARTING. OUTPUTS are
+ * the write ends of another session's pipes; NULL: the child uses those of its parent. NULL with
+ * *error if nothing was sent. */
+struct worker_process *worker_fork(struct worker_process *parent,
+                                   const struct worker_events *events, void *context,
+                                   const char *session, const int outputs[2], struct error *error);
+/* A worker without a listener cannot be forked, because its clone could not be checked. */
+bool worker_can_fork(const struct worker_process *worker);
+
+/* Changes the receiver of events. SESSION is the owner's name and must live as long as it owns the
+ * worker; NULL: no session. */
+void worker_set_owner(struct worker_process *worker, const struct worker_events *events,
+                      void *context, const char *session);
+
+/* Sends a FRAME_EVALUATE with PAYLOAD as call number CALL. The worker is then BUSY. False, with
+ * nothing sent, when out of memory. */
+bool worker_evaluate(struct worker_process *worker, uint32_t call, const struct buffer *payload);
+/* The same with a FRAME_RUN. */
+bool worker_run(struct worker_process *worker, uint32_t call, const struct buffer *payload);
+/* Answers the worker's question. False if it is not ASKING, or when out of memory. */
+bool worker_answer(struct worker_process *worker, struct span answer);
+
+/* Kills at once; the next event is `ended`. */
+void worker_kill(struct worker_process *worker);
+/* Asks the worker to flush its output and exit, and kills it after a grace period. For time-outs,
+ * so that output printed before is not lost. */
+void worker_stop(struct worker_process *worker);
+
+/* Resident memory in bytes, 0 if it cannot be read. */
+size_t worker_resident_bytes(const struct worker_process *worker);
+/* Proportional set size in bytes: a page that N processes share counts 1/N. Where the kernel does
+ * not report it, the resident memory, with *exact false. */
+size_t worker_proportional_bytes(const struct worker_process *worker, bool *exact);
+
+/* The worker with that pid, or NULL. */
+struct worker_process *workers_find(const struct workers *workers, pid_t pid);
+/* Kills every worker, and every child that is not the zygote. The caller reaps them. */
+void workers_kill_all(const struct workers *workers);
+/* Called when WORKER was reaped, with its status and the kernel's figures. */
+void worker_reaped(struct worker_process *worker, int status, struct usage usage);
+
+/* Frees the worker, which must have been reaped, or never have had a proven pid. */
+void worker_destroy(struct worker_process *worker);
+
+#endif

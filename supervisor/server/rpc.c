@@ -1,0 +1,277 @@
+/* From an input line to a handler. Each request is answered; nothing else is. */
+#include "supervisor/server/rpc.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/json/json_inspect.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
+#include "supervisor/mcp/modern.h"
+#include "supervisor/mcp/request.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/project/ask.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ID_MAX_BYTES = 65536 }; /* of an id or a progress token, as raw JSON */
+
+/* In minimal mode a project's methods are known, and not available. */
+static bool has_project(const struct server *server) {
+    return server->project || (server->minimal && server->settings->project.count);
+}
+
+static const struct method *find_method(const struct server *server, const char *name) {
+    const struct method_table *table = server->methods;
+    for (size_t i = 0; i < table->method_count; i++) {
+        const struct method *method = &table->methods[i];
+        if (strcmp(method->name, name) == 0)
+            return (method->flags & METHOD_OF_PROJECT) && !has_project(server) ? NULL : method;
+    }
+    return NULL;
+}
+
+static const struct notification *find_notification(const struct server *server, const char *name) {
+    const struct method_table *table = server->methods;
+    for (size_t i = 0; i < table->notification_count; i++)
+        if (strcmp(table->notifications[i].name, name) == 0)
+            return &table->notifications[i];
+    return NULL;
+}
+
+static bool has_member(struct json_object *object, const char *name) {
+    return json_object_object_get_ex(object, name, NULL);
+}
+
+static void refuse_method(struct request *request, const char *name) {
+    request_error_with(request, RPC_METHOD_NOT_FOUND, "Method not found.", "method", name);
+}
+
+/* Checks the state, and runs the handler. */
+static void run_method(struct server *server, struct request *request, const struct method *method,
+                       struct json_object *params) {
+    if (server->shutting_down && !(method->flags & METHOD_AFTER_SHUTDOWN))
+        request_error(request, RPC_SHUTTING_DOWN, "Server shutting down.");
+    else if (!request->modern && !server->revision && !(method->flags & METHOD_BEFORE_INITIALIZE))
+        request_error(request, RPC_NOT_INITIALIZED, "Server not initialized.");
+    else if (server->minimal && !(method->flags & METHOD_IN_MINIMAL_MODE))
+        request_error(request, RPC_METHOD_NOT_FOUND, "Method not available in minimal mode.");
+    else if (params && !json_object_is_type(params, json_type_object))
+        request_error(request, RPC_INVALID_PARAMS, "params must be an object.");
+    else
+        method->handle(server, request, params);
+}
+
+/* Steps 9 to 13 for a request with a valid envelope. */
+static void dispatch(struct server *server, struct request *request, const char *name,
+                     struct json_object *params) {
+    const struct method *method = find_method(server, name);
+    request->modern = modern_is_claimed(params);
+    if (request->modern) {
+        if (!modern_check_envelope(request, params))
+            return;
+        if (request->log_level >= 0) {
+            log_hook_lower(&server->log, (enum log_level)request->log_level);
+            client_log_send_held(server, (enum log_level)request->log_level);
+        }
+        if (method && (method->flags & METHOD_MODERN))
+            run_method(server, request, method, params);
+        else
+            refuse_method(request, name);
+    } else if (!method) {
+        refuse_method(request, name);
+    } else if (!(method->flags & METHOD_LEGACY)) {
+        modern_refuse_bare(request);
+    } else {
+        run_method(server, request, method, params);
+    }
+}
+
+/* Why ROOT is not a valid request or notification, or NULL. */
+static const char *envelope_problem(struct json_object *root, const struct json_token *id) {
+    const char *version = json_plain_string(json_tree_member(root, "jsonrpc"));
+    if (!version || strcmp(version, "2.0") != 0)
+        return "jsonrpc must be \"2.0\"";
+    if (!json_object_is_type(json_tree_member(root, "method"), json_type_string))
+        return "method must be a string";
+    if (has_member(root, "result") || has_member(root, "error"))
+        return "a message is either a request or a response";
+    if (id->text.bytes && id->kind != JSON_STRING && !id->is_integer)
+        return "id must be a string or an integer";
+    if (id->has_lone_surrogate)
+        return "id must be well-formed Unicode";
+    if (id->text.length > ID_MAX_BYTES)
+        return "id is longer than 65536 bytes"; /* every request in flight keeps its id */
+    return NULL;
+}
+
+static void refuse_envelope(struct server *server, struct rpc_batch *batch,
+                            const struct json_token *id, const char *reason) {
+    static const char message[] = "Invalid Request";
+    if (!id->text.bytes || id->has_lone_surrogate ||
+        (id->kind != JSON_STRING && id->kind != JSON_NUMBER)) {
+        request_refuse_unidentified(server, batch, RPC_INVALID_REQUEST, message, reason);
+        return;
+    }
+    struct request request = {.id = *id, .batch = batch, .server = server};
+    if (batch)
+        batch->pending++;
+    request_error_with(&request, RPC_INVALID_REQUEST, message, "reason", reason);
+}
+
+/* Steps 5 to 8 for an object. */
+static void handle_object(struct server *server, struct rpc_batch *batch, struct json_object *root,
+                          const struct json_shape *shape) {
+    if (!has_member(root, "method") && (has_member(root, "result") || has_member(root, "error"))) {
+        project_take_response(server->project, root);
+        return;
+    }
+    const char *problem = envelope_problem(root, &shape->id);
+    if (problem) {
+        refuse_envelope(server, batch, &shape->id, problem);
+        return;
+    }
+    /* A string with U+0000 names no method. */
+    const char *plain_name = json_plain_string(json_tree_member(root, "method"));
+    const char *name = plain_name ? plain_name : "";
+    struct json_object *params = json_tree_member(root, "params");
+    if (!shape->id.text.bytes) {
+        const struct notification *notification = find_notification(server, name);
+        if (notification && (!params || json_object_is_type(params, json_type_object)))
+            notification->handle(server, shape);
+        return;
+    }
+    if (request_find(&server->requests, &shape->id)) {
+        refuse_envelope(server, batch, &shape->id, "a request with this id is in flight");
+        return;
+    }
+    const struct method *method = find_method(server, name);
+    if (batch && method && !(method->flags & METHOD_IN_BATCH)) {
+        refuse_envelope(server, batch, &shape->id, "this method must not be part of a batch");
+        return;
+    }
+    struct request request = {.id = shape->id, .batch = batch, .server = server, .log_level = -1};
+    const struct json_token *token = &shape->progress_token;
+    if (token->text.bytes && token->text.length <= ID_MAX_BYTES && !token->has_lone_surrogate &&
+        (token->kind == JSON_STRING || token->is_integer))
+        request.progress_token = *token;
+    if (batch)
+        batch->pending++;
+    dispatch(server, &request, name, params);
+}
+
+static struct json_limits input_limits(const struct server *server) {
+    return (struct json_limits){.depth = (size_t)server->settings->json_max_depth,
+                                .values = (size_t)server->settings->json_max_values};
+}
+
+static bool batches_allowed(const struct server *server) {
+    return server->settings->batches || (server->revision && server->revision->batches);
+}
+
+/* Handles one element of a batch that was inspected as a whole. */
+static void handle_element(struct server *server, struct rpc_batch *batch, struct span element) {
+    struct json_shape shape;
+    json_inspect(element.bytes, element.length, input_limits(server), &shape);
+    cleanup_json struct json_object *root = json_tree_parse(element);
+    if (shape.kind == JSON_OBJECT && root)
+        handle_object(server, batch, root, &shape);
+    else
+        request_refuse_unidentified(server, batch, RPC_INVALID_REQUEST, "Invalid Request",
+                                    "an element of a batch must be an object");
+}
+
+/* Handles elements until TURN_NS have passed, at least one. True when none remains. */
+static bool handle_elements(struct server *server, struct rpc_batch *batch, int64_t turn_ns) {
+    const struct span text = {batch->text, batch->size};
+    const int64_t begun_ns = clock_now_ns();
+    struct span element;
+    while (json_next_element(text, &batch->offset, &element)) {
+        handle_element(server, batch, element);
+        if (clock_now_ns() - begun_ns >= turn_ns)
+            return false;
+    }
+    return true;
+}
+
+static void on_batch_turn(void *context);
+
+/* Continues with the batch being read. The remaining elements wait for the loop's next round, and
+ * the lines after the batch wait for its end. */
+static void read_batch(struct server *server, int64_t turn_ns) {
+    struct rpc_batch *batch = server->reading;
+    if (!handle_elements(server, batch, turn_ns)) {
+        input_pause(&server->input, true);
+        loop_timer_start(&server->loop, &server->batch_turn, 0, on_batch_turn, server);
+        return;
+    }
+    server->reading = NULL;
+    rpc_batch_close(server, batch);
+    server_batch_read(server);
+}
+
+static void on_batch_turn(void *context) {
+    read_batch(context, LOOP_TURN_NS);
+}
+
+void rpc_end_batch(struct server *server) {
+    loop_timer_stop(&server->loop, &server->batch_turn);
+    if (server->reading)
+        read_batch(server, INT64_MAX);
+}
+
+static void handle_array(struct server *server, struct span text) {
+    size_t offset = 0;
+    struct span element;
+    if (!batches_allowed(server)) {
+        request_refuse_unidentified(server, NULL, RPC_INVALID_REQUEST, "Invalid Request",
+                                    "batches are not part of this revision");
+        return;
+    }
+    if (!json_next_element(text, &offset, &element)) {
+        request_refuse_unidentified(server, NULL, RPC_INVALID_REQUEST, "Invalid Request",
+                                    "a batch must not be empty");
+        return;
+    }
+    server->reading = rpc_batch_open(server, text);
+    if (server->reading)
+        read_batch(server, LOOP_TURN_NS);
+    else
+        request_refuse_unidentified(server, NULL, RPC_INTERNAL_ERROR, "Out of memory.", "batch");
+}
+
+static void refuse_text(struct server *server, enum json_fault fault, size_t at) {
+    char reason[80];
+    snprintf(reason, sizeof reason, "%s, at byte %zu", json_fault_text(fault), at);
+    request_refuse_unidentified(server, NULL, RPC_PARSE_ERROR, "Parse error", reason);
+}
+
+void rpc_handle_line(void *context, const unsigned char *bytes, size_t size) {
+    struct server *server = context;
+    struct json_shape shape;
+    enum json_fault fault = json_inspect(bytes, size, input_limits(server), &shape);
+    if (fault != JSON_FINE) {
+        refuse_text(server, fault, shape.fault_at);
+        return;
+    }
+    if (shape.kind == JSON_ARRAY) {
+        handle_array(server, (struct span){bytes, size});
+        return;
+    }
+    if (shape.kind != JSON_OBJECT) {
+        request_refuse_unidentified(server, NULL, RPC_INVALID_REQUEST, "Invalid Request",
+                                    "a message must be an object");
+        return;
+    }
+    cleanup_json struct json_object *root = json_tree_parse((struct span){bytes, size});
+    if (root)
+        handle_object(server, NULL, root, &shape);
+    else
+        request_refuse_unidentified(server, NULL, RPC_PARSE_ERROR, "Parse error", "out of memory");
+}
+
+void rpc_handle_too_long(void *context) {
+    struct server *server = context;
+    char reason[80];
+    snprintf(reason, sizeof reason, "a line over request.max_bytes (%lld)",
+             (long long)server->settings->request_max_bytes);
+    request_refuse_unidentified(server, NULL, RPC_PARSE_ERROR, "Parse error", reason);
+}

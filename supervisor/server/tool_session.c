@@ -1,0 +1,202 @@
+/* The tools that open, copy, roll back, reset, close and list sessions. */
+#include "supervisor/json/json_write.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/server/tools.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SESSION_ARGUMENT                                                                           \
+    {                                                                                              \
+        .name = "session", .type = "string",                                                       \
+        .description = "Name of the session. Default: the connection's own session. Stateless "    \
+                       "revisions have none, so there it is required."                             \
+    }
+
+static const struct tool_argument session_only[] = {SESSION_ARGUMENT};
+
+/* --- open-session --- */
+
+static const struct tool_argument arguments_of_open[] = {
+    {.name = "from",
+     .type = "string",
+     .description = "Copy the state of this session (`main` is the connection's own). The two are "
+                    "independent afterwards."},
+    {.name = "at",
+     .type = "integer",
+     .description = "With `from`: copy its state after call number AT instead of the current "
+                    "state. list-sessions shows the numbers."},
+};
+
+static void answer_opened(struct request *request, const char *name) {
+    char text[200];
+    snprintf(text, sizeof text,
+             "Session %s is open. Pass it as the argument session of evaluate-lisp.", name);
+    struct buffer *out = tool_result(request, text, strlen(text), false, 0);
+    request_member(request, "session");
+    json_write_string(out, name);
+    request_end(request);
+}
+
+static void copied(void *context, const struct evaluation *evaluation) {
+    struct request *request = context;
+    struct server *server = request->server;
+    if (request->silent)
+        request_drop(request);
+    else if (evaluation->outcome == OUTCOME_VALUE)
+        answer_opened(request, evaluation->reply);
+    else if (evaluation->outcome == OUTCOME_CANCELLED)
+        request_error(request, RPC_CANCELLED, "Tool cancelled.");
+    else if (evaluation->outcome == OUTCOME_FULL)
+        tool_no_room(request);
+    else
+        tool_refuse(request, "SESSION-ERROR", evaluation->cause);
+    server_call_done(server);
+}
+
+static void open_fresh(struct server *server, struct request *request) {
+    struct session *session = sessions_make(&server->sessions);
+    if (session)
+        answer_opened(request, session_name(session));
+    else
+        tool_no_room(request);
+}
+
+static void open_session(struct server *server, struct request *request,
+                         struct json_object *arguments) {
+    struct call_request wanted = {.kind = CALL_COPY, .at = -1};
+    bool copies = json_object_object_get_ex(arguments, "from", NULL);
+    if (!tool_integer(arguments, "at", 0, INT64_MAX, &wanted.at)) {
+        tool_refuse(request, "TYPE-ERROR", "The argument at must be an integer, at least 0.");
+    } else if (!copies && wanted.at >= 0) {
+        tool_refuse(request, "TYPE-ERROR", "The argument at requires from.");
+    } else if (!copies) {
+        open_fresh(server, request);
+    } else if (server->settings->scratch_mb) {
+        tool_refuse(
+            request, "UNSUPPORTED-OPERATION",
+            "A session with a scratch directory cannot be copied: the copy would share its files.");
+    } else {
+        struct session *source = tool_session(server, request, arguments, "from", false);
+        if (source)
+            tool_submit(server, request, source, &wanted, copied);
+    }
+}
+
+const struct tool tool_open_session = {
+    .name = "open-session",
+    .title = "Open a session",
+    .description = "Open another Lisp session, fresh or as an independent copy of an existing one "
+                   "(`from`), to try something without touching the original. Returns its name. At "
+                   "the limit session.max, the least recently used idle session is closed.",
+    .arguments = arguments_of_open,
+    .argument_count = sizeof arguments_of_open / sizeof *arguments_of_open,
+    .call = open_session};
+
+/* --- rollback-session --- */
+
+static const struct tool_argument arguments_of_rollback[] = {
+    SESSION_ARGUMENT,
+    {.name = "steps",
+     .type = "integer",
+     .description = "How many calls to undo.",
+     .required = true,
+     .minimum = 1,
+     .maximum_setting = offsetof(struct settings, session_history)},
+};
+
+static void rollback(struct server *server, struct request *request,
+                     struct json_object *arguments) {
+    struct call_request wanted = {.kind = CALL_ROLLBACK};
+    if (!tool_integer(arguments, "steps", 1, INT64_MAX, &wanted.steps) || wanted.steps == 0) {
+        tool_refuse(request, "TYPE-ERROR", "The argument steps must be an integer, at least 1.");
+        return;
+    }
+    struct session *session = tool_session(server, request, arguments, "session", false);
+    if (session)
+        tool_submit(server, request, session, &wanted, tool_answer);
+}
+
+const struct tool tool_rollback_session = {
+    .name = "rollback-session",
+    .title = "Roll a session back",
+    .description = "Restore the state that a session had before its last `steps` calls, including "
+                   "definitions. Calls that ended in a time-out, crash or the like changed nothing "
+                   "and do not count.",
+    .arguments = arguments_of_rollback,
+    .argument_count = sizeof arguments_of_rollback / sizeof *arguments_of_rollback,
+    .destructive = true,
+    .call = rollback};
+
+/* --- reset-session, close-session --- */
+
+static void simple(struct server *server, struct request *request, struct json_object *arguments,
+                   enum call_kind kind) {
+    struct session *session = tool_session(server, request, arguments, "session", false);
+    const struct call_request wanted = {.kind = kind};
+    if (session)
+        tool_submit(server, request, session, &wanted, tool_answer);
+}
+
+static void reset(struct server *server, struct request *request, struct json_object *arguments) {
+    simple(server, request, arguments, CALL_RESET);
+}
+
+static void close_it(struct server *server, struct request *request,
+                     struct json_object *arguments) {
+    simple(server, request, arguments, CALL_CLOSE);
+}
+
+const struct tool tool_reset_session = {
+    .name = "reset-session",
+    .title = "Reset a session",
+    .description = "Discard the state of a session: no definitions, package CL-USER, no history.",
+    .arguments = session_only,
+    .argument_count = 1,
+    .destructive = true,
+    .idempotent = true,
+    .call = reset};
+
+const struct tool tool_close_session = {.name = "close-session",
+                                        .title = "Close a session",
+                                        .description =
+                                            "Close a session and free its memory. The connection's "
+                                            "own session starts afresh with its next call.",
+                                        .arguments = session_only,
+                                        .argument_count = 1,
+                                        .destructive = true,
+                                        .idempotent = true,
+                                        .call = close_it};
+
+/* --- list-sessions --- */
+
+static void list(struct server *server, struct request *request, struct json_object *arguments) {
+    (void)arguments;
+    cleanup_buffer struct buffer text = buffer_make(1 << 20);
+    for (struct session *session = sessions_next(&server->sessions, NULL); session;
+         session = sessions_next(&server->sessions, session)) {
+        struct session_facts facts = session_facts(session);
+        buffer_append_format(
+            &text,
+            "%s%s: state number %llu, can roll back %zu, %s, age %lld s, idle %lld s, memory "
+            "%.1f MiB%s",
+            text.length ? "\n" : "", facts.name, (unsigned long long)facts.number, facts.history,
+            facts.busy ? "busy" : "idle", (long long)facts.age_s, (long long)facts.idle_s,
+            (double)facts.memory_bytes / (1 << 20),
+            facts.memory_is_proportional ? "" : " (shared pages counted more than once)");
+    }
+    if (text.length == 0)
+        buffer_append_text(&text, "No session is open yet.");
+    tool_result(request, text.data, text.length, false, 0);
+    request_end(request);
+}
+
+const struct tool tool_list_sessions = {
+    .name = "list-sessions",
+    .title = "List sessions",
+    .description =
+        "List the open sessions: name, number of the current state (calls kept), how many calls "
+        "can be rolled back, age, and the memory used by all their processes.",
+    .read_only = true,
+    .idempotent = true,
+    .call = list};

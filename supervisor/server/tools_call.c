@@ -1,0 +1,204 @@
+/* tools/call: finding the tool, checking its arguments, and evaluate-lisp. */
+#include "common/utf8.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_write.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/project/ask.h"
+#include "supervisor/project/catalog.h"
+#include "supervisor/project/methods.h"
+#include "supervisor/server/tools.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ECHO_CHARS = 60 };
+
+/* --- evaluate-lisp --- */
+
+static const struct tool_argument arguments_of_evaluate[] = {
+    {.name = "code",
+     .type = "string",
+     .description = "Common Lisp source. Forms are read and evaluated one at a time; the values of "
+                    "the last form are the result.",
+     .required = true},
+    {.name = "package",
+     .type = "string",
+     .description = "Package to read and evaluate in, for this call only."},
+    {.name = "timeout",
+     .type = "number",
+     .description = "Time limit of this call in seconds.",
+     .maximum_setting = offsetof(struct settings, call_timeout_max_s)},
+    {.name = "session",
+     .type = "string",
+     .description = "Name of the session to evaluate in, from open-session or an earlier answer. "
+                    "Default: the connection's own session; in a stateless revision a new one, "
+                    "named in the last line of the answer."},
+};
+
+/* The `timeout` argument in milliseconds, or the default. False when it is out of range or not a
+ * number. */
+static bool timeout_argument(struct json_object *arguments, const struct settings *settings,
+                             int64_t *timeout_ms) {
+    struct json_object *value;
+    *timeout_ms = settings->call_timeout_s * CLOCK_MS_PER_S;
+    if (!json_object_object_get_ex(arguments, "timeout", &value))
+        return true;
+    if (!json_object_is_type(value, json_type_int) && !json_object_is_type(value, json_type_double))
+        return false;
+    double seconds = json_object_get_double(value);
+    if (!(seconds > 0 && seconds <= (double)settings->call_timeout_max_s))
+        return false;
+    *timeout_ms = (int64_t)ceil(seconds * CLOCK_MS_PER_S);
+    return true;
+}
+
+static void evaluate(struct server *server, struct request *request,
+                     struct json_object *arguments) {
+    struct call_request wanted = {.kind = CALL_EVALUATE};
+    if (!tool_string(arguments, "package", &wanted.package)) {
+        tool_refuse(request, "TYPE-ERROR", "The argument package must be a string.");
+    } else if (!timeout_argument(arguments, server->settings, &wanted.timeout_ms)) {
+        char message[160];
+        snprintf(message, sizeof message,
+                 "The argument timeout must be a number of seconds above 0 and at most %lld.",
+                 (long long)server->settings->call_timeout_max_s);
+        tool_refuse(request, "TYPE-ERROR", message);
+    } else {
+        tool_string(arguments, "code", &wanted.code);
+        struct session *session = tool_session(server, request, arguments, "session", true);
+        if (session)
+            tool_submit(server, request, session, &wanted, tool_answer);
+    }
+}
+
+const struct tool tool_evaluate_lisp = {
+    .name = "evaluate-lisp",
+    .title = "Evaluate Common Lisp",
+    .description =
+        "Evaluate Common Lisp (ECL) in a confined process. Returns printed values, standard "
+        "output, warnings, and errors with a backtrace. Definitions and variables persist between "
+        "the calls of a session. A call that hangs, crashes, exits or floods is undone: the "
+        "session is as it was before the call. No files, network, programs or threads.",
+    .arguments = arguments_of_evaluate,
+    .argument_count = sizeof arguments_of_evaluate / sizeof *arguments_of_evaluate,
+    .call = evaluate};
+
+/* --- the call --- */
+
+const struct tool *const tool_table[TOOL_COUNT] = {
+    &tool_close_session, &tool_evaluate_lisp, &tool_list_sessions,
+    &tool_open_session,  &tool_reset_session, &tool_rollback_session,
+};
+
+const char *const *tools_names(void) {
+    static const char *names[TOOL_COUNT + 1];
+    for (size_t i = 0; i < TOOL_COUNT; i++)
+        names[i] = tool_table[i]->name;
+    return names;
+}
+
+static const struct tool *find(const char *name) {
+    for (size_t i = 0; i < TOOL_COUNT; i++)
+        if (strcmp(tool_table[i]->name, name) == 0)
+            return tool_table[i];
+    return NULL;
+}
+
+/* A required string that is missing or ill-typed makes the request invalid. Anything else that is
+ * wrong with the arguments is a tool error. */
+static const char *bad_required(const struct tool *tool, struct json_object *arguments) {
+    for (size_t i = 0; i < tool->argument_count; i++) {
+        const struct tool_argument *argument = &tool->arguments[i];
+        struct json_object *value = NULL;
+        json_object_object_get_ex(arguments, argument->name, &value);
+        if (argument->required && strcmp(argument->type, "string") == 0 &&
+            !json_object_is_type(value, json_type_string))
+            return argument->name;
+    }
+    return NULL;
+}
+
+/* Bytes of a client's string that a message repeats, as "%.*s" takes them. */
+static int echo_bytes(const char *text) {
+    return (int)utf8_offset((const unsigned char *)text, strlen(text), ECHO_CHARS);
+}
+
+static bool has_argument(const struct tool *tool, const char *name) {
+    for (size_t i = 0; i < tool->argument_count; i++)
+        if (strcmp(tool->arguments[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Refuses an argument that the tool does not have, and names those that it has. */
+static bool refuse_unknown(struct request *request, const struct tool *tool,
+                           struct json_object *arguments) {
+    json_object_object_foreach(arguments, name, value) {
+        (void)value;
+        if (!name || has_argument(tool, name))
+            continue;
+        cleanup_buffer struct buffer message = buffer_make(1024);
+        buffer_append_format(&message, "%s has no argument %.*s; it takes", tool->name,
+                             echo_bytes(name), name);
+        for (size_t i = 0; i < tool->argument_count; i++)
+            buffer_append_format(&message, "%s %s", i ? "," : "", tool->arguments[i].name);
+        buffer_append_text(&message, tool->argument_count ? "." : " none.");
+        buffer_append(&message, "", 1);
+        tool_refuse(request, "TYPE-ERROR", (const char *)message.data);
+        return true;
+    }
+    return false;
+}
+
+static void unknown_tool(struct request *request, struct json_object *name) {
+    char message[4 * ECHO_CHARS + 20];
+    const char *text = json_object_get_string(name);
+    snprintf(message, sizeof message, "Unknown tool: %.*s", echo_bytes(text), text);
+    struct buffer *out = request_error_data(request, RPC_INVALID_PARAMS, message);
+    buffer_append_text(out, "{\"name\":");
+    json_write_bytes(out, text, (size_t)json_object_get_string_len(name));
+    buffer_append_text(out, "}");
+    request_end(request);
+}
+
+void tools_call(struct server *server, struct request *request, struct json_object *params) {
+    struct json_object *name = NULL, *arguments = NULL;
+    if (params) {
+        json_object_object_get_ex(params, "name", &name);
+        json_object_object_get_ex(params, "arguments", &arguments);
+    }
+    if (!json_object_is_type(name, json_type_string)) {
+        request_error_invalid(request, "name", "The tool's name must be a string.");
+        return;
+    }
+    const char *plain_name = json_plain_string(name);
+    const struct tool *tool = plain_name ? find(plain_name) : NULL;
+    const struct registry_entry *entry =
+        plain_name && !tool ? project_find(server->project, REGISTRY_TOOL, plain_name) : NULL;
+    if (arguments && !json_object_is_type(arguments, json_type_object) && (tool || entry)) {
+        request_error_invalid(request, "arguments", "arguments must be an object.");
+        return;
+    }
+    if (server->project && plain_name &&
+        project_resume(request, "tools/call", plain_name, arguments, params))
+        return;
+    if (entry) {
+        project_call_tool(server, request, entry, arguments, params);
+        return;
+    }
+    if (!tool) {
+        if (!project_refuse_unread(server->project, request))
+            unknown_tool(request, name);
+        return;
+    }
+    const char *bad = bad_required(tool, arguments);
+    if (bad) {
+        char message[120];
+        snprintf(message, sizeof message, "The argument %s must be a string.", bad);
+        request_error_invalid(request, bad, message);
+    } else if (!arguments || !refuse_unknown(request, tool, arguments)) {
+        tool->call(server, request, arguments);
+    }
+}

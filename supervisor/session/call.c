@@ -1,0 +1,339 @@
+/* A call: its outcome, the report to its caller, and the messages of a run. */
+#include "supervisor/base/clock.h"
+#include "supervisor/session/session_internal.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+const struct outcome_facts outcome_table[OUTCOME_COUNT] = {
+#define OUTCOME(name, word_text, type_text, code, log_severity, lost)                              \
+    [OUTCOME_##name] = {word_text, type_text, code, log_severity, lost},
+#include "supervisor/session/outcome.def"
+#undef OUTCOME
+};
+
+void call_decide(struct call *call, enum outcome outcome, const char *format, ...) {
+    if (call->decided)
+        return;
+    call->decided = true;
+    call->decided_ns = clock_now_ns();
+    call->outcome = outcome;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(call->cause, sizeof call->cause, format, arguments);
+    va_end(arguments);
+}
+
+void call_reply(struct call *call, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(call->reply, sizeof call->reply, format, arguments);
+    va_end(arguments);
+    call_decide(call, OUTCOME_VALUE, "%s", "");
+}
+
+void call_decide_by_status(struct call *call, bool inside_frame, int status) {
+    if (WIFEXITED(status) && inside_frame)
+        call_decide(call, OUTCOME_MALFORMED, "The worker ended in the middle of a frame.");
+    else if (WIFEXITED(status))
+        call_decide(call, OUTCOME_EXIT, "The code ended its process with status %d.",
+                    WEXITSTATUS(status));
+    else if (WTERMSIG(status) == SIGSYS)
+        call_decide(call, OUTCOME_VIOLATION, "The code made a forbidden system call.");
+    else if (WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGINT)
+        call_decide(call, OUTCOME_CANCELLED, "The worker was ended from outside by SIG%s.",
+                    sigabbrev_np(WTERMSIG(status)));
+    else
+        call_decide(call, OUTCOME_CRASH, "The worker was ended by signal %d (SIG%s).",
+                    WTERMSIG(status), sigabbrev_np(WTERMSIG(status)));
+}
+
+struct session *call_session(const struct call *call) {
+    return call->session;
+}
+
+uint32_t call_number(const struct call *call) {
+    return call->number;
+}
+
+struct call_progress call_progress(const struct call *call) {
+    struct call_progress progress = {.running = call->started_ns != 0 && !call->decided,
+                                     .timeout_ms = call->timeout_ms};
+    if (progress.running) {
+        progress.elapsed_ms = clock_elapsed_ms(call->started_ns);
+        progress.printed_bytes = call->session->pipes->output.bytes.length;
+    }
+    return progress;
+}
+
+bool call_cancel(struct call *call, const char *cause) {
+    struct session *session = call->session;
+    bool copying = call == session->running && session->state == SESSION_COPYING;
+    if (call->decided || copying) /* a fork cannot be cancelled, and takes a moment only */
+        return false;
+    call_decide(call, OUTCOME_CANCELLED, "%s", cause);
+    if (call->started_ns) {
+        worker_kill(session->head);
+        return true;
+    }
+    if (call == session->running) {
+        pool_withdraw(session->all->pool, &session->waiter);
+        session_take_running(session);
+    } else {
+        session_unqueue(call);
+    }
+    TAILQ_INSERT_HEAD(&session->cancelled, call, entry);
+    session_step_later(session);
+    return true;
+}
+
+void call_free(struct call *call) {
+    buffer_free(&call->payload);
+    buffer_free(&call->kept_result);
+    if (call->kind == CALL_RUN)
+        run_result_free(&call->run.result);
+    free(call);
+}
+
+/* The answer is a text that shows warnings, not one sentence. */
+static bool shows_warnings(const struct call *call) {
+    switch (call->outcome) {
+    case OUTCOME_VALUE:
+        return call->kind == CALL_EVALUATE || call->kind == CALL_RUN;
+    case OUTCOME_TIMEOUT:
+    case OUTCOME_CANCELLED:
+    case OUTCOME_OUTPUT:
+    case OUTCOME_NO_WORKER:
+    case OUTCOME_FULL:
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* Adds the loss of a state to the warnings that the answer shows. False if it shows none. */
+static bool add_loss(const struct call *call, struct evaluation *evaluation) {
+    const struct session *session = call->session;
+    struct result_message *result = &evaluation->result;
+    if (!session->loss[0] || !shows_warnings(call) || result->warning_count == RESULT_WARNINGS_MAX)
+        return false;
+    memmove(result->warnings + 1, result->warnings,
+            result->warning_count * sizeof *result->warnings);
+    result->warnings[0] =
+        (struct span){(const unsigned char *)session->loss, strlen(session->loss)};
+    result->warning_count++;
+    return true;
+}
+
+static int exit_code_of(enum outcome outcome, int status) {
+    if (outcome_table[outcome].exit_code >= 0)
+        return outcome_table[outcome].exit_code;
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void log_outcome(const struct call *call, const struct evaluation *evaluation) {
+    if (call->session->all->unlogged)
+        return;
+    const struct outcome_facts *facts = &outcome_table[call->outcome];
+    const struct log_event event = {.level = facts->level,
+                                    .name = facts->word,
+                                    .session = call->session->name,
+                                    .call = call->number};
+    log_write(call->session->all->log, &event, "%s",
+              call->reply[0] ? call->reply : evaluation->cause);
+}
+
+static void describe(const struct call *call, struct evaluation *evaluation,
+                     struct result_message *result, const struct pipes *pipes, bool state_lost) {
+    memcpy(evaluation->cause, call->cause, sizeof evaluation->cause);
+    if (result)
+        evaluation->result = *result;
+    if (!pipes)
+        return;
+    evaluation->elapsed_us = (call->decided_ns - call->started_ns) / CLOCK_NS_PER_US;
+    evaluation->usage = call->usage;
+    evaluation->output = pipes_captured(&pipes->output);
+    evaluation->error_output = pipes_captured(&pipes->error_output);
+    evaluation->state_lost = state_lost;
+    const struct session *session = call->session;
+    if (!outcome_table[call->outcome].ends_process || session->transient)
+        return;
+    const char *state = !state_lost ? "The session is as it was before the call."
+                        : session->head
+                            ? "The session is back at an earlier state; the effects of the "
+                              "calls since are lost."
+                            : "The state of the session is lost; it starts afresh.";
+    snprintf(evaluation->cause, sizeof evaluation->cause, "%s %s", call->cause, state);
+}
+
+void call_conclude(struct call *call, struct result_message *result, const struct pipes *pipes,
+                   int status, bool state_lost) {
+    struct session *session = call->session;
+    struct evaluation evaluation = {.outcome = call->outcome,
+                                    .exit_code = exit_code_of(call->outcome, status),
+                                    .limit_name = call->limit_name,
+                                    .limit_stream = call->limit_stream,
+                                    .limit = (int64_t)call->limit,
+                                    .timeout_ms = call->timeout_ms,
+                                    .reply = call->reply,
+                                    .session = session->name};
+    describe(call, &evaluation, result, pipes, state_lost);
+    if (call->run.result.json)
+        evaluation.run = &call->run.result;
+    evaluation.events_dropped = call->run.dropped;
+    bool loss_reported = add_loss(call, &evaluation);
+    log_outcome(call, &evaluation);
+    session->used_ns = clock_now_ns();
+    session->all->active--;
+    call->done(call->context, &evaluation);
+    if (loss_reported)
+        session->loss[0] = 0;
+    call_free(call);
+}
+
+/* --- the messages of a run --- */
+
+static void end_run(struct session *session, enum outcome outcome, const char *sentence) {
+    call_decide(session->running, outcome, "%s", sentence);
+    worker_kill(session->head);
+}
+
+static void end_over_limit(struct session *session, const char *name, size_t limit,
+                           const char *sentence) {
+    session->running->limit_name = name;
+    session->running->limit = limit;
+    end_run(session, OUTCOME_OUTPUT, sentence);
+}
+
+static struct rate event_rate(int64_t per_minute) {
+    if (per_minute == 0)
+        per_minute = RUN_EVENTS_PER_MINUTE;
+    return rate_per_minute(per_minute,
+                           per_minute < RUN_EVENTS_AT_ONCE ? per_minute : RUN_EVENTS_AT_ONCE);
+}
+
+void call_begin_run(struct call *call) {
+    const struct settings *settings = call->session->all->settings;
+    call->run.rate = event_rate(RUN_EVENTS_PER_MINUTE);
+    call->run.progress_rate = event_rate(settings->progress_max_per_min);
+    call->run.log_rate = event_rate(settings->log_max_per_min);
+    call->run.progress = -HUGE_VAL;
+    call->run.left_ms = call->timeout_ms;
+    call->run.wait_left_ms = settings->call_timeout_max_s * (int64_t)CLOCK_MS_PER_S;
+    call->run.since_ns = call->started_ns;
+}
+
+/* Progress must increase: MCP requires it. */
+static void deliver(struct call *call, const struct run_event *event) {
+    if (event->kind == RUN_PROGRESS && event->progress <= call->run.progress)
+        return;
+    if ((event->kind == RUN_PROGRESS && !rate_take(&call->run.progress_rate)) ||
+        (event->kind == RUN_LOG && !rate_take(&call->run.log_rate))) {
+        call->run.dropped++;
+        return;
+    }
+    if (event->kind == RUN_PROGRESS)
+        call->run.progress = event->progress;
+    if (call->event)
+        call->event(call->context, event);
+}
+
+void call_on_event(void *context, struct worker_process *worker, const unsigned char *payload,
+                   size_t size) {
+    (void)worker;
+    struct session *session = context;
+    struct call *call = session->running;
+    struct run_event event;
+    if (!call || call->decided)
+        return;
+    call->run.events_bytes += size;
+    if (++call->run.events > RUN_EVENTS_MAX) {
+        end_over_limit(session, "run.events", RUN_EVENTS_MAX,
+                       "The code sent too many progress and log messages.");
+        return;
+    }
+    if (call->run.events_bytes > RUN_EVENTS_MAX_BYTES) {
+        end_over_limit(session, "run.event_bytes", RUN_EVENTS_MAX_BYTES,
+                       "The code sent too many progress and log messages.");
+        return;
+    }
+    /* Dropped before they are parsed, so that a flood costs the supervisor little. */
+    if (!rate_take(&call->run.rate)) {
+        call->run.dropped++;
+        return;
+    }
+    if (!run_event_decode((struct span){payload, size}, &event)) {
+        end_run(session, OUTCOME_MALFORMED, "The worker sent a malformed message.");
+        return;
+    }
+    deliver(call, &event);
+    run_event_free(&event);
+}
+
+static void on_wait_limit(void *context) {
+    struct session *session = context;
+    call_decide(session->running, OUTCOME_TIMEOUT, "The client did not answer in time.");
+    worker_stop(session->head);
+}
+
+/* Stops the clock with *LEFT_MS of the running call, and starts the other one, for NEXT_MS. */
+static void switch_clock(struct session *session, int64_t *left_ms, int64_t next_ms,
+                         void (*expired)(void *context)) {
+    struct call *call = session->running;
+    int64_t rest_ms = *left_ms - clock_elapsed_ms(call->run.since_ns);
+    *left_ms = rest_ms > 1 ? rest_ms : 1;
+    call->run.since_ns = clock_now_ns();
+    loop_timer_start(session->all->loop, &session->time_limit, next_ms, expired, session);
+}
+
+bool call_answer(struct call *call, struct span json) {
+    struct session *session = call->session;
+    if (session->running != call || call->decided || !call->run.asking ||
+        !worker_answer(session->head, json))
+        return false;
+    call->run.asking = false;
+    switch_clock(session, &call->run.wait_left_ms, call->run.left_ms, session_on_time_limit);
+    return true;
+}
+
+void call_on_ask(void *context, struct worker_process *worker, const unsigned char *payload,
+                 size_t size) {
+    (void)worker;
+    static const char no_client[] =
+        "{\"error\":{\"code\":-32601,\"message\":\"There is no client to ask.\"}}";
+    struct session *session = context;
+    struct call *call = session->running;
+    if (!call || call->decided)
+        return;
+    if (++call->run.asks > RUN_ASKS_MAX) {
+        end_over_limit(session, "run.questions", RUN_ASKS_MAX,
+                       "The code asked the client too many questions.");
+        return;
+    }
+    struct json_object *questions = run_ask_decode((struct span){payload, size});
+    if (!questions) {
+        end_run(session, OUTCOME_MALFORMED, "The worker sent a malformed question.");
+        return;
+    }
+    call->run.asking = true;
+    switch_clock(session, &call->run.left_ms, call->run.wait_left_ms, on_wait_limit);
+    if (call->ask)
+        call->ask(call->context, questions);
+    else
+        call_answer(call, (struct span){(const unsigned char *)no_client, sizeof no_client - 1});
+    json_object_put(questions);
+}
+
+bool call_take_result(struct call *call, const struct result_message *result) {
+    if (call->kind != CALL_RUN)
+        return !result->json.bytes;
+    run_result_free(&call->run.result);
+    if (result->condition.bytes)
+        return !result->json.bytes;
+    return result->json.bytes && run_result_decode(call->run.kind, result->json, &call->run.result);
+}

@@ -1,0 +1,193 @@
+/* Checkpoints: taking them, and returning to them. A process that is not needed is killed, since it
+ * might ignore a request to exit. */
+#include "supervisor/base/clock.h"
+#include "supervisor/session/session_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The events of a process that no session owns any more. It is killed, or is killed as soon as it
+ * is ready, so the others cannot happen. */
+static void orphan_ended(void *context, struct worker_process *worker, int status) {
+    (void)context, (void)status;
+    worker_destroy(worker);
+}
+
+static void orphan_ready(void *context, struct worker_process *worker) {
+    (void)context;
+    worker_kill(worker);
+}
+
+static void orphan_failed(void *context, struct worker_process *worker, const char *what) {
+    (void)context, (void)worker, (void)what;
+}
+
+static const struct worker_events orphan_events = {.ready = orphan_ready,
+                                                   .fork_failed = orphan_failed,
+                                                   .malformed = orphan_failed,
+                                                   .violation = orphan_failed,
+                                                   .ended = orphan_ended};
+
+static void retire(struct worker_process *worker) {
+    if (!worker)
+        return;
+    const struct log_event event = {
+        .name = "retire", .session = worker->session, .pid = worker->pid};
+    LOG_TRACE(worker->workers->log, &event, "its state is no longer needed");
+    worker_set_owner(worker, &orphan_events, NULL, NULL);
+    worker_kill(worker);
+}
+
+static void trace(const struct session *session, const char *name) {
+    const struct log_event event = {
+        .name = name, .session = session->name, .pid = session->head ? session->head->pid : 0};
+    LOG_TRACE(session->all->log, &event, "state number %llu, %zu calls can be rolled back",
+              (unsigned long long)session->number, history_length(session));
+}
+
+/* Removes the checkpoint from the list and returns its process. */
+static struct worker_process *take_out(struct checkpoint *checkpoint) {
+    struct worker_process *worker = checkpoint->worker;
+    LIST_REMOVE(checkpoint, entry);
+    free(checkpoint);
+    return worker;
+}
+
+bool history_is_due(const struct session *session) {
+    const struct checkpoint *newest = LIST_FIRST(&session->checkpoints);
+    bool fresh = session->number == 0 && session->began_fresh;
+    return session->head && !fresh && !session->transient && !session->unprotected &&
+           (!newest || newest->number != session->number) && worker_can_fork(session->head);
+}
+
+void history_take(struct session *session) {
+    struct error error = {.text = "out of memory"};
+    struct checkpoint *checkpoint = calloc(1, sizeof *checkpoint);
+    session_enter(session, SESSION_CHECKPOINTING);
+    session->taking = checkpoint;
+    if (checkpoint) {
+        checkpoint->number = session->number;
+        checkpoint->worker =
+            worker_fork(session->head, &session_events, session, session->name, NULL, &error);
+    }
+    if (!checkpoint || !checkpoint->worker)
+        history_failed(session, error.text);
+}
+
+void history_taken(struct session *session) {
+    int64_t newer = 0, kept = session->all->settings->session_history + 1;
+    struct checkpoint *checkpoint, *older;
+    trace(session, "checkpoint");
+    LIST_INSERT_HEAD(&session->checkpoints, session->taking, entry);
+    session->taking = NULL;
+    session_enter(session, SESSION_IDLE);
+    for (checkpoint = LIST_FIRST(&session->checkpoints); checkpoint; checkpoint = older) {
+        older = LIST_NEXT(checkpoint, entry);
+        if (newer++ >= kept)
+            retire(take_out(checkpoint));
+    }
+}
+
+void history_failed(struct session *session, const char *what) {
+    const struct log_event event = {
+        .level = LOG_WARNING_LEVEL, .name = "checkpoint-failed", .session = session->name};
+    log_write(session->all->log, &event, "%s", what);
+    session->unprotected = true;
+    if (session->taking && session->taking->worker)
+        worker_set_owner(session->taking->worker, &orphan_events, NULL, NULL);
+    free(session->taking);
+    session->taking = NULL;
+    session_enter(session, SESSION_IDLE);
+}
+
+size_t history_length(const struct session *session) {
+    const struct checkpoint *checkpoint;
+    uint64_t oldest = session->number;
+    LIST_FOREACH(checkpoint, &session->checkpoints, entry) {
+        if (checkpoint->number + 1 < oldest)
+            break; /* a state between them is missing: lost, or retired before a rollback */
+        oldest = checkpoint->number;
+    }
+    if (oldest == 1 && session->began_fresh)
+        oldest = 0;
+    uint64_t length = session->number - oldest;
+    uint64_t limit = (uint64_t)session->all->settings->session_history;
+    return (size_t)(length < limit ? length : limit);
+}
+
+struct worker_process *history_holder(const struct session *session, uint64_t number) {
+    if (number == session->number)
+        return session->head;
+    const struct checkpoint *checkpoint = LIST_FIRST(&session->checkpoints);
+    while (checkpoint && checkpoint->number != number)
+        checkpoint = LIST_NEXT(checkpoint, entry);
+    return checkpoint ? checkpoint->worker : NULL;
+}
+
+/* The fresh state, which needs no process. */
+static void start_afresh(struct session *session) {
+    pipes_close(session->pipes);
+    session->pipes = NULL;
+    session->number = 0;
+    session->unprotected = false;
+    session->began_fresh = true;
+}
+
+void history_return(struct session *session, uint64_t number) {
+    struct checkpoint *newest;
+    if (number == session->number)
+        return;
+    retire(session->head);
+    session->head = NULL;
+    while ((newest = LIST_FIRST(&session->checkpoints)) && newest->number > number)
+        retire(take_out(newest));
+    if (newest && newest->number == number) {
+        session->head = take_out(newest);
+        session->number = number;
+        session->unprotected = false;
+    } else {
+        start_afresh(session);
+    }
+    trace(session, "return");
+}
+
+bool history_restore(struct session *session) {
+    struct checkpoint *newest = LIST_FIRST(&session->checkpoints);
+    session->head = NULL;
+    if (!newest) {
+        bool was_fresh = session->number == 0 && session->began_fresh;
+        start_afresh(session);
+        return was_fresh;
+    }
+    bool same = newest->number == session->number;
+    session->number = newest->number;
+    session->unprotected = false;
+    session->head = take_out(newest);
+    trace(session, "restore");
+    return same;
+}
+
+void history_lost(struct session *session, const struct worker_process *worker) {
+    struct checkpoint *checkpoint;
+    LIST_FOREACH(checkpoint, &session->checkpoints, entry) {
+        if (checkpoint->worker == worker) {
+            take_out(checkpoint);
+            return;
+        }
+    }
+}
+
+void history_clear(struct session *session) {
+    retire(session->head);
+    session->head = NULL;
+    if (session->taking) {
+        retire(session->taking->worker);
+        free(session->taking);
+        session->taking = NULL;
+        session_enter(session, SESSION_IDLE);
+    }
+    while (!LIST_EMPTY(&session->checkpoints))
+        retire(take_out(LIST_FIRST(&session->checkpoints)));
+    start_afresh(session);
+    session->loss[0] = 0;
+}

@@ -1,0 +1,37 @@
+/* Calls without a client, for the commands of a shell: each call runs in a process of its own. */
+#ifndef ECLAVE_SUPERVISOR_SESSION_ONE_SHOT_H
+#define ECLAVE_SUPERVISOR_SESSION_ONE_SHOT_H
+
+#include "supervisor/base/log.h"
+#include "supervisor/base/loop.h"
+#include "supervisor/process/pool.h"
+#include "supervisor/session/session.h"
+#include "supervisor/settings/settings.h"
+#include <stdbool.h>
+
+struct one_shot {
+    struct loop loop;
+    struct log log;
+    struct pool pool;
+    struct sessions sessions;
+    struct loop_watch signal_watch;
+    int signal_fd;
+    struct call *call; /* of one_shot_run */
+    /* Called on SIGINT and SIGTERM. NULL: every call is cancelled. */
+    void (*interrupted)(void *context);
+    void *interrupted_context;
+};
+
+/* Opens the loop, the log, the pool and the sessions. Fails also where code cannot be confined.
+ * False with *error and an exit status in *status; then there is nothing to close. */
+bool one_shot_open(struct one_shot *one_shot, const struct settings *settings, int *status,
+                   struct error *error);
+/* Ends every process. */
+void one_shot_close(struct one_shot *one_shot);
+
+/* Runs one call and returns after its `done`. False with *error, and `done` is not called, if the
+ * call cannot be queued or the loop fails. */
+bool one_shot_run(struct one_shot *one_shot, const struct call_request *request,
+                  struct error *error);
+
+#endif

@@ -1,0 +1,569 @@
+/* A session: its states, its running call, its queue; and the table of all sessions. */
+#include "supervisor/base/clock.h"
+#include "supervisor/session/session_internal.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MEMORY_CHECK_MS = 50, NAME_RANDOM_BYTES = 16 };
+
+/* --- states --- */
+
+static const struct state_rule {
+    const char *name;
+    unsigned next; /* bits: the states that may follow */
+} state_rules[SESSION_STATES] = {
+#define NEXT(state) (1U << SESSION_##state)
+    [SESSION_NASCENT] = {"nascent", NEXT(IDLE)},
+    [SESSION_IDLE] = {"idle", NEXT(CHECKPOINTING) | NEXT(WAITING) | NEXT(EVALUATING) |
+                                  NEXT(COPYING) | NEXT(NASCENT)},
+    [SESSION_CHECKPOINTING] = {"checkpointing", NEXT(IDLE)},
+    [SESSION_WAITING] = {"waiting", NEXT(EVALUATING) | NEXT(IDLE)},
+    [SESSION_EVALUATING] = {"evaluating", NEXT(IDLE)},
+    [SESSION_COPYING] = {"copying", NEXT(IDLE)},
+#undef NEXT
+};
+
+void session_enter(struct session *session, enum session_state state) {
+    const struct state_rule *from = &state_rules[session->state], *to = &state_rules[state];
+    struct log_event event = {.level = LOG_DEBUG_LEVEL,
+                              .name = "session",
+                              .session = session->name,
+                              .call = session->running ? session->running->number : 0,
+                              .pid = session->head ? session->head->pid : 0};
+    if (!(from->next & 1U << state)) {
+        event.level = LOG_CRITICAL_LEVEL;
+        event.name = "session-state";
+        log_write(session->all->log, &event, "invalid transition from %s to %s", from->name,
+                  to->name);
+    }
+    LOG_TRACE(session->all->log, &event, "%s -> %s, state number %llu", from->name, to->name,
+              (unsigned long long)session->number);
+    session->state = state;
+}
+
+/* --- the running call --- */
+
+struct call *session_take_running(struct session *session) {
+    struct call *call = session->running;
+    loop_timer_stop(session->all->loop, &session->time_limit);
+    loop_timer_stop(session->all->loop, &session->memory_check);
+    if (session->state != SESSION_IDLE)
+        session_enter(session, SESSION_IDLE);
+    session->running = NULL;
+    return call;
+}
+
+void session_on_time_limit(void *context) {
+    struct session *session = context;
+    call_decide(session->running, OUTCOME_TIMEOUT, "No answer within %g s.",
+                (double)session->running->timeout_ms / CLOCK_MS_PER_S);
+    worker_stop(session->head);
+}
+
+/* For memory that Lisp does not manage, and for code that lifted Lisp's heap limit. */
+static void on_memory_check(void *context) {
+    struct session *session = context;
+    struct sessions *all = session->all;
+    size_t heap = (size_t)all->settings->session_memory_mb << 20;
+    if (worker_resident_bytes(session->head) > heap + heap / 4 + (64U << 20)) {
+        call_decide(session->running, OUTCOME_MEMORY,
+                    "The worker used more memory than session.memory_mb (%lld MiB) allows.",
+                    (long long)all->settings->session_memory_mb);
+        worker_kill(session->head);
+        return;
+    }
+    loop_timer_start(all->loop, &session->memory_check, MEMORY_CHECK_MS, on_memory_check, session);
+}
+
+static void on_flooded(void *context, const struct captured_stream *stream) {
+    struct session *session = context;
+    struct call *call = session->running;
+    if (!call || call->decided)
+        return;
+    call->limit_stream = stream->name;
+    call->limit_name = stream->setting;
+    call->limit = stream->limit;
+    call_decide(call, OUTCOME_OUTPUT, "The code wrote more than %zu bytes to %s.", stream->limit,
+                stream->name);
+    worker_kill(session->head);
+}
+
+static void send_call(struct session *session) {
+    struct sessions *all = session->all;
+    struct call *call = session->running;
+    session_enter(session, SESSION_EVALUATING);
+    call->started_ns = clock_now_ns();
+    loop_timer_start(all->loop, &session->time_limit, call->timeout_ms, session_on_time_limit,
+                     session);
+    loop_timer_start(all->loop, &session->memory_check, MEMORY_CHECK_MS, on_memory_check, session);
+    pipes_begin(session->pipes, on_flooded, session);
+    if (call->kind == CALL_RUN)
+        call_begin_run(call);
+    if (!(call->kind == CALL_RUN ? worker_run : worker_evaluate)(session->head, call->number,
+                                                                 &call->payload)) {
+        call_decide(call, OUTCOME_NO_WORKER,
+                    "The call cannot be sent to its worker: out of memory.");
+        worker_kill(session->head);
+    }
+    buffer_free(&call->payload);
+}
+
+static void on_served(void *context, struct worker_process *worker, struct pipes *pipes,
+                      const char *reason) {
+    struct session *session = context;
+    if (worker) {
+        session->head = worker;
+        session->pipes = pipes;
+        worker_set_owner(worker, &session_events, session, session->name);
+        send_call(session);
+        return;
+    }
+    struct call *call = session_take_running(session);
+    call_decide(call, OUTCOME_NO_WORKER, "No worker can be started: %s.", reason);
+    call_conclude(call, NULL, NULL, 0, false);
+    session_step_later(session);
+}
+
+static void evaluate(struct session *session) {
+    if (session->head) {
+        send_call(session);
+    } else {
+        session_enter(session, SESSION_WAITING);
+        pool_take(session->all->pool, &session->waiter);
+    }
+}
+
+/* --- events of workers --- */
+
+/* Keeps the result until the process is reaped and its usage is known. */
+static void keep_result(struct session *session, const unsigned char *payload, size_t size) {
+    struct call *call = session->running;
+    loop_timer_stop(session->all->loop, &session->time_limit);
+    loop_timer_stop(session->all->loop, &session->memory_check);
+    call->kept_result = buffer_make(size);
+    struct span *structured = &call->run.result.structured;
+    if (!buffer_append(&call->kept_result, payload, size)) {
+        call_decide(call, OUTCOME_MALFORMED, "The result cannot be kept: out of memory.");
+        run_result_free(&call->run.result);
+    } else if (structured->bytes) {
+        structured->bytes = call->kept_result.data + (structured->bytes - payload);
+    }
+    worker_kill(session->head);
+}
+
+static void on_result(void *context, struct worker_process *worker, const unsigned char *payload,
+                      size_t size) {
+    struct session *session = context;
+    struct result_message result;
+    pipes_drain(session->pipes);
+    if (session->running->decided)
+        return; /* the drained output exceeded its limit */
+    if (!result_message_decode(payload, size, &result) ||
+        !call_take_result(session->running, &result)) {
+        call_decide(session->running, OUTCOME_MALFORMED, "The worker sent a malformed result.");
+        worker_kill(worker);
+        return;
+    }
+    if (session->all->reports_usage)
+        keep_result(session, payload, size);
+    call_decide(session->running, result.condition.bytes ? OUTCOME_CONDITION : OUTCOME_VALUE, "%s",
+                "");
+    if (session->all->reports_usage)
+        return;
+    struct call *call = session_take_running(session);
+    session->number++;
+    session->unprotected = false;
+    call_conclude(call, &result, session->pipes, 0, false);
+    pipes_end(session->pipes);
+    session_step_later(session);
+}
+
+/* The head ended between calls. */
+static void note_loss(struct session *session) {
+    const struct log_event event = {
+        .level = LOG_WARNING_LEVEL, .name = "worker-lost", .session = session->name};
+    const char *what = session->head
+                           ? "the worker ended between calls; the effects of the last calls are "
+                             "lost"
+                           : "the worker ended between calls; the state of the session is lost, "
+                             "and it started afresh";
+    log_write(session->all->log, &event, "%s", what);
+    snprintf(session->loss, sizeof session->loss, "SESSION-LOST: %s", what);
+}
+
+static void head_ended(struct session *session, bool inside_frame, int status) {
+    struct call *call = session->running;
+    struct result_message result;
+    if (session->state == SESSION_CHECKPOINTING)
+        history_failed(session, "the worker ended");
+    if (session->state != SESSION_EVALUATING) {
+        if (!history_restore(session))
+            note_loss(session);
+        return;
+    }
+    pipes_drain(session->pipes);
+    call_decide_by_status(call, inside_frame, status);
+    call->usage = session->head->usage;
+    session_take_running(session);
+    struct pipes *pipes = session->pipes;
+    session->pipes = NULL; /* history_restore would close them, and the call refers to them */
+    bool restored = history_restore(session);
+    bool kept = result_message_decode(call->kept_result.data, call->kept_result.length, &result) &&
+                call_take_result(call, &result);
+    call_conclude(call, kept ? &result : NULL, pipes, status, !restored);
+    pipes_end(pipes);
+    if (session->head)
+        session->pipes = pipes;
+    else
+        pipes_close(pipes);
+}
+
+static void on_ended(void *context, struct worker_process *worker, int status) {
+    struct session *session = context;
+    if (worker == session->head)
+        head_ended(session, worker->header_have > 0, status);
+    else
+        history_lost(session, worker);
+    worker_destroy(worker);
+    session_step_later(session);
+}
+
+static void on_ready(void *context, struct worker_process *worker) {
+    struct session *session = context;
+    if (session->state == SESSION_CHECKPOINTING && worker == session->taking->worker)
+        history_taken(session);
+    session_step(session);
+}
+
+static void on_fork_failed(void *context, struct worker_process *worker, const char *what) {
+    (void)worker;
+    struct session *session = context;
+    if (session->state == SESSION_CHECKPOINTING)
+        history_failed(session, what);
+    else if (session->state == SESSION_COPYING)
+        session_end_copy(session, OUTCOME_REFUSED, what);
+    session_step_later(session);
+}
+
+static void on_malformed(void *context, struct worker_process *worker, const char *what) {
+    struct session *session = context;
+    if (worker == session->head && session->state == SESSION_EVALUATING) {
+        call_decide(session->running, OUTCOME_MALFORMED, "The result cannot be read: %s.", what);
+        return;
+    }
+    const struct log_event event = {
+        .level = LOG_ERROR_LEVEL, .name = "malformed", .session = session->name};
+    log_write(session->all->log, &event, "%s", what);
+}
+
+static void on_violation(void *context, struct worker_process *worker, const char *call_name) {
+    struct session *session = context;
+    if (worker == session->head && session->state == SESSION_EVALUATING) {
+        call_decide(session->running, OUTCOME_VIOLATION,
+                    "The code made the forbidden system call %s.", call_name);
+        return;
+    }
+    const struct log_event event = {
+        .level = LOG_WARNING_LEVEL, .name = "violation", .session = session->name};
+    log_write(session->all->log, &event, "%s between calls", call_name);
+}
+
+const struct worker_events session_events = {.ready = on_ready,
+                                             .result = on_result,
+                                             .event = call_on_event,
+                                             .ask = call_on_ask,
+                                             .fork_failed = on_fork_failed,
+                                             .malformed = on_malformed,
+                                             .violation = on_violation,
+                                             .ended = on_ended};
+
+/* --- the step --- */
+
+static void (*const runners[])(struct session *session) = {
+    [CALL_EVALUATE] = evaluate,   [CALL_RUN] = evaluate,        [CALL_ROLLBACK] = session_roll_back,
+    [CALL_RESET] = session_reset, [CALL_CLOSE] = session_close, [CALL_COPY] = session_begin_copy};
+
+/* Every process of the session waits for a frame. */
+static bool is_quiet(const struct session *session) {
+    const struct checkpoint *checkpoint;
+    LIST_FOREACH(checkpoint, &session->checkpoints, entry) {
+        if (checkpoint->worker->state != WORKER_READY)
+            return false;
+    }
+    return !session->head || session->head->state == WORKER_READY;
+}
+
+void session_conclude_cancelled(struct session *session) {
+    while (!TAILQ_EMPTY(&session->cancelled)) {
+        struct call *call = TAILQ_FIRST(&session->cancelled);
+        TAILQ_REMOVE(&session->cancelled, call, entry);
+        call_conclude(call, NULL, NULL, 0, false);
+    }
+}
+
+void session_step(struct session *session) {
+    loop_timer_stop(session->all->loop, &session->step);
+    session_conclude_cancelled(session);
+    if (session->transient && session->state == SESSION_IDLE && TAILQ_EMPTY(&session->queue)) {
+        session_destroy(session); /* its call is done */
+        return;
+    }
+    if (session->state == SESSION_COPYING && session->copy->head &&
+        session->copy->head->state != WORKER_STARTING) {
+        session_end_copy(session, OUTCOME_VALUE, NULL);
+        return;
+    }
+    if (session->state != SESSION_IDLE || !is_quiet(session))
+        return;
+    if (history_is_due(session)) {
+        history_take(session);
+        if (session->state != SESSION_IDLE)
+            return;
+    }
+    if (TAILQ_EMPTY(&session->queue) || session->all->held ||
+        (session->transient && !transient_has_room(session->all)))
+        return;
+    session->running = TAILQ_FIRST(&session->queue);
+    session_unqueue(session->running);
+    runners[session->running->kind](session);
+}
+
+static void on_step(void *context) {
+    session_step(context);
+}
+
+void session_step_later(struct session *session) {
+    if (!session->step.active)
+        loop_timer_start(session->all->loop, &session->step, 0, on_step, session);
+}
+
+/* --- the queue --- */
+
+static bool encode(struct call *call, const struct call_request *request) {
+    call->payload = buffer_make(FRAME_PAYLOAD_MAX);
+    if (request->kind == CALL_EVALUATE) {
+        const struct evaluate_message message = {.code = request->code,
+                                                 .package = request->package};
+        return evaluate_message_encode(&call->payload, &message);
+    }
+    if (request->kind != CALL_RUN)
+        return true;
+    const char *word = run_kind_word(request->run.kind);
+    const struct run_message run = {.kind = {(const unsigned char *)word, strlen(word)},
+                                    .name = request->run.name,
+                                    .code = request->code,
+                                    .arguments = request->run.arguments};
+    return run_message_encode(&call->payload, &run);
+}
+
+struct call *session_submit(struct session *session, const struct call_request *request) {
+    struct sessions *all = session->all;
+    /* Each is below the limit of a line or a frame, so the sum cannot overflow. */
+    size_t size = request->code.length + request->run.arguments.length + request->held_bytes;
+    if (session->queued >= (size_t)all->settings->session_queue ||
+        size > SESSION_QUEUE_BYTES_MAX - session->queued_bytes)
+        return NULL;
+    struct call *call = calloc(1, sizeof *call);
+    if (!call)
+        return NULL;
+    if (!encode(call, request)) {
+        call_free(call);
+        return NULL;
+    }
+    if (++all->last_call == 0)
+        all->last_call = 1;
+    call->session = session;
+    call->kind = request->kind;
+    call->number = all->last_call;
+    call->size = call->payload.length + request->held_bytes;
+    call->timeout_ms = request->timeout_ms;
+    call->steps = request->steps;
+    call->at = request->at;
+    call->run.kind = request->run.kind;
+    call->event = request->event;
+    call->ask = request->ask;
+    call->done = request->done;
+    call->context = request->context;
+    TAILQ_INSERT_TAIL(&session->queue, call, entry);
+    session->queued++;
+    session->queued_bytes += call->size;
+    session->used_ns = clock_now_ns();
+    all->active++;
+    return call;
+}
+
+void session_unqueue(struct call *call) {
+    struct session *session = call->session;
+    TAILQ_REMOVE(&session->queue, call, entry);
+    session->queued--;
+    session->queued_bytes -= call->size;
+}
+
+/* --- all sessions --- */
+
+void sessions_open(struct sessions *sessions, struct loop *loop, struct log *log,
+                   const struct settings *settings, struct pool *pool) {
+    *sessions = (struct sessions){.loop = loop, .log = log, .settings = settings, .pool = pool};
+    TAILQ_INIT(&sessions->list);
+}
+
+void sessions_close(struct sessions *sessions) {
+    while (!TAILQ_EMPTY(&sessions->list))
+        session_destroy(TAILQ_FIRST(&sessions->list));
+}
+
+struct session *session_add(struct sessions *sessions, const char *name, bool transient) {
+    struct session *session = calloc(1, sizeof *session);
+    if (!session)
+        return NULL;
+    session->all = sessions;
+    session->state = SESSION_IDLE;
+    session->began_fresh = true;
+    session->born_ns = session->used_ns = clock_now_ns();
+    session->waiter = (struct pool_waiter){.served = on_served, .context = session};
+    session->transient = transient;
+    TAILQ_INIT(&session->queue);
+    TAILQ_INIT(&session->cancelled);
+    snprintf(session->name, sizeof session->name, "%s", name);
+    TAILQ_INSERT_TAIL(&sessions->list, session, entry);
+    sessions->count += !transient;
+    return session;
+}
+
+void session_destroy(struct session *session) {
+    struct sessions *all = session->all;
+    history_clear(session);
+    if (session->running)
+        call_free(session_take_running(session));
+    TAILQ_CONCAT(&session->cancelled, &session->queue, entry);
+    while (!TAILQ_EMPTY(&session->cancelled)) {
+        struct call *call = TAILQ_FIRST(&session->cancelled);
+        TAILQ_REMOVE(&session->cancelled, call, entry);
+        call_free(call);
+    }
+    pool_withdraw(all->pool, &session->waiter);
+    loop_timer_stop(all->loop, &session->step);
+    TAILQ_REMOVE(&all->list, session, entry);
+    all->count -= !session->transient;
+    if (session->transient)
+        transient_ended(all);
+    free(session);
+}
+
+struct session *sessions_find(const struct sessions *sessions, struct span name) {
+    struct session *session;
+    TAILQ_FOREACH(session, &sessions->list, entry) {
+        if (session->state != SESSION_NASCENT && !session->transient &&
+            strlen(session->name) == name.length &&
+            memcmp(session->name, name.bytes, name.length) == 0)
+            break;
+    }
+    return session;
+}
+
+static bool is_idle(const struct session *session) {
+    return (session->state == SESSION_IDLE || session->state == SESSION_CHECKPOINTING) &&
+           !session->running && TAILQ_EMPTY(&session->queue) && TAILQ_EMPTY(&session->cancelled);
+}
+
+/* Closes the least recently used session that is idle and not `own`. False if there is none. */
+static bool close_oldest(struct sessions *sessions) {
+    struct session *session, *oldest = NULL;
+    TAILQ_FOREACH(session, &sessions->list, entry) {
+        if (is_idle(session) && !session->own && !session->transient &&
+            (!oldest || session->used_ns < oldest->used_ns))
+            oldest = session;
+    }
+    if (!oldest)
+        return false;
+    const struct log_event event = {
+        .level = LOG_NOTICE_LEVEL, .name = "session-closed", .session = oldest->name};
+    log_write(sessions->log, &event, "session.max is reached, and it was the least recently used");
+    session_destroy(oldest);
+    return true;
+}
+
+static bool make_room(struct sessions *sessions) {
+    while (sessions->count >= (size_t)sessions->settings->session_max)
+        if (!close_oldest(sessions))
+            return false;
+    return true;
+}
+
+struct session *sessions_own(struct sessions *sessions, const char *name) {
+    struct session *session =
+        sessions_find(sessions, (struct span){(const unsigned char *)name, strlen(name)});
+    if (!session) {
+        make_room(sessions); /* if all others are busy, there is one too many for a while */
+        session = session_add(sessions, name, false);
+    }
+    if (session)
+        session->own = true;
+    return session;
+}
+
+struct session *sessions_make(struct sessions *sessions) {
+    unsigned char random[NAME_RANDOM_BYTES];
+    char name[2 * NAME_RANDOM_BYTES + 3] = "s-";
+    if (!make_room(sessions))
+        return NULL;
+    randombytes_buf(random, sizeof random);
+    sodium_bin2hex(name + 2, sizeof name - 2, random, sizeof random);
+    return session_add(sessions, name, false);
+}
+
+struct session *sessions_next(const struct sessions *sessions, const struct session *after) {
+    struct session *next = after ? TAILQ_NEXT(after, entry) : TAILQ_FIRST(&sessions->list);
+    while (next && (next->state == SESSION_NASCENT || next->transient))
+        next = TAILQ_NEXT(next, entry);
+    return next;
+}
+
+const char *session_name(const struct session *session) {
+    return session->name;
+}
+
+static void add_memory(struct session_facts *facts, const struct worker_process *worker) {
+    bool exact;
+    facts->memory_bytes += worker_proportional_bytes(worker, &exact);
+    facts->memory_is_proportional &= exact;
+}
+
+struct session_facts session_facts(const struct session *session) {
+    const struct checkpoint *checkpoint;
+    struct session_facts facts = {.name = session->name,
+                                  .age_s = clock_elapsed_ms(session->born_ns) / CLOCK_MS_PER_S,
+                                  .idle_s = clock_elapsed_ms(session->used_ns) / CLOCK_MS_PER_S,
+                                  .number = session->number,
+                                  .history = history_length(session),
+                                  .memory_is_proportional = true,
+                                  .busy = !is_idle(session)};
+    if (session->head)
+        add_memory(&facts, session->head);
+    LIST_FOREACH(checkpoint, &session->checkpoints, entry) {
+        add_memory(&facts, checkpoint->worker);
+    }
+    return facts;
+}
+
+void sessions_hold(struct sessions *sessions, bool held) {
+    struct session *session;
+    sessions->held = held;
+    TAILQ_FOREACH(session, &sessions->list, entry) {
+        if (!held)
+            session_step_later(session);
+    }
+}
+
+void sessions_cancel_all(struct sessions *sessions, const char *cause) {
+    struct session *session;
+    TAILQ_FOREACH(session, &sessions->list, entry) {
+        if (session->running)
+            call_cancel(session->running, cause);
+        while (!TAILQ_EMPTY(&session->queue))
+            call_cancel(TAILQ_FIRST(&session->queue), cause);
+    }
+}

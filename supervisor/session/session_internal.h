@@ -1,0 +1,178 @@
+/* What the files of this folder share about a session and its calls. */
+#ifndef ECLAVE_SUPERVISOR_SESSION_SESSION_INTERNAL_H
+#define ECLAVE_SUPERVISOR_SESSION_SESSION_INTERNAL_H
+
+#include "supervisor/base/clock.h"
+#include "supervisor/session/session.h"
+
+/* The part of a call that only a CALL_RUN has. */
+struct run_state {
+    enum run_kind kind;
+    struct run_result result; /* with OUTCOME_VALUE */
+    struct rate rate, progress_rate, log_rate;
+    size_t events, events_bytes, asks, dropped;
+    double progress;               /* the last one delivered */
+    bool asking;                   /* a question is open */
+    bool parked;                   /* call_park */
+    int64_t left_ms, wait_left_ms; /* of the time limits of working and waiting, at since_ns */
+    int64_t since_ns;              /* when it last began to work or to wait */
+};
+
+struct call {
+    struct session *session;
+    TAILQ_ENTRY(call) entry; /* in `queue` or `cancelled` of the session */
+    enum call_kind kind;
+    uint32_t number;
+    struct buffer payload; /* of the FRAME_EVALUATE or FRAME_RUN */
+    size_t size;           /* bytes, for the queue's limit */
+    int64_t timeout_ms, steps, at;
+    int64_t started_ns; /* 0: no worker has it yet */
+    struct run_state run;
+    void (*event)(void *context, const struct run_event *event);
+    void (*ask)(void *context, struct json_object *questions);
+    call_done done;
+    void *context;
+    bool decided; /* the members below are set */
+    int64_t decided_ns;
+    enum outcome outcome;
+    char cause[200];
+    char reply[200]; /* with OUTCOME_VALUE, of a call that evaluates nothing */
+    const char *limit_stream, *limit_name;
+    size_t limit;
+    struct buffer kept_result; /* with reports_usage, until the process is reaped */
+    struct usage usage;        /* set then */
+};
+
+/* A parked process and the number of its state. */
+struct checkpoint {
+    struct worker_process *worker;
+    uint64_t number;
+    LIST_ENTRY(checkpoint) entry;
+};
+
+/* session.c has a table of the transitions. */
+enum session_state {
+    SESSION_NASCENT,       /* a copy being forked: nothing finds it, and nothing of it runs */
+    SESSION_IDLE,          /* the next queued call may start */
+    SESSION_CHECKPOINTING, /* the head forks a checkpoint: `taking` */
+    SESSION_WAITING,       /* the running call waits for a worker of the pool */
+    SESSION_EVALUATING,    /* the head runs the running call, or is being killed for it */
+    SESSION_COPYING,       /* a process of the session forks: `copy` */
+    SESSION_STATES
+};
+
+struct session {
+    struct sessions *all;
+    TAILQ_ENTRY(session) entry;
+    enum session_state state;
+    char name[SESSION_NAME_MAX];
+    int64_t born_ns, used_ns;
+    bool own;       /* never closed to make room */
+    bool transient; /* for one call */
+
+    struct worker_process *head;         /* NULL: there is no process, and the state is fresh */
+    struct pipes *pipes;                 /* with head */
+    uint64_t number;                     /* of the state in head */
+    bool began_fresh;                    /* state 0 is a fresh image, which needs no process */
+    LIST_HEAD(, checkpoint) checkpoints; /* newest first */
+    struct checkpoint *taking;           /* requested, not announced yet */
+    bool unprotected; /* the checkpoint of the present state failed, and is not retried */
+
+    struct pool_waiter waiter;
+    struct call *running;
+    TAILQ_HEAD(, call) queue;
+    TAILQ_HEAD(, call) cancelled; /* before they ran; concluded in the next step */
+    size_t queued, queued_bytes;
+    struct session *copy; /* being made by the running CALL_COPY */
+    struct loop_timer time_limit, memory_check, step;
+    char loss[200]; /* a state was lost between calls; reported with the next answer */
+};
+
+/* --- session.c --- */
+
+/* Changes the state. A transition that the table does not have is a bug, logged as critical. */
+void session_enter(struct session *session, enum session_state state);
+extern const struct worker_events session_events;
+/* A new session, which no name finds if TRANSIENT. NULL when out of memory. */
+struct session *session_add(struct sessions *sessions, const char *name, bool transient);
+/* Frees the session and its calls without calling `done`. */
+void session_destroy(struct session *session);
+/* Steps in the next round of the loop, after the output of this one is written. */
+void session_step_later(struct session *session);
+/* Ends the running call's time in the session, which is then idle. */
+struct call *session_take_running(struct session *session);
+/* Takes CALL out of the queue. */
+void session_unqueue(struct call *call);
+/* Concludes the calls that were cancelled before they ran. */
+void session_conclude_cancelled(struct session *session);
+void session_on_time_limit(void *context);
+
+/* --- control.c: calls that act on the session itself --- */
+
+/* Each carries out the running call. */
+void session_roll_back(struct session *session);
+void session_reset(struct session *session);
+void session_close(struct session *session); /* frees SESSION */
+void session_begin_copy(struct session *session);
+/* Concludes the copy. WHAT: the reason, unless OUTCOME is VALUE. */
+void session_end_copy(struct session *session, enum outcome outcome, const char *what);
+
+/* --- transient.c --- */
+
+/* Whether one more transient session may start its call. */
+bool transient_has_room(const struct sessions *sessions);
+/* Steps the transient sessions that wait for room, after one has ended. */
+void transient_ended(struct sessions *sessions);
+
+/* --- history.c: checkpoints --- */
+
+/* The present state needs a checkpoint before the next call. */
+bool history_is_due(const struct session *session);
+/* Requests one from the head. */
+void history_take(struct session *session);
+/* The requested checkpoint is there. */
+void history_taken(struct session *session);
+/* The requested checkpoint failed. */
+void history_failed(struct session *session, const char *what);
+/* The number of calls that can be rolled back now. */
+size_t history_length(const struct session *session);
+/* The process, head or checkpoint, that holds state NUMBER; NULL: none. */
+struct worker_process *history_holder(const struct session *session, uint64_t number);
+/* Returns to state NUMBER, which history_length allows. */
+void history_return(struct session *session, uint64_t number);
+/* Replaces a head that has ended by the newest checkpoint. False if that holds an earlier state
+ * than the head did, or there is none and the session starts afresh. */
+bool history_restore(struct session *session);
+/* The process of a checkpoint has ended. */
+void history_lost(struct session *session, const struct worker_process *worker);
+/* Ends every process of the session. */
+void history_clear(struct session *session);
+
+/* --- call.c --- */
+
+/* Decides the outcome; does nothing if it is decided. */
+__attribute__((format(printf, 3, 4))) void call_decide(struct call *call, enum outcome outcome,
+                                                       const char *format, ...);
+/* Decides on OUTCOME_VALUE, with the reply of a call that evaluates nothing. */
+__attribute__((format(printf, 2, 3))) void call_reply(struct call *call, const char *format, ...);
+/* Decides by the exit status of the process. INSIDE_FRAME: it ended within a frame. */
+void call_decide_by_status(struct call *call, bool inside_frame, int status);
+/* Reports a decided call to its caller, and frees it. RESULT: NULL if the worker sent none. PIPES:
+ * NULL if the call never ran. */
+void call_conclude(struct call *call, struct result_message *result, const struct pipes *pipes,
+                   int status, bool state_lost);
+/* Frees a call without calling `done`. */
+void call_free(struct call *call);
+
+/* Starts the clocks and rates of a CALL_RUN. */
+void call_begin_run(struct call *call);
+/* Of session_events. */
+void call_on_event(void *context, struct worker_process *worker, const unsigned char *payload,
+                   size_t size);
+void call_on_ask(void *context, struct worker_process *worker, const unsigned char *payload,
+                 size_t size);
+/* Whether RESULT is one that a call of this kind can have. Keeps the result of a run, which points
+ * into RESULT. */
+bool call_take_result(struct call *call, const struct result_message *result);
+
+#endif

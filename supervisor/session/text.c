@@ -1,0 +1,173 @@
+/* Formats evaluations. Texts are cut between characters. */
+#include "supervisor/session/text.h"
+#include "common/utf8.h"
+#include "supervisor/json/json_write.h"
+
+struct text_limits text_limits_of(const struct settings *settings) {
+    return (struct text_limits){.shown_chars = (size_t)settings->output_shown_chars,
+                                .value_max_chars = (size_t)settings->value_max_chars};
+}
+
+static void append_span(struct buffer *out, struct span span) {
+    buffer_append(out, span.bytes, span.length);
+}
+
+void text_append_captured(struct buffer *out, struct span captured, size_t shown_chars) {
+    cleanup_buffer struct buffer repaired = buffer_make(out->maximum);
+    if (!utf8_is_valid(captured.bytes, captured.length)) {
+        if (!utf8_append_repaired(&repaired, captured.bytes, captured.length)) {
+            out->failed = true;
+            return;
+        }
+        captured = (struct span){repaired.data, repaired.length};
+    }
+    size_t count = captured.length <= shown_chars ? captured.length
+                                                  : utf8_count(captured.bytes, captured.length);
+    if (count <= shown_chars) {
+        append_span(out, captured);
+        return;
+    }
+    size_t head_chars = shown_chars - shown_chars / 2;
+    size_t head = utf8_offset(captured.bytes, captured.length, head_chars);
+    size_t tail =
+        head + utf8_offset(captured.bytes + head, captured.length - head, count - shown_chars);
+    buffer_append(out, captured.bytes, head);
+    buffer_append_format(out, "\n[… %zu characters left out …]\n", count - shown_chars);
+    buffer_append(out, captured.bytes + tail, captured.length - tail);
+}
+
+void text_write_captured(struct buffer *out, struct span captured, size_t shown_chars) {
+    cleanup_buffer struct buffer text = buffer_make(out->maximum);
+    text_append_captured(&text, captured, shown_chars);
+    json_write_bytes(out, text.data, text.length);
+    out->failed |= text.failed;
+}
+
+static void append_warning_lines(struct buffer *out, const struct result_message *result) {
+    for (size_t i = 0; i < result->warning_count; i++) {
+        append_span(out, result->warnings[i]);
+        buffer_append_text(out, "\n");
+    }
+}
+
+void text_append_errors(struct buffer *out, const struct evaluation *evaluation,
+                        size_t shown_chars) {
+    size_t start = out->length;
+    text_append_captured(out, evaluation->error_output, shown_chars);
+    if (evaluation->result.warning_count && out->length > start &&
+        out->data[out->length - 1] != '\n')
+        buffer_append_text(out, "\n");
+    append_warning_lines(out, &evaluation->result);
+}
+
+void text_write_errors(struct buffer *out, const struct evaluation *evaluation,
+                       size_t shown_chars) {
+    cleanup_buffer struct buffer text = buffer_make(out->maximum);
+    text_append_errors(&text, evaluation, shown_chars);
+    json_write_bytes(out, text.data, text.length);
+    out->failed |= text.failed;
+}
+
+/* "[NAME]\n<captured>\n"; nothing if nothing was captured. */
+static void append_stream(struct buffer *out, const char *name, struct span captured,
+                          size_t shown_chars) {
+    if (captured.length == 0)
+        return;
+    buffer_append_format(out, "[%s]\n", name);
+    text_append_captured(out, captured, shown_chars);
+    buffer_append_text(out, "\n");
+}
+
+static void append_warnings(struct buffer *out, const struct result_message *result) {
+    if (result->warning_count == 0)
+        return;
+    buffer_append_text(out, "[warnings]\n");
+    append_warning_lines(out, result);
+}
+
+static void append_sections(struct buffer *out, const struct evaluation *evaluation,
+                            const struct text_limits *limits) {
+    append_stream(out, "stdout", evaluation->output, limits->shown_chars);
+    append_stream(out, "stderr", evaluation->error_output, limits->shown_chars);
+    append_warnings(out, &evaluation->result);
+}
+
+/* Each section ends with a newline, which the end of the text omits. */
+static void drop_last_newline(struct buffer *out, size_t sections_start) {
+    if (!out->failed && out->length > sections_start)
+        out->length--;
+}
+
+void text_append_value(struct buffer *out, struct span value, size_t max_chars) {
+    /* The worker cuts values itself and appends a short mark. */
+    enum { MARK_CHARS = 64 };
+    size_t end = utf8_offset(value.bytes, value.length, max_chars + MARK_CHARS);
+    if (end == value.length) {
+        append_span(out, value);
+        return;
+    }
+    end = utf8_offset(value.bytes, value.length, max_chars);
+    buffer_append(out, value.bytes, end);
+    buffer_append_format(out, "… [%zu more characters]",
+                         utf8_count(value.bytes + end, value.length - end));
+}
+
+static void append_success(struct buffer *out, const struct evaluation *evaluation,
+                           const struct text_limits *limits) {
+    const struct result_message *result = &evaluation->result;
+    size_t start = out->length;
+    append_sections(out, evaluation, limits);
+    if (result->value_count == 0)
+        drop_last_newline(out, start);
+    else if (result->warning_count)
+        buffer_append_text(out, "\n");
+    for (size_t i = 0; i < result->value_count; i++) {
+        if (i)
+            buffer_append_text(out, "\n");
+        buffer_append_text(out, "=> ");
+        text_append_value(out, result->values[i], limits->value_max_chars);
+    }
+}
+
+static void append_backtrace(struct buffer *out, const struct result_message *result) {
+    buffer_append_text(out, "\n\n[Backtrace]");
+    if (result->frame_count == 0)
+        buffer_append_text(out, "\n(no frames)");
+    for (size_t i = 0; i < result->frame_count; i++) {
+        buffer_append_format(out, "\n%zu: ", i);
+        append_span(out, result->frames[i]);
+    }
+}
+
+static void append_failure(struct buffer *out, const struct evaluation *evaluation,
+                           const struct text_limits *limits) {
+    const char *type = outcome_table[evaluation->outcome].type;
+    buffer_append_text(out, "[ERROR] ");
+    if (type) {
+        buffer_append_format(out, "%s\n%s", type, evaluation->cause);
+    } else {
+        append_span(out, evaluation->result.condition);
+        buffer_append_text(out, "\n");
+        append_span(out, evaluation->result.text);
+    }
+    append_backtrace(out, &evaluation->result);
+    size_t before = out->length;
+    buffer_append_text(out, "\n\n");
+    size_t sections = out->length;
+    append_sections(out, evaluation, limits);
+    if (out->length == sections && !out->failed)
+        out->length = before;
+    drop_last_newline(out, sections);
+}
+
+void text_append_evaluation(struct buffer *out, const struct evaluation *evaluation,
+                            const struct text_limits *limits) {
+    if (evaluation->outcome == OUTCOME_VALUE)
+        append_success(out, evaluation, limits);
+    else
+        append_failure(out, evaluation, limits);
+}
+
+void text_append_error(struct buffer *out, const char *type, const char *message) {
+    buffer_append_format(out, "[ERROR] %s\n%s\n\n[Backtrace]\n(no frames)", type, message);
+}

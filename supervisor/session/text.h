@@ -1,0 +1,43 @@
+/* The text of an evaluation, for people and models (doc/contract.md, section 5). */
+#ifndef ECLAVE_SUPERVISOR_SESSION_TEXT_H
+#define ECLAVE_SUPERVISOR_SESSION_TEXT_H
+
+#include "common/buffer.h"
+#include "supervisor/session/evaluation.h"
+#include "supervisor/settings/settings.h"
+
+struct text_limits {
+    size_t shown_chars;     /* of each captured stream */
+    size_t value_max_chars; /* of one value; a hostile worker may exceed it */
+};
+
+struct text_limits text_limits_of(const struct settings *settings);
+
+/* Appends the text of a success or a failure. */
+void text_append_evaluation(struct buffer *out, const struct evaluation *evaluation,
+                            const struct text_limits *limits);
+
+/* Appends captured bytes, repaired to well-formed UTF-8. Of more than SHOWN_CHARS characters, only
+ * the head and the tail, with a line between them that gives the number left out. */
+void text_append_captured(struct buffer *out, struct span captured, size_t shown_chars);
+
+/* The same as a JSON string. */
+void text_write_captured(struct buffer *out, struct span captured, size_t shown_chars);
+
+/* Appends the captured error output and the warnings, one in each line. For a run, whose answer has
+ * no other place for them. */
+void text_append_errors(struct buffer *out, const struct evaluation *evaluation,
+                        size_t shown_chars);
+
+/* The same as a JSON string. */
+void text_write_errors(struct buffer *out, const struct evaluation *evaluation, size_t shown_chars);
+
+/* Appends a printed value. One that is considerably longer than MAX_CHARS is cut, with the number
+ * of characters left out. */
+void text_append_value(struct buffer *out, struct span value, size_t max_chars);
+
+/* Appends the text of an error that occurred outside a worker: the marker line with TYPE, MESSAGE,
+ * and an empty backtrace. */
+void text_append_error(struct buffer *out, const char *type, const char *message);
+
+#endif

@@ -1,0 +1,53 @@
+/* Paths on this machine. */
+#include "supervisor/settings/settings.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void path_list_free(struct path_list *list) {
+    for (size_t i = 0; i < list->count; i++)
+        free(list->paths[i]);
+    *list = (struct path_list){0};
+}
+
+/* True if PATH, which has no links in it, is of KIND and readable. */
+static bool is_of_kind(const char *path, enum path_kind kind, int *code) {
+    struct stat status;
+    if (lstat(path, &status) != 0) {
+        *code = errno;
+        return false;
+    }
+    *code = 0;
+    if (kind == PATH_DIRECTORY ? !S_ISDIR(status.st_mode) : !S_ISREG(status.st_mode))
+        return false;
+    if (access(path, kind == PATH_DIRECTORY ? R_OK | X_OK : R_OK) == 0)
+        return true;
+    *code = errno;
+    return false;
+}
+
+char *path_find(const char *path, const char *base, enum path_kind kind, int *code) {
+    char joined[PATH_MAX];
+    bool relative = path[0] != '/' && base;
+    int length =
+        snprintf(joined, sizeof joined, "%s%s%s", relative ? base : "", relative ? "/" : "", path);
+    if (length < 0 || (size_t)length >= sizeof joined) {
+        *code = ENAMETOOLONG;
+        return NULL;
+    }
+    /* with a base, "" would name the base itself */
+    char *found = path[0] ? realpath(joined, NULL) : NULL;
+    if (!found) {
+        *code = path[0] ? errno : ENOENT;
+        return NULL;
+    }
+    if (is_of_kind(found, kind, code))
+        return found;
+    free(found);
+    return NULL;
+}

@@ -1,0 +1,178 @@
+/* Settings from the environment and the command line, and the order of all sources. */
+#include "supervisor/settings/settings.h"
+#include "policy/policy.h"
+#include "supervisor/settings/settings_internal.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+void settings_default(struct settings *settings) {
+    *settings = (struct settings){0};
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        const struct setting *setting = &settings_table[i];
+        int64_t *slot = (int64_t *)(void *)((char *)settings + setting->offset);
+        if (setting->kind == SETTING_NUMBER)
+            *slot = setting->number;
+        else if (setting->kind == SETTING_CHOICE)
+            *slot = choice_index(setting->values, setting->preset);
+    }
+}
+
+void settings_free(struct settings *settings) {
+#define PATHS(field, ...) path_list_free(&settings->field);
+#include "supervisor/settings/settings.def"
+}
+
+/* Sets each path of LIST, which has colons between them. */
+static bool set_path_variable(struct reading *reading, const struct setting *setting,
+                              const char *where, const char *list, struct error *error) {
+    while (list) {
+        char path[PATH_MAX + 1];
+        const char *colon = strchrnul(list, setting->paths_max > 1 ? ':' : 0);
+        /* a path that is cut here is still too long to be valid */
+        snprintf(path, sizeof path, "%.*s", (int)(colon - list), list);
+        if (!reading_set(reading, setting, where, path, error))
+            return false;
+        list = *colon ? colon + 1 : NULL;
+    }
+    return true;
+}
+
+static bool read_environment(struct settings *settings, struct error *error) {
+    struct reading reading = {.settings = settings};
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        const struct setting *setting = &settings_table[i];
+        char variable[SETTING_NAME_BYTES];
+        setting_variable(setting->name, variable);
+        const char *names[2] = {setting->alias, variable};
+        for (size_t j = 0; j < 2; j++) {
+            const char *value = names[j] ? getenv(names[j]) : NULL;
+            if (value && !(setting->kind == SETTING_PATHS
+                               ? set_path_variable(&reading, setting, names[j], value, error)
+                               : reading_set(&reading, setting, names[j], value, error)))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* One flag of the command line. */
+struct flag {
+    const struct setting *setting; /* NULL: --policy */
+    const char *value;
+    char where[SETTING_NAME_BYTES + 2]; /* as written, without the value */
+};
+
+static bool refuse_flag(const char *flag, size_t length, struct error *error) {
+    char word[SETTING_NAME_BYTES], name[SETTING_NAME_BYTES + 2];
+    snprintf(word, sizeof word, "%.*s", (int)length, flag);
+    struct nearest nearest = nearest_to(word);
+    static const char *const others[] = {"--policy", "--help", "--version"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        nearest_offer(&nearest, others[i]);
+    for (size_t i = 0; i < SETTING_COUNT; i++)
+        if (settings_table[i].help) {
+            memcpy(name, "--", 2);
+            setting_flag(settings_table[i].name, name + 2);
+            nearest_offer(&nearest, name);
+        }
+    struct hint hint = nearest_hint(&nearest, "");
+    return error_set(error, 0, "unknown option %.60s%s", word,
+                     hint.text[0] ? hint.text : "; see eclave --help");
+}
+
+/* The flag at ARGUMENTS[*index]; moves *index over a separate value. */
+static bool take_flag(struct flag *flag, int count, char **arguments, int *index,
+                      struct error *error) {
+    const char *text = arguments[*index];
+    const char *equals = strchr(text, '=');
+    size_t length = equals ? (size_t)(equals - text) : strlen(text);
+    bool is_policy = length == 8 && strncmp(text, "--policy", length) == 0;
+    flag->setting = is_policy ? NULL : setting_by_flag(text + 2, length - 2);
+    if (!flag->setting && !is_policy)
+        return refuse_flag(text, length, error);
+    flag->value = equals ? equals + 1 : NULL;
+    if (!flag->value && flag->setting && flag->setting->kind == SETTING_SWITCH)
+        flag->value = "true";
+    if (!flag->value && *index + 1 < count)
+        flag->value = arguments[++*index];
+    snprintf(flag->where, sizeof flag->where, "%.*s", (int)length, text);
+    return flag->value || error_set(error, 0, "option %s needs a value", flag->where);
+}
+
+static bool is_flag(const char *argument) {
+    return strncmp(argument, "--", 2) == 0 && argument[2];
+}
+
+/* *policy: the value of the last --policy, else of ECLAVE_POLICY, else NULL. */
+static bool find_policy(const char **policy, int count, char **arguments, struct error *error) {
+    *policy = getenv("ECLAVE_POLICY");
+    for (int i = 1; i < count && strcmp(arguments[i], "--") != 0; i++) {
+        struct flag flag = {0};
+        if (!is_flag(arguments[i]))
+            continue;
+        if (!take_flag(&flag, count, arguments, &i, error))
+            return false;
+        if (!flag.setting)
+            *policy = flag.value;
+    }
+    return true;
+}
+
+static bool read_flags(struct settings *settings, int count, char **arguments, int *left,
+                       struct error *error) {
+    struct reading reading = {.settings = settings};
+    bool flags_ended = false;
+    *left = 0;
+    for (int i = 1; i < count; i++) {
+        struct flag flag;
+        if (!flags_ended && strcmp(arguments[i], "--") == 0)
+            flags_ended = true;
+        else if (flags_ended || !is_flag(arguments[i]))
+            arguments[(*left)++] = arguments[i];
+        else if (!take_flag(&flag, count, arguments, &i, error) ||
+                 (flag.setting &&
+                  !reading_set(&reading, flag.setting, flag.where, flag.value, error)))
+            return false;
+    }
+    return true;
+}
+
+/* The rules between settings. */
+static bool check_together(const struct settings *settings, struct error *error) {
+    if (settings->call_timeout_s > settings->call_timeout_max_s)
+        return error_set(
+            error, 0, "call.timeout_s (%lld) must not exceed call.timeout_max_s (%lld)",
+            (long long)settings->call_timeout_s, (long long)settings->call_timeout_max_s);
+    for (enum policy_layer layer = 0; layer < POLICY_LAYER_COUNT; layer++)
+        if (settings->require & settings->without & UINT32_C(1) << layer)
+            return error_set(error, 0, "require and without must not both name the layer %s",
+                             policy_layer_name(layer));
+    return true;
+}
+
+static bool read_all(struct settings *settings, int count, char **arguments, int *left,
+                     struct error *error) {
+    const char *policy;
+    if (!find_policy(&policy, count, arguments, error))
+        return false;
+    if (policy && !settings_read_policy(settings, policy, error))
+        return false;
+    return read_environment(settings, error) &&
+           read_flags(settings, count, arguments, left, error) && check_together(settings, error);
+}
+
+bool settings_read(struct settings *settings, int count, char **arguments, int *left,
+                   struct error *error) {
+    settings_default(settings);
+    if (read_all(settings, count, arguments, left, error))
+        return true;
+    settings_free(settings);
+    /* The message may quote input that would control the terminal. */
+    for (char *byte = error->text; *byte; byte++)
+        if (iscntrl((unsigned char)*byte))
+            *byte = '?';
+    return false;
+}

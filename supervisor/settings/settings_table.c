@@ -1,0 +1,214 @@
+/* The table of settings.def, the spellings of its names, --help and the manual page. */
+#include "policy/policy.h"
+#include "supervisor/base/log.h"
+#include "supervisor/settings/settings_internal.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct setting settings_table[SETTING_COUNT] = {
+#define ROW(field, label, type)                                                                    \
+    .name = (label), .kind = (type), .offset = offsetof(struct settings, field)
+#define NUMBER(field, label, unit_name, preset_number, least, most, alias_name, text)              \
+    {ROW(field, label, SETTING_NUMBER),                                                            \
+     .unit = (unit_name),                                                                          \
+     .number = (preset_number),                                                                    \
+     .minimum = (least),                                                                           \
+     .maximum = (most),                                                                            \
+     .alias = (alias_name),                                                                        \
+     .help = (text)},
+#define CHOICE(field, label, value_names, preset_value, text)                                      \
+    {ROW(field, label, SETTING_CHOICE), .values = (value_names), .preset = (preset_value),         \
+     .help = (text)},
+#define SWITCH(field, label, alias_name, text)                                                     \
+    {ROW(field, label, SETTING_SWITCH), .alias = (alias_name), .help = (text)},
+#define TEXT(field, label, placeholder, text)                                                      \
+    {ROW(field, label, SETTING_TEXT), .unit = (placeholder), .help = (text)},
+#define PATHS(field, label, placeholder, path_kind, most, text)                                    \
+    {ROW(field, label, SETTING_PATHS), .unit = (placeholder), .paths = (path_kind),                \
+     .paths_max = (most), .help = (text)},
+#define LAYERS(field, label, any, text)                                                            \
+    {ROW(field, label, SETTING_LAYERS), .unit = "LAYERS", .any_layer = (any), .help = (text)},
+#include "supervisor/settings/settings.def"
+};
+
+void setting_flag(const char *name, char flag[SETTING_NAME_BYTES]) {
+    size_t i = 0;
+    for (; i < SETTING_NAME_BYTES - 1 && name[i]; i++)
+        flag[i] = name[i] == '.' || name[i] == '_' ? '-' : name[i];
+    flag[i] = 0;
+}
+
+void setting_variable(const char *name, char variable[SETTING_NAME_BYTES]) {
+    int used = snprintf(variable, SETTING_NAME_BYTES, "ECLAVE_%s", name);
+    for (int i = 0; i < used && i < SETTING_NAME_BYTES - 1; i++)
+        variable[i] =
+            isalnum((unsigned char)variable[i]) ? (char)toupper((unsigned char)variable[i]) : '_';
+}
+
+const struct setting *setting_by_flag(const char *flag, size_t length) {
+    char name[SETTING_NAME_BYTES];
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        setting_flag(settings_table[i].name, name);
+        if (strlen(name) == length && strncmp(name, flag, length) == 0)
+            return &settings_table[i];
+    }
+    return NULL;
+}
+
+const struct setting *setting_by_name(const char *name) {
+    for (size_t i = 0; i < SETTING_COUNT; i++)
+        if (strcmp(settings_table[i].name, name) == 0)
+            return &settings_table[i];
+    return NULL;
+}
+
+bool setting_may_name(const struct setting *setting, enum policy_layer layer) {
+    static const bool optional_layers[] = {
+#define LAYER(id, name, optional, stops) optional,
+#include "policy/layers.def"
+#undef LAYER
+    };
+    return setting->any_layer || optional_layers[layer];
+}
+
+void setting_layers(const struct setting *setting, char words[SETTING_WORDS_BYTES]) {
+    size_t used = 0;
+    words[0] = 0;
+    for (enum policy_layer layer = 0; layer < POLICY_LAYER_COUNT; layer++)
+        if (setting_may_name(setting, layer) && used < SETTING_WORDS_BYTES)
+            used += (size_t)snprintf(words + used, SETTING_WORDS_BYTES - used, "%s%s",
+                                     used ? "|" : "", policy_layer_name(layer));
+    if (setting->any_layer && used < SETTING_WORDS_BYTES)
+        snprintf(words + used, SETTING_WORDS_BYTES - used, "|all");
+}
+
+void setting_words(const struct setting *setting, char words[SETTING_WORDS_BYTES]) {
+    char layers[SETTING_WORDS_BYTES];
+    switch (setting->kind) {
+    case SETTING_NUMBER:
+        snprintf(words, SETTING_WORDS_BYTES, "a whole number of %s from %lld to %lld",
+                 setting->unit, (long long)setting->minimum, (long long)setting->maximum);
+        break;
+    case SETTING_CHOICE:
+        snprintf(words, SETTING_WORDS_BYTES, "one of %s", setting->values);
+        break;
+    case SETTING_TEXT:
+        snprintf(words, SETTING_WORDS_BYTES, "1 to %d letters, digits, dots, dashes or underscores",
+                 SETTING_TEXT_BYTES - 1);
+        break;
+    case SETTING_PATHS:
+        snprintf(words, SETTING_WORDS_BYTES, "%s that can be read",
+                 setting->paths == PATH_DIRECTORY ? "a directory" : "a regular file");
+        break;
+    case SETTING_LAYERS:
+        setting_layers(setting, layers);
+        snprintf(words, SETTING_WORDS_BYTES, "one or more of %.140s", layers);
+        break;
+    case SETTING_SWITCH:
+    case SETTING_KINDS:
+        snprintf(words, SETTING_WORDS_BYTES, "true or false");
+        break;
+    }
+}
+
+const char *profile_names(void) {
+#define PROFILE(name, help) "|" name
+    static const char names[] =
+#include "supervisor/settings/profiles.def"
+        ;
+    return names + 1;
+}
+
+/* --- --help and the manual page --- */
+
+/* The placeholder after the flag; NULL for a switch. */
+static const char *value_word(const struct setting *setting) {
+    switch (setting->kind) {
+    case SETTING_TEXT:
+    case SETTING_PATHS:
+    case SETTING_LAYERS:
+        return setting->unit;
+    case SETTING_SWITCH:
+        return NULL;
+    default:
+        return "X";
+    }
+}
+
+/* Prints the default with its unit or with the values to choose from. */
+static void print_default(FILE *out, const struct setting *setting) {
+    char layers[SETTING_WORDS_BYTES];
+    switch (setting->kind) {
+    case SETTING_NUMBER:
+        fprintf(out, " (%lld %s)", (long long)setting->number, setting->unit);
+        break;
+    case SETTING_CHOICE:
+        fprintf(out, " (%s; %s)", setting->values, setting->preset);
+        break;
+    case SETTING_LAYERS:
+        setting_layers(setting, layers);
+        fprintf(out, " (%s; none)", layers);
+        break;
+    default:
+        break;
+    }
+}
+
+static void print_help(FILE *out, const char *flag, const char *word, const char *help) {
+    char left[2 * SETTING_NAME_BYTES + 8];
+    snprintf(left, sizeof left, "--%s%s%s", flag, word ? " " : "", word ? word : "");
+    fprintf(out, "  %-26s %s", left, help);
+}
+
+void settings_help(FILE *out) {
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        const struct setting *setting = &settings_table[i];
+        if (!setting->help)
+            continue;
+        char flag[SETTING_NAME_BYTES];
+        setting_flag(setting->name, flag);
+        print_help(out, flag, value_word(setting), setting->help);
+        print_default(out, setting);
+        fputc('\n', out);
+    }
+    print_help(out, "policy", "FILE", "JSON file of settings, or a profile");
+    fprintf(out, " (%s)\n", profile_names());
+#define PROFILE(name, help) fprintf(out, "  %-26s %s\n", "  " name, help);
+#include "supervisor/settings/profiles.def"
+}
+
+static void print_manual_flag(FILE *out, const char *flag, const char *word) {
+    fputs(".TP\n.B \\-\\-", out);
+    for (const char *byte = flag; *byte; byte++)
+        fprintf(out, "%s%c", *byte == '-' ? "\\" : "", *byte);
+    fprintf(out, "%s%s\n", word ? " " : "", word ? word : "");
+}
+
+/* Prints the profiles and their settings. */
+static void print_manual_profiles(FILE *out) {
+    print_manual_flag(out, "policy", "FILE");
+    fputs("JSON file of settings, or the name of a profile:\n", out);
+#define PROFILE(name, help)         fputs(".IP \"\" 7\n\\fB" name "\\fR: " help "\n", out);
+#define GIVES(profile, name, value) fputs(".br\n\\ \\ " name " " value "\n", out);
+#include "supervisor/settings/profiles.def"
+}
+
+void settings_manual(FILE *out) {
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        const struct setting *setting = &settings_table[i];
+        if (!setting->help)
+            continue;
+        char flag[SETTING_NAME_BYTES];
+        setting_flag(setting->name, flag);
+        print_manual_flag(out, flag, value_word(setting));
+        fputs(setting->help, out);
+        print_default(out, setting);
+        if (setting->kind == SETTING_NUMBER)
+            fprintf(out, "; %lld to %lld", (long long)setting->minimum,
+                    (long long)setting->maximum);
+        fputc('\n', out);
+    }
+    print_manual_profiles(out);
+}
