@@ -235,7 +235,7 @@ static const char *printable(struct json_object *value, char low) {
 
 bool shape_uri(struct json_object *value, struct error *error) {
     struct error why;
-    return uri_check_syntax(printable(value, '!'), &why) ||
+    return uri_check_characters(printable(value, '!'), SIZE_MAX - 1, false, &why) ||
            error_set(error, 0, "must be a URI: %s", why.text);
 }
 
