@@ -1,13 +1,13 @@
-/* Fuzz target: the lines of a client to a server with a project. The whole server runs in this process.
- * Workers are simulated: the source of a definition, or the argument "steps" of a call, is a list of
- * the actions of its worker:
+/* Fuzz target: the lines of a client to a server with a project. The whole server runs in this
+ * process. Workers are simulated: the source of a definition, or the argument "steps" of a call, is
+ * a list of the actions of its worker:
  *
  *   [{"event": JSON}, {"ask": JSON}, {"result": JSON}, {"fail": "TYPE"}, {"die": null}]
  *
  * where a string stands for its contents, JSON or not. After a question it waits for the answer. In
- * the client's lines, "requestState":"STATE" is replaced by the last state that the server sent; such
- * a line, and one that answers a question, waits a while. Each request must be answered once, in
- * well-formed messages, and a definition gets answers to its own questions only. */
+ * the client's lines, "requestState":"STATE" is replaced by the last state that the server sent;
+ * such a line, and one that answers a question, waits a while. Each request must be answered once,
+ * in well-formed messages, and a definition gets answers to its own questions only. */
 #include "common/message.h"
 #include "supervisor/process/worker_process.h"
 #include "supervisor/registry/watch.h"

@@ -1,8 +1,9 @@
 /* A black-box MCP client: starts the server over pipes and exchanges bytes without blocking, so
- * that neither side can deadlock. It checks every line of the server (wire.h). It skips log messages
- * about missing layers after checking them, so that tests read the same lines on every machine. Its
- * watchdog only ends endless waits; nothing asserts a time. A failure ends the Criterion test with
- * what was sent, what was received and the server's stderr. The server ends with the test. */
+ * that neither side can deadlock. It checks every line of the server (wire.h). It skips log
+ * messages about missing layers after checking them, so that tests read the same lines on every
+ * machine. Its watchdog only ends endless waits; nothing asserts a time. A failure ends the
+ * Criterion test with what was sent, what was received and the server's stderr. The server ends
+ * with the test. */
 #ifndef ECLAVE_TESTS_SUPPORT_CLIENT_H
 #define ECLAVE_TESTS_SUPPORT_CLIENT_H
 
