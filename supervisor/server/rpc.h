@@ -45,11 +45,11 @@ struct method_table {
 };
 
 /* Handles one line, trimmed and not empty. A long batch continues in later rounds of the loop, with
- * the input paused. SERVER is a struct server. */
-void rpc_handle_line(void *server, const unsigned char *bytes, size_t size);
+ * the input paused. CONTEXT is the struct server. */
+void rpc_handle_line(void *context, const unsigned char *bytes, size_t size);
 /* Handles the rest of the batch being read, if there is one. */
 void rpc_end_batch(struct server *server);
-/* Answers a line over request.max_bytes. SERVER is a struct server. */
-void rpc_handle_too_long(void *server);
+/* Answers a line over request.max_bytes. CONTEXT is the struct server. */
+void rpc_handle_too_long(void *context);
 
 #endif

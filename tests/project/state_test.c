@@ -342,11 +342,11 @@ enum { HUGE_BYTES = 12 << 20, DEEP_LEVELS = 110 };
 /* An answer whose name is HUGE_BYTES long, or nests DEEP_LEVELS. */
 static const char *huge_answer(bool deep) {
     char *name = deep ? nested("[", DEEP_LEVELS, "", "]") : nested("x", HUGE_BYTES, "", "");
-    const char *answer = formatted(deep ? "{\"action\":\"accept\",\"content\":{\"name\":%s}}"
-                                        : "{\"action\":\"accept\",\"content\":{\"name\":\"%s\"}}",
-                                   name);
+    const char *body = formatted(deep ? "{\"action\":\"accept\",\"content\":{\"name\":%s}}"
+                                      : "{\"action\":\"accept\",\"content\":{\"name\":\"%s\"}}",
+                                 name);
     free(name);
-    return answer;
+    return body;
 }
 
 Test(state, a_huge_or_deep_answer_ends_at_most_its_own_call) {

@@ -8,8 +8,8 @@
 
 enum { LIGHT_MIB = 40, HEAVY_MIB = 200, CALLS_MAX = 12 };
 
-static const char *const arguments[] = {"--session-history", "2", NULL};
-static const struct client_options options = {.arguments = arguments, .watchdog_s = 120};
+static const char *const short_history[] = {"--session-history", "2", NULL};
+static const struct client_options options = {.arguments = short_history, .watchdog_s = 120};
 
 /* Memory of the whole session, and of its head. */
 struct weight {

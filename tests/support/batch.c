@@ -26,8 +26,9 @@ void batch_add_text(const char *text) {
     }
     is_used = false;
     size_t have = input ? strlen(input) : 0;
-    input = realloc(input, have + strlen(text) + 1);
-    cr_assert_not_null(input);
+    char *longer = realloc(input, have + strlen(text) + 1);
+    cr_assert_not_null(longer);
+    input = longer;
     strcpy(input + have, text); // NOLINT(clang-analyzer-security.insecureAPI.strcpy): it has room
 }
 

@@ -615,10 +615,9 @@ static void generate_both_eras(struct generator *generator, struct buffer *out) 
 /* Requests that stay in flight. */
 
 static void put_listen(struct generator *generator, struct buffer *out) {
-    char *id = generator->subscriptions[generator->subscription_count];
     if (generator->subscription_count == GENERATE_SUBSCRIPTIONS_MAX)
         return;
-    generator->subscription_count++;
+    char *id = generator->subscriptions[generator->subscription_count++];
     make_id(generator, id);
     buffer_append_format(out, LISTEN("%s", "{\"toolsListChanged\":true}"), id);
 }
