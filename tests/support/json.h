@@ -36,7 +36,7 @@ enum value_kind {
 enum value_kind json_kind(struct text value);
 
 /* VALUE without the blanks around it. */
-struct text json_without_blanks(struct text value);
+struct text json_without_blanks(struct text text);
 
 /* A number written without fraction and exponent. */
 bool json_is_integer(struct text value);
