@@ -41,7 +41,7 @@ struct settings {
 #define PATHS(field, ...)  struct path_list field;
 #define LAYERS(field, ...) uint32_t field;
 #include "supervisor/settings/settings.def"
-    bool log_level_set; /* by a flag, a variable or the policy file, even if to the default */
+    int64_t log_level_set; /* by a flag, a variable or the policy file, even if to the default */
 };
 
 enum cancel_reply { CANCEL_REPLY_AUTO, CANCEL_REPLY_ERROR, CANCEL_REPLY_SILENT };
