@@ -89,8 +89,7 @@ void workers_kill_all(const struct workers *workers) {
     kill_strays(workers, 0);
 }
 
-/* Another fork with the same listener has not announced itself. Until then it looks like a stray.
- */
+/* Another fork with the same listener has not announced itself, and still looks like a stray. */
 static bool awaits_relative(const struct worker_process *worker) {
     const struct worker_process *other;
     LIST_FOREACH(other, &worker->workers->list, entry) {

@@ -103,8 +103,7 @@ struct run_result {
 /* False if TEXT is not the result of a run of KIND. Free with run_result_free. */
 bool run_result_decode(enum run_kind kind, struct span text, struct run_result *result);
 void run_result_free(struct run_result *result);
-/* Parses `structured`, which must not be NULL. The caller's. NULL for null, or when out of memory.
- */
+/* The value of `structured`, which RESULT must have. The caller's. NULL: null, or out of memory. */
 struct json_object *run_result_structured(const struct run_result *result);
 
 #endif

@@ -116,8 +116,7 @@ void session_step(struct session *session);
  * It does not count for session.max, but at most that many may be busy. NULL as session_submit, or
  * if so many are busy. */
 struct call *session_submit_once(struct sessions *sessions, const struct call_request *request);
-/* The number of transient sessions that are busy with a run of KIND; RUN_KIND_COUNT: of any kind.
- */
+/* The number of transient sessions busy with a run of KIND; RUN_KIND_COUNT: of any kind. */
 size_t sessions_busy_with(const struct sessions *sessions, enum run_kind kind);
 /* Parks a call that waits for a client which may never return: it no longer counts as busy. The
  * caller parks at most sessions_parked_max calls. */
