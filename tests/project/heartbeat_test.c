@@ -43,6 +43,14 @@ static void expect_beat(struct client *client, const struct era *era, double *la
     *last = now;
 }
 
+/* All unread lines are beats, which grow from LAST on. */
+static void expect_beats(struct client *client, double last) {
+    for (const char *line; (line = client_take_line(client, NULL)) != NULL;) {
+        cr_assert_gt(number_of(line), last, "%s", line);
+        last = number_of(line);
+    }
+}
+
 /* The next progress of the tool itself; beats before it grow from *LAST on. */
 static const char *next_report(struct client *client, double *last) {
     const char *line = next_progress(client);
@@ -59,15 +67,14 @@ Test(heartbeat, shows_in_each_revision_that_a_tool_runs) {
         double last = 0;
         send_with_token(client, era, "1", "tools/call", "\"name\":\"sleeps\"");
         expect_beat(client, era, &last);
-        expect_beat(client, era, &last);
         cr_assert_str_eq(client_evaluate_await(client, "1").text, "done");
+        expect_beats(client, last);
     }
 }
 
 Test(heartbeat, covers_prompts_and_resources) {
-    project_files_write("prompts/slow.lisp", "(mcp:defprompt \"slow\" () (sleep 1.5) \"done\")");
-    project_files_write("resources/slow.lisp",
-                        "(mcp:defresource \"slow://{x}\" (x) (sleep 1.5) x)");
+    project_files_write("prompts/slow.lisp", "(mcp:defprompt \"slow\" () (sleep 3) \"done\")");
+    project_files_write("resources/slow.lisp", "(mcp:defresource \"slow://{x}\" (x) (sleep 3) x)");
     project_files_write("resources/slow.lisp.meta.json", "{\"uriTemplate\":\"slow://{x}\"}");
     struct client *client = project_files_serve_in(era_modern, NULL);
     double last = 0;
@@ -106,7 +113,7 @@ Test(heartbeat, ends_with_the_first_progress_of_the_tool) {
 }
 
 Test(heartbeat, stays_below_later_progress_of_the_tool) {
-    add_tool("late", "(sleep 1.5) (mcp:progress 1/1000) (mcp:progress 1) (mcp:progress 2 3)");
+    add_tool("late", "(sleep 3) (mcp:progress 1/1000) (mcp:progress 1) (mcp:progress 2 3)");
     struct client *client = project_files_serve_in(era_modern, NULL);
     double last = 0;
     send_with_token(client, era_modern, "1", "tools/call", "\"name\":\"late\"");
@@ -122,7 +129,7 @@ Test(heartbeat, stays_below_later_progress_of_the_tool) {
 
 /* Zero and negative progress is replaced, with its message and its total kept. */
 Test(heartbeat, is_followed_by_greater_numbers_whatever_a_tool_reports) {
-    add_tool("low", "(sleep 1.5) (mcp:progress -5 9 \"begun\") (mcp:progress -1) (mcp:progress 0)"
+    add_tool("low", "(sleep 3) (mcp:progress -5 9 \"begun\") (mcp:progress -1) (mcp:progress 0)"
                     " (mcp:progress 1 9)");
     struct client *client = project_files_serve_in(era_modern, NULL);
     double last = 0;
@@ -155,7 +162,7 @@ Test(heartbeat, continues_while_a_legacy_client_is_asked) {
 
 /* Only the second request of the modern client has a token. */
 Test(heartbeat, continues_with_the_request_that_brings_answers) {
-    add_tool("asks", "(mcp:ask :roots :key \"r\") (sleep 1.5)");
+    add_tool("asks", "(mcp:ask :roots :key \"r\") (sleep 3)");
     struct client *client = project_files_serve_in(era_modern, NULL);
     client_send_line(
         client,
@@ -172,16 +179,8 @@ Test(heartbeat, continues_with_the_request_that_brings_answers) {
     client_finish(client);
 }
 
-/* All unread lines are beats, which grow from LAST on. */
-static void expect_beats(struct client *client, double last) {
-    for (const char *line; (line = client_take_line(client, NULL)) != NULL;) {
-        cr_assert_gt(number_of(line), last, "%s", line);
-        last = number_of(line);
-    }
-}
-
 Test(heartbeat, is_sent_for_one_request_of_a_token_at_a_time) {
-    add_tool("sleeps", "(sleep 1.5)");
+    add_tool("sleeps", "(sleep 3)");
     struct client *client = project_files_serve_in(era_modern, NULL);
     double last = 0;
     send_with_token(client, era_modern, "1", "tools/call", "\"name\":\"sleeps\"");
