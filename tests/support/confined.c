@@ -38,9 +38,15 @@ static bool unshare_pids(void) {
            write_file("/proc/self/uid_map", user_map);
 }
 
+/* The mount must not reach other namespaces. In a chroot "/" may not be a mount of its own. */
+static bool isolate_mounts(void) {
+    return mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 ||
+           (errno == EINVAL && mount("none", "/proc", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+}
+
 /* /proc shows the namespace in which it was mounted. */
 static bool mount_own_proc(void) {
-    return mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+    return isolate_mounts() &&
            mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0;
 }
 
