@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LINES = 600, DEATHS = 6, FORKED_BYTES = 48 * 160 };
+enum { LINES = 1200, DEATHS = 6, FORKED_BYTES = 48 * 160 };
 
 static bool is_worker_program(pid_t pid) {
     char name[32] = "";
