@@ -48,7 +48,7 @@ struct request *request_keep(struct server *server, const struct request *reques
 
 struct request *request_find(const struct requests *requests, const struct json_token *id) {
     struct request *request = requests->in_flight;
-    while (request && !json_token_equal(&request->id, id))
+    while (request && (request->silent || !json_token_equal(&request->id, id)))
         request = request->next;
     return request;
 }
