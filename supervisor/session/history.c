@@ -75,6 +75,8 @@ void history_take(struct session *session) {
     }
     if (!checkpoint || !checkpoint->worker)
         history_failed(session, error.text);
+    else /* while the worker forks, since a call that waits for it will need them */
+        sessions_prepare_pipes(session->all, &error);
 }
 
 void history_taken(struct session *session) {

@@ -105,22 +105,37 @@ static bool owns_pipes(const struct session *session) {
     return true;
 }
 
+bool sessions_prepare_pipes(struct sessions *sessions, struct error *error) {
+    if (!sessions->fresh_pipes)
+        sessions->fresh_pipes =
+            pipes_open(sessions->loop, sessions->settings, sessions->fresh_ends, error);
+    return sessions->fresh_pipes != NULL;
+}
+
+static void discard_fresh_pipes(struct sessions *sessions) {
+    if (!sessions->fresh_pipes)
+        return;
+    pipes_close(sessions->fresh_pipes);
+    sessions->fresh_pipes = NULL;
+    close(sessions->fresh_ends[0]);
+    close(sessions->fresh_ends[1]);
+}
+
 /* Gives the head fresh pipes unless it owns its pipes, so that the output of the call is that of
  * the call alone. */
 static bool ensure_own_pipes(struct session *session, struct error *error) {
-    int outputs[2];
+    struct sessions *all = session->all;
     if (owns_pipes(session))
         return true;
-    struct pipes *fresh = pipes_open(session->all->loop, session->all->settings, outputs, error);
-    if (!fresh)
+    if (!sessions_prepare_pipes(all, error) ||
+        !worker_set_outputs(session->head, all->fresh_ends, all->fresh_pipes->serial, error))
         return false;
-    bool sent = worker_set_outputs(session->head, outputs, fresh->serial, error);
-    close(outputs[0]);
-    close(outputs[1]);
-    pipes_close(sent ? session->pipes : fresh);
-    if (sent)
-        session->pipes = fresh;
-    return sent;
+    pipes_close(session->pipes);
+    session->pipes = all->fresh_pipes;
+    all->fresh_pipes = NULL;
+    close(all->fresh_ends[0]);
+    close(all->fresh_ends[1]);
+    return true;
 }
 
 static void refuse_call(struct session *session, const char *what, const char *reason) {
@@ -465,6 +480,7 @@ void sessions_open(struct sessions *sessions, struct loop *loop, struct log *log
 void sessions_close(struct sessions *sessions) {
     while (!TAILQ_EMPTY(&sessions->list))
         session_destroy(TAILQ_FIRST(&sessions->list));
+    discard_fresh_pipes(sessions);
 }
 
 struct session *session_add(struct sessions *sessions, const char *name, bool transient) {
