@@ -53,6 +53,10 @@
           do (put buffer offset type (if (eq type :uint64-t) (as-number value) value)))
     buffer))
 
+(defun processor-clock (pid)
+  "The id of the clock that counts the processor time of a process."
+  (logior (ash (lognot pid) 3) 2))
+
 (defun vector-of (buffer length)
   "A struct iovec."
   (filled 16 0 :uint64-t buffer 8 :uint64-t length))
