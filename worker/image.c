@@ -210,9 +210,12 @@ bool image_is_forkable(struct error *error) {
 
 void image_become_worker(void) {
     uint32_t seed = 0;
-    if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
+    unsigned short seeds[3] = {0};
+    if (getrandom(&seed, sizeof seed, 0) != sizeof seed ||
+        getrandom(seeds, sizeof seeds, 0) != sizeof seeds)
         seed = (uint32_t)time(NULL);
-    srandom(seed); /* ECL's fallback without /dev/urandom */
+    srandom(seed); /* rand and random; ECL's fallback without /dev/urandom */
+    seed48(seeds); /* lrand48, drand48 and the like */
     ECL_SETQ(ecl_process_env(), lisp.random_state,
              ecl_make_random_state(ecl_make_fixnum((cl_fixnum)seed)));
 }
