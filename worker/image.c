@@ -181,10 +181,10 @@ bool image_load(const struct worker_configuration *configuration, const char *pa
                 struct error *error) {
     struct result result = {0};
     cleanup_buffer struct buffer code = buffer_make((size_t)4 * PATH_MAX);
-    buffer_append_text(&code, "(progn (load \"");
+    buffer_append_text(&code, "(eclave::preload \"");
     for (const char *byte = path; *byte; byte++)
         buffer_append_format(&code, *byte == '"' || *byte == '\\' ? "\\%c" : "%c", *byte);
-    buffer_append_text(&code, "\") (values))");
+    buffer_append_text(&code, "\")");
     struct evaluate_message message = {.code = {code.data, code.length}};
     evaluate(&message, configuration->value_max_chars, &result);
     bool good = !result.failed;
