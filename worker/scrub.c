@@ -81,25 +81,26 @@ static void clear_garbage(char *start, const char *end) {
                 clear(object + sizeof(void *), size - sizeof(void *));
             start = object + size;
         } else {
-            size = BLOCK_BYTES - (uintptr_t)start % BLOCK_BYTES;
-            if (GC_is_heap_ptr(start))
-                clear(start, size);
-            start += size;
+            start += BLOCK_BYTES - (uintptr_t)start % BLOCK_BYTES;
         }
     }
 }
 
-void scrub_end(void) {
-    clear_reader();
-    clear_cache();
-    clear_stack();
-    clear_free_lists();
-    GC_gcollect(); /* runs the finalizers, which allocate */
-    clear_stack();
-    int on_demand = GC_get_finalize_on_demand();
-    GC_set_finalize_on_demand(1);
-    GC_gcollect();
-    /* Nothing is allocated in Lisp until the heap is cleared: new objects have no mark. */
+/* Free blocks have no mark bits. Takes each for one object, until the heap would have to grow. */
+static void clear_free_blocks(void) {
+    const size_t heap = GC_get_heap_size();
+    GC_disable();
+    while (GC_get_free_bytes() >= BLOCK_BYTES && GC_get_heap_size() == heap) {
+        char *object = GC_malloc_atomic(BLOCK_BYTES - 2 * GRANULE_BYTES);
+        if (!object)
+            break;
+        clear(object, BLOCK_BYTES - (uintptr_t)object % BLOCK_BYTES);
+    }
+    GC_enable();
+}
+
+/* Nothing is allocated in Lisp since the last collection: new objects have no mark. */
+static void clear_heap(void) {
     FILE *maps = fopen("/proc/self/maps", "re");
     char line[512];
     while (maps && fgets(line, sizeof line, maps)) {
@@ -111,6 +112,21 @@ void scrub_end(void) {
     }
     if (maps)
         fclose(maps);
+}
+
+void scrub_end(void) {
+    int on_demand = GC_get_finalize_on_demand();
+    clear_reader();
+    clear_cache();
+    clear_stack();
+    clear_free_lists();
+    GC_gcollect(); /* runs the finalizers, which allocate */
+    clear_stack();
+    GC_set_finalize_on_demand(1);
+    GC_gcollect();
+    clear_heap();
+    clear_free_blocks();
+    GC_gcollect();
     GC_set_finalize_on_demand(on_demand);
 #ifdef M_PERTURB
     mallopt(M_PERTURB, 0);
