@@ -5,8 +5,8 @@
 #include <ecl/ecl.h>
 #include <gc/gc.h>
 #include <gc/gc_mark.h>
-#include <inttypes.h>
 #include <malloc.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,10 +104,10 @@ static void clear_heap(void) {
     FILE *maps = fopen("/proc/self/maps", "re");
     char line[512];
     while (maps && fgets(line, sizeof line, maps)) {
-        uintptr_t start, end;
-        char rights[5];
-        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &start, &end, rights) == 3 &&
-            strcmp(rights, "rw-p") == 0)
+        char *rest;
+        uintptr_t start = strtoull(line, &rest, 16);
+        uintptr_t end = *rest == '-' ? strtoull(rest + 1, &rest, 16) : 0;
+        if (strncmp(rest, " rw-p ", 6) == 0)
             clear_garbage((char *)start, (const char *)end);
     }
     if (maps)
