@@ -33,6 +33,7 @@ struct session_row {
     bool busy;
     double memory_mib;
     bool proportional; /* of pages that processes share, each process has its part */
+    unsigned long dropped; /* states, for memory */
 };
 /* False when it is not listed. */
 bool client_session_row(struct client *client, const char *session, struct session_row *row);

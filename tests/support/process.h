@@ -24,4 +24,7 @@ int process_descriptors(pid_t pid);
 
 bool process_is_zombie(pid_t pid);
 
+/* Whether the name of the program that PID runs is NAME. */
+bool process_is_named(pid_t pid, const char *name);
+
 #endif
