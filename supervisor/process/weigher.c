@@ -86,8 +86,10 @@ static void on_answer(void *context, uint32_t events) {
         weigher->weighed(weigher->context, &weight);
 }
 
-static bool start(struct weigher *weigher) {
+bool weigher_start(struct weigher *weigher) {
     int pair[2];
+    if (weigher->socket >= 0)
+        return true;
     if (weigher->failures >= FAILURES_MAX ||
         socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
         return false;
@@ -105,7 +107,7 @@ static bool start(struct weigher *weigher) {
 }
 
 bool weigher_ask(struct weigher *weigher, pid_t pid) {
-    if (weigher->socket < 0 && !start(weigher))
+    if (!weigher_start(weigher))
         return false;
     if (send(weigher->socket, &pid, sizeof pid, MSG_DONTWAIT | MSG_NOSIGNAL) !=
         (ssize_t)sizeof pid) {

@@ -29,11 +29,14 @@ struct weigher {
     void *context;
 };
 
-/* Starts no process yet. */
+/* Starts no process yet; the first question does. */
 void weigher_open(struct weigher *weigher, struct loop *loop, weigher_callback weighed,
                   void *context);
 /* Ends the process, which the caller of wait() reaps. */
 void weigher_close(struct weigher *weigher);
+
+/* Starts the process, unless it runs: for a caller that loses the right to. False if it cannot. */
+bool weigher_start(struct weigher *weigher);
 
 bool weigher_is_busy(const struct weigher *weigher);
 /* Asks for the weight of PID; not while busy. The callback gets it later. False, and no callback,

@@ -165,6 +165,7 @@ static pid_t find_weigher(struct client *client) {
  * that this takes, in another process than the server. */
 Test(total_memory, a_list_of_hostile_sessions_does_not_stall_the_server) {
     enum { VICTIMS = 3, ROUNDS = 8, SHARE = 4 };
+    skip_without_inspection();
     struct siege siege = siege_begin(NULL);
     const char *victims[VICTIMS];
     for (size_t i = 0; i < VICTIMS; i++) {
