@@ -108,3 +108,8 @@ bool process_is_named(pid_t pid, const char *name) {
     text[strcspn(text, "\n")] = '\0';
     return read && strcmp(text, name) == 0;
 }
+
+bool process_is_stopped(pid_t pid) {
+    struct stat_line line;
+    return read_stat(pid, &line) && line.state == 'T';
+}
