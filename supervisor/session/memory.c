@@ -31,7 +31,6 @@ static const char worker_excess[] = "it used more memory than session.memory_mb 
 static const char session_excess[] = "the session used more memory than session.total_mb allows";
 static const char kernel_excess[] = "the kernel killed it because memory ran out";
 
-static void continue_weighing(struct sessions *all);
 static void answer(struct sessions *all);
 
 /* --- the processes of a session --- */
@@ -53,10 +52,35 @@ static void for_each_process(const struct session *session,
     }
 }
 
+/* One pass over the processes of a session, which may take several turns. */
+struct pass {
+    const struct session *session;
+    int64_t until_ns; /* the end of this turn */
+    bool complete;
+    size_t resident_bytes;
+};
+
+/* The kernel kills parked processes first. */
+static void put_in_place(struct worker_process *worker, enum worker_place place) {
+    if (worker->memory.place == place)
+        return;
+    worker->memory.place = place;
+    policy_oom_prefer(worker->pid, place == PLACE_HEAD ? POLICY_OOM_WORKER : POLICY_OOM_PARKED);
+}
+
 static void measure(struct worker_process *worker, void *context) {
-    size_t *resident_bytes = context;
-    worker_measure(worker);
-    *resident_bytes += worker->memory.resident_bytes;
+    struct pass *pass = context;
+    const uint32_t round = pass->session->all->memory.round;
+    if (worker->memory.round != round) {
+        if (clock_now_ns() >= pass->until_ns) {
+            pass->complete = false;
+            return;
+        }
+        put_in_place(worker, worker == pass->session->head ? PLACE_HEAD : PLACE_PARKED);
+        worker_measure(worker);
+        worker->memory.round = round;
+    }
+    pass->resident_bytes += worker->memory.resident_bytes;
 }
 
 struct change {
@@ -222,23 +246,24 @@ static void end_weighing(struct session *session) {
     judge(session);
 }
 
+static void on_check(void *context);
+
 static void end_patience(void *context) {
     answer(context);
 }
 
+/* For the callers that came last: all sessions are checked now, and weighed. */
 static void begin_round(struct sessions *all) {
     struct memory_watch *watch = &all->memory;
     struct session *session;
     TAILQ_CONCAT(&watch->waiting, &watch->newcomers, entry);
     loop_timer_start(all->loop, &watch->patience, PATIENCE_MS, end_patience, all);
     TAILQ_FOREACH(session, &all->list, entry) {
-        size_t resident_bytes = 0;
-        if (session->transient || session->memory.due)
-            continue;
-        for_each_process(session, measure, &resident_bytes);
-        if (has_changed(session))
-            begin_weighing(session);
+        session->memory.wanted = !session->transient;
     }
+    watch->round++;
+    watch->checking = true;
+    loop_timer_start(all->loop, &watch->timer, 0, on_check, all);
 }
 
 /* Calls the callers of sessions_weigh that wait for this round. */
@@ -260,7 +285,7 @@ void memory_answer_all(struct sessions *all) {
     answer(all);
 }
 
-/* Asks for the next process that is due. */
+/* Asks for the next process that is due. When there is none, the round is over. */
 static void continue_weighing(struct sessions *all) {
     struct memory_watch *watch = &all->memory;
     struct session *session;
@@ -270,11 +295,10 @@ static void continue_weighing(struct sessions *all) {
             if (session->memory.due)
                 break;
         }
-        if (!session && TAILQ_EMPTY(&watch->waiting) && TAILQ_EMPTY(&watch->newcomers))
-            return;
         if (!session) {
-            answer(all);
-            continue;
+            if (!watch->checking && !TAILQ_EMPTY(&watch->waiting))
+                answer(all);
+            return;
         }
         for_each_process(session, find_due, &worker);
         if (!worker) {
@@ -308,7 +332,6 @@ void sessions_weigh(struct sessions *all, void (*weighed)(void *context), void *
     TAILQ_INSERT_TAIL(&watch->newcomers, waiter, entry);
     if (TAILQ_EMPTY(&watch->waiting))
         begin_round(all);
-    continue_weighing(all);
 }
 
 /* --- the kernel's kills --- */
@@ -352,32 +375,32 @@ void memory_on_ended(struct session *session, struct worker_process *worker, int
 
 /* --- the timer --- */
 
-/* The kernel kills parked processes first. */
-static void put_in_place(struct worker_process *worker, void *context) {
-    const struct session *session = context;
-    enum worker_place place = worker == session->head ? PLACE_HEAD : PLACE_PARKED;
-    if (worker->memory.place == place)
-        return;
-    worker->memory.place = place;
-    policy_oom_prefer(worker->pid, place == PLACE_HEAD ? POLICY_OOM_WORKER : POLICY_OOM_PARKED);
+/* Whether the processes of the session are to be weighed. */
+static bool is_to_be_weighed(const struct session *session, size_t resident_bytes) {
+    const bool suspect = resident_bytes > confinement_session_bytes(session->all->settings) &&
+                         clock_now_ns() >= session->memory.not_before_ns;
+    return (suspect || session->memory.wanted) && !session->memory.due && has_changed(session);
 }
 
-static void check(struct session *session) {
-    size_t resident_bytes = 0;
-    for_each_process(session, put_in_place, session);
-    for_each_process(session, measure, &resident_bytes);
+/* False if the turn is over before the session is checked. */
+static bool check(struct session *session, int64_t until_ns) {
+    struct pass pass = {.session = session, .until_ns = until_ns, .complete = true};
+    for_each_process(session, measure, &pass);
+    if (!pass.complete)
+        return false;
     check_processes(session);
-    if (resident_bytes > confinement_session_bytes(session->all->settings) &&
-        !session->memory.due && clock_now_ns() >= session->memory.not_before_ns &&
-        has_changed(session))
+    if (is_to_be_weighed(session, pass.resident_bytes))
         begin_weighing(session);
+    session->memory.wanted = false;
+    session->memory.round = session->all->memory.round;
+    return true;
 }
 
 /* One session after the other, in turns. */
 static void on_check(void *context) {
     struct sessions *all = context;
     struct memory_watch *watch = &all->memory;
-    const int64_t begun_ns = clock_now_ns();
+    const int64_t until_ns = clock_now_ns() + LOOP_TURN_NS;
     struct session *session;
     bool used = false;
     if (!watch->checking)
@@ -385,20 +408,16 @@ static void on_check(void *context) {
     watch->checking = true;
     TAILQ_FOREACH(session, &all->list, entry) {
         used |= session->head != NULL;
-        if (session->memory.round == watch->round)
-            continue;
-        if (clock_now_ns() - begun_ns >= LOOP_TURN_NS) {
+        if (session->memory.round != watch->round && !check(session, until_ns)) {
             loop_timer_start(all->loop, &watch->timer, 0, on_check, all);
             return;
         }
-        session->memory.round = watch->round;
-        check(session);
     }
     watch->checking = false;
     count_kernel_kills(watch);
-    continue_weighing(all);
     if (used)
         loop_timer_start(all->loop, &watch->timer, CHECK_MS, on_check, all);
+    continue_weighing(all);
 }
 
 void memory_watch(struct sessions *all) {

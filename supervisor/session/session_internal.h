@@ -86,7 +86,8 @@ struct session {
     struct session *copy; /* being made by the running CALL_COPY */
     struct loop_timer time_limit, memory_check, step;
     struct {
-        bool due;                        /* processes of it are to be weighed */
+        bool wanted;                     /* its weight, by list-sessions */
+        bool due;                        /* its processes are being weighed */
         uint32_t round;                  /* in which it was last checked */
         int64_t begun_ns, not_before_ns; /* of weighing it */
         size_t processes;                /* when it was last weighed */
