@@ -420,7 +420,7 @@ static void on_check(void *context) {
     continue_weighing(all);
 }
 
-void memory_watch(struct sessions *all) {
+void memory_start(struct sessions *all) {
     struct memory_watch *watch = &all->memory;
     if (watch->kills_fd < 0) {
         watch->kills_fd = policy_oom_open();

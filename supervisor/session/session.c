@@ -171,7 +171,7 @@ static void on_served(void *context, struct worker_process *worker, struct pipes
         session->head = worker;
         session->pipes = pipes;
         worker_set_owner(worker, &session_events, session, session->name);
-        memory_watch(session->all);
+        memory_start(session->all);
         send_call(session);
         return;
     }

@@ -122,7 +122,7 @@ struct session_facts {
 struct session_facts session_facts(const struct session *session);
 
 /* Calls WEIGHED once the memory of all sessions is known, as far as it can be in a short time. */
-void sessions_weigh(struct sessions *sessions, void (*weighed)(void *context), void *context);
+void sessions_weigh(struct sessions *all, void (*weighed)(void *context), void *context);
 
 /* While HELD, no call starts. */
 void sessions_hold(struct sessions *sessions, bool held);

@@ -160,16 +160,16 @@ void history_clear(struct session *session);
 
 /* --- memory.c --- */
 
-void memory_open(struct sessions *sessions);
-void memory_close(struct sessions *sessions);
+void memory_open(struct sessions *all);
+void memory_close(struct sessions *all);
 /* A session has a process: it is checked from now on. */
-void memory_watch(struct sessions *sessions);
+void memory_start(struct sessions *all);
 /* Ends the running call if its process is too large. */
 void memory_check_running(struct session *session);
 /* A process of the session was reaped; before its loss has any effect. */
 void memory_on_ended(struct session *session, struct worker_process *worker, int status);
 /* Calls all callers of sessions_weigh with what is known now. */
-void memory_answer_all(struct sessions *sessions);
+void memory_answer_all(struct sessions *all);
 void memory_add_facts(const struct session *session, struct session_facts *facts);
 
 /* --- call.c --- */

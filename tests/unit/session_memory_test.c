@@ -82,7 +82,7 @@ Test(memory, a_check_of_many_processes_is_divided_into_turns) {
     fill(session, pid);
     loop.before_wait = on_round;
     loop.before_wait_context = session;
-    memory_watch(&sessions);
+    memory_start(&sessions);
     loop_timer_start(&loop, &limit, PATIENCE_MS, stop, &loop);
     cr_assert(loop_run(&loop, NULL));
     cr_assert(is_measured(session), "it was not checked in time");
