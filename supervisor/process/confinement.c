@@ -40,7 +40,8 @@ struct policy confinement_policy(const struct settings *settings) {
         .degraded = settings->degraded != 0,
         .user = geteuid() == 0 ? NOBODY : 0,
         .address_space_bytes = ADDRESS_SPACE_HEAPS * memory + ADDRESS_SPACE_MARGIN,
-        .all_memory_bytes = sessions * (confinement_session_bytes(settings) + scratch) + ADDRESS_SPACE_MARGIN,
+        .all_memory_bytes =
+            sessions * (confinement_session_bytes(settings) + scratch) + ADDRESS_SPACE_MARGIN,
         .all_processes =
             (uint32_t)(sessions * ((uint64_t)settings->session_history + SESSION_PROCESSES) +
                        OTHER_PROCESSES),

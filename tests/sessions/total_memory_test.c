@@ -26,7 +26,7 @@ static time_t now_s(void) {
 static struct session_row await_row(struct client *client, const char *session,
                                     bool (*is_so)(const struct session_row *row),
                                     const char *what) {
-    struct session_row row;
+    struct session_row row = {0};
     for (time_t end = now_s() + WATCHDOG_S; now_s() < end; usleep(LOOK_MS * 1000)) {
         cr_assert(client_session_row(client, session, &row));
         if (is_so(&row))

@@ -32,7 +32,7 @@ struct session_row {
     unsigned long number, history;
     bool busy;
     double memory_mib;
-    bool proportional; /* of pages that processes share, each process has its part */
+    bool proportional;     /* of pages that processes share, each process has its part */
     unsigned long dropped; /* states, for memory */
 };
 /* False when it is not listed. */
