@@ -1,0 +1,40 @@
+/* The processor time of a turn of the loop: from one moment at which it looks for input to the
+ * next. Only builds with tests measure it (ECLAVE_TURNS). A turn above TURN_BOUND_MS ends the
+ * process with SIGILL, after a line on stderr that names the callbacks, so that the test that ran
+ * it fails.
+ *
+ * The environment variable TURN_BOUND_MS sets another bound, 0 none. TURN_LOG names a file to which
+ * the longest turn of each process is appended. */
+#ifndef ECLAVE_SUPERVISOR_BASE_TURN_H
+#define ECLAVE_SUPERVISOR_BASE_TURN_H
+
+enum {
+    TURN_BOUND_MS = 20,
+    TURN_SANITIZED_FACTOR = 8 /* a sanitized build is slower */
+};
+
+#ifdef ECLAVE_TURNS
+typedef void (*turn_callback)(void);
+
+void turn_begin(void);
+/* The processor time since the last call of these functions was CALLBACK's. */
+void turn_count(turn_callback callback);
+void turn_end(void);
+/* Gives CALLBACK a name for the report. */
+void turn_name(turn_callback callback, const char *name);
+/* Appends to TURN_LOG. */
+void turn_log(void);
+#define TURN_COUNT(callback) turn_count((turn_callback)(callback))
+/* CALLBACK, whose name is the text of the argument. */
+#define TURN_NAMED(callback) (turn_name((turn_callback)(callback), #callback), (callback))
+#else
+static inline void turn_begin(void) {
+}
+static inline void turn_end(void) {
+}
+static inline void turn_log(void) {
+}
+#define TURN_COUNT(callback) ((void)(callback))
+#endif
+
+#endif
