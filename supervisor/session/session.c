@@ -2,12 +2,19 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/session/session_internal.h"
 
+#include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 
-enum { MEMORY_CHECK_MS = 50, NAME_RANDOM_BYTES = 16 };
+enum {
+    MEMORY_CHECK_MS = 50,
+    END_LIMIT_MS = 200, /* from the end of the channel to the kill, with reports_usage */
+    NAME_RANDOM_BYTES = 16
+};
 
 /* --- states --- */
 
@@ -138,20 +145,39 @@ static void evaluate(struct session *session) {
 
 /* --- events of workers --- */
 
-/* Keeps the result until the process is reaped and its usage is known. */
-static void keep_result(struct session *session, const unsigned char *payload, size_t size) {
-    struct call *call = session->running;
-    loop_timer_stop(session->all->loop, &session->time_limit);
-    loop_timer_stop(session->all->loop, &session->memory_check);
-    call->kept_result = buffer_make(size);
-    struct span *structured = &call->run.result.structured;
-    if (!buffer_append(&call->kept_result, payload, size)) {
-        call_decide(call, OUTCOME_MALFORMED, "The result cannot be kept: out of memory.");
-        run_result_free(&call->run.result);
-    } else if (structured->bytes) {
-        structured->bytes = call->kept_result.data + (structured->bytes - payload);
-    }
+static void on_end_limit(void *context) {
+    struct session *session = context;
+    session->running->cut_off = true;
     worker_kill(session->head);
+}
+
+/* Keeps the result until the process is reaped. An honest worker ends at the end of its channel.
+ * What another one does until then decides the outcome in place of the answer, which it may have
+ * forged before. */
+static void keep_result(struct session *session, enum outcome answer, const unsigned char *payload,
+                        size_t size) {
+    struct call *call = session->running;
+    call->answer = answer;
+    call->answered_ns = clock_now_ns();
+    call->kept_result = buffer_make(size);
+    run_result_free(&call->run.result);
+    loop_timer_start(session->all->loop, &session->time_limit, END_LIMIT_MS, on_end_limit, session);
+    if (buffer_append(&call->kept_result, payload, size)) {
+        shutdown(session->head->channel, SHUT_WR);
+    } else {
+        call_decide(call, OUTCOME_MALFORMED, "The result cannot be kept: out of memory.");
+        worker_kill(session->head);
+    }
+}
+
+/* Decides by the answer, if there is one and the process did nothing after it but end. */
+static void decide_by_answer(struct call *call, bool inside_frame, int status) {
+    bool by_itself = WIFEXITED(status) && WEXITSTATUS(status) == 0 && !inside_frame;
+    bool cut_off = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && call->cut_off;
+    if (call->decided || !call->answered_ns || !(by_itself || cut_off))
+        return;
+    call_decide(call, call->answer, "%s", "");
+    call->decided_ns = call->answered_ns;
 }
 
 static void on_result(void *context, struct worker_process *worker, const unsigned char *payload,
@@ -167,12 +193,12 @@ static void on_result(void *context, struct worker_process *worker, const unsign
         worker_kill(worker);
         return;
     }
-    if (session->all->reports_usage)
-        keep_result(session, payload, size);
-    call_decide(session->running, result.condition.bytes ? OUTCOME_CONDITION : OUTCOME_VALUE, "%s",
-                "");
-    if (session->all->reports_usage)
+    enum outcome answer = result.condition.bytes ? OUTCOME_CONDITION : OUTCOME_VALUE;
+    if (session->all->reports_usage) {
+        keep_result(session, answer, payload, size);
         return;
+    }
+    call_decide(session->running, answer, "%s", "");
     struct call *call = session_take_running(session);
     session->number++;
     session->unprotected = false;
@@ -205,13 +231,16 @@ static void head_ended(struct session *session, bool inside_frame, int status) {
         return;
     }
     pipes_drain(session->pipes);
+    decide_by_answer(call, inside_frame, status);
     call_decide_by_status(call, inside_frame, status);
     call->usage = session->head->usage;
     session_take_running(session);
     struct pipes *pipes = session->pipes;
     session->pipes = NULL; /* history_restore would close them, and the call refers to them */
     bool restored = history_restore(session);
-    bool kept = result_message_decode(call->kept_result.data, call->kept_result.length, &result) &&
+    bool answered = call->outcome == OUTCOME_VALUE || call->outcome == OUTCOME_CONDITION;
+    bool kept = answered &&
+                result_message_decode(call->kept_result.data, call->kept_result.length, &result) &&
                 call_take_result(call, &result);
     call_conclude(call, kept ? &result : NULL, pipes, status, !restored);
     pipes_end(pipes);

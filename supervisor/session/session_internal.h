@@ -39,8 +39,12 @@ struct call {
     char reply[200]; /* with OUTCOME_VALUE, of a call that evaluates nothing */
     const char *limit_stream, *limit_name;
     size_t limit;
-    struct buffer kept_result; /* with reports_usage, until the process is reaped */
-    struct usage usage;        /* set then */
+    /* With reports_usage, from the answer until the process is reaped: */
+    struct buffer kept_result;
+    enum outcome answer;
+    int64_t answered_ns; /* 0: no answer yet */
+    bool cut_off;        /* killed because it did not end by itself */
+    struct usage usage;  /* set when it is reaped */
 };
 
 /* A parked process and the number of its state. */
