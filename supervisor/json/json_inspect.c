@@ -87,28 +87,49 @@ static size_t note_unit(struct json_inspector *in, const unsigned char *text, si
     return 6;
 }
 
-/* Scans a string, from its opening quote. */
-static bool scan_string(struct json_inspector *in) {
+enum scan { SCAN_BAD, SCAN_GOOD, SCAN_PAUSED };
+
+/* Scans a string, from its opening quote, or from where it paused. */
+static enum scan scan_string(struct json_inspector *in) {
     const unsigned char *text = in->text;
     const size_t size = in->size;
-    size_t at = in->at + 1;
-    in->zero_in_string = in->lone_surrogate = false;
+    size_t at = in->resume ? in->resume : in->at + 1;
+    if (!in->resume)
+        in->zero_in_string = in->lone_surrogate = false;
+    in->resume = 0;
     for (;;) {
         if (at < size && json_is_plain(text[at]))
             at += json_plain_prefix(text + at, size - at);
         while (size - at >= 2 && text[at] == '\\' && is_escaped[text[at + 1]])
             at += 2;
-        if (at < size && json_is_plain(text[at]))
+        if (at < size && json_is_plain(text[at]) && at < in->stop)
             continue;
-        in->at = at;
-        if (at < size && text[at] == '"') {
-            in->at++;
-            return true;
+        if (at < size && at >= in->stop) {
+            in->resume = at;
+            return SCAN_PAUSED;
         }
-        if (!is_unit(text + at, size - at))
-            return false;
+        if (at < size && text[at] == '"') {
+            in->at = at + 1;
+            return SCAN_GOOD;
+        }
+        if (!is_unit(text + at, size - at)) {
+            in->at = at;
+            return SCAN_BAD;
+        }
         at += note_unit(in, text + at, size - at);
     }
+}
+
+/* Skips a string that was scanned before. */
+static void skip_string(struct json_inspector *in) {
+    const unsigned char *text = in->text;
+    size_t at = in->at + 1;
+    while (text[at] != '"') {
+        if (text[at] == '\\')
+            at += 2;
+        at += json_plain_prefix(text + at, in->size - at);
+    }
+    in->at = at + 1;
 }
 
 static bool scan_literal(struct json_inspector *in) {
@@ -218,7 +239,7 @@ static enum json_fault scan_value(struct json_inspector *in, enum state *state) 
     enum json_kind kind = kind_of(in->text[in->at]);
     size_t start = in->at;
     bool integer = false, scanned = true;
-    if (in->limits.values && ++in->values > in->limits.values)
+    if (!in->resume && in->limits.values && ++in->values > in->limits.values)
         return JSON_TOO_MANY;
     if (in->depth == 0)
         in->shape->kind = kind;
@@ -237,7 +258,15 @@ static enum json_fault scan_value(struct json_inspector *in, enum state *state) 
         *state = kind == JSON_OBJECT ? EXPECT_NAME_OR_END : EXPECT_VALUE_OR_END;
         return JSON_FINE;
     case JSON_STRING:
-        scanned = scan_string(in);
+        switch (scan_string(in)) {
+        case SCAN_PAUSED:
+            return JSON_FINE;
+        case SCAN_BAD:
+            scanned = false;
+            break;
+        case SCAN_GOOD:
+            break;
+        }
         break;
     case JSON_NUMBER:
         scanned = scan_number(in, &integer);
@@ -290,8 +319,9 @@ static void choose_target(struct json_inspector *in, struct span name) {
 
 static enum json_fault scan_name(struct json_inspector *in, enum state *state) {
     size_t start = in->at;
-    if (!peek_is(in, '"') || !scan_string(in))
-        return JSON_NOT_JSON;
+    enum scan scan = peek_is(in, '"') ? scan_string(in) : SCAN_BAD;
+    if (scan != SCAN_GOOD)
+        return scan == SCAN_PAUSED ? JSON_FINE : JSON_NOT_JSON;
     const struct span name = {in->text + start, in->at - start};
     if (in->zero_in_string) /* json-c cuts a name there, which would make two names equal */
         return JSON_ZERO_IN_NAME;
@@ -405,10 +435,15 @@ bool json_inspector_step(struct json_inspector *in, size_t size, enum json_fault
         *fault = JSON_NOT_UTF8;
         return false;
     }
-    const size_t end = in->size - in->at > size ? in->at + size : in->size;
+    const size_t from = in->resume ? in->resume : in->at,
+                 end = in->size - from > size ? from + size : in->size;
+    in->stop = end;
     enum state state = (enum state)in->state;
-    for (skip_blanks(in); in->at < end && *fault == JSON_FINE; skip_blanks(in))
+    bool paused = false;
+    for (skip_blanks(in); in->at < end && *fault == JSON_FINE && !paused; skip_blanks(in)) {
         *fault = inspect_step(in, &state);
+        paused = in->resume != 0;
+    }
     in->state = (int)state;
     if (*fault == JSON_FINE && in->at < in->size)
         return true;
@@ -454,7 +489,7 @@ static void skip_item(struct json_inspector *in) {
         if (depth == 0 && (byte == ',' || closes))
             break;
         if (byte == '"') {
-            scan_string(in);
+            skip_string(in);
             continue;
         }
         depth += byte == '{' || byte == '[';
@@ -480,7 +515,7 @@ bool json_next_member(struct span text, size_t *offset, struct json_token *name,
     if (!next_item(&in))
         return false;
     size_t start = in.at;
-    scan_string(&in);
+    skip_string(&in);
     *name = (struct json_token){.text = {text.bytes + start, in.at - start}, .kind = JSON_STRING};
     skip_blanks(&in);
     in.at++; /* the colon */

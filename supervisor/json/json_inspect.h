@@ -66,6 +66,8 @@ enum json_fault json_inspect(const unsigned char *text, size_t size, struct json
 struct json_inspector {
     const unsigned char *text;
     size_t size, at, valid; /* valid: the bytes known to be UTF-8 */
+    size_t stop;            /* where a step may end, also inside a string */
+    size_t resume;          /* the place inside the string at `at` where it did; or 0 */
     struct json_limits limits;
     int state;
     size_t depth, values;
@@ -82,7 +84,7 @@ struct json_inspector {
 
 void json_inspector_begin(struct json_inspector *inspector, const unsigned char *text, size_t size,
                           struct json_limits limits, struct json_shape *shape);
-/* Checks about SIZE bytes more, and a string to its end. False at the end of the text or at a
+/* Checks about SIZE bytes more. False at the end of the text or at a
  * fault, with *fault. */
 bool json_inspector_step(struct json_inspector *inspector, size_t size, enum json_fault *fault);
 
