@@ -197,6 +197,7 @@ static void run_ready(struct loop *loop, int64_t since_ns) {
 
 bool loop_run(struct loop *loop, struct error *error) {
     turn_begin();
+    TURN_NAME(loop->before_wait, "before_wait");
     while (!loop->stopped) {
         flush(loop);
         if (loop->stopped)

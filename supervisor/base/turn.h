@@ -24,7 +24,8 @@ void turn_end(void);
 void turn_name(turn_callback callback, const char *name);
 /* Appends to TURN_LOG. */
 void turn_log(void);
-#define TURN_COUNT(callback) turn_count((turn_callback)(callback))
+#define TURN_COUNT(callback)      turn_count((turn_callback)(callback))
+#define TURN_NAME(callback, name) turn_name((turn_callback)(callback), name)
 /* CALLBACK, whose name is the text of the argument. */
 #define TURN_NAMED(callback) (turn_name((turn_callback)(callback), #callback), (callback))
 #else
@@ -34,7 +35,8 @@ static inline void turn_end(void) {
 }
 static inline void turn_log(void) {
 }
-#define TURN_COUNT(callback) ((void)(callback))
+#define TURN_COUNT(callback)      ((void)(callback))
+#define TURN_NAME(callback, name) ((void)(callback))
 #endif
 
 #endif

@@ -125,9 +125,9 @@ static void skip_string(struct json_inspector *in) {
     const unsigned char *text = in->text;
     size_t at = in->at + 1;
     while (text[at] != '"') {
-        if (text[at] == '\\')
-            at += 2;
         at += json_plain_prefix(text + at, in->size - at);
+        while (text[at] == '\\')
+            at += text[at + 1] == 'u' ? 6 : 2;
     }
     in->at = at + 1;
 }
@@ -252,6 +252,7 @@ static enum json_fault scan_value(struct json_inspector *in, enum state *state) 
         if (in->target) {
             in->open = in->target;
             in->open_depth = in->depth;
+            in->open_values = in->values;
         }
         record_value(in, start, kind, false);
         enter_level(in, kind == JSON_OBJECT);
@@ -340,6 +341,8 @@ static void leave_level(struct json_inspector *in, enum state *state) {
     if (in->open && in->depth == in->open_depth) {
         struct span *whole = &in->open->text;
         whole->length = (size_t)(in->text + in->at - whole->bytes);
+        if (in->open == &in->shape->structured)
+            in->shape->structured_values = in->values - in->open_values;
         in->open = NULL;
     }
     *state = in->depth ? EXPECT_COMMA_OR_END : FINISHED;
@@ -448,6 +451,7 @@ bool json_inspector_step(struct json_inspector *in, size_t size, enum json_fault
     if (*fault == JSON_FINE && in->at < in->size)
         return true;
     in->shape->fault_at = in->at;
+    in->shape->values = in->values;
     if (*fault == JSON_FINE && state != FINISHED)
         *fault = JSON_NOT_JSON;
     return false;

@@ -54,6 +54,7 @@ struct json_shape {
     struct json_token progress_token; /* "progressToken" of "_meta" of "params" */
     struct json_token structured;     /* "structuredContent" */
     size_t structured_count;          /* how often it occurs */
+    size_t values, structured_values; /* with a limit of values: all, and those in `structured` */
     size_t fault_at;                  /* the offset of the first bad byte */
 };
 
@@ -79,6 +80,7 @@ struct json_inspector {
     struct json_token *target;                       /* records the next value; or NULL */
     struct json_token *open; /* a recorded container whose end is not reached yet; or NULL */
     size_t open_depth;       /* the depth around it */
+    size_t open_values;      /* the values before it */
     struct json_shape *shape;
 };
 

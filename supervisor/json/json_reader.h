@@ -38,17 +38,4 @@ bool json_reader_step(struct json_reader *reader);
 /* Frees what the reader holds, `root` included, at once. */
 void json_reader_free(struct json_reader *reader);
 
-/* Frees a value in slices. There must be no other reference to any part of it. */
-struct json_free {
-    struct json_object *stack[JSON_DEPTH_MAX + 1]; /* containers, each out of the one before */
-    size_t depth;
-};
-
-/* Takes VALUE (may be NULL). */
-void json_free_begin(struct json_free *freeing, struct json_object *value);
-/* False when all is freed. */
-bool json_free_step(struct json_free *freeing);
-/* Frees what is left, at once. */
-void json_free_rest(struct json_free *freeing);
-
 #endif

@@ -151,30 +151,6 @@ Test(json_reader, can_end_in_the_middle) {
     buffer_free(&text);
 }
 
-/* The leak check of the sanitized build sees what is not freed. */
-Test(json_reader, frees_a_value_in_slices) {
-    static struct json_free freeing;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        struct buffer text =
-            repeated(texts[i].before, texts[i].item, 30000, texts[i].separator, texts[i].after);
-        struct json_reader reader;
-        read_text(&reader, (struct span){text.data, text.length},
-                  (struct json_limits){.depth = 128});
-        size_t steps = 1;
-        json_free_begin(&freeing, reader.root);
-        reader.root = NULL;
-        while (json_free_step(&freeing))
-            steps++;
-        cr_expect(i != 0 || steps > 10);
-        json_reader_free(&reader);
-        buffer_free(&text);
-    }
-    json_free_begin(&freeing, json_tokener_parse("[[[1],{\"a\":[2]}],3]"));
-    json_free_rest(&freeing);
-    json_free_begin(&freeing, NULL);
-    cr_assert_not(json_free_step(&freeing));
-}
-
 Test(json_reader, a_number_of_too_many_digits_is_refused) {
     for (size_t count = JSON_NUMBER_MAX_BYTES; count <= JSON_NUMBER_MAX_BYTES + 1; count++) {
         struct buffer text = repeated("[", "1", count, "", "]");
