@@ -97,7 +97,7 @@ size_t utf8_valid_prefix(const unsigned char *bytes, size_t size) {
             return size;
         const size_t start = at, end = size - at < STRIDE ? size : at + STRIDE;
         unsigned state = COMPLETE;
-        while (at < end)
+        while (at < end && state != BROKEN)
             state = next_state(state, bytes[at++]);
         while (state > COMPLETE && at < size)
             state = next_state(state, bytes[at++]);
@@ -205,8 +205,8 @@ static size_t ill_formed_length(const unsigned char *bytes, size_t size) {
 
 bool utf8_append_repaired(struct buffer *out, const unsigned char *bytes, size_t size) {
     while (size) {
-        size_t good = utf8_valid_prefix(bytes, size);
-        if (!buffer_append(out, bytes, good))
+        size_t good = utf8_sequence_length(bytes, size) ? utf8_valid_prefix(bytes, size) : 0;
+        if (good && !buffer_append(out, bytes, good))
             return false;
         bytes += good;
         size -= good;

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { UTF8_MAX_BYTES = 4 }; /* of a character */
+
 /* The number of well-formed bytes at the start, SIZE if all are. A sequence truncated by the end of
  * the input is ill-formed. */
 size_t utf8_valid_prefix(const unsigned char *bytes, size_t size);

@@ -25,7 +25,8 @@ static struct {
     } names[NAMES_MAX];
     struct part parts[PARTS_MAX]; /* of this turn */
     size_t name_count, part_count;
-    int64_t begun_ns, counted_ns, longest_ns;
+    int64_t begun_ns, counted_ns, longest_ns, bound_ns;
+    unsigned over; /* turns above the bound */
     char longest[REPORT_BYTES];
 } turns;
 
@@ -95,22 +96,24 @@ static int64_t bound_ns(void) {
     return bound_ms ? bound_ms * CLOCK_NS_PER_MS : INT64_MAX;
 }
 
-static _Noreturn void fail(void) {
-    char line[REPORT_BYTES + 64];
-    int length =
-        snprintf(line, sizeof line, "eclave: critical: turn: too long: %s\n", turns.longest);
+static _Noreturn void fail(int64_t ns) {
+    char report[REPORT_BYTES], line[REPORT_BYTES + 64];
+    describe(report, sizeof report, ns);
+    int length = snprintf(line, sizeof line, "eclave: critical: turn: too long: %s\n", report);
     (void)!write(STDERR_FILENO, line, (size_t)length);
     __builtin_trap(); /* needs no system call */
 }
 
 void turn_end(void) {
     const int64_t ns = processor_ns() - turns.begun_ns;
-    if (ns <= turns.longest_ns)
-        return;
-    turns.longest_ns = ns;
-    describe(turns.longest, sizeof turns.longest, ns);
-    if (ns > bound_ns())
-        fail();
+    if (ns > turns.longest_ns) {
+        turns.longest_ns = ns;
+        describe(turns.longest, sizeof turns.longest, ns);
+    }
+    if (!turns.bound_ns)
+        turns.bound_ns = bound_ns();
+    if (ns > turns.bound_ns && (turns.over++ > 0 || ns / TURN_ONCE_FACTOR > turns.bound_ns))
+        fail(ns);
 }
 
 void turn_log(void) {

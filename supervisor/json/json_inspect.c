@@ -243,6 +243,7 @@ static enum json_fault scan_value(struct json_inspector *in, enum state *state) 
         return JSON_TOO_MANY;
     if (in->depth == 0)
         in->shape->kind = kind;
+    in->shape->elements += in->depth == 1 && !in->resume && in->shape->kind == JSON_ARRAY;
     switch (kind) {
     case JSON_OBJECT:
     case JSON_ARRAY:
@@ -502,14 +503,64 @@ static void skip_item(struct json_inspector *in) {
     }
 }
 
+/* Moves to the end of the string or to STOP. */
+static size_t find_quote(const unsigned char *text, size_t at, size_t stop, bool *found) {
+    while (at < stop && text[at] != '"') {
+        at += json_plain_prefix(text + at, stop - at);
+        while (at < stop && text[at] == '\\')
+            at += text[at + 1] == 'u' ? 6 : 2;
+    }
+    *found = at < stop;
+    return *found ? at + 1 : at;
+}
+
+/* Moves to the end of the element or to STOP. */
+static bool find_end(const unsigned char *text, struct json_search *search, size_t stop) {
+    size_t at = search->at;
+    bool found;
+    while (at < stop) {
+        unsigned char byte = text[at];
+        bool closes = byte == '}' || byte == ']';
+        if (search->in_string) {
+            at = find_quote(text, at, stop, &found);
+            search->in_string = !found;
+            continue;
+        }
+        if (search->depth == 0 && (byte == ',' || closes)) {
+            search->at = at;
+            return true;
+        }
+        search->in_string = byte == '"';
+        search->depth += byte == '{' || byte == '[';
+        search->depth -= closes;
+        at++;
+    }
+    search->at = at;
+    return false;
+}
+
+enum json_found json_find_element(struct span text, struct json_search *search, size_t size,
+                                  struct span *element) {
+    struct json_inspector in = {.text = text.bytes, .size = text.length, .at = search->offset};
+    if (!search->at) {
+        if (!next_item(&in))
+            return JSON_FOUND_END;
+        *search = (struct json_search){.offset = in.at, .at = in.at};
+    }
+    /* An escape may reach six bytes beyond. */
+    const size_t left = text.length - search->at, stop = search->at + (left < size ? left : size);
+    if (!find_end(text.bytes, search, stop))
+        return JSON_FOUND_NOTHING_YET;
+    *element = (struct span){text.bytes + search->offset, search->at - search->offset};
+    *search = (struct json_search){.offset = search->at};
+    return JSON_FOUND;
+}
+
 bool json_next_element(struct span text, size_t *offset, struct span *element) {
-    struct json_inspector in = {.text = text.bytes, .size = text.length, .at = *offset};
-    if (!next_item(&in))
+    struct json_search search = {.offset = *offset};
+    if (json_find_element(text, &search, SIZE_MAX, element) != JSON_FOUND)
         return false;
-    size_t start = in.at;
-    skip_item(&in);
-    *element = (struct span){text.bytes + start, in.at - start};
-    *offset = in.at;
+    *offset = search.offset;
     return true;
 }
 

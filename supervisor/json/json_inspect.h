@@ -54,6 +54,7 @@ struct json_shape {
     struct json_token progress_token; /* "progressToken" of "_meta" of "params" */
     struct json_token structured;     /* "structuredContent" */
     size_t structured_count;          /* how often it occurs */
+    size_t elements;                  /* of a JSON_ARRAY */
     size_t values, structured_values; /* with a limit of values: all, and those in `structured` */
     size_t fault_at;                  /* the offset of the first bad byte */
 };
@@ -97,6 +98,18 @@ bool json_token_equal(const struct json_token *left, const struct json_token *ri
 /* These read an array or object that json_inspect accepted. *offset starts at 0. False after the
  * last element or member. NAME includes its quotes. */
 bool json_next_element(struct span text, size_t *offset, struct span *element);
+
+/* The same in steps of about SIZE bytes. */
+struct json_search {
+    size_t offset; /* as *offset */
+    size_t at;     /* inside the element that begins at `offset`; or 0 */
+    size_t depth;
+    bool in_string;
+};
+enum json_found { JSON_FOUND, JSON_FOUND_END, JSON_FOUND_NOTHING_YET };
+enum json_found json_find_element(struct span text, struct json_search *search, size_t size,
+                                  struct span *element);
+
 bool json_next_member(struct span text, size_t *offset, struct json_token *name,
                       struct span *value);
 

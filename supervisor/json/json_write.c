@@ -72,6 +72,13 @@ void json_write_bytes(struct buffer *out, const void *bytes, size_t size) {
     buffer_append(out, "\"", 1);
 }
 
+void json_write_valid(struct buffer *out, const void *bytes, size_t size) {
+    buffer_append(out, "\"", 1);
+    out->failed |= size > out->maximum - out->length;
+    write_escaped(out, bytes, size);
+    buffer_append(out, "\"", 1);
+}
+
 void json_write_string(struct buffer *out, const char *text) {
     json_write_bytes(out, text, strlen(text));
 }

@@ -237,14 +237,14 @@ void rpc_drop_line(struct server *server) {
     server->line = NULL;
 }
 
-static void handle_array(struct server *server, struct span text);
+static void handle_array(struct server *server, struct span text, size_t elements);
 
 static void handle_line(struct server *server, struct rpc_line *line) {
     struct json_reader *reader = &line->reader;
     if (line->batch)
         handle_message(server, line->batch, reader->root, &reader->shape);
     else if (reader->shape.kind == JSON_ARRAY)
-        handle_array(server, line->text);
+        handle_array(server, line->text, reader->shape.elements);
     else
         handle_message(server, NULL, reader->root, &reader->shape);
 }
@@ -285,17 +285,24 @@ static bool step_line(struct server *server) {
 /* Handles elements until TURN_NS have passed, at least one, or up to a long one. True when none
  * remains. */
 static bool handle_elements(struct server *server, struct rpc_batch *batch, int64_t turn_ns) {
+    enum { SEARCH_BYTES = 1 << 20 };
     const struct span text = {batch->text, batch->size};
     const int64_t begun_ns = clock_now_ns();
     struct span element;
-    while (json_next_element(text, &batch->offset, &element)) {
+    do {
+        switch (json_find_element(text, &batch->next, SEARCH_BYTES, &element)) {
+        case JSON_FOUND_END:
+            return true;
+        case JSON_FOUND_NOTHING_YET:
+            continue;
+        case JSON_FOUND:
+            break;
+        }
         if (element.length > JSON_READER_SMALL_BYTES && open_line(server, batch, element))
             return false;
         handle_element(server, batch, element);
-        if (clock_now_ns() - begun_ns >= turn_ns)
-            return false;
-    }
-    return true;
+    } while (clock_now_ns() - begun_ns < turn_ns);
+    return false;
 }
 
 static void on_read_turn(void *context);
@@ -338,20 +345,18 @@ void rpc_end_reading(struct server *server) {
     loop_timer_stop(&server->loop, &server->read_turn);
 }
 
-static void handle_array(struct server *server, struct span text) {
-    size_t offset = 0;
-    struct span element;
+static void handle_array(struct server *server, struct span text, size_t elements) {
     if (!batches_allowed(server)) {
         request_refuse_unidentified(server, NULL, RPC_INVALID_REQUEST, "Invalid Request",
                                     "batches are not part of this revision");
         return;
     }
-    if (!json_next_element(text, &offset, &element)) {
+    if (!elements) {
         request_refuse_unidentified(server, NULL, RPC_INVALID_REQUEST, "Invalid Request",
                                     "a batch must not be empty");
         return;
     }
-    server->reading = rpc_batch_open(server, text);
+    server->reading = rpc_batch_open(server, text, elements);
     if (server->reading && text.length > JSON_READER_SMALL_BYTES)
         read_later(server);
     else if (server->reading)
@@ -373,7 +378,7 @@ void rpc_handle_line(void *context, const unsigned char *bytes, size_t size) {
         return;
     }
     if (shape.kind == JSON_ARRAY) {
-        handle_array(server, (struct span){bytes, size});
+        handle_array(server, (struct span){bytes, size}, shape.elements);
         return;
     }
     cleanup_json struct json_object *root = json_tree_parse((struct span){bytes, size});

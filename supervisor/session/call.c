@@ -341,19 +341,26 @@ bool call_keep_result(struct call *call, const unsigned char *payload, size_t si
     if (!kept)
         return false;
     kept->payload = buffer_make(size);
-    if (!buffer_append(&kept->payload, payload, size) ||
-        !result_message_decode(kept->payload.data, size, &kept->message) ||
+    return buffer_append(&kept->payload, payload, size);
+}
+
+/* The first slice. */
+static enum run_step open_result(struct call *call, struct kept_result *kept) {
+    kept->opened = true;
+    if (!result_message_decode(kept->payload.data, kept->payload.length, &kept->message) ||
         !is_lawful(call, &kept->message))
-        return false;
+        return RUN_STEP_MALFORMED;
     kept->decoding = kept->message.json.bytes != NULL;
     if (kept->decoding)
         run_decode_begin(&kept->decoder, call->run.kind, kept->message.json, call->run.wants_value,
                          &call->run.result);
-    return true;
+    return kept->decoding ? RUN_STEP_MORE : RUN_STEP_DONE;
 }
 
 enum run_step call_decode_step(struct call *call) {
     struct kept_result *kept = call->kept;
+    if (!kept->opened)
+        return open_result(call, kept);
     enum run_step step = kept->decoding ? run_decode_step(&kept->decoder) : RUN_STEP_DONE;
     kept->decoding = step == RUN_STEP_MORE;
     return step;

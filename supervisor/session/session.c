@@ -163,6 +163,11 @@ static void await_end(struct session *session, enum outcome answer) {
     shutdown(session->head->channel, SHUT_WR);
 }
 
+static bool has_sent_more(const struct worker_process *worker) {
+    char byte;
+    return recv(worker->channel, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 /* Decides by the answer, if there is one and the process did nothing after it but end. */
 static void decide_by_answer(struct call *call, bool inside_frame, int status) {
     bool by_itself = WIFEXITED(status) && WEXITSTATUS(status) == 0 && !inside_frame;
@@ -283,6 +288,7 @@ static void head_ended(struct session *session, bool inside_frame, int status) {
         return;
     }
     pipes_drain(session->pipes);
+    inside_frame |= call->answered_ns && has_sent_more(session->head);
     decide_by_answer(call, inside_frame, status);
     call_decide_by_status(call, inside_frame, status);
     call->usage = session->head->usage;

@@ -24,7 +24,8 @@ struct kept_result {
     struct buffer payload;
     struct result_message message; /* points into it */
     struct run_decoder decoder;    /* of the message's JSON */
-    bool decoding;                 /* it has not ended */
+    bool opened;                   /* the message is decoded */
+    bool decoding;                 /* its JSON is not yet */
     bool rested;                   /* a large one waited for a turn of the loop after that */
 };
 
@@ -186,9 +187,9 @@ void call_on_event(void *context, struct worker_process *worker, const unsigned 
                    size_t size);
 void call_on_ask(void *context, struct worker_process *worker, const unsigned char *payload,
                  size_t size);
-/* Keeps PAYLOAD, the result of the call. False if it is malformed, or when out of memory. */
+/* Keeps PAYLOAD, the result of the call. False when out of memory. */
 bool call_keep_result(struct call *call, const unsigned char *payload, size_t size);
-/* Decodes the next slice of the kept result of a run. */
+/* Decodes the next slice of the kept result. */
 enum run_step call_decode_step(struct call *call);
 /* Forgets the kept result. */
 void call_drop_result(struct call *call);

@@ -90,7 +90,8 @@ Test(turns, a_long_line_does_not_hold_the_loop) {
     for (size_t i = 0; i < COUNT_OF(lines); i++) {
         struct client *client = client_start_ready(NULL, NULL);
         struct buffer text = line_of(&lines[i], REQUEST_BYTES);
-        send_whole(client, &text, lines[i].answer);
+        for (int times = 0; times < TWICE; times++) /* turn.h forgives one turn */
+            send_whole(client, &text, lines[i].answer);
         client_finish(client);
         buffer_free(&text);
     }
@@ -105,8 +106,10 @@ Test(turns, a_long_element_of_a_batch_does_not_hold_the_loop) {
         buffer_append_text(&text, "[" PING("2") ",");
         buffer_append(&text, element.data, element.length);
         buffer_append_text(&text, "]\n");
-        client_send(client, text.data, text.length);
-        client_read_response(client);
+        for (int times = 0; times < TWICE; times++) {
+            client_send(client, text.data, text.length);
+            client_read_response(client);
+        }
         client_ping(client);
         client_finish(client);
         buffer_free(&element);
@@ -156,4 +159,31 @@ Test(turns, a_long_line_that_is_the_last_is_answered) {
     client_await(client, "1", NULL);
     client_finish(client);
     buffer_free(&text);
+}
+
+/* --- results of evaluate-lisp --- */
+
+static const char *const printed[] = {
+    "(loop repeat 100 do (write-string (make-string 50000 :initial-element (code-char 233))))",
+    "(loop repeat 20 do (write-string (make-string 50000 :initial-element (code-char 233))"
+    " *error-output*)) (car 1)",
+    FOREIGN "(let ((p (c \"malloc\" :pointer-void '(:unsigned-long) 10000000)))"
+            " (c \"memset\" :pointer-void '(:pointer-void :int :unsigned-long) p 255 10000000)"
+            " (c \"write\" :long '(:int :pointer-void :unsigned-long) 1 p 10000000)"
+            " (c \"write\" :long '(:int :pointer-void :unsigned-long) 2 p 10000000) 1)",
+    "(values-list (loop repeat 64 collect (make-string 36000 :initial-element (code-char "
+    "128512))))",
+    "(values-list (loop repeat 64 collect (make-string 50000 :initial-element #\\Newline)))",
+    "(values-list (loop repeat 64 collect (make-string 60000 :initial-element (code-char "
+    "128512))))",
+};
+
+Test(turns, a_long_evaluation_does_not_hold_the_loop) {
+    for (size_t i = 0; i < COUNT_OF(printed); i++) {
+        struct client *client = client_start_with("--session-memory-mb", "512");
+        for (int times = 0; times < TWICE; times++)
+            cr_expect_not_null(client_evaluate(client, printed[i]).line);
+        client_ping(client);
+        client_finish(client);
+    }
 }
