@@ -171,7 +171,7 @@ static const char *const printed[] = {
             " (c \"memset\" :pointer-void '(:pointer-void :int :unsigned-long) p 255 10000000)"
             " (c \"write\" :long '(:int :pointer-void :unsigned-long) 1 p 10000000)"
             " (c \"write\" :long '(:int :pointer-void :unsigned-long) 2 p 10000000) 1)",
-    "(values-list (loop repeat 64 collect (make-string 36000 :initial-element (code-char "
+    "(values-list (loop repeat 64 collect (make-string 28000 :initial-element (code-char "
     "128512))))",
     "(values-list (loop repeat 64 collect (make-string 50000 :initial-element #\\Newline)))",
     "(values-list (loop repeat 64 collect (make-string 60000 :initial-element (code-char "
