@@ -80,4 +80,13 @@ int signals_open(struct error *error);
 /* The number of the next pending signal, or 0. */
 int signals_next(int fd);
 
+#ifdef ECLAVE_TURNS
+/* Names the callbacks for turn.h. */
+#include "supervisor/base/turn.h"
+#define loop_watch_add(loop, watch, fd, events, callback, context, error)                          \
+    loop_watch_add(loop, watch, fd, events, TURN_NAMED(callback), context, error)
+#define loop_timer_start(loop, timer, delay_ms, callback, context)                                 \
+    loop_timer_start(loop, timer, delay_ms, TURN_NAMED(callback), context)
+#endif
+
 #endif

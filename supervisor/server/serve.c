@@ -23,15 +23,14 @@ enum {
 /* --- the end --- */
 
 static void on_exit_wait(void *context) {
-    rpc_end_batch(context);
+    rpc_end_reading(context);
     server_finish(context);
 }
 
-/* The rest of a batch is refused, which is quick. */
+/* What is still being read goes on in turns, and is refused. */
 static void on_grace_over(void *context) {
     struct server *server = context;
     server->shutting_down = true;
-    rpc_end_batch(server);
     sessions_cancel_all(&server->sessions, "The server is shutting down.");
     if (!server->draining)
         loop_timer_start(&server->loop, &server->grace, EXIT_WAIT_MS, on_exit_wait, server);
@@ -170,6 +169,7 @@ static bool open_project(struct server *server, struct error *error) {
 }
 
 static void free_requests(struct server *server) {
+    rpc_drop_line(server);
     if (server->reading)
         rpc_batch_close(server, server->reading);
     while (server->requests.in_flight)
