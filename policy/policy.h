@@ -98,23 +98,25 @@ bool policy_enter(const struct policy_prepared *prepared, int *listener, struct 
 
 /* --- launch.c, cgroup.c --- */
 
-/* A process started by policy_launch and its two helpers: the launcher, which exits by itself, and
+/* A process started by policy_launch and its two helpers: the starter, which exits by itself, and
  * the init of the pid namespace, which does nothing; when it exits, the kernel kills every process
  * in the namespace. All three are children of the caller, which reaps them, init last: the kernel
  * keeps it until all others in the namespace are reaped. */
 struct policy_launched {
     pid_t process;
-    pid_t launcher;
+    pid_t starter; /* 0: not known to the caller */
     pid_t init;    /* 0: none */
     int init_life; /* pipe; closing it ends init; -1: none */
     int reports;   /* pipe, read by policy_launch_finish; -1: finished */
 };
 
-/* As fork, but the child is in the namespaces that POLICY asks for. The child calls BODY, which
- * must not return. *REPORT, and the report that BODY gets, has the state of that layer. False with
- * *error, and no process left, if the layer is required and unavailable. */
-bool policy_launch(const struct policy *policy,
-                   void (*body)(void *context, const struct policy_report *report), void *context,
+/* What the new process does; it must not return. *REPORT has the state of the namespaces. */
+typedef void policy_launch_body(void *context, const struct policy_report *report);
+
+/* As fork, but the child is in the namespaces that POLICY asks for and calls BODY. *REPORT has the
+ * state of that layer. False with *error, and no process left, if the layer is required and
+ * unavailable. */
+bool policy_launch(const struct policy *policy, policy_launch_body *body, void *context,
                    struct policy_launched *launched, struct policy_report *report,
                    struct error *error);
 /* Waits until the process is in the control group too, which happens while it loads what it needs.
@@ -127,8 +129,45 @@ bool policy_launch_finish(struct policy_launched *launched, struct policy_report
  * group unless other processes are in it. */
 void policy_launch_end(struct policy_launched *launched);
 
-/* Removes the control group of this program's launches. Does nothing while a process is in it. */
-void policy_cgroup_remove(void);
+/* Removes the control group of this program's launches. Returns whether nothing is left of it: it
+ * stays while a process is in it. */
+bool policy_cgroup_remove(void);
+
+/* --- launcher.c --- */
+
+/* A process that launches for this one, which can then give up the rights that it takes. What it
+ * starts are children of this process. When the channel closes, it removes the control group as
+ * soon as that is empty, and exits. */
+struct policy_launcher {
+    int channel; /* -1: none */
+    pid_t pid;   /* a child of this process, which reaps it; 0: none */
+};
+
+/* Passed with each launch. */
+enum { POLICY_LAUNCHER_DESCRIPTORS = 2 };
+
+/* As policy_launch_body. DESCRIPTORS are copies of those passed, with numbers above 3. */
+typedef void policy_launcher_body(void *context, const int descriptors[POLICY_LAUNCHER_DESCRIPTORS],
+                                  const struct policy_report *report);
+
+/* Starts the launcher. It has copies of POLICY and *CONTEXT as they are now, and no descriptor but
+ * its channel. False with *error. */
+bool policy_launcher_start(struct policy_launcher *launcher, const struct policy *policy,
+                           policy_launcher_body *body, void *context, struct error *error);
+/* Closes the channel. The caller reaps the launcher. */
+void policy_launcher_close(struct policy_launcher *launcher);
+
+/* As policy_launch, but `starter` is not known; the caller reaps it as any other child. */
+bool policy_launcher_launch(const struct policy_launcher *launcher,
+                            const int descriptors[POLICY_LAUNCHER_DESCRIPTORS],
+                            struct policy_launched *launched, struct policy_report *report,
+                            struct error *error);
+/* Has NUMBER (SIGKILL, SIGUSR1, SIGSTOP or SIGCONT) sent to PID if that is a child of this process.
+ * Does not wait for it. False if the launcher has ended. */
+bool policy_launcher_signal(const struct policy_launcher *launcher, pid_t pid, int number);
+/* Opens /proc/PID/smaps_rollup of a child of this process, which may not trace it. Returns the
+ * descriptor, or -1. */
+int policy_launcher_open_memory(const struct policy_launcher *launcher, pid_t pid);
 
 /* --- namespaces.c --- */
 

@@ -42,10 +42,23 @@ bool policy_has_layer(const struct policy *policy, enum policy_layer layer);
 bool policy_report_note(struct policy_report *report, const struct policy *policy,
                         enum policy_layer layer, bool good, struct error *error);
 
+/* --- launch.c --- */
+
+/* The halves of policy_launch: starts the starter with START, which is fork or fork_for_parent; and
+ * waits for its report. In between, another process can take over `reports` and `init_life`. False
+ * with *error: after the second half the caller still has the descriptors. */
+bool policy_launch_begin(const struct policy *policy, policy_launch_body *body, void *context,
+                         pid_t (*start)(void), struct policy_launched *launched,
+                         struct error *error);
+bool policy_launch_await(struct policy_launched *launched, struct policy_report *report,
+                         struct error *error);
+
 /* --- cgroup.c --- */
 
 /* Chooses the name of the group for all processes that this one launches. */
 void policy_cgroup_name(void);
+/* LAUNCHER is in the group of this program as well, and may be moved with it. */
+void policy_cgroup_accompany(pid_t launcher);
 struct policy_cgroup {
     int procs[2]; /* the cgroup.procs files by which a process joins; -1: none */
 };

@@ -179,7 +179,7 @@ static void run_ready(struct loop *loop, int64_t since_ns) {
 }
 
 bool loop_run(struct loop *loop, struct error *error) {
-    while (!loop->stopped) {
+    while (!loop->stopped && !loop->failed) {
         flush(loop);
         if (loop->stopped)
             break;
@@ -192,11 +192,19 @@ bool loop_run(struct loop *loop, struct error *error) {
         run_files(loop);
         run_due_timers(loop, now_ns);
     }
-    return true;
+    if (loop->failed && error)
+        *error = loop->failure;
+    return !loop->failed;
 }
 
 void loop_stop(struct loop *loop) {
     loop->stopped = true;
+}
+
+void loop_fail(struct loop *loop, const struct error *error) {
+    if (!loop->failed)
+        loop->failure = *error;
+    loop->failed = loop->stopped = true;
 }
 
 int signals_open(struct error *error) {

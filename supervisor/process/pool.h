@@ -41,6 +41,7 @@ struct pool {
     struct log *log;
     const struct settings *settings;
     char worker_path[4096];
+    struct policy_launcher launcher;
     enum zygote_state zygote;
     pid_t zygote_pid;
     struct policy_launched launched;     /* the zygote */
@@ -62,7 +63,8 @@ struct pool {
     bool closing;
 };
 
-/* Finds the worker program; one spare is wanted. False with *error if there is none. */
+/* Finds the worker program and starts the launcher; one spare is wanted. When the launcher ends,
+ * nothing can be started or killed, so the loop fails. False with *error. */
 bool pool_open(struct pool *pool, struct loop *loop, struct log *log,
                const struct settings *settings, struct error *error);
 /* Kills and reaps all children, within a time limit. */

@@ -58,9 +58,16 @@ static void trace(const struct worker_process *worker, const char *what,
               known ? names[header->type] : "an unknown frame", header->length);
 }
 
+void workers_signal(const struct workers *workers, pid_t pid, int number) {
+    if (workers->launcher)
+        policy_launcher_signal(workers->launcher, pid, number);
+    else
+        kill(pid, number);
+}
+
 static void signal_worker(const struct worker_process *worker, int number) {
     if (worker->pid > 1 && !worker->reaped)
-        kill(worker->pid, number);
+        workers_signal(worker->workers, worker->pid, number);
 }
 
 /* Kills every unknown child of this process whose session id, which a worker cannot change, is
@@ -73,9 +80,11 @@ static void kill_strays(const struct workers *workers, pid_t leader) {
         return;
     while (fscanf(children, "%23s", word) == 1) {
         pid_t pid = (pid_t)strtol(word, NULL, 10);
-        if (pid > 1 && pid != workers->zygote && !workers_find(workers, pid) &&
-            (leader == 0 || getsid(pid) == leader))
-            kill(pid, SIGKILL);
+        bool is_known = pid == workers->zygote ||
+                        (workers->launcher && pid == workers->launcher->pid) ||
+                        workers_find(workers, pid);
+        if (pid > 1 && !is_known && (leader == 0 || getsid(pid) == leader))
+            workers_signal(workers, pid, SIGKILL);
     }
     fclose(children);
 }
@@ -244,7 +253,7 @@ static void kill_for_call(struct listener *listener, struct worker_process *work
         log_write(listener->workers->log, &event, "%s in a fork that has not announced itself",
                   name);
         if (pid > 1)
-            kill(pid, SIGKILL);
+            workers_signal(listener->workers, pid, SIGKILL);
     } else if (worker->state != WORKER_ENDING) {
         worker_kill(worker);
         worker->events->violation(worker->context, worker, name);
@@ -666,10 +675,15 @@ bool worker_answer(struct worker_process *worker, struct span answer) {
 
 /* --- memory --- */
 
-static ssize_t read_process_file(pid_t pid, const char *name, char *text, size_t size) {
+static int open_process_file(pid_t pid, const char *name) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
-    cleanup_fd int fd = pid > 1 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    return pid > 1 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+}
+
+/* Reads FD, which may be -1, and closes it. */
+static ssize_t read_process_file(int file, char *text, size_t size) {
+    cleanup_fd int fd = file;
     ssize_t got = fd >= 0 ? read(fd, text, size - 1) : -1;
     text[got > 0 ? got : 0] = 0;
     return got;
@@ -677,7 +691,7 @@ static ssize_t read_process_file(pid_t pid, const char *name, char *text, size_t
 
 size_t worker_resident_bytes(const struct worker_process *worker) {
     char text[128], *end;
-    if (read_process_file(worker->pid, "statm", text, sizeof text) <= 0)
+    if (read_process_file(open_process_file(worker->pid, "statm"), text, sizeof text) <= 0)
         return 0;
     strtoull(text, &end, 10); /* the first number is the size of the address space */
     return (size_t)strtoull(end, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
@@ -686,7 +700,11 @@ size_t worker_resident_bytes(const struct worker_process *worker) {
 size_t worker_proportional_bytes(const struct worker_process *worker, bool *exact) {
     static const char label[] = "\nPss:";
     char text[1024];
-    *exact = read_process_file(worker->pid, "smaps_rollup", text, sizeof text) > 0;
+    /* To open it takes the right to trace the worker, which the launcher has. */
+    int file = worker->workers->launcher
+                   ? policy_launcher_open_memory(worker->workers->launcher, worker->pid)
+                   : open_process_file(worker->pid, "smaps_rollup");
+    *exact = read_process_file(file, text, sizeof text) > 0;
     const char *line = strstr(text, label);
     if (!line) {
         *exact = false;

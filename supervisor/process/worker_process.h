@@ -86,8 +86,9 @@ struct workers {
     struct loop *loop;
     struct log *log;
     LIST_HEAD(, worker_process) list;
-    uint32_t grants; /* policy_grants, of all of them */
-    pid_t zygote;    /* a child that is not a worker; 0: none */
+    uint32_t grants;                        /* policy_grants, of all of them */
+    pid_t zygote;                           /* a child that is not a worker; 0: none */
+    const struct policy_launcher *launcher; /* which sends the signals; NULL: none, as in tests */
 };
 
 /* A worker in state STARTING. *THEIR_CHANNEL is its end of the channel, for the zygote to pass on,
@@ -131,7 +132,10 @@ size_t worker_proportional_bytes(const struct worker_process *worker, bool *exac
 
 /* The worker with that pid, or NULL. */
 struct worker_process *workers_find(const struct workers *workers, pid_t pid);
-/* Kills every worker, and every child that is not the zygote. The caller reaps them. */
+/* Sends NUMBER to the child PID. */
+void workers_signal(const struct workers *workers, pid_t pid, int number);
+/* Kills every worker, and every child that is neither zygote nor launcher. The caller reaps them.
+ */
 void workers_kill_all(const struct workers *workers);
 /* Called when WORKER was reaped, with its status and the kernel's figures. */
 void worker_reaped(struct worker_process *worker, int status, struct usage usage);

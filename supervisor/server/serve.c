@@ -158,11 +158,16 @@ static bool open_project(struct server *server, struct error *error) {
     return true;
 }
 
+/* Requests that are still in flight are answered if the server failed, so that the client knows. */
 static void free_requests(struct server *server) {
     if (server->reading)
         rpc_batch_close(server, server->reading);
     while (server->requests.in_flight)
-        request_drop(server->requests.in_flight);
+        if (server->exit_status == STATUS_INTERNAL)
+            request_error(server->requests.in_flight, RPC_INTERNAL_ERROR,
+                          "The server has failed and is ending.");
+        else
+            request_drop(server->requests.in_flight);
 }
 
 static void server_close(struct server *server) {
@@ -170,9 +175,9 @@ static void server_close(struct server *server) {
     sessions_close(&server->sessions);
     project_close(server->project);
     json_object_put(server->client_capabilities);
-    pool_close(&server->pool);
-    output_flush(&server->output);
     free_requests(server);
+    output_flush(&server->output);
+    pool_close(&server->pool);
     input_close(&server->input);
     output_close(&server->output);
     loop_watch_remove(&server->loop, &server->signal_watch);

@@ -60,6 +60,7 @@ bool one_shot_open(struct one_shot *one_shot, const struct settings *settings, i
             return true;
         }
     }
+    pool_close(&one_shot->pool);
     close_parts(one_shot);
     return false;
 }

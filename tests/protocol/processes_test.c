@@ -1,7 +1,11 @@
 /* Killed workers, killed zygotes, killed servers: no hang, no zombie, no orphan, no leak. A test
  * signals only processes that it has just seen below its server. */
+#include "policy/policy.h"
 #include "tests/support/eras.h"
 #include "tests/support/family.h"
+#include "tests/support/process.h"
+#include "tests/support/skip.h"
+#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 
@@ -127,6 +131,60 @@ Test(processes, a_server_killed_while_it_boots_leaves_no_process_behind) {
         family_await_nobody(client);
         client_free(client);
     }
+}
+
+static pid_t launcher_of(struct client *client) {
+    pid_t pids[PIDS_MAX];
+    size_t count = client_descendants(client, pids, PIDS_MAX);
+    for (size_t i = 0; i < count && i < PIDS_MAX; i++)
+        if (process_is_launcher(pids[i]))
+            return pids[i];
+    cr_assert_fail("the server has no launcher");
+    return 0;
+}
+
+Test(processes, a_server_whose_launcher_is_killed_answers_every_request_and_ends) {
+    EACH_KIND(era) {
+        struct client *client = era_start(era, NULL);
+        cr_assert_eq(era_evaluate(client, era, NULL, "1").error_code, 0);
+        era_call_send(client, era, "1", "evaluate-lisp", "{\"code\":\"(loop)\"}");
+        client_busy_worker(client);
+        end_process(launcher_of(client), SIGKILL);
+        struct evaluation evaluation = client_evaluate_await(client, "1");
+        cr_assert_eq(evaluation.error_code, -32603, "%s", evaluation.line);
+        client_await_stderr(client, "launcher-ended");
+        family_expect_end(client, 70);
+    }
+}
+
+/* The name of a control group begins with "eclave-" and the pid of its program. */
+static char group_prefix[32];
+static size_t groups_found;
+
+static int count_group(const char *path, const struct stat *status, int kind, struct FTW *place) {
+    (void)status;
+    const char *name = path + place->base;
+    groups_found += kind == FTW_D && strncmp(name, group_prefix, strlen(group_prefix)) == 0;
+    return 0;
+}
+
+static size_t count_groups(pid_t program) {
+    snprintf(group_prefix, sizeof group_prefix, "eclave-%d-", program);
+    groups_found = 0;
+    nftw("/sys/fs/cgroup", count_group, 16, FTW_PHYS);
+    return groups_found;
+}
+
+Test(processes, a_killed_server_leaves_no_control_group_behind) {
+    skip_without_layers(POLICY_LAYER_BIT(POLICY_LAYER_CGROUP), false);
+    struct client *client = start();
+    client_expect_works(client);
+    family_zygote(client, WORKERS);
+    pid_t server = client_pid(client);
+    cr_assert_gt(count_groups(server), 0);
+    client_kill(client, SIGKILL);
+    family_expect_end(client, 128 + SIGKILL);
+    cr_assert_eq(count_groups(server), 0);
 }
 
 Test(processes, an_idle_server_does_not_spin) {

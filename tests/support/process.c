@@ -54,6 +54,16 @@ size_t process_descendants(pid_t root, pid_t *pids, size_t maximum) {
     return count;
 }
 
+bool process_is_launcher(pid_t pid) {
+    char path[64], name[32] = "";
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    FILE *file = fopen(path, "re");
+    bool read = file && fgets(name, sizeof name, file);
+    if (file)
+        fclose(file);
+    return read && strcmp(name, "eclave-launcher\n") == 0;
+}
+
 long process_status(pid_t pid, const char *field) {
     char path[64], line[256];
     long value = -1;

@@ -10,6 +10,9 @@
  * Returns their number. */
 size_t process_descendants(pid_t root, pid_t *pids, size_t maximum);
 
+/* Whether PID is the launcher of a server, or a process of its that executes nothing yet. */
+bool process_is_launcher(pid_t pid);
+
 /* The number after "FIELD:" in /proc/PID/status (memory in kB), or -1. */
 long process_status(pid_t pid, const char *field);
 

@@ -73,7 +73,7 @@ static struct policy_launched launch(const struct policy *policy, int *life) {
     bool good = policy_launch(policy, wait_for_end, NULL, &launched, &report, &error);
     cr_assert(good, "%s", error.text);
     cr_assert(policy_launch_finish(&launched, &report, &error), "%s", error.text);
-    cr_assert_eq(waitpid(launched.launcher, NULL, 0), launched.launcher);
+    cr_assert_eq(waitpid(launched.starter, NULL, 0), launched.starter);
     dup2(before, STDIN_FILENO);
     close(before);
     close(ends[0]);
