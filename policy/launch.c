@@ -34,15 +34,19 @@ struct launch {
 /* --- in the starter and the processes it starts --- */
 
 /* The first process of the pid namespace: waits until the other end of LIFE is closed. It has no
- * children to reap, since every fork in the namespace is a sibling of its forker. */
+ * children to reap, since every fork in the namespace is a sibling of its forker. It confines
+ * itself, although it handles no input: the workers are in its namespace. */
 static _Noreturn void run_init(int life) {
     char byte;
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
+    prctl(PR_SET_NAME, "eclave-init");
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     policy_descriptors_wipe_environment();
-    bool ready = dup2(life, 0) == 0 && close_range(1, ~0U, 0) == 0;
+    bool ready = dup2(life, 0) == 0 && close_range(1, ~0U, 0) == 0 &&
+                 policy_privileges_retain(0, NULL) && policy_no_new_privileges(NULL) &&
+                 policy_seccomp_wait_only(NULL);
     while (ready && read(0, &byte, 1) < 0 && errno == EINTR)
         ;
     for (;;)

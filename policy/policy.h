@@ -78,9 +78,10 @@ struct policy_prepared;
 
 /* Called in a launched process once it has loaded what it needs. Replaces the root directory (with
  * namespaces), forbids new capabilities and new executable memory, lowers the limits of limits.def,
- * wipes the environment, builds the filters, and determines which optional layers each fork can put
- * on. Forks inherit all of it and verify it. REPORT is the one from policy_launch and is completed.
- * NULL with *error if a required layer is unavailable. Free with policy_prepared_free. */
+ * wipes the environment, builds the filters, drops the capabilities that no fork needs, and
+ * determines which optional layers each fork can put on. Forks inherit all of it and verify it.
+ * REPORT is the one from policy_launch and is completed. NULL with *error if a required layer is
+ * unavailable. Free with policy_prepared_free. */
 struct policy_prepared *policy_prepare(const struct policy *policy, struct policy_report *report,
                                        struct error *error);
 void policy_prepared_free(struct policy_prepared *prepared);

@@ -80,6 +80,10 @@ bool policy_namespaces_enclose(const struct policy *policy, struct error *error)
 /* Makes sure that nothing which this process or a fork executes regains a capability. Without
  * CAP_SETPCAP that is left to no_new_privs. */
 bool policy_privileges_forbid_new(struct error *error);
+/* Drops all capabilities but those in CAPABILITIES, a mask by their numbers. */
+bool policy_privileges_retain(uint64_t capabilities, struct error *error);
+/* Drops all that the forks do not need to put on their layers. */
+bool policy_privileges_reduce(const struct policy *policy, struct error *error);
 /* Several layers need it; setting it twice does no harm. */
 bool policy_no_new_privileges(struct error *error);
 
@@ -110,6 +114,9 @@ struct policy_program {
  * with *error. Free with policy_program_free. */
 struct policy_program *policy_program_build(bool degraded, uint32_t grants, struct error *error);
 void policy_program_free(struct policy_program *program);
+
+/* Restricts this process to read and exit_group. It must have no_new_privs. */
+bool policy_seccomp_wait_only(struct error *error);
 
 /* A copy of PROGRAM's calls in which SELF is the process SELF. `filter` is the caller's to free;
  * NULL if out of memory. */

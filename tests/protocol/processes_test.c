@@ -157,6 +157,32 @@ Test(processes, a_server_whose_launcher_is_killed_answers_every_request_and_ends
     }
 }
 
+/* Capabilities by their numbers: setgid and setuid, with which each worker changes its user. */
+enum { CAPABILITIES_OF_ZYGOTE = 1 << 6 | 1 << 7 };
+
+static void expect_rights(pid_t pid, const char *who, uint64_t capabilities) {
+    cr_expect_eq(process_capabilities(pid) & ~capabilities, 0, "%s: %llx", who,
+                 (unsigned long long)process_capabilities(pid));
+    cr_expect_eq(process_status(pid, "NoNewPrivs"), 1, "%s", who);
+}
+
+Test(processes, each_process_keeps_only_the_rights_that_it_needs) {
+    struct client *client = start();
+    client_expect_works(client);
+    pid_t workers[WORKERS], pids[PIDS_MAX];
+    expect_rights(family_zygote(client, WORKERS), "zygote", CAPABILITIES_OF_ZYGOTE);
+    family_workers(client, WORKERS, workers, WORKERS);
+    for (size_t i = 0; i < WORKERS; i++)
+        expect_rights(workers[i], "worker", 0);
+    size_t count = client_descendants(client, pids, PIDS_MAX);
+    for (size_t i = 0; i < count && i < PIDS_MAX; i++)
+        if (policy_pid_within(pids[i]) == 1 && pids[i] != 1) {
+            expect_rights(pids[i], "init", 0);
+            cr_expect(process_is_confined(pids[i]));
+        }
+    client_finish(client);
+}
+
 /* The name of a control group begins with "eclave-" and the pid of its program. */
 static char group_prefix[32];
 static size_t groups_found;

@@ -3,6 +3,7 @@
 #include "policy/policy.h"
 #include "tests/support/available.h"
 #include "tests/support/confined.h"
+#include "tests/support/process.h"
 #include "tests/support/skip.h"
 
 #include <criterion/criterion.h>
@@ -135,6 +136,20 @@ Test(launch, makes_new_namespaces) {
     skip_without_unshare();
     skip_without_inspection();
     expect_namespaces();
+}
+
+Test(launch, confines_init) {
+    skip_without_unshare();
+    const struct policy policy = policy_of(NAMESPACES);
+    int life;
+    struct policy_launched launched = launch(&policy, &life);
+    /* It is ready when it has read nothing yet; the launch does not wait for that. */
+    for (int i = 0; i < WATCHDOG_MS / 10 && !process_is_confined(launched.init); i++)
+        usleep(10000);
+    cr_expect_eq(process_capabilities(launched.init), 0);
+    cr_expect_eq(process_status(launched.init, "NoNewPrivs"), 1);
+    cr_expect(process_is_confined(launched.init));
+    end_launch(&launched, life);
 }
 
 Test(launch, kills_every_process_with_init) {
