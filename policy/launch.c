@@ -145,15 +145,17 @@ void policy_launch_end(struct policy_launched *launched) {
     reap_child(launched->starter);
     if (launched->init > 0)
         reap_child(launched->init);
+    if (launched->grouped)
+        policy_cgroup_remove();
     *launched = (struct policy_launched){.init_life = -1, .reports = -1};
-    policy_cgroup_remove();
 }
 
 bool policy_launch_begin(const struct policy *policy, policy_launch_body *body, void *context,
                          pid_t (*start)(void), struct policy_launched *launched,
                          struct error *error) {
     struct launch launch = {.policy = policy, .body = body, .context = context};
-    *launched = (struct policy_launched){.init_life = -1, .reports = -1};
+    *launched = (struct policy_launched){
+        .init_life = -1, .reports = -1, .grouped = policy_has_layer(policy, POLICY_LAYER_CGROUP)};
     policy_cgroup_name();
     if (pipe2(launch.reports, O_CLOEXEC))
         return error_set(error, errno, "launch: cannot create a pipe");

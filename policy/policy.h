@@ -109,6 +109,7 @@ struct policy_launched {
     pid_t init;    /* 0: none */
     int init_life; /* pipe; closing it ends init; -1: none */
     int reports;   /* pipe, read by policy_launch_finish; -1: finished */
+    bool grouped;  /* the policy has the layer of control groups */
 };
 
 /* What the new process does; it must not return. *REPORT has the state of the namespaces. */
@@ -170,6 +171,30 @@ bool policy_launcher_signal(const struct policy_launcher *launcher, pid_t pid, i
  * descriptor, or -1. */
 int policy_launcher_open_memory(const struct policy_launcher *launcher, pid_t pid);
 
+/* --- supervisor.c: the confinement of the process that launches and reads untrusted input --- */
+
+/* Plain data; owns nothing. */
+struct policy_supervisor {
+    uint32_t layers;   /* bits: layers to put on */
+    uint32_t required; /* bits: layers that must not be missing, beside the others that are
+                          not optional */
+    const char *const *readable; /* directories to read, besides /proc */
+    size_t readable_count;
+};
+
+/* The bits of the layers that such a process can put on itself. */
+uint32_t policy_supervisor_layers(void);
+
+/* Confines the calling process for good. It must have started its launcher, and opened all files
+ * that it writes to. *REPORT, unless it is NULL, becomes the state of its layers. False with *error
+ * if a layer cannot be put on that is required or not optional; others may then be in force. */
+bool policy_supervise(const struct policy_supervisor *supervisor, struct policy_report *report,
+                      struct error *error);
+
+/* Drops the capability that death signals take, if LAUNCHED reports namespaces: their init ends all
+ * processes. Otherwise the kernel ends them with the rights of this process. */
+bool policy_supervisor_settle(const struct policy_report *launched, struct error *error);
+
 /* --- namespaces.c --- */
 
 /* The pid of the child PID of this process in the child's own pid namespace; PID if that cannot be
@@ -222,8 +247,9 @@ struct policy_trial_end {
 };
 
 struct policy_trial {
-    const struct policy *policy; /* NULL: unconfined */
-    int (*body)(void *context);  /* returns the exit status, 0 to 255 */
+    const struct policy *policy;                /* as a worker; NULL: not */
+    const struct policy_supervisor *supervisor; /* without POLICY: as a supervisor; NULL: not */
+    int (*body)(void *context);                 /* returns the exit status, 0 to 255 */
     void *context;
     void (*observe)(pid_t process); /* called by the parent before the confined child calls BODY; or
                                        NULL */
@@ -232,8 +258,9 @@ struct policy_trial {
 /* The function's end of a socket pair. Descriptors 0 to 2 are /dev/null; others are inherited. */
 enum { POLICY_TRIAL_CHANNEL = 3 };
 
-/* Runs one function in a child that is confined exactly as a worker is, answers its notifications
- * from the table, and returns when it has ended. Leaves no process and no descriptor. */
+/* Runs one function in a child that is confined exactly as a worker or a supervisor is, answers its
+ * notifications from the table, and returns when it has ended. Leaves no process and no descriptor.
+ */
 struct policy_trial_end policy_try(const struct policy_trial *trial);
 
 /* Can a child of this process be confined by POLICY? Confines one and has it make a call that must

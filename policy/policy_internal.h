@@ -92,6 +92,9 @@ bool policy_no_new_privileges(struct error *error);
 /* Lowers the limits of limits.def. Forks inherit them and only verify. */
 bool policy_limits_lower(struct error *error);
 bool policy_process_forbid_new_code(struct error *error);
+/* Permits reading below /proc and the COUNT directories of READABLE, and signals. A directory that
+ * does not exist is not permitted. */
+bool policy_landlock_supervisor(const char *const *readable, size_t count, struct error *error);
 bool policy_landlock_available(const struct policy *policy, struct error *error);
 void policy_descriptors_wipe_environment(void);
 
@@ -121,5 +124,13 @@ bool policy_seccomp_wait_only(struct error *error);
 /* A copy of PROGRAM's calls in which SELF is the process SELF. `filter` is the caller's to free;
  * NULL if out of memory. */
 struct sock_fprog policy_program_calls_for(const struct policy_program *program, pid_t self);
+
+/* --- supervisor_filter.c --- */
+
+/* The filter of supervisor.def for the process SELF, under GRANTS. `filter` is the caller's to
+ * free; NULL if out of memory. */
+struct sock_fprog policy_supervisor_program(uint32_t grants, pid_t self);
+/* Puts it on this process. */
+bool policy_seccomp_supervisor(uint32_t grants, struct error *error);
 
 #endif

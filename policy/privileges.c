@@ -30,7 +30,7 @@ static bool may_drop_bounding_set(bool *may, struct error *error) {
     return true;
 }
 
-/* Takes two calls for each capability and is therefore done once, before the forks, which inherit
+/* Takes a call for each capability and is therefore done once, before the forks, which inherit
  * it. The process keeps the capabilities that it has. */
 bool policy_privileges_forbid_new(struct error *error) {
     bool may;
@@ -39,11 +39,11 @@ bool policy_privileges_forbid_new(struct error *error) {
     if (!may)
         return true;
     /* The kernel refuses the first number after its last capability. */
-    int held;
-    for (unsigned long capability = 0; (held = prctl(PR_CAPBSET_READ, capability, 0, 0, 0)) >= 0;
-         capability++)
-        if (held && prctl(PR_CAPBSET_DROP, capability, 0, 0, 0))
-            return error_set(error, errno, "cannot drop capability %lu", capability);
+    unsigned long capability = 0;
+    while (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0)
+        capability++;
+    if (errno != EINVAL)
+        return error_set(error, errno, "cannot drop capability %lu", capability);
     if (prctl(PR_CAPBSET_READ, (unsigned long)CAP_SETPCAP, 0, 0, 0) != 0)
         return error_set(error, 0, "the bounding set is not empty");
     int bits = prctl(PR_GET_SECUREBITS, 0, 0, 0, 0);

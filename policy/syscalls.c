@@ -6,10 +6,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define BITS(position, required, optional)                                                         \
@@ -66,11 +70,20 @@ static const struct policy_row rows[] = {
 #include "policy/syscalls.def"
 };
 
+static const struct policy_row supervisor_rows[] = {
+#include "policy/supervisor.def"
+};
+
 static const size_t row_count = sizeof rows / sizeof *rows;
 
 const struct policy_row *policy_rows(size_t *count) {
     *count = row_count;
     return rows;
+}
+
+const struct policy_row *policy_supervisor_rows(size_t *count) {
+    *count = sizeof supervisor_rows / sizeof *supervisor_rows;
+    return supervisor_rows;
 }
 
 bool policy_row_is_notified(const struct policy_row *row) {

@@ -67,7 +67,9 @@ static void child_main(void *context, const struct policy_report *report) {
     if (!placed)
         error_set(&message.error, errno, "cannot set up the descriptors");
     message.confined =
-        placed && (!trial->policy || confine(trial->policy, &message.report, &message.error));
+        placed && (!trial->policy || confine(trial->policy, &message.report, &message.error)) &&
+        (!trial->supervisor ||
+         policy_supervise(trial->supervisor, &message.report, &message.error));
     char go;
     int status = SETUP_FAILED;
     if (write(POLICY_TRIAL_CHANNEL, &message, sizeof message) == (ssize_t)sizeof message &&

@@ -8,6 +8,9 @@
 /* The policy for the workers of a supervisor with these settings. Points into SETTINGS. */
 struct policy confinement_policy(const struct settings *settings);
 
+/* The confinement of the supervisor itself. Points into SETTINGS. */
+struct policy_supervisor confinement_supervisor(const struct settings *settings);
+
 /* Whether workers can be confined here: tries the required layers on a child. False with *error. */
 bool confinement_is_possible(const struct settings *settings, struct error *error);
 /* The same without the files that SETTINGS grants. If only this is possible, the server does not

@@ -1,5 +1,6 @@
 /* The zygote, the spares, and requests for them. */
 #include "supervisor/process/pool.h"
+#include "common/child.h"
 #include "common/cleanup.h"
 #include "common/descriptor.h"
 #include "supervisor/base/clock.h"
@@ -381,6 +382,8 @@ static bool start_zygote(struct pool *pool, struct error *error) {
     if (!policy_launcher_launch(&pool->launcher, passed, &pool->launched, &pool->report, error))
         return false;
     keep_namespaces(pool, pool->launched.init_life);
+    if (pool->confined && !policy_supervisor_settle(&pool->report, error))
+        return false;
     pool->zygote_pid = pool->workers.zygote = pool->launched.process;
     pool->zygote = ZYGOTE_BOOTING;
     trace(pool, pool->zygote_pid, "zygote started");
@@ -469,8 +472,32 @@ bool pool_open(struct pool *pool, struct loop *loop, struct log *log,
     const struct policy policy = confinement_policy(settings);
     pool->workers.grants = policy_grants(&policy);
     pool->workers.launcher = &pool->launcher;
-    return find_worker(pool, error) &&
+    if (!find_worker(pool, error))
+        return false;
+    return settings->minimal ||
            policy_launcher_start(&pool->launcher, &policy, become_zygote, pool->worker_path, error);
+}
+
+void pool_dismiss_launcher(struct pool *pool) {
+    policy_launcher_close(&pool->launcher);
+    if (pool->launcher.pid > 1)
+        reap_child(pool->launcher.pid);
+    pool->launcher.pid = 0;
+}
+
+bool pool_confine_supervisor(struct pool *pool, struct error *error) {
+    const struct policy_supervisor supervisor = confinement_supervisor(pool->settings);
+    const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "supervisor"};
+    struct policy_report report;
+    struct error why;
+    if (!policy_supervise(&supervisor, &report, &why))
+        return error_set(error, 0, "the supervisor cannot be confined here: %.180s", why.text);
+    for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++)
+        if (report.layers[layer].state == POLICY_UNAVAILABLE && !pool->layers_logged)
+            log_write(pool->log, &event, "its own layer %s is missing: %s",
+                      policy_layer_name(layer), report.layers[layer].why);
+    pool->confined = true;
+    return true;
 }
 
 static void launcher_died(struct pool *pool) {

@@ -101,6 +101,7 @@ static bool choose_mode(struct server *server, struct error *error) {
     if (server->minimal) {
         const struct log_event event = {.level = LOG_WARNING_LEVEL, .name = "minimal-mode"};
         log_write(&server->log, &event, "%s", server->minimal_reason);
+        pool_dismiss_launcher(&server->pool);
     }
     return true;
 }
@@ -158,6 +159,17 @@ static bool open_project(struct server *server, struct error *error) {
     return true;
 }
 
+/* In minimal mode nothing is evaluated, and what is possible of it must do. */
+static bool confine(struct server *server, struct error *error) {
+    const struct log_event event = {.level = LOG_WARNING_LEVEL, .name = "unconfined"};
+    struct error why;
+    if (pool_confine_supervisor(&server->pool, server->minimal ? &why : error))
+        return true;
+    if (server->minimal)
+        log_write(&server->log, &event, "%s", why.text);
+    return server->minimal;
+}
+
 /* Requests that are still in flight are answered if the server failed, so that the client knows. */
 static void free_requests(struct server *server) {
     if (server->reading)
@@ -201,12 +213,11 @@ int server_run(const struct settings *settings, const struct method_table *metho
         return STATUS_USAGE;
     }
     if (!server_open(&server, &error) || !choose_mode(&server, &error) ||
-        !open_project(&server, &error)) {
+        !open_project(&server, &error) || !confine(&server, &error)) {
         fprintf(stderr, "eclave: %s\n", error.text);
         server_close(&server);
         return STATUS_USAGE;
     }
-    become_undumpable();
     if (!loop_run(&server.loop, &error)) {
         fprintf(stderr, "eclave: %s\n", error.text);
         server.exit_status = STATUS_INTERNAL;

@@ -65,6 +65,16 @@ bool one_shot_open(struct one_shot *one_shot, const struct settings *settings, i
     return false;
 }
 
+bool one_shot_open_confined(struct one_shot *one_shot, const struct settings *settings, int *status,
+                            struct error *error) {
+    if (!one_shot_open(one_shot, settings, status, error))
+        return false;
+    if (pool_confine_supervisor(&one_shot->pool, error))
+        return true;
+    one_shot_close(one_shot);
+    return false;
+}
+
 void one_shot_close(struct one_shot *one_shot) {
     sessions_close(&one_shot->sessions);
     pool_close(&one_shot->pool);

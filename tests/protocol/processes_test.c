@@ -1,6 +1,7 @@
 /* Killed workers, killed zygotes, killed servers: no hang, no zombie, no orphan, no leak. A test
  * signals only processes that it has just seen below its server. */
 #include "policy/policy.h"
+#include "tests/support/available.h"
 #include "tests/support/eras.h"
 #include "tests/support/family.h"
 #include "tests/support/process.h"
@@ -8,6 +9,7 @@
 #include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 /* The processes of a session after a call, without history: its head, the checkpoint of the present
  * state, and the spare. */
@@ -164,6 +166,41 @@ static void expect_rights(pid_t pid, const char *who, uint64_t capabilities) {
     cr_expect_eq(process_capabilities(pid) & ~capabilities, 0, "%s: %llx", who,
                  (unsigned long long)process_capabilities(pid));
     cr_expect_eq(process_status(pid, "NoNewPrivs"), 1, "%s", who);
+}
+
+/* Whether a sanitizer's leak check needs the rights of the supervisor. */
+static bool is_sanitized(void) {
+#ifdef __SANITIZE_ADDRESS__
+    return true;
+#else
+    return false;
+#endif
+}
+
+/* Capability 5 is to send death signals where no namespace ends the workers. */
+static void expect_confined_supervisor(struct client *client) {
+    pid_t server = client_pid(client);
+    const bool namespaces = available_layers() & POLICY_LAYER_BIT(POLICY_LAYER_NAMESPACES);
+    const uint64_t most = namespaces ? 0 : UINT64_C(1) << 5;
+    if (is_sanitized())
+        return;
+    cr_expect_eq(process_capabilities(server) & ~most, 0, "%llx",
+                 (unsigned long long)process_capabilities(server));
+    cr_expect_eq(process_status(server, "NoNewPrivs"), 1);
+    cr_expect(process_is_confined(server));
+}
+
+Test(processes, the_server_confines_itself_before_it_reads_a_byte) {
+    struct client *client = client_start(NULL);
+    /* It has not been sent anything. */
+    for (int i = 0; i < 6000 && !is_sanitized() && !process_is_confined(client_pid(client)); i++)
+        usleep(10000);
+    cr_expect(is_sanitized() || process_is_confined(client_pid(client)));
+    client_initialize(client, NULL);
+    client_expect_works(client);
+    expect_confined_supervisor(client);
+    cr_expect_not(process_is_confined(launcher_of(client)));
+    client_finish(client);
 }
 
 Test(processes, each_process_keeps_only_the_rights_that_it_needs) {

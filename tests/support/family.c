@@ -147,6 +147,16 @@ static bool has_nobody(struct client *client, pid_t pid) {
     return client_ended(client) && client_descendants(client, &left, 1) == 0;
 }
 
+static bool has_launcher_alone(struct client *client, pid_t pid) {
+    pid_t pids[2];
+    (void)pid;
+    return client_descendants(client, pids, 2) == 1 && process_is_launcher(pids[0]);
+}
+
+void family_await_launcher_alone(struct client *client) {
+    await(client, has_launcher_alone, 0, "the launcher was the only process");
+}
+
 void family_await_gone(struct client *client, pid_t pid) {
     await(client, is_gone, pid, "a killed process was waited for");
 }
