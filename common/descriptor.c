@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -99,6 +100,17 @@ ssize_t descriptors_receive(int socket, void *bytes, size_t size, int descriptor
         return got;
     errno = EMSGSIZE;
     return -1;
+}
+
+uint64_t descriptors_raise_limit(uint64_t wanted) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return UINT64_MAX;
+    const rlim_t before = limit.rlim_cur;
+    if (before >= wanted)
+        return before;
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : before;
 }
 
 int descriptor_move_above(int fd, int minimum) {

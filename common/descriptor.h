@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
@@ -28,6 +29,10 @@ ssize_t descriptors_receive(int socket, void *bytes, size_t size, int descriptor
 /* Moves the descriptors of ITEM, an SCM_RIGHTS message, into DESCRIPTORS, which has room for ROOM,
  * and closes the rest. Returns the number in ITEM. */
 size_t descriptors_take(struct cmsghdr *item, int *descriptors, size_t room);
+
+/* Raises the soft limit of descriptors to WANTED if it is lower, as far as the hard limit allows.
+ * Returns the soft limit then in force; UINT64_MAX if it cannot be read. */
+uint64_t descriptors_raise_limit(uint64_t wanted);
 
 /* Moves FD to a number of at least MINIMUM, close-on-exec, and closes the old number. Returns the
  * new one, or -1 with errno and FD still open. */

@@ -25,6 +25,7 @@ enum frame_type {
     FRAME_FORK,     /* descriptors: the channel of the child and, if it is for another session, its
                        stdout and stderr. The child sends FRAME_READY on its channel; the parent
                        sends nothing, or FRAME_FAILED if there is no child */
+    FRAME_OUTPUTS,  /* descriptors: new stdout and stderr; no reply */
     /* worker -> supervisor */
     FRAME_READY,  /* confined; credentials prove the pid; descriptor: the seccomp listener */
     FRAME_RESULT, /* result_message */

@@ -99,13 +99,21 @@ static void on_run(const struct received *frame) {
     send_result(frame);
 }
 
+static bool install_outputs(const int outputs[2]) {
+    return dup2(outputs[0], STDOUT_FILENO) >= 0 && dup2(outputs[1], STDERR_FILENO) >= 0;
+}
+
+static void on_outputs(const struct received *frame) {
+    if (frame->count != 2 || !install_outputs(frame->descriptors))
+        fail("worker: malformed outputs frame");
+}
+
 /* In the fork: sets the death signal, which is not inherited, and installs its own channel and, for
  * another session, its own outputs. */
 static void begin_as_fork(const struct received *frame) {
-    bool taken =
-        prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && dup2(frame->descriptors[0], CHANNEL) >= 0 &&
-        (frame->count < FRAME_DESCRIPTORS_MAX || (dup2(frame->descriptors[1], STDOUT_FILENO) >= 0 &&
-                                                  dup2(frame->descriptors[2], STDERR_FILENO) >= 0));
+    bool taken = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
+                 dup2(frame->descriptors[0], CHANNEL) >= 0 &&
+                 (frame->count < FRAME_DESCRIPTORS_MAX || install_outputs(frame->descriptors + 1));
     struct frame_header ready = {.type = FRAME_READY};
     if (!taken || !frame_send(CHANNEL, &ready, NULL, NULL, 0, NULL))
         _exit(EXIT_FAILED);
@@ -135,6 +143,7 @@ static const struct {
     {FRAME_EVALUATE, on_evaluate},
     {FRAME_RUN, on_run},
     {FRAME_FORK, on_fork},
+    {FRAME_OUTPUTS, on_outputs},
 };
 
 static void handle(const struct received *frame) {

@@ -215,7 +215,10 @@ int signals_open(struct error *error) {
     sigaddset(&set, SIGINT);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a write at the file size limit fails with EFBIG instead */
-    signal(SIGCHLD, SIG_DFL); /* if inherited as ignored, the kernel would reap the workers */
+    /* If inherited as ignored, the kernel would reap the workers. That a child stops, as each idle
+     * worker does, is no event. */
+    const struct sigaction child = {.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDSTOP};
+    sigaction(SIGCHLD, &child, NULL);
     int fd = sigprocmask(SIG_BLOCK, &set, NULL) == 0
                  ? signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC)
                  : -1;

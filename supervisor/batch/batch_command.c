@@ -1,10 +1,10 @@
 /* `eclave batch`, from its arguments to its exit status. */
+#include "common/descriptor.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/status.h"
 #include "supervisor/batch/batch_internal.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
@@ -30,17 +30,11 @@ static bool open_input(const char *file, struct error *error) {
 
 /* Many jobs need more descriptors than the usual soft limit. */
 static bool raise_descriptor_limit(int64_t jobs, struct error *error) {
-    struct rlimit limit;
-    rlim_t wanted = (rlim_t)jobs * DESCRIPTORS_PER_JOB + OTHER_DESCRIPTORS;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
-        return true;
-    if (limit.rlim_max < wanted)
-        return error_set(error, 0, "-j %lld needs %llu descriptors; the limit is %llu",
-                         (long long)jobs, (unsigned long long)wanted,
-                         (unsigned long long)limit.rlim_max);
-    limit.rlim_cur = wanted;
-    return setrlimit(RLIMIT_NOFILE, &limit) == 0 ||
-           error_set(error, errno, "raising RLIMIT_NOFILE");
+    const uint64_t wanted = (uint64_t)jobs * DESCRIPTORS_PER_JOB + OTHER_DESCRIPTORS;
+    const uint64_t limit = descriptors_raise_limit(wanted);
+    return limit >= wanted ||
+           error_set(error, 0, "-j %lld needs %llu descriptors; the limit is %llu", (long long)jobs,
+                     (unsigned long long)wanted, (unsigned long long)limit);
 }
 
 /* Reads the output of the earlier run. If standard output is the same file, an incomplete last line

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { READ_BYTES = 65536, KEEP_BYTES = 4 * READ_BYTES, DRAIN_BYTES_MAX = 1 << 20 };
+enum {
+    READ_BYTES = 65536, /* what a pipe holds; a worker cannot enlarge it */
+    KEEP_BYTES = 4 * READ_BYTES
+};
 
 static void close_stream(struct captured_stream *stream) {
     loop_watch_remove(stream->pipes->loop, &stream->watch);
@@ -23,30 +26,28 @@ static void note_flood(struct captured_stream *stream) {
     pipes->flooded(pipes->context, stream);
 }
 
-/* Reads once. Returns the number of bytes, 0 if there are none now or the pipe is at its end. */
-static size_t read_stream(struct captured_stream *stream) {
-    unsigned char dropped[4096], *room = NULL;
-    size_t size = READ_BYTES;
+/* Reads once, and so all that the pipe holds. */
+static void read_stream(struct captured_stream *stream) {
+    static unsigned char dropped[READ_BYTES];
+    unsigned char *room = NULL;
     bool keep = stream->pipes->capturing && stream->bytes.length <= stream->limit;
     if (keep)
-        room = buffer_reserve(&stream->bytes, size);
+        room = buffer_reserve(&stream->bytes, READ_BYTES);
     if (!room) {
         room = dropped;
-        size = sizeof dropped;
         keep = false;
     }
-    ssize_t got = read(stream->fd, room, size);
+    ssize_t got = read(stream->fd, room, READ_BYTES);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
-        return 0;
+        return;
     if (got <= 0) {
         close_stream(stream);
-        return 0;
+        return;
     }
     if (keep) {
         stream->bytes.length += (size_t)got;
         note_flood(stream);
     }
-    return (size_t)got;
 }
 
 static void on_stream(void *context, uint32_t events) {
@@ -84,7 +85,9 @@ struct pipes *pipes_open(struct loop *loop, const struct settings *settings, int
         error_set(error, ENOMEM, "pipes of a worker");
         return NULL;
     }
+    static uint64_t last_serial;
     pipes->loop = loop;
+    pipes->serial = ++last_serial;
     pipes->output = make_stream(pipes, "stdout", "output.max_bytes", settings->output_max_bytes);
     pipes->error_output =
         make_stream(pipes, "stderr", "stderr.max_bytes", settings->stderr_max_bytes);
@@ -108,15 +111,11 @@ void pipes_close(struct pipes *pipes) {
     free(pipes);
 }
 
-static void drain_stream(struct captured_stream *stream) {
-    size_t got, total = 0;
-    while (stream->fd >= 0 && total < DRAIN_BYTES_MAX && (got = read_stream(stream)) > 0)
-        total += got;
-}
-
 void pipes_drain(struct pipes *pipes) {
-    drain_stream(&pipes->output);
-    drain_stream(&pipes->error_output);
+    if (pipes->output.fd >= 0)
+        read_stream(&pipes->output);
+    if (pipes->error_output.fd >= 0)
+        read_stream(&pipes->error_output);
 }
 
 void pipes_begin(struct pipes *pipes,

@@ -1,5 +1,6 @@
-/* The output of a session: the reading ends of its standard output and error output. All processes
- * of a session share the pipes. They are always drained, and captured only while a call runs. */
+/* The output of a session: the reading ends of its standard output and error output. A head and its
+ * forks share the pipes until the head is given new ones. They are always drained, and captured
+ * only while a call runs. */
 #ifndef ECLAVE_SUPERVISOR_PROCESS_PIPES_H
 #define ECLAVE_SUPERVISOR_PROCESS_PIPES_H
 
@@ -7,6 +8,7 @@
 #include "supervisor/base/loop.h"
 #include "supervisor/settings/settings.h"
 #include <stdbool.h>
+#include <stdint.h>
 
 struct pipes;
 
@@ -22,6 +24,8 @@ struct captured_stream {
 
 struct pipes {
     struct loop *loop;
+    uint64_t serial; /* no two pipes of this process have the same */
+    bool shared;     /* a process that is not stopped, and not the head, may still write to them */
     struct captured_stream output, error_output;
     bool capturing; /* a call runs; otherwise bytes are dropped */
     /* STREAM exceeded its limit; called at most once per call. */
@@ -41,7 +45,7 @@ void pipes_close(struct pipes *pipes);
 void pipes_begin(struct pipes *pipes,
                  void (*flooded)(void *context, const struct captured_stream *stream),
                  void *context);
-/* Reads what the pipes hold now, up to a bound, since a process may write without end. */
+/* Reads what the pipes hold now. */
 void pipes_drain(struct pipes *pipes);
 /* Stops capturing and frees the captured bytes. */
 void pipes_end(struct pipes *pipes);

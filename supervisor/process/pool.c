@@ -180,6 +180,7 @@ static bool request_spare(struct pool *pool, struct pool_spare *spare, struct er
     spare->worker = worker_create(&pool->workers, &spare_events, pool, &descriptors[0], error);
     bool sent = false;
     if (spare->worker) {
+        spare->worker->outputs = spare->pipes->serial;
         sent = frame_send(pool->zygote_channel, &header, NULL, descriptors, 3, error);
         close(descriptors[0]);
         if (!sent) {

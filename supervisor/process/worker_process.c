@@ -25,6 +25,7 @@ enum {
     FORK_LIMIT_MS = 10000,       /* a worker may collect garbage before it forks */
     STRAYS_RETRY_MS = 10,        /* while another fork has not announced itself */
     STRAYS_RETRIES_MAX = 100,
+    READS_MAX = 32,          /* of a channel in one turn: a worker may send a frame byte by byte */
     TIED_MAX = 8,            /* forks of one worker that announce themselves at the same time */
     NOTIFIED_LOGGED = 5,     /* refused system calls of one call that are logged */
     NOTIFIED_MAX = 10000,    /* in one call; more is an attack on the supervisor's time */
@@ -42,15 +43,18 @@ struct listener {
     size_t members;
 };
 
-static bool read_channel(struct worker_process *worker);
+enum reading { READ_NOTHING, READ_PART, READ_FRAME };
+
+static enum reading read_channel(struct worker_process *worker);
 static void abandon_fork(struct worker_process *parent, const char *what);
 
 static void trace(const struct worker_process *worker, const char *what,
                   const struct frame_header *header) {
     static const char *const names[] = {
-        [FRAME_READY] = "READY",   [FRAME_FAILED] = "FAILED", [FRAME_EVALUATE] = "EVALUATE",
-        [FRAME_RESULT] = "RESULT", [FRAME_FORK] = "FORK",     [FRAME_RUN] = "RUN",
-        [FRAME_EVENT] = "EVENT",   [FRAME_ASK] = "ASK",       [FRAME_ANSWER] = "ANSWER"};
+        [FRAME_READY] = "READY",    [FRAME_FAILED] = "FAILED", [FRAME_EVALUATE] = "EVALUATE",
+        [FRAME_RESULT] = "RESULT",  [FRAME_FORK] = "FORK",     [FRAME_RUN] = "RUN",
+        [FRAME_EVENT] = "EVENT",    [FRAME_ASK] = "ASK",       [FRAME_ANSWER] = "ANSWER",
+        [FRAME_OUTPUTS] = "OUTPUTS"};
     const bool known = header->type < sizeof names / sizeof *names && names[header->type];
     const struct log_event event = {
         .name = "frame", .session = worker->session, .call = header->call, .pid = worker->pid};
@@ -68,6 +72,32 @@ void workers_signal(const struct workers *workers, pid_t pid, int number) {
 static void signal_worker(const struct worker_process *worker, int number) {
     if (worker->pid > 1 && !worker->reaped)
         workers_signal(worker->workers, worker->pid, number);
+}
+
+/* --- rest --- */
+
+void worker_rest(struct worker_process *worker) {
+    if (worker->rest != REST_NONE ||
+        (worker->state != WORKER_READY && worker->state != WORKER_ASKING))
+        return;
+    signal_worker(worker, SIGSTOP);
+    worker->rest = REST_REQUESTED;
+}
+
+bool worker_is_stopped(struct worker_process *worker) {
+    siginfo_t info = {.si_pid = 0};
+    if (worker->rest == REST_REQUESTED && worker->pid > 1 &&
+        waitid(P_PID, (id_t)worker->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0)
+        worker->rest = REST_STOPPED;
+    return worker->rest == REST_STOPPED;
+}
+
+/* After the frame for which it wakes was sent, so that it wakes once. */
+static void wake(struct worker_process *worker) {
+    if (worker->rest == REST_NONE)
+        return;
+    worker->rest = REST_NONE;
+    signal_worker(worker, SIGCONT);
 }
 
 /* Kills every unknown child of this process whose session id, which a worker cannot change, is
@@ -143,6 +173,7 @@ static void on_kill_timer(void *context) {
 void worker_stop(struct worker_process *worker) {
     worker->state = WORKER_ENDING;
     signal_worker(worker, SIGUSR1);
+    wake(worker);
     loop_timer_start(worker->workers->loop, &worker->timer, STOP_GRACE_MS, on_kill_timer, worker);
 }
 
@@ -417,6 +448,7 @@ static void take_ask(struct worker_process *worker) {
         return;
     worker->state = WORKER_ASKING;
     worker->events->ask(worker->context, worker, worker->payload, worker->header.length);
+    worker_rest(worker);
 }
 
 /* The frames that are allowed in each state, and their handlers. */
@@ -514,10 +546,10 @@ static ssize_t receive(struct worker_process *worker, void *bytes, size_t size, 
     return got;
 }
 
-/* Reads at most one whole frame, so that one worker cannot occupy the supervisor. Returns whether a
- * frame was completed. */
-static bool read_channel(struct worker_process *worker) {
-    for (;;) {
+/* Reads at most one whole frame, in READS_MAX reads, so that one worker cannot occupy the
+ * supervisor. */
+static enum reading read_channel(struct worker_process *worker) {
+    for (unsigned reads = 0; reads < READS_MAX; reads++) {
         bool in_header = worker->header_have < sizeof worker->header, proven;
         unsigned char *target = in_header ? (unsigned char *)&worker->header + worker->header_have
                                           : worker->payload + worker->payload_have;
@@ -525,14 +557,14 @@ static bool read_channel(struct worker_process *worker) {
                                   : worker->header.length - worker->payload_have;
         ssize_t got = receive(worker, target, wanted, &proven);
         if (got < 0 && (errno == EAGAIN || errno == EINTR))
-            return false;
+            return READ_NOTHING;
         if (got <= 0) {
             channel_ended(worker);
-            return false;
+            return READ_NOTHING;
         }
         if (!proven) {
             malformed(worker, "another process sent on the channel of the worker");
-            return false;
+            return READ_NOTHING;
         }
         if (in_header)
             worker->header_have += (size_t)got;
@@ -541,14 +573,15 @@ static bool read_channel(struct worker_process *worker) {
         if (in_header && worker->header_have == sizeof worker->header && !header_done(worker)) {
             /* There is no payload to read into, and nothing more is accepted from the worker. */
             loop_watch_remove(worker->workers->loop, &worker->channel_watch);
-            return false;
+            return READ_NOTHING;
         }
         if (worker->header_have == sizeof worker->header &&
             worker->payload_have == worker->header.length) {
             frame_done(worker);
-            return true;
+            return READ_FRAME;
         }
     }
+    return READ_PART;
 }
 
 /* --- creation, forks and calls --- */
@@ -619,10 +652,12 @@ struct worker_process *worker_fork(struct worker_process *parent,
     child->listener = parent->listener;
     child->listener->members++;
     child->is_fork = true;
+    child->outputs = parent->outputs;
     child->parent = parent;
     parent->child = child;
     parent->clone_expected = true;
     parent->state = WORKER_FORKING;
+    wake(parent);
     loop_timer_start(parent->workers->loop, &parent->timer, FORK_LIMIT_MS, on_fork_limit, parent);
     return child;
 }
@@ -645,7 +680,19 @@ static bool send_frame(struct worker_process *worker, enum frame_type type, cons
                   buffer_append(&worker->outgoing, payload, size);
     trace(worker, queued ? "sent" : "could not send", &header);
     send_outgoing(worker);
+    wake(worker);
     return queued;
+}
+
+bool worker_set_outputs(struct worker_process *worker, const int outputs[2], uint64_t serial,
+                        struct error *error) {
+    const struct frame_header header = {.type = FRAME_OUTPUTS};
+    bool sent =
+        frame_send(worker->channel, &header, NULL, outputs, 2, error) || error->code == EPIPE;
+    trace(worker, sent ? "sent" : "could not send", &header);
+    if (sent)
+        worker->outputs = serial;
+    return sent;
 }
 
 static bool begin_call(struct worker_process *worker, uint32_t call, bool runs,
@@ -730,7 +777,8 @@ void worker_reaped(struct worker_process *worker, int status, struct usage usage
               WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     worker->reaped = true;
     worker->usage = usage;
-    while (worker->state == WORKER_BUSY && worker->channel_watch.active && read_channel(worker))
+    while (worker->state == WORKER_BUSY && worker->channel_watch.active &&
+           read_channel(worker) != READ_NOTHING)
         ; /* a result that was sent before the end is valid */
     worker->pid = 0;
     struct worker_process *parent = worker->parent;

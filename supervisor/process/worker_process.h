@@ -74,7 +74,9 @@ struct worker_process {
     bool clone_expected;           /* FORKING, and has not called clone yet */
     size_t notified;               /* system calls notified since the call began */
     unsigned stray_retries;        /* how often the search for strays was postponed */
-    struct usage usage;            /* once reaped */
+    uint64_t outputs;              /* serial of the pipes that it writes to */
+    enum { REST_NONE, REST_REQUESTED, REST_STOPPED } rest;
+    struct usage usage; /* once reaped */
     const struct worker_events *events;
     void *context;
     const char *session; /* for the log: the owning session; NULL: none */
@@ -117,6 +119,16 @@ bool worker_evaluate(struct worker_process *worker, uint32_t call, const struct 
 bool worker_run(struct worker_process *worker, uint32_t call, const struct buffer *payload);
 /* Answers the worker's question. False if it is not ASKING, or when out of memory. */
 bool worker_answer(struct worker_process *worker, struct span answer);
+
+/* Stops a worker that waits for a frame, until the next one is sent: code that took the process
+ * over computes nothing meanwhile. Does nothing in other states. */
+void worker_rest(struct worker_process *worker);
+/* Whether the kernel has stopped it. It then writes nothing until its next frame. */
+bool worker_is_stopped(struct worker_process *worker);
+/* Gives a READY worker the write ends OUTPUTS of pipes SERIAL, before its next frame. They stay the
+ * caller's. False with *error. A worker that has ended counts as served. */
+bool worker_set_outputs(struct worker_process *worker, const int outputs[2], uint64_t serial,
+                        struct error *error);
 
 /* Kills at once; the next event is `ended`. */
 void worker_kill(struct worker_process *worker);

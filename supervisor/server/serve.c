@@ -1,6 +1,7 @@
 /* A server's life: opening, the events of the loop, and the end in its variants. */
 #include "supervisor/server/serve.h"
 #include "common/cleanup.h"
+#include "common/descriptor.h"
 #include "supervisor/base/status.h"
 #include "supervisor/mcp/modern.h"
 #include "supervisor/mcp/server.h"
@@ -106,6 +107,15 @@ static bool choose_mode(struct server *server, struct error *error) {
     return true;
 }
 
+/* Many sessions need more descriptors than the usual soft limit: each has the channels of its head,
+ * checkpoints and fork, a listener and two pipes. Transient sessions need fewer. */
+static void raise_descriptor_limit(const struct settings *settings) {
+    enum { PER_SESSION = 8, OTHERS = 256 };
+    descriptors_raise_limit(2 * (uint64_t)settings->session_max *
+                                (PER_SESSION + (uint64_t)settings->session_history) +
+                            OTHERS);
+}
+
 /* False with *error. The caller closes what was opened: server_close restores the flags of the
  * standard streams, which other processes share. */
 static bool server_open(struct server *server, struct error *error) {
@@ -116,6 +126,7 @@ static bool server_open(struct server *server, struct error *error) {
                                           .context = server};
     log_open(&server->log, (enum log_level)settings->log_level,
              (enum log_format)settings->log_format);
+    raise_descriptor_limit(settings);
     server->log.hook = client_log_event;
     server->log.hook_context = server;
     server->log.hook_least = server->client_log.least;

@@ -68,13 +68,18 @@ void session_end_copy(struct session *session, enum outcome outcome, const char 
     session_step_later(session);
 }
 
-/* Forks HOLDER as the head of COPY. */
-static bool fork_copy(struct session *copy, struct worker_process *holder, struct error *error) {
+/* Forks HOLDER as the head of the copy. */
+static bool fork_copy(struct session *session, struct worker_process *holder, struct error *error) {
+    struct session *copy = session->copy;
     int outputs[2];
     copy->pipes = pipes_open(copy->all->loop, copy->all->settings, outputs, error);
     if (!copy->pipes)
         return false;
     copy->head = worker_fork(holder, &session_events, copy, copy->name, outputs, error);
+    if (copy->head) {
+        copy->head->outputs = copy->pipes->serial;
+        session->pipes->shared = true; /* a hostile fork keeps the outputs of its origin */
+    }
     close(outputs[0]);
     close(outputs[1]);
     return copy->head != NULL;
@@ -104,7 +109,7 @@ void session_begin_copy(struct session *session) {
         session_enter(session, SESSION_COPYING);
         session_enter(session->copy, SESSION_NASCENT);
         session->copy->began_fresh = false;
-        if (!fork_copy(session->copy, holder, &error))
+        if (!fork_copy(session, holder, &error))
             session_end_copy(session, OUTCOME_REFUSED, error.text);
     }
 }

@@ -28,9 +28,12 @@ static const struct worker_events orphan_events = {.ready = orphan_ready,
                                                    .violation = orphan_failed,
                                                    .ended = orphan_ended};
 
-static void retire(struct worker_process *worker) {
+/* The kill takes effect later, so the process may still write to the pipes that it shares. */
+static void retire(struct session *session, struct worker_process *worker) {
     if (!worker)
         return;
+    if (session->pipes && !worker_is_stopped(worker))
+        session->pipes->shared = true;
     const struct log_event event = {
         .name = "retire", .session = worker->session, .pid = worker->pid};
     LOG_TRACE(worker->workers->log, &event, "its state is no longer needed");
@@ -72,6 +75,8 @@ void history_take(struct session *session) {
     }
     if (!checkpoint || !checkpoint->worker)
         history_failed(session, error.text);
+    else /* while the worker forks, since a call that waits for it will need them */
+        sessions_prepare_pipes(session->all, &error);
 }
 
 void history_taken(struct session *session) {
@@ -84,7 +89,7 @@ void history_taken(struct session *session) {
     for (checkpoint = LIST_FIRST(&session->checkpoints); checkpoint; checkpoint = older) {
         older = LIST_NEXT(checkpoint, entry);
         if (newer++ >= kept)
-            retire(take_out(checkpoint));
+            retire(session, take_out(checkpoint));
     }
 }
 
@@ -93,8 +98,10 @@ void history_failed(struct session *session, const char *what) {
         .level = LOG_WARNING_LEVEL, .name = "checkpoint-failed", .session = session->name};
     log_write(session->all->log, &event, "%s", what);
     session->unprotected = true;
-    if (session->taking && session->taking->worker)
+    if (session->taking && session->taking->worker) {
+        session->pipes->shared = true;
         worker_set_owner(session->taking->worker, &orphan_events, NULL, NULL);
+    }
     free(session->taking);
     session->taking = NULL;
     session_enter(session, SESSION_IDLE);
@@ -137,10 +144,10 @@ void history_return(struct session *session, uint64_t number) {
     struct checkpoint *newest;
     if (number == session->number)
         return;
-    retire(session->head);
+    retire(session, session->head);
     session->head = NULL;
     while ((newest = LIST_FIRST(&session->checkpoints)) && newest->number > number)
-        retire(take_out(newest));
+        retire(session, take_out(newest));
     if (newest && newest->number == number) {
         session->head = take_out(newest);
         session->number = number;
@@ -178,16 +185,16 @@ void history_lost(struct session *session, const struct worker_process *worker) 
 }
 
 void history_clear(struct session *session) {
-    retire(session->head);
+    retire(session, session->head);
     session->head = NULL;
     if (session->taking) {
-        retire(session->taking->worker);
+        retire(session, session->taking->worker);
         free(session->taking);
         session->taking = NULL;
         session_enter(session, SESSION_IDLE);
     }
     while (!LIST_EMPTY(&session->checkpoints))
-        retire(take_out(LIST_FIRST(&session->checkpoints)));
+        retire(session, take_out(LIST_FIRST(&session->checkpoints)));
     start_afresh(session);
     session->loss[0] = 0;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MEMORY_CHECK_MS = 50, NAME_RANDOM_BYTES = 16 };
 
@@ -91,9 +92,67 @@ static void on_flooded(void *context, const struct captured_stream *stream) {
     worker_kill(session->head);
 }
 
+/* No process but the head can write to the pipes of the session. */
+static bool owns_pipes(const struct session *session) {
+    const uint64_t serial = session->pipes->serial;
+    const struct checkpoint *checkpoint;
+    if (session->pipes->shared || session->head->outputs != serial)
+        return false;
+    LIST_FOREACH(checkpoint, &session->checkpoints, entry) {
+        if (checkpoint->worker->outputs == serial && !worker_is_stopped(checkpoint->worker))
+            return false;
+    }
+    return true;
+}
+
+bool sessions_prepare_pipes(struct sessions *sessions, struct error *error) {
+    if (!sessions->fresh_pipes)
+        sessions->fresh_pipes =
+            pipes_open(sessions->loop, sessions->settings, sessions->fresh_ends, error);
+    return sessions->fresh_pipes != NULL;
+}
+
+static void discard_fresh_pipes(struct sessions *sessions) {
+    if (!sessions->fresh_pipes)
+        return;
+    pipes_close(sessions->fresh_pipes);
+    sessions->fresh_pipes = NULL;
+    close(sessions->fresh_ends[0]);
+    close(sessions->fresh_ends[1]);
+}
+
+/* Gives the head fresh pipes unless it owns its pipes, so that the output of the call is that of
+ * the call alone. */
+static bool ensure_own_pipes(struct session *session, struct error *error) {
+    struct sessions *all = session->all;
+    if (owns_pipes(session))
+        return true;
+    if (!sessions_prepare_pipes(all, error) ||
+        !worker_set_outputs(session->head, all->fresh_ends, all->fresh_pipes->serial, error))
+        return false;
+    pipes_close(session->pipes);
+    session->pipes = all->fresh_pipes;
+    all->fresh_pipes = NULL;
+    close(all->fresh_ends[0]);
+    close(all->fresh_ends[1]);
+    return true;
+}
+
+static void refuse_call(struct session *session, const char *what, const char *reason) {
+    struct call *call = session_take_running(session);
+    call_decide(call, OUTCOME_NO_WORKER, "%s: %s.", what, reason);
+    call_conclude(call, NULL, NULL, 0, false);
+    session_step_later(session);
+}
+
 static void send_call(struct session *session) {
     struct sessions *all = session->all;
     struct call *call = session->running;
+    struct error error;
+    if (!ensure_own_pipes(session, &error)) {
+        refuse_call(session, "The call cannot be sent to its worker", error.text);
+        return;
+    }
     session_enter(session, SESSION_EVALUATING);
     call->started_ns = clock_now_ns();
     loop_timer_start(all->loop, &session->time_limit, call->timeout_ms, session_on_time_limit,
@@ -121,10 +180,7 @@ static void on_served(void *context, struct worker_process *worker, struct pipes
         send_call(session);
         return;
     }
-    struct call *call = session_take_running(session);
-    call_decide(call, OUTCOME_NO_WORKER, "No worker can be started: %s.", reason);
-    call_conclude(call, NULL, NULL, 0, false);
-    session_step_later(session);
+    refuse_call(session, "No worker can be started", reason);
 }
 
 static void evaluate(struct session *session) {
@@ -296,6 +352,16 @@ static bool is_quiet(const struct session *session) {
     return !session->head || session->head->state == WORKER_READY;
 }
 
+/* Stops the processes that have nothing to do. A head with calls to come continues. */
+static void rest(struct session *session) {
+    const struct checkpoint *checkpoint;
+    LIST_FOREACH(checkpoint, &session->checkpoints, entry) {
+        worker_rest(checkpoint->worker);
+    }
+    if (session->head && (TAILQ_EMPTY(&session->queue) || session->all->held))
+        worker_rest(session->head);
+}
+
 void session_conclude_cancelled(struct session *session) {
     while (!TAILQ_EMPTY(&session->cancelled)) {
         struct call *call = TAILQ_FIRST(&session->cancelled);
@@ -323,6 +389,7 @@ void session_step(struct session *session) {
         if (session->state != SESSION_IDLE)
             return;
     }
+    rest(session);
     if (TAILQ_EMPTY(&session->queue) || session->all->held ||
         (session->transient && !transient_has_room(session->all)))
         return;
@@ -413,6 +480,7 @@ void sessions_open(struct sessions *sessions, struct loop *loop, struct log *log
 void sessions_close(struct sessions *sessions) {
     while (!TAILQ_EMPTY(&sessions->list))
         session_destroy(TAILQ_FIRST(&sessions->list));
+    discard_fresh_pipes(sessions);
 }
 
 struct session *session_add(struct sessions *sessions, const char *name, bool transient) {

@@ -61,7 +61,9 @@ struct sessions {
     size_t count;               /* without transient sessions */
     size_t active;              /* calls submitted and not done */
     uint32_t last_call;         /* number of the newest call */
-    bool held;                  /* no call starts: the client does not read its answers */
+    struct pipes *fresh_pipes;  /* that no worker has, with the ends for it; NULL: none */
+    int fresh_ends[2];
+    bool held; /* no call starts: the client does not read its answers */
     /* A call of session_submit_once is done when its process is reaped, with the resources that the
      * process used. */
     bool reports_usage;

@@ -93,6 +93,8 @@ struct session {
 /* Changes the state. A transition that the table does not have is a bug, logged as critical. */
 void session_enter(struct session *session, enum session_state state);
 extern const struct worker_events session_events;
+/* Makes the fresh pipes, unless they are there. False with *error. */
+bool sessions_prepare_pipes(struct sessions *sessions, struct error *error);
 /* A new session, which no name finds if TRANSIENT. NULL when out of memory. */
 struct session *session_add(struct sessions *sessions, const char *name, bool transient);
 /* Frees the session and its calls without calling `done`. */

@@ -1,6 +1,7 @@
 /* stdin and stdout: pipes, files and sockets in every state, and code that tries to write to them
  * or to read from them. The client checks each line on stdout. */
 #include "tests/support/client.h"
+#include "tests/support/client_sessions.h"
 #include "tests/support/command.h"
 #include "tests/support/family.h"
 #include "tests/support/lines.h"
@@ -268,5 +269,22 @@ Test(descriptors, everything_works_for_an_unprivileged_user) {
                  -32004);
     cr_assert_eq(client_evaluate(client, "(ext:quit 7)").exit_code, 7);
     cr_assert_str_eq(client_evaluate(client, "(+ 1 2)").text, "=> 3");
+    client_finish(client);
+}
+
+Test(descriptors, the_soft_limit_does_not_limit_the_sessions) {
+    enum { FEW = 64, SESSIONS = 8, CALLS = 6 };
+    struct rlimit before, few;
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    few.rlim_cur = FEW;
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+    struct client *client = client_start_ready(NULL, NULL);
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    for (int i = 0; i < SESSIONS; i++) {
+        const char *session = client_session_open(client);
+        for (int call = 0; call < CALLS; call++)
+            cr_assert_eq(client_session_integer(client, session, "1"), 1);
+    }
     client_finish(client);
 }

@@ -86,6 +86,20 @@ Test(forged, a_rollback_ends_the_lies) {
     }
 }
 
+/* The fork is stopped when it has announced itself, most often before it can write. */
+Test(forged, a_fork_that_writes_on_the_channel_of_its_origin_harms_only_its_session) {
+    struct siege siege = siege_begin(NULL);
+    siege_forge(&siege, siege.victim, "both-go-on");
+    siege_expect_unharmed(&siege);
+    struct evaluation evaluation = siege_evaluate(&siege, siege.victim, "*kept*", 0);
+    cr_assert(strstr(evaluation.text, LOST) ||
+                  strstr(evaluation.text, "another process sent on the channel") ||
+                  strcmp(evaluation.text, "=> lie") == 0,
+              "%s", evaluation.line);
+    siege_expect_unharmed(&siege);
+    siege_end(&siege, NULL, 0);
+}
+
 /* The supervisor's time limit ends these, so they run side by side. */
 static const char *const slow[] = {
     "never-listens",
@@ -93,7 +107,6 @@ static const char *const slow[] = {
     "never-announces",
     "announces-half",
     "refused-calls-before-announcing",
-    "both-go-on",
 };
 
 /* Sends the call after the forgery in each session. */
@@ -142,6 +155,33 @@ Test(forged, an_origin_that_reads_the_channel_of_its_copy_harms_only_the_copy) {
     expect_contains(evaluation.text, LOST);
     expect_contains(evaluation.text, "it started afresh");
     expect_contains(evaluation.text, "=> NIL");
+    siege_end(&siege, &copy, 1);
+}
+
+Test(forged, code_that_runs_on_after_its_answer_is_stopped) {
+    struct siege siege = siege_begin(NULL);
+    siege_forge(&siege, siege.victim, "both-flood");
+    siege_settle(&siege, siege.victim);
+    siege_expect_unharmed(&siege);
+    /* The zygote's spare alone waits without being stopped. */
+    family_await_stopped(siege.client, 2 * SIEGE_SESSION_WORKERS);
+    family_expect_idle(siege.client);
+    siege_rollback(&siege, siege.victim, 1);
+    cr_assert_str_eq(siege_evaluate(&siege, siege.victim, "(progn (princ 2) *kept*)", 0).text,
+                     "[stdout]\n2\n=> 1");
+    siege_end(&siege, NULL, 0);
+}
+
+Test(forged, a_copy_that_keeps_the_output_of_its_origin_writes_nothing_into_it) {
+    struct siege siege = siege_begin(NULL);
+    siege_forge(&siege, siege.victim, "copy-floods-its-origin");
+    const char *copy = siege_copy(&siege, siege.victim);
+    siege_rollback(&siege, siege.victim, 1);
+    siege_send(&siege, "\"copy\"", copy, "1", 0.5);
+    cr_assert_str_eq(
+        siege_evaluate(&siege, siege.victim, "(progn (sleep 0.2) (princ 2) *kept*)", 0).text,
+        "[stdout]\n2\n=> 1");
+    client_evaluate_await(siege.client, "\"copy\""); /* it times out, or dies of SIGPIPE */
     siege_end(&siege, &copy, 1);
 }
 

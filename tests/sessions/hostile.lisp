@@ -113,6 +113,7 @@
           (case type
             (:evaluate (answer call lie fd))
             (:fork (send-octets fd (frame :failed :payload (octets "no"))))
+            (:outputs)
             (t (call :exit_group 0))))))
 
 ;;; During a call
@@ -297,6 +298,33 @@
     (if (eql (clone) 0)
         (progn (announce channel) (serve-lies channel "lie of the checkpoint"))
         (serve-lies +channel+ "lie"))))
+
+(defun flood ()
+  "Writes to standard output until it is killed."
+  (let ((bytes (buffer 4096)))
+    (loop (call :write 1 (address bytes) 4096))))
+
+(defun both-flood (number)
+  "A lawful fork, but checkpoint and origin write to standard output from then on."
+  (answer number "forged")
+  (let ((channel (fork-channel)))
+    (when (eql (clone) 0) (announce channel))
+    (flood)))
+
+(defun copy-floods-its-origin (number)
+  "Refuses a checkpoint, and makes a copy that keeps the origin's output and floods it in its call."
+  (answer number "forged")
+  (fork-channel)
+  (send-octets +channel+ (frame :failed :payload (octets "no")))
+  (let ((channel (fork-channel)))
+    (when (eql (clone) 0)
+      (announce channel)
+      (loop for type = (receive channel)
+            until (eq type :evaluate)
+            when (eq type :fork)
+              do (send-octets channel (frame :failed :payload (octets "no"))))
+      (flood)))
+  (rest-in-sleep))
 
 (defun steals-from-its-copy (number)
   "Refuses a checkpoint, makes a copy, and reads from the channel of the copy."

@@ -73,6 +73,20 @@ static struct family settled(struct client *client, size_t workers) {
     return family;
 }
 
+void family_await_stopped(struct client *client, size_t wanted) {
+    size_t stopped = 0;
+    for (time_t end = now_s() + WATCHDOG_S; now_s() < end;) {
+        struct family family = look(client);
+        stopped = 0;
+        for (size_t i = 0; i < family.worker_count; i++)
+            stopped += process_is_stopped(family.workers[i]);
+        if (stopped == wanted)
+            return;
+        usleep(TICK_MS * 1000);
+    }
+    client_fail(client, "waited in vain for %zu stopped workers; there are %zu", wanted, stopped);
+}
+
 pid_t family_zygote(struct client *client, size_t workers) {
     return settled(client, workers).zygotes[0];
 }

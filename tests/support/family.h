@@ -22,6 +22,9 @@ pid_t family_head(struct client *client, const char *session);
 /* Waits until the server has no process but its launcher. */
 void family_await_launcher_alone(struct client *client);
 
+/* Waits until COUNT of the confined processes are stopped. */
+void family_await_stopped(struct client *client, size_t count);
+
 /* Waits until PID has been reaped. */
 void family_await_gone(struct client *client, pid_t pid);
 

@@ -128,3 +128,8 @@ bool process_is_zombie(pid_t pid) {
     struct stat_line line;
     return read_stat(pid, &line) && line.state == 'Z';
 }
+
+bool process_is_stopped(pid_t pid) {
+    struct stat_line line;
+    return read_stat(pid, &line) && line.state == 'T';
+}

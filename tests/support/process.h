@@ -33,5 +33,7 @@ bool process_is_confined(pid_t pid);
 int process_descriptors(pid_t pid);
 
 bool process_is_zombie(pid_t pid);
+/* Stopped by a signal. */
+bool process_is_stopped(pid_t pid);
 
 #endif
