@@ -148,6 +148,11 @@ static long signal_victim(const struct policy_victim *victim) {
     return syscall(SYS_kill, (long)victim->pid, 0L);
 }
 
+/* The signal is one that the supervisor sends, and has no effect on a process that runs. */
+static long wake_victim(const struct policy_victim *victim) {
+    return syscall(SYS_kill, (long)victim->pid, (long)SIGCONT);
+}
+
 static long signal_by_pidfd(const struct policy_victim *victim) {
     long process = syscall(SYS_pidfd_open, (long)victim->pid, 0L);
     return process < 0 ? -1 : syscall(SYS_pidfd_send_signal, process, 0L, NULL, 0L);

@@ -99,7 +99,8 @@ bool policy_enter_landlock(const struct policy_context *context, struct error *e
 bool policy_landlock_supervisor(const char *const *readable, size_t count, struct error *error) {
     int version = abi();
     bool has_root = false;
-    /* Without the scope of signals: the kernel applies it to the death signals of the children. */
+    /* policy_supervisor_scope is for signals: here the scope would leave out the children, also
+     * from their death signals. */
     cleanup_fd int ruleset = make_ruleset(version, SCOPE_SOCKETS);
     if (ruleset < 0)
         return error_set(error, errno, "cannot create a Landlock ruleset");
@@ -112,4 +113,13 @@ bool policy_landlock_supervisor(const char *const *readable, size_t count, struc
         has_root = has_root || strcmp(readable[i], "/") == 0;
     }
     return enforce(ruleset, error) && (has_root || is_in_force(error));
+}
+
+bool policy_landlock_scope_signals(struct error *error) {
+    const struct ruleset rules = {.scopes = SCOPE_SIGNALS};
+    if (abi() < 6)
+        return error_set(error, 0, "Landlock cannot restrict signals here");
+    cleanup_fd int ruleset = (int)syscall(SYS_landlock_create_ruleset, &rules, sizeof rules, 0);
+    return (ruleset >= 0 || error_set(error, errno, "cannot create a Landlock ruleset")) &&
+           enforce(ruleset, error);
 }

@@ -180,7 +180,14 @@ struct policy_supervisor {
                           not optional */
     const char *const *readable; /* directories to read, besides /proc */
     size_t readable_count;
+    bool scoped; /* policy_supervisor_scope succeeded */
 };
+
+/* Called before the launcher is started: from now on the kernel lets the calling process and its
+ * descendants signal each other only, so that it can signal its children itself. False where the
+ * kernel cannot do this (Landlock, from Linux 6.12), or without the layer: only the launcher can
+ * signal children once this process is confined. */
+bool policy_supervisor_scope(const struct policy_supervisor *supervisor);
 
 /* The bits of the layers that such a process can put on itself. */
 uint32_t policy_supervisor_layers(void);
@@ -191,9 +198,11 @@ uint32_t policy_supervisor_layers(void);
 bool policy_supervise(const struct policy_supervisor *supervisor, struct policy_report *report,
                       struct error *error);
 
-/* Drops the capability that death signals take, if LAUNCHED reports namespaces: their init ends all
- * processes. Otherwise the kernel ends them with the rights of this process. */
-bool policy_supervisor_settle(const struct policy_report *launched, struct error *error);
+/* Without a scope of signals: drops the capability that death signals take, if LAUNCHED reports
+ * namespaces, whose init ends all processes. Otherwise the kernel ends them with the rights of this
+ * process. */
+bool policy_supervisor_settle(const struct policy_supervisor *supervisor,
+                              const struct policy_report *launched, struct error *error);
 
 /* --- namespaces.c --- */
 

@@ -95,6 +95,8 @@ bool policy_process_forbid_new_code(struct error *error);
 /* Permits reading below /proc and the COUNT directories of READABLE, and signals. A directory that
  * does not exist is not permitted. */
 bool policy_landlock_supervisor(const char *const *readable, size_t count, struct error *error);
+/* From now on this process and its descendants signal each other only. Takes ABI 6. */
+bool policy_landlock_scope_signals(struct error *error);
 bool policy_landlock_available(const struct policy *policy, struct error *error);
 void policy_descriptors_wipe_environment(void);
 
@@ -126,6 +128,9 @@ bool policy_seccomp_wait_only(struct error *error);
 struct sock_fprog policy_program_calls_for(const struct policy_program *program, pid_t self);
 
 /* --- supervisor_filter.c --- */
+
+/* The grants of supervisor.def: calls that Landlock confines. */
+enum { POLICY_GRANT_FILES = POLICY_GRANT_READ, POLICY_GRANT_SIGNALS = POLICY_GRANT_WRITE };
 
 /* The filter of supervisor.def for the process SELF, under GRANTS. `filter` is the caller's to
  * free; NULL if out of memory. */

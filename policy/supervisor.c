@@ -18,9 +18,10 @@ uint32_t policy_supervisor_layers(void) {
 #endif
 }
 
-/* CAP_KILL is for the death signals of workers, which the kernel sends with the rights of the dying
- * parent; no call in the table signals another process. policy_supervisor_settle drops it. The
- * other one is for a project of another user, and reads only what Landlock permits. */
+/* CAP_KILL is for workers that are another user: to signal them, if Landlock confines that to this
+ * process's descendants; and for their death signals, which the kernel sends with the rights of the
+ * dying parent. The other one is for a project of another user, and reads only what Landlock
+ * permits. */
 static bool enter_privileges(const struct policy_supervisor *supervisor, struct error *error) {
     uint64_t kept = UINT64_C(1) << CAP_KILL;
     if (supervisor->readable_count)
@@ -51,6 +52,11 @@ static const struct {
              {POLICY_LAYER_PROCESS, enter_process},
              {POLICY_LAYER_LANDLOCK, enter_landlock}};
 
+bool policy_supervisor_scope(const struct policy_supervisor *supervisor) {
+    return supervisor->layers & policy_supervisor_layers() & BIT(LANDLOCK) &&
+           policy_landlock_scope_signals(NULL);
+}
+
 bool policy_supervise(const struct policy_supervisor *supervisor, struct policy_report *report,
                       struct error *error) {
     const struct policy policy = {.layers = supervisor->layers & policy_supervisor_layers(),
@@ -64,11 +70,13 @@ bool policy_supervise(const struct policy_supervisor *supervisor, struct policy_
             *error = cause;
             return false;
         }
-    bool confined = own.layers[POLICY_LAYER_LANDLOCK].state == POLICY_ACTIVE;
+    uint32_t grants = 0;
+    if (own.layers[POLICY_LAYER_LANDLOCK].state == POLICY_ACTIVE)
+        grants = POLICY_GRANT_FILES | (supervisor->scoped ? POLICY_GRANT_SIGNALS : 0);
     if (policy_has_layer(&policy, POLICY_LAYER_SECCOMP) &&
         !policy_report_note(&own, &policy, POLICY_LAYER_SECCOMP,
                             policy_no_new_privileges(&cause) &&
-                                policy_seccomp_supervisor(confined ? POLICY_GRANT_READ : 0, &cause),
+                                policy_seccomp_supervisor(grants, &cause),
                             &cause)) {
         *error = cause;
         return false;
@@ -78,8 +86,9 @@ bool policy_supervise(const struct policy_supervisor *supervisor, struct policy_
     return true;
 }
 
-bool policy_supervisor_settle(const struct policy_report *launched, struct error *error) {
-    if (launched->layers[POLICY_LAYER_NAMESPACES].state != POLICY_ACTIVE)
+bool policy_supervisor_settle(const struct policy_supervisor *supervisor,
+                              const struct policy_report *launched, struct error *error) {
+    if (supervisor->scoped || launched->layers[POLICY_LAYER_NAMESPACES].state != POLICY_ACTIVE)
         return true;
     return policy_privileges_retain(UINT64_C(1) << CAP_DAC_READ_SEARCH, error);
 }

@@ -368,6 +368,12 @@ static void keep_namespaces(struct pool *pool, int init_life) {
     *slot = init_life;
 }
 
+static bool settle(const struct pool *pool, struct error *error) {
+    struct policy_supervisor supervisor = confinement_supervisor(pool->settings);
+    supervisor.scoped = pool->scoped;
+    return !pool->confined || policy_supervisor_settle(&supervisor, &pool->report, error);
+}
+
 static bool start_zygote(struct pool *pool, struct error *error) {
     int pair[2], errors[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
@@ -383,7 +389,7 @@ static bool start_zygote(struct pool *pool, struct error *error) {
     if (!policy_launcher_launch(&pool->launcher, passed, &pool->launched, &pool->report, error))
         return false;
     keep_namespaces(pool, pool->launched.init_life);
-    if (pool->confined && !policy_supervisor_settle(&pool->report, error))
+    if (!settle(pool, error))
         return false;
     pool->zygote_pid = pool->workers.zygote = pool->launched.process;
     pool->zygote = ZYGOTE_BOOTING;
@@ -472,7 +478,10 @@ bool pool_open(struct pool *pool, struct loop *loop, struct log *log,
         pool->namespaces[i] = -1;
     const struct policy policy = confinement_policy(settings);
     pool->workers.grants = policy_grants(&policy);
+    const struct policy_supervisor supervisor = confinement_supervisor(settings);
+    pool->scoped = !settings->minimal && policy_supervisor_scope(&supervisor);
     pool->workers.launcher = &pool->launcher;
+    pool->workers.may_signal = pool->scoped;
     if (!find_worker(pool, error))
         return false;
     return settings->minimal ||
@@ -487,10 +496,11 @@ void pool_dismiss_launcher(struct pool *pool) {
 }
 
 bool pool_confine_supervisor(struct pool *pool, struct error *error) {
-    const struct policy_supervisor supervisor = confinement_supervisor(pool->settings);
+    struct policy_supervisor supervisor = confinement_supervisor(pool->settings);
     const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "supervisor"};
     struct policy_report report;
     struct error why;
+    supervisor.scoped = pool->scoped;
     if (!policy_supervise(&supervisor, &report, &why))
         return error_set(error, 0, "the supervisor cannot be confined here: %.180s", why.text);
     for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++)

@@ -60,6 +60,7 @@ struct pool {
     size_t failures; /* since a worker last became ready */
     char last_failure[240];
     bool layers_logged; /* missing layers were logged, or are not to be logged */
+    bool scoped;        /* the kernel confines the supervisor's signals to its descendants */
     bool confined;      /* the supervisor is */
     bool closing;
 };

@@ -63,7 +63,7 @@ static void trace(const struct worker_process *worker, const char *what,
 }
 
 void workers_signal(const struct workers *workers, pid_t pid, int number) {
-    if (workers->launcher)
+    if (workers->launcher && !workers->may_signal)
         policy_launcher_signal(workers->launcher, pid, number);
     else
         kill(pid, number);

@@ -90,7 +90,8 @@ struct workers {
     LIST_HEAD(, worker_process) list;
     uint32_t grants;                        /* policy_grants, of all of them */
     pid_t zygote;                           /* a child that is not a worker; 0: none */
-    const struct policy_launcher *launcher; /* which sends the signals; NULL: none, as in tests */
+    const struct policy_launcher *launcher; /* NULL: none, as in tests */
+    bool may_signal;                        /* otherwise the launcher does it, if there is one */
 };
 
 /* A worker in state STARTING. *THEIR_CHANNEL is its end of the channel, for the zygote to pass on,
