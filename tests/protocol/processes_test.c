@@ -1,6 +1,7 @@
 /* Killed workers, killed zygotes, killed servers: no hang, no zombie, no orphan, no leak. A test
  * signals only processes that it has just seen below its server. */
 #include "policy/policy.h"
+#include "tests/support/available.h"
 #include "tests/support/eras.h"
 #include "tests/support/family.h"
 #include "tests/support/process.h"
@@ -198,6 +199,16 @@ Test(processes, the_server_confines_itself_before_it_reads_a_byte) {
     client_expect_works(client);
     expect_confined_supervisor(client);
     cr_expect_not(process_is_confined(launcher_of(client)));
+    client_finish(client);
+}
+
+Test(processes, the_launcher_sends_the_signals_where_landlock_cannot_confine_them) {
+    struct client *client = client_start_with("--without", "landlock", "--call-timeout-s", "1");
+    client_expect_works(client);
+    cr_assert_eq(client_evaluate(client, ENDLESS).error_code, -32004);
+    client_expect_works(client);
+    if (available_layers() & POLICY_LAYER_BIT(POLICY_LAYER_NAMESPACES) && !is_sanitized())
+        cr_expect_eq(process_capabilities(client_pid(client)), 0);
     client_finish(client);
 }
 
