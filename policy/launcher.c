@@ -1,7 +1,8 @@
 /* The launcher: a process that keeps the rights that launching takes, so that its parent, which
  * reads untrusted input, can give them up. It starts processes by the policy that it was started
- * with, signals children of its parent, and opens the memory figures of one. It reads messages of
- * one size, and outlives its parent for as long as it takes to remove the control group. */
+ * with, signals children of its parent, and says which the kernel kills first when memory runs out.
+ * It reads messages of one size, and outlives its parent for as long as it takes to remove the
+ * control group. */
 #include "common/child.h"
 #include "common/cleanup.h"
 #include "common/descriptor.h"
@@ -24,16 +25,16 @@ enum {
     OPENED_MAX = 2
 };
 
-enum kind { LAUNCH, SIGNAL, OPEN_MEMORY };
+enum kind { LAUNCH, SIGNAL, PREFER, OPEN_OOM };
 
 /* Sent with the descriptors of a LAUNCH. */
 struct request {
     enum kind kind;
-    pid_t pid;  /* SIGNAL, OPEN_MEMORY */
-    int number; /* SIGNAL */
+    pid_t pid;  /* SIGNAL, PREFER */
+    int number; /* SIGNAL; PREFER: enum policy_oom_order */
 };
 
-/* To LAUNCH, with the descriptors `reports` and `init_life`; to OPEN_MEMORY, with the file. */
+/* To LAUNCH, with the descriptors `reports` and `init_life`; to OPEN_OOM, with the file. */
 struct reply {
     struct error error;
     bool good;
@@ -113,13 +114,16 @@ static void send_signal(const struct launcher *launcher, pid_t pid, int number) 
         kill(pid, number);
 }
 
-static void open_memory(const struct launcher *launcher, pid_t pid) {
-    char path[64];
+static void prefer(const struct launcher *launcher, pid_t pid, int order) {
+    if (pid > 1 && (order == POLICY_OOM_WORKER || order == POLICY_OOM_PARKED) &&
+        is_sibling(launcher, pid))
+        policy_oom_prefer(pid, (enum policy_oom_order)order);
+}
+
+static void open_oom(void) {
     struct reply reply = {.good = false};
-    snprintf(path, sizeof path, "/proc/%d/smaps_rollup", pid);
-    cleanup_fd int fd =
-        pid > 1 && is_sibling(launcher, pid) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    reply.good = fd >= 0 || error_set(&reply.error, errno, "cannot open the memory of a process");
+    cleanup_fd int fd = policy_oom_open();
+    reply.good = fd >= 0 || error_set(&reply.error, errno, "cannot open the counter");
     send_reply(&reply, &fd, reply.good);
 }
 
@@ -155,8 +159,10 @@ static void serve(const struct launcher *launcher) {
             launch(launcher, descriptors, count);
         else if (got == (ssize_t)sizeof request && request.kind == SIGNAL)
             send_signal(launcher, request.pid, request.number);
-        else if (got == (ssize_t)sizeof request && request.kind == OPEN_MEMORY)
-            open_memory(launcher, request.pid);
+        else if (got == (ssize_t)sizeof request && request.kind == PREFER)
+            prefer(launcher, request.pid, request.number);
+        else if (got == (ssize_t)sizeof request && request.kind == OPEN_OOM)
+            open_oom();
         for (size_t i = 0; i < count; i++)
             close(descriptors[i]);
         if (got <= 0)
@@ -212,7 +218,7 @@ static bool ask(const struct policy_launcher *launcher, const struct request *re
            error_set(error, 0, "launcher: it has ended");
 }
 
-/* Receives the reply to LAUNCH or OPEN_MEMORY, which has COUNT descriptors. */
+/* Receives the reply to LAUNCH or OPEN_OOM, which has COUNT descriptors. */
 static bool await_reply(const struct policy_launcher *launcher, int *descriptors, size_t count,
                         struct error *error) {
     struct reply reply;
@@ -262,8 +268,14 @@ bool policy_launcher_signal(const struct policy_launcher *launcher, pid_t pid, i
     return ask(launcher, &request, NULL, 0, NULL);
 }
 
-int policy_launcher_open_memory(const struct policy_launcher *launcher, pid_t pid) {
-    const struct request request = {.kind = OPEN_MEMORY, .pid = pid};
+bool policy_launcher_prefer(const struct policy_launcher *launcher, pid_t pid,
+                            enum policy_oom_order order) {
+    const struct request request = {.kind = PREFER, .pid = pid, .number = (int)order};
+    return ask(launcher, &request, NULL, 0, NULL);
+}
+
+int policy_launcher_open_oom(const struct policy_launcher *launcher) {
+    const struct request request = {.kind = OPEN_OOM};
     int fd = -1;
     return ask(launcher, &request, NULL, 0, NULL) && await_reply(launcher, &fd, 1, NULL) ? fd : -1;
 }

@@ -135,6 +135,22 @@ void policy_launch_end(struct policy_launched *launched);
  * stays while a process is in it. */
 bool policy_cgroup_remove(void);
 
+/* --- oom.c: out of memory --- */
+
+/* What the kernel kills first when memory runs out: parked processes, then workers. The supervisor
+ * keeps its own place, after them. */
+enum policy_oom_order { POLICY_OOM_WORKER, POLICY_OOM_PARKED };
+
+/* Puts the process PID (0: this one) at that place, which its forks inherit. False if this process
+ * may not: as an ordinary user it cannot move a confined process, and all workers stay equal. */
+bool policy_oom_prefer(pid_t pid, enum policy_oom_order order);
+
+/* A descriptor by which policy_oom_kills counts the processes that the kernel has killed because
+ * memory ran out: in the control group of the workers, or without one on the whole machine. -1 if
+ * neither can be read. */
+int policy_oom_open(void);
+uint64_t policy_oom_kills(int fd);
+
 /* --- launcher.c --- */
 
 /* A process that launches for this one, which can then give up the rights that it takes. What it
@@ -167,9 +183,11 @@ bool policy_launcher_launch(const struct policy_launcher *launcher,
 /* Has NUMBER (SIGKILL, SIGUSR1, SIGSTOP or SIGCONT) sent to PID if that is a child of this process.
  * Does not wait for it. False if the launcher has ended. */
 bool policy_launcher_signal(const struct policy_launcher *launcher, pid_t pid, int number);
-/* Opens /proc/PID/smaps_rollup of a child of this process, which may not trace it. Returns the
- * descriptor, or -1. */
-int policy_launcher_open_memory(const struct policy_launcher *launcher, pid_t pid);
+/* As policy_oom_prefer, for a child of this process. Does not wait for it. */
+bool policy_launcher_prefer(const struct policy_launcher *launcher, pid_t pid,
+                            enum policy_oom_order order);
+/* As policy_oom_open. */
+int policy_launcher_open_oom(const struct policy_launcher *launcher);
 
 /* --- supervisor.c: the confinement of the process that launches and reads untrusted input --- */
 
@@ -197,6 +215,10 @@ uint32_t policy_supervisor_layers(void);
  * if a layer cannot be put on that is required or not optional; others may then be in force. */
 bool policy_supervise(const struct policy_supervisor *supervisor, struct policy_report *report,
                       struct error *error);
+
+/* For a process that only measures others: gives up every capability but the one to inspect them.
+ */
+bool policy_retain_tracing(struct error *error);
 
 /* Without a scope of signals: drops the capability that death signals take, if LAUNCHED reports
  * namespaces, whose init ends all processes. Otherwise the kernel ends them with the rights of this

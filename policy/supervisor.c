@@ -92,3 +92,9 @@ bool policy_supervisor_settle(const struct policy_supervisor *supervisor,
         return true;
     return policy_privileges_retain(UINT64_C(1) << CAP_DAC_READ_SEARCH, error);
 }
+
+bool policy_retain_tracing(struct error *error) {
+    return policy_privileges_forbid_new(error) &&
+           policy_privileges_retain(UINT64_C(1) << CAP_SYS_PTRACE, error) &&
+           policy_no_new_privileges(error);
+}

@@ -322,7 +322,10 @@ static void become_zygote(void *context, const int passed[PASSED],
         dup2(passed[ERRORS], STDERR_FILENO) < 0 || dup2(passed[CONTROL], CONTROL_FD) < 0 ||
         close_range(CONTROL_FD + 1, ~0U, 0) != 0)
         _exit(127);
-    execve(path, arguments, environment);
+    /* By descriptor, because the kernel puts the path of a program in its memory. */
+    int program = open(path, O_PATH | O_CLOEXEC);
+    if (program >= 0)
+        execveat(program, "", arguments, environment, AT_EMPTY_PATH);
     dprintf(STDERR_FILENO, "cannot execute the worker program: %s", strerror(errno));
     _exit(127);
 }

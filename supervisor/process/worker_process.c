@@ -69,6 +69,17 @@ void workers_signal(const struct workers *workers, pid_t pid, int number) {
         kill(pid, number);
 }
 
+void workers_prefer(const struct workers *workers, pid_t pid, enum policy_oom_order order) {
+    if (workers->launcher)
+        policy_launcher_prefer(workers->launcher, pid, order);
+    else
+        policy_oom_prefer(pid, order);
+}
+
+int workers_open_oom(const struct workers *workers) {
+    return workers->launcher ? policy_launcher_open_oom(workers->launcher) : policy_oom_open();
+}
+
 static void signal_worker(const struct worker_process *worker, int number) {
     if (worker->pid > 1 && !worker->reaped)
         workers_signal(worker->workers, worker->pid, number);
@@ -158,6 +169,7 @@ static void on_abandoned(void *context) {
 
 void worker_kill(struct worker_process *worker) {
     worker->state = WORKER_ENDING;
+    worker->killed = true;
     signal_worker(worker, SIGKILL);
     if (worker->pid == 0) { /* it cannot be signalled; the end of its channel ends it */
         loop_watch_remove(worker->workers->loop, &worker->channel_watch);
@@ -722,15 +734,10 @@ bool worker_answer(struct worker_process *worker, struct span answer) {
 
 /* --- memory --- */
 
-static int open_process_file(pid_t pid, const char *name) {
+static ssize_t read_process_file(pid_t pid, const char *name, char *text, size_t size) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
-    return pid > 1 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-}
-
-/* Reads FD, which may be -1, and closes it. */
-static ssize_t read_process_file(int file, char *text, size_t size) {
-    cleanup_fd int fd = file;
+    cleanup_fd int fd = pid > 1 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     ssize_t got = fd >= 0 ? read(fd, text, size - 1) : -1;
     text[got > 0 ? got : 0] = 0;
     return got;
@@ -738,26 +745,28 @@ static ssize_t read_process_file(int file, char *text, size_t size) {
 
 size_t worker_resident_bytes(const struct worker_process *worker) {
     char text[128], *end;
-    if (read_process_file(open_process_file(worker->pid, "statm"), text, sizeof text) <= 0)
+    if (read_process_file(worker->pid, "statm", text, sizeof text) <= 0)
         return 0;
     strtoull(text, &end, 10); /* the first number is the size of the address space */
     return (size_t)strtoull(end, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-size_t worker_proportional_bytes(const struct worker_process *worker, bool *exact) {
-    static const char label[] = "\nPss:";
+/* Field NUMBER, counted from 1, of the line TEXT of /proc/PID/stat. */
+static size_t stat_field(const char *text, int number) {
+    const char *at = strrchr(text, ')'); /* ends field 2, a name that may contain anything */
+    for (int field = 2; at && field < number; field++)
+        at = strchr(at + 1, ' ');
+    return at ? (size_t)strtoull(at, NULL, 10) : 0;
+}
+
+void worker_measure(struct worker_process *worker) {
+    enum { MINOR_FAULTS = 10, RESIDENT_PAGES = 24 };
     char text[1024];
-    /* To open it takes the right to trace the worker, which the launcher has. */
-    int file = worker->workers->launcher
-                   ? policy_launcher_open_memory(worker->workers->launcher, worker->pid)
-                   : open_process_file(worker->pid, "smaps_rollup");
-    *exact = read_process_file(file, text, sizeof text) > 0;
-    const char *line = strstr(text, label);
-    if (!line) {
-        *exact = false;
-        return worker_resident_bytes(worker);
-    }
-    return (size_t)strtoull(line + sizeof label - 1, NULL, 10) * 1024;
+    if (read_process_file(worker->pid, "stat", text, sizeof text) <= 0)
+        return;
+    worker->memory.faults = stat_field(text, MINOR_FAULTS);
+    worker->memory.resident_bytes =
+        stat_field(text, RESIDENT_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
 /* --- reaping --- */

@@ -174,7 +174,7 @@ static bool open_project(struct server *server, struct error *error) {
 static bool confine(struct server *server, struct error *error) {
     const struct log_event event = {.level = LOG_WARNING_LEVEL, .name = "unconfined"};
     struct error why;
-    if (pool_confine_supervisor(&server->pool, server->minimal ? &why : error))
+    if (sessions_confine_supervisor(&server->sessions, server->minimal ? &why : error))
         return true;
     if (server->minimal)
         log_write(&server->log, &event, "%s", why.text);

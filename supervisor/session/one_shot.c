@@ -69,7 +69,7 @@ bool one_shot_open_confined(struct one_shot *one_shot, const struct settings *se
                             struct error *error) {
     if (!one_shot_open(one_shot, settings, status, error))
         return false;
-    if (pool_confine_supervisor(&one_shot->pool, error))
+    if (sessions_confine_supervisor(&one_shot->sessions, error))
         return true;
     one_shot_close(one_shot);
     return false;

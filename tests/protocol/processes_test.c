@@ -9,6 +9,7 @@
 #include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The processes of a session after a call, without history: its head, the checkpoint of the present
@@ -70,6 +71,25 @@ Test(processes, a_worker_that_is_stopped_runs_into_its_time_limit) {
     end_process(client_busy_worker(client), SIGSTOP);
     cr_assert_eq(client_evaluate_await(client, "1").error_code, -32004);
     client_expect_works(client);
+    client_finish(client);
+}
+
+/* The kernel resumes the sleep by another system call, restart_syscall. */
+Test(processes, a_sleep_outlasts_being_stopped_and_continued) {
+    enum { STOPS = 40, PAUSE_MS = 20 };
+    pid_t pids[PIDS_MAX];
+    struct client *client = start();
+    client_expect_works(client);
+    size_t count = family_workers(client, WORKERS, pids, PIDS_MAX);
+    client_evaluate_send(client, "1", "(progn (sleep 0.5) :awake)");
+    for (int i = 0; i < STOPS; i++) {
+        for (size_t j = 0; j < count; j++) {
+            end_process(pids[j], SIGSTOP);
+            end_process(pids[j], SIGCONT);
+        }
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_MS * 1000000L}, NULL);
+    }
+    cr_assert_str_eq(client_evaluate_await(client, "1").text, "=> :AWAKE");
     client_finish(client);
 }
 
@@ -160,7 +180,7 @@ Test(processes, a_server_whose_launcher_is_killed_answers_every_request_and_ends
 }
 
 /* Capabilities by their numbers: setgid and setuid, with which each worker changes its user. */
-enum { CAPABILITIES_OF_ZYGOTE = 1 << 6 | 1 << 7 };
+enum { CAPABILITIES_OF_ZYGOTE = 1 << 6 | 1 << 7, CAPABILITIES_OF_WEIGHER = 1 << 19 };
 
 static void expect_rights(pid_t pid, const char *who, uint64_t capabilities) {
     cr_expect_eq(process_capabilities(pid) & ~capabilities, 0, "%s: %llx", who,
@@ -222,7 +242,9 @@ Test(processes, each_process_keeps_only_the_rights_that_it_needs) {
         expect_rights(workers[i], "worker", 0);
     size_t count = client_descendants(client, pids, PIDS_MAX);
     for (size_t i = 0; i < count && i < PIDS_MAX; i++)
-        if (policy_pid_within(pids[i]) == 1 && pids[i] != 1) {
+        if (process_is_named(pids[i], "eclave-weigher"))
+            expect_rights(pids[i], "weigher", CAPABILITIES_OF_WEIGHER);
+        else if (policy_pid_within(pids[i]) == 1 && pids[i] != 1) {
             expect_rights(pids[i], "init", 0);
             cr_expect(process_is_confined(pids[i]));
         }

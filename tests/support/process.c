@@ -54,23 +54,12 @@ size_t process_descendants(pid_t root, pid_t *pids, size_t maximum) {
     return count;
 }
 
-static bool is_named(pid_t pid, const char *wanted) {
-    char path[64], name[32] = "";
-    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
-    FILE *file = fopen(path, "re");
-    bool read = file && fgets(name, sizeof name, file);
-    if (file)
-        fclose(file);
-    name[strcspn(name, "\n")] = 0;
-    return read && strcmp(name, wanted) == 0;
-}
-
 bool process_is_launcher(pid_t pid) {
-    return is_named(pid, "eclave-launcher");
+    return process_is_named(pid, "eclave-launcher");
 }
 
 bool process_is_worker(pid_t pid) {
-    return process_is_confined(pid) && is_named(pid, "eclave-worker");
+    return process_is_confined(pid) && process_is_named(pid, "eclave-worker");
 }
 
 /* Stores what follows "FIELD:" in /proc/PID/status. */
@@ -127,6 +116,18 @@ int process_descriptors(pid_t pid) {
 bool process_is_zombie(pid_t pid) {
     struct stat_line line;
     return read_stat(pid, &line) && line.state == 'Z';
+}
+
+bool process_is_named(pid_t pid, const char *name) {
+    char path[64], text[32] = "";
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    bool read = fgets(text, sizeof text, file) != NULL;
+    fclose(file);
+    text[strcspn(text, "\n")] = '\0';
+    return read && strcmp(text, name) == 0;
 }
 
 bool process_is_stopped(pid_t pid) {

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -73,6 +74,16 @@ static int reap(const struct fixture *fixture) {
         if (pid == fixture->launched.process)
             result = status;
     return result;
+}
+
+static long score_of(pid_t pid) {
+    char path[64], text[32] = "";
+    snprintf(path, sizeof path, "/proc/%d/oom_score_adj", pid);
+    FILE *file = fopen(path, "re");
+    bool got = file && fgets(text, sizeof text, file);
+    if (file)
+        fclose(file);
+    return got ? strtol(text, NULL, 10) : -1;
 }
 
 static void close_launched(struct fixture *fixture) {
@@ -154,24 +165,20 @@ Test(launcher, signals_children_of_its_parent_only) {
     reap(&fixture);
 }
 
-Test(launcher, opens_the_memory_of_children_of_its_parent_only) {
+Test(launcher, prefers_children_of_its_parent_only) {
     struct fixture fixture;
-    char text[4096];
     start(&fixture, 0);
     launch(&fixture);
-    int fd = policy_launcher_open_memory(&fixture.launcher, fixture.launched.process);
-    if (available_inspection())
-        cr_expect_geq(fd, 0);
-    if (fd >= 0) {
-        ssize_t got = read(fd, text, sizeof text - 1);
-        cr_assert_gt(got, 0);
-        text[got] = 0;
-        cr_expect(strstr(text, "\nPss:"), "%s", text);
+    long before = score_of(getppid());
+    cr_expect(policy_launcher_prefer(&fixture.launcher, getppid(), POLICY_OOM_PARKED));
+    cr_expect(policy_launcher_prefer(&fixture.launcher, -1, POLICY_OOM_PARKED));
+    cr_expect(
+        policy_launcher_prefer(&fixture.launcher, fixture.launched.process, POLICY_OOM_PARKED));
+    int fd = policy_launcher_open_oom(&fixture.launcher); /* after the others */
+    cr_expect_eq(score_of(fixture.launched.process), 1000);
+    cr_expect_eq(score_of(getppid()), before);
+    if (fd >= 0)
         close(fd);
-    }
-    cr_expect_eq(policy_launcher_open_memory(&fixture.launcher, getpid()), -1);
-    cr_expect_eq(policy_launcher_open_memory(&fixture.launcher, 1), -1);
-    cr_expect_eq(policy_launcher_open_memory(&fixture.launcher, -1), -1);
     close_launched(&fixture);
     policy_launcher_close(&fixture.launcher);
     reap(&fixture);
@@ -205,6 +212,6 @@ Test(launcher, fails_clearly_once_the_launcher_has_ended) {
         policy_launcher_launch(&fixture.launcher, passed, &fixture.launched, &report, &error));
     cr_expect(strstr(error.text, "launcher"), "%s", error.text);
     cr_expect_not(policy_launcher_signal(&fixture.launcher, getpid(), SIGKILL));
-    cr_expect_eq(policy_launcher_open_memory(&fixture.launcher, getpid()), -1);
+    cr_expect_eq(policy_launcher_open_oom(&fixture.launcher), -1);
     policy_launcher_close(&fixture.launcher);
 }
