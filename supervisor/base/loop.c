@@ -198,7 +198,7 @@ static void run_ready(struct loop *loop, int64_t since_ns) {
 bool loop_run(struct loop *loop, struct error *error) {
     turn_begin();
     TURN_NAME(loop->before_wait, "before_wait");
-    while (!loop->stopped) {
+    while (!loop->stopped && !loop->failed) {
         flush(loop);
         if (loop->stopped)
             break;
@@ -216,11 +216,19 @@ bool loop_run(struct loop *loop, struct error *error) {
     }
     turn_end();
     turn_log();
-    return true;
+    if (loop->failed && error)
+        *error = loop->failure;
+    return !loop->failed;
 }
 
 void loop_stop(struct loop *loop) {
     loop->stopped = true;
+}
+
+void loop_fail(struct loop *loop, const struct error *error) {
+    if (!loop->failed)
+        loop->failure = *error;
+    loop->failed = loop->stopped = true;
 }
 
 int signals_open(struct error *error) {
