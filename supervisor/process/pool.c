@@ -185,7 +185,8 @@ static bool request_spare(struct pool *pool, struct pool_spare *spare, struct er
         close(descriptors[0]);
         if (!sent) {
             worker_destroy(spare->worker);
-            error->text[0] = 0;
+            if (error->code == EPIPE || error->code == ECONNRESET)
+                error->text[0] = 0;
         }
     }
     close(descriptors[1]);
@@ -208,10 +209,10 @@ static bool start_spare(struct pool *pool) {
     if (spare)
         pipes_close(spare->pipes);
     free(spare);
-    if (error.text[0])
+    if (error.text[0]) {
         record_failure(pool, error.text);
-    if (pool->zygote_watch.active && pool->failures)
         fail_waiters(pool);
+    }
     return false;
 }
 

@@ -39,12 +39,12 @@ static off_t size_of(const char *path) {
 }
 
 Test(batch_losses, a_zygote_that_dies_costs_no_line) {
-    const char *path = batch_file("in.jsonl"), *output = batch_file("out.jsonl");
+    const char *path = batch_file("in.jsonl"), *output = batch_file("out.jsonl"),
+               *errors = batch_file("errors");
     for (int i = 0; i < LINES; i++)
         batch_add(formatted("%d", i), formatted("(sleep 1/50) %d", i), "");
     batch_write(path, batch_input());
-    pid_t run =
-        batch_start_on((const char *const[]){"-j", "8", NULL}, path, output, "/dev/null", 0);
+    pid_t run = batch_start_on((const char *const[]){"-j", "8", NULL}, path, output, errors, 0);
     off_t before = 0;
     int deaths = 0;
     while (deaths < DEATHS && !process_is_zombie(run)) {
@@ -57,8 +57,8 @@ Test(batch_losses, a_zygote_that_dies_costs_no_line) {
         before = size_of(output);
         deaths++;
     }
-    cr_assert_eq(deaths, DEATHS);
-    cr_assert_eq(batch_wait(run), 0);
+    cr_assert_eq(deaths, DEATHS, "%d deaths: %s", deaths, batch_read(errors));
+    cr_assert_eq(batch_wait(run), 0, "%s", batch_read(errors));
     char *text = batch_read(output);
     cr_assert_eq(batch_lines(text), LINES);
     for (int i = 0; i < LINES; i++)
