@@ -93,7 +93,7 @@ static void check_count(const struct oracle *oracle) {
 }
 
 static void check_output(struct oracle *oracle) {
-    if ((in_process.options & OPTION_LOOSE) || oracle->confused) {
+    if ((in_process.options & OPTION_LOOSE) || oracle->confused || fuzz_faults.planned) {
         check_count(oracle);
         return;
     }
@@ -119,10 +119,13 @@ static struct oracle model_of(const struct settings *settings) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct settings settings;
     in_process_begin(data, size);
+    fuzz_faults_begin(&in_process.input);
+    fuzz_faults_pause();
     in_process.workers = in_process.options & OPTION_LOOSE;
     in_process_settings(&settings);
     struct oracle oracle = model_of(&settings);
     tell_sent(&oracle, (const char *)in_process.input.bytes, in_process.input.left);
+    fuzz_faults_resume();
     in_process_serve(&settings);
     check_output(&oracle);
     oracle_free(&oracle);

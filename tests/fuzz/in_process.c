@@ -83,13 +83,17 @@ ssize_t __wrap_stream_read(const struct stream *stream, void *bytes, size_t size
 
 ssize_t __wrap_stream_write(const struct stream *stream, const void *bytes, size_t size) {
     if (stream->fd == edges.log_fd) {
+        fuzz_faults_pause();
         buffer_append(&in_process.log, bytes, size);
+        fuzz_faults_resume();
         return (ssize_t)size;
     }
     if (is_refused(&edges.refuse_write, OPTION_WRITE_PIECES))
         return refuse();
     size = piece_of(size, OPTION_WRITE_PIECES);
+    fuzz_faults_pause();
     FUZZ_CHECK(buffer_append(&in_process.output, bytes, size), "it answers without end");
+    fuzz_faults_resume();
     return (ssize_t)size;
 }
 
@@ -181,6 +185,7 @@ static struct fake_worker *make_fake(struct pool *pool, struct pipes **pipes) {
     fake->worker = worker_create(&pool->workers, &no_events, NULL, &fake->channel, NULL);
     FUZZ_CHECK(*pipes && fake->worker, "no worker");
     fake->worker->state = WORKER_READY;
+    fake->worker->outputs = (*pipes)->serial;
     fake->worker->pid = FIRST_PID + (pid_t)edges.fake_count++;
     edges.loop = pool->loop;
     if (in_process.on_frame)
@@ -221,7 +226,9 @@ static void on_kill(pid_t pid, int number) {
 
 void __wrap_pool_take(struct pool *pool, struct pool_waiter *waiter) {
     struct pipes *pipes = NULL;
+    fuzz_faults_pause();
     struct fake_worker *fake = in_process.workers ? make_fake(pool, &pipes) : NULL;
+    fuzz_faults_resume();
     if (fake) {
         static const char printed[] = "some \xc3\xa9 \xff";
         waiter->served(waiter->context, fake->worker, pipes, NULL);
@@ -314,7 +321,8 @@ void in_process_begin(const uint8_t *data, size_t size) {
 
 void in_process_serve(const struct settings *settings) {
     int status = server_run(settings, &method_table);
-    FUZZ_CHECK(status == 0, "status %d", status);
+    fuzz_faults_end();
+    FUZZ_CHECK(status == 0 || fuzz_faults.planned, "status %d", status);
     check_log();
     FUZZ_CHECK(fuzz_open_descriptors() == edges.open_before, "a descriptor was left open");
 }
