@@ -618,7 +618,8 @@ static unsigned take_frame(struct process *process, struct channel *channel) {
     size_t count = channel->descriptor_count;
     channel->descriptor_count = 0;
     if (count && !is_own(process, channel)) {
-        /* TODO the process that forked can read the frames of its fork, and take these. */
+        /* A process keeps the channels of its forks and of its origin, if all three are hostile.
+         * The outputs that it could take there are those of code like its own. */
         close_all(descriptors, count);
     } else if (header->type == FRAME_FORK) {
         FUZZ_CHECK(count == 1 || count == 3, "%zu descriptors for a fork", count);
