@@ -68,6 +68,10 @@ void fuzz_faults_resume(void) {
     fuzz_faults.pause--;
 }
 
+bool fuzz_faults_refused(void) {
+    return fuzz_faults.failed[FAULT_MEMORY] || fuzz_faults.failed[FAULT_RESOURCE];
+}
+
 static bool fails(enum fuzz_fault kind) {
     struct fault_plan *plan = &fuzz_faults.plans[kind];
     if (!fuzz_faults.on || fuzz_faults.pause || plan->first == 0)

@@ -101,6 +101,8 @@ void fuzz_faults_end(void);
 /* The target's own work between the two is spared. */
 void fuzz_faults_pause(void);
 void fuzz_faults_resume(void);
+/* Something was refused that the product needs. Other faults it must hide. */
+bool fuzz_faults_refused(void);
 
 int fuzz_clock_gettime(clockid_t clock, struct timespec *now);
 int fuzz_epoll_wait(int epoll_fd, struct epoll_event *events, int count, int timeout_ms);

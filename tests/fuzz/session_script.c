@@ -790,7 +790,8 @@ static bool is_explained(const struct request *request, enum outcome outcome) {
     case OUTCOME_OUTPUT:
         return script.flooded;
     case OUTCOME_NO_WORKER:
-        return script.refused;
+        /* Also if the channel has no room for a frame with descriptors. */
+        return script.refused || fuzz_faults.failed[FAULT_AGAIN];
     default:
         return outcome == OUTCOME_REFUSED; /* its session was closed */
     }
@@ -820,7 +821,7 @@ static void on_done(void *context, const struct evaluation *evaluation) {
     fuzz_faults_pause();
     FUZZ_CHECK(!request->done, "call %u is done twice", request->number);
     FUZZ_CHECK(!script.submitting, "call %u is done before it was submitted", request->number);
-    FUZZ_CHECK(!evaluates || fuzz_faults.planned || is_explained(request, evaluation->outcome),
+    FUZZ_CHECK(!evaluates || fuzz_faults_refused() || is_explained(request, evaluation->outcome),
                "call %u: nothing explains %s (%s)", request->number,
                outcome_table[evaluation->outcome].word, evaluation->cause);
     FUZZ_CHECK(evaluates || evaluation->outcome == OUTCOME_VALUE ||
@@ -1013,7 +1014,7 @@ static void spawn(void) {
         spare->worker = worker_create(&script.pool.workers, &spare_events, NULL, &channel, NULL);
     fuzz_faults_pause();
     if (!spare->worker) {
-        FUZZ_CHECK(fuzz_faults.planned, "no worker");
+        FUZZ_CHECK(fuzz_faults_refused(), "no worker");
         if (spare->pipes)
             close_all(ends, 2);
         pipes_close(spare->pipes);

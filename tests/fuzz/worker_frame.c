@@ -197,7 +197,7 @@ static void start(void) {
     fuzz_faults_resume();
     struct worker_process *worker = worker_create(&script.workers, &events, NULL, &channel, NULL);
     fuzz_faults_pause();
-    FUZZ_CHECK(worker || fuzz_faults.planned, "no worker");
+    FUZZ_CHECK(worker || fuzz_faults_refused(), "no worker");
     if (!worker)
         return;
     give_slot(slot, worker, channel);
@@ -260,7 +260,7 @@ static void ask_evaluate(void) {
     bool sent =
         (slot->running ? worker_run : worker_evaluate)(slot->worker, ++script.calls, &payload);
     fuzz_faults_pause();
-    FUZZ_CHECK(sent || fuzz_faults.planned, "not sent");
+    FUZZ_CHECK(sent || fuzz_faults_refused(), "not sent");
     if (!sent)
         worker_kill(slot->worker);
     if (choice % 8)
