@@ -66,6 +66,7 @@ struct process {
     struct family *family;
     bool stop_due, stopped, stop_unseen;
     bool doomed;                        /* SIGKILL was sent */
+    bool tied;                          /* its death signal is set */
     bool flushing;                      /* SIGUSR1 was sent */
     bool notifying;                     /* waits for the reply to a notification */
     struct channel *channels[HELD_MAX]; /* its own first */
@@ -83,7 +84,7 @@ struct request {
     enum run_kind run;
     int64_t steps, submitted_ns;
     bool done, cancelled, transient, sent, asked, answers_at_once;
-    uint64_t copied; /* the state that the copy begins with */
+    size_t printed; /* bytes that an honest worker wrote to standard output */
 };
 
 /* What is known of a session: the highest number that its state can have. */
@@ -265,18 +266,22 @@ static void reap(struct process *process) {
         worker_reaped(worker, process->status, (struct usage){.cpu_us = 1});
 }
 
-/* What the signals ask for happens. */
-static void settle(void) {
+/* What the signals ask for happens: processes stop and, with KILLS, die. */
+static void settle_some(bool kills) {
     for (struct process *process = script.processes; process < script.processes + PROCESSES_MAX;
          process++) {
         if (process->life != ALIVE)
             continue;
-        if (process->doomed)
+        if (process->doomed && kills)
             end_process(process, SIGKILL);
-        else if (process->stop_due && !process->stopped)
+        else if (process->stop_due && !process->stopped && !process->doomed)
             process->stopped = process->stop_unseen = true;
         process->stop_due = false;
     }
+}
+
+static void settle(void) {
+    settle_some(true);
 }
 
 static void reap_all(void) {
@@ -466,15 +471,16 @@ static uint8_t mark_of(const struct process *process) {
     return (uint8_t)script.next_mark;
 }
 
-static void write_output(const struct process *process, const struct outlet *outlet, size_t stream,
+static bool write_output(const struct process *process, const struct outlet *outlet, size_t stream,
                          size_t size) {
     static unsigned char bytes[65536];
     uint8_t mark = mark_of(process);
     if (!outlet || !mark)
-        return;
+        return false;
     memset(bytes, mark, size);
-    if (write(outlet->ends[stream], bytes, size) < 0)
-        FUZZ_CHECK(errno == EAGAIN || errno == EPIPE, "%s", strerror(errno));
+    ssize_t written = write(outlet->ends[stream], bytes, size);
+    FUZZ_CHECK(written >= 0 || errno == EAGAIN || errno == EPIPE, "%s", strerror(errno));
+    return written == (ssize_t)size;
 }
 
 static struct request *request_of(uint32_t number) {
@@ -701,9 +707,9 @@ static struct process *fork_process(struct process *process, unsigned long flags
 }
 
 static void tie(struct process *process) {
+    const struct seccomp_data call = {.nr = SYS_prctl, .args = {PR_SET_PDEATHSIG, SIGKILL}};
     if (can_act(process))
-        notify(process,
-               &(struct seccomp_data){.nr = SYS_prctl, .args = {PR_SET_PDEATHSIG, SIGKILL}});
+        process->tied |= notify(process, &call) == SECCOMP_USER_NOTIF_FLAG_CONTINUE;
 }
 
 /* --- what an honest process does --- */
@@ -724,8 +730,11 @@ static void fork_honestly(struct process *process) {
 static void answer_honestly(struct process *process) {
     if (!process->has_call || !can_act(process))
         return;
+    struct request *request = request_of(process->call.call);
     process->has_call = false;
-    write_output(process, process->outlets[0], 0, 3);
+    bool written = write_output(process, process->outlets[0], 0, 3);
+    if (written && request && call_of(process) == request->number)
+        request->printed += 3;
     write_output(process, process->outlets[0], 1, 2);
     send_result(process, process->channels[0], 0);
 }
@@ -831,6 +840,12 @@ static void on_done(void *context, const struct evaluation *evaluation) {
     FUZZ_CHECK(evaluation->output.length <= OUTPUT_MAX &&
                    evaluation->error_output.length <= OUTPUT_MAX,
                "%zu bytes", evaluation->output.length);
+    FUZZ_CHECK(
+        script.hostile || script.flooded || fuzz_faults_refused() ||
+            (evaluation->outcome != OUTCOME_VALUE && evaluation->outcome != OUTCOME_CONDITION) ||
+            evaluation->output.length >= request->printed,
+        "call %u lost output: %zu bytes of %zu", request->number, evaluation->output.length,
+        request->printed);
     check_bytes(request, evaluation->output);
     check_bytes(request, evaluation->error_output);
     note_state(request, evaluation);
@@ -1036,7 +1051,8 @@ static void spawn(void) {
 }
 
 static void act_all(void) {
-    for (unsigned turns = 1 + next() % 3; turns; turns--) {
+    unsigned choice = next();
+    for (unsigned turns = 1 + choice % 3; turns; turns--) {
         if (script.honest_pool && !TAILQ_EMPTY(&script.pool.waiters))
             spawn();
         run_loop(2);
@@ -1044,8 +1060,10 @@ static void act_all(void) {
              process++)
             act_honestly(process);
         run_loop(2);
-        settle();
-        reap_all();
+        if (choice < 128)
+            settle();
+        if (choice % 128 < 96)
+            reap_all();
     }
 }
 
@@ -1056,7 +1074,8 @@ static void act_one(void) {
 
 static struct channel *some_channel(const struct process *process) {
     unsigned choice = next();
-    return process->channels[choice < 192 ? 0 : choice % HELD_MAX];
+    unsigned which = choice < 192 ? 0 : choice % (HELD_MAX + 1);
+    return which < HELD_MAX ? process->channels[which] : process->offered;
 }
 
 static void read_some(void) {
@@ -1183,7 +1202,8 @@ static void call_other(void) {
     if (choice & 4)
         call.args[next() % 6] = next();
     script.hostile = script.violated = true;
-    notify(script.now, &call);
+    int reply = notify(script.now, &call);
+    script.now->tied |= reply == SECCOMP_USER_NOTIF_FLAG_CONTINUE && call.nr == SYS_prctl;
 }
 
 static void announce(void) {
@@ -1209,7 +1229,7 @@ static void pass_time(void) {
 
 static void settle_step(void) {
     unsigned choice = next();
-    settle();
+    settle_some(!(choice & 4));
     if (choice & 1)
         run_loop(1);
     if (choice & 2)
@@ -1316,6 +1336,11 @@ static void check_workers(void) {
     LIST_FOREACH(worker, &script.pool.workers.list, entry) {
         const struct process *process = worker->pid ? process_of(worker->pid) : NULL;
         FUZZ_CHECK(worker->pid == 0 || process, "a worker with the pid %d", (int)worker->pid);
+        FUZZ_CHECK(worker->pid == 0 || workers_find(&script.pool.workers, worker->pid) == worker,
+                   "two workers are process %d", (int)worker->pid);
+        FUZZ_CHECK(!worker->is_fork || !process || process->tied ||
+                       worker->state == WORKER_STARTING || worker->state == WORKER_ENDING,
+                   "process %d is in service without a death signal", (int)worker->pid);
         FUZZ_CHECK(worker->state != WORKER_FORKING || worker->child, "it forks nobody");
         FUZZ_CHECK(!worker->child || worker->child->parent == worker, "a child of another");
         FUZZ_CHECK(!worker->clone_expected || worker->child, "a clone without a child");
