@@ -471,6 +471,7 @@ static uint8_t mark_of(const struct process *process) {
     return (uint8_t)script.next_mark;
 }
 
+/* False if not all of it found room. */
 static bool write_output(const struct process *process, const struct outlet *outlet, size_t stream,
                          size_t size) {
     static unsigned char bytes[65536];
@@ -480,7 +481,7 @@ static bool write_output(const struct process *process, const struct outlet *out
     memset(bytes, mark, size);
     ssize_t written = write(outlet->ends[stream], bytes, size);
     FUZZ_CHECK(written >= 0 || errno == EAGAIN || errno == EPIPE, "%s", strerror(errno));
-    return written == (ssize_t)size;
+    return written == (ssize_t)size || (written < 0 && errno == EPIPE);
 }
 
 static struct request *request_of(uint32_t number) {
