@@ -35,5 +35,6 @@ void section_filter(struct bench *bench);
 void section_layers(struct bench *bench);
 void section_batch(struct bench *bench);
 void section_project(struct bench *bench);
+void section_hostile(struct bench *bench);
 
 #endif

@@ -23,6 +23,7 @@
 #include <sys/un.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -155,6 +156,12 @@ static long see_victim(const struct policy_victim *victim) {
     return syscall(SYS_openat, AT_FDCWD, path, O_RDONLY);
 }
 
+/* The clock id that the kernel derives from a pid. */
+static long read_clock(const struct policy_victim *victim) {
+    struct timespec time;
+    return syscall(SYS_clock_gettime, ~(long)victim->pid * 8 + 2, &time);
+}
+
 static long has_no_death_signal(const struct policy_victim *victim) {
     (void)victim;
     int number = 0;
@@ -246,6 +253,12 @@ static long use_memory(const struct policy_victim *victim) {
     for (size_t at = 0; at < GREED; at += 4096)
         memory[at] = 1;
     return 0;
+}
+
+static long make_timer(const struct policy_victim *victim) {
+    (void)victim;
+    int timer;
+    return syscall(SYS_timer_create, (long)CLOCK_MONOTONIC, NULL, &timer);
 }
 
 static long change_root(const struct policy_victim *victim) {

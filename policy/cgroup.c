@@ -260,6 +260,24 @@ bool policy_cgroup_join(const struct policy_cgroup *cgroup, pid_t pid, struct er
     return true;
 }
 
+/* FILE of this program's group, open for reading; -1 without a group. */
+static int open_for_reading(const char *controller, const char *file) {
+    char parent[PATH_MAX], group[PATH_MAX], path[PATH_MAX];
+    if (!find_directory(controller, parent, NULL))
+        return -1;
+    strip_supervisor(parent);
+    return join_path(group, parent, own_name, NULL) && join_path(path, group, file, NULL)
+               ? open(path, O_RDONLY | O_CLOEXEC)
+               : -1;
+}
+
+int policy_cgroup_open_events(void) {
+    if (!own_name[0])
+        return -1;
+    int fd = open_for_reading(memory_control.controller, "memory.oom_control");
+    return fd >= 0 ? fd : open_for_reading(NULL, "memory.events");
+}
+
 /* rmdir fails while a process is in the group, or if there is no group. */
 static void remove_group(const char *controller) {
     char parent[PATH_MAX], group[PATH_MAX];

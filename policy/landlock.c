@@ -23,7 +23,8 @@ enum {
     FILES_3 = 1 << 14,       /* truncate */
     FILES_5 = 1 << 15,       /* ioctl on devices */
     NETWORK_4 = 3,           /* bind, connect (TCP) */
-    SCOPES_6 = 3             /* abstract sockets, signals */
+    SCOPES_6 = 3,            /* abstract sockets, signals */
+    QUIET_7 = 1 << 0 | 1 << 2 /* no audit records of this program and of its own rulesets */
 };
 
 static const uint64_t read_rights = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
@@ -88,7 +89,8 @@ bool policy_enter_landlock(const struct policy_context *context, struct error *e
         return false;
     if (!policy_no_new_privileges(error))
         return false;
-    if (syscall(SYS_landlock_restrict_self, ruleset, 0))
+    /* Code that is refused a file could fill the host's audit log. */
+    if (syscall(SYS_landlock_restrict_self, ruleset, version >= 7 ? QUIET_7 : 0))
         return error_set(error, errno, "cannot enforce the Landlock ruleset");
     return is_in_force(error);
 }

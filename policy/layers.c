@@ -125,6 +125,9 @@ static bool put_on_early(const struct policy *policy, enum policy_layer layer,
 static bool prepare(struct policy_prepared *prepared, struct policy_report *report,
                     struct error *error) {
     struct policy *policy = &prepared->policy;
+    /* While /proc is there. Where it fails, the kernel chooses by size alone. */
+    if (policy_has_layer(policy, POLICY_LAYER_LIMITS))
+        policy_oom_prefer(0, POLICY_OOM_WORKER);
     /* What was unavailable to policy_launch. */
     policy->layers &= ~policy_layers_in(report, POLICY_UNAVAILABLE);
     if (!put_on_optional(policy, POLICY_LAYER_LANDLOCK, policy_landlock_available, report, error) ||

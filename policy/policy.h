@@ -130,6 +130,22 @@ void policy_launch_end(struct policy_launched *launched);
 /* Removes the control group of this program's launches. Does nothing while a process is in it. */
 void policy_cgroup_remove(void);
 
+/* --- oom.c: out of memory --- */
+
+/* What the kernel kills first when memory runs out: parked processes, then workers. The supervisor
+ * keeps its own place, after them. */
+enum policy_oom_order { POLICY_OOM_WORKER, POLICY_OOM_PARKED };
+
+/* Puts the process PID (0: this one) at that place, which its forks inherit. False if this process
+ * may not: as an ordinary user it cannot move a confined process, and all workers stay equal. */
+bool policy_oom_prefer(pid_t pid, enum policy_oom_order order);
+
+/* A descriptor by which policy_oom_kills counts the processes that the kernel has killed because
+ * memory ran out: in the control group of the workers, or without one on the whole machine. -1 if
+ * neither can be read. */
+int policy_oom_open(void);
+uint64_t policy_oom_kills(int fd);
+
 /* --- namespaces.c --- */
 
 /* The pid of the child PID of this process in the child's own pid namespace; PID if that cannot be

@@ -56,6 +56,9 @@ bool policy_cgroup_open(const struct policy *policy, struct policy_cgroup *cgrou
 /* Moves the process PID, and so its later children, into the group. May take some milliseconds. */
 bool policy_cgroup_join(const struct policy_cgroup *cgroup, pid_t pid, struct error *error);
 
+/* The file that counts the kernel's kills in the group, for policy_oom_open. -1: no group. */
+int policy_cgroup_open_events(void);
+
 /* --- namespaces.c --- */
 
 bool policy_namespaces_make(struct error *error);

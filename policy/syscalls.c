@@ -10,6 +10,8 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BITS(position, required, optional)                                                         \
@@ -23,7 +25,17 @@
 #define ALWAYS                                                                                     \
     { .kind = TERM_NONE }
 
-#define ROW(text, at, what, code, once, asked, bits, why, words, ...)                              \
+#define NOTHING    POLICY_NOTHING
+#define NUMBER     POLICY_NUMBER
+#define MEMORY     POLICY_MEMORY
+#define DESCRIPTOR POLICY_DESCRIPTOR
+#define PATH       POLICY_PATH
+#define OBJECT     POLICY_OBJECT
+#define SELECTOR   POLICY_SELECTOR
+#define LIST(...)                                                                                  \
+    { __VA_ARGS__ }
+
+#define ROW(text, at, what, code, once, asked, bits, names, why, words, ...)                       \
     {.name = (text),                                                                               \
      .number = (at),                                                                               \
      .verdict = (what),                                                                            \
@@ -33,34 +45,41 @@
      .grants = (bits),                                                                             \
      .reason = (why),                                                                              \
      .rule = (words),                                                                              \
+     .arguments = LIST names,                                                                      \
      .terms = {__VA_ARGS__}},
 
 /* __SNR_ is libseccomp's number of a call, negative if the architecture lacks it. It is pasted at
  * the first expansion because some call names are macros in some C libraries. */
-#define ALLOW(call, why) ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, 0, why, "", ALWAYS)
-#define ALLOW_WHEN(call, why, ...)                                                                 \
-    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, 0, why, #__VA_ARGS__, __VA_ARGS__)
-#define ALLOW_SEEN(call, why, ...)                                                                 \
-    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, true, 0, why, #__VA_ARGS__, __VA_ARGS__)
-#define READ(call, why)                                                                            \
-    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_READ, why, "", ALWAYS)
-#define READ_WHEN(call, why, ...)                                                                  \
-    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_READ, why, #__VA_ARGS__,  \
+#define ALLOW(call, names, why)                                                                    \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, 0, names, why, "", ALWAYS)
+#define ALLOW_WHEN(call, names, why, ...)                                                          \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, 0, names, why, #__VA_ARGS__,           \
         __VA_ARGS__)
-#define WRITE(call, why)                                                                           \
-    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_WRITE, why, "", ALWAYS)
-#define WRITE_WHEN(call, why, ...)                                                                 \
-    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_WRITE, why, #__VA_ARGS__, \
+#define ALLOW_SEEN(call, names, why, ...)                                                          \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, true, 0, names, why, #__VA_ARGS__, __VA_ARGS__)
+#define READ(call, names, why)                                                                     \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_READ, names, why, "",     \
+        ALWAYS)
+#define READ_WHEN(call, names, why, ...)                                                           \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_READ, names, why,         \
+        #__VA_ARGS__, __VA_ARGS__)
+#define WRITE(call, names, why)                                                                    \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_WRITE, names, why, "",    \
+        ALWAYS)
+#define WRITE_WHEN(call, names, why, ...)                                                          \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_WRITE, names, why,        \
+        #__VA_ARGS__, __VA_ARGS__)
+#define SETUP(call, names, why)                                                                    \
+    ROW(#call, __SNR_##call, POLICY_REFUSE, EPERM, true, false, 0, names, why, "", ALWAYS)
+#define SETUP_WHEN(call, names, why, ...)                                                          \
+    ROW(#call, __SNR_##call, POLICY_REFUSE, EPERM, true, false, 0, names, why, #__VA_ARGS__,       \
         __VA_ARGS__)
-#define SETUP(call, why)                                                                           \
-    ROW(#call, __SNR_##call, POLICY_REFUSE, EPERM, true, false, 0, why, "", ALWAYS)
-#define SETUP_WHEN(call, why, ...)                                                                 \
-    ROW(#call, __SNR_##call, POLICY_REFUSE, EPERM, true, false, 0, why, #__VA_ARGS__, __VA_ARGS__)
 #define REFUSE(call, code, why)                                                                    \
-    ROW(#call, __SNR_##call, POLICY_REFUSE, code, false, false, 0, why, "", ALWAYS)
-#define KILL(call, why) ROW(#call, __SNR_##call, POLICY_KILL, 0, false, false, 0, why, "", ALWAYS)
-
-#define KILL_NEWER(at, call, why) ROW(#call, at, POLICY_KILL, 0, false, false, 0, why, "", ALWAYS)
+    ROW(#call, __SNR_##call, POLICY_REFUSE, code, false, false, 0, (NOTHING), why, "", ALWAYS)
+#define KILL(call, why)                                                                            \
+    ROW(#call, __SNR_##call, POLICY_KILL, 0, false, false, 0, (NOTHING), why, "", ALWAYS)
+#define KILL_NEWER(at, call, why)                                                                  \
+    ROW(#call, at, POLICY_KILL, 0, false, false, 0, (NOTHING), why, "", ALWAYS)
 
 static const struct policy_row rows[] = {
 #include "policy/syscalls.def"

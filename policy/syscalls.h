@@ -4,7 +4,18 @@
 
 #include "policy/policy.h"
 
-enum { POLICY_TERMS_MAX = 3 };
+enum { POLICY_TERMS_MAX = 3, POLICY_ARGUMENTS_MAX = 6 };
+
+/* What an argument of an allowed call can name: see syscalls.def. */
+enum policy_argument {
+    POLICY_NOTHING,
+    POLICY_NUMBER,
+    POLICY_MEMORY,
+    POLICY_DESCRIPTOR,
+    POLICY_PATH,
+    POLICY_OBJECT,
+    POLICY_SELECTOR
+};
 
 enum policy_term_kind {
     TERM_NONE, /* ends a list shorter than POLICY_TERMS_MAX */
@@ -29,6 +40,7 @@ struct policy_row {
     uint32_t grants; /* bits, all of which must be granted for the row to apply */
     const char *reason;
     const char *rule; /* the terms as written in syscalls.def; empty if none */
+    enum policy_argument arguments[POLICY_ARGUMENTS_MAX]; /* of a call that may run */
     struct policy_term terms[POLICY_TERMS_MAX];
 };
 

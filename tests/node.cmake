@@ -67,6 +67,7 @@ if(ECLAVE_CLAUDE_CODE)
     FIXTURES record
     TESTS health conversation)
 endif()
+eclave_add_node_tests(endure 300 IN_PLACE TESTS parts)
 eclave_add_node_tests(exercise 300 IN_PLACE TESTS readme project documents)
 eclave_add_node_tests(transcripts 300 IN_PLACE FIXTURES record TESTS replay)
 

@@ -321,7 +321,10 @@ static void become_zygote(void *context, const struct policy_report *report) {
         dup2(start->errors, STDERR_FILENO) < 0 || dup2(start->control, CONTROL_FD) < 0 ||
         close_range(CONTROL_FD + 1, ~0U, 0) != 0)
         _exit(127);
-    execve(start->path, arguments, environment);
+    /* By descriptor, because the kernel puts the path of a program in its memory. */
+    int program = open(start->path, O_PATH | O_CLOEXEC);
+    if (program >= 0)
+        execveat(program, "", arguments, environment, AT_EMPTY_PATH);
     dprintf(STDERR_FILENO, "cannot execute the worker program: %s", strerror(errno));
     _exit(127);
 }

@@ -149,6 +149,7 @@ static void on_abandoned(void *context) {
 
 void worker_kill(struct worker_process *worker) {
     worker->state = WORKER_ENDING;
+    worker->killed = true;
     signal_worker(worker, SIGKILL);
     if (worker->pid == 0) { /* it cannot be signalled; the end of its channel ends it */
         loop_watch_remove(worker->workers->loop, &worker->channel_watch);
@@ -730,16 +731,22 @@ size_t worker_resident_bytes(const struct worker_process *worker) {
     return (size_t)strtoull(end, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-size_t worker_proportional_bytes(const struct worker_process *worker, bool *exact) {
-    static const char label[] = "\nPss:";
+/* Field NUMBER, counted from 1, of the line TEXT of /proc/PID/stat. */
+static size_t stat_field(const char *text, int number) {
+    const char *at = strrchr(text, ')'); /* ends field 2, a name that may contain anything */
+    for (int field = 2; at && field < number; field++)
+        at = strchr(at + 1, ' ');
+    return at ? (size_t)strtoull(at, NULL, 10) : 0;
+}
+
+void worker_measure(struct worker_process *worker) {
+    enum { MINOR_FAULTS = 10, RESIDENT_PAGES = 24 };
     char text[1024];
-    *exact = read_process_file(worker->pid, "smaps_rollup", text, sizeof text) > 0;
-    const char *line = strstr(text, label);
-    if (!line) {
-        *exact = false;
-        return worker_resident_bytes(worker);
-    }
-    return (size_t)strtoull(line + sizeof label - 1, NULL, 10) * 1024;
+    if (read_process_file(worker->pid, "stat", text, sizeof text) <= 0)
+        return;
+    worker->memory.faults = stat_field(text, MINOR_FAULTS);
+    worker->memory.resident_bytes =
+        stat_field(text, RESIDENT_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
 /* --- reaping --- */

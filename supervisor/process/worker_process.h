@@ -52,6 +52,18 @@ struct worker_events {
     void (*ended)(void *context, struct worker_process *worker, int status);
 };
 
+/* Memory of a worker, as last measured. */
+struct memory_use {
+    size_t resident_bytes, faults; /* of worker_measure */
+    size_t weighed_bytes;          /* of the weigher */
+    size_t weighed_faults;         /* before it was weighed */
+    enum { UNWEIGHED, WEIGHED, WEIGHED_IN_VAIN } weighed;
+    bool due;           /* to be weighed */
+    uint32_t round;     /* in which it was last measured */
+    const char *excess; /* why it was killed; NULL: not for its memory */
+    enum worker_place { PLACE_UNKNOWN, PLACE_HEAD, PLACE_PARKED } place; /* policy_oom_prefer */
+};
+
 struct worker_process {
     struct workers *workers;
     enum worker_state state;
@@ -77,6 +89,8 @@ struct worker_process {
     uint64_t outputs;              /* serial of the pipes that it writes to */
     enum { REST_NONE, REST_REQUESTED, REST_STOPPED } rest;
     struct usage usage; /* once reaped */
+    bool killed;        /* by this program */
+    struct memory_use memory;
     const struct worker_events *events;
     void *context;
     const char *session; /* for the log: the owning session; NULL: none */
@@ -137,9 +151,9 @@ void worker_stop(struct worker_process *worker);
 
 /* Resident memory in bytes, 0 if it cannot be read. */
 size_t worker_resident_bytes(const struct worker_process *worker);
-/* Proportional set size in bytes: a page that N processes share counts 1/N. Where the kernel does
- * not report it, the resident memory, with *exact false. */
-size_t worker_proportional_bytes(const struct worker_process *worker, bool *exact);
+/* Updates the resident memory and the number of page faults. Constant time, whatever the worker
+ * has mapped. */
+void worker_measure(struct worker_process *worker);
 
 /* The worker with that pid, or NULL. */
 struct worker_process *workers_find(const struct workers *workers, pid_t pid);

@@ -67,16 +67,10 @@ void session_on_time_limit(void *context) {
 /* For memory that Lisp does not manage, and for code that lifted Lisp's heap limit. */
 static void on_memory_check(void *context) {
     struct session *session = context;
-    struct sessions *all = session->all;
-    size_t heap = (size_t)all->settings->session_memory_mb << 20;
-    if (worker_resident_bytes(session->head) > heap + heap / 4 + (64U << 20)) {
-        call_decide(session->running, OUTCOME_MEMORY,
-                    "The worker used more memory than session.memory_mb (%lld MiB) allows.",
-                    (long long)all->settings->session_memory_mb);
-        worker_kill(session->head);
-        return;
-    }
-    loop_timer_start(all->loop, &session->memory_check, MEMORY_CHECK_MS, on_memory_check, session);
+    memory_check_running(session);
+    if (!session->running->decided)
+        loop_timer_start(session->all->loop, &session->memory_check, MEMORY_CHECK_MS,
+                         on_memory_check, session);
 }
 
 static void on_flooded(void *context, const struct captured_stream *stream) {
@@ -177,6 +171,7 @@ static void on_served(void *context, struct worker_process *worker, struct pipes
         session->head = worker;
         session->pipes = pipes;
         worker_set_owner(worker, &session_events, session, session->name);
+        memory_start(session->all);
         send_call(session);
         return;
     }
@@ -237,27 +232,27 @@ static void on_result(void *context, struct worker_process *worker, const unsign
     session_step_later(session);
 }
 
-/* The head ended between calls. */
-static void note_loss(struct session *session) {
+/* The head ended between calls, because of EXCESS (NULL: the reason is unknown). */
+static void note_loss(struct session *session, const char *excess) {
     const struct log_event event = {
         .level = LOG_WARNING_LEVEL, .name = "worker-lost", .session = session->name};
-    const char *what = session->head
-                           ? "the worker ended between calls; the effects of the last calls are "
-                             "lost"
-                           : "the worker ended between calls; the state of the session is lost, "
-                             "and it started afresh";
-    log_write(session->all->log, &event, "%s", what);
-    snprintf(session->loss, sizeof session->loss, "SESSION-LOST: %s", what);
+    const char *what = session->head ? "the effects of the last calls are lost"
+                                     : "the state of the session is lost, and it started afresh";
+    snprintf(session->loss, sizeof session->loss,
+             "SESSION-LOST: the worker ended between calls%s%s; %s", excess ? " because " : "",
+             excess ? excess : "", what);
+    log_write(session->all->log, &event, "%s", session->loss + strlen("SESSION-LOST: "));
 }
 
 static void head_ended(struct session *session, bool inside_frame, int status) {
     struct call *call = session->running;
     struct result_message result;
+    const char *excess = session->head->memory.excess;
     if (session->state == SESSION_CHECKPOINTING)
         history_failed(session, "the worker ended");
     if (session->state != SESSION_EVALUATING) {
         if (!history_restore(session))
-            note_loss(session);
+            note_loss(session, excess);
         return;
     }
     pipes_drain(session->pipes);
@@ -279,6 +274,7 @@ static void head_ended(struct session *session, bool inside_frame, int status) {
 
 static void on_ended(void *context, struct worker_process *worker, int status) {
     struct session *session = context;
+    memory_on_ended(session, worker, status);
     if (worker == session->head)
         head_ended(session, worker->header_have > 0, status);
     else
@@ -475,11 +471,13 @@ void sessions_open(struct sessions *sessions, struct loop *loop, struct log *log
                    const struct settings *settings, struct pool *pool) {
     *sessions = (struct sessions){.loop = loop, .log = log, .settings = settings, .pool = pool};
     TAILQ_INIT(&sessions->list);
+    memory_open(sessions);
 }
 
 void sessions_close(struct sessions *sessions) {
     while (!TAILQ_EMPTY(&sessions->list))
         session_destroy(TAILQ_FIRST(&sessions->list));
+    memory_close(sessions);
     discard_fresh_pipes(sessions);
 }
 
@@ -594,26 +592,14 @@ const char *session_name(const struct session *session) {
     return session->name;
 }
 
-static void add_memory(struct session_facts *facts, const struct worker_process *worker) {
-    bool exact;
-    facts->memory_bytes += worker_proportional_bytes(worker, &exact);
-    facts->memory_is_proportional &= exact;
-}
-
 struct session_facts session_facts(const struct session *session) {
-    const struct checkpoint *checkpoint;
     struct session_facts facts = {.name = session->name,
                                   .age_s = clock_elapsed_ms(session->born_ns) / CLOCK_MS_PER_S,
                                   .idle_s = clock_elapsed_ms(session->used_ns) / CLOCK_MS_PER_S,
                                   .number = session->number,
                                   .history = history_length(session),
-                                  .memory_is_proportional = true,
                                   .busy = !is_idle(session)};
-    if (session->head)
-        add_memory(&facts, session->head);
-    LIST_FOREACH(checkpoint, &session->checkpoints, entry) {
-        add_memory(&facts, checkpoint->worker);
-    }
+    memory_add_facts(session, &facts);
     return facts;
 }
 
@@ -634,4 +620,5 @@ void sessions_cancel_all(struct sessions *sessions, const char *cause) {
         while (!TAILQ_EMPTY(&session->queue))
             call_cancel(TAILQ_FIRST(&session->queue), cause);
     }
+    memory_answer_all(sessions);
 }

@@ -85,6 +85,14 @@ struct session {
     size_t queued, queued_bytes;
     struct session *copy; /* being made by the running CALL_COPY */
     struct loop_timer time_limit, memory_check, step;
+    struct {
+        bool wanted;                     /* its weight, by list-sessions */
+        bool due;                        /* its processes are being weighed */
+        uint32_t round;                  /* in which it was last checked */
+        int64_t begun_ns, not_before_ns; /* of weighing it */
+        size_t processes;                /* when it was last weighed */
+        size_t dropped;                  /* states */
+    } memory;
     char loss[200]; /* a state was lost between calls; reported with the next answer */
 };
 
@@ -149,6 +157,20 @@ bool history_restore(struct session *session);
 void history_lost(struct session *session, const struct worker_process *worker);
 /* Ends every process of the session. */
 void history_clear(struct session *session);
+
+/* --- memory.c --- */
+
+void memory_open(struct sessions *all);
+void memory_close(struct sessions *all);
+/* A session has a process: it is checked from now on. */
+void memory_start(struct sessions *all);
+/* Ends the running call if its process is too large. */
+void memory_check_running(struct session *session);
+/* A process of the session was reaped; before its loss has any effect. */
+void memory_on_ended(struct session *session, struct worker_process *worker, int status);
+/* Calls all callers of sessions_weigh with what is known now. */
+void memory_answer_all(struct sessions *all);
+void memory_add_facts(const struct session *session, struct session_facts *facts);
 
 /* --- call.c --- */
 

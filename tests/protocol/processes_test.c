@@ -4,6 +4,7 @@
 #include "tests/support/family.h"
 #include <signal.h>
 #include <stdio.h>
+#include <time.h>
 
 /* The processes of a session after a call, without history: its head, the checkpoint of the present
  * state, and the spare. */
@@ -64,6 +65,25 @@ Test(processes, a_worker_that_is_stopped_runs_into_its_time_limit) {
     end_process(client_busy_worker(client), SIGSTOP);
     cr_assert_eq(client_evaluate_await(client, "1").error_code, -32004);
     client_expect_works(client);
+    client_finish(client);
+}
+
+/* The kernel resumes the sleep by another system call, restart_syscall. */
+Test(processes, a_sleep_outlasts_being_stopped_and_continued) {
+    enum { STOPS = 40, PAUSE_MS = 20 };
+    pid_t pids[PIDS_MAX];
+    struct client *client = start();
+    client_expect_works(client);
+    size_t count = family_workers(client, WORKERS, pids, PIDS_MAX);
+    client_evaluate_send(client, "1", "(progn (sleep 0.5) :awake)");
+    for (int i = 0; i < STOPS; i++) {
+        for (size_t j = 0; j < count; j++) {
+            end_process(pids[j], SIGSTOP);
+            end_process(pids[j], SIGCONT);
+        }
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_MS * 1000000L}, NULL);
+    }
+    cr_assert_str_eq(client_evaluate_await(client, "1").text, "=> :AWAKE");
     client_finish(client);
 }
 

@@ -23,7 +23,12 @@ static bool is_init(pid_t pid) {
     return pid != 1 && policy_pid_within(pid) == 1;
 }
 
-/* The descendants of the server except their init, the unconfined ones first. */
+/* Whether PID is the process of the server that weighs the others. */
+static bool is_weigher(pid_t pid) {
+    return process_is_named(pid, "eclave-weigher");
+}
+
+/* The descendants of the server except their init and the weigher, the unconfined ones first. */
 struct family {
     pid_t zygotes[FAMILY_MAX], workers[FAMILY_MAX];
     size_t zygote_count, worker_count;
@@ -37,7 +42,7 @@ static struct family look(struct client *client) {
     long own_filters = process_status(getpid(), "Seccomp_filters");
     for (size_t i = 0; i < count; i++) {
         long filters = process_status(pids[i], "Seccomp_filters");
-        if (is_init(pids[i]))
+        if (is_init(pids[i]) || is_weigher(pids[i]))
             continue;
         if (filters > own_filters)
             family.workers[family.worker_count++] = pids[i];

@@ -97,6 +97,18 @@ bool process_is_zombie(pid_t pid) {
     return read_stat(pid, &line) && line.state == 'Z';
 }
 
+bool process_is_named(pid_t pid, const char *name) {
+    char path[64], text[32] = "";
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    bool read = fgets(text, sizeof text, file) != NULL;
+    fclose(file);
+    text[strcspn(text, "\n")] = '\0';
+    return read && strcmp(text, name) == 0;
+}
+
 bool process_is_stopped(pid_t pid) {
     struct stat_line line;
     return read_stat(pid, &line) && line.state == 'T';

@@ -26,4 +26,7 @@ bool process_is_zombie(pid_t pid);
 /* Stopped by a signal. */
 bool process_is_stopped(pid_t pid);
 
+/* Whether the name of the program that PID runs is NAME. */
+bool process_is_named(pid_t pid, const char *name);
+
 #endif

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { LAUNCHES = 100, WATCHDOG_S = 60, WATCHDOG_MS = 20000, MEMORY = 256 << 20, PROCESSES = 50 };
@@ -135,6 +137,31 @@ Test(launch, makes_new_namespaces) {
     skip_without_unshare();
     skip_without_inspection();
     expect_namespaces();
+}
+
+/* Does a clock that counts from boot show less than it did outside before? */
+static int has_less_uptime(void *context) {
+    const struct timespec *outside = context;
+    struct timespec monotonic, boot;
+    clock_gettime(CLOCK_MONOTONIC, &monotonic);
+    clock_gettime(CLOCK_BOOTTIME, &boot);
+    return monotonic.tv_sec < outside->tv_sec && boot.tv_sec < outside->tv_sec;
+}
+
+Test(launch, hides_how_long_the_host_has_been_up) {
+    const struct policy policy = policy_of(NAMESPACES);
+    struct timespec now;
+    skip_without_layers(NAMESPACES, false);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (access("/proc/self/timens_offsets", F_OK) != 0 ||
+        (geteuid() == 0 && prctl(PR_CAPBSET_READ, CAP_SYS_TIME, 0, 0, 0) != 1))
+        cr_skip_test("time namespaces are not available here");
+    struct policy_trial trial = {.policy = &policy, .body = has_less_uptime, .context = &now};
+    struct policy_trial_end end = policy_try(&trial);
+    cr_assert(end.ran, "%s", end.error.text);
+    cr_expect_eq(WEXITSTATUS(end.status), 1);
+    trial.policy = NULL;
+    cr_expect_eq(WEXITSTATUS(policy_try(&trial).status), 0);
 }
 
 Test(launch, kills_every_process_with_init) {
