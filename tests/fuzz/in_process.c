@@ -199,7 +199,6 @@ static struct fake_worker *make_fake(struct pool *pool, struct pipes **pipes) {
     *pipes = pipes_open(pool->loop, pool->settings, fake->outputs, NULL);
     fake->worker = worker_create(&pool->workers, &no_events, NULL, &fake->channel, NULL);
     FUZZ_CHECK(*pipes && fake->worker, "no worker");
-    fake->worker->outputs = (*pipes)->serial;
     fake->worker->state = WORKER_READY;
     fake->worker->outputs = (*pipes)->serial;
     fake->worker->pid = FIRST_PID + (pid_t)edges.fake_count++;

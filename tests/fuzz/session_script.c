@@ -126,7 +126,8 @@ static struct script {
     pid_t next_pid;
     uint64_t next_notification;
     unsigned rounds;
-    size_t memory_bytes, done, reaped;
+    size_t memory_bytes, done, reaped, weighings;
+    uint64_t kernel_kills, faults;
     bool submitting, honest_pool, refuses;
     bool strays_listed;
     /* What has happened and explains an outcome. */
@@ -349,18 +350,44 @@ static pid_t sender(int fd) {
 }
 
 size_t __wrap_worker_resident_bytes(const struct worker_process *worker);
-size_t __wrap_worker_proportional_bytes(const struct worker_process *worker, bool *exact);
+void __wrap_worker_measure(struct worker_process *worker);
+bool __wrap_weigher_ask(struct weigher *weigher, pid_t pid);
+int __wrap_policy_oom_open(void);
+uint64_t __wrap_policy_oom_kills(int fd);
+bool __wrap_policy_oom_prefer(pid_t pid, enum policy_oom_order order);
 void __wrap_pool_take(struct pool *pool, struct pool_waiter *waiter);
 
 size_t __wrap_worker_resident_bytes(const struct worker_process *worker) {
-    (void)worker;
-    return script.memory_bytes;
+    return worker->pid ? script.memory_bytes : 0;
 }
 
-size_t __wrap_worker_proportional_bytes(const struct worker_process *worker, bool *exact) {
-    (void)worker;
-    *exact = script.memory_bytes % 2 == 0;
-    return script.memory_bytes;
+void __wrap_worker_measure(struct worker_process *worker) {
+    worker->memory.resident_bytes = script.memory_bytes;
+    worker->memory.faults = ++script.faults;
+}
+
+/* The answer is a step of the script. */
+bool __wrap_weigher_ask(struct weigher *weigher, pid_t pid) {
+    FUZZ_CHECK(!weigher_is_busy(weigher), "two questions to the weigher");
+    if (script.faults % 16 == 15)
+        return false;
+    weigher->asked = pid;
+    return true;
+}
+
+int __wrap_policy_oom_open(void) {
+    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+uint64_t __wrap_policy_oom_kills(int fd) {
+    (void)fd;
+    return script.kernel_kills;
+}
+
+bool __wrap_policy_oom_prefer(pid_t pid, enum policy_oom_order order) {
+    (void)order;
+    FUZZ_CHECK(process_of(pid), "%d is not a worker", (int)pid);
+    return true;
 }
 
 static void on_log(void *context, const struct log_event *event, const char *cause) {
@@ -968,10 +995,30 @@ static void answer(void) {
         request->asked = false;
 }
 
+static void on_weighed(void *context) {
+    (void)context;
+    FUZZ_CHECK(script.weighings, "nobody waits for the figures");
+    script.weighings--;
+}
+
+static void answer_weigher(void) {
+    struct weigher *weigher = &script.sessions.memory.weigher;
+    unsigned choice = next();
+    const struct weight weight = {
+        .pid = weigher->asked, .bytes = (size_t)(choice >> 1) << 23, .known = choice & 1};
+    if (!weigher_is_busy(weigher))
+        return;
+    weigher->asked = 0;
+    script.big |= weight.bytes > 0;
+    fuzz_faults_resume();
+    weigher->weighed(weigher->context, &weight);
+    fuzz_faults_pause();
+}
+
 static void manage(void) {
     struct request *request;
     struct session *session;
-    switch (next() % 6) {
+    switch (next() % 8) {
     case 0:
         sessions_hold(&script.sessions, next() % 2);
         break;
@@ -996,6 +1043,15 @@ static void manage(void) {
             call_park(request->call, next() % 2);
         if (request)
             call_progress(request->call);
+        break;
+    case 6:
+        answer_weigher();
+        break;
+    case 7:
+        script.weighings++;
+        fuzz_faults_resume();
+        sessions_weigh(&script.sessions, on_weighed, NULL);
+        fuzz_faults_pause();
         break;
     default:
         for (session = NULL; (session = sessions_next(&script.sessions, session));)
@@ -1248,7 +1304,12 @@ static void reap_one(void) {
 }
 
 static void change_world(void) {
-    switch (next() % 3) {
+    switch (next() % 4) {
+    case 3: /* memory runs out */
+        script.kernel_kills++;
+        script.died = script.big = script.hostile = true; /* it may be reaped late */
+        end_process(script.now, SIGKILL);
+        break;
     case 0:
         script.refuses = true;
         break;
@@ -1410,6 +1471,7 @@ static void conclude_all(void) {
         reap_all();
         check_sessions();
     }
+    FUZZ_CHECK(script.weighings == 0, "somebody still waits for figures");
     FUZZ_CHECK(script.sessions.active == 0, "%zu calls never end", script.sessions.active);
 }
 
