@@ -128,6 +128,32 @@ void *fuzz_realloc(void *old, size_t size) {
     return fails_with(FAULT_MEMORY, ENOMEM) ? NULL : realloc(old, size);
 }
 
+/* What the libraries of the product allocate fails too. Their calls do not go through the edges,
+ * but come from outside the program. */
+// NOLINTBEGIN(bugprone-reserved-identifier)
+extern const char __executable_start, etext; /* of the linker */
+void *__interceptor_malloc(size_t size);     /* of the sanitizer */
+void *__interceptor_calloc(size_t count, size_t size);
+void *__interceptor_realloc(void *old, size_t size);
+// NOLINTEND(bugprone-reserved-identifier)
+
+static bool library_fails(const char *caller) {
+    return fuzz_faults.on && !fuzz_faults.pause &&
+           (caller < &__executable_start || caller > &etext) && fails_with(FAULT_MEMORY, ENOMEM);
+}
+
+void *malloc(size_t size) {
+    return library_fails(__builtin_return_address(0)) ? NULL : __interceptor_malloc(size);
+}
+
+void *calloc(size_t count, size_t size) {
+    return library_fails(__builtin_return_address(0)) ? NULL : __interceptor_calloc(count, size);
+}
+
+void *realloc(void *old, size_t size) {
+    return library_fails(__builtin_return_address(0)) ? NULL : __interceptor_realloc(old, size);
+}
+
 char *fuzz_strdup(const char *text) {
     return fails_with(FAULT_MEMORY, ENOMEM) ? NULL : strdup(text);
 }
