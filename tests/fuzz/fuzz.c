@@ -130,12 +130,14 @@ void *fuzz_realloc(void *old, size_t size) {
 
 /* What the libraries of the product allocate fails too. Their calls do not go through the edges,
  * but come from outside the program. */
-// NOLINTBEGIN(bugprone-reserved-identifier)
+// NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming, cert-dcl37-c,
+// cert-dcl51-cpp)
 extern const char __executable_start, etext; /* of the linker */
 void *__interceptor_malloc(size_t size);     /* of the sanitizer */
 void *__interceptor_calloc(size_t count, size_t size);
 void *__interceptor_realloc(void *old, size_t size);
-// NOLINTEND(bugprone-reserved-identifier)
+// NOLINTEND(bugprone-reserved-identifier, readability-identifier-naming, cert-dcl37-c,
+// cert-dcl51-cpp)
 
 static bool library_fails(const char *caller) {
     return fuzz_faults.on && !fuzz_faults.pause &&
@@ -146,12 +148,12 @@ void *malloc(size_t size) {
     return library_fails(__builtin_return_address(0)) ? NULL : __interceptor_malloc(size);
 }
 
-void *calloc(size_t count, size_t size) {
-    return library_fails(__builtin_return_address(0)) ? NULL : __interceptor_calloc(count, size);
+void *calloc(size_t nmemb, size_t size) {
+    return library_fails(__builtin_return_address(0)) ? NULL : __interceptor_calloc(nmemb, size);
 }
 
-void *realloc(void *old, size_t size) {
-    return library_fails(__builtin_return_address(0)) ? NULL : __interceptor_realloc(old, size);
+void *realloc(void *ptr, size_t size) {
+    return library_fails(__builtin_return_address(0)) ? NULL : __interceptor_realloc(ptr, size);
 }
 
 char *fuzz_strdup(const char *text) {

@@ -208,15 +208,15 @@ static void drop_outlet(struct outlet *outlet) {
 /* Puts OUTLET first; the last one has no room. */
 static void push_outlet(struct process *process, struct outlet *outlet) {
     drop_outlet(process->outlets[HELD_MAX - 1]);
-    memmove(process->outlets + 1, process->outlets,
-            (HELD_MAX - 1) * sizeof *(struct outlet **)NULL);
+    for (size_t i = HELD_MAX - 1; i > 0; i--)
+        process->outlets[i] = process->outlets[i - 1];
     process->outlets[0] = outlet;
 }
 
 static void push_channel(struct process *process, struct channel *channel) {
     drop_channel(process->channels[HELD_MAX - 1]);
-    memmove(process->channels + 1, process->channels,
-            (HELD_MAX - 1) * sizeof *(struct channel **)NULL);
+    for (size_t i = HELD_MAX - 1; i > 0; i--)
+        process->channels[i] = process->channels[i - 1];
     process->channels[0] = channel;
 }
 
@@ -1075,7 +1075,7 @@ static void spawn(void) {
     struct spare *spare = spare_of(NULL);
     struct process *process = free_process();
     struct family *family = script.families;
-    int channel, ends[2], listener[2];
+    int channel = -1, ends[2], listener[2];
     while (family < script.families + PROCESSES_MAX && family->members)
         family++;
     if (!spare || !process || family == script.families + PROCESSES_MAX)
