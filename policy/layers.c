@@ -144,6 +144,10 @@ static bool prepare(struct policy_prepared *prepared, struct policy_report *repo
         prepared->program = policy_program_build(policy->degraded, policy_grants(policy), error);
     if (policy_has_layer(policy, POLICY_LAYER_DESCRIPTORS))
         policy_descriptors_wipe_environment();
+    /* After all that takes a capability. */
+    if (policy_has_layer(policy, POLICY_LAYER_PRIVILEGES) &&
+        !policy_privileges_reduce(policy, error))
+        return name_layer(POLICY_LAYER_PRIVILEGES, error);
     return prepared->program || !policy_has_layer(policy, POLICY_LAYER_SECCOMP) ||
            name_layer(POLICY_LAYER_SECCOMP, error);
 }

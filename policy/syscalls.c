@@ -6,11 +6,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -85,11 +89,37 @@ static const struct policy_row rows[] = {
 #include "policy/syscalls.def"
 };
 
+/* The rows of the supervisor do not say what their arguments can name. */
+#undef ALLOW
+#undef ALLOW_WHEN
+#undef READ
+#undef WRITE_WHEN
+#define ALLOW(call, why)                                                                           \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, 0, (NOTHING), why, "", ALWAYS)
+#define ALLOW_WHEN(call, why, ...)                                                                 \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, 0, (NOTHING), why, #__VA_ARGS__,       \
+        __VA_ARGS__)
+#define READ(call, why)                                                                            \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_READ, (NOTHING), why, "", \
+        ALWAYS)
+#define WRITE_WHEN(call, why, ...)                                                                 \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_WRITE, (NOTHING), why,    \
+        #__VA_ARGS__, __VA_ARGS__)
+
+static const struct policy_row supervisor_rows[] = {
+#include "policy/supervisor.def"
+};
+
 static const size_t row_count = sizeof rows / sizeof *rows;
 
 const struct policy_row *policy_rows(size_t *count) {
     *count = row_count;
     return rows;
+}
+
+const struct policy_row *policy_supervisor_rows(size_t *count) {
+    *count = sizeof supervisor_rows / sizeof *supervisor_rows;
+    return supervisor_rows;
 }
 
 bool policy_row_is_notified(const struct policy_row *row) {

@@ -1,4 +1,5 @@
-/* The system call table (syscalls.def) as data, for the filter and for `eclave policy`. */
+/* The system call tables (syscalls.def, supervisor.def) as data, for the filter and for `eclave
+ * policy`. */
 #ifndef ECLAVE_POLICY_SYSCALLS_H
 #define ECLAVE_POLICY_SYSCALLS_H
 
@@ -46,6 +47,9 @@ struct policy_row {
 
 /* The rows in the order of syscalls.def, *COUNT of them. */
 const struct policy_row *policy_rows(size_t *count);
+
+/* The same of supervisor.def. */
+const struct policy_row *policy_supervisor_rows(size_t *count);
 
 /* Does a filter with a listener notify the supervisor of ROW's calls although it allows them? True
  * if the supervisor has to know which process makes the call, or that it was made. */

@@ -50,6 +50,13 @@ struct policy confinement_policy(const struct settings *settings) {
         .readable_count = settings->allow_read.count};
 }
 
+struct policy_supervisor confinement_supervisor(const struct settings *settings) {
+    return (struct policy_supervisor){.layers = policy_supervisor_layers() & ~settings->without,
+                                      .required = settings->require,
+                                      .readable = (const char *const *)settings->project.paths,
+                                      .readable_count = settings->project.count};
+}
+
 bool confinement_is_possible(const struct settings *settings, struct error *error) {
     struct policy policy = confinement_policy(settings);
     /* The zygote checks the optional layers; here they would only delay the start. */

@@ -8,6 +8,9 @@
 /* The policy for the workers of a supervisor with these settings. Points into SETTINGS. */
 struct policy confinement_policy(const struct settings *settings);
 
+/* The confinement of the supervisor itself. Points into SETTINGS. */
+struct policy_supervisor confinement_supervisor(const struct settings *settings);
+
 /* The resident memory in bytes at which a worker is killed. */
 size_t confinement_worker_bytes(const struct settings *settings);
 /* The memory in bytes that all processes of a session may use together. By default two workers of

@@ -1,6 +1,7 @@
 /* The weigher: a fork of this program that answers one question at a time. */
 #include "supervisor/process/weigher.h"
 #include "common/cleanup.h"
+#include "policy/policy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +37,7 @@ struct weight weigh_process(pid_t pid) {
 static _Noreturn void run(int socket) {
     pid_t pid;
     bool ready = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && dup2(socket, STDIN_FILENO) >= 0 &&
-                 close_range(STDIN_FILENO + 1, ~0U, 0) == 0 &&
+                 close_range(STDIN_FILENO + 1, ~0U, 0) == 0 && policy_retain_tracing(NULL) &&
                  prctl(PR_SET_NAME, "eclave-weigher") == 0;
     while (ready && recv(STDIN_FILENO, &pid, sizeof pid, 0) == (ssize_t)sizeof pid) {
         const struct weight weight = weigh_process(pid);
@@ -90,7 +91,7 @@ bool weigher_start(struct weigher *weigher) {
     int pair[2];
     if (weigher->socket >= 0)
         return true;
-    if (weigher->failures >= FAILURES_MAX ||
+    if (weigher->settled || weigher->failures >= FAILURES_MAX ||
         socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
         return false;
     cleanup_fd int theirs = pair[1];
@@ -104,6 +105,11 @@ bool weigher_start(struct weigher *weigher) {
     }
     close(pair[0]);
     return false;
+}
+
+void weigher_settle(struct weigher *weigher) {
+    weigher_start(weigher);
+    weigher->settled = true;
 }
 
 bool weigher_ask(struct weigher *weigher, pid_t pid) {

@@ -25,6 +25,7 @@ struct weigher {
     struct loop_watch watch;
     pid_t asked; /* whose weight is awaited; 0: none */
     unsigned failures;
+    bool settled; /* no process is started any more */
     weigher_callback weighed;
     void *context;
 };
@@ -37,6 +38,9 @@ void weigher_close(struct weigher *weigher);
 
 /* Starts the process, unless it runs: for a caller that loses the right to. False if it cannot. */
 bool weigher_start(struct weigher *weigher);
+
+/* The same, and no process is started afterwards. */
+void weigher_settle(struct weigher *weigher);
 
 bool weigher_is_busy(const struct weigher *weigher);
 /* Asks for the weight of PID; not while busy. The callback gets it later. False, and no callback,

@@ -62,9 +62,27 @@ static void trace(const struct worker_process *worker, const char *what,
               known ? names[header->type] : "an unknown frame", header->length);
 }
 
+void workers_signal(const struct workers *workers, pid_t pid, int number) {
+    if (workers->launcher && !workers->may_signal)
+        policy_launcher_signal(workers->launcher, pid, number);
+    else
+        kill(pid, number);
+}
+
+void workers_prefer(const struct workers *workers, pid_t pid, enum policy_oom_order order) {
+    if (workers->launcher)
+        policy_launcher_prefer(workers->launcher, pid, order);
+    else
+        policy_oom_prefer(pid, order);
+}
+
+int workers_open_oom(const struct workers *workers) {
+    return workers->launcher ? policy_launcher_open_oom(workers->launcher) : policy_oom_open();
+}
+
 static void signal_worker(const struct worker_process *worker, int number) {
     if (worker->pid > 1 && !worker->reaped)
-        kill(worker->pid, number);
+        workers_signal(worker->workers, worker->pid, number);
 }
 
 /* --- rest --- */
@@ -103,9 +121,11 @@ static void kill_strays(const struct workers *workers, pid_t leader) {
         return;
     while (fscanf(children, "%23s", word) == 1) {
         pid_t pid = (pid_t)strtol(word, NULL, 10);
-        if (pid > 1 && pid != workers->zygote && !workers_find(workers, pid) &&
-            (leader == 0 || getsid(pid) == leader))
-            kill(pid, SIGKILL);
+        bool is_known = pid == workers->zygote ||
+                        (workers->launcher && pid == workers->launcher->pid) ||
+                        workers_find(workers, pid);
+        if (pid > 1 && !is_known && (leader == 0 || getsid(pid) == leader))
+            workers_signal(workers, pid, SIGKILL);
     }
     fclose(children);
 }
@@ -276,7 +296,7 @@ static void kill_for_call(struct listener *listener, struct worker_process *work
         log_write(listener->workers->log, &event, "%s in a fork that has not announced itself",
                   name);
         if (pid > 1)
-            kill(pid, SIGKILL);
+            workers_signal(listener->workers, pid, SIGKILL);
     } else if (worker->state != WORKER_ENDING) {
         worker_kill(worker);
         worker->events->violation(worker->context, worker, name);

@@ -9,6 +9,7 @@
 
 #include "common/buffer.h"
 #include "common/frame.h"
+#include "policy/policy.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/usage.h"
@@ -102,8 +103,10 @@ struct workers {
     struct loop *loop;
     struct log *log;
     LIST_HEAD(, worker_process) list;
-    uint32_t grants; /* policy_grants, of all of them */
-    pid_t zygote;    /* a child that is not a worker; 0: none */
+    uint32_t grants;                        /* policy_grants, of all of them */
+    pid_t zygote;                           /* a child that is not a worker; 0: none */
+    const struct policy_launcher *launcher; /* NULL: none, as in tests */
+    bool may_signal;                        /* otherwise the launcher does it, if there is one */
 };
 
 /* A worker in state STARTING. *THEIR_CHANNEL is its end of the channel, for the zygote to pass on,
@@ -157,7 +160,13 @@ void worker_measure(struct worker_process *worker);
 
 /* The worker with that pid, or NULL. */
 struct worker_process *workers_find(const struct workers *workers, pid_t pid);
-/* Kills every worker, and every child that is not the zygote. The caller reaps them. */
+/* Sends NUMBER to the child PID. */
+void workers_signal(const struct workers *workers, pid_t pid, int number);
+/* As policy_oom_prefer and policy_oom_open, with the rights of the launcher. */
+void workers_prefer(const struct workers *workers, pid_t pid, enum policy_oom_order order);
+int workers_open_oom(const struct workers *workers);
+/* Kills every worker, and every child that is neither zygote nor launcher. The caller reaps them.
+ */
 void workers_kill_all(const struct workers *workers);
 /* Called when WORKER was reaped, with its status and the kernel's figures. */
 void worker_reaped(struct worker_process *worker, int status, struct usage usage);

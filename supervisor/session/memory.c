@@ -65,7 +65,8 @@ static void put_in_place(struct worker_process *worker, enum worker_place place)
     if (worker->memory.place == place)
         return;
     worker->memory.place = place;
-    policy_oom_prefer(worker->pid, place == PLACE_HEAD ? POLICY_OOM_WORKER : POLICY_OOM_PARKED);
+    workers_prefer(worker->workers, worker->pid,
+                   place == PLACE_HEAD ? POLICY_OOM_WORKER : POLICY_OOM_PARKED);
 }
 
 static void measure(struct worker_process *worker, void *context) {
@@ -423,7 +424,7 @@ static void on_check(void *context) {
 void memory_start(struct sessions *all) {
     struct memory_watch *watch = &all->memory;
     if (watch->kills_fd < 0) {
-        watch->kills_fd = policy_oom_open();
+        watch->kills_fd = workers_open_oom(&all->pool->workers);
         watch->kills = watch->kills_fd >= 0 ? policy_oom_kills(watch->kills_fd) : 0;
     }
     if (!watch->timer.active)
@@ -436,6 +437,12 @@ void memory_open(struct sessions *all) {
     TAILQ_INIT(&watch->newcomers);
     watch->kills_fd = -1;
     weigher_open(&watch->weigher, all->loop, on_weighed, all);
+}
+
+bool sessions_confine_supervisor(struct sessions *all, struct error *error) {
+    if (all->pool->launcher.pid)
+        weigher_settle(&all->memory.weigher);
+    return pool_confine_supervisor(all->pool, error);
 }
 
 void memory_close(struct sessions *all) {

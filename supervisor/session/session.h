@@ -96,6 +96,9 @@ void sessions_open(struct sessions *sessions, struct loop *loop, struct log *log
 /* Ends every session without calling `done`. Does nothing to a zeroed struct, which was not opened.
  */
 void sessions_close(struct sessions *sessions);
+/* Starts what the sessions need and the supervisor may not start later, and confines it: see
+ * pool_confine_supervisor. False with *error. */
+bool sessions_confine_supervisor(struct sessions *sessions, struct error *error);
 
 /* The session of that name, or NULL. */
 struct session *sessions_find(const struct sessions *sessions, struct span name);

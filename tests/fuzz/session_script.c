@@ -1141,10 +1141,11 @@ static void read_some(void) {
 
 static void give_result(void) {
     unsigned choice = next();
-    if (choice & 128)
+    bool once = script.now->has_call && (choice & 128);
+    script.hostile |= !once || call_of(script.now) != script.now->call.call;
+    if (once)
         script.now->has_call = false;
     send_result(script.now, some_channel(script.now), choice);
-    script.hostile |= call_of(script.now) == 0 || !script.now->has_call;
     if (choice & 64)
         run_loop(2);
 }

@@ -3,6 +3,7 @@
 #include "policy/policy.h"
 #include "tests/support/available.h"
 #include "tests/support/confined.h"
+#include "tests/support/process.h"
 #include "tests/support/skip.h"
 
 #include <criterion/criterion.h>
@@ -75,7 +76,7 @@ static struct policy_launched launch(const struct policy *policy, int *life) {
     bool good = policy_launch(policy, wait_for_end, NULL, &launched, &report, &error);
     cr_assert(good, "%s", error.text);
     cr_assert(policy_launch_finish(&launched, &report, &error), "%s", error.text);
-    cr_assert_eq(waitpid(launched.launcher, NULL, 0), launched.launcher);
+    cr_assert_eq(waitpid(launched.starter, NULL, 0), launched.starter);
     dup2(before, STDIN_FILENO);
     close(before);
     close(ends[0]);
@@ -137,6 +138,20 @@ Test(launch, makes_new_namespaces) {
     skip_without_unshare();
     skip_without_inspection();
     expect_namespaces();
+}
+
+Test(launch, confines_init) {
+    skip_without_unshare();
+    const struct policy policy = policy_of(NAMESPACES);
+    int life;
+    struct policy_launched launched = launch(&policy, &life);
+    /* It is ready when it has read nothing yet; the launch does not wait for that. */
+    for (int i = 0; i < WATCHDOG_MS / 10 && !process_is_confined(launched.init); i++)
+        usleep(10000);
+    cr_expect_eq(process_capabilities(launched.init), 0);
+    cr_expect_eq(process_status(launched.init, "NoNewPrivs"), 1);
+    cr_expect(process_is_confined(launched.init));
+    end_launch(&launched, life);
 }
 
 /* Does a clock that counts from boot show less than it did outside before? */
