@@ -36,6 +36,8 @@ bool __wrap_policy_probe(const struct policy *policy, struct policy_report *repo
 bool __wrap_pool_open(struct pool *pool, struct loop *loop, struct log *log,
                       const struct settings *settings, struct error *error);
 void __wrap_pool_start(struct pool *pool);
+void __wrap_pool_dismiss_launcher(struct pool *pool);
+bool __wrap_pool_confine_supervisor(struct pool *pool, struct error *error);
 void __wrap_pool_take(struct pool *pool, struct pool_waiter *waiter);
 void __wrap_pool_close(struct pool *pool);
 size_t __wrap_worker_resident_bytes(const struct worker_process *worker);
@@ -135,6 +137,15 @@ bool __wrap_pool_open(struct pool *pool, struct loop *loop, struct log *log,
 
 void __wrap_pool_start(struct pool *pool) {
     (void)pool;
+}
+
+void __wrap_pool_dismiss_launcher(struct pool *pool) {
+    (void)pool;
+}
+
+bool __wrap_pool_confine_supervisor(struct pool *pool, struct error *error) {
+    (void)pool, (void)error;
+    return true;
 }
 
 static void nothing(void *context, struct worker_process *worker) {
