@@ -704,12 +704,15 @@ static int notify(struct process *process, const struct seccomp_data *call) {
 /* Forks PROCESS as soon as the supervisor lets it. NULL: it does not. */
 static struct process *fork_process(struct process *process, unsigned long flags) {
     struct process *child = free_process();
-    const struct worker_process *worker = workers_find(&script.pool.workers, process->pid);
-    bool expected = worker && worker->clone_expected && flags == (CLONE_PARENT | SIGCHLD);
     if (!child)
         return NULL;
+    const struct worker_process *worker = workers_find(&script.pool.workers, process->pid);
+    bool lawful = flags == (CLONE_PARENT | SIGCHLD);
+    bool expected = lawful && worker && worker->clone_expected;
     script.violated |= !expected;
     int reply = notify(process, &(struct seccomp_data){.nr = SYS_clone, .args = {flags}});
+    worker = workers_find(&script.pool.workers, process->pid);
+    expected |= lawful && worker && worker->child && !worker->clone_expected; /* asked meanwhile */
     FUZZ_CHECK(expected || reply != SECCOMP_USER_NOTIF_FLAG_CONTINUE, "a clone that was not asked");
     if (reply != SECCOMP_USER_NOTIF_FLAG_CONTINUE)
         return NULL;
