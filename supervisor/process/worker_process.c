@@ -25,7 +25,10 @@ enum {
     FORK_LIMIT_MS = 10000,       /* a worker may collect garbage before it forks */
     STRAYS_RETRY_MS = 10,        /* while another fork has not announced itself */
     STRAYS_RETRIES_MAX = 100,
+    SENDS_MAX = 8,           /* to a channel in one turn, */
+    SEND_BYTES = 256 * 1024, /* of at most so many bytes */
     READS_MAX = 32,          /* of a channel in one turn: a worker may send a frame byte by byte */
+    READ_BYTES = 128 * 1024,
     TIED_MAX = 8,            /* forks of one worker that announce themselves at the same time */
     NOTIFIED_LOGGED = 5,     /* refused system calls of one call that are logged */
     NOTIFIED_MAX = 10000,    /* in one call; more is an attack on the supervisor's time */
@@ -349,18 +352,23 @@ static bool open_listener(struct listener *listener, int fd) {
 
 /* --- the channel --- */
 
+/* A worker that reads while this writes could take frames of any size in one turn. */
 static void send_outgoing(struct worker_process *worker) {
     struct buffer *outgoing = &worker->outgoing;
-    while (outgoing->length) {
-        ssize_t sent =
-            send(worker->channel, outgoing->data, outgoing->length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    for (unsigned sends = 0; sends < SENDS_MAX && worker->sent < outgoing->length; sends++) {
+        const size_t rest = outgoing->length - worker->sent;
+        ssize_t sent = send(worker->channel, outgoing->data + worker->sent,
+                            rest < SEND_BYTES ? rest : SEND_BYTES, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0)
             break; /* full until EPOLLOUT; or the worker has ended, and will be reaped */
-        buffer_consume(outgoing, (size_t)sent);
+        worker->sent += (size_t)sent;
     }
-    buffer_shrink(outgoing, KEEP_BYTES);
+    if (worker->sent == outgoing->length) {
+        outgoing->length = worker->sent = 0;
+        buffer_shrink(outgoing, KEEP_BYTES);
+    }
     loop_watch_change(worker->workers->loop, &worker->channel_watch,
                       outgoing->length ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
@@ -567,6 +575,8 @@ static enum reading read_channel(struct worker_process *worker) {
                                           : worker->payload + worker->payload_have;
         size_t wanted = in_header ? sizeof worker->header - worker->header_have
                                   : worker->header.length - worker->payload_have;
+        if (wanted > READ_BYTES)
+            wanted = READ_BYTES;
         ssize_t got = receive(worker, target, wanted, &proven);
         if (got < 0 && (errno == EAGAIN || errno == EINTR))
             return READ_NOTHING;

@@ -79,6 +79,7 @@ struct worker_process {
     unsigned char *payload;
     size_t payload_have; /* bytes */
     struct buffer outgoing;
+    size_t sent;                   /* bytes of it */
     struct loop_timer timer;       /* of a kill or a fork */
     struct listener *listener;     /* shared with its forks */
     struct worker_process *parent; /* while STARTING as a fork */

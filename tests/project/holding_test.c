@@ -34,7 +34,7 @@ static void add_asker(const char *name, const char *head) {
 #define ABLE ENVELOPE_ABLE("{\"elicitation\":{}}")
 
 Test(holding, too_many_values_are_refused_before_they_are_kept) {
-    enum { VALUES = 100000 };
+    enum { VALUES = 30000 };
     add_asker("ask", "");
     struct client *client = project_files_serve(NULL);
     const char *many = repeated(client, "{\"other\":{\"a\":[", "{}", VALUES, "]}}");

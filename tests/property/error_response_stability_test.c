@@ -96,7 +96,7 @@ static void run_soak(size_t invalid, bool in_turn, const char *name) {
     cr_assert_eq(played.errors, invalid);
     cr_assert_eq(played.results, 1 + valid);
     cr_assert_eq(played.open, 0);
-    expect_flat(&soak, in_turn ? 256 : 1024);
+    expect_flat(&soak, in_turn ? 512 : 1024);
     script_free(&script);
 }
 
