@@ -7,8 +7,9 @@
 #include <unistd.h>
 
 enum {
-    READ_BYTES = 65536, /* what a pipe holds; a worker cannot enlarge it */
-    KEEP_BYTES = 4 * READ_BYTES
+    READ_BYTES = 65536,
+    KEEP_BYTES = 4 * READ_BYTES,
+    HELD_MAX = 1 << 20 /* what a pipe holds: 16 pages; a worker cannot enlarge it */
 };
 
 static void close_stream(struct captured_stream *stream) {
@@ -26,8 +27,8 @@ static void note_flood(struct captured_stream *stream) {
     pipes->flooded(pipes->context, stream);
 }
 
-/* Reads once, and so all that the pipe holds. */
-static void read_stream(struct captured_stream *stream) {
+/* Reads once. Returns the number of bytes, 0 when there are none now. */
+static size_t read_stream(struct captured_stream *stream) {
     static unsigned char dropped[READ_BYTES];
     unsigned char *room = NULL;
     bool keep = stream->pipes->capturing && stream->bytes.length <= stream->limit;
@@ -37,17 +38,29 @@ static void read_stream(struct captured_stream *stream) {
         room = dropped;
         keep = false;
     }
-    ssize_t got = read(stream->fd, room, READ_BYTES);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
+    ssize_t got;
+    do
+        got = read(stream->fd, room, READ_BYTES);
+    while (got < 0 && errno == EINTR);
+    if (got < 0 && errno == EAGAIN)
+        return 0;
     if (got <= 0) {
         close_stream(stream);
-        return;
+        return 0;
     }
     if (keep) {
         stream->bytes.length += (size_t)got;
         note_flood(stream);
     }
+    return (size_t)got;
+}
+
+/* Reads all that the pipe holds, in however many pieces, but not all that a process still writes.
+ */
+static void drain_stream(struct captured_stream *stream) {
+    size_t total = 0, got = 1;
+    for (; stream->fd >= 0 && got && total < HELD_MAX; total += got)
+        got = read_stream(stream);
 }
 
 static void on_stream(void *context, uint32_t events) {
@@ -112,10 +125,8 @@ void pipes_close(struct pipes *pipes) {
 }
 
 void pipes_drain(struct pipes *pipes) {
-    if (pipes->output.fd >= 0)
-        read_stream(&pipes->output);
-    if (pipes->error_output.fd >= 0)
-        read_stream(&pipes->error_output);
+    drain_stream(&pipes->output);
+    drain_stream(&pipes->error_output);
 }
 
 void pipes_begin(struct pipes *pipes,

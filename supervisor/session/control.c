@@ -78,7 +78,8 @@ static bool fork_copy(struct session *session, struct worker_process *holder, st
     copy->head = worker_fork(holder, &session_events, copy, copy->name, outputs, error);
     if (copy->head) {
         copy->head->outputs = copy->pipes->serial;
-        session->pipes->shared = true; /* a hostile fork keeps the outputs of its origin */
+        /* A hostile fork keeps the outputs of its origin, which keeps those that it was sent. */
+        session->pipes->shared = copy->pipes->shared = true;
     }
     close(outputs[0]);
     close(outputs[1]);

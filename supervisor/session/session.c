@@ -568,6 +568,8 @@ void sessions_open(struct sessions *sessions, struct loop *loop, struct log *log
 }
 
 void sessions_close(struct sessions *sessions) {
+    if (!sessions->loop)
+        return;
     while (!TAILQ_EMPTY(&sessions->list))
         session_destroy(TAILQ_FIRST(&sessions->list));
     memory_close(sessions);

@@ -93,7 +93,8 @@ struct sessions {
 
 void sessions_open(struct sessions *sessions, struct loop *loop, struct log *log,
                    const struct settings *settings, struct pool *pool);
-/* Ends every session without calling `done`. */
+/* Ends every session without calling `done`. Does nothing to a zeroed struct, which was not opened.
+ */
 void sessions_close(struct sessions *sessions);
 /* Starts what the sessions need and the supervisor may not start later, and confines it: see
  * pool_confine_supervisor. False with *error. */

@@ -36,6 +36,8 @@ bool __wrap_policy_probe(const struct policy *policy, struct policy_report *repo
 bool __wrap_pool_open(struct pool *pool, struct loop *loop, struct log *log,
                       const struct settings *settings, struct error *error);
 void __wrap_pool_start(struct pool *pool);
+void __wrap_pool_dismiss_launcher(struct pool *pool);
+bool __wrap_pool_confine_supervisor(struct pool *pool, struct error *error);
 void __wrap_pool_take(struct pool *pool, struct pool_waiter *waiter);
 void __wrap_pool_close(struct pool *pool);
 size_t __wrap_worker_resident_bytes(const struct worker_process *worker);
@@ -86,13 +88,17 @@ ssize_t __wrap_stream_read(const struct stream *stream, void *bytes, size_t size
 
 ssize_t __wrap_stream_write(const struct stream *stream, const void *bytes, size_t size) {
     if (stream->fd == edges.log_fd) {
+        fuzz_faults_pause();
         buffer_append(&in_process.log, bytes, size);
+        fuzz_faults_resume();
         return (ssize_t)size;
     }
     if (is_refused(&edges.refuse_write, OPTION_WRITE_PIECES))
         return refuse();
     size = piece_of(size, OPTION_WRITE_PIECES);
+    fuzz_faults_pause();
     FUZZ_CHECK(buffer_append(&in_process.output, bytes, size), "it answers without end");
+    fuzz_faults_resume();
     return (ssize_t)size;
 }
 
@@ -131,6 +137,15 @@ bool __wrap_pool_open(struct pool *pool, struct loop *loop, struct log *log,
 
 void __wrap_pool_start(struct pool *pool) {
     (void)pool;
+}
+
+void __wrap_pool_dismiss_launcher(struct pool *pool) {
+    (void)pool;
+}
+
+bool __wrap_pool_confine_supervisor(struct pool *pool, struct error *error) {
+    (void)pool, (void)error;
+    return true;
 }
 
 static void nothing(void *context, struct worker_process *worker) {
@@ -195,8 +210,8 @@ static struct fake_worker *make_fake(struct pool *pool, struct pipes **pipes) {
     *pipes = pipes_open(pool->loop, pool->settings, fake->outputs, NULL);
     fake->worker = worker_create(&pool->workers, &no_events, NULL, &fake->channel, NULL);
     FUZZ_CHECK(*pipes && fake->worker, "no worker");
-    fake->worker->outputs = (*pipes)->serial;
     fake->worker->state = WORKER_READY;
+    fake->worker->outputs = (*pipes)->serial;
     fake->worker->pid = FIRST_PID + (pid_t)edges.fake_count++;
     edges.loop = pool->loop;
     if (in_process.on_frame)
@@ -237,7 +252,9 @@ static void on_kill(pid_t pid, int number) {
 
 void __wrap_pool_take(struct pool *pool, struct pool_waiter *waiter) {
     struct pipes *pipes = NULL;
+    fuzz_faults_pause();
     struct fake_worker *fake = in_process.workers ? make_fake(pool, &pipes) : NULL;
+    fuzz_faults_resume();
     if (fake) {
         static const char printed[] = "some \xc3\xa9 \xff";
         waiter->served(waiter->context, fake->worker, pipes, NULL);
@@ -330,7 +347,8 @@ void in_process_begin(const uint8_t *data, size_t size) {
 
 void in_process_serve(const struct settings *settings) {
     int status = server_run(settings, &method_table);
-    FUZZ_CHECK(status == 0, "status %d", status);
+    fuzz_faults_end();
+    FUZZ_CHECK(status == 0 || fuzz_faults_refused(), "status %d", status);
     check_log();
     FUZZ_CHECK(fuzz_open_descriptors() == edges.open_before, "a descriptor was left open");
 }

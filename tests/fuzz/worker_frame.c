@@ -65,7 +65,9 @@ static void on_result(void *context, struct worker_process *worker, const unsign
     FUZZ_CHECK(slot->evaluating && !slot->asking, "a result that nobody asked for");
     slot->evaluating = false;
     script.results++;
+    fuzz_faults_pause();
     check_result(payload, size, &script.input);
+    fuzz_faults_resume();
 }
 
 static void on_event(void *context, struct worker_process *worker, const unsigned char *payload,
@@ -73,7 +75,9 @@ static void on_event(void *context, struct worker_process *worker, const unsigne
     (void)context;
     const struct slot *slot = slot_of(worker);
     FUZZ_CHECK(slot->evaluating && slot->running && !slot->asking, "an event of no run");
+    fuzz_faults_pause();
     check_event(payload, size);
+    fuzz_faults_resume();
 }
 
 static void on_ask(void *context, struct worker_process *worker, const unsigned char *payload,
@@ -83,7 +87,9 @@ static void on_ask(void *context, struct worker_process *worker, const unsigned 
     FUZZ_CHECK(slot->evaluating && slot->running && !slot->asking, "a question of no run");
     FUZZ_CHECK(worker->state == WORKER_ASKING, "it goes on");
     slot->asking = true;
+    fuzz_faults_pause();
     check_ask(payload, size);
+    fuzz_faults_resume();
 }
 
 static void check_sentence(const char *what) {
@@ -167,7 +173,9 @@ static void stop_after_rounds(void *context) {
 static void run_loop(unsigned rounds) {
     script.rounds = rounds;
     script.loop.stopped = false;
+    fuzz_faults_resume();
     FUZZ_CHECK(loop_run(&script.loop, NULL), "the loop failed");
+    fuzz_faults_pause();
 }
 
 static void give_slot(struct slot *slot, struct worker_process *worker, int peer) {
@@ -186,8 +194,12 @@ static void start(void) {
     int channel;
     if (!slot)
         return;
+    fuzz_faults_resume();
     struct worker_process *worker = worker_create(&script.workers, &events, NULL, &channel, NULL);
-    FUZZ_CHECK(worker, "no worker");
+    fuzz_faults_pause();
+    FUZZ_CHECK(worker || fuzz_faults_refused(), "no worker");
+    if (!worker)
+        return;
     give_slot(slot, worker, channel);
     script.now = slot;
 }
@@ -214,8 +226,11 @@ static void ask_fork(void) {
     if (!slot || parent->worker->state != WORKER_READY || !worker_can_fork(parent->worker))
         return;
     const int outputs[] = {eventfd(0, EFD_CLOEXEC), eventfd(0, EFD_CLOEXEC)};
-    struct worker_process *child = worker_fork(parent->worker, &events, NULL, NULL,
-                                               fuzz_byte(&script.input) % 2 ? outputs : NULL, NULL);
+    bool other_outputs = fuzz_byte(&script.input) % 2;
+    fuzz_faults_resume();
+    struct worker_process *child =
+        worker_fork(parent->worker, &events, NULL, NULL, other_outputs ? outputs : NULL, NULL);
+    fuzz_faults_pause();
     close(outputs[0]);
     close(outputs[1]);
     if (!child)
@@ -240,11 +255,14 @@ static void ask_evaluate(void) {
     if (slot->worker->state != WORKER_READY)
         return;
     slot->running = choice & 16;
-    if (slot->running)
-        worker_run(slot->worker, ++script.calls, &payload);
-    else
-        worker_evaluate(slot->worker, ++script.calls, &payload);
     slot->evaluating = true;
+    fuzz_faults_resume();
+    bool sent =
+        (slot->running ? worker_run : worker_evaluate)(slot->worker, ++script.calls, &payload);
+    fuzz_faults_pause();
+    FUZZ_CHECK(sent || fuzz_faults_refused(), "not sent");
+    if (!sent)
+        worker_kill(slot->worker);
     if (choice % 8)
         read_all();
 }
@@ -253,7 +271,9 @@ static void ask_evaluate(void) {
 static void give_answer(void) {
     static const unsigned char answer[64] = "{}";
     struct slot *slot = script.now;
+    fuzz_faults_resume();
     bool taken = worker_answer(slot->worker, (struct span){answer, sizeof answer});
+    fuzz_faults_pause();
     FUZZ_CHECK(!taken || slot->asking, "an answer to no question");
     FUZZ_CHECK(!taken || slot->worker->state == WORKER_BUSY, "it does not go on");
     if (taken)
@@ -373,8 +393,11 @@ static void reap(void) {
     struct slot *slot = script.now;
     if (slot->worker->pid == 0 || slot->reaped)
         return; /* it could not be identified */
+    int status = statuses[fuzz_byte(&script.input) % 6];
     slot->reaped = true;
-    worker_reaped(slot->worker, statuses[fuzz_byte(&script.input) % 6], (struct usage){0});
+    fuzz_faults_resume();
+    worker_reaped(slot->worker, status, (struct usage){0});
+    fuzz_faults_pause();
 }
 
 /* The answer of a worker that ended right afterwards counts. */
@@ -385,7 +408,7 @@ static void answer_and_die(void) {
     const struct frame_header header = {
         .type = FRAME_RESULT, .call = worker->call, .length = 2 * sizeof(uint32_t) + 1};
     size_t before = script.results;
-    if (worker->state != WORKER_BUSY || slot->peer < 0 || script.spoof)
+    if (worker->state != WORKER_BUSY || slot->peer < 0 || script.spoof || fuzz_faults.planned)
         return;
     run_loop(2);
     if (worker->state != WORKER_BUSY || !worker->channel_watch.active || worker->header_have ||
@@ -468,6 +491,7 @@ static void check_states(void) {
 
 /* Ends the remaining workers, as the pool does. */
 static void end_all(void) {
+    fuzz_faults_end();
     script.spoof = 0;
     for (struct slot *slot = script.slots; slot < script.slots + SLOTS; slot++) {
         if (!slot->worker)
@@ -499,9 +523,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     script = (struct script){.input = {data, size}, .next_pid = FIRST_PID, .log = {.out.fd = -1}};
     for (size_t i = 0; i < SLOTS; i++)
         script.slots[i].peer = -1;
+    fuzz_faults_begin(&script.input);
+    fuzz_faults_pause();
     FUZZ_CHECK(loop_open(&script.loop, NULL), "no loop");
     script.loop.before_wait = stop_after_rounds;
     script.workers = (struct workers){.loop = &script.loop, .log = &script.log};
+    script.now = script.slots;
     start();
     for (unsigned done = 0; script.input.left && done < STEPS_MAX; done++) {
         if (!script.now->worker)
