@@ -42,16 +42,67 @@ static size_t ascii_prefix(const unsigned char *bytes, size_t size) {
     return at;
 }
 
+/* A decoder's states, as shifts: the state after a byte is in the bits of the byte's row that the
+ * state before it selects. A state names what must follow: 1 to 3 continuation bytes, or those
+ * after a first byte that narrows the second. */
+enum {
+    BROKEN = 0, /* no shift leads out of it */
+    COMPLETE = 6,
+    ONE_MORE = 12,
+    TWO_MORE = 18,
+    THREE_MORE = 24,
+    AFTER_E0 = 30,
+    AFTER_ED = 36,
+    AFTER_F0 = 42,
+    AFTER_F4 = 48,
+    STATE_MASK = 63
+};
+
+#define TO(before, after) ((uint64_t)(after) << (before))
+#define CONTINUATION      (TO(ONE_MORE, COMPLETE) | TO(TWO_MORE, ONE_MORE) | TO(THREE_MORE, TWO_MORE))
+
+static const uint64_t decoder[256] = {
+    [0x00 ... 0x7F] = TO(COMPLETE, COMPLETE),
+    [0x80 ... 0x8F] = CONTINUATION | TO(AFTER_ED, ONE_MORE) | TO(AFTER_F4, TWO_MORE),
+    [0x90 ... 0x9F] = CONTINUATION | TO(AFTER_ED, ONE_MORE) | TO(AFTER_F0, TWO_MORE),
+    [0xA0 ... 0xBF] = CONTINUATION | TO(AFTER_E0, ONE_MORE) | TO(AFTER_F0, TWO_MORE),
+    [0xC2 ... 0xDF] = TO(COMPLETE, ONE_MORE),
+    [0xE0] = TO(COMPLETE, AFTER_E0),
+    [0xE1 ... 0xEC] = TO(COMPLETE, TWO_MORE),
+    [0xED] = TO(COMPLETE, AFTER_ED),
+    [0xEE ... 0xEF] = TO(COMPLETE, TWO_MORE),
+    [0xF0] = TO(COMPLETE, AFTER_F0),
+    [0xF1 ... 0xF3] = TO(COMPLETE, THREE_MORE),
+    [0xF4] = TO(COMPLETE, AFTER_F4),
+};
+
+static unsigned next_state(unsigned state, unsigned char byte) {
+    return (unsigned)(decoder[byte] >> state) & STATE_MASK;
+}
+
+/* As utf8_valid_prefix, one character at a time. */
+static size_t valid_characters(const unsigned char *bytes, size_t size) {
+    size_t at = 0, length;
+    while ((length = utf8_sequence_length(bytes + at, size - at)) > 0)
+        at += length;
+    return at;
+}
+
 size_t utf8_valid_prefix(const unsigned char *bytes, size_t size) {
+    enum { STRIDE = 64 };
     size_t at = 0;
     for (;;) {
         at += ascii_prefix(bytes + at, size - at);
         if (at == size)
             return size;
-        size_t length = utf8_sequence_length(bytes + at, size - at);
-        if (length == 0)
-            return at;
-        at += length;
+        const size_t start = at, end = size - at < STRIDE ? size : at + STRIDE;
+        unsigned state = COMPLETE;
+        while (at < end && state != BROKEN)
+            state = next_state(state, bytes[at++]);
+        while (state > COMPLETE && at < size)
+            state = next_state(state, bytes[at++]);
+        if (state != COMPLETE)
+            return start + valid_characters(bytes + start, size - start);
     }
 }
 
@@ -59,20 +110,41 @@ bool utf8_is_valid(const unsigned char *bytes, size_t size) {
     return size == 0 || utf8_valid_prefix(bytes, size) == size;
 }
 
+/* The number of bytes in WORD that begin a character. */
+static size_t count_in_word(uint64_t word) {
+    const uint64_t each = UINT64_C(0x0101010101010101);
+    uint64_t continuations = word >> 7 & ~word >> 6 & each;
+    return sizeof word - (size_t)(continuations * each >> 56);
+}
+
 size_t utf8_count(const unsigned char *bytes, size_t size) {
-    size_t count = 0;
-    for (size_t i = 0; i < size; i++)
-        count += !is_continuation(bytes[i]);
+    size_t count = 0, at = 0;
+    for (uint64_t word; size - at >= sizeof word; at += sizeof word) {
+        memcpy(&word, bytes + at, sizeof word);
+        count += count_in_word(word);
+    }
+    for (; at < size; at++)
+        count += !is_continuation(bytes[at]);
     return count;
 }
 
 size_t utf8_offset(const unsigned char *bytes, size_t size, size_t count) {
     size_t at = 0;
+    for (uint64_t word; size - at >= sizeof word && count > sizeof word; at += sizeof word) {
+        memcpy(&word, bytes + at, sizeof word);
+        count -= count_in_word(word);
+    }
     while (at < size) {
         if (!is_continuation(bytes[at]) && count-- == 0)
             return at;
         at++;
     }
+    return size;
+}
+
+size_t utf8_offset_from_end(const unsigned char *bytes, size_t size, size_t count) {
+    while (size && count)
+        count -= !is_continuation(bytes[--size]);
     return size;
 }
 
@@ -116,6 +188,8 @@ size_t utf8_encode(uint32_t code, unsigned char *out) {
  * prefix of a well-formed sequence, but at least one byte (Unicode's "maximal subpart"). */
 static size_t ill_formed_length(const unsigned char *bytes, size_t size) {
     static const unsigned char tails[3] = {0x80, 0x80, 0x80};
+    if (bytes[0] < 0xE0) /* of no sequence of more than two bytes */
+        return 1;
     for (size_t kept = 3; kept > 1; kept--) {
         unsigned char attempt[4];
         if (kept > size)
@@ -131,8 +205,8 @@ static size_t ill_formed_length(const unsigned char *bytes, size_t size) {
 
 bool utf8_append_repaired(struct buffer *out, const unsigned char *bytes, size_t size) {
     while (size) {
-        size_t good = utf8_valid_prefix(bytes, size);
-        if (!buffer_append(out, bytes, good))
+        size_t good = utf8_sequence_length(bytes, size) ? utf8_valid_prefix(bytes, size) : 0;
+        if (good && !buffer_append(out, bytes, good))
             return false;
         bytes += good;
         size -= good;

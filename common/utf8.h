@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { UTF8_MAX_BYTES = 4 }; /* of a character */
+
 /* The number of well-formed bytes at the start, SIZE if all are. A sequence truncated by the end of
  * the input is ill-formed. */
 size_t utf8_valid_prefix(const unsigned char *bytes, size_t size);
@@ -24,6 +26,8 @@ size_t utf8_count(const unsigned char *bytes, size_t size);
 /* The byte offset of code point number COUNT (from 0) in well-formed UTF-8, or SIZE if there are
  * fewer. */
 size_t utf8_offset(const unsigned char *bytes, size_t size, size_t count);
+/* The byte offset of the COUNTth code point from the end, or 0 if there are fewer. */
+size_t utf8_offset_from_end(const unsigned char *bytes, size_t size, size_t count);
 
 /* Encodes CODE into OUT, which has room for 4 bytes, and returns the length. A surrogate or a value
  * above U+10FFFF becomes U+FFFD. */

@@ -1,5 +1,5 @@
-/* The attacks of attacks.def. Each runs in its own child, makes raw system calls where the C
- * library would do more, and leaves nothing behind if it succeeds. */
+/* The attacks of attacks.def and supervisor_attacks.def. Each runs in its own child, makes raw
+ * system calls where the C library would do more, and leaves nothing behind if it succeeds. */
 #include "policy/attacks.h"
 #include "common/child.h"
 #include "common/descriptor.h"
@@ -15,6 +15,7 @@
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -23,6 +24,7 @@
 #include <sys/un.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -66,6 +68,16 @@ static long write_a_file(const struct policy_victim *victim) {
     syscall(SYS_unlinkat, AT_FDCWD, path, 0);
     errno = code;
     return written;
+}
+
+static long read_shadow(const struct policy_victim *victim) {
+    (void)victim;
+    return syscall(SYS_openat, AT_FDCWD, "/etc/shadow", O_RDONLY);
+}
+
+static long open_own_memory(const struct policy_victim *victim) {
+    (void)victim;
+    return syscall(SYS_openat, AT_FDCWD, "/proc/self/mem", O_RDWR);
 }
 
 static long read_inherited(const struct policy_victim *victim) {
@@ -137,6 +149,20 @@ static long signal_victim(const struct policy_victim *victim) {
     return syscall(SYS_kill, (long)victim->pid, 0L);
 }
 
+/* The signal is one that the supervisor sends, and has no effect on a process that runs. */
+static long wake_victim(const struct policy_victim *victim) {
+    return syscall(SYS_kill, (long)victim->pid, (long)SIGCONT);
+}
+
+static long signal_by_pidfd(const struct policy_victim *victim) {
+    long process = syscall(SYS_pidfd_open, (long)victim->pid, 0L);
+    return process < 0 ? -1 : syscall(SYS_pidfd_send_signal, process, 0L, NULL, 0L);
+}
+
+static long trace_victim(const struct policy_victim *victim) {
+    return syscall(SYS_ptrace, (long)PTRACE_SEIZE, (long)victim->pid, NULL, NULL);
+}
+
 static long read_memory(const struct policy_victim *victim) {
     char byte;
     struct iovec mine = {.iov_base = &byte, .iov_len = 1};
@@ -153,6 +179,12 @@ static long see_victim(const struct policy_victim *victim) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/cmdline", victim->pid);
     return syscall(SYS_openat, AT_FDCWD, path, O_RDONLY);
+}
+
+/* The clock id that the kernel derives from a pid. */
+static long read_clock(const struct policy_victim *victim) {
+    struct timespec time;
+    return syscall(SYS_clock_gettime, ~(long)victim->pid * 8 + 2, &time);
 }
 
 static long has_no_death_signal(const struct policy_victim *victim) {
@@ -248,6 +280,12 @@ static long use_memory(const struct policy_victim *victim) {
     return 0;
 }
 
+static long make_timer(const struct policy_victim *victim) {
+    (void)victim;
+    int timer;
+    return syscall(SYS_timer_create, (long)CLOCK_MONOTONIC, NULL, &timer);
+}
+
 static long change_root(const struct policy_victim *victim) {
     (void)victim;
     return syscall(SYS_chroot, "/");
@@ -256,6 +294,17 @@ static long change_root(const struct policy_victim *victim) {
 static long become_root(const struct policy_victim *victim) {
     (void)victim;
     return syscall(SYS_setuid, 0L);
+}
+
+static long become_nobody(const struct policy_victim *victim) {
+    (void)victim;
+    return syscall(SYS_setuid, (long)NOBODY);
+}
+
+/* Nothing is mounted. */
+static long open_file_system(const struct policy_victim *victim) {
+    (void)victim;
+    return syscall(SYS_fsopen, "tmpfs", 0L);
 }
 
 static long make_namespace(const struct policy_victim *victim) {
@@ -306,6 +355,15 @@ static const struct policy_attack attacks[] = {
 #define ATTACK(kind, name, layers, more, who, attempt) {kind, name, layers, more, who, attempt},
 #include "policy/attacks.def"
 };
+
+static const struct policy_attack supervisor_attacks[] = {
+#include "policy/supervisor_attacks.def"
+};
+
+const struct policy_attack *policy_supervisor_attacks(size_t *count) {
+    *count = sizeof supervisor_attacks / sizeof *supervisor_attacks;
+    return supervisor_attacks;
+}
 
 const struct policy_attack *policy_attacks(size_t *count) {
     *count = sizeof attacks / sizeof *attacks;
@@ -423,6 +481,14 @@ struct policy_trial_end policy_attack_try(const struct policy_attack *attack,
                                           const struct policy_victim *victim) {
     struct aim aim = {attack, victim};
     const struct policy_trial trial = {.policy = policy, .body = body, .context = &aim};
+    return policy_try(&trial);
+}
+
+struct policy_trial_end policy_supervisor_attack_try(const struct policy_attack *attack,
+                                                     const struct policy_supervisor *supervisor,
+                                                     const struct policy_victim *victim) {
+    struct aim aim = {attack, victim};
+    const struct policy_trial trial = {.supervisor = supervisor, .body = body, .context = &aim};
     return policy_try(&trial);
 }
 

@@ -30,6 +30,9 @@ struct policy_attack {
 /* The attacks in the order of attacks.def, *COUNT of them. */
 const struct policy_attack *policy_attacks(size_t *count);
 
+/* The same of supervisor_attacks.def, whose attacker is the supervisor. */
+const struct policy_attack *policy_supervisor_attacks(size_t *count);
+
 /* Creates the targets. False with *error. policy_victim_close must be called in either case. */
 bool policy_victim_open(struct policy_victim *victim, struct error *error);
 void policy_victim_close(struct policy_victim *victim);
@@ -38,6 +41,11 @@ void policy_victim_close(struct policy_victim *victim);
 struct policy_trial_end policy_attack_try(const struct policy_attack *attack,
                                           const struct policy *policy,
                                           const struct policy_victim *victim);
+
+/* The same, confined as SUPERVISOR, or unconfined. */
+struct policy_trial_end policy_supervisor_attack_try(const struct policy_attack *attack,
+                                                     const struct policy_supervisor *supervisor,
+                                                     const struct policy_victim *victim);
 
 /* The layers that each must stop ATTACK alone when it is made by this process's user. */
 uint32_t policy_attack_stopped_by(const struct policy_attack *attack);

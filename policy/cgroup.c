@@ -151,6 +151,13 @@ void policy_cgroup_name(void) {
         snprintf(own_name, sizeof own_name, "%s%d-%llx", prefix, getpid(), now_ns());
 }
 
+/* Of the program, besides the process that launches and its parent; 0: none. */
+static pid_t companion;
+
+void policy_cgroup_accompany(pid_t launcher) {
+    companion = launcher;
+}
+
 static bool make_group(const char *parent, char group[PATH_MAX], struct error *error) {
     sweep(parent);
     return join_path(group, parent, own_name, error) &&
@@ -178,7 +185,7 @@ static int open_version_1(const struct control *control, uint64_t most, struct e
                : -1;
 }
 
-/* Are this process and its parent the only ones in the group PARENT? */
+/* Are this process, its parent and their companion the only ones in the group PARENT? */
 static bool is_alone(const char *parent) {
     char path[PATH_MAX];
     if (!join_path(path, parent, "cgroup.procs", NULL))
@@ -188,27 +195,32 @@ static bool is_alone(const char *parent) {
     bool alone = file != NULL;
     while (file && fgets(line, sizeof line, file)) {
         long pid = strtol(line, NULL, 10);
-        alone = alone && (pid == getpid() || pid == getppid());
+        alone = alone && (pid == getpid() || pid == getppid() || pid == companion);
     }
     if (file)
         fclose(file);
     return alone;
 }
 
-/* Moves both into a group of their own: version 2 enables controllers only in groups without
+static bool move_to(const char *group, pid_t pid, struct error *error) {
+    char number[24];
+    snprintf(number, sizeof number, "%d", pid);
+    return write_file(group, "cgroup.procs", number, error);
+}
+
+/* Moves them into a group of their own: version 2 enables controllers only in groups without
  * processes. */
 static bool move_aside(const char *parent, struct error *error) {
-    char group[PATH_MAX], number[24];
+    char group[PATH_MAX];
     if (!is_alone(parent))
         return error_set(error, 0,
                          "other programs share its control group (systemd-run --user --scope "
                          "-p Delegate=yes provides one)");
-    snprintf(number, sizeof number, "%d", getppid());
     return join_path(group, parent, "supervisor", error) &&
            (mkdir(group, 0755) == 0 || errno == EEXIST ||
             error_set(error, errno, "cannot create the control group %.100s", group)) &&
-           write_file(group, "cgroup.procs", number, error) &&
-           write_file(group, "cgroup.procs", "0", error);
+           move_to(group, getppid(), error) && (!companion || move_to(group, companion, error)) &&
+           move_to(group, getpid(), error);
 }
 
 /* An earlier launch may have moved this program aside already. */
@@ -260,20 +272,37 @@ bool policy_cgroup_join(const struct policy_cgroup *cgroup, pid_t pid, struct er
     return true;
 }
 
-/* rmdir fails while a process is in the group, or if there is no group. */
-static void remove_group(const char *controller) {
-    char parent[PATH_MAX], group[PATH_MAX];
+/* FILE of this program's group, open for reading; -1 without a group. */
+static int open_for_reading(const char *controller, const char *file) {
+    char parent[PATH_MAX], group[PATH_MAX], path[PATH_MAX];
     if (!find_directory(controller, parent, NULL))
-        return;
+        return -1;
     strip_supervisor(parent);
-    if (join_path(group, parent, own_name, NULL))
-        rmdir(group);
+    return join_path(group, parent, own_name, NULL) && join_path(path, group, file, NULL)
+               ? open(path, O_RDONLY | O_CLOEXEC)
+               : -1;
 }
 
-void policy_cgroup_remove(void) {
+int policy_cgroup_open_events(void) {
     if (!own_name[0])
-        return;
-    remove_group(memory_control.controller);
-    remove_group(process_control.controller);
-    remove_group(NULL);
+        return -1;
+    int fd = open_for_reading(memory_control.controller, "memory.oom_control");
+    return fd >= 0 ? fd : open_for_reading(NULL, "memory.events");
+}
+
+/* Returns whether the group is gone, or cannot be removed by waiting. */
+static bool remove_group(const char *controller) {
+    char parent[PATH_MAX], group[PATH_MAX];
+    if (!find_directory(controller, parent, NULL))
+        return true;
+    strip_supervisor(parent);
+    return !join_path(group, parent, own_name, NULL) || rmdir(group) == 0 || errno != EBUSY;
+}
+
+bool policy_cgroup_remove(void) {
+    if (!own_name[0])
+        return true;
+    bool memory = remove_group(memory_control.controller);
+    bool processes = remove_group(process_control.controller);
+    return remove_group(NULL) && memory && processes;
 }

@@ -23,7 +23,9 @@ enum {
     FILES_3 = 1 << 14,       /* truncate */
     FILES_5 = 1 << 15,       /* ioctl on devices */
     NETWORK_4 = 3,           /* bind, connect (TCP) */
-    SCOPES_6 = 3             /* abstract sockets, signals */
+    SCOPE_SOCKETS = 1,       /* abstract sockets; from ABI 6 */
+    SCOPE_SIGNALS = 2,       /* from ABI 6 */
+    QUIET_7 = 1 << 0 | 1 << 2 /* no audit records of this program and of its own rulesets */
 };
 
 static const uint64_t read_rights = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
@@ -48,10 +50,10 @@ static uint64_t handled_files(int version) {
            (version >= 5 ? FILES_5 : 0);
 }
 
-static int make_ruleset(int version) {
+static int make_ruleset(int version, uint64_t scopes) {
     const struct ruleset rules = {.files = handled_files(version),
                                   .network = version >= 4 ? NETWORK_4 : 0,
-                                  .scopes = version >= 6 ? SCOPES_6 : 0};
+                                  .scopes = version >= 6 ? scopes : 0};
     size_t size = version >= 6   ? sizeof rules
                   : version >= 4 ? offsetof(struct ruleset, scopes)
                                  : offsetof(struct ruleset, network);
@@ -74,10 +76,17 @@ static bool is_in_force(struct error *error) {
            error_set(error, 0, "the Landlock ruleset is not in force");
 }
 
+/* Quietly: code that is refused a file could fill the host's audit log. */
+static bool enforce(int ruleset, struct error *error) {
+    return policy_no_new_privileges(error) &&
+           (syscall(SYS_landlock_restrict_self, ruleset, abi() >= 7 ? QUIET_7 : 0) == 0 ||
+            error_set(error, errno, "cannot enforce the Landlock ruleset"));
+}
+
 bool policy_enter_landlock(const struct policy_context *context, struct error *error) {
     const struct policy *policy = context->policy;
     int version = abi();
-    cleanup_fd int ruleset = make_ruleset(version);
+    cleanup_fd int ruleset = make_ruleset(version, SCOPE_SOCKETS | SCOPE_SIGNALS);
     if (ruleset < 0)
         return error_set(error, errno, "cannot create a Landlock ruleset");
     uint64_t handled = handled_files(version);
@@ -86,9 +95,33 @@ bool policy_enter_landlock(const struct policy_context *context, struct error *e
             return false;
     if (policy->scratch_bytes && !grant(ruleset, POLICY_SCRATCH, scratch_rights & handled, error))
         return false;
-    if (!policy_no_new_privileges(error))
+    return enforce(ruleset, error) && is_in_force(error);
+}
+
+bool policy_landlock_supervisor(const char *const *readable, size_t count, struct error *error) {
+    int version = abi();
+    bool has_root = false;
+    /* policy_supervisor_scope is for signals: here the scope would leave out the children, also
+     * from their death signals. */
+    cleanup_fd int ruleset = make_ruleset(version, SCOPE_SOCKETS);
+    if (ruleset < 0)
+        return error_set(error, errno, "cannot create a Landlock ruleset");
+    uint64_t rights = read_rights & handled_files(version);
+    if (!grant(ruleset, "/proc", rights, error) && error->code != ENOENT)
         return false;
-    if (syscall(SYS_landlock_restrict_self, ruleset, 0))
-        return error_set(error, errno, "cannot enforce the Landlock ruleset");
-    return is_in_force(error);
+    for (size_t i = 0; i < count; i++) {
+        if (!grant(ruleset, readable[i], rights, error) && error->code != ENOENT)
+            return false;
+        has_root = has_root || strcmp(readable[i], "/") == 0;
+    }
+    return enforce(ruleset, error) && (has_root || is_in_force(error));
+}
+
+bool policy_landlock_scope_signals(struct error *error) {
+    const struct ruleset rules = {.scopes = SCOPE_SIGNALS};
+    if (abi() < 6)
+        return error_set(error, 0, "Landlock cannot restrict signals here");
+    cleanup_fd int ruleset = (int)syscall(SYS_landlock_create_ruleset, &rules, sizeof rules, 0);
+    return (ruleset >= 0 || error_set(error, errno, "cannot create a Landlock ruleset")) &&
+           enforce(ruleset, error);
 }

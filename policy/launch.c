@@ -1,5 +1,5 @@
 /* Starts a process in the control group and the namespaces. Both affect the process that makes
- * them, so a separate process, the launcher, makes them and exits; the processes that it starts are
+ * them, so a separate process, the starter, makes them and exits; the processes that it starts are
  * its parent's children from the beginning. */
 #include "common/child.h"
 #include "common/cleanup.h"
@@ -15,7 +15,7 @@
 
 enum { PATIENCE_MS = 10000 };
 
-/* What the launcher reports: once the process is started, and when it is in the control group. */
+/* What the starter reports: once the process is started, and when it is in the control group. */
 struct progress {
     pid_t process, init;
     struct policy_report report;
@@ -25,24 +25,28 @@ struct progress {
 
 struct launch {
     const struct policy *policy;
-    void (*body)(void *context, const struct policy_report *report);
+    policy_launch_body *body;
     void *context;
-    int reports[2]; /* pipe: from the launcher to the caller */
+    int reports[2]; /* pipe: from the starter to the caller */
     int life[2];    /* pipe: init exits when the caller's end is closed */
 };
 
-/* --- in the launcher and the processes it starts --- */
+/* --- in the starter and the processes it starts --- */
 
 /* The first process of the pid namespace: waits until the other end of LIFE is closed. It has no
- * children to reap, since every fork in the namespace is a sibling of its forker. */
+ * children to reap, since every fork in the namespace is a sibling of its forker. It confines
+ * itself, although it handles no input: the workers are in its namespace. */
 static _Noreturn void run_init(int life) {
     char byte;
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
+    prctl(PR_SET_NAME, "eclave-init");
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     policy_descriptors_wipe_environment();
-    bool ready = dup2(life, 0) == 0 && close_range(1, ~0U, 0) == 0;
+    bool ready = dup2(life, 0) == 0 && close_range(1, ~0U, 0) == 0 &&
+                 policy_privileges_retain(0, NULL) && policy_no_new_privileges(NULL) &&
+                 policy_seccomp_wait_only(NULL);
     while (ready && read(0, &byte, 1) < 0 && errno == EINTR)
         ;
     for (;;)
@@ -84,7 +88,7 @@ static bool start_process(const struct launch *launch, struct progress *progress
 
 /* The group is made before the namespaces, which hide its directory; the process is moved into it
  * while it loads what it needs, since that may take some milliseconds. */
-static _Noreturn void run_launcher(const struct launch *launch) {
+static _Noreturn void run_starter(const struct launch *launch) {
     const struct policy *policy = launch->policy;
     bool wants_group = policy_has_layer(policy, POLICY_LAYER_CGROUP);
     struct progress progress = {0};
@@ -122,11 +126,11 @@ static bool read_progress(int fd, struct progress *progress) {
     return true;
 }
 
-/* Reads the launcher's next report. False with *error if it failed or did not report in time. */
+/* Reads the starter's next report. False with *error if it failed or did not report in time. */
 static bool await_progress(int reports, struct progress *progress, struct policy_report *report,
                            struct error *error) {
     if (!read_progress(reports, progress))
-        return error_set(error, 0, "launch: no report from the launcher");
+        return error_set(error, 0, "launch: no report of the new process");
     *report = progress->report;
     if (!progress->good && error)
         *error = progress->error;
@@ -138,50 +142,62 @@ void policy_launch_end(struct policy_launched *launched) {
         close(launched->reports);
     if (launched->init_life >= 0)
         close(launched->init_life);
-    reap_child(launched->launcher);
+    reap_child(launched->starter);
     if (launched->init > 0)
         reap_child(launched->init);
+    if (launched->grouped)
+        policy_cgroup_remove();
     *launched = (struct policy_launched){.init_life = -1, .reports = -1};
-    policy_cgroup_remove();
 }
 
-bool policy_launch(const struct policy *policy,
-                   void (*body)(void *context, const struct policy_report *report), void *context,
-                   struct policy_launched *launched, struct policy_report *report,
-                   struct error *error) {
+bool policy_launch_begin(const struct policy *policy, policy_launch_body *body, void *context,
+                         pid_t (*start)(void), struct policy_launched *launched,
+                         struct error *error) {
     struct launch launch = {.policy = policy, .body = body, .context = context};
-    struct progress progress = {0};
-    *launched = (struct policy_launched){.init_life = -1, .reports = -1};
+    *launched = (struct policy_launched){
+        .init_life = -1, .reports = -1, .grouped = policy_has_layer(policy, POLICY_LAYER_CGROUP)};
     policy_cgroup_name();
     if (pipe2(launch.reports, O_CLOEXEC))
         return error_set(error, errno, "launch: cannot create a pipe");
     cleanup_fd int their_reports = launch.reports[1];
     launched->reports = launch.reports[0];
     if (pipe2(launch.life, O_CLOEXEC)) {
+        error_set(error, errno, "launch: cannot create a pipe");
         close(launched->reports);
-        return error_set(error, errno, "launch: cannot create a pipe");
+        return false;
     }
     cleanup_fd int their_life = launch.life[0];
     launched->init_life = launch.life[1];
-    launched->launcher = fork();
-    if (launched->launcher == 0)
-        run_launcher(&launch);
-    if (launched->launcher < 0) {
-        error_set(error, errno, "launch: cannot fork");
-        close(launched->reports);
-        close(launched->init_life);
-        return false;
-    }
-    close(steal_fd(&their_reports));
-    if (await_progress(launched->reports, &progress, report, error)) {
-        launched->process = progress.process;
-        launched->init = progress.init;
-        if (!launched->init)
-            close(steal_fd(&launched->init_life));
+    launched->starter = start();
+    if (launched->starter == 0)
+        run_starter(&launch);
+    if (launched->starter > 0)
         return true;
-    }
+    error_set(error, errno, "launch: cannot fork");
+    close(launched->reports);
+    close(launched->init_life);
+    return false;
+}
+
+bool policy_launch_await(struct policy_launched *launched, struct policy_report *report,
+                         struct error *error) {
+    struct progress progress = {0};
+    bool good = await_progress(launched->reports, &progress, report, error);
+    launched->process = progress.process;
     launched->init = progress.init;
-    kill(launched->launcher, SIGKILL);
+    if (good && !launched->init)
+        close(steal_fd(&launched->init_life));
+    return good;
+}
+
+bool policy_launch(const struct policy *policy, policy_launch_body *body, void *context,
+                   struct policy_launched *launched, struct policy_report *report,
+                   struct error *error) {
+    if (!policy_launch_begin(policy, body, context, fork, launched, error))
+        return false;
+    if (policy_launch_await(launched, report, error))
+        return true;
+    kill(launched->starter, SIGKILL);
     policy_launch_end(launched);
     return false;
 }

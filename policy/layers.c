@@ -125,6 +125,9 @@ static bool put_on_early(const struct policy *policy, enum policy_layer layer,
 static bool prepare(struct policy_prepared *prepared, struct policy_report *report,
                     struct error *error) {
     struct policy *policy = &prepared->policy;
+    /* While /proc is there. Where it fails, the kernel chooses by size alone. */
+    if (policy_has_layer(policy, POLICY_LAYER_LIMITS))
+        policy_oom_prefer(0, POLICY_OOM_WORKER);
     /* What was unavailable to policy_launch. */
     policy->layers &= ~policy_layers_in(report, POLICY_UNAVAILABLE);
     if (!put_on_optional(policy, POLICY_LAYER_LANDLOCK, policy_landlock_available, report, error) ||
@@ -141,6 +144,10 @@ static bool prepare(struct policy_prepared *prepared, struct policy_report *repo
         prepared->program = policy_program_build(policy->degraded, policy_grants(policy), error);
     if (policy_has_layer(policy, POLICY_LAYER_DESCRIPTORS))
         policy_descriptors_wipe_environment();
+    /* After all that takes a capability. */
+    if (policy_has_layer(policy, POLICY_LAYER_PRIVILEGES) &&
+        !policy_privileges_reduce(policy, error))
+        return name_layer(POLICY_LAYER_PRIVILEGES, error);
     return prepared->program || !policy_has_layer(policy, POLICY_LAYER_SECCOMP) ||
            name_layer(POLICY_LAYER_SECCOMP, error);
 }

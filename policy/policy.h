@@ -78,9 +78,10 @@ struct policy_prepared;
 
 /* Called in a launched process once it has loaded what it needs. Replaces the root directory (with
  * namespaces), forbids new capabilities and new executable memory, lowers the limits of limits.def,
- * wipes the environment, builds the filters, and determines which optional layers each fork can put
- * on. Forks inherit all of it and verify it. REPORT is the one from policy_launch and is completed.
- * NULL with *error if a required layer is unavailable. Free with policy_prepared_free. */
+ * wipes the environment, builds the filters, drops the capabilities that no fork needs, and
+ * determines which optional layers each fork can put on. Forks inherit all of it and verify it.
+ * REPORT is the one from policy_launch and is completed. NULL with *error if a required layer is
+ * unavailable. Free with policy_prepared_free. */
 struct policy_prepared *policy_prepare(const struct policy *policy, struct policy_report *report,
                                        struct error *error);
 void policy_prepared_free(struct policy_prepared *prepared);
@@ -98,23 +99,26 @@ bool policy_enter(const struct policy_prepared *prepared, int *listener, struct 
 
 /* --- launch.c, cgroup.c --- */
 
-/* A process started by policy_launch and its two helpers: the launcher, which exits by itself, and
+/* A process started by policy_launch and its two helpers: the starter, which exits by itself, and
  * the init of the pid namespace, which does nothing; when it exits, the kernel kills every process
  * in the namespace. All three are children of the caller, which reaps them, init last: the kernel
  * keeps it until all others in the namespace are reaped. */
 struct policy_launched {
     pid_t process;
-    pid_t launcher;
+    pid_t starter; /* 0: not known to the caller */
     pid_t init;    /* 0: none */
     int init_life; /* pipe; closing it ends init; -1: none */
     int reports;   /* pipe, read by policy_launch_finish; -1: finished */
+    bool grouped;  /* the policy has the layer of control groups */
 };
 
-/* As fork, but the child is in the namespaces that POLICY asks for. The child calls BODY, which
- * must not return. *REPORT, and the report that BODY gets, has the state of that layer. False with
- * *error, and no process left, if the layer is required and unavailable. */
-bool policy_launch(const struct policy *policy,
-                   void (*body)(void *context, const struct policy_report *report), void *context,
+/* What the new process does; it must not return. *REPORT has the state of the namespaces. */
+typedef void policy_launch_body(void *context, const struct policy_report *report);
+
+/* As fork, but the child is in the namespaces that POLICY asks for and calls BODY. *REPORT has the
+ * state of that layer. False with *error, and no process left, if the layer is required and
+ * unavailable. */
+bool policy_launch(const struct policy *policy, policy_launch_body *body, void *context,
                    struct policy_launched *launched, struct policy_report *report,
                    struct error *error);
 /* Waits until the process is in the control group too, which happens while it loads what it needs.
@@ -127,8 +131,100 @@ bool policy_launch_finish(struct policy_launched *launched, struct policy_report
  * group unless other processes are in it. */
 void policy_launch_end(struct policy_launched *launched);
 
-/* Removes the control group of this program's launches. Does nothing while a process is in it. */
-void policy_cgroup_remove(void);
+/* Removes the control group of this program's launches. Returns whether nothing is left of it: it
+ * stays while a process is in it. */
+bool policy_cgroup_remove(void);
+
+/* --- oom.c: out of memory --- */
+
+/* What the kernel kills first when memory runs out: parked processes, then workers. The supervisor
+ * keeps its own place, after them. */
+enum policy_oom_order { POLICY_OOM_WORKER, POLICY_OOM_PARKED };
+
+/* Puts the process PID (0: this one) at that place, which its forks inherit. False if this process
+ * may not: as an ordinary user it cannot move a confined process, and all workers stay equal. */
+bool policy_oom_prefer(pid_t pid, enum policy_oom_order order);
+
+/* A descriptor by which policy_oom_kills counts the processes that the kernel has killed because
+ * memory ran out: in the control group of the workers, or without one on the whole machine. -1 if
+ * neither can be read. */
+int policy_oom_open(void);
+uint64_t policy_oom_kills(int fd);
+
+/* --- launcher.c --- */
+
+/* A process that launches for this one, which can then give up the rights that it takes. What it
+ * starts are children of this process. When the channel closes, it removes the control group as
+ * soon as that is empty, and exits. */
+struct policy_launcher {
+    int channel; /* -1: none */
+    pid_t pid;   /* a child of this process, which reaps it; 0: none */
+};
+
+/* Passed with each launch. */
+enum { POLICY_LAUNCHER_DESCRIPTORS = 2 };
+
+/* As policy_launch_body. DESCRIPTORS are copies of those passed, with numbers above 3. */
+typedef void policy_launcher_body(void *context, const int descriptors[POLICY_LAUNCHER_DESCRIPTORS],
+                                  const struct policy_report *report);
+
+/* Starts the launcher. It has copies of POLICY and *CONTEXT as they are now, and no descriptor but
+ * its channel. False with *error. */
+bool policy_launcher_start(struct policy_launcher *launcher, const struct policy *policy,
+                           policy_launcher_body *body, void *context, struct error *error);
+/* Closes the channel. The caller reaps the launcher. */
+void policy_launcher_close(struct policy_launcher *launcher);
+
+/* As policy_launch, but `starter` is not known; the caller reaps it as any other child. */
+bool policy_launcher_launch(const struct policy_launcher *launcher,
+                            const int descriptors[POLICY_LAUNCHER_DESCRIPTORS],
+                            struct policy_launched *launched, struct policy_report *report,
+                            struct error *error);
+/* Has NUMBER (SIGKILL, SIGUSR1, SIGSTOP or SIGCONT) sent to PID if that is a child of this process.
+ * Does not wait for it. False if the launcher has ended. */
+bool policy_launcher_signal(const struct policy_launcher *launcher, pid_t pid, int number);
+/* As policy_oom_prefer, for a child of this process. Does not wait for it. */
+bool policy_launcher_prefer(const struct policy_launcher *launcher, pid_t pid,
+                            enum policy_oom_order order);
+/* As policy_oom_open. */
+int policy_launcher_open_oom(const struct policy_launcher *launcher);
+
+/* --- supervisor.c: the confinement of the process that launches and reads untrusted input --- */
+
+/* Plain data; owns nothing. */
+struct policy_supervisor {
+    uint32_t layers;   /* bits: layers to put on */
+    uint32_t required; /* bits: layers that must not be missing, beside the others that are
+                          not optional */
+    const char *const *readable; /* directories to read, besides /proc */
+    size_t readable_count;
+    bool scoped; /* policy_supervisor_scope succeeded */
+};
+
+/* Called before the launcher is started: from now on the kernel lets the calling process and its
+ * descendants signal each other only, so that it can signal its children itself. False where the
+ * kernel cannot do this (Landlock, from Linux 6.12), or without the layer: only the launcher can
+ * signal children once this process is confined. */
+bool policy_supervisor_scope(const struct policy_supervisor *supervisor);
+
+/* The bits of the layers that such a process can put on itself. */
+uint32_t policy_supervisor_layers(void);
+
+/* Confines the calling process for good. It must have started its launcher, and opened all files
+ * that it writes to. *REPORT, unless it is NULL, becomes the state of its layers. False with *error
+ * if a layer cannot be put on that is required or not optional; others may then be in force. */
+bool policy_supervise(const struct policy_supervisor *supervisor, struct policy_report *report,
+                      struct error *error);
+
+/* For a process that only measures others: gives up every capability but the one to inspect them.
+ */
+bool policy_retain_tracing(struct error *error);
+
+/* Without a scope of signals: drops the capability that death signals take, if LAUNCHED reports
+ * namespaces, whose init ends all processes. Otherwise the kernel ends them with the rights of this
+ * process. */
+bool policy_supervisor_settle(const struct policy_supervisor *supervisor,
+                              const struct policy_report *launched, struct error *error);
 
 /* --- namespaces.c --- */
 
@@ -182,8 +278,9 @@ struct policy_trial_end {
 };
 
 struct policy_trial {
-    const struct policy *policy; /* NULL: unconfined */
-    int (*body)(void *context);  /* returns the exit status, 0 to 255 */
+    const struct policy *policy;                /* as a worker; NULL: not */
+    const struct policy_supervisor *supervisor; /* without POLICY: as a supervisor; NULL: not */
+    int (*body)(void *context);                 /* returns the exit status, 0 to 255 */
     void *context;
     void (*observe)(pid_t process); /* called by the parent before the confined child calls BODY; or
                                        NULL */
@@ -192,8 +289,9 @@ struct policy_trial {
 /* The function's end of a socket pair. Descriptors 0 to 2 are /dev/null; others are inherited. */
 enum { POLICY_TRIAL_CHANNEL = 3 };
 
-/* Runs one function in a child that is confined exactly as a worker is, answers its notifications
- * from the table, and returns when it has ended. Leaves no process and no descriptor. */
+/* Runs one function in a child that is confined exactly as a worker or a supervisor is, answers its
+ * notifications from the table, and returns when it has ended. Leaves no process and no descriptor.
+ */
 struct policy_trial_end policy_try(const struct policy_trial *trial);
 
 /* Can a child of this process be confined by POLICY? Confines one and has it make a call that must

@@ -42,10 +42,23 @@ bool policy_has_layer(const struct policy *policy, enum policy_layer layer);
 bool policy_report_note(struct policy_report *report, const struct policy *policy,
                         enum policy_layer layer, bool good, struct error *error);
 
+/* --- launch.c --- */
+
+/* The halves of policy_launch: starts the starter with START, which is fork or fork_for_parent; and
+ * waits for its report. In between, another process can take over `reports` and `init_life`. False
+ * with *error: after the second half the caller still has the descriptors. */
+bool policy_launch_begin(const struct policy *policy, policy_launch_body *body, void *context,
+                         pid_t (*start)(void), struct policy_launched *launched,
+                         struct error *error);
+bool policy_launch_await(struct policy_launched *launched, struct policy_report *report,
+                         struct error *error);
+
 /* --- cgroup.c --- */
 
 /* Chooses the name of the group for all processes that this one launches. */
 void policy_cgroup_name(void);
+/* LAUNCHER is in the group of this program as well, and may be moved with it. */
+void policy_cgroup_accompany(pid_t launcher);
 struct policy_cgroup {
     int procs[2]; /* the cgroup.procs files by which a process joins; -1: none */
 };
@@ -55,6 +68,9 @@ bool policy_cgroup_open(const struct policy *policy, struct policy_cgroup *cgrou
                         struct error *error);
 /* Moves the process PID, and so its later children, into the group. May take some milliseconds. */
 bool policy_cgroup_join(const struct policy_cgroup *cgroup, pid_t pid, struct error *error);
+
+/* The file that counts the kernel's kills in the group, for policy_oom_open. -1: no group. */
+int policy_cgroup_open_events(void);
 
 /* --- namespaces.c --- */
 
@@ -67,6 +83,10 @@ bool policy_namespaces_enclose(const struct policy *policy, struct error *error)
 /* Makes sure that nothing which this process or a fork executes regains a capability. Without
  * CAP_SETPCAP that is left to no_new_privs. */
 bool policy_privileges_forbid_new(struct error *error);
+/* Drops all capabilities but those in CAPABILITIES, a mask by their numbers. */
+bool policy_privileges_retain(uint64_t capabilities, struct error *error);
+/* Drops all that the forks do not need to put on their layers. */
+bool policy_privileges_reduce(const struct policy *policy, struct error *error);
 /* Several layers need it; setting it twice does no harm. */
 bool policy_no_new_privileges(struct error *error);
 
@@ -75,6 +95,11 @@ bool policy_no_new_privileges(struct error *error);
 /* Lowers the limits of limits.def. Forks inherit them and only verify. */
 bool policy_limits_lower(struct error *error);
 bool policy_process_forbid_new_code(struct error *error);
+/* Permits reading below /proc and the COUNT directories of READABLE, and signals. A directory that
+ * does not exist is not permitted. */
+bool policy_landlock_supervisor(const char *const *readable, size_t count, struct error *error);
+/* From now on this process and its descendants signal each other only. Takes ABI 6. */
+bool policy_landlock_scope_signals(struct error *error);
 bool policy_landlock_available(const struct policy *policy, struct error *error);
 void policy_descriptors_wipe_environment(void);
 
@@ -98,8 +123,22 @@ struct policy_program {
 struct policy_program *policy_program_build(bool degraded, uint32_t grants, struct error *error);
 void policy_program_free(struct policy_program *program);
 
+/* Restricts this process to read and exit_group. It must have no_new_privs. */
+bool policy_seccomp_wait_only(struct error *error);
+
 /* A copy of PROGRAM's calls in which SELF is the process SELF. `filter` is the caller's to free;
  * NULL if out of memory. */
 struct sock_fprog policy_program_calls_for(const struct policy_program *program, pid_t self);
+
+/* --- supervisor_filter.c --- */
+
+/* The grants of supervisor.def: calls that Landlock confines. */
+enum { POLICY_GRANT_FILES = POLICY_GRANT_READ, POLICY_GRANT_SIGNALS = POLICY_GRANT_WRITE };
+
+/* The filter of supervisor.def for the process SELF, under GRANTS. `filter` is the caller's to
+ * free; NULL if out of memory. */
+struct sock_fprog policy_supervisor_program(uint32_t grants, pid_t self);
+/* Puts it on this process. */
+bool policy_seccomp_supervisor(uint32_t grants, struct error *error);
 
 #endif

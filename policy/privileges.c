@@ -30,7 +30,7 @@ static bool may_drop_bounding_set(bool *may, struct error *error) {
     return true;
 }
 
-/* Takes two calls for each capability and is therefore done once, before the forks, which inherit
+/* Takes a call for each capability and is therefore done once, before the forks, which inherit
  * it. The process keeps the capabilities that it has. */
 bool policy_privileges_forbid_new(struct error *error) {
     bool may;
@@ -39,11 +39,13 @@ bool policy_privileges_forbid_new(struct error *error) {
     if (!may)
         return true;
     /* The kernel refuses the first number after its last capability. */
-    int held;
-    for (unsigned long capability = 0; (held = prctl(PR_CAPBSET_READ, capability, 0, 0, 0)) >= 0;
-         capability++)
-        if (held && prctl(PR_CAPBSET_DROP, capability, 0, 0, 0))
-            return error_set(error, errno, "cannot drop capability %lu", capability);
+    unsigned long capability = 0;
+    while (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0)
+        capability++;
+    if (errno != EINVAL)
+        return error_set(error, errno, "cannot drop capability %lu", capability);
+    if (prctl(PR_CAPBSET_READ, (unsigned long)CAP_SETPCAP, 0, 0, 0) != 0)
+        return error_set(error, 0, "the bounding set is not empty");
     int bits = prctl(PR_GET_SECUREBITS, 0, 0, 0, 0);
     if (bits < 0 || prctl(PR_SET_SECUREBITS, (unsigned long)(bits | SECUREBITS), 0, 0, 0))
         return error_set(error, errno, "cannot lock the secure bits");
@@ -62,19 +64,36 @@ static bool inherited_empty_bounding_set(struct error *error) {
            error_set(error, 0, "the bounding set is not empty");
 }
 
-static bool drop_present_capabilities(struct error *error) {
+bool policy_privileges_retain(uint64_t capabilities, struct error *error) {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct sets[WORDS] = {{0}};
+    struct __user_cap_data_struct sets[WORDS];
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0))
         return error_set(error, errno, "cannot drop the ambient capabilities");
+    if (!capabilities_get(sets, error))
+        return false;
+    for (size_t i = 0; i < WORDS; i++) {
+        sets[i].permitted &= (uint32_t)(capabilities >> (32 * i));
+        sets[i].effective = sets[i].permitted;
+        sets[i].inheritable = 0;
+    }
     if (syscall(SYS_capset, &header, sets))
         return error_set(error, errno, "cannot drop the capabilities");
     if (!capabilities_get(sets, error))
         return false;
     for (size_t i = 0; i < WORDS; i++)
-        if (sets[i].effective || sets[i].permitted || sets[i].inheritable)
+        if (sets[i].permitted & ~(uint32_t)(capabilities >> (32 * i)) || sets[i].inheritable ||
+            sets[i].effective != sets[i].permitted)
             return error_set(error, 0, "capabilities remain after they were dropped");
     return true;
+}
+
+bool policy_privileges_reduce(const struct policy *policy, struct error *error) {
+    uint64_t kept = 0;
+    if (policy->user && geteuid() == 0)
+        kept |= UINT64_C(1) << CAP_SETUID | UINT64_C(1) << CAP_SETGID;
+    if (policy->scratch_bytes)
+        kept |= UINT64_C(1) << CAP_SYS_ADMIN; /* to mount */
+    return policy_privileges_retain(kept, error) && policy_no_new_privileges(error);
 }
 
 /* An ordinary user may not drop its groups and keeps them. */
@@ -112,5 +131,5 @@ bool policy_enter_privileges(const struct policy_context *context, struct error 
     /* The change of user drops the capabilities, so whatever needs one comes first. */
     return inherited_empty_bounding_set(error) && drop_groups(error) &&
            (user == 0 || geteuid() != 0 || change_identity(user, error)) &&
-           drop_present_capabilities(error) && policy_no_new_privileges(error);
+           policy_privileges_retain(0, error) && policy_no_new_privileges(error);
 }

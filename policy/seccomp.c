@@ -244,3 +244,17 @@ bool policy_seal(const struct policy_prepared *prepared, struct error *error) {
     return (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == -1 && errno == EPERM) ||
            error_set(error, 0, "layer seccomp: the seal is not in force");
 }
+
+bool policy_seccomp_wait_only(struct error *error) {
+    /* A jump is over the instructions up to the last one, which kills. */
+    struct sock_filter calls[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, seccomp_arch_native(), 0, 4),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_read, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)};
+    const struct sock_fprog program = {sizeof calls / sizeof *calls, calls};
+    return install(&program, 0) >= 0 || error_set(error, errno, "cannot load the filter");
+}

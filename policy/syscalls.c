@@ -6,10 +6,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BITS(position, required, optional)                                                         \
@@ -23,7 +29,17 @@
 #define ALWAYS                                                                                     \
     { .kind = TERM_NONE }
 
-#define ROW(text, at, what, code, once, asked, bits, why, words, ...)                              \
+#define NOTHING    POLICY_NOTHING
+#define NUMBER     POLICY_NUMBER
+#define MEMORY     POLICY_MEMORY
+#define DESCRIPTOR POLICY_DESCRIPTOR
+#define PATH       POLICY_PATH
+#define OBJECT     POLICY_OBJECT
+#define SELECTOR   POLICY_SELECTOR
+#define LIST(...)                                                                                  \
+    { __VA_ARGS__ }
+
+#define ROW(text, at, what, code, once, asked, bits, names, why, words, ...)                       \
     {.name = (text),                                                                               \
      .number = (at),                                                                               \
      .verdict = (what),                                                                            \
@@ -33,37 +49,65 @@
      .grants = (bits),                                                                             \
      .reason = (why),                                                                              \
      .rule = (words),                                                                              \
+     .arguments = LIST names,                                                                      \
      .terms = {__VA_ARGS__}},
 
 /* __SNR_ is libseccomp's number of a call, negative if the architecture lacks it. It is pasted at
  * the first expansion because some call names are macros in some C libraries. */
-#define ALLOW(call, why) ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, 0, why, "", ALWAYS)
-#define ALLOW_WHEN(call, why, ...)                                                                 \
-    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, 0, why, #__VA_ARGS__, __VA_ARGS__)
-#define ALLOW_SEEN(call, why, ...)                                                                 \
-    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, true, 0, why, #__VA_ARGS__, __VA_ARGS__)
-#define READ(call, why)                                                                            \
-    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_READ, why, "", ALWAYS)
-#define READ_WHEN(call, why, ...)                                                                  \
-    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_READ, why, #__VA_ARGS__,  \
+#define ALLOW(call, names, why)                                                                    \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, 0, names, why, "", ALWAYS)
+#define ALLOW_WHEN(call, names, why, ...)                                                          \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, 0, names, why, #__VA_ARGS__,           \
         __VA_ARGS__)
-#define WRITE(call, why)                                                                           \
-    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_WRITE, why, "", ALWAYS)
-#define WRITE_WHEN(call, why, ...)                                                                 \
-    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_WRITE, why, #__VA_ARGS__, \
+#define ALLOW_SEEN(call, names, why, ...)                                                          \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, true, 0, names, why, #__VA_ARGS__, __VA_ARGS__)
+#define READ(call, names, why)                                                                     \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_READ, names, why, "",     \
+        ALWAYS)
+#define READ_WHEN(call, names, why, ...)                                                           \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_READ, names, why,         \
+        #__VA_ARGS__, __VA_ARGS__)
+#define WRITE(call, names, why)                                                                    \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_WRITE, names, why, "",    \
+        ALWAYS)
+#define WRITE_WHEN(call, names, why, ...)                                                          \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_WRITE, names, why,        \
+        #__VA_ARGS__, __VA_ARGS__)
+#define SETUP(call, names, why)                                                                    \
+    ROW(#call, __SNR_##call, POLICY_REFUSE, EPERM, true, false, 0, names, why, "", ALWAYS)
+#define SETUP_WHEN(call, names, why, ...)                                                          \
+    ROW(#call, __SNR_##call, POLICY_REFUSE, EPERM, true, false, 0, names, why, #__VA_ARGS__,       \
         __VA_ARGS__)
-#define SETUP(call, why)                                                                           \
-    ROW(#call, __SNR_##call, POLICY_REFUSE, EPERM, true, false, 0, why, "", ALWAYS)
-#define SETUP_WHEN(call, why, ...)                                                                 \
-    ROW(#call, __SNR_##call, POLICY_REFUSE, EPERM, true, false, 0, why, #__VA_ARGS__, __VA_ARGS__)
 #define REFUSE(call, code, why)                                                                    \
-    ROW(#call, __SNR_##call, POLICY_REFUSE, code, false, false, 0, why, "", ALWAYS)
-#define KILL(call, why) ROW(#call, __SNR_##call, POLICY_KILL, 0, false, false, 0, why, "", ALWAYS)
-
-#define KILL_NEWER(at, call, why) ROW(#call, at, POLICY_KILL, 0, false, false, 0, why, "", ALWAYS)
+    ROW(#call, __SNR_##call, POLICY_REFUSE, code, false, false, 0, (NOTHING), why, "", ALWAYS)
+#define KILL(call, why)                                                                            \
+    ROW(#call, __SNR_##call, POLICY_KILL, 0, false, false, 0, (NOTHING), why, "", ALWAYS)
+#define KILL_NEWER(at, call, why)                                                                  \
+    ROW(#call, at, POLICY_KILL, 0, false, false, 0, (NOTHING), why, "", ALWAYS)
 
 static const struct policy_row rows[] = {
 #include "policy/syscalls.def"
+};
+
+/* The rows of the supervisor do not say what their arguments can name. */
+#undef ALLOW
+#undef ALLOW_WHEN
+#undef READ
+#undef WRITE_WHEN
+#define ALLOW(call, why)                                                                           \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, 0, (NOTHING), why, "", ALWAYS)
+#define ALLOW_WHEN(call, why, ...)                                                                 \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, 0, (NOTHING), why, #__VA_ARGS__,       \
+        __VA_ARGS__)
+#define READ(call, why)                                                                            \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_READ, (NOTHING), why, "", \
+        ALWAYS)
+#define WRITE_WHEN(call, why, ...)                                                                 \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_WRITE, (NOTHING), why,    \
+        #__VA_ARGS__, __VA_ARGS__)
+
+static const struct policy_row supervisor_rows[] = {
+#include "policy/supervisor.def"
 };
 
 static const size_t row_count = sizeof rows / sizeof *rows;
@@ -71,6 +115,11 @@ static const size_t row_count = sizeof rows / sizeof *rows;
 const struct policy_row *policy_rows(size_t *count) {
     *count = row_count;
     return rows;
+}
+
+const struct policy_row *policy_supervisor_rows(size_t *count) {
+    *count = sizeof supervisor_rows / sizeof *supervisor_rows;
+    return supervisor_rows;
 }
 
 bool policy_row_is_notified(const struct policy_row *row) {

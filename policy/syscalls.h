@@ -1,10 +1,22 @@
-/* The system call table (syscalls.def) as data, for the filter and for `eclave policy`. */
+/* The system call tables (syscalls.def, supervisor.def) as data, for the filter and for `eclave
+ * policy`. */
 #ifndef ECLAVE_POLICY_SYSCALLS_H
 #define ECLAVE_POLICY_SYSCALLS_H
 
 #include "policy/policy.h"
 
-enum { POLICY_TERMS_MAX = 3 };
+enum { POLICY_TERMS_MAX = 3, POLICY_ARGUMENTS_MAX = 6 };
+
+/* What an argument of an allowed call can name: see syscalls.def. */
+enum policy_argument {
+    POLICY_NOTHING,
+    POLICY_NUMBER,
+    POLICY_MEMORY,
+    POLICY_DESCRIPTOR,
+    POLICY_PATH,
+    POLICY_OBJECT,
+    POLICY_SELECTOR
+};
 
 enum policy_term_kind {
     TERM_NONE, /* ends a list shorter than POLICY_TERMS_MAX */
@@ -29,11 +41,15 @@ struct policy_row {
     uint32_t grants; /* bits, all of which must be granted for the row to apply */
     const char *reason;
     const char *rule; /* the terms as written in syscalls.def; empty if none */
+    enum policy_argument arguments[POLICY_ARGUMENTS_MAX]; /* of a call that may run */
     struct policy_term terms[POLICY_TERMS_MAX];
 };
 
 /* The rows in the order of syscalls.def, *COUNT of them. */
 const struct policy_row *policy_rows(size_t *count);
+
+/* The same of supervisor.def. */
+const struct policy_row *policy_supervisor_rows(size_t *count);
 
 /* Does a filter with a listener notify the supervisor of ROW's calls although it allows them? True
  * if the supervisor has to know which process makes the call, or that it was made. */

@@ -53,6 +53,13 @@ static bool confine(const struct policy *policy, struct policy_report *report,
     return policy_seal(prepared, error); /* `prepared` is freed by the exit */
 }
 
+static bool supervise(const struct policy_supervisor *supervisor, struct policy_report *report,
+                      struct error *error) {
+    struct policy_supervisor own = *supervisor;
+    own.scoped = policy_supervisor_scope(supervisor);
+    return policy_supervise(&own, report, error);
+}
+
 static void child_main(void *context, const struct policy_report *report) {
     const struct child *child = context;
     const struct policy_trial *trial = child->trial;
@@ -67,7 +74,8 @@ static void child_main(void *context, const struct policy_report *report) {
     if (!placed)
         error_set(&message.error, errno, "cannot set up the descriptors");
     message.confined =
-        placed && (!trial->policy || confine(trial->policy, &message.report, &message.error));
+        placed && (!trial->policy || confine(trial->policy, &message.report, &message.error)) &&
+        (!trial->supervisor || supervise(trial->supervisor, &message.report, &message.error));
     char go;
     int status = SETUP_FAILED;
     if (write(POLICY_TRIAL_CHANNEL, &message, sizeof message) == (ssize_t)sizeof message &&

@@ -182,10 +182,10 @@ bool image_load(const struct worker_configuration *configuration, const char *pa
                 struct error *error) {
     struct result result = {0};
     cleanup_buffer struct buffer code = buffer_make((size_t)4 * PATH_MAX);
-    buffer_append_text(&code, "(progn (load \"");
+    buffer_append_text(&code, "(eclave::preload \"");
     for (const char *byte = path; *byte; byte++)
         buffer_append_format(&code, *byte == '"' || *byte == '\\' ? "\\%c" : "%c", *byte);
-    buffer_append_text(&code, "\") (values))");
+    buffer_append_text(&code, "\")");
     struct evaluate_message message = {.code = {code.data, code.length}};
     evaluate(&message, configuration->value_max_chars, &result);
     bool good = !result.failed;
@@ -213,9 +213,12 @@ bool image_is_forkable(struct error *error) {
 void image_become_worker(void) {
     ECL_SETQ(ecl_process_env(), lisp.confined, ECL_T);
     uint32_t seed = 0;
-    if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
+    unsigned short seeds[3] = {0};
+    if (getrandom(&seed, sizeof seed, 0) != sizeof seed ||
+        getrandom(seeds, sizeof seeds, 0) != sizeof seeds)
         seed = (uint32_t)time(NULL);
-    srandom(seed); /* ECL's fallback without /dev/urandom */
+    srandom(seed); /* rand and random; ECL's fallback without /dev/urandom */
+    seed48(seeds); /* lrand48, drand48 and the like */
     ECL_SETQ(ecl_process_env(), lisp.random_state,
              ecl_make_random_state(ecl_make_fixnum((cl_fixnum)seed)));
 }

@@ -245,8 +245,11 @@ void streams_begin_call(void) {
 }
 
 void streams_discard(void) {
-    standard_streams[0].sink.length = 0;
-    standard_streams[1].sink.length = 0;
+    for (size_t i = 0; i < sizeof standard_streams / sizeof *standard_streams; i++) {
+        struct sink *sink = &standard_streams[i].sink;
+        memset(sink->bytes, 0, sink->capacity);
+        sink->length = 0;
+    }
 }
 
 void streams_write_rest(void) {

@@ -5,11 +5,13 @@
 #include "common/frame.h"
 #include "policy/policy.h"
 #include "worker/image.h"
+#include "worker/scrub.h"
 #include "worker/worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,6 +21,8 @@ struct zygote {
     struct worker_configuration configuration;
     const char *readable[PATHS_MAX]; /* in the payload of FRAME_CONFIGURE, which is never freed */
     const char *preload[PATHS_MAX];
+    unsigned char *preload_paths; /* in that payload too */
+    size_t preload_paths_size;
     struct policy_prepared *prepared;
     struct policy_report report;
 };
@@ -47,15 +51,17 @@ static bool take_paths(const unsigned char *payload, size_t length, size_t *offs
     return true;
 }
 
-static bool decode_configuration(struct zygote *zygote, const unsigned char *payload,
-                                 size_t length) {
+static bool decode_configuration(struct zygote *zygote, unsigned char *payload, size_t length) {
     struct worker_configuration *configuration = &zygote->configuration;
     size_t offset = sizeof *configuration;
     if (length < offset)
         return false;
     memcpy(configuration, payload, sizeof *configuration);
-    return take_paths(payload, length, &offset, configuration->readable_count, zygote->readable) &&
-           take_paths(payload, length, &offset, configuration->preload_count, zygote->preload) &&
+    if (!take_paths(payload, length, &offset, configuration->readable_count, zygote->readable))
+        return false;
+    zygote->preload_paths = payload + offset;
+    zygote->preload_paths_size = length - offset;
+    return take_paths(payload, length, &offset, configuration->preload_count, zygote->preload) &&
            offset == length;
 }
 
@@ -85,14 +91,25 @@ static struct policy make_policy(const struct zygote *zygote) {
                            .readable_count = configuration->readable_count};
 }
 
+/* The paths and the text of the files are not for the workers. */
+static bool preload(const struct zygote *zygote, struct error *error) {
+    const size_t count = zygote->configuration.preload_count;
+    if (count == 0)
+        return true;
+    scrub_begin();
+    for (size_t i = 0; i < count; i++)
+        if (!image_load(&zygote->configuration, zygote->preload[i], error))
+            return false;
+    explicit_bzero(zygote->preload_paths, zygote->preload_paths_size);
+    scrub_end();
+    return true;
+}
+
 static bool boot(struct zygote *zygote, struct error *error) {
     const struct worker_configuration *configuration = &zygote->configuration;
     if (!configure(zygote, error) || !image_boot(configuration, error))
         return false;
-    for (size_t i = 0; i < configuration->preload_count; i++)
-        if (!image_load(configuration, zygote->preload[i], error))
-            return false;
-    if (!image_is_forkable(error))
+    if (!preload(zygote, error) || !image_is_forkable(error))
         return false;
     const struct policy policy = make_policy(zygote);
     zygote->prepared = policy_prepare(&policy, &zygote->report, error);
@@ -137,6 +154,8 @@ int main(void) {
         return 2;
     }
     setsid(); /* the terminal's signals are for the supervisor */
+    /* Before Linux 6.14 a program executed by descriptor is named after its number. */
+    prctl(PR_SET_NAME, "eclave-worker");
     if (!boot(&zygote, &error)) {
         send_failure(&error);
         return EXIT_FAILED;

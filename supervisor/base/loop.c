@@ -1,6 +1,7 @@
 /* The event loop. */
 #include "supervisor/base/loop.h"
 #include "supervisor/base/clock.h"
+#include "supervisor/base/turn.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -18,8 +19,8 @@ void loop_close(struct loop *loop) {
     loop->epoll_fd = -1;
 }
 
-bool loop_watch_add(struct loop *loop, struct loop_watch *watch, int fd, uint32_t events,
-                    loop_watch_callback callback, void *context, struct error *error) {
+bool(loop_watch_add)(struct loop *loop, struct loop_watch *watch, int fd, uint32_t events,
+                     loop_watch_callback callback, void *context, struct error *error) {
     *watch = (struct loop_watch){
         .fd = fd, .events = events, .callback = callback, .context = context, .active = true};
     struct epoll_event event = {.events = events, .data.ptr = watch};
@@ -77,8 +78,8 @@ void loop_watch_remove(struct loop *loop, struct loop_watch *watch) {
     forget_ready(loop, watch);
 }
 
-void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t delay_ms,
-                      loop_timer_callback callback, void *context) {
+void(loop_timer_start)(struct loop *loop, struct loop_timer *timer, int64_t delay_ms,
+                       loop_timer_callback callback, void *context) {
     loop_timer_stop(loop, timer);
     *timer = (struct loop_timer){.deadline_ns = clock_now_ns() + delay_ms * CLOCK_NS_PER_MS,
                                  .callback = callback,
@@ -121,11 +122,20 @@ static int wait_ms(const struct loop *loop) {
 }
 
 static void flush(struct loop *loop) {
-    if (loop->before_wait && !loop->stopped)
-        loop->before_wait(loop->before_wait_context);
+    if (!loop->before_wait || loop->stopped)
+        return;
+    loop->before_wait(loop->before_wait_context);
+    TURN_COUNT(loop->before_wait);
 }
 
-/* If it is long since *since_ns, sends what the round produced and serves the first watch. */
+static void call(const struct loop_watch *watch, uint32_t events) {
+    const loop_watch_callback callback = watch->callback; /* it may free the watch */
+    callback(watch->context, events);
+    TURN_COUNT(callback);
+}
+
+/* If it is long since *since_ns, sends what the round produced and serves the first watch, which
+ * begins another turn. */
 static void take_turn(struct loop *loop, int64_t *since_ns) {
     if (clock_now_ns() - *since_ns < LOOP_TURN_NS)
         return;
@@ -133,8 +143,13 @@ static void take_turn(struct loop *loop, int64_t *since_ns) {
     const struct loop_watch *first = loop->first;
     bool waits = first && first->events && !first->is_file && !loop->stopped;
     struct pollfd ready = {.fd = waits ? first->fd : -1, .events = POLLIN};
-    if (waits && poll(&ready, 1, 0) > 0)
-        first->callback(first->context, (uint32_t)ready.revents);
+    if (waits) {
+        turn_end();
+        bool is_ready = poll(&ready, 1, 0) > 0;
+        turn_begin();
+        if (is_ready)
+            call(first, (uint32_t)ready.revents);
+    }
     *since_ns = clock_now_ns();
 }
 
@@ -152,7 +167,9 @@ static void run_due_timers(struct loop *loop, int64_t now_ns) {
         if (!timer)
             return;
         loop_timer_stop(loop, timer);
-        timer->callback(timer->context);
+        const loop_timer_callback callback = timer->callback; /* it may free the timer */
+        callback(timer->context);
+        TURN_COUNT(callback);
     }
 }
 
@@ -163,7 +180,7 @@ static void run_files(struct loop *loop) {
     while (watch) {
         struct loop_watch *next = LIST_NEXT(watch, files);
         if (watch->events)
-            watch->callback(watch->context, watch->events);
+            call(watch, watch->events);
         watch = next;
     }
 }
@@ -173,17 +190,22 @@ static void run_ready(struct loop *loop, int64_t since_ns) {
         take_turn(loop, &since_ns); /* may remove the next watch */
         const struct loop_watch *watch = loop->ready[i].data.ptr;
         if (watch && !loop->stopped)
-            watch->callback(watch->context, loop->ready[i].events);
+            call(watch, loop->ready[i].events);
     }
     loop->ready_count = 0;
 }
 
 bool loop_run(struct loop *loop, struct error *error) {
-    while (!loop->stopped) {
+    turn_begin();
+    TURN_NAME(loop->before_wait, "before_wait");
+    while (!loop->stopped && !loop->failed) {
         flush(loop);
         if (loop->stopped)
             break;
-        int count = epoll_wait(loop->epoll_fd, loop->ready, LOOP_EVENTS_MAX, wait_ms(loop));
+        const int limit_ms = wait_ms(loop);
+        turn_end();
+        int count = epoll_wait(loop->epoll_fd, loop->ready, LOOP_EVENTS_MAX, limit_ms);
+        turn_begin();
         if (count < 0 && errno != EINTR)
             return error_set(error, errno, "event loop: epoll_wait");
         loop->ready_count = count < 0 ? 0 : count;
@@ -192,11 +214,21 @@ bool loop_run(struct loop *loop, struct error *error) {
         run_files(loop);
         run_due_timers(loop, now_ns);
     }
-    return true;
+    turn_end();
+    turn_log();
+    if (loop->failed && error)
+        *error = loop->failure;
+    return !loop->failed;
 }
 
 void loop_stop(struct loop *loop) {
     loop->stopped = true;
+}
+
+void loop_fail(struct loop *loop, const struct error *error) {
+    if (!loop->failed)
+        loop->failure = *error;
+    loop->failed = loop->stopped = true;
 }
 
 int signals_open(struct error *error) {

@@ -46,6 +46,8 @@ struct loop {
     int ready_count;
     const struct loop_watch *first; /* or NULL */
     bool stopped;
+    bool failed;
+    struct error failure;            /* if failed */
     loop_timer_callback before_wait; /* called before each wait; sends what the round produced */
     void *before_wait_context;
 };
@@ -70,14 +72,25 @@ void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t delay
 /* Does nothing if the timer does not run. */
 void loop_timer_stop(struct loop *loop, struct loop_timer *timer);
 
-/* Runs until loop_stop. False with *error if waiting fails. */
+/* Runs until loop_stop. False with *error if waiting fails, or after loop_fail. */
 bool loop_run(struct loop *loop, struct error *error);
 void loop_stop(struct loop *loop);
+/* Stops the loop for good: every loop_run fails with ERROR, the first that was given. */
+void loop_fail(struct loop *loop, const struct error *error);
 
 /* Blocks SIGCHLD, SIGTERM and SIGINT, ignores SIGPIPE and SIGXFSZ, and returns a non-blocking
  * descriptor that is readable when a blocked signal is pending; -1 with *error. */
 int signals_open(struct error *error);
 /* The number of the next pending signal, or 0. */
 int signals_next(int fd);
+
+#ifdef ECLAVE_TURNS
+/* Names the callbacks for turn.h. */
+#include "supervisor/base/turn.h"
+#define loop_watch_add(loop, watch, fd, events, callback, context, error)                          \
+    loop_watch_add(loop, watch, fd, events, TURN_NAMED(callback), context, error)
+#define loop_timer_start(loop, timer, delay_ms, callback, context)                                 \
+    loop_timer_start(loop, timer, delay_ms, TURN_NAMED(callback), context)
+#endif
 
 #endif

@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -72,10 +71,4 @@ bool stdio_detach(struct error *error) {
     if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
         return error_set(error, errno, "standard streams: detach from the client");
     return true;
-}
-
-void become_undumpable(void) {
-#ifndef __SANITIZE_ADDRESS__ /* its leak check traces the process at exit */
-    prctl(PR_SET_DUMPABLE, 0);
-#endif
 }

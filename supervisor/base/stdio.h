@@ -32,9 +32,4 @@ bool stdio_fill(struct error *error);
 /* Points 0 at /dev/null and 1 at stderr. */
 bool stdio_detach(struct error *error);
 
-/* Keeps other processes of the same user from tracing this one, reading its memory and opening its
- * descriptors, and disables core dumps. After the last stream_open, which could not reopen a pipe
- * any more. */
-void become_undumpable(void);
-
 #endif

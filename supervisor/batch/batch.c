@@ -62,8 +62,21 @@ static struct batch_item *first_of(const struct batch *batch, unsigned states) {
 
 /* --- the end of a run --- */
 
+static void drop_long_line(struct batch *batch) {
+    struct long_line *line = batch->reading;
+    if (!line)
+        return;
+    loop_timer_stop(&batch->one_shot.loop, &batch->read_turn);
+    json_reader_free(&line->reader);
+    free(line->text);
+    free(line);
+    batch->reading = NULL;
+}
+
 static void stop(struct batch *batch) {
     batch->stopping = true;
+    batch->cut_short |= batch->reading != NULL;
+    drop_long_line(batch);
     input_stop(&batch->input);
 }
 
@@ -267,9 +280,54 @@ static void take(struct batch *batch, struct batch_line *line, bool good) {
         input_pause(&batch->input, true);
 }
 
+static void on_read_turn(void *context) {
+    struct batch *batch = context;
+    struct long_line *reading = batch->reading;
+    struct json_reader *reader = &reading->reader;
+    bool more;
+    if (reading->checked) {
+        more = json_reader_step(reader);
+    } else {
+        more = json_reader_check(reader);
+        if (!more && reader->fault == JSON_FINE && reader->shape.kind == JSON_OBJECT) {
+            json_reader_parse(reader, (struct span){0});
+            reading->checked = more = true;
+        }
+    }
+    if (more) {
+        loop_timer_start(&batch->one_shot.loop, &batch->read_turn, 0, on_read_turn, batch);
+        return;
+    }
+    struct batch_line line;
+    bool good = batch_line_from(&line, reader, reading->size, reading->number, batch->settings);
+    drop_long_line(batch);
+    take(batch, &line, good);
+}
+
+/* False when out of memory. */
+static bool read_in_turns(struct batch *batch, const unsigned char *bytes, size_t size) {
+    struct long_line *line = malloc(sizeof *line);
+    unsigned char *text = malloc(size);
+    if (!line || !text) {
+        free(line);
+        free(text);
+        return false;
+    }
+    *line = (struct long_line){.text = memcpy(text, bytes, size),
+                               .size = size,
+                               .number = input_line_number(&batch->input)};
+    json_reader_begin(&line->reader, (struct span){text, size}, batch_line_limits(batch->settings));
+    batch->reading = line;
+    input_pause(&batch->input, true);
+    loop_timer_start(&batch->one_shot.loop, &batch->read_turn, 0, on_read_turn, batch);
+    return true;
+}
+
 void batch_take_line(void *context, const unsigned char *bytes, size_t size) {
     struct batch *batch = context;
     struct batch_line line;
+    if (size > JSON_READER_SMALL_BYTES && read_in_turns(batch, bytes, size))
+        return;
     bool good = batch_line_read(&line, (struct span){bytes, size}, input_line_number(&batch->input),
                                 batch->settings);
     take(batch, &line, good);
@@ -304,7 +362,8 @@ static void close_output(struct batch *batch) {
 void batch_step(void *context) {
     struct batch *batch = context;
     do {
-        input_pause(&batch->input, is_window_full(batch) || is_reader_slow(batch));
+        input_pause(&batch->input,
+                    batch->reading || is_window_full(batch) || is_reader_slow(batch));
         start_waiting(batch);
     } while (write_done(batch));
     if (TAILQ_EMPTY(&batch->items) && (batch->input_ended || batch->stopping))
@@ -318,6 +377,7 @@ void batch_begin(struct batch *batch, const struct settings *settings,
 }
 
 void batch_free(struct batch *batch) {
+    drop_long_line(batch);
     while (!TAILQ_EMPTY(&batch->items))
         remove_item(TAILQ_FIRST(&batch->items));
 }

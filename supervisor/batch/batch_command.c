@@ -69,9 +69,8 @@ static bool open_parts(struct batch *batch, struct error *error) {
     if (!read_finished(batch, error) ||
         !input_open(&batch->input, loop, (size_t)batch->settings->request_max_bytes, &handler,
                     error) ||
-        !stdio_detach(error))
+        !stdio_detach(error) || !sessions_confine_supervisor(&batch->one_shot.sessions, error))
         return false;
-    become_undumpable();
     progress_open(&batch->progress, loop, &batch->one_shot.log, &batch->tally,
                   batch->input.stream.fd);
     loop->before_wait = batch_step;

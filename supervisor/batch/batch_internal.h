@@ -8,6 +8,7 @@
 #include "supervisor/base/loop.h"
 #include "supervisor/base/stdio.h"
 #include "supervisor/batch/batch.h"
+#include "supervisor/json/json_reader.h"
 #include "supervisor/session/evaluation.h"
 #include "supervisor/session/one_shot.h"
 #include "supervisor/session/text.h"
@@ -35,6 +36,10 @@ struct batch_line {
 bool batch_line_read(struct batch_line *line, struct span text, uint64_t number,
                      const struct settings *settings);
 /* The same for a line over request.max_bytes, which has a fault. */
+struct json_limits batch_line_limits(const struct settings *settings);
+/* The same from a text that was read in slices. */
+bool batch_line_from(struct batch_line *line, struct json_reader *reader, size_t size,
+                     uint64_t number, const struct settings *settings);
 bool batch_line_too_long(struct batch_line *line, uint64_t number, const struct settings *settings);
 void batch_line_free(struct batch_line *line);
 
@@ -188,6 +193,15 @@ size_t outbox_backlog(const struct outbox *outbox);
 
 TAILQ_HEAD(batch_items, batch_item);
 
+/* A long line that is read in turns of the loop, with the input paused. */
+struct long_line {
+    unsigned char *text;
+    size_t size;
+    uint64_t number;
+    bool checked; /* and being parsed */
+    struct json_reader reader;
+};
+
 struct batch {
     const struct settings *settings;
     const struct batch_options *options;
@@ -200,6 +214,8 @@ struct batch {
     struct progress progress;
     struct batch_items items; /* in hand, in input order */
     size_t item_count, running;
+    struct long_line *reading; /* or NULL */
+    struct loop_timer read_turn;
     size_t item_bytes; /* of their lines and records */
     bool input_ended;
     bool stopping;     /* no further line is read or started */

@@ -2,7 +2,7 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/base/nearest.h"
 #include "supervisor/batch/batch_internal.h"
-#include "supervisor/json/json_inspect.h"
+#include "supervisor/json/json_reader.h"
 #include "supervisor/json/json_tree.h"
 
 #include <math.h>
@@ -99,18 +99,17 @@ static bool take_id(struct batch_line *line, const struct json_token *id) {
     return buffer_append(&line->key, id->text.bytes, id->text.length);
 }
 
-static void read_members(struct batch_line *line, struct span text,
+/* Takes the root of READER. */
+static void read_members(struct batch_line *line, struct json_reader *reader,
                          const struct settings *settings) {
-    const struct json_limits limits = {.depth = (size_t)settings->json_max_depth,
-                                       .values = (size_t)settings->json_max_values};
-    struct json_shape shape;
-    enum json_fault found = json_inspect(text.bytes, text.length, limits, &shape);
-    if (found != JSON_FINE) {
-        fault(line, "%s, at byte %zu", json_fault_text(found), shape.fault_at);
-    } else if (shape.kind != JSON_OBJECT) {
+    const struct json_shape *shape = &reader->shape;
+    if (reader->fault != JSON_FINE) {
+        fault(line, "%s, at byte %zu", json_fault_text(reader->fault), shape->fault_at);
+    } else if (shape->kind != JSON_OBJECT) {
         fault(line, "a line must be a JSON object");
-    } else if (take_id(line, &shape.id)) {
-        line->root = json_tree_parse(text);
+    } else if (take_id(line, &shape->id)) {
+        line->root = reader->root;
+        reader->root = NULL;
         if (!line->root)
             fault(line, "out of memory");
         else if (knows_every_member(line) && read_strings(line))
@@ -125,12 +124,32 @@ static bool begin(struct batch_line *line, uint64_t number, size_t size) {
     return buffer_append_format(&line->key, "line %llu", (unsigned long long)number);
 }
 
+bool batch_line_from(struct batch_line *line, struct json_reader *reader, size_t size,
+                     uint64_t number, const struct settings *settings) {
+    bool begun = begin(line, number, size);
+    if (begun)
+        read_members(line, reader, settings);
+    return begun && !line->key.failed;
+}
+
+struct json_limits batch_line_limits(const struct settings *settings) {
+    return (struct json_limits){.depth = (size_t)settings->json_max_depth,
+                                .values = (size_t)settings->json_max_values};
+}
+
 bool batch_line_read(struct batch_line *line, struct span text, uint64_t number,
                      const struct settings *settings) {
-    if (!begin(line, number, text.length))
-        return false;
-    read_members(line, text, settings);
-    return !line->key.failed;
+    struct json_reader reader;
+    json_reader_begin(&reader, text, batch_line_limits(settings));
+    while (json_reader_check(&reader))
+        continue;
+    if (reader.fault == JSON_FINE && reader.shape.kind == JSON_OBJECT)
+        json_reader_parse(&reader, (struct span){0});
+    while (json_reader_step(&reader))
+        continue;
+    bool good = batch_line_from(line, &reader, text.length, number, settings);
+    json_reader_free(&reader);
+    return good;
 }
 
 bool batch_line_too_long(struct batch_line *line, uint64_t number,

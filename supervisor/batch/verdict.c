@@ -24,6 +24,38 @@ static struct span primary_value(const struct evaluation *evaluation) {
                                                                        : (struct span){0};
 }
 
+/* As the Lisp reader does, ignores the case of letters. */
+static bool is_type(struct span type, struct span wanted) {
+    return type.bytes && type.length == wanted.length &&
+           strncasecmp((const char *)type.bytes, (const char *)wanted.bytes, wanted.length) == 0;
+}
+
+/* WORD is one that only the supervisor may give. */
+static bool is_outcome_type(struct span word) {
+    for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++)
+        if (outcome_table[outcome].type && is_type(string_span(outcome_table[outcome].type), word))
+            return true;
+    return false;
+}
+
+/* WANTED names the condition of the code. One that is called as an outcome needs its package, since
+ * code can define a condition of any name. */
+static bool is_condition(struct span condition, struct span wanted) {
+    static const char package[] = "CL-USER::";
+    const size_t length = sizeof package - 1;
+    if (!is_outcome_type(condition))
+        return is_type(condition, wanted) && !is_outcome_type(wanted);
+    return wanted.length > length &&
+           is_type(string_span(package), (struct span){wanted.bytes, length}) &&
+           is_type(condition, (struct span){wanted.bytes + length, wanted.length - length});
+}
+
+static bool meets_condition(const struct evaluation *evaluation, struct span wanted) {
+    return evaluation->outcome == OUTCOME_CONDITION
+               ? is_condition(evaluation->result.condition, wanted)
+               : is_type(error_type(evaluation), wanted);
+}
+
 static bool add_string(struct json_object *object, const char *name, struct span string) {
     struct json_object *value =
         json_object_new_string_len((const char *)string.bytes, (int)string.length);
@@ -52,7 +84,8 @@ static bool add_ending(struct json_object *mismatches, const char *expectation, 
     cleanup_buffer struct buffer ending = buffer_make(ENDING_MAX_BYTES);
     struct span type = error_type(evaluation), value = primary_value(evaluation);
     if (type.bytes) {
-        buffer_append_text(&ending, "[ERROR] ");
+        bool is_ambiguous = evaluation->outcome == OUTCOME_CONDITION && is_outcome_type(type);
+        buffer_append_text(&ending, is_ambiguous ? "[ERROR] CL-USER::" : "[ERROR] ");
         buffer_append(&ending, type.bytes, type.length);
     } else if (value.bytes) {
         text_append_value(&ending, value, limits->value_max_chars);
@@ -69,19 +102,13 @@ static bool add_stdout(struct json_object *mismatches, struct span wanted,
     return add_mismatch(mismatches, "expectStdout", wanted, &came);
 }
 
-/* As the Lisp reader does, ignores the case of letters. */
-static bool is_type(struct span type, struct span wanted) {
-    return type.bytes && type.length == wanted.length &&
-           strncasecmp((const char *)type.bytes, (const char *)wanted.bytes, wanted.length) == 0;
-}
-
 bool verdict_compare(const struct batch_line *line, const struct evaluation *evaluation,
                      const struct text_limits *limits, struct json_object *mismatches) {
     struct span value = primary_value(evaluation);
     if (line->expect.bytes && !(value.bytes && span_equal(value, line->expect)) &&
         !add_ending(mismatches, "expect", line->expect, evaluation, limits))
         return false;
-    if (line->expect_condition.bytes && !is_type(error_type(evaluation), line->expect_condition) &&
+    if (line->expect_condition.bytes && !meets_condition(evaluation, line->expect_condition) &&
         !add_ending(mismatches, "expectCondition", line->expect_condition, evaluation, limits))
         return false;
     if (line->expect_stdout.bytes && !span_equal(evaluation->output, line->expect_stdout) &&

@@ -150,12 +150,11 @@ static int evaluate(const struct settings *settings, const struct snapshot *snap
     int status = 0;
     if (!check_has_sources(snapshot))
         return 0;
-    if (!one_shot_open(&one_shot, settings, &status, &error)) {
+    if (!one_shot_open_confined(&one_shot, settings, &status, &error)) {
         shown_complain(error.text);
         return status;
     }
     one_shot.sessions.unlogged = true;
-    become_undumpable();
     findings->sources = check_sources(&one_shot, settings, snapshot);
     status = findings->sources.interrupted ? STATUS_INTERRUPTED : 0;
     if (!status && !check_tests(&one_shot, settings, snapshot, &findings->tests, &error)) {

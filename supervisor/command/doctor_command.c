@@ -22,65 +22,123 @@ struct finding {
     bool covered_here; /* an active layer is meant to stop it */
 };
 
+/* The results of the attacks of one attacker: a worker, or the supervisor. */
+struct findings {
+    struct finding *items;
+    size_t count, escapes;
+};
+
 struct diagnosis {
     bool may_evaluate; /* every required layer is active */
     struct error why;  /* if not */
     struct policy_report report;
-    struct finding *findings;
-    size_t count, escapes;
+    struct findings worker, supervisor;
 };
 
 /* --- attacking --- */
 
-static void try_alone(struct finding *finding, uint32_t available,
-                      const struct policy_victim *victim) {
-    uint32_t layers = policy_attack_stopped_by(finding->attack) & available;
+/* An attacker as it is confined here. */
+struct attacker {
+    const struct policy *policy;                /* a worker; or NULL */
+    const struct policy_supervisor *supervisor; /* otherwise */
+    uint32_t active;                            /* its layers */
+    const struct policy_victim *victim;
+};
+
+static struct policy_trial_end attack_here(const struct attacker *attacker,
+                                           const struct policy_attack *attack) {
+    return attacker->policy
+               ? policy_attack_try(attack, attacker->policy, attacker->victim)
+               : policy_supervisor_attack_try(attack, attacker->supervisor, attacker->victim);
+}
+
+static struct policy_trial_end attack_behind(const struct attacker *attacker,
+                                             const struct policy_attack *attack,
+                                             enum policy_layer layer) {
+    const struct policy policy = policy_attack_layer(layer);
+    const struct policy_supervisor supervisor = {.layers = policy.layers,
+                                                 .required = policy.required};
+    return attacker->policy ? policy_attack_try(attack, &policy, attacker->victim)
+                            : policy_supervisor_attack_try(attack, &supervisor, attacker->victim);
+}
+
+static void try_alone(struct finding *finding, const struct attacker *attacker) {
+    uint32_t layers = policy_attack_stopped_by(finding->attack) & attacker->active;
     for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++) {
         if (!(layers & POLICY_LAYER_BIT(layer)))
             continue;
-        const struct policy alone = policy_attack_layer(layer);
-        struct policy_trial_end end = policy_attack_try(finding->attack, &alone, victim);
+        struct policy_trial_end end = attack_behind(attacker, finding->attack, layer);
         finding->tried |= POLICY_LAYER_BIT(layer);
         if (end.ran && !policy_attack_succeeded(&end))
             finding->stopped |= POLICY_LAYER_BIT(layer);
     }
 }
 
-static void examine(struct finding *finding, const struct policy *policy, uint32_t active,
-                    const struct policy_victim *victim) {
-    struct policy_trial_end end = policy_attack_try(finding->attack, NULL, victim);
+static void examine(struct finding *finding, const struct attacker *attacker) {
+    struct policy_trial_end end = policy_attack_try(finding->attack, NULL, attacker->victim);
     policy_attack_describe(&end, finding->unconfined, sizeof finding->unconfined);
     finding->succeeds_unconfined = policy_attack_succeeded(&end);
-    try_alone(finding, active, victim);
-    end = policy_attack_try(finding->attack, policy, victim);
+    try_alone(finding, attacker);
+    end = attack_here(attacker, finding->attack);
     policy_attack_describe(&end, finding->here, sizeof finding->here);
     finding->stopped_here = end.ran && !policy_attack_succeeded(&end);
-    finding->covered_here = policy_attack_stopped_by(finding->attack) & active;
+    finding->covered_here = policy_attack_stopped_by(finding->attack) & attacker->active;
+}
+
+static bool examine_all(struct findings *findings, const struct attacker *attacker,
+                        const struct policy_attack *attacks, size_t count, struct error *error) {
+    findings->items = calloc(count, sizeof *findings->items);
+    if (!findings->items)
+        return error_set(error, ENOMEM, "findings");
+    for (size_t i = 0; i < count; i++) {
+        if (attacks[i].root_only && geteuid() != 0)
+            continue;
+        struct finding *finding = &findings->items[findings->count++];
+        finding->attack = &attacks[i];
+        examine(finding, attacker);
+        findings->escapes += finding->covered_here && !finding->stopped_here;
+    }
+    return true;
+}
+
+static int succeed(void *context) {
+    (void)context;
+    return 0;
+}
+
+/* The layers that a supervisor with this confinement has here. */
+static uint32_t supervisor_layers(const struct policy_supervisor *supervisor) {
+    const struct policy_trial trial = {.supervisor = supervisor, .body = succeed};
+    const struct policy_trial_end end = policy_try(&trial);
+    return policy_layers_in(&end.report, POLICY_ACTIVE);
 }
 
 static bool diagnose(const struct settings *settings, struct diagnosis *diagnosis,
                      struct error *error) {
-    struct policy policy = confinement_policy(settings);
+    const struct policy wanted = confinement_policy(settings);
+    const struct policy policy = policy_attack_limits(&wanted);
+    const struct policy_supervisor supervisor = confinement_supervisor(settings);
     struct policy_victim victim;
-    size_t count;
-    const struct policy_attack *attacks = policy_attacks(&count);
-    policy = policy_attack_limits(&policy);
     diagnosis->may_evaluate = policy_probe(&policy, &diagnosis->report, &diagnosis->why);
-    diagnosis->findings = calloc(count, sizeof *diagnosis->findings);
-    if (!diagnosis->findings)
-        return error_set(error, ENOMEM, "findings");
     bool good = policy_victim_open(&victim, error);
-    for (size_t i = 0; good && diagnosis->may_evaluate && i < count; i++) {
-        struct finding *finding = &diagnosis->findings[diagnosis->count];
-        finding->attack = &attacks[i];
-        if (attacks[i].root_only && geteuid() != 0)
-            continue;
-        examine(finding, &policy, policy_layers_in(&diagnosis->report, POLICY_ACTIVE), &victim);
-        diagnosis->escapes += finding->covered_here && !finding->stopped_here;
-        diagnosis->count++;
+    if (good && diagnosis->may_evaluate) {
+        size_t count;
+        struct attacker attacker = {.policy = &policy,
+                                    .active = policy_layers_in(&diagnosis->report, POLICY_ACTIVE),
+                                    .victim = &victim};
+        const struct policy_attack *attacks = policy_attacks(&count);
+        good = examine_all(&diagnosis->worker, &attacker, attacks, count, error);
+        attacker = (struct attacker){
+            .supervisor = &supervisor, .active = supervisor_layers(&supervisor), .victim = &victim};
+        attacks = policy_supervisor_attacks(&count);
+        good = good && examine_all(&diagnosis->supervisor, &attacker, attacks, count, error);
     }
     policy_victim_close(&victim);
     return good;
+}
+
+static size_t escapes(const struct diagnosis *diagnosis) {
+    return diagnosis->worker.escapes + diagnosis->supervisor.escapes;
 }
 
 /* --- as a table --- */
@@ -132,32 +190,40 @@ static void append_finding(struct buffer *out, const struct finding *finding,
     buffer_append_text(out, "\n");
 }
 
+static void append_findings(struct buffer *out, const char *title, const struct findings *findings,
+                            const struct colours *colours) {
+    if (findings->count)
+        buffer_append_format(out, "\n%-47s %-10s %-28s %s\n", title, "UNCONFINED", "HERE",
+                             "STOPPED BY (each alone)");
+    for (size_t i = 0; i < findings->count; i++)
+        append_finding(out, &findings->items[i], colours);
+}
+
 static void append_conclusion(struct buffer *out, const struct diagnosis *diagnosis,
                               const struct colours *colours) {
     if (!diagnosis->may_evaluate)
         buffer_append_format(out, "\n%sCode is NOT evaluated here%s: %s.\n", colours->bad,
                              colours->end, diagnosis->why.text);
-    else if (diagnosis->escapes)
+    else if (escapes(diagnosis))
         buffer_append_format(out,
                              "\n%sCode must not be evaluated here%s: %zu of %zu attacks "
                              "%ssucceeded%s.\n",
-                             colours->bad, colours->end, diagnosis->escapes, diagnosis->count,
-                             colours->bad, colours->end);
+                             colours->bad, colours->end, escapes(diagnosis),
+                             diagnosis->worker.count + diagnosis->supervisor.count, colours->bad,
+                             colours->end);
     else
         buffer_append_format(out,
                              "\n%sCode may be evaluated here.%s %zu attacks tried, none "
                              "succeeded.\n",
-                             colours->good, colours->end, diagnosis->count);
+                             colours->good, colours->end,
+                             diagnosis->worker.count + diagnosis->supervisor.count);
 }
 
 static void append_table(struct buffer *out, const struct diagnosis *diagnosis) {
     const struct colours colours = colours_of(stdout);
     append_layer_states(out, &diagnosis->report, &colours);
-    if (diagnosis->count)
-        buffer_append_format(out, "\n%-47s %-10s %-28s %s\n", "ATTACK", "UNCONFINED", "HERE",
-                             "STOPPED BY (each alone)");
-    for (size_t i = 0; i < diagnosis->count; i++)
-        append_finding(out, &diagnosis->findings[i], &colours);
+    append_findings(out, "ATTACK", &diagnosis->worker, &colours);
+    append_findings(out, "ATTACK BY THE SUPERVISOR", &diagnosis->supervisor, &colours);
     append_conclusion(out, diagnosis, &colours);
 }
 
@@ -203,18 +269,24 @@ static void append_json_finding(struct buffer *out, const struct finding *findin
                          boolean(finding->stopped_here));
 }
 
+static void append_json_findings(struct buffer *out, const struct findings *findings) {
+    for (size_t i = 0; i < findings->count; i++) {
+        buffer_append_text(out, i ? "," : "");
+        append_json_finding(out, &findings->items[i]);
+    }
+}
+
 static void append_json(struct buffer *out, const struct diagnosis *diagnosis) {
     buffer_append_format(out, "{\"mayEvaluate\":%s",
-                         boolean(diagnosis->may_evaluate && !diagnosis->escapes));
+                         boolean(diagnosis->may_evaluate && !escapes(diagnosis)));
     if (!diagnosis->may_evaluate)
         append_string(out, ",", "why", diagnosis->why.text);
     buffer_append_text(out, ",\"layers\":[");
     append_json_layers(out, &diagnosis->report);
     buffer_append_text(out, "],\"attacks\":[");
-    for (size_t i = 0; i < diagnosis->count; i++) {
-        buffer_append_text(out, i ? "," : "");
-        append_json_finding(out, &diagnosis->findings[i]);
-    }
+    append_json_findings(out, &diagnosis->worker);
+    buffer_append_text(out, "],\"supervisorAttacks\":[");
+    append_json_findings(out, &diagnosis->supervisor);
     buffer_append_text(out, "]}\n");
 }
 
@@ -227,11 +299,12 @@ int command_doctor(const struct command_line *line) {
         append_json(&out, &diagnosis);
     else if (good)
         append_table(&out, &diagnosis);
-    free(diagnosis.findings);
+    free(diagnosis.worker.items);
+    free(diagnosis.supervisor.items);
     if (!good) {
         fprintf(stderr, "eclave: %s\n", error.text);
         return STATUS_INTERNAL;
     }
     fwrite(out.data, 1, out.length, stdout);
-    return diagnosis.may_evaluate && !diagnosis.escapes ? 0 : STATUS_FAILED;
+    return diagnosis.may_evaluate && !escapes(&diagnosis) ? 0 : STATUS_FAILED;
 }

@@ -44,11 +44,10 @@ static int run(const struct settings *settings, struct span code) {
     struct one_shot one_shot;
     struct error error;
     int status;
-    if (!one_shot_open(&one_shot, settings, &status, &error)) {
+    if (!one_shot_open_confined(&one_shot, settings, &status, &error)) {
         shown_complain(error.text);
         return status;
     }
-    become_undumpable();
     one_shot.pool.spares_wanted = 0;
     if (!one_shot_run(&one_shot, &request, &error))
         shown_complain(error.text);

@@ -135,7 +135,7 @@ static void take_result(struct offline_call *call, const struct run_result *resu
         append_block(&call->text, json_object_array_get_idx(content, i));
     if (result->structured.bytes) {
         buffer_append(&call->structured_text, result->structured.bytes, result->structured.length);
-        call->structured = run_result_structured(result);
+        call->structured = json_object_get(result->value);
     }
     if (is_structured_alone(call))
         call->text.length = 0;
@@ -208,7 +208,8 @@ void offline_call_run(struct offline_call *call) {
         .timeout_ms = invocation_timeout_ms(call->settings, entry, 0),
         .run = {.kind = RUN_TOOL,
                 .name = string_span(entry->name),
-                .arguments = {(const unsigned char *)json, length}},
+                .arguments = {(const unsigned char *)json, length},
+                .wants_value = entry->output != NULL || call->quiet},
         .event = on_event,
         .ask = on_ask,
         .done = on_done,

@@ -42,6 +42,14 @@ static void print_files(const struct policy *policy) {
         puts("  none");
 }
 
+static void print_supervisor_files(const struct settings *settings) {
+    const struct policy_supervisor supervisor = confinement_supervisor(settings);
+    puts("\nFILES OF THE SUPERVISOR, besides those that are open");
+    puts("  read   /proc");
+    for (size_t i = 0; i < supervisor.readable_count; i++)
+        printf("  read   %s and everything below\n", supervisor.readable[i]);
+}
+
 static void print_limits(const struct policy *policy) {
     puts("\nLIMITS");
     printf("  %-10s %12llu  bytes of address space of one process\n", "AS",
@@ -98,11 +106,9 @@ static void print_reason(const struct policy_row *row, int column) {
 }
 
 /* Prints the wanted rows by group, except those of other architectures. */
-static void print_rows(const char *title, uint32_t grants,
-                       bool (*wanted)(const struct policy_row *row)) {
+static void print_rows(const char *title, const struct policy_row *rows, size_t count,
+                       uint32_t grants, bool (*wanted)(const struct policy_row *row)) {
     enum { INDENT = 4 };
-    size_t count;
-    const struct policy_row *rows = policy_rows(&count);
     printf("\n%s\n", title);
     for (size_t i = 0, end; i < count; i = end) {
         int column = 0;
@@ -135,20 +141,38 @@ static bool is_setup(const struct policy_row *row) {
     return row->setup;
 }
 
-int command_policy(const struct command_line *line) {
-    const struct policy policy = confinement_policy(line->settings);
-    uint32_t grants = policy_grants(&policy);
-    print_layers(&policy);
-    print_files(&policy);
-    print_limits(&policy);
+static void print_worker_calls(uint32_t grants) {
+    size_t count;
+    const struct policy_row *rows = policy_rows(&count);
     puts("\nSYSTEM CALLS. Arguments are numbered from 0, and all 64 bits are compared.\n"
          "EQUAL(a, v): argument a is v. BITS(a, r, o): argument a has all bits of r, and\n"
          "no others but those of o. SELF(a): argument a is the process itself.");
-    print_rows("  RUN", grants, is_allowed);
-    print_rows("  FAIL with this errno, as an ordinary Lisp error", grants, is_refused);
-    print_rows("  KILL the worker (reported by name)", grants, is_killing);
-    print_rows("  RUN until the worker is confined, before it reads any untrusted byte", grants,
-               is_setup);
+    print_rows("  RUN", rows, count, grants, is_allowed);
+    print_rows("  FAIL with this errno, as an ordinary Lisp error", rows, count, grants,
+               is_refused);
+    print_rows("  KILL the worker (reported by name)", rows, count, grants, is_killing);
+    print_rows("  RUN until the worker is confined, before it reads any untrusted byte", rows,
+               count, grants, is_setup);
     puts("\n  A call that is not listed, or is of another architecture, kills the worker.");
+}
+
+/* With Landlock. */
+static void print_supervisor_calls(void) {
+    size_t count;
+    const struct policy_row *rows = policy_supervisor_rows(&count);
+    puts("\nSYSTEM CALLS OF THE SUPERVISOR, once it reads from a client");
+    print_rows("  RUN", rows, count, POLICY_GRANT_READ, is_allowed);
+    print_rows("  FAIL with this errno", rows, count, POLICY_GRANT_READ, is_refused);
+    puts("\n  Any other call kills the supervisor.");
+}
+
+int command_policy(const struct command_line *line) {
+    const struct policy policy = confinement_policy(line->settings);
+    print_layers(&policy);
+    print_files(&policy);
+    print_limits(&policy);
+    print_worker_calls(policy_grants(&policy));
+    print_supervisor_files(line->settings);
+    print_supervisor_calls();
     return 0;
 }

@@ -227,6 +227,8 @@ bool shape_time(struct json_object *value, struct error *error) {
 /* The characters of a string whose bytes are all from LOW to '~'; "" for any other value. */
 static const char *printable(struct json_object *value, char low) {
     const char *string = json_plain_string(value);
+    if (string && json_object_get_string_len(value) > SHAPE_URI_MAX_BYTES)
+        return "";
     for (const char *byte = string; byte && *byte; byte++)
         if (*byte < low || *byte > '~')
             return "";
@@ -235,6 +237,9 @@ static const char *printable(struct json_object *value, char low) {
 
 bool shape_uri(struct json_object *value, struct error *error) {
     struct error why;
+    if (json_object_is_type(value, json_type_string) &&
+        json_object_get_string_len(value) > SHAPE_URI_MAX_BYTES)
+        return error_set(error, 0, "must be a URI of at most %d bytes", SHAPE_URI_MAX_BYTES);
     return uri_check_characters(printable(value, '!'), SIZE_MAX - 1, false, &why) ||
            error_set(error, 0, "must be a URI: %s", why.text);
 }
@@ -253,10 +258,10 @@ static bool is_base64(const char *text, size_t length) {
     size_t padding = 0;
     while (padding < 2 && padding < length && text[length - 1 - padding] == '=')
         padding++;
+    bool fine = length % 4 == 0;
     for (size_t i = 0; i < length - padding; i++)
-        if (!is_digit[(unsigned char)text[i]])
-            return false;
-    return length % 4 == 0;
+        fine &= is_digit[(unsigned char)text[i]];
+    return fine;
 }
 
 bool shape_base64(struct json_object *value, struct error *error) {

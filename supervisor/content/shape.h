@@ -18,7 +18,7 @@ struct shape_member {
     bool required;
 };
 
-enum { SHAPE_MEMBERS_MAX = 24, SHAPE_NAME_MAX = 64 };
+enum { SHAPE_MEMBERS_MAX = 24, SHAPE_NAME_MAX = 64, SHAPE_URI_MAX_BYTES = 65536 };
 
 struct shape {
     struct shape_member members[SHAPE_MEMBERS_MAX]; /* end at the first without a name */
@@ -50,12 +50,12 @@ shape_check shape_strings;         /* an array of strings */
 shape_check shape_object;
 shape_check shape_array;
 shape_check shape_boolean;
-shape_check shape_number;   /* a finite one */
-shape_check shape_fraction; /* a number from 0 to 1 */
-shape_check shape_count;    /* an integer, 0 or more */
-shape_check shape_time;     /* RFC 3339 */
-shape_check shape_uri;
-shape_check shape_mime_type;
+shape_check shape_number;    /* a finite one */
+shape_check shape_fraction;  /* a number from 0 to 1 */
+shape_check shape_count;     /* an integer, 0 or more */
+shape_check shape_time;      /* RFC 3339 */
+shape_check shape_uri;       /* of at most SHAPE_URI_MAX_BYTES */
+shape_check shape_mime_type; /* the same */
 shape_check shape_base64;
 
 /* --- content_check.c: contents of results and prompts, as MCP defines them --- */

@@ -15,20 +15,6 @@ enum state {
     FINISHED
 };
 
-struct inspector {
-    const unsigned char *text;
-    size_t size, at;
-    struct json_limits limits;
-    size_t depth, values;
-    unsigned char in_object[JSON_DEPTH_MAX / 8 + 1]; /* a bit per level: object or array */
-    bool in_params;                                  /* inside the top-level member "params" */
-    bool in_meta;                                    /* and inside its member "_meta" */
-    struct json_token *target;                       /* records the next value; or NULL */
-    struct json_token *open; /* a recorded container whose end is not reached yet; or NULL */
-    size_t open_depth;       /* the depth around it */
-    struct json_shape *shape;
-};
-
 static bool is_blank(unsigned char byte) {
     return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
 }
@@ -41,11 +27,11 @@ static bool is_hex(unsigned char byte) {
     return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
 }
 
-static bool peek_is(const struct inspector *in, unsigned char byte) {
+static bool peek_is(const struct json_inspector *in, unsigned char byte) {
     return in->at < in->size && in->text[in->at] == byte;
 }
 
-static size_t skip_digits(struct inspector *in) {
+static size_t skip_digits(struct json_inspector *in) {
     size_t start = in->at;
     while (in->at < in->size && is_digit(in->text[in->at]))
         in->at++;
@@ -53,7 +39,7 @@ static size_t skip_digits(struct inspector *in) {
 }
 
 /* Scans a number. *integer: it has neither fraction nor exponent. */
-static bool scan_number(struct inspector *in, bool *integer) {
+static bool scan_number(struct json_inspector *in, bool *integer) {
     *integer = true;
     if (peek_is(in, '-'))
         in->at++;
@@ -78,35 +64,75 @@ static bool scan_number(struct inspector *in, bool *integer) {
     return true;
 }
 
-static bool scan_escape(struct inspector *in) {
-    if (in->at >= in->size)
-        return false;
-    unsigned char byte = in->text[in->at++];
-    if (byte != 'u')
-        return byte && strchr("\"\\/bfnrt", byte) != NULL;
-    for (int i = 0; i < 4; i++, in->at++)
-        if (in->at >= in->size || !is_hex(in->text[in->at]))
-            return false;
-    return true;
+/* The bytes that may follow a backslash, besides the u of \uXXXX. */
+static const bool is_escaped[256] = {['"'] = true, ['\\'] = true, ['/'] = true, ['b'] = true,
+                                     ['f'] = true, ['n'] = true,  ['r'] = true, ['t'] = true};
+
+/* TEXT begins with \uXXXX. */
+static bool is_unit(const unsigned char *text, size_t size) {
+    return size >= 6 && text[0] == '\\' && text[1] == 'u' && is_hex(text[2]) && is_hex(text[3]) &&
+           is_hex(text[4]) && is_hex(text[5]);
 }
 
-/* Scans a string, from its opening quote. */
-static bool scan_string(struct inspector *in) {
-    in->at++;
+/* Notes what is special about the \uXXXX at TEXT. Returns its length, or that of a pair. */
+static size_t note_unit(struct json_inspector *in, const unsigned char *text, size_t size) {
+    unsigned unit = json_hex_unit(text + 2);
+    in->zero_in_string |= unit == 0;
+    if (unit < 0xD800 || unit > 0xDFFF)
+        return 6;
+    unsigned low = unit < 0xDC00 && is_unit(text + 6, size - 6) ? json_hex_unit(text + 8) : 0;
+    if (low >= 0xDC00 && low <= 0xDFFF)
+        return 12;
+    in->lone_surrogate = true;
+    return 6;
+}
+
+enum scan { SCAN_BAD, SCAN_GOOD, SCAN_PAUSED };
+
+/* Scans a string, from its opening quote, or from where it paused. */
+static enum scan scan_string(struct json_inspector *in) {
+    const unsigned char *text = in->text;
+    const size_t size = in->size;
+    size_t at = in->resume ? in->resume : in->at + 1;
+    if (!in->resume)
+        in->zero_in_string = in->lone_surrogate = false;
+    in->resume = 0;
     for (;;) {
-        if (in->at < in->size && json_is_plain(in->text[in->at]))
-            in->at += json_plain_prefix(in->text + in->at, in->size - in->at);
-        if (in->at == in->size || in->text[in->at] < 0x20)
-            return false;
-        unsigned char byte = in->text[in->at++];
-        if (byte == '"')
-            return true;
-        if (!scan_escape(in))
-            return false;
+        if (at < size && json_is_plain(text[at]))
+            at += json_plain_prefix(text + at, size - at);
+        while (size - at >= 2 && text[at] == '\\' && is_escaped[text[at + 1]])
+            at += 2;
+        if (at < size && json_is_plain(text[at]) && at < in->stop)
+            continue;
+        if (at < size && at >= in->stop) {
+            in->resume = at;
+            return SCAN_PAUSED;
+        }
+        if (at < size && text[at] == '"') {
+            in->at = at + 1;
+            return SCAN_GOOD;
+        }
+        if (!is_unit(text + at, size - at)) {
+            in->at = at;
+            return SCAN_BAD;
+        }
+        at += note_unit(in, text + at, size - at);
     }
 }
 
-static bool scan_literal(struct inspector *in) {
+/* Skips a string that was scanned before. */
+static void skip_string(struct json_inspector *in) {
+    const unsigned char *text = in->text;
+    size_t at = in->at + 1;
+    while (text[at] != '"') {
+        at += json_plain_prefix(text + at, in->size - at);
+        while (text[at] == '\\')
+            at += text[at + 1] == 'u' ? 6 : 2;
+    }
+    in->at = at + 1;
+}
+
+static bool scan_literal(struct json_inspector *in) {
     static const char *const literals[] = {"true", "false", "null"};
     for (size_t i = 0; i < sizeof literals / sizeof *literals; i++) {
         size_t length = strlen(literals[i]);
@@ -152,25 +178,6 @@ static bool strings_equal(struct span left, struct span right) {
     return at_left == left.length - 1 && at_right == right.length - 1;
 }
 
-static bool has_lone_surrogate(struct span string) {
-    for (size_t at = 1; at < string.length - 1;) {
-        uint32_t code = next_character(string, &at);
-        if (code >= 0xD800 && code <= 0xDFFF)
-            return true;
-    }
-    return false;
-}
-
-/* json-c cuts a name at U+0000, which would make two names equal. */
-static bool has_zero(struct span string) {
-    if (!memchr(string.bytes, '\\', string.length))
-        return false;
-    for (size_t at = 1; at < string.length - 1;)
-        if (next_character(string, &at) == 0)
-            return true;
-    return false;
-}
-
 static bool name_is(struct span name, const char *quoted) {
     return strings_equal(name, (struct span){(const unsigned char *)quoted, strlen(quoted)});
 }
@@ -184,11 +191,11 @@ bool json_token_equal(const struct json_token *left, const struct json_token *ri
            memcmp(left->text.bytes, right->text.bytes, left->text.length) == 0;
 }
 
-static bool level_is_object(const struct inspector *in) {
+static bool level_is_object(const struct json_inspector *in) {
     return in->in_object[in->depth / 8] >> in->depth % 8 & 1;
 }
 
-static void enter_level(struct inspector *in, bool object) {
+static void enter_level(struct json_inspector *in, bool object) {
     in->depth++;
     unsigned char bit = (unsigned char)(1U << in->depth % 8);
     if (object)
@@ -198,14 +205,15 @@ static void enter_level(struct inspector *in, bool object) {
 }
 
 /* Records the value that began at START, if the caller asked for it. */
-static void record_value(struct inspector *in, size_t start, enum json_kind kind, bool integer) {
+static void record_value(struct json_inspector *in, size_t start, enum json_kind kind,
+                         bool integer) {
     const struct span text = {in->text + start, in->at - start};
     if (in->target)
-        *in->target = (struct json_token){.text = text,
-                                          .kind = kind,
-                                          .is_integer = integer,
-                                          .has_lone_surrogate =
-                                              kind == JSON_STRING && has_lone_surrogate(text)};
+        *in->target =
+            (struct json_token){.text = text,
+                                .kind = kind,
+                                .is_integer = integer,
+                                .has_lone_surrogate = kind == JSON_STRING && in->lone_surrogate};
     in->target = NULL;
 }
 
@@ -227,14 +235,15 @@ static enum json_kind kind_of(unsigned char first) {
 }
 
 /* Scans a scalar, or the opening bracket of a container. */
-static enum json_fault scan_value(struct inspector *in, enum state *state) {
+static enum json_fault scan_value(struct json_inspector *in, enum state *state) {
     enum json_kind kind = kind_of(in->text[in->at]);
     size_t start = in->at;
     bool integer = false, scanned = true;
-    if (in->limits.values && ++in->values > in->limits.values)
+    if (!in->resume && in->limits.values && ++in->values > in->limits.values)
         return JSON_TOO_MANY;
     if (in->depth == 0)
         in->shape->kind = kind;
+    in->shape->elements += in->depth == 1 && !in->resume && in->shape->kind == JSON_ARRAY;
     switch (kind) {
     case JSON_OBJECT:
     case JSON_ARRAY:
@@ -244,13 +253,22 @@ static enum json_fault scan_value(struct inspector *in, enum state *state) {
         if (in->target) {
             in->open = in->target;
             in->open_depth = in->depth;
+            in->open_values = in->values;
         }
         record_value(in, start, kind, false);
         enter_level(in, kind == JSON_OBJECT);
         *state = kind == JSON_OBJECT ? EXPECT_NAME_OR_END : EXPECT_VALUE_OR_END;
         return JSON_FINE;
     case JSON_STRING:
-        scanned = scan_string(in);
+        switch (scan_string(in)) {
+        case SCAN_PAUSED:
+            return JSON_FINE;
+        case SCAN_BAD:
+            scanned = false;
+            break;
+        case SCAN_GOOD:
+            break;
+        }
         break;
     case JSON_NUMBER:
         scanned = scan_number(in, &integer);
@@ -261,19 +279,21 @@ static enum json_fault scan_value(struct inspector *in, enum state *state) {
     }
     if (!scanned)
         return JSON_NOT_JSON;
+    if (kind == JSON_NUMBER && in->at - start > JSON_NUMBER_MAX_BYTES)
+        return JSON_LONG_NUMBER;
     record_value(in, start, kind, integer);
     *state = in->depth ? EXPECT_COMMA_OR_END : FINISHED;
     return JSON_FINE;
 }
 
-static void skip_blanks(struct inspector *in) {
+static void skip_blanks(struct json_inspector *in) {
     while (in->at < in->size && is_blank(in->text[in->at]))
         in->at++;
 }
 
 /* Sets the target for the value of the member NAME. A repeated member replaces the earlier one,
  * with all that was inside it. */
-static void choose_target(struct inspector *in, struct span name) {
+static void choose_target(struct json_inspector *in, struct span name) {
     struct json_shape *shape = in->shape;
     in->target = NULL;
     if (in->depth == 1) {
@@ -281,6 +301,10 @@ static void choose_target(struct inspector *in, struct span name) {
         in->in_meta = false;
         if (name_is(name, "\"id\""))
             in->target = &shape->id;
+        if (name_is(name, "\"structuredContent\"")) {
+            in->target = &shape->structured;
+            shape->structured_count++;
+        }
         if (in->in_params)
             shape->request_id = shape->progress_token = (struct json_token){0};
     } else if (in->depth == 2 && in->in_params) {
@@ -295,12 +319,13 @@ static void choose_target(struct inspector *in, struct span name) {
     }
 }
 
-static enum json_fault scan_name(struct inspector *in, enum state *state) {
+static enum json_fault scan_name(struct json_inspector *in, enum state *state) {
     size_t start = in->at;
-    if (!peek_is(in, '"') || !scan_string(in))
-        return JSON_NOT_JSON;
+    enum scan scan = peek_is(in, '"') ? scan_string(in) : SCAN_BAD;
+    if (scan != SCAN_GOOD)
+        return scan == SCAN_PAUSED ? JSON_FINE : JSON_NOT_JSON;
     const struct span name = {in->text + start, in->at - start};
-    if (has_zero(name))
+    if (in->zero_in_string) /* json-c cuts a name there, which would make two names equal */
         return JSON_ZERO_IN_NAME;
     choose_target(in, name);
     skip_blanks(in);
@@ -311,18 +336,20 @@ static enum json_fault scan_name(struct inspector *in, enum state *state) {
     return JSON_FINE;
 }
 
-static void leave_level(struct inspector *in, enum state *state) {
+static void leave_level(struct json_inspector *in, enum state *state) {
     in->at++;
     in->depth--;
     if (in->open && in->depth == in->open_depth) {
         struct span *whole = &in->open->text;
         whole->length = (size_t)(in->text + in->at - whole->bytes);
+        if (in->open == &in->shape->structured)
+            in->shape->structured_values = in->values - in->open_values;
         in->open = NULL;
     }
     *state = in->depth ? EXPECT_COMMA_OR_END : FINISHED;
 }
 
-static enum json_fault inspect_step(struct inspector *in, enum state *state) {
+static enum json_fault inspect_step(struct json_inspector *in, enum state *state) {
     unsigned char byte = in->text[in->at];
     bool closes = byte == '}' || byte == ']';
     bool fits = in->depth && (byte == '}') == level_is_object(in);
@@ -363,6 +390,8 @@ static const struct {
     [JSON_TOO_DEEP] = {"nested deeper than json.max_depth", "is nested too deep"},
     [JSON_TOO_MANY] = {"more values than json.max_values", "has too many values"},
     [JSON_ZERO_IN_NAME] = {"a name with a zero byte in it", "has U+0000 in the name of a member"},
+    [JSON_LONG_NUMBER] = {"a number longer than 65536 bytes",
+                          "has a number longer than 65536 bytes"},
 };
 
 const char *json_fault_text(enum json_fault fault) {
@@ -380,29 +409,67 @@ size_t json_line_of(struct span text, size_t offset) {
     return line;
 }
 
+void json_inspector_begin(struct json_inspector *inspector, const unsigned char *text, size_t size,
+                          struct json_limits limits, struct json_shape *shape) {
+    *shape = (struct json_shape){0};
+    *inspector = (struct json_inspector){
+        .text = text, .size = size, .limits = limits, .state = EXPECT_VALUE, .shape = shape};
+    if (limits.depth > JSON_DEPTH_MAX)
+        inspector->limits.depth = JSON_DEPTH_MAX;
+}
+
+/* Checks that the next bytes are UTF-8, up to the begin of a character after about SIZE of them. */
+static bool check_encoding(struct json_inspector *in, size_t size) {
+    size_t end = in->size - in->valid > size ? in->valid + size : in->size;
+    while (end < in->size && (in->text[end] & 0xC0) == 0x80)
+        end++;
+    in->valid += utf8_valid_prefix(in->text + in->valid, end - in->valid);
+    return in->valid == end;
+}
+
+/* The encoding is checked first, as a whole: a text that is not UTF-8 is not looked at otherwise.
+ */
+bool json_inspector_step(struct json_inspector *in, size_t size, enum json_fault *fault) {
+    enum { FASTER = 8 }; /* than the rest */
+    *fault = JSON_FINE;
+    if (in->valid < in->size) {
+        if (check_encoding(in, size > SIZE_MAX / FASTER ? size : size * FASTER))
+            return true;
+        in->shape->fault_at = in->valid;
+        *fault = JSON_NOT_UTF8;
+        return false;
+    }
+    const size_t from = in->resume ? in->resume : in->at,
+                 end = in->size - from > size ? from + size : in->size;
+    in->stop = end;
+    enum state state = (enum state)in->state;
+    bool paused = false;
+    for (skip_blanks(in); in->at < end && *fault == JSON_FINE && !paused; skip_blanks(in)) {
+        *fault = inspect_step(in, &state);
+        paused = in->resume != 0;
+    }
+    in->state = (int)state;
+    if (*fault == JSON_FINE && in->at < in->size)
+        return true;
+    in->shape->fault_at = in->at;
+    in->shape->values = in->values;
+    if (*fault == JSON_FINE && state != FINISHED)
+        *fault = JSON_NOT_JSON;
+    return false;
+}
+
 enum json_fault json_inspect(const unsigned char *text, size_t size, struct json_limits limits,
                              struct json_shape *shape) {
-    *shape = (struct json_shape){0};
-    size_t valid = utf8_valid_prefix(text, size);
-    if (valid < size) {
-        shape->fault_at = valid;
-        return JSON_NOT_UTF8;
-    }
-    struct inspector in = {.text = text, .size = size, .limits = limits, .shape = shape};
-    if (in.limits.depth > JSON_DEPTH_MAX)
-        in.limits.depth = JSON_DEPTH_MAX;
-    enum state state = EXPECT_VALUE;
-    enum json_fault fault = JSON_FINE;
-    for (skip_blanks(&in); in.at < size && fault == JSON_FINE; skip_blanks(&in))
-        fault = inspect_step(&in, &state);
-    shape->fault_at = in.at;
-    if (fault == JSON_FINE && state != FINISHED)
-        fault = JSON_NOT_JSON;
+    struct json_inspector inspector;
+    enum json_fault fault;
+    json_inspector_begin(&inspector, text, size, limits, shape);
+    while (json_inspector_step(&inspector, SIZE_MAX, &fault))
+        continue;
     return fault;
 }
 
 /* Moves to the next element or member of a valid container. False at its end. */
-static bool next_item(struct inspector *in) {
+static bool next_item(struct json_inspector *in) {
     if (in->at == 0) {
         skip_blanks(in);
         in->at++; /* the opening bracket */
@@ -413,15 +480,21 @@ static bool next_item(struct inspector *in) {
 }
 
 /* Moves past the current element or member. */
-static void skip_item(struct inspector *in) {
+static void skip_item(struct json_inspector *in) {
+    static const bool is_structural[256] = {
+        ['"'] = true, [','] = true, ['['] = true, [']'] = true, ['{'] = true, ['}'] = true};
     size_t depth = 0;
     while (in->at < in->size) {
         unsigned char byte = in->text[in->at];
+        if (!is_structural[byte]) {
+            in->at++;
+            continue;
+        }
         bool closes = byte == '}' || byte == ']';
         if (depth == 0 && (byte == ',' || closes))
             break;
         if (byte == '"') {
-            scan_string(in);
+            skip_string(in);
             continue;
         }
         depth += byte == '{' || byte == '[';
@@ -430,24 +503,74 @@ static void skip_item(struct inspector *in) {
     }
 }
 
+/* Moves to the end of the string or to STOP. */
+static size_t find_quote(const unsigned char *text, size_t at, size_t stop, bool *found) {
+    while (at < stop && text[at] != '"') {
+        at += json_plain_prefix(text + at, stop - at);
+        while (at < stop && text[at] == '\\')
+            at += text[at + 1] == 'u' ? 6 : 2;
+    }
+    *found = at < stop;
+    return *found ? at + 1 : at;
+}
+
+/* Moves to the end of the element or to STOP. */
+static bool find_end(const unsigned char *text, struct json_search *search, size_t stop) {
+    size_t at = search->at;
+    bool found;
+    while (at < stop) {
+        unsigned char byte = text[at];
+        bool closes = byte == '}' || byte == ']';
+        if (search->in_string) {
+            at = find_quote(text, at, stop, &found);
+            search->in_string = !found;
+            continue;
+        }
+        if (search->depth == 0 && (byte == ',' || closes)) {
+            search->at = at;
+            return true;
+        }
+        search->in_string = byte == '"';
+        search->depth += byte == '{' || byte == '[';
+        search->depth -= closes;
+        at++;
+    }
+    search->at = at;
+    return false;
+}
+
+enum json_found json_find_element(struct span text, struct json_search *search, size_t size,
+                                  struct span *element) {
+    struct json_inspector in = {.text = text.bytes, .size = text.length, .at = search->offset};
+    if (!search->at) {
+        if (!next_item(&in))
+            return JSON_FOUND_END;
+        *search = (struct json_search){.offset = in.at, .at = in.at};
+    }
+    /* An escape may reach six bytes beyond. */
+    const size_t left = text.length - search->at, stop = search->at + (left < size ? left : size);
+    if (!find_end(text.bytes, search, stop))
+        return JSON_FOUND_NOTHING_YET;
+    *element = (struct span){text.bytes + search->offset, search->at - search->offset};
+    *search = (struct json_search){.offset = search->at};
+    return JSON_FOUND;
+}
+
 bool json_next_element(struct span text, size_t *offset, struct span *element) {
-    struct inspector in = {.text = text.bytes, .size = text.length, .at = *offset};
-    if (!next_item(&in))
+    struct json_search search = {.offset = *offset};
+    if (json_find_element(text, &search, SIZE_MAX, element) != JSON_FOUND)
         return false;
-    size_t start = in.at;
-    skip_item(&in);
-    *element = (struct span){text.bytes + start, in.at - start};
-    *offset = in.at;
+    *offset = search.offset;
     return true;
 }
 
 bool json_next_member(struct span text, size_t *offset, struct json_token *name,
                       struct span *value) {
-    struct inspector in = {.text = text.bytes, .size = text.length, .at = *offset};
+    struct json_inspector in = {.text = text.bytes, .size = text.length, .at = *offset};
     if (!next_item(&in))
         return false;
     size_t start = in.at;
-    scan_string(&in);
+    skip_string(&in);
     *name = (struct json_token){.text = {text.bytes + start, in.at - start}, .kind = JSON_STRING};
     skip_blanks(&in);
     in.at++; /* the colon */

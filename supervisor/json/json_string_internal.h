@@ -12,23 +12,26 @@ static inline bool json_is_plain(unsigned char byte) {
     return byte >= 0x20 && byte != '"' && byte != '\\';
 }
 
-/* True if all eight bytes of WORD are plain. A subtraction sets the high bit of each byte that was
- * too small. It borrows from the next byte only after such a byte, when the answer is known. */
-static inline bool json_word_is_plain(uint64_t word) {
+/* Zero if all eight bytes of WORD are plain; else a word whose lowest bit is in the first byte that
+ * is not. A subtraction sets the high bit of each byte that was too small. It borrows from the next
+ * byte only after such a byte. */
+static inline uint64_t json_not_plain(uint64_t word) {
     const uint64_t each = UINT64_C(0x0101010101010101), high = each << 7;
     uint64_t quote = word ^ each * '"', backslash = word ^ each * '\\';
     uint64_t small = (word - each * 0x20) & ~word, is_quote = (quote - each) & ~quote,
              is_backslash = (backslash - each) & ~backslash;
-    return ((small | is_quote | is_backslash) & high) == 0;
+    return (small | is_quote | is_backslash) & high;
 }
 
 /* The number of plain bytes before the first that is not plain. */
 static inline size_t json_plain_prefix(const unsigned char *bytes, size_t size) {
     size_t at = 0;
-    for (uint64_t word; size - at >= sizeof word; at += sizeof word) {
+    for (uint64_t word, stop; size - at >= sizeof word; at += sizeof word) {
         memcpy(&word, bytes + at, sizeof word);
-        if (!json_word_is_plain(word))
-            break;
+        stop = json_not_plain(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? word
+                                                                        : __builtin_bswap64(word));
+        if (stop)
+            return at + (size_t)__builtin_ctzll(stop) / 8;
     }
     while (at < size && json_is_plain(bytes[at]))
         at++;

@@ -1,6 +1,7 @@
 /* json-c's values. */
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_inspect.h"
+#include "supervisor/json/json_string_internal.h"
 
 #include <json-c/linkhash.h>
 #include <string.h>
@@ -38,15 +39,14 @@ const char *json_plain_string(struct json_object *value) {
 /* The number of members of all objects in TEXT: the colons outside strings. */
 static size_t count_in_text(struct span text) {
     size_t count = 0;
-    bool in_string = false;
     for (size_t i = 0; i < text.length; i++) {
-        unsigned char byte = text.bytes[i];
-        if (byte == '"')
-            in_string = !in_string;
-        else if (in_string && byte == '\\')
-            i++;
-        else
-            count += !in_string && byte == ':';
+        if (text.bytes[i] == ':')
+            count++;
+        if (text.bytes[i] != '"')
+            continue;
+        i++;
+        while (i += json_plain_prefix(text.bytes + i, text.length - i), text.bytes[i] != '"')
+            i += 2;
     }
     return count;
 }

@@ -6,25 +6,17 @@
 #include <json-c/json.h>
 #include <string.h>
 
-enum { CHUNK_BYTES = 16 };
+enum { CHUNK_BYTES = 512, ESCAPE_MAX_BYTES = 6 };
 
-/* The letter after the backslash in the escape of BYTE, which is not plain; 'u': \u00XX. */
-static unsigned char escape_letter(unsigned char byte) {
-    static const char controls[] = "uuuuuuuubtnufruuuuuuuuuuuuuuuuuu";
-    return byte < 0x20 ? (unsigned char)controls[byte] : byte;
-}
+/* The letter after the backslash in the escape of a byte, 0 for a byte that needs none; 'u':
+ * \u00XX.
+ */
+static const unsigned char escape_letters[256] = {
+    [0x00 ... 0x07] = 'u', [0x08] = 'b', [0x09] = 't',          [0x0A] = 'n', [0x0B] = 'u',
+    [0x0C] = 'f',          [0x0D] = 'r', [0x0E ... 0x1F] = 'u', ['"'] = '"',  ['\\'] = '\\'};
 
-static size_t escaped_size(const unsigned char *bytes, size_t size) {
-    size_t total = size;
-    for (size_t i = 0; i < size; i++)
-        if (!json_is_plain(bytes[i]))
-            total += escape_letter(bytes[i]) == 'u' ? 5 : 1;
-    return total;
-}
-
-static unsigned char *escape(unsigned char *to, unsigned char byte) {
+static unsigned char *escape(unsigned char *to, unsigned char byte, unsigned char letter) {
     static const char digits[] = "0123456789abcdef";
-    unsigned char letter = escape_letter(byte);
     *to++ = '\\';
     *to++ = letter;
     if (letter != 'u')
@@ -36,19 +28,18 @@ static unsigned char *escape(unsigned char *to, unsigned char byte) {
 }
 
 static void write_chunk(struct buffer *out, const unsigned char *bytes, size_t size) {
-    size_t escaped = escaped_size(bytes, size);
-    unsigned char *to = buffer_reserve(out, escaped);
-    if (!to)
-        return;
-    for (size_t i = 0; i < size; i++)
-        if (json_is_plain(bytes[i]))
-            *to++ = bytes[i];
+    unsigned char escaped[CHUNK_BYTES * ESCAPE_MAX_BYTES], *to = escaped;
+    for (size_t i = 0; i < size; i++) {
+        unsigned char letter = escape_letters[bytes[i]];
+        if (letter)
+            to = escape(to, bytes[i], letter);
         else
-            to = escape(to, bytes[i]);
-    out->length += escaped;
+            *to++ = bytes[i];
+    }
+    buffer_append(out, escaped, (size_t)(to - escaped));
 }
 
-/* Copies runs of plain bytes whole, and the bytes around an escape in chunks. */
+/* Copies long runs of plain bytes whole, and the bytes around escapes in chunks. */
 static void write_escaped(struct buffer *out, const unsigned char *bytes, size_t size) {
     while (size && !out->failed) {
         size_t plain = json_plain_prefix(bytes, size);
@@ -56,8 +47,7 @@ static void write_escaped(struct buffer *out, const unsigned char *bytes, size_t
         bytes += plain;
         size -= plain;
         size_t chunk = size < CHUNK_BYTES ? size : CHUNK_BYTES;
-        if (!out->failed)
-            write_chunk(out, bytes, chunk);
+        write_chunk(out, bytes, out->failed ? 0 : chunk);
         bytes += chunk;
         size -= chunk;
     }
@@ -79,6 +69,13 @@ void json_write_bytes(struct buffer *out, const void *bytes, size_t size) {
         else
             out->failed = true;
     }
+    buffer_append(out, "\"", 1);
+}
+
+void json_write_valid(struct buffer *out, const void *bytes, size_t size) {
+    buffer_append(out, "\"", 1);
+    out->failed |= size > out->maximum - out->length;
+    write_escaped(out, bytes, size);
     buffer_append(out, "\"", 1);
 }
 

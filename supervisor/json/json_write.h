@@ -8,6 +8,8 @@
 
 /* A JSON string, with quotes; ill-formed UTF-8 is replaced by U+FFFD. */
 void json_write_bytes(struct buffer *out, const void *bytes, size_t size);
+/* The same for bytes that are known to be UTF-8. */
+void json_write_valid(struct buffer *out, const void *bytes, size_t size);
 void json_write_string(struct buffer *out, const char *text);
 
 /* NAME as a string, and the colon. */

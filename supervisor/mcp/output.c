@@ -13,7 +13,9 @@ enum {
     SLACK_BYTES = 4096, /* room after a full line for the error that replaces it */
     ERROR_BYTES = 256,  /* upper bound of that error without its id */
     COMPACT_BYTES = 1 << 20,
-    FLUSH_BYTES = 1 << 20, /* written in one go, so that a fast reader does not delay the loop */
+    FLUSH_BYTES = 1 << 20,  /* written in one go, so that a fast reader does not delay the loop */
+    LONG_BYTES = 256 << 10, /* longer than any error that replaces a line */
+    CHECK_BYTES = 256 << 10,
     RETRY_MS = 250
 };
 
@@ -39,6 +41,7 @@ bool output_open(struct output *output, struct loop *loop, struct log *log,
                               .queue = buffer_make(queue_max),
                               .on_change = on_change,
                               .context = context};
+    TAILQ_INIT(&output->unchecked);
     output->incidents_ns =
         calloc((size_t)settings->corruption_threshold, sizeof *output->incidents_ns);
     if (!output->incidents_ns)
@@ -49,12 +52,20 @@ bool output_open(struct output *output, struct loop *loop, struct log *log,
                           error);
 }
 
+static void forget_line(struct output *output, struct unchecked_line *line) {
+    TAILQ_REMOVE(&output->unchecked, line, entry);
+    buffer_free(&line->request_id);
+    free(line);
+}
+
 void output_close(struct output *output) {
     if (!output->loop)
         return;
     loop_timer_stop(output->loop, &output->retry);
     loop_watch_remove(output->loop, &output->watch);
     stream_close(&output->stream);
+    while (!TAILQ_EMPTY(&output->unchecked))
+        forget_line(output, TAILQ_FIRST(&output->unchecked));
     buffer_free(&output->queue);
     free(output->incidents_ns);
     output->incidents_ns = NULL;
@@ -96,24 +107,39 @@ static void count_incident(struct output *output, const char *cause) {
     }
 }
 
-/* What is wrong with a line, or NULL. *oversize is set when it is only too long. */
-static const char *line_problem(const struct output *output, struct span line, bool truncated,
-                                bool *oversize) {
-    static const struct json_limits limits = {.depth = JSON_DEPTH_MAX};
-    *oversize = truncated || line.length > (size_t)output->settings->response_max_bytes;
-    if (*oversize)
-        return "response over response.max_bytes";
-    if (memchr(line.bytes, '\n', line.length) || memchr(line.bytes, '\r', line.length))
-        return "a newline inside a line";
-    struct json_shape shape;
-    switch (json_inspect(line.bytes, line.length, limits, &shape)) {
+static const struct json_limits line_limits = {.depth = JSON_DEPTH_MAX};
+
+static const char *json_problem(enum json_fault fault, const struct json_shape *shape) {
+    switch (fault) {
     case JSON_FINE:
-        return shape.kind == JSON_OBJECT || shape.kind == JSON_ARRAY ? NULL : "not an object";
+        return shape->kind == JSON_OBJECT || shape->kind == JSON_ARRAY ? NULL : "not an object";
     case JSON_NOT_UTF8:
         return "a line that is not UTF-8";
     default:
         return "a line that is not JSON";
     }
+}
+
+/* What is wrong with a line besides its JSON, or NULL. *oversize is set when it is only too long.
+ */
+static const char *form_problem(const struct output *output, struct span line, bool truncated,
+                                bool *oversize) {
+    *oversize = truncated || line.length > (size_t)output->settings->response_max_bytes;
+    if (*oversize)
+        return "response over response.max_bytes";
+    if (memchr(line.bytes, '\n', line.length) || memchr(line.bytes, '\r', line.length))
+        return "a newline inside a line";
+    return NULL;
+}
+
+/* What is wrong with a line, or NULL. */
+static const char *line_problem(const struct output *output, struct span line, bool truncated,
+                                bool *oversize) {
+    const char *problem = form_problem(output, line, truncated, oversize);
+    struct json_shape shape;
+    return problem
+               ? problem
+               : json_problem(json_inspect(line.bytes, line.length, line_limits, &shape), &shape);
 }
 
 static void append_error(struct buffer *out, const struct output *output, struct span request_id,
@@ -152,11 +178,66 @@ struct buffer *output_line_begin(struct output *output) {
     return &output->queue;
 }
 
+/* --- long lines --- */
+
+/* Lets the line that has just been built be checked in slices. False when out of memory. */
+static bool check_later(struct output *output, struct span text, struct span request_id) {
+    struct unchecked_line *line = calloc(1, sizeof *line);
+    if (!line)
+        return false;
+    line->start = output->line_start;
+    line->length = text.length;
+    line->request_id = buffer_make(request_id.length);
+    line->has_id = request_id.bytes != NULL;
+    TAILQ_INSERT_TAIL(&output->unchecked, line, entry);
+    if (!buffer_append(&line->request_id, request_id.bytes, request_id.length)) {
+        forget_line(output, line);
+        return false;
+    }
+    json_inspector_begin(&line->inspector, text.bytes, text.length, line_limits, &line->shape);
+    return true;
+}
+
+/* Replaces a bad line in the middle of the queue by an error, or by nothing. */
+static void replace_line(struct output *output, struct unchecked_line *line) {
+    struct buffer *queue = &output->queue;
+    cleanup_buffer struct buffer error = buffer_make(LONG_BYTES);
+    if (line->has_id)
+        append_error(&error, output, (struct span){line->request_id.data, line->request_id.length},
+                     false);
+    size_t taken = line->length + !error.length; /* without an error, its newline too */
+    if (error.length)
+        memcpy(queue->data + line->start, error.data, error.length);
+    unsigned char *rest = queue->data + line->start + taken;
+    memmove(queue->data + line->start + error.length, rest, queue->length - line->start - taken);
+    queue->length -= taken - error.length;
+    for (struct unchecked_line *next = TAILQ_NEXT(line, entry); next;
+         next = TAILQ_NEXT(next, entry))
+        next->start -= taken - error.length;
+}
+
+/* Checks the next slice of the first long line. */
+static void check_slice(struct output *output) {
+    struct unchecked_line *line = TAILQ_FIRST(&output->unchecked);
+    enum json_fault fault;
+    line->inspector.text = output->queue.data + line->start; /* the queue may have moved */
+    if (json_inspector_step(&line->inspector, CHECK_BYTES, &fault))
+        return;
+    const char *problem = json_problem(fault, &line->shape);
+    if (problem)
+        replace_line(output, line);
+    forget_line(output, line);
+    if (problem)
+        count_incident(output, problem); /* last, because it may write a line itself */
+}
+
 void output_line_end(struct output *output, struct span request_id) {
     struct buffer *queue = &output->queue;
     struct span line = {queue->data + output->line_start, queue->length - output->line_start};
     bool oversize = false;
-    const char *problem = line_problem(output, line, queue->failed, &oversize);
+    const char *problem = form_problem(output, line, queue->failed, &oversize);
+    if (!problem && (line.length <= LONG_BYTES || !check_later(output, line, request_id)))
+        problem = line_problem(output, line, false, &oversize);
     queue->failed = false;
     queue->maximum = queue_max;
     if (problem) {
@@ -211,8 +292,17 @@ void output_flush(struct output *output) {
     struct buffer *queue = &output->queue;
     bool blocked = output->retry.active;
     size_t before = output_backlog(output);
+    while (!TAILQ_EMPTY(&output->unchecked)) {
+        check_slice(output);
+        if (output->end == OUTPUT_OPEN)
+            break;
+    }
+    const struct unchecked_line *unchecked = TAILQ_FIRST(&output->unchecked);
+    const size_t held = unchecked ? queue->length - unchecked->start : 0;
     /* Lines queued before the output ended for corruption are checked, and are still written. */
-    size_t least = output->end == OUTPUT_OPEN && before > FLUSH_BYTES ? before - FLUSH_BYTES : 0;
+    const size_t now = output_backlog(output);
+    size_t least =
+        output->end == OUTPUT_OPEN && now > held + FLUSH_BYTES ? now - FLUSH_BYTES : held;
     while (output->end != OUTPUT_PEER_GONE && !blocked && output_backlog(output) > least) {
         ssize_t written = stream_write(&output->stream, queue->data + output->sent,
                                        output_backlog(output) - least);
@@ -229,6 +319,10 @@ void output_flush(struct output *output) {
         buffer_shrink(queue, KEEP_BYTES);
     } else if (output->sent > COMPACT_BYTES && output->sent > queue->length / 2) {
         buffer_consume(queue, output->sent);
+        struct unchecked_line *line;
+        TAILQ_FOREACH(line, &output->unchecked, entry) {
+            line->start -= output->sent;
+        }
         output->sent = 0;
     }
     loop_watch_change(output->loop, &output->watch,

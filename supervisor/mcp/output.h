@@ -1,7 +1,7 @@
 /* Lines to the client. Everything that leaves passes this gate: it checks that a line is one JSON
  * object or array in UTF-8, has no newline inside and is not over response.max_bytes, and replaces
- * a bad line by a -32603. Writing never blocks, and a line is not split while the whole can be
- * written. */
+ * a bad line by a -32603. A long line is checked in slices before it is written. Writing never
+ * blocks, and a line is not split while the whole can be written. */
 #ifndef ECLAVE_SUPERVISOR_MCP_OUTPUT_H
 #define ECLAVE_SUPERVISOR_MCP_OUTPUT_H
 
@@ -9,15 +9,27 @@
 #include "supervisor/base/log.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/stdio.h"
+#include "supervisor/json/json_inspect.h"
 #include "supervisor/settings/settings.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 enum output_end {
     OUTPUT_OPEN,
     OUTPUT_PEER_GONE, /* the reader closed its end: exit quietly */
     OUTPUT_CORRUPT    /* corruption.threshold was reached: exit status 2 */
+};
+
+/* A long line of the queue that is being checked in slices. Nothing from its start on is sent. */
+struct unchecked_line {
+    TAILQ_ENTRY(unchecked_line) entry;
+    size_t start, length; /* in the queue */
+    struct json_inspector inspector;
+    struct json_shape shape;
+    struct buffer request_id;
+    bool has_id;
 };
 
 struct output {
@@ -28,9 +40,10 @@ struct output {
     struct loop_watch watch;
     struct loop_timer retry;
     struct buffer queue;
-    size_t sent;           /* bytes of queue that are already written */
-    size_t line_start;     /* offset of the line being built */
-    int64_t *incidents_ns; /* ring of corruption.threshold times */
+    size_t sent;                            /* bytes of queue that are already written */
+    size_t line_start;                      /* offset of the line being built */
+    TAILQ_HEAD(, unchecked_line) unchecked; /* in the order of the queue */
+    int64_t *incidents_ns;                  /* ring of corruption.threshold times */
     size_t incident_count;
     enum output_end end;
     void (*on_change)(void *context); /* the backlog changed, or the output ended */

@@ -70,7 +70,7 @@ static void release(struct request *request) {
 
 /* --- batches --- */
 
-struct rpc_batch *rpc_batch_open(struct server *server, struct span text) {
+struct rpc_batch *rpc_batch_open(struct server *server, struct span text, size_t elements) {
     struct rpc_batch *batch = calloc(1, sizeof *batch);
     unsigned char *copy = malloc(text.length);
     if (!batch || !copy) {
@@ -79,10 +79,8 @@ struct rpc_batch *rpc_batch_open(struct server *server, struct span text) {
         return NULL;
     }
     memcpy(copy, text.bytes, text.length);
-    *batch = (struct rpc_batch){.open = true, .text = copy, .size = text.length};
-    struct span element;
-    for (size_t offset = 0; json_next_element(text, &offset, &element);)
-        batch->to_come++;
+    *batch =
+        (struct rpc_batch){.to_come = elements, .open = true, .text = copy, .size = text.length};
     batch->responses = buffer_make((size_t)server->settings->response_max_bytes + ERROR_ROOM_BYTES);
     buffer_append_text(&batch->responses, "[");
     return batch;

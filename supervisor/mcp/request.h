@@ -39,7 +39,8 @@ struct rpc_batch {
     size_t to_come;          /* upper bound of the responses still to come */
     bool open;               /* elements are still being read, from: */
     unsigned char *text;     /* a copy of the line */
-    size_t size, offset;     /* of the text, and of it read so far */
+    size_t size;
+    struct json_search next; /* the element to read next */
 };
 
 struct request {
@@ -116,7 +117,7 @@ void request_refuse_unidentified(struct server *server, struct rpc_batch *batch,
 
 /* TEXT is an array that was inspected; it is copied. NULL when out of memory. rpc_batch_close is
  * called when all elements were read. */
-struct rpc_batch *rpc_batch_open(struct server *server, struct span text);
+struct rpc_batch *rpc_batch_open(struct server *server, struct span text, size_t elements);
 void rpc_batch_close(struct server *server, struct rpc_batch *batch);
 
 #endif

@@ -58,7 +58,7 @@ void server_finish(struct server *server) {
 }
 
 bool server_is_idle(const struct server *server) {
-    return server->sessions.active == 0 && !server->reading;
+    return server->sessions.active == 0 && !server->reading && !server->line;
 }
 
 void server_call_done(struct server *server) {
@@ -70,7 +70,7 @@ void server_resume_input(void *context) {
     struct server *server = context;
     if (server->awaits_project)
         return;
-    if (!server->reading)
+    if (!server->reading && !server->line)
         input_pause(&server->input, false);
     sessions_hold(&server->sessions, false);
 }
@@ -84,7 +84,7 @@ void server_regulate_input(struct server *server) {
     }
 }
 
-void server_batch_read(struct server *server) {
+void server_read_done(struct server *server) {
     server_regulate_input(server);
     server_call_done(server);
 }

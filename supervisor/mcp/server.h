@@ -17,6 +17,7 @@
 
 struct method_table;
 struct project;
+struct rpc_line;
 
 struct server {
     const struct settings *settings;
@@ -28,9 +29,10 @@ struct server {
     struct pool pool;
     struct sessions sessions;
     struct requests requests;
-    struct rpc_batch
-        *reading; /* the batch whose elements are being handled; no line is read meanwhile */
-    struct loop_timer batch_turn; /* the rest of the batch continues in the loop's next round */
+    /* What is being read in turns of the loop; no other line is read meanwhile. */
+    struct rpc_line *line;       /* a long line, or a long element of the batch */
+    struct rpc_batch *reading;   /* the batch whose elements are being handled */
+    struct loop_timer read_turn; /* its next turn */
     struct cursors cursors;
     struct project *project; /* the user's tools, resources and prompts; NULL without any, and in
                                 minimal mode */
@@ -69,7 +71,7 @@ void server_stop(void *context);
 void server_start_grace(struct server *server, void (*over)(void *context));
 /* Ends the server: no more input, and what is queued is written for as long as the client reads. */
 void server_finish(struct server *server);
-/* No call runs and no batch is being read. */
+/* No call runs, and no long line or batch is being read. */
 bool server_is_idle(const struct server *server);
 /* Resumes reading, and calls that were held back. CONTEXT is the server. */
 void server_resume_input(void *context);
@@ -81,8 +83,8 @@ void server_output_changed(void *context);
 void server_before_wait(void *context);
 /* Called when a call is done. Ends the server if it was only waiting for this call. */
 void server_call_done(struct server *server);
-/* Called when all elements of a batch were handled: the following lines are read, or the server
- * ends if it was only waiting for the batch. */
-void server_batch_read(struct server *server);
+/* Called when a long line or all elements of a batch were handled: the following lines are read, or
+ * the server ends if it was only waiting for this. */
+void server_read_done(struct server *server);
 
 #endif

@@ -9,12 +9,15 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { LONG_BYTES = 64 << 10 };
+
 struct buffer *tool_result(struct request *request, const void *text, size_t size, bool is_error,
                            int exit_code) {
     struct buffer *out = request_result(request);
     request_member(request, "content");
     buffer_append_text(out, "[{\"type\":\"text\",\"text\":");
-    json_write_bytes(out, text, size);
+    /* A long text is that of an evaluation, which is UTF-8; the check of the line sees it again. */
+    (size > LONG_BYTES ? json_write_valid : json_write_bytes)(out, text, size);
     buffer_append_text(out, "}]");
     request_member(request, "isError");
     buffer_append_text(out, is_error ? "true" : "false");

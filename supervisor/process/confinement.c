@@ -10,13 +10,25 @@ enum {
      * supervisor's memory check take effect first. */
     ADDRESS_SPACE_MARGIN = 512 << 20,
     ADDRESS_SPACE_HEAPS = 4,
-    /* The control group of all workers, for each session: its heap, and as much again because a
-     * collection unshares pages; its head, one process being forked and one ending, besides the
-     * history. */
-    SESSION_HEAPS = 2,
+    /* Of a worker, above its heap and a quarter of it: the program, and what Lisp does not
+     * manage. */
+    WORKER_MARGIN = 64 << 20,
+    SESSION_WORKERS = 2, /* of the largest size */
+    /* The control group of all workers, for each session besides its history: its head, one process
+     * being forked and one ending. */
     SESSION_PROCESSES = 3,
     OTHER_PROCESSES = 8
 };
+
+size_t confinement_worker_bytes(const struct settings *settings) {
+    size_t heap = (size_t)settings->session_memory_mb << 20;
+    return heap + heap / 4 + WORKER_MARGIN;
+}
+
+size_t confinement_session_bytes(const struct settings *settings) {
+    return settings->session_total_mb ? (size_t)settings->session_total_mb << 20
+                                      : SESSION_WORKERS * confinement_worker_bytes(settings);
+}
 
 struct policy confinement_policy(const struct settings *settings) {
     uint64_t memory = (uint64_t)settings->session_memory_mb << 20;
@@ -28,13 +40,21 @@ struct policy confinement_policy(const struct settings *settings) {
         .degraded = settings->degraded != 0,
         .user = geteuid() == 0 ? NOBODY : 0,
         .address_space_bytes = ADDRESS_SPACE_HEAPS * memory + ADDRESS_SPACE_MARGIN,
-        .all_memory_bytes = sessions * (SESSION_HEAPS * memory + scratch) + ADDRESS_SPACE_MARGIN,
+        .all_memory_bytes =
+            sessions * (confinement_session_bytes(settings) + scratch) + ADDRESS_SPACE_MARGIN,
         .all_processes =
             (uint32_t)(sessions * ((uint64_t)settings->session_history + SESSION_PROCESSES) +
                        OTHER_PROCESSES),
         .scratch_bytes = scratch,
         .readable = (const char *const *)settings->allow_read.paths,
         .readable_count = settings->allow_read.count};
+}
+
+struct policy_supervisor confinement_supervisor(const struct settings *settings) {
+    return (struct policy_supervisor){.layers = policy_supervisor_layers() & ~settings->without,
+                                      .required = settings->require,
+                                      .readable = (const char *const *)settings->project.paths,
+                                      .readable_count = settings->project.count};
 }
 
 bool confinement_is_possible(const struct settings *settings, struct error *error) {

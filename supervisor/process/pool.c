@@ -1,5 +1,6 @@
 /* The zygote, the spares, and requests for them. */
 #include "supervisor/process/pool.h"
+#include "common/child.h"
 #include "common/cleanup.h"
 #include "common/descriptor.h"
 #include "supervisor/base/clock.h"
@@ -96,7 +97,7 @@ static void on_boot_limit(void *context) {
              BOOT_LIMIT_MS / CLOCK_MS_PER_S);
     record_failure(pool, reason);
     if (pool->zygote_pid > 1)
-        kill(pool->zygote_pid, SIGKILL); /* zygote_died continues */
+        workers_signal(&pool->workers, pool->zygote_pid, SIGKILL); /* zygote_died continues */
 }
 
 /* The limit starts again with each worker that becomes ready while others are starting. */
@@ -262,7 +263,7 @@ static void on_zygote_frame(void *context, uint32_t events) {
         header.length == sizeof(struct policy_report)) {
         if (!policy_launch_finish(&pool->launched, &pool->report, &error)) {
             record_failure(pool, error.text);
-            kill(pool->zygote_pid, SIGKILL); /* zygote_died continues */
+            workers_signal(&pool->workers, pool->zygote_pid, SIGKILL); /* zygote_died continues */
             return;
         }
         record_layers(pool, (const struct policy_report *)(const void *)payload);
@@ -293,16 +294,16 @@ static void on_zygote_stderr(void *context, uint32_t events) {
     log_write(pool->log, &event, "%s", text);
 }
 
-struct zygote_start {
-    const char *path; /* of the worker program */
-    int control, errors;
-};
+/* With each launch: the channel of the zygote, and its error output. */
+enum { CONTROL, ERRORS, PASSED };
 
-/* Runs in the new process. The zygote gets known descriptors, default signal handling, and an
- * environment of one constant, because a cleared environment would leave its strings in memory. It
- * is in a session of its own, so that Ctrl-C reaches the supervisor only. */
-static void become_zygote(void *context, const struct policy_report *report) {
-    const struct zygote_start *start = context;
+/* Runs in the new process; CONTEXT is the path of the worker program. The zygote gets known
+ * descriptors, default signal handling, and an environment of one constant, because a cleared
+ * environment would leave its strings in memory. It is in a session of its own, so that Ctrl-C
+ * reaches the supervisor only. */
+static void become_zygote(void *context, const int passed[PASSED],
+                          const struct policy_report *report) {
+    const char *path = context;
     (void)report; /* FRAME_CONFIGURE has the remaining layers */
     static char marker_setting[] = "GC_MARKERS=1";
     static char name[] = "eclave-worker";
@@ -316,12 +317,15 @@ static void become_zygote(void *context, const struct policy_report *report) {
     setsid();
     if (chdir("/") != 0) /* getcwd would reveal a path of the host */
         _exit(127);
-    int null = open("/dev/null", O_RDWR); // NOLINT(android-cloexec-open): becomes 0
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
-        dup2(start->errors, STDERR_FILENO) < 0 || dup2(start->control, CONTROL_FD) < 0 ||
+        dup2(passed[ERRORS], STDERR_FILENO) < 0 || dup2(passed[CONTROL], CONTROL_FD) < 0 ||
         close_range(CONTROL_FD + 1, ~0U, 0) != 0)
         _exit(127);
-    execve(start->path, arguments, environment);
+    /* By descriptor, because the kernel puts the path of a program in its memory. */
+    int program = open(path, O_PATH | O_CLOEXEC);
+    if (program >= 0)
+        execveat(program, "", arguments, environment, AT_EMPTY_PATH);
     dprintf(STDERR_FILENO, "cannot execute the worker program: %s", strerror(errno));
     _exit(127);
 }
@@ -367,6 +371,12 @@ static void keep_namespaces(struct pool *pool, int init_life) {
     *slot = init_life;
 }
 
+static bool settle(const struct pool *pool, struct error *error) {
+    struct policy_supervisor supervisor = confinement_supervisor(pool->settings);
+    supervisor.scoped = pool->scoped;
+    return !pool->confined || policy_supervisor_settle(&supervisor, &pool->report, error);
+}
+
 static bool start_zygote(struct pool *pool, struct error *error) {
     int pair[2], errors[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
@@ -377,14 +387,13 @@ static bool start_zygote(struct pool *pool, struct error *error) {
         return error_set(error, errno, "pipe for the zygote");
     pool->zygote_stderr = errors[0];
     cleanup_fd int their_errors = errors[1];
-    /* Moved above the targets of dup2 in the child, which must not overwrite a source. */
-    theirs = descriptor_move_above(theirs, CONTROL_FD + 1);
-    their_errors = descriptor_move_above(their_errors, CONTROL_FD + 1);
-    struct zygote_start start = {pool->worker_path, theirs, their_errors};
+    const int passed[PASSED] = {[CONTROL] = theirs, [ERRORS] = their_errors};
     const struct policy policy = confinement_policy(pool->settings);
-    if (!policy_launch(&policy, become_zygote, &start, &pool->launched, &pool->report, error))
+    if (!policy_launcher_launch(&pool->launcher, passed, &pool->launched, &pool->report, error))
         return false;
     keep_namespaces(pool, pool->launched.init_life);
+    if (!settle(pool, error))
+        return false;
     pool->zygote_pid = pool->workers.zygote = pool->launched.process;
     pool->zygote = ZYGOTE_BOOTING;
     trace(pool, pool->zygote_pid, "zygote started");
@@ -461,6 +470,7 @@ bool pool_open(struct pool *pool, struct loop *loop, struct log *log,
                           .log = log,
                           .settings = settings,
                           .workers = {.loop = loop, .log = log},
+                          .launcher = {.channel = -1},
                           .launched = {.reports = -1},
                           .spares_wanted = 1,
                           .zygote_channel = -1,
@@ -471,7 +481,48 @@ bool pool_open(struct pool *pool, struct loop *loop, struct log *log,
         pool->namespaces[i] = -1;
     const struct policy policy = confinement_policy(settings);
     pool->workers.grants = policy_grants(&policy);
-    return find_worker(pool, error);
+    const struct policy_supervisor supervisor = confinement_supervisor(settings);
+    pool->scoped = !settings->minimal && policy_supervisor_scope(&supervisor);
+    pool->workers.launcher = &pool->launcher;
+    pool->workers.may_signal = pool->scoped;
+    if (!find_worker(pool, error))
+        return false;
+    return settings->minimal ||
+           policy_launcher_start(&pool->launcher, &policy, become_zygote, pool->worker_path, error);
+}
+
+void pool_dismiss_launcher(struct pool *pool) {
+    policy_launcher_close(&pool->launcher);
+    if (pool->launcher.pid > 1)
+        reap_child(pool->launcher.pid);
+    pool->launcher.pid = 0;
+}
+
+bool pool_confine_supervisor(struct pool *pool, struct error *error) {
+    struct policy_supervisor supervisor = confinement_supervisor(pool->settings);
+    const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "supervisor"};
+    struct policy_report report;
+    struct error why;
+    supervisor.scoped = pool->scoped;
+    if (!policy_supervise(&supervisor, &report, &why))
+        return error_set(error, 0, "the supervisor cannot be confined here: %.180s", why.text);
+    for (unsigned layer = 0; layer < POLICY_LAYER_COUNT; layer++)
+        if (report.layers[layer].state == POLICY_UNAVAILABLE && !pool->layers_logged)
+            log_write(pool->log, &event, "its own layer %s is missing: %s",
+                      policy_layer_name(layer), report.layers[layer].why);
+    pool->confined = true;
+    return true;
+}
+
+static void launcher_died(struct pool *pool) {
+    const struct log_event event = {.level = LOG_ERROR_LEVEL, .name = "launcher-ended"};
+    struct error error;
+    policy_launcher_close(&pool->launcher);
+    pool->launcher.pid = 0;
+    error_set(&error, 0,
+              "the launcher has ended, without which no worker can be started or killed");
+    log_write(pool->log, &event, "%s", error.text);
+    loop_fail(pool->loop, &error);
 }
 
 void pool_take(struct pool *pool, struct pool_waiter *waiter) {
@@ -504,6 +555,8 @@ void pool_reap(struct pool *pool) {
             worker_reaped(worker, status, usage_of(&counted));
         else if (pid == pool->zygote_pid)
             zygote_died(pool, status);
+        else if (pid == pool->launcher.pid)
+            launcher_died(pool);
     }
 }
 
@@ -516,7 +569,8 @@ void pool_close(struct pool *pool) {
         keep_namespaces(pool, -1);
     workers_kill_all(&pool->workers);
     if (pool->zygote_pid > 1)
-        kill(pool->zygote_pid, SIGKILL);
+        workers_signal(&pool->workers, pool->zygote_pid, SIGKILL);
+    policy_launcher_close(&pool->launcher); /* it ends when the control group is empty */
     sigset_t child;
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD); /* which is blocked, for the signalfd */
@@ -535,5 +589,4 @@ void pool_close(struct pool *pool) {
         worker_destroy(LIST_FIRST(&pool->workers.list));
     while (!TAILQ_EMPTY(&pool->spares))
         drop_spare(pool, TAILQ_FIRST(&pool->spares));
-    policy_cgroup_remove();
 }

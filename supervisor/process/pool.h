@@ -41,6 +41,7 @@ struct pool {
     struct log *log;
     const struct settings *settings;
     char worker_path[4096];
+    struct policy_launcher launcher;
     enum zygote_state zygote;
     pid_t zygote_pid;
     struct policy_launched launched;     /* the zygote */
@@ -59,12 +60,21 @@ struct pool {
     size_t failures; /* since a worker last became ready */
     char last_failure[240];
     bool layers_logged; /* missing layers were logged, or are not to be logged */
+    bool scoped;        /* the kernel confines the supervisor's signals to its descendants */
+    bool confined;      /* the supervisor is */
     bool closing;
 };
 
-/* Finds the worker program; one spare is wanted. False with *error if there is none. */
+/* Finds the worker program and, but in minimal mode, starts the launcher; one spare is wanted. When
+ * the launcher ends, nothing can be started or killed, so the loop fails. False with *error. */
 bool pool_open(struct pool *pool, struct loop *loop, struct log *log,
                const struct settings *settings, struct error *error);
+/* Ends the launcher, for a server that evaluates nothing. */
+void pool_dismiss_launcher(struct pool *pool);
+/* Confines the supervisor for good. Everything that it writes to must be open, and no untrusted
+ * byte read. A stream cannot be opened after that. False with *error if a layer is missing that
+ * must not be. */
+bool pool_confine_supervisor(struct pool *pool, struct error *error);
 /* Kills and reaps all children, within a time limit. */
 void pool_close(struct pool *pool);
 

@@ -62,9 +62,27 @@ static void trace(const struct worker_process *worker, const char *what,
               known ? names[header->type] : "an unknown frame", header->length);
 }
 
+void workers_signal(const struct workers *workers, pid_t pid, int number) {
+    if (workers->launcher && !workers->may_signal)
+        policy_launcher_signal(workers->launcher, pid, number);
+    else
+        kill(pid, number);
+}
+
+void workers_prefer(const struct workers *workers, pid_t pid, enum policy_oom_order order) {
+    if (workers->launcher)
+        policy_launcher_prefer(workers->launcher, pid, order);
+    else
+        policy_oom_prefer(pid, order);
+}
+
+int workers_open_oom(const struct workers *workers) {
+    return workers->launcher ? policy_launcher_open_oom(workers->launcher) : policy_oom_open();
+}
+
 static void signal_worker(const struct worker_process *worker, int number) {
     if (worker->pid > 1 && !worker->reaped)
-        kill(worker->pid, number);
+        workers_signal(worker->workers, worker->pid, number);
 }
 
 /* --- rest --- */
@@ -103,9 +121,11 @@ static void kill_strays(const struct workers *workers, pid_t leader) {
         return;
     while (fscanf(children, "%23s", word) == 1) {
         pid_t pid = (pid_t)strtol(word, NULL, 10);
-        if (pid > 1 && pid != workers->zygote && !workers_find(workers, pid) &&
-            (leader == 0 || getsid(pid) == leader))
-            kill(pid, SIGKILL);
+        bool is_known = pid == workers->zygote ||
+                        (workers->launcher && pid == workers->launcher->pid) ||
+                        workers_find(workers, pid);
+        if (pid > 1 && !is_known && (leader == 0 || getsid(pid) == leader))
+            workers_signal(workers, pid, SIGKILL);
     }
     fclose(children);
 }
@@ -149,6 +169,7 @@ static void on_abandoned(void *context) {
 
 void worker_kill(struct worker_process *worker) {
     worker->state = WORKER_ENDING;
+    worker->killed = true;
     signal_worker(worker, SIGKILL);
     if (worker->pid == 0) { /* it cannot be signalled; the end of its channel ends it */
         loop_watch_remove(worker->workers->loop, &worker->channel_watch);
@@ -275,7 +296,7 @@ static void kill_for_call(struct listener *listener, struct worker_process *work
         log_write(listener->workers->log, &event, "%s in a fork that has not announced itself",
                   name);
         if (pid > 1)
-            kill(pid, SIGKILL);
+            workers_signal(listener->workers, pid, SIGKILL);
     } else if (worker->state != WORKER_ENDING) {
         worker_kill(worker);
         worker->events->violation(worker->context, worker, name);
@@ -730,16 +751,22 @@ size_t worker_resident_bytes(const struct worker_process *worker) {
     return (size_t)strtoull(end, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-size_t worker_proportional_bytes(const struct worker_process *worker, bool *exact) {
-    static const char label[] = "\nPss:";
+/* Field NUMBER, counted from 1, of the line TEXT of /proc/PID/stat. */
+static size_t stat_field(const char *text, int number) {
+    const char *at = strrchr(text, ')'); /* ends field 2, a name that may contain anything */
+    for (int field = 2; at && field < number; field++)
+        at = strchr(at + 1, ' ');
+    return at ? (size_t)strtoull(at, NULL, 10) : 0;
+}
+
+void worker_measure(struct worker_process *worker) {
+    enum { MINOR_FAULTS = 10, RESIDENT_PAGES = 24 };
     char text[1024];
-    *exact = read_process_file(worker->pid, "smaps_rollup", text, sizeof text) > 0;
-    const char *line = strstr(text, label);
-    if (!line) {
-        *exact = false;
-        return worker_resident_bytes(worker);
-    }
-    return (size_t)strtoull(line + sizeof label - 1, NULL, 10) * 1024;
+    if (read_process_file(worker->pid, "stat", text, sizeof text) <= 0)
+        return;
+    worker->memory.faults = stat_field(text, MINOR_FAULTS);
+    worker->memory.resident_bytes =
+        stat_field(text, RESIDENT_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
 /* --- reaping --- */

@@ -9,6 +9,7 @@
 
 #include "common/buffer.h"
 #include "common/frame.h"
+#include "policy/policy.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/usage.h"
@@ -52,6 +53,18 @@ struct worker_events {
     void (*ended)(void *context, struct worker_process *worker, int status);
 };
 
+/* Memory of a worker, as last measured. */
+struct memory_use {
+    size_t resident_bytes, faults; /* of worker_measure */
+    size_t weighed_bytes;          /* of the weigher */
+    size_t weighed_faults;         /* before it was weighed */
+    enum { UNWEIGHED, WEIGHED, WEIGHED_IN_VAIN } weighed;
+    bool due;           /* to be weighed */
+    uint32_t round;     /* in which it was last measured */
+    const char *excess; /* why it was killed; NULL: not for its memory */
+    enum worker_place { PLACE_UNKNOWN, PLACE_HEAD, PLACE_PARKED } place; /* policy_oom_prefer */
+};
+
 struct worker_process {
     struct workers *workers;
     enum worker_state state;
@@ -77,6 +90,8 @@ struct worker_process {
     uint64_t outputs;              /* serial of the pipes that it writes to */
     enum { REST_NONE, REST_REQUESTED, REST_STOPPED } rest;
     struct usage usage; /* once reaped */
+    bool killed;        /* by this program */
+    struct memory_use memory;
     const struct worker_events *events;
     void *context;
     const char *session; /* for the log: the owning session; NULL: none */
@@ -88,8 +103,10 @@ struct workers {
     struct loop *loop;
     struct log *log;
     LIST_HEAD(, worker_process) list;
-    uint32_t grants; /* policy_grants, of all of them */
-    pid_t zygote;    /* a child that is not a worker; 0: none */
+    uint32_t grants;                        /* policy_grants, of all of them */
+    pid_t zygote;                           /* a child that is not a worker; 0: none */
+    const struct policy_launcher *launcher; /* NULL: none, as in tests */
+    bool may_signal;                        /* otherwise the launcher does it, if there is one */
 };
 
 /* A worker in state STARTING. *THEIR_CHANNEL is its end of the channel, for the zygote to pass on,
@@ -137,13 +154,19 @@ void worker_stop(struct worker_process *worker);
 
 /* Resident memory in bytes, 0 if it cannot be read. */
 size_t worker_resident_bytes(const struct worker_process *worker);
-/* Proportional set size in bytes: a page that N processes share counts 1/N. Where the kernel does
- * not report it, the resident memory, with *exact false. */
-size_t worker_proportional_bytes(const struct worker_process *worker, bool *exact);
+/* Updates the resident memory and the number of page faults. Constant time, whatever the worker
+ * has mapped. */
+void worker_measure(struct worker_process *worker);
 
 /* The worker with that pid, or NULL. */
 struct worker_process *workers_find(const struct workers *workers, pid_t pid);
-/* Kills every worker, and every child that is not the zygote. The caller reaps them. */
+/* Sends NUMBER to the child PID. */
+void workers_signal(const struct workers *workers, pid_t pid, int number);
+/* As policy_oom_prefer and policy_oom_open, with the rights of the launcher. */
+void workers_prefer(const struct workers *workers, pid_t pid, enum policy_oom_order order);
+int workers_open_oom(const struct workers *workers);
+/* Kills every worker, and every child that is neither zygote nor launcher. The caller reaps them.
+ */
 void workers_kill_all(const struct workers *workers);
 /* Called when WORKER was reaped, with its status and the kernel's figures. */
 void worker_reaped(struct worker_process *worker, int status, struct usage usage);

@@ -250,7 +250,8 @@ static struct call *submit(struct invocation *invocation, struct session *sessio
                                             invocation->form->timeout_max_ms),
         .run = {.kind = invocation->form->kind,
                 .name = {(const unsigned char *)name, strlen(name)},
-                .arguments = {(const unsigned char *)json, length}},
+                .arguments = {(const unsigned char *)json, length},
+                .wants_value = entry->output != NULL},
         .held_bytes = json_held_bytes(invocation->early_responses) +
                       json_held_bytes(invocation->capabilities),
         .event = on_event,

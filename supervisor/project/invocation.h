@@ -15,7 +15,7 @@
 #include <sys/queue.h>
 
 /* JSON that is held for a client, in bytes as json_held_bytes counts them. */
-enum { INVOCATION_HELD_MAX_BYTES = 16 << 20, INVOCATION_CAPABILITIES_MAX_BYTES = 1 << 20 };
+enum { INVOCATION_HELD_MAX_BYTES = 4 << 20, INVOCATION_CAPABILITIES_MAX_BYTES = 1 << 20 };
 
 struct invocation;
 struct request;

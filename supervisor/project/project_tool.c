@@ -23,10 +23,9 @@ bool project_tool_check_result(const struct registry_entry *entry, const struct 
         return true;
     if (!result->structured.bytes)
         return error_set(error, 0, "it has no structured result");
-    cleanup_json struct json_object *value = run_result_structured(result);
-    if (!json_tree_is_whole(value, result->structured))
+    if (!result->is_whole)
         return error_set(error, 0, "it has a member twice in one object");
-    return schema_check(entry->output, value, error);
+    return schema_check(entry->output, result->value, error);
 }
 
 /* The result is replaced by an error, and logged. */

@@ -2,6 +2,7 @@
 #include "supervisor/server/rpc.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/json/json_inspect.h"
+#include "supervisor/json/json_reader.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/modern.h"
@@ -10,6 +11,7 @@
 #include "supervisor/project/ask.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { ID_MAX_BYTES = 65536 }; /* of an id or a progress token, as raw JSON */
@@ -167,75 +169,25 @@ static bool batches_allowed(const struct server *server) {
     return server->settings->batches || (server->revision && server->revision->batches);
 }
 
+/* Handles a line or an element of BATCH. ROOT: NULL if it is null, or when out of memory. */
+static void handle_message(struct server *server, struct rpc_batch *batch, struct json_object *root,
+                           const struct json_shape *shape) {
+    if (shape->kind == JSON_OBJECT && root)
+        handle_object(server, batch, root, shape);
+    else if (shape->kind == JSON_OBJECT)
+        request_refuse_unidentified(server, batch, RPC_PARSE_ERROR, "Parse error", "out of memory");
+    else
+        request_refuse_unidentified(server, batch, RPC_INVALID_REQUEST, "Invalid Request",
+                                    batch ? "an element of a batch must be an object"
+                                          : "a message must be an object");
+}
+
 /* Handles one element of a batch that was inspected as a whole. */
 static void handle_element(struct server *server, struct rpc_batch *batch, struct span element) {
     struct json_shape shape;
     json_inspect(element.bytes, element.length, input_limits(server), &shape);
     cleanup_json struct json_object *root = json_tree_parse(element);
-    if (shape.kind == JSON_OBJECT && root)
-        handle_object(server, batch, root, &shape);
-    else
-        request_refuse_unidentified(server, batch, RPC_INVALID_REQUEST, "Invalid Request",
-                                    "an element of a batch must be an object");
-}
-
-/* Handles elements until TURN_NS have passed, at least one. True when none remains. */
-static bool handle_elements(struct server *server, struct rpc_batch *batch, int64_t turn_ns) {
-    const struct span text = {batch->text, batch->size};
-    const int64_t begun_ns = clock_now_ns();
-    struct span element;
-    while (json_next_element(text, &batch->offset, &element)) {
-        handle_element(server, batch, element);
-        if (clock_now_ns() - begun_ns >= turn_ns)
-            return false;
-    }
-    return true;
-}
-
-static void on_batch_turn(void *context);
-
-/* Continues with the batch being read. The remaining elements wait for the loop's next round, and
- * the lines after the batch wait for its end. */
-static void read_batch(struct server *server, int64_t turn_ns) {
-    struct rpc_batch *batch = server->reading;
-    if (!handle_elements(server, batch, turn_ns)) {
-        input_pause(&server->input, true);
-        loop_timer_start(&server->loop, &server->batch_turn, 0, on_batch_turn, server);
-        return;
-    }
-    server->reading = NULL;
-    rpc_batch_close(server, batch);
-    server_batch_read(server);
-}
-
-static void on_batch_turn(void *context) {
-    read_batch(context, LOOP_TURN_NS);
-}
-
-void rpc_end_batch(struct server *server) {
-    loop_timer_stop(&server->loop, &server->batch_turn);
-    if (server->reading)
-        read_batch(server, INT64_MAX);
-}
-
-static void handle_array(struct server *server, struct span text) {
-    size_t offset = 0;
-    struct span element;
-    if (!batches_allowed(server)) {
-        request_refuse_unidentified(server, NULL, RPC_INVALID_REQUEST, "Invalid Request",
-                                    "batches are not part of this revision");
-        return;
-    }
-    if (!json_next_element(text, &offset, &element)) {
-        request_refuse_unidentified(server, NULL, RPC_INVALID_REQUEST, "Invalid Request",
-                                    "a batch must not be empty");
-        return;
-    }
-    server->reading = rpc_batch_open(server, text);
-    if (server->reading)
-        read_batch(server, LOOP_TURN_NS);
-    else
-        request_refuse_unidentified(server, NULL, RPC_INTERNAL_ERROR, "Out of memory.", "batch");
+    handle_message(server, batch, root, &shape);
 }
 
 static void refuse_text(struct server *server, enum json_fault fault, size_t at) {
@@ -244,28 +196,193 @@ static void refuse_text(struct server *server, enum json_fault fault, size_t at)
     request_refuse_unidentified(server, NULL, RPC_PARSE_ERROR, "Parse error", reason);
 }
 
+/* --- long lines and elements --- */
+
+/* A line, or an element of a batch, that is checked, parsed, handled and freed in turns of the
+ * loop. No line is read meanwhile. */
+struct rpc_line {
+    struct rpc_batch *batch; /* NULL for a line */
+    unsigned char *copy;     /* of a line; an element is in the batch */
+    struct span text;
+    enum { LINE_CHECK, LINE_PARSE, LINE_HANDLE, LINE_FREE } stage;
+    struct json_reader reader;
+};
+
+static bool open_line(struct server *server, struct rpc_batch *batch, struct span text) {
+    struct rpc_line *line = malloc(sizeof *line);
+    unsigned char *copy = batch ? NULL : malloc(text.length);
+    if (!line || (!batch && !copy)) {
+        free(line);
+        free(copy);
+        return false;
+    }
+    if (copy)
+        text.bytes = memcpy(copy, text.bytes, text.length);
+    line->batch = batch;
+    line->copy = copy;
+    line->text = text;
+    line->stage = LINE_CHECK;
+    json_reader_begin(&line->reader, text, input_limits(server));
+    server->line = line;
+    return true;
+}
+
+void rpc_drop_line(struct server *server) {
+    struct rpc_line *line = server->line;
+    if (!line)
+        return;
+    json_reader_free(&line->reader);
+    free(line->copy);
+    free(line);
+    server->line = NULL;
+}
+
+static void handle_array(struct server *server, struct span text, size_t elements);
+
+static void handle_line(struct server *server, struct rpc_line *line) {
+    struct json_reader *reader = &line->reader;
+    if (line->batch)
+        handle_message(server, line->batch, reader->root, &reader->shape);
+    else if (reader->shape.kind == JSON_ARRAY)
+        handle_array(server, line->text, reader->shape.elements);
+    else
+        handle_message(server, NULL, reader->root, &reader->shape);
+}
+
+/* The next turn for the open line. False when it is done. */
+static bool step_line(struct server *server) {
+    struct rpc_line *line = server->line;
+    struct json_reader *reader = &line->reader;
+    switch (line->stage) {
+    case LINE_CHECK:
+        if (json_reader_check(reader))
+            return true;
+        if (reader->fault != JSON_FINE) {
+            refuse_text(server, reader->fault, reader->shape.fault_at);
+            break;
+        }
+        line->stage = reader->shape.kind == JSON_OBJECT ? LINE_PARSE : LINE_HANDLE;
+        if (line->stage == LINE_PARSE)
+            json_reader_parse(reader, (struct span){0});
+        return true;
+    case LINE_PARSE:
+        if (!json_reader_step(reader))
+            line->stage = LINE_HANDLE;
+        return true;
+    case LINE_HANDLE:
+        handle_line(server, line);
+        line->stage = LINE_FREE;
+        return true;
+    case LINE_FREE:
+        break;
+    }
+    rpc_drop_line(server);
+    return false;
+}
+
+/* --- batches --- */
+
+/* Handles elements until TURN_NS have passed, at least one, or up to a long one. True when none
+ * remains. */
+static bool handle_elements(struct server *server, struct rpc_batch *batch, int64_t turn_ns) {
+    enum { SEARCH_BYTES = 1 << 20 };
+    const struct span text = {batch->text, batch->size};
+    const int64_t begun_ns = clock_now_ns();
+    struct span element;
+    do {
+        switch (json_find_element(text, &batch->next, SEARCH_BYTES, &element)) {
+        case JSON_FOUND_END:
+            return true;
+        case JSON_FOUND_NOTHING_YET:
+            continue;
+        case JSON_FOUND:
+            break;
+        }
+        if (element.length > JSON_READER_SMALL_BYTES && open_line(server, batch, element))
+            return false;
+        handle_element(server, batch, element);
+    } while (clock_now_ns() - begun_ns < turn_ns);
+    return false;
+}
+
+static void on_read_turn(void *context);
+
+/* What is being read continues in the loop's next round, and the lines after it wait. */
+static void read_later(struct server *server) {
+    input_pause(&server->input, true);
+    loop_timer_start(&server->loop, &server->read_turn, 0, on_read_turn, server);
+}
+
+static void read_batch(struct server *server, int64_t turn_ns) {
+    struct rpc_batch *batch = server->reading;
+    if (!handle_elements(server, batch, turn_ns)) {
+        read_later(server);
+        return;
+    }
+    server->reading = NULL;
+    rpc_batch_close(server, batch);
+    server_read_done(server);
+}
+
+static void on_read_turn(void *context) {
+    struct server *server = context;
+    if (server->line && step_line(server))
+        read_later(server);
+    else if (server->reading)
+        read_batch(server, LOOP_TURN_NS);
+    else
+        server_read_done(server);
+}
+
+void rpc_end_reading(struct server *server) {
+    loop_timer_stop(&server->loop, &server->read_turn);
+    while (server->line || server->reading) {
+        while (server->line && step_line(server))
+            continue;
+        if (server->reading)
+            read_batch(server, INT64_MAX);
+    }
+    loop_timer_stop(&server->loop, &server->read_turn);
+}
+
+static void handle_array(struct server *server, struct span text, size_t elements) {
+    if (!batches_allowed(server)) {
+        request_refuse_unidentified(server, NULL, RPC_INVALID_REQUEST, "Invalid Request",
+                                    "batches are not part of this revision");
+        return;
+    }
+    if (!elements) {
+        request_refuse_unidentified(server, NULL, RPC_INVALID_REQUEST, "Invalid Request",
+                                    "a batch must not be empty");
+        return;
+    }
+    server->reading = rpc_batch_open(server, text, elements);
+    if (server->reading && text.length > JSON_READER_SMALL_BYTES)
+        read_later(server);
+    else if (server->reading)
+        read_batch(server, LOOP_TURN_NS);
+    else
+        request_refuse_unidentified(server, NULL, RPC_INTERNAL_ERROR, "Out of memory.", "batch");
+}
+
 void rpc_handle_line(void *context, const unsigned char *bytes, size_t size) {
     struct server *server = context;
     struct json_shape shape;
+    if (size > JSON_READER_SMALL_BYTES && open_line(server, NULL, (struct span){bytes, size})) {
+        read_later(server);
+        return;
+    }
     enum json_fault fault = json_inspect(bytes, size, input_limits(server), &shape);
     if (fault != JSON_FINE) {
         refuse_text(server, fault, shape.fault_at);
         return;
     }
     if (shape.kind == JSON_ARRAY) {
-        handle_array(server, (struct span){bytes, size});
-        return;
-    }
-    if (shape.kind != JSON_OBJECT) {
-        request_refuse_unidentified(server, NULL, RPC_INVALID_REQUEST, "Invalid Request",
-                                    "a message must be an object");
+        handle_array(server, (struct span){bytes, size}, shape.elements);
         return;
     }
     cleanup_json struct json_object *root = json_tree_parse((struct span){bytes, size});
-    if (root)
-        handle_object(server, NULL, root, &shape);
-    else
-        request_refuse_unidentified(server, NULL, RPC_PARSE_ERROR, "Parse error", "out of memory");
+    handle_message(server, NULL, root, &shape);
 }
 
 void rpc_handle_too_long(void *context) {

@@ -44,11 +44,13 @@ struct method_table {
     size_t notification_count;
 };
 
-/* Handles one line, trimmed and not empty. A long batch continues in later rounds of the loop, with
- * the input paused. CONTEXT is the struct server. */
+/* Handles one line, trimmed and not empty. A long line or batch continues in later rounds of the
+ * loop, with the input paused. CONTEXT is the struct server. */
 void rpc_handle_line(void *context, const unsigned char *bytes, size_t size);
-/* Handles the rest of the batch being read, if there is one. */
-void rpc_end_batch(struct server *server);
+/* Handles the rest of the line or batch being read, if there is one, at once. */
+void rpc_end_reading(struct server *server);
+/* Forgets the long line being read, if there is one. */
+void rpc_drop_line(struct server *server);
 /* Answers a line over request.max_bytes. CONTEXT is the struct server. */
 void rpc_handle_too_long(void *context);
 

@@ -23,15 +23,14 @@ enum {
 /* --- the end --- */
 
 static void on_exit_wait(void *context) {
-    rpc_end_batch(context);
+    rpc_end_reading(context);
     server_finish(context);
 }
 
-/* The rest of a batch is refused, which is quick. */
+/* What is still being read goes on in turns, and is refused. */
 static void on_grace_over(void *context) {
     struct server *server = context;
     server->shutting_down = true;
-    rpc_end_batch(server);
     sessions_cancel_all(&server->sessions, "The server is shutting down.");
     if (!server->draining)
         loop_timer_start(&server->loop, &server->grace, EXIT_WAIT_MS, on_exit_wait, server);
@@ -102,6 +101,7 @@ static bool choose_mode(struct server *server, struct error *error) {
     if (server->minimal) {
         const struct log_event event = {.level = LOG_WARNING_LEVEL, .name = "minimal-mode"};
         log_write(&server->log, &event, "%s", server->minimal_reason);
+        pool_dismiss_launcher(&server->pool);
     }
     return true;
 }
@@ -169,11 +169,28 @@ static bool open_project(struct server *server, struct error *error) {
     return true;
 }
 
+/* In minimal mode nothing is evaluated, and what is possible of it must do. */
+static bool confine(struct server *server, struct error *error) {
+    const struct log_event event = {.level = LOG_WARNING_LEVEL, .name = "unconfined"};
+    struct error why;
+    if (sessions_confine_supervisor(&server->sessions, server->minimal ? &why : error))
+        return true;
+    if (server->minimal)
+        log_write(&server->log, &event, "%s", why.text);
+    return server->minimal;
+}
+
+/* Requests that are still in flight are answered if the server failed, so that the client knows. */
 static void free_requests(struct server *server) {
+    rpc_drop_line(server);
     if (server->reading)
         rpc_batch_close(server, server->reading);
     while (server->requests.in_flight)
-        request_drop(server->requests.in_flight);
+        if (server->exit_status == STATUS_INTERNAL)
+            request_error(server->requests.in_flight, RPC_INTERNAL_ERROR,
+                          "The server has failed and is ending.");
+        else
+            request_drop(server->requests.in_flight);
 }
 
 static void server_close(struct server *server) {
@@ -181,9 +198,9 @@ static void server_close(struct server *server) {
     sessions_close(&server->sessions);
     project_close(server->project);
     json_object_put(server->client_capabilities);
-    pool_close(&server->pool);
-    output_flush(&server->output);
     free_requests(server);
+    output_flush(&server->output);
+    pool_close(&server->pool);
     input_close(&server->input);
     output_close(&server->output);
     loop_watch_remove(&server->loop, &server->signal_watch);
@@ -207,12 +224,11 @@ int server_run(const struct settings *settings, const struct method_table *metho
         return STATUS_USAGE;
     }
     if (!server_open(&server, &error) || !choose_mode(&server, &error) ||
-        !open_project(&server, &error)) {
+        !open_project(&server, &error) || !confine(&server, &error)) {
         fprintf(stderr, "eclave: %s\n", error.text);
         server_close(&server);
         return STATUS_USAGE;
     }
-    become_undumpable();
     if (!loop_run(&server.loop, &error)) {
         fprintf(stderr, "eclave: %s\n", error.text);
         server.exit_status = STATUS_INTERNAL;

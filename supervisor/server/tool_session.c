@@ -170,25 +170,46 @@ const struct tool tool_close_session = {.name = "close-session",
 
 /* --- list-sessions --- */
 
-static void list(struct server *server, struct request *request, struct json_object *arguments) {
-    (void)arguments;
+static void append_row(struct buffer *text, const struct session_facts *facts) {
+    buffer_append_format(
+        text,
+        "%s%s: state number %llu, can roll back %zu, %s, age %lld s, idle %lld s, memory "
+        "%.1f MiB%s",
+        text->length ? "\n" : "", facts->name, (unsigned long long)facts->number, facts->history,
+        facts->busy ? "busy" : "idle", (long long)facts->age_s, (long long)facts->idle_s,
+        (double)facts->memory_bytes / (1 << 20),
+        facts->memory_is_proportional ? "" : " (shared pages counted more than once)");
+    if (facts->states_dropped)
+        buffer_append_format(text, ", %zu state%s dropped for memory", facts->states_dropped,
+                             facts->states_dropped == 1 ? "" : "s");
+}
+
+static void answer_list(void *context) {
+    struct request *request = context;
+    struct server *server = request->server;
     cleanup_buffer struct buffer text = buffer_make(1 << 20);
     for (struct session *session = sessions_next(&server->sessions, NULL); session;
          session = sessions_next(&server->sessions, session)) {
-        struct session_facts facts = session_facts(session);
-        buffer_append_format(
-            &text,
-            "%s%s: state number %llu, can roll back %zu, %s, age %lld s, idle %lld s, memory "
-            "%.1f MiB%s",
-            text.length ? "\n" : "", facts.name, (unsigned long long)facts.number, facts.history,
-            facts.busy ? "busy" : "idle", (long long)facts.age_s, (long long)facts.idle_s,
-            (double)facts.memory_bytes / (1 << 20),
-            facts.memory_is_proportional ? "" : " (shared pages counted more than once)");
+        const struct session_facts facts = session_facts(session);
+        append_row(&text, &facts);
     }
     if (text.length == 0)
         buffer_append_text(&text, "No session is open yet.");
     tool_result(request, text.data, text.length, false, 0);
     request_end(request);
+    server->sessions.active--;
+    server_call_done(server);
+}
+
+static void list(struct server *server, struct request *request, struct json_object *arguments) {
+    (void)arguments;
+    struct request *kept = request_keep(server, request);
+    if (!kept) {
+        request_error(request, RPC_INTERNAL_ERROR, "Out of memory.");
+        return;
+    }
+    server->sessions.active++; /* a server that ends waits for it as for a call */
+    sessions_weigh(&server->sessions, answer_list, kept);
 }
 
 const struct tool tool_list_sessions = {

@@ -94,9 +94,7 @@ bool call_cancel(struct call *call, const char *cause) {
 
 void call_free(struct call *call) {
     buffer_free(&call->payload);
-    buffer_free(&call->kept_result);
-    if (call->kind == CALL_RUN)
-        run_result_free(&call->run.result);
+    call_drop_result(call);
     free(call);
 }
 
@@ -203,8 +201,8 @@ static void end_run(struct session *session, enum outcome outcome, const char *s
     worker_kill(session->head);
 }
 
-static void end_over_limit(struct session *session, const char *name, size_t limit,
-                           const char *sentence) {
+void call_end_over_limit(struct session *session, const char *name, size_t limit,
+                         const char *sentence) {
     session->running->limit_name = name;
     session->running->limit = limit;
     end_run(session, OUTCOME_OUTPUT, sentence);
@@ -253,13 +251,13 @@ void call_on_event(void *context, struct worker_process *worker, const unsigned 
         return;
     call->run.events_bytes += size;
     if (++call->run.events > RUN_EVENTS_MAX) {
-        end_over_limit(session, "run.events", RUN_EVENTS_MAX,
-                       "The code sent too many progress and log messages.");
+        call_end_over_limit(session, "run.events", RUN_EVENTS_MAX,
+                            "The code sent too many progress and log messages.");
         return;
     }
     if (call->run.events_bytes > RUN_EVENTS_MAX_BYTES) {
-        end_over_limit(session, "run.event_bytes", RUN_EVENTS_MAX_BYTES,
-                       "The code sent too many progress and log messages.");
+        call_end_over_limit(session, "run.event_bytes", RUN_EVENTS_MAX_BYTES,
+                            "The code sent too many progress and log messages.");
         return;
     }
     /* Dropped before they are parsed, so that a flood costs the supervisor little. */
@@ -311,8 +309,8 @@ void call_on_ask(void *context, struct worker_process *worker, const unsigned ch
     if (!call || call->decided)
         return;
     if (++call->run.asks > RUN_ASKS_MAX) {
-        end_over_limit(session, "run.questions", RUN_ASKS_MAX,
-                       "The code asked the client too many questions.");
+        call_end_over_limit(session, "run.questions", RUN_ASKS_MAX,
+                            "The code asked the client too many questions.");
         return;
     }
     struct json_object *questions = run_ask_decode((struct span){payload, size});
@@ -329,11 +327,53 @@ void call_on_ask(void *context, struct worker_process *worker, const unsigned ch
     json_object_put(questions);
 }
 
-bool call_take_result(struct call *call, const struct result_message *result) {
-    if (call->kind != CALL_RUN)
+/* --- the result --- */
+
+/* What a call of this kind can have as its result. */
+static bool is_lawful(const struct call *call, const struct result_message *result) {
+    if (call->kind != CALL_RUN || result->condition.bytes)
         return !result->json.bytes;
+    return result->json.bytes && result->json.length <= RUN_RESULT_MAX_BYTES;
+}
+
+bool call_keep_result(struct call *call, const unsigned char *payload, size_t size) {
+    struct kept_result *kept = call->kept = calloc(1, sizeof *kept);
+    if (!kept)
+        return false;
+    kept->payload = buffer_make(size);
+    return buffer_append(&kept->payload, payload, size);
+}
+
+/* The first slice. */
+static enum run_step open_result(struct call *call, struct kept_result *kept) {
+    kept->opened = true;
+    if (!result_message_decode(kept->payload.data, kept->payload.length, &kept->message) ||
+        !is_lawful(call, &kept->message))
+        return RUN_STEP_MALFORMED;
+    kept->decoding = kept->message.json.bytes != NULL;
+    if (kept->decoding)
+        run_decode_begin(&kept->decoder, call->run.kind, kept->message.json, call->run.wants_value,
+                         &call->run.result);
+    return kept->decoding ? RUN_STEP_MORE : RUN_STEP_DONE;
+}
+
+enum run_step call_decode_step(struct call *call) {
+    struct kept_result *kept = call->kept;
+    if (!kept->opened)
+        return open_result(call, kept);
+    enum run_step step = kept->decoding ? run_decode_step(&kept->decoder) : RUN_STEP_DONE;
+    kept->decoding = step == RUN_STEP_MORE;
+    return step;
+}
+
+void call_drop_result(struct call *call) {
+    struct kept_result *kept = call->kept;
+    if (!kept)
+        return;
+    if (kept->decoding)
+        run_decode_cancel(&kept->decoder);
     run_result_free(&call->run.result);
-    if (result->condition.bytes)
-        return !result->json.bytes;
-    return result->json.bytes && run_result_decode(call->run.kind, result->json, &call->run.result);
+    buffer_free(&kept->payload);
+    free(kept);
+    call->kept = NULL;
 }

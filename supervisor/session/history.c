@@ -197,4 +197,5 @@ void history_clear(struct session *session) {
         retire(session, take_out(LIST_FIRST(&session->checkpoints)));
     start_afresh(session);
     session->loss[0] = 0;
+    session->memory.dropped = 0;
 }

@@ -60,7 +60,18 @@ bool one_shot_open(struct one_shot *one_shot, const struct settings *settings, i
             return true;
         }
     }
+    pool_close(&one_shot->pool);
     close_parts(one_shot);
+    return false;
+}
+
+bool one_shot_open_confined(struct one_shot *one_shot, const struct settings *settings, int *status,
+                            struct error *error) {
+    if (!one_shot_open(one_shot, settings, status, error))
+        return false;
+    if (sessions_confine_supervisor(&one_shot->sessions, error))
+        return true;
+    one_shot_close(one_shot);
     return false;
 }
 

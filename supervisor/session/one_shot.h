@@ -26,6 +26,9 @@ struct one_shot {
  * False with *error and an exit status in *status; then there is nothing to close. */
 bool one_shot_open(struct one_shot *one_shot, const struct settings *settings, int *status,
                    struct error *error);
+/* The same, and confines the supervisor: see pool_confine_supervisor. */
+bool one_shot_open_confined(struct one_shot *one_shot, const struct settings *settings, int *status,
+                            struct error *error);
 /* Ends every process. */
 void one_shot_close(struct one_shot *one_shot);
 

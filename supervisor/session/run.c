@@ -5,6 +5,7 @@
 #include "supervisor/base/log.h"
 #include "supervisor/content/shape.h"
 #include "supervisor/json/json_inspect.h"
+#include "supervisor/json/json_tree.h"
 
 #include <string.h>
 
@@ -49,74 +50,123 @@ static bool is_object_text(struct span text, size_t size_max, size_t values_max)
            shape.kind == JSON_OBJECT;
 }
 
-/* Parses TEXT, which was inspected, with null in place of the value WITHOUT (a part of TEXT; bytes
- * NULL: none). */
-static struct json_object *parse_without(struct span text, struct span without) {
-    struct json_tokener *tokener = json_tokener_new_ex(RUN_DEPTH_MAX + 1);
-    const unsigned char *rest = without.bytes ? without.bytes + without.length : text.bytes;
-    if (!tokener)
-        return NULL;
-    if (without.bytes) {
-        json_tokener_parse_ex(tokener, (const char *)text.bytes, (int)(without.bytes - text.bytes));
-        json_tokener_parse_ex(tokener, "null", 4);
-    }
-    struct json_object *json =
-        json_tokener_parse_ex(tokener, (const char *)rest, (int)(text.bytes + text.length - rest));
-    if (json_tokener_get_error(tokener) == json_tokener_continue) /* after a number */
-        json = json_tokener_parse_ex(tokener, " ", 1);
-    json_tokener_free(tokener);
-    return json;
-}
-
 /* TEXT as an object; NULL if it is not one, or exceeds a limit. */
 static struct json_object *parse(struct span text, size_t size_max, size_t values_max) {
-    return is_object_text(text, size_max, values_max) ? parse_without(text, (struct span){0})
-                                                      : NULL;
+    return is_object_text(text, size_max, values_max) ? json_tree_parse(text) : NULL;
 }
 
-/* Finds the text of the value of member NAME of the object TEXT; bytes NULL: no such member. False
- * if a name is escaped, which this does not decode, or if NAME occurs twice. */
-static bool find_raw(struct span text, const char *name, struct span *raw) {
-    size_t offset = 0;
-    struct json_token member;
-    struct span value;
-    *raw = (struct span){0};
-    while (json_next_member(text, &offset, &member, &value)) {
-        struct span quoted = member.text;
-        if (memchr(quoted.bytes, '\\', quoted.length))
-            return false;
-        if (quoted.length != strlen(name) + 2 ||
-            memcmp(quoted.bytes + 1, name, quoted.length - 2) != 0)
-            continue;
-        if (raw->bytes)
-            return false;
-        *raw = value;
+void run_decode_begin(struct run_decoder *decoder, enum run_kind kind, struct span text,
+                      bool wants_value, struct run_result *result) {
+    const struct json_limits limits = {.depth = RUN_DEPTH_MAX, .values = RUN_VALUES_MAX};
+    *result = (struct run_result){.kind = kind};
+    decoder->kind = kind;
+    decoder->text = text;
+    decoder->wants_value = wants_value;
+    decoder->stage = RUN_CHECK;
+    decoder->result = result;
+    json_reader_begin(&decoder->reader, text, limits);
+}
+
+void run_decode_cancel(struct run_decoder *decoder) {
+    json_reader_free(&decoder->reader);
+    run_result_free(decoder->result);
+}
+
+static enum run_step decode_failed(struct run_decoder *decoder, enum run_step step) {
+    run_decode_cancel(decoder);
+    return step;
+}
+
+static enum run_step over_limit(struct run_decoder *decoder, const char *name, size_t limit) {
+    decoder->limit_name = name;
+    decoder->limit = limit;
+    return decode_failed(decoder, RUN_STEP_LIMIT);
+}
+
+static enum run_step end_check(struct run_decoder *decoder) {
+    struct json_reader *reader = &decoder->reader;
+    const struct json_shape *shape = &reader->shape;
+    if (reader->fault != JSON_FINE || shape->kind != JSON_OBJECT || shape->structured_count > 1)
+        return decode_failed(decoder, RUN_STEP_MALFORMED);
+    if (shape->values - shape->structured_values > RUN_PARSED_VALUES_MAX ||
+        (decoder->wants_value && shape->structured_values > RUN_PARSED_VALUES_MAX))
+        return over_limit(decoder, "run.values", RUN_PARSED_VALUES_MAX);
+    decoder->result->structured = shape->structured.text;
+    decoder->stage = RUN_PARSE;
+    json_reader_parse(reader, shape->structured.text);
+    return RUN_STEP_MORE;
+}
+
+/* Content blocks, messages or contents. */
+static size_t block_count(struct json_object *json) {
+    static const char *const names[] = {"content", "messages", "contents"};
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct json_object *blocks = json_tree_member(json, names[i]);
+        if (json_object_is_type(blocks, json_type_array))
+            count += json_object_array_length(blocks);
     }
-    return true;
+    return count;
+}
+
+static enum run_step check_shape(struct run_decoder *decoder) {
+    struct run_result *result = decoder->result;
+    if (block_count(result->json) > RUN_BLOCKS_MAX)
+        return over_limit(decoder, "run.blocks", RUN_BLOCKS_MAX);
+    if (!result->json || !shape_fits(result->json, &results[decoder->kind], NULL))
+        return decode_failed(decoder, RUN_STEP_MALFORMED);
+    result->is_error = json_object_get_boolean(json_tree_member(result->json, "isError"));
+    if (!decoder->wants_value || !result->structured.bytes)
+        return RUN_STEP_DONE;
+    json_reader_begin(&decoder->reader, result->structured, (struct json_limits){0});
+    json_reader_parse(&decoder->reader, (struct span){0});
+    decoder->stage = RUN_PARSE_VALUE;
+    return RUN_STEP_MORE;
+}
+
+enum run_step run_decode_step(struct run_decoder *decoder) {
+    struct json_reader *reader = &decoder->reader;
+    struct run_result *result = decoder->result;
+    switch (decoder->stage) {
+    case RUN_CHECK:
+        if (decoder->text.length == 0 || decoder->text.length > RUN_RESULT_MAX_BYTES)
+            return decode_failed(decoder, RUN_STEP_MALFORMED);
+        return json_reader_check(reader) ? RUN_STEP_MORE : end_check(decoder);
+    case RUN_PARSE:
+        if (json_reader_step(reader))
+            return RUN_STEP_MORE;
+        result->json = reader->root;
+        reader->root = NULL;
+        decoder->stage = RUN_SHAPE;
+        return RUN_STEP_MORE;
+    case RUN_SHAPE:
+        return check_shape(decoder);
+    case RUN_PARSE_VALUE:
+        if (json_reader_step(reader))
+            return RUN_STEP_MORE;
+        result->value = reader->root;
+        reader->root = NULL;
+        decoder->stage = RUN_COMPARE_VALUE;
+        return RUN_STEP_MORE;
+    case RUN_COMPARE_VALUE:
+        result->is_whole = json_tree_is_whole(result->value, result->structured);
+        break;
+    }
+    return RUN_STEP_DONE;
 }
 
 bool run_result_decode(enum run_kind kind, struct span text, struct run_result *result) {
-    struct json_object *member;
-    *result = (struct run_result){.kind = kind};
-    if (!is_object_text(text, RUN_RESULT_MAX_BYTES, RUN_VALUES_MAX) ||
-        !find_raw(text, "structuredContent", &result->structured))
-        return false;
-    result->json = parse_without(text, result->structured);
-    if (result->json && shape_fits(result->json, &results[kind], NULL)) {
-        result->is_error = json_object_object_get_ex(result->json, "isError", &member) &&
-                           json_object_get_boolean(member);
-        return true;
-    }
-    run_result_free(result);
-    return false;
-}
-
-struct json_object *run_result_structured(const struct run_result *result) {
-    return parse_without(result->structured, (struct span){0});
+    struct run_decoder decoder;
+    enum run_step step;
+    run_decode_begin(&decoder, kind, text, true, result);
+    while ((step = run_decode_step(&decoder)) == RUN_STEP_MORE)
+        continue;
+    return step == RUN_STEP_DONE;
 }
 
 void run_result_free(struct run_result *result) {
     json_object_put(result->json);
+    json_object_put(result->value);
     *result = (struct run_result){.kind = result->kind};
 }
 

@@ -20,6 +20,7 @@
 #define ECLAVE_SUPERVISOR_SESSION_RUN_H
 
 #include "common/buffer.h"
+#include "supervisor/json/json_reader.h"
 #include <json-c/json.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,11 +36,14 @@ enum run_kind {
 
 enum {
     RUN_RESULT_MAX_BYTES = 16 << 20,
-    RUN_VALUES_MAX = 500000,    /* in one JSON text */
-    RUN_ASK_VALUES_MAX = 20000, /* in questions, which are held until they are answered */
-    RUN_DEPTH_MAX = 132,        /* 128 of the user's, and those around them */
-    RUN_QUESTIONS_MAX = 16,     /* in one FRAME_ASK */
-    RUN_KEY_MAX_BYTES = 128,    /* of a question */
+    RUN_VALUES_MAX = 500000,       /* in one JSON text */
+    RUN_PARSED_VALUES_MAX = 32768, /* of a result, that are parsed: outside structuredContent, and
+                                      in it if a schema checks it */
+    RUN_BLOCKS_MAX = 1024,         /* content blocks, messages or contents of a result */
+    RUN_ASK_VALUES_MAX = 20000,    /* in questions, which are held until they are answered */
+    RUN_DEPTH_MAX = 132,           /* 128 of the user's, and those around them */
+    RUN_QUESTIONS_MAX = 16,        /* in one FRAME_ASK */
+    RUN_KEY_MAX_BYTES = 128,       /* of a question */
     /* In one call, which beyond them ends with OUTCOME_OUTPUT. */
     RUN_EVENTS_MAX = 100000,
     RUN_EVENTS_MAX_BYTES = 64 << 20,
@@ -56,6 +60,7 @@ struct run_request {
     /* A JSON object. Of a resource: `uri` and the variables of the template; of a completion:
      * `argument`, `value`, `context`; of RUN_LOAD: `kind`, the word for the kind of definition. */
     struct span arguments;
+    bool wants_value; /* the result has the value of structuredContent, not only its text */
 };
 
 /* The word for KIND in a FRAME_RUN. */
@@ -98,12 +103,33 @@ struct run_result {
      * beyond 64 bits); bytes NULL: none. Points into the decoded text. `json` has null in its
      * place, since parsing it is most of the work, and few callers need a tree. */
     struct span structured;
+    struct json_object *value; /* of `structured`, if it was wanted */
+    bool is_whole;             /* and no object in it has a member twice */
 };
 
-/* False if TEXT is not the result of a run of KIND. Free with run_result_free. */
+/* False if TEXT is not the result of a run of KIND. Has `value` too. Free with run_result_free. */
 bool run_result_decode(enum run_kind kind, struct span text, struct run_result *result);
+
+/* The same in slices. TEXT stays valid until the end. */
+struct run_decoder {
+    enum run_kind kind;
+    struct span text;
+    bool wants_value; /* parses the value of structuredContent too */
+    enum { RUN_CHECK, RUN_PARSE, RUN_SHAPE, RUN_PARSE_VALUE, RUN_COMPARE_VALUE } stage;
+    struct json_reader reader;
+    struct run_result *result;
+    const char *limit_name; /* with RUN_STEP_LIMIT */
+    size_t limit;
+};
+
+enum run_step { RUN_STEP_MORE, RUN_STEP_DONE, RUN_STEP_MALFORMED, RUN_STEP_LIMIT };
+
+void run_decode_begin(struct run_decoder *decoder, enum run_kind kind, struct span text,
+                      bool wants_value, struct run_result *result);
+/* Anything but MORE ends it; only with DONE is the result valid, and to be freed. */
+enum run_step run_decode_step(struct run_decoder *decoder);
+/* Ends it early. */
+void run_decode_cancel(struct run_decoder *decoder);
 void run_result_free(struct run_result *result);
-/* The value of `structured`, which RESULT must have. The caller's. NULL: null, or out of memory. */
-struct json_object *run_result_structured(const struct run_result *result);
 
 #endif

@@ -2,13 +2,20 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/session/session_internal.h"
 
+#include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-enum { MEMORY_CHECK_MS = 50, NAME_RANDOM_BYTES = 16 };
+enum {
+    MEMORY_CHECK_MS = 50,
+    END_LIMIT_MS = 200, /* from the end of the channel to the kill, with reports_usage */
+    NAME_RANDOM_BYTES = 16
+};
 
 /* --- states --- */
 
@@ -51,6 +58,7 @@ struct call *session_take_running(struct session *session) {
     struct call *call = session->running;
     loop_timer_stop(session->all->loop, &session->time_limit);
     loop_timer_stop(session->all->loop, &session->memory_check);
+    loop_timer_stop(session->all->loop, &session->decode);
     if (session->state != SESSION_IDLE)
         session_enter(session, SESSION_IDLE);
     session->running = NULL;
@@ -67,16 +75,10 @@ void session_on_time_limit(void *context) {
 /* For memory that Lisp does not manage, and for code that lifted Lisp's heap limit. */
 static void on_memory_check(void *context) {
     struct session *session = context;
-    struct sessions *all = session->all;
-    size_t heap = (size_t)all->settings->session_memory_mb << 20;
-    if (worker_resident_bytes(session->head) > heap + heap / 4 + (64U << 20)) {
-        call_decide(session->running, OUTCOME_MEMORY,
-                    "The worker used more memory than session.memory_mb (%lld MiB) allows.",
-                    (long long)all->settings->session_memory_mb);
-        worker_kill(session->head);
-        return;
-    }
-    loop_timer_start(all->loop, &session->memory_check, MEMORY_CHECK_MS, on_memory_check, session);
+    memory_check_running(session);
+    if (!session->running->decided)
+        loop_timer_start(session->all->loop, &session->memory_check, MEMORY_CHECK_MS,
+                         on_memory_check, session);
 }
 
 static void on_flooded(void *context, const struct captured_stream *stream) {
@@ -177,6 +179,7 @@ static void on_served(void *context, struct worker_process *worker, struct pipes
         session->head = worker;
         session->pipes = pipes;
         worker_set_owner(worker, &session_events, session, session->name);
+        memory_start(session->all);
         send_call(session);
         return;
     }
@@ -194,82 +197,160 @@ static void evaluate(struct session *session) {
 
 /* --- events of workers --- */
 
-/* Keeps the result until the process is reaped and its usage is known. */
-static void keep_result(struct session *session, const unsigned char *payload, size_t size) {
-    struct call *call = session->running;
-    loop_timer_stop(session->all->loop, &session->time_limit);
-    loop_timer_stop(session->all->loop, &session->memory_check);
-    call->kept_result = buffer_make(size);
-    struct span *structured = &call->run.result.structured;
-    if (!buffer_append(&call->kept_result, payload, size)) {
-        call_decide(call, OUTCOME_MALFORMED, "The result cannot be kept: out of memory.");
-        run_result_free(&call->run.result);
-    } else if (structured->bytes) {
-        structured->bytes = call->kept_result.data + (structured->bytes - payload);
-    }
+static void on_end_limit(void *context) {
+    struct session *session = context;
+    session->running->cut_off = true;
     worker_kill(session->head);
 }
 
-static void on_result(void *context, struct worker_process *worker, const unsigned char *payload,
-                      size_t size) {
-    struct session *session = context;
-    struct result_message result;
-    pipes_drain(session->pipes);
-    if (session->running->decided)
-        return; /* the drained output exceeded its limit */
-    if (!result_message_decode(payload, size, &result) ||
-        !call_take_result(session->running, &result)) {
-        call_decide(session->running, OUTCOME_MALFORMED, "The worker sent a malformed result.");
-        worker_kill(worker);
+/* Waits until the process is reaped. An honest worker ends at the end of its channel. What another
+ * one does until then decides the outcome in place of the answer, which it may have forged before.
+ */
+static void await_end(struct session *session, enum outcome answer) {
+    struct call *call = session->running;
+    call->answer = answer;
+    call->answered_ns = clock_now_ns();
+    loop_timer_start(session->all->loop, &session->time_limit, END_LIMIT_MS, on_end_limit, session);
+    shutdown(session->head->channel, SHUT_WR);
+}
+
+static bool has_sent_more(const struct worker_process *worker) {
+    char byte;
+    return recv(worker->channel, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+/* Decides by the answer, if there is one and the process did nothing after it but end. */
+static void decide_by_answer(struct call *call, bool inside_frame, int status) {
+    bool by_itself = WIFEXITED(status) && WEXITSTATUS(status) == 0 && !inside_frame;
+    bool cut_off = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && call->cut_off;
+    if (call->decided || !call->answered_ns || !(by_itself || cut_off))
         return;
-    }
-    if (session->all->reports_usage)
-        keep_result(session, payload, size);
-    call_decide(session->running, result.condition.bytes ? OUTCOME_CONDITION : OUTCOME_VALUE, "%s",
-                "");
-    if (session->all->reports_usage)
-        return;
+    call_decide(call, call->answer, "%s", "");
+    call->decided_ns = call->answered_ns;
+}
+
+/* The most that a worker within its limits sends. */
+static size_t result_bytes_max(const struct settings *settings) {
+    enum { CHARACTER_BYTES = 4, OTHER_BYTES = 4 << 20 };
+    size_t values =
+        RESULT_VALUES_MAX * CHARACTER_BYTES * (size_t)settings->value_max_chars + OTHER_BYTES;
+    return values > RUN_RESULT_MAX_BYTES + OTHER_BYTES ? values
+                                                       : RUN_RESULT_MAX_BYTES + OTHER_BYTES;
+}
+
+static void conclude_answer(struct session *session, enum outcome answer,
+                            struct result_message *result) {
+    call_decide(session->running, answer, "%s", "");
     struct call *call = session_take_running(session);
     session->number++;
     session->unprotected = false;
-    call_conclude(call, &result, session->pipes, 0, false);
+    call_conclude(call, result, session->pipes, 0, false);
     pipes_end(session->pipes);
     session_step_later(session);
 }
 
-/* The head ended between calls. */
-static void note_loss(struct session *session) {
+/* The kept result is decoded, or there is no need to. */
+static void take_kept(struct session *session) {
+    struct result_message *message = &session->running->kept->message;
+    enum outcome answer = message->condition.bytes ? OUTCOME_CONDITION : OUTCOME_VALUE;
+    if (session->all->reports_usage)
+        await_end(session, answer);
+    else
+        conclude_answer(session, answer, message);
+}
+
+static void refuse_result(struct session *session) {
+    call_decide(session->running, OUTCOME_MALFORMED, "The worker sent a malformed result.");
+    worker_kill(session->head);
+}
+
+static void on_decode(void *context) {
+    struct session *session = context;
+    if (session->running->decided) /* its process is being killed */
+        return;
+    struct kept_result *kept = session->running->kept;
+    const struct run_decoder *decoder = &kept->decoder;
+    const bool small = kept->payload.length <= JSON_READER_SMALL_BYTES;
+    enum run_step step;
+    do
+        step = call_decode_step(session->running);
+    while (step == RUN_STEP_MORE && small);
+    if (step == RUN_STEP_DONE && !small && !kept->rested) {
+        kept->rested = true; /* the answer is work enough for a turn */
+        step = RUN_STEP_MORE;
+    }
+    switch (step) {
+    case RUN_STEP_MORE:
+        loop_timer_start(session->all->loop, &session->decode, 0, on_decode, session);
+        break;
+    case RUN_STEP_DONE:
+        take_kept(session);
+        break;
+    case RUN_STEP_MALFORMED:
+        refuse_result(session);
+        break;
+    case RUN_STEP_LIMIT:
+        call_end_over_limit(session, decoder->limit_name, decoder->limit,
+                            strcmp(decoder->limit_name, "run.blocks") == 0
+                                ? "The result has too many content blocks, messages or contents."
+                                : "The result has too many values.");
+        break;
+    }
+}
+
+/* A result with JSON is decoded in turns, during which the process may do nothing. */
+static void on_result(void *context, struct worker_process *worker, const unsigned char *payload,
+                      size_t size) {
+    (void)worker;
+    struct session *session = context;
+    struct call *call = session->running;
+    pipes_drain(session->pipes);
+    if (call->decided)
+        return; /* the drained output exceeded its limit */
+    loop_timer_stop(session->all->loop, &session->time_limit);
+    if (size > result_bytes_max(session->all->settings) || !call_keep_result(call, payload, size))
+        refuse_result(session);
+    else if (size > JSON_READER_SMALL_BYTES)
+        loop_timer_start(session->all->loop, &session->decode, 0, on_decode, session);
+    else
+        on_decode(session);
+}
+
+/* The head ended between calls, because of EXCESS (NULL: the reason is unknown). */
+static void note_loss(struct session *session, const char *excess) {
     const struct log_event event = {
         .level = LOG_WARNING_LEVEL, .name = "worker-lost", .session = session->name};
-    const char *what = session->head
-                           ? "the worker ended between calls; the effects of the last calls are "
-                             "lost"
-                           : "the worker ended between calls; the state of the session is lost, "
-                             "and it started afresh";
-    log_write(session->all->log, &event, "%s", what);
-    snprintf(session->loss, sizeof session->loss, "SESSION-LOST: %s", what);
+    const char *what = session->head ? "the effects of the last calls are lost"
+                                     : "the state of the session is lost, and it started afresh";
+    snprintf(session->loss, sizeof session->loss,
+             "SESSION-LOST: the worker ended between calls%s%s; %s", excess ? " because " : "",
+             excess ? excess : "", what);
+    log_write(session->all->log, &event, "%s", session->loss + strlen("SESSION-LOST: "));
 }
 
 static void head_ended(struct session *session, bool inside_frame, int status) {
     struct call *call = session->running;
-    struct result_message result;
+    const char *excess = session->head->memory.excess;
     if (session->state == SESSION_CHECKPOINTING)
         history_failed(session, "the worker ended");
     if (session->state != SESSION_EVALUATING) {
         if (!history_restore(session))
-            note_loss(session);
+            note_loss(session, excess);
         return;
     }
     pipes_drain(session->pipes);
+    inside_frame |= call->answered_ns && has_sent_more(session->head);
+    decide_by_answer(call, inside_frame, status);
     call_decide_by_status(call, inside_frame, status);
     call->usage = session->head->usage;
     session_take_running(session);
     struct pipes *pipes = session->pipes;
     session->pipes = NULL; /* history_restore would close them, and the call refers to them */
     bool restored = history_restore(session);
-    bool kept = result_message_decode(call->kept_result.data, call->kept_result.length, &result) &&
-                call_take_result(call, &result);
-    call_conclude(call, kept ? &result : NULL, pipes, status, !restored);
+    bool answered = call->outcome == OUTCOME_VALUE || call->outcome == OUTCOME_CONDITION;
+    if (!answered)
+        call_drop_result(call);
+    call_conclude(call, answered ? &call->kept->message : NULL, pipes, status, !restored);
     pipes_end(pipes);
     if (session->head)
         session->pipes = pipes;
@@ -279,6 +360,7 @@ static void head_ended(struct session *session, bool inside_frame, int status) {
 
 static void on_ended(void *context, struct worker_process *worker, int status) {
     struct session *session = context;
+    memory_on_ended(session, worker, status);
     if (worker == session->head)
         head_ended(session, worker->header_have > 0, status);
     else
@@ -393,7 +475,13 @@ void session_step(struct session *session) {
     if (TAILQ_EMPTY(&session->queue) || session->all->held ||
         (session->transient && !transient_has_room(session->all)))
         return;
-    session->running = TAILQ_FIRST(&session->queue);
+    struct call *next = TAILQ_FIRST(&session->queue);
+    if (next->payload.length > JSON_READER_SMALL_BYTES && !next->rested) {
+        next->rested = true; /* encoding it was work enough for a turn */
+        session_step_later(session);
+        return;
+    }
+    session->running = next;
     session_unqueue(session->running);
     runners[session->running->kind](session);
 }
@@ -450,6 +538,7 @@ struct call *session_submit(struct session *session, const struct call_request *
     call->steps = request->steps;
     call->at = request->at;
     call->run.kind = request->run.kind;
+    call->run.wants_value = request->run.wants_value;
     call->event = request->event;
     call->ask = request->ask;
     call->done = request->done;
@@ -475,11 +564,13 @@ void sessions_open(struct sessions *sessions, struct loop *loop, struct log *log
                    const struct settings *settings, struct pool *pool) {
     *sessions = (struct sessions){.loop = loop, .log = log, .settings = settings, .pool = pool};
     TAILQ_INIT(&sessions->list);
+    memory_open(sessions);
 }
 
 void sessions_close(struct sessions *sessions) {
     while (!TAILQ_EMPTY(&sessions->list))
         session_destroy(TAILQ_FIRST(&sessions->list));
+    memory_close(sessions);
     discard_fresh_pipes(sessions);
 }
 
@@ -594,26 +685,14 @@ const char *session_name(const struct session *session) {
     return session->name;
 }
 
-static void add_memory(struct session_facts *facts, const struct worker_process *worker) {
-    bool exact;
-    facts->memory_bytes += worker_proportional_bytes(worker, &exact);
-    facts->memory_is_proportional &= exact;
-}
-
 struct session_facts session_facts(const struct session *session) {
-    const struct checkpoint *checkpoint;
     struct session_facts facts = {.name = session->name,
                                   .age_s = clock_elapsed_ms(session->born_ns) / CLOCK_MS_PER_S,
                                   .idle_s = clock_elapsed_ms(session->used_ns) / CLOCK_MS_PER_S,
                                   .number = session->number,
                                   .history = history_length(session),
-                                  .memory_is_proportional = true,
                                   .busy = !is_idle(session)};
-    if (session->head)
-        add_memory(&facts, session->head);
-    LIST_FOREACH(checkpoint, &session->checkpoints, entry) {
-        add_memory(&facts, checkpoint->worker);
-    }
+    memory_add_facts(session, &facts);
     return facts;
 }
 
@@ -634,4 +713,5 @@ void sessions_cancel_all(struct sessions *sessions, const char *cause) {
         while (!TAILQ_EMPTY(&session->queue))
             call_cancel(TAILQ_FIRST(&session->queue), cause);
     }
+    memory_answer_all(sessions);
 }

@@ -9,6 +9,7 @@
 #define ECLAVE_SUPERVISOR_SESSION_SESSION_H
 
 #include "supervisor/process/pool.h"
+#include "supervisor/process/weigher.h"
 #include "supervisor/session/evaluation.h"
 #include "supervisor/session/run.h"
 #include <stdbool.h>
@@ -52,6 +53,23 @@ struct call_request {
     void *context;
 };
 
+struct memory_waiter;
+
+/* Of memory.c. */
+struct memory_watch {
+    struct loop_timer timer;    /* to the next check of all sessions */
+    struct loop_timer patience; /* of `waiting` */
+    struct weigher weigher;
+    bool checking;      /* a check is divided into turns */
+    uint32_t round;     /* number of the check */
+    size_t image_bytes; /* resident size of the zygote */
+    TAILQ_HEAD(memory_waiters, memory_waiter) waiting, newcomers; /* these: for the next round */
+    int kills_fd;                                                 /* of policy_oom_open; -1: none */
+    uint64_t kills;                                               /* counted so far */
+    uint64_t unexplained; /* of them, those whose victim is not known */
+    int64_t killed_ns;    /* when the number last grew */
+};
+
 struct sessions {
     struct loop *loop;
     struct log *log;
@@ -68,6 +86,7 @@ struct sessions {
      * process used. */
     bool reports_usage;
     bool unlogged; /* outcomes are not logged, because the caller reports each */
+    struct memory_watch memory;
 };
 
 /* --- session.c: the sessions --- */
@@ -76,6 +95,9 @@ void sessions_open(struct sessions *sessions, struct loop *loop, struct log *log
                    const struct settings *settings, struct pool *pool);
 /* Ends every session without calling `done`. */
 void sessions_close(struct sessions *sessions);
+/* Starts what the sessions need and the supervisor may not start later, and confines it: see
+ * pool_confine_supervisor. False with *error. */
+bool sessions_confine_supervisor(struct sessions *sessions, struct error *error);
 
 /* The session of that name, or NULL. */
 struct session *sessions_find(const struct sessions *sessions, struct span name);
@@ -97,9 +119,13 @@ struct session_facts {
     size_t history;              /* calls that can be rolled back */
     size_t memory_bytes;         /* of all its processes */
     bool memory_is_proportional; /* shared pages count in proportion; false: resident sizes */
+    size_t states_dropped;       /* because of memory */
     bool busy;
 };
 struct session_facts session_facts(const struct session *session);
+
+/* Calls WEIGHED once the memory of all sessions is known, as far as it can be in a short time. */
+void sessions_weigh(struct sessions *all, void (*weighed)(void *context), void *context);
 
 /* While HELD, no call starts. */
 void sessions_hold(struct sessions *sessions, bool held);

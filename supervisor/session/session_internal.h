@@ -8,6 +8,7 @@
 /* The part of a call that only a CALL_RUN has. */
 struct run_state {
     enum run_kind kind;
+    bool wants_value;
     struct run_result result; /* with OUTCOME_VALUE */
     struct rate rate, progress_rate, log_rate;
     size_t events, events_bytes, asks, dropped;
@@ -16,6 +17,16 @@ struct run_state {
     bool parked;                   /* call_park */
     int64_t left_ms, wait_left_ms; /* of the time limits of working and waiting, at since_ns */
     int64_t since_ns;              /* when it last began to work or to wait */
+};
+
+/* A result that is needed for longer than its event. */
+struct kept_result {
+    struct buffer payload;
+    struct result_message message; /* points into it */
+    struct run_decoder decoder;    /* of the message's JSON */
+    bool opened;                   /* the message is decoded */
+    bool decoding;                 /* its JSON is not yet */
+    bool rested;                   /* a large one waited for a turn of the loop after that */
 };
 
 struct call {
@@ -32,6 +43,7 @@ struct call {
     void (*ask)(void *context, struct json_object *questions);
     call_done done;
     void *context;
+    bool rested;  /* a large one waited for a turn of the loop */
     bool decided; /* the members below are set */
     int64_t decided_ns;
     enum outcome outcome;
@@ -39,8 +51,12 @@ struct call {
     char reply[200]; /* with OUTCOME_VALUE, of a call that evaluates nothing */
     const char *limit_stream, *limit_name;
     size_t limit;
-    struct buffer kept_result; /* with reports_usage, until the process is reaped */
-    struct usage usage;        /* set then */
+    struct kept_result *kept; /* while it is decoded, and until the process is reaped; or NULL */
+    /* With reports_usage, from the answer until the process is reaped: */
+    enum outcome answer;
+    int64_t answered_ns; /* 0: no answer yet */
+    bool cut_off;        /* killed because it did not end by itself */
+    struct usage usage;  /* set when it is reaped */
 };
 
 /* A parked process and the number of its state. */
@@ -84,7 +100,15 @@ struct session {
     TAILQ_HEAD(, call) cancelled; /* before they ran; concluded in the next step */
     size_t queued, queued_bytes;
     struct session *copy; /* being made by the running CALL_COPY */
-    struct loop_timer time_limit, memory_check, step;
+    struct loop_timer time_limit, memory_check, step, decode;
+    struct {
+        bool wanted;                     /* its weight, by list-sessions */
+        bool due;                        /* its processes are being weighed */
+        uint32_t round;                  /* in which it was last checked */
+        int64_t begun_ns, not_before_ns; /* of weighing it */
+        size_t processes;                /* when it was last weighed */
+        size_t dropped;                  /* states */
+    } memory;
     char loss[200]; /* a state was lost between calls; reported with the next answer */
 };
 
@@ -150,6 +174,20 @@ void history_lost(struct session *session, const struct worker_process *worker);
 /* Ends every process of the session. */
 void history_clear(struct session *session);
 
+/* --- memory.c --- */
+
+void memory_open(struct sessions *all);
+void memory_close(struct sessions *all);
+/* A session has a process: it is checked from now on. */
+void memory_start(struct sessions *all);
+/* Ends the running call if its process is too large. */
+void memory_check_running(struct session *session);
+/* A process of the session was reaped; before its loss has any effect. */
+void memory_on_ended(struct session *session, struct worker_process *worker, int status);
+/* Calls all callers of sessions_weigh with what is known now. */
+void memory_answer_all(struct sessions *all);
+void memory_add_facts(const struct session *session, struct session_facts *facts);
+
 /* --- call.c --- */
 
 /* Decides the outcome; does nothing if it is decided. */
@@ -173,8 +211,14 @@ void call_on_event(void *context, struct worker_process *worker, const unsigned 
                    size_t size);
 void call_on_ask(void *context, struct worker_process *worker, const unsigned char *payload,
                  size_t size);
-/* Whether RESULT is one that a call of this kind can have. Keeps the result of a run, which points
- * into RESULT. */
-bool call_take_result(struct call *call, const struct result_message *result);
+/* Keeps PAYLOAD, the result of the call. False when out of memory. */
+bool call_keep_result(struct call *call, const unsigned char *payload, size_t size);
+/* Decodes the next slice of the kept result. */
+enum run_step call_decode_step(struct call *call);
+/* Forgets the kept result. */
+void call_drop_result(struct call *call);
+/* Ends the running call, whose result exceeds a limit. */
+void call_end_over_limit(struct session *session, const char *name, size_t limit,
+                         const char *sentence);
 
 #endif

@@ -12,14 +12,60 @@ static void append_span(struct buffer *out, struct span span) {
     buffer_append(out, span.bytes, span.length);
 }
 
+/* CAPTURED, or a copy in REPAIRED with its ill-formed parts replaced. */
+static struct span well_formed(struct span captured, struct buffer *repaired) {
+    if (utf8_is_valid(captured.bytes, captured.length))
+        return captured;
+    utf8_append_repaired(repaired, captured.bytes, captured.length);
+    return (struct span){repaired->data, repaired->length};
+}
+
+static bool is_inside_character(unsigned char byte) {
+    return (byte & 0xC0) == 0x80;
+}
+
+/* Appends the head and the tail of CAPTURED, which is longer than SHOWN_CHARS characters can be.
+ * The work is that for what is shown, and a count of the rest. */
+static void append_ends(struct buffer *out, struct span captured, size_t shown_chars) {
+    cleanup_buffer struct buffer repaired_head = buffer_make(out->maximum);
+    cleanup_buffer struct buffer repaired_tail = buffer_make(out->maximum);
+    const size_t tail_chars = shown_chars / 2, head_chars = shown_chars - tail_chars;
+    const size_t tail_room = tail_chars * UTF8_MAX_BYTES, tail_from = captured.length - tail_room;
+    size_t head_end = utf8_offset(captured.bytes, head_chars * UTF8_MAX_BYTES, head_chars);
+    size_t tail_start =
+        tail_from + utf8_offset_from_end(captured.bytes + tail_from, tail_room, tail_chars);
+    /* Where the bytes are not UTF-8, these may be inside a character. */
+    for (int i = 1; i < UTF8_MAX_BYTES && is_inside_character(captured.bytes[head_end]); i++)
+        head_end++;
+    for (int i = 1; i < UTF8_MAX_BYTES && tail_start < captured.length &&
+                    is_inside_character(captured.bytes[tail_start]);
+         i++)
+        tail_start--;
+    struct span head = well_formed((struct span){captured.bytes, head_end}, &repaired_head),
+                tail = well_formed(
+                    (struct span){captured.bytes + tail_start, captured.length - tail_start},
+                    &repaired_tail);
+    const size_t head_shown = utf8_offset(head.bytes, head.length, head_chars),
+                 tail_hidden = utf8_offset_from_end(tail.bytes, tail.length, tail_chars);
+    const size_t left_out = utf8_count(head.bytes + head_shown, head.length - head_shown) +
+                            utf8_count(captured.bytes + head_end, tail_start - head_end) +
+                            utf8_count(tail.bytes, tail_hidden);
+    out->failed |= repaired_head.failed || repaired_tail.failed;
+    buffer_append(out, head.bytes, head_shown);
+    buffer_append_format(out, "\n[… %zu characters left out …]\n", left_out);
+    buffer_append(out, tail.bytes + tail_hidden, tail.length - tail_hidden);
+}
+
 void text_append_captured(struct buffer *out, struct span captured, size_t shown_chars) {
     cleanup_buffer struct buffer repaired = buffer_make(out->maximum);
-    if (!utf8_is_valid(captured.bytes, captured.length)) {
-        if (!utf8_append_repaired(&repaired, captured.bytes, captured.length)) {
-            out->failed = true;
-            return;
-        }
-        captured = (struct span){repaired.data, repaired.length};
+    if (captured.length / (2 * UTF8_MAX_BYTES) > shown_chars) {
+        append_ends(out, captured, shown_chars);
+        return;
+    }
+    captured = well_formed(captured, &repaired);
+    if (repaired.failed) {
+        out->failed = true;
+        return;
     }
     size_t count = captured.length <= shown_chars ? captured.length
                                                   : utf8_count(captured.bytes, captured.length);
@@ -29,8 +75,7 @@ void text_append_captured(struct buffer *out, struct span captured, size_t shown
     }
     size_t head_chars = shown_chars - shown_chars / 2;
     size_t head = utf8_offset(captured.bytes, captured.length, head_chars);
-    size_t tail =
-        head + utf8_offset(captured.bytes + head, captured.length - head, count - shown_chars);
+    size_t tail = utf8_offset_from_end(captured.bytes, captured.length, shown_chars / 2);
     buffer_append(out, captured.bytes, head);
     buffer_append_format(out, "\n[… %zu characters left out …]\n", count - shown_chars);
     buffer_append(out, captured.bytes + tail, captured.length - tail);

@@ -135,7 +135,7 @@ static size_t confined(pid_t run, pid_t *pids, size_t maximum) {
     pid_t all[32];
     size_t count = process_descendants(run, all, COUNT_OF(all)), found = 0;
     for (size_t i = 0; i < count && i < COUNT_OF(all) && found < maximum; i++)
-        if (process_is_confined(all[i]))
+        if (process_is_worker(all[i]))
             pids[found++] = all[i];
     return found;
 }

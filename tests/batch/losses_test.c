@@ -79,13 +79,15 @@ Test(batch_losses, a_run_that_cannot_start_a_worker_exits_with_70) {
     struct command_result result = command_run(&(struct command){.arguments = copy});
     cr_assert_eq(result.status, 0, "%s", result.error);
     command_result_free(&result);
-    batch_write(worker, "#!/bin/sh\nexit 3\n");
-    cr_assert_eq(chmod(worker, 0755), 0);
+    const char *failing[] = {"/bin/cp", "/bin/false", worker, NULL};
+    result = command_run(&(struct command){.arguments = failing});
+    cr_assert_eq(result.status, 0, "%s", result.error);
+    command_result_free(&result);
     const char *arguments[] = {program, "batch", NULL};
     batch_add("1", "1", "");
     result = command_run(&(struct command){.arguments = arguments, .input = batch_input()});
     cr_assert_eq(result.status, 70, "%s", result.error);
     cr_assert_str_eq(result.output, "");
-    expect_contains(result.error, "the zygote ended with status 3");
+    expect_contains(result.error, "the zygote ended with status 1");
     command_result_free(&result);
 }

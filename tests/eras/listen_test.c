@@ -1,6 +1,7 @@
 /* subscriptions/listen: acknowledged at once, silent while nothing changes, and ended by the client
  * with a cancellation or by the server with a result. */
 #include "tests/support/eras.h"
+#include "tests/support/family.h"
 #include <signal.h>
 
 #define ALL "{\"toolsListChanged\":true,\"promptsListChanged\":true,\"resourcesListChanged\":true}"
@@ -95,9 +96,8 @@ Test(listen, too_many_are_refused_with_the_limit) {
 
 Test(listen, starts_no_process_and_does_not_delay_evaluations) {
     struct client *client = client_start(NULL);
-    pid_t pid;
     listen_as(client, "\"l\"");
-    cr_assert_eq(client_descendants(client, &pid, 1), 0);
+    family_await_launcher_alone(client);
     struct evaluation evaluation = era_evaluate(client, era_modern, NULL, "(+ 1 2)");
     cr_assert_str_eq(era_text(client, &evaluation), "=> 3");
     client_send_line(client, CANCEL("\"l\""));

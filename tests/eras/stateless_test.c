@@ -1,6 +1,7 @@
 /* The modern era: the envelope of requests and answers, the methods that do not exist in it, and
  * that no earlier message changes the answer to a request. */
 #include "tests/support/eras.h"
+#include "tests/support/family.h"
 
 #define CLAIM(version, rest) "{\"_meta\":{\"" KEY_VERSION "\":" version rest "}}"
 #define CLIENT               ",\"" KEY_CLIENT "\":{}"
@@ -28,11 +29,10 @@ Test(stateless, discover_describes_the_server) {
 
 Test(stateless, a_probe_starts_no_process) {
     struct client *client = client_start(NULL);
-    pid_t pid;
     client_expect_result(client, MODERN("\"server-discover-probe-1\"", "server/discover"),
                          "\"server-discover-probe-1\"");
     client_expect_result(client, MODERN("2", "server/discover"), "2");
-    cr_assert_eq(client_descendants(client, &pid, 1), 0);
+    family_await_launcher_alone(client);
     client_finish(client);
 }
 

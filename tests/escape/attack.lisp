@@ -53,6 +53,10 @@
           do (put buffer offset type (if (eq type :uint64-t) (as-number value) value)))
     buffer))
 
+(defun processor-clock (pid)
+  "The id of the clock that counts the processor time of a process."
+  (logior (ash (lognot pid) 3) 2))
+
 (defun vector-of (buffer length)
   "A struct iovec."
   (filled 16 0 :uint64-t buffer 8 :uint64-t length))
@@ -120,19 +124,27 @@
         unless (= found needle) do (return t)
         do (setf start (1+ found))))
 
-(defun needle (parts)
-  "The text of PARTS, which is nowhere in one piece but there; and its length."
-  (let ((buffer (buffer 100)) (length 0))
+(defun needle (parts &optional (width 1))
+  "The text of PARTS, which is nowhere in one piece but there; and its length in bytes. Lisp has
+strings whose characters have 1 and 4 bytes."
+  (let ((buffer (buffer 400)) (length 0))
     (dolist (part parts (values (address buffer) length))
       (loop for char across part
             do (put buffer length :unsigned-byte (char-code char))
-               (incf length)))))
+               (incf length width)))))
 
-(defun memory-holds (&rest parts)
-  (multiple-value-bind (needle length) (needle parts)
+(defun memory-holds-as (width parts)
+  (multiple-value-bind (needle length) (needle parts width)
     (loop for landmark in (landmarks)
           thereis (loop for (start . end) in (runs-around landmark)
                         thereis (occurs-between start end needle length)))))
+
+(defun memory-holds (&rest parts)
+  (memory-holds-as 1 parts))
+
+(defun memory-holds-in-lisp (&rest parts)
+  "The same for a string of either kind."
+  (or (memory-holds-as 1 parts) (memory-holds-as 4 parts)))
 
 (defun text-at (address)
   (coerce (loop for octet = (peek address :unsigned-byte)

@@ -58,6 +58,15 @@ static long futex(long operation) {
     return syscall(SYS_futex, page, operation, 1L, NULL, NULL, 0L);
 }
 
+/* The clock ids that the kernel derives from a pid and from a descriptor. */
+static long processor_clock(long pid) {
+    return ~pid * 8 + 2;
+}
+
+static long descriptor_clock(long descriptor) {
+    return ~descriptor * 8 + 3;
+}
+
 static long write_vector(void) {
     struct iovec part = {.iov_base = page, .iov_len = 1};
     return syscall(SYS_writev, 2L, &part, 1L);
@@ -122,10 +131,10 @@ static long ask_seccomp(void) {
     return syscall(SYS_seccomp, (long)SECCOMP_GET_ACTION_AVAIL, 0L, &action);
 }
 
-static long add_filter(void) {
+static long add_filter(long flags) {
     struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     struct sock_fprog program = {.len = 1, .filter = &allow};
-    return syscall(SYS_seccomp, (long)SECCOMP_SET_MODE_FILTER, 0L, &program);
+    return syscall(SYS_seccomp, (long)SECCOMP_SET_MODE_FILTER, flags, &program);
 }
 
 /* As abort() does. A sanitizer's abort uses the ids from before the fork. */

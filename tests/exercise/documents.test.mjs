@@ -65,10 +65,16 @@ test("doc/confinement.md shows lines of eclave policy", () => {
 });
 
 // What the attacks come to depends on the machine; their names and the words for the layers do not.
+// Attacks that need root are tried as root only.
+const ofRoot = ["use a capability of root", "become root again"];
+
 test("doc/confinement.md shows the layers and attacks of eclave doctor", () => {
   const names = (lines) => lines.map((line) => line.split(/ {2,}/)[0]);
   const shown = shownLines("doctor");
-  assert.deepEqual(names(shown).slice(0, -1), names(outputLines("doctor")).slice(0, shown.length - 1));
+  const tried = names(shown)
+    .slice(0, -1)
+    .filter((name) => process.getuid() === 0 || !ofRoot.includes(name));
+  assert.deepEqual(names(outputLines("doctor")).slice(0, tried.length), tried);
   const policy = outputLines("policy").join("\n");
   for (const line of shown.slice(1, shown.indexOf("")))
     assert.ok(policy.includes(`  ${line.split(/ {2,}/).at(-1)}\n`), line);

@@ -33,8 +33,10 @@ int fuzz_open_descriptors(void) {
 }
 
 int fuzz_clock_gettime(clockid_t clock, struct timespec *now) {
-    (void)clock;
     enum { NS_PER_S = 1000000000 };
+    if (clock ==
+        CLOCK_THREAD_CPUTIME_ID) /* of turn.h, which decides only whether a run is too long */
+        return clock_gettime(clock, now);
     *now = (struct timespec){.tv_sec = fuzz_edges.now_ns / NS_PER_S,
                              .tv_nsec = fuzz_edges.now_ns % NS_PER_S};
     return 0;

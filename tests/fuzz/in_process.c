@@ -39,7 +39,10 @@ void __wrap_pool_start(struct pool *pool);
 void __wrap_pool_take(struct pool *pool, struct pool_waiter *waiter);
 void __wrap_pool_close(struct pool *pool);
 size_t __wrap_worker_resident_bytes(const struct worker_process *worker);
-size_t __wrap_worker_proportional_bytes(const struct worker_process *worker, bool *exact);
+void __wrap_worker_measure(struct worker_process *worker);
+bool __wrap_weigher_ask(struct weigher *weigher, pid_t pid);
+int __wrap_policy_oom_open(void);
+bool __wrap_policy_oom_prefer(pid_t pid, enum policy_oom_order order);
 
 /* A file that epoll refuses is always ready. */
 bool __wrap_stream_open(struct stream *stream, int fd, bool writing, struct error *error) {
@@ -144,10 +147,22 @@ size_t __wrap_worker_resident_bytes(const struct worker_process *worker) {
     return 0;
 }
 
-size_t __wrap_worker_proportional_bytes(const struct worker_process *worker, bool *exact) {
+void __wrap_worker_measure(struct worker_process *worker) {
     (void)worker;
-    *exact = true;
-    return 0;
+}
+
+bool __wrap_weigher_ask(struct weigher *weigher, pid_t pid) {
+    (void)weigher, (void)pid;
+    return false;
+}
+
+int __wrap_policy_oom_open(void) {
+    return -1;
+}
+
+bool __wrap_policy_oom_prefer(pid_t pid, enum policy_oom_order order) {
+    (void)pid, (void)order;
+    return false;
 }
 
 static void leave(struct fake_worker *fake) {
@@ -180,6 +195,7 @@ static struct fake_worker *make_fake(struct pool *pool, struct pipes **pipes) {
     *pipes = pipes_open(pool->loop, pool->settings, fake->outputs, NULL);
     fake->worker = worker_create(&pool->workers, &no_events, NULL, &fake->channel, NULL);
     FUZZ_CHECK(*pipes && fake->worker, "no worker");
+    fake->worker->outputs = (*pipes)->serial;
     fake->worker->state = WORKER_READY;
     fake->worker->pid = FIRST_PID + (pid_t)edges.fake_count++;
     edges.loop = pool->loop;

@@ -1,9 +1,16 @@
 /* Killed workers, killed zygotes, killed servers: no hang, no zombie, no orphan, no leak. A test
  * signals only processes that it has just seen below its server. */
+#include "policy/policy.h"
+#include "tests/support/available.h"
 #include "tests/support/eras.h"
 #include "tests/support/family.h"
+#include "tests/support/process.h"
+#include "tests/support/skip.h"
+#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
+#include <time.h>
+#include <unistd.h>
 
 /* The processes of a session after a call, without history: its head, the checkpoint of the present
  * state, and the spare. */
@@ -67,6 +74,25 @@ Test(processes, a_worker_that_is_stopped_runs_into_its_time_limit) {
     client_finish(client);
 }
 
+/* The kernel resumes the sleep by another system call, restart_syscall. */
+Test(processes, a_sleep_outlasts_being_stopped_and_continued) {
+    enum { STOPS = 40, PAUSE_MS = 20 };
+    pid_t pids[PIDS_MAX];
+    struct client *client = start();
+    client_expect_works(client);
+    size_t count = family_workers(client, WORKERS, pids, PIDS_MAX);
+    client_evaluate_send(client, "1", "(progn (sleep 0.5) :awake)");
+    for (int i = 0; i < STOPS; i++) {
+        for (size_t j = 0; j < count; j++) {
+            end_process(pids[j], SIGSTOP);
+            end_process(pids[j], SIGCONT);
+        }
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_MS * 1000000L}, NULL);
+    }
+    cr_assert_str_eq(client_evaluate_await(client, "1").text, "=> :AWAKE");
+    client_finish(client);
+}
+
 /* Kills every process under the server while the server is stopped, so that it cannot replace one
  * by means of another. */
 static void kill_all(struct client *client) {
@@ -127,6 +153,132 @@ Test(processes, a_server_killed_while_it_boots_leaves_no_process_behind) {
         family_await_nobody(client);
         client_free(client);
     }
+}
+
+static pid_t launcher_of(struct client *client) {
+    pid_t pids[PIDS_MAX];
+    size_t count = client_descendants(client, pids, PIDS_MAX);
+    for (size_t i = 0; i < count && i < PIDS_MAX; i++)
+        if (process_is_launcher(pids[i]))
+            return pids[i];
+    cr_assert_fail("the server has no launcher");
+    return 0;
+}
+
+Test(processes, a_server_whose_launcher_is_killed_answers_every_request_and_ends) {
+    EACH_KIND(era) {
+        struct client *client = era_start(era, NULL);
+        cr_assert_eq(era_evaluate(client, era, NULL, "1").error_code, 0);
+        era_call_send(client, era, "1", "evaluate-lisp", "{\"code\":\"(loop)\"}");
+        client_busy_worker(client);
+        end_process(launcher_of(client), SIGKILL);
+        struct evaluation evaluation = client_evaluate_await(client, "1");
+        cr_assert_eq(evaluation.error_code, -32603, "%s", evaluation.line);
+        client_await_stderr(client, "launcher-ended");
+        family_expect_end(client, 70);
+    }
+}
+
+/* Capabilities by their numbers: setgid and setuid, with which each worker changes its user. */
+enum { CAPABILITIES_OF_ZYGOTE = 1 << 6 | 1 << 7, CAPABILITIES_OF_WEIGHER = 1 << 19 };
+
+static void expect_rights(pid_t pid, const char *who, uint64_t capabilities) {
+    cr_expect_eq(process_capabilities(pid) & ~capabilities, 0, "%s: %llx", who,
+                 (unsigned long long)process_capabilities(pid));
+    cr_expect_eq(process_status(pid, "NoNewPrivs"), 1, "%s", who);
+}
+
+/* Whether a sanitizer's leak check needs the rights of the supervisor. */
+static bool is_sanitized(void) {
+#ifdef __SANITIZE_ADDRESS__
+    return true;
+#else
+    return false;
+#endif
+}
+
+/* Capability 5 is to signal workers of another user, which Landlock confines to descendants. */
+static void expect_confined_supervisor(struct client *client) {
+    pid_t server = client_pid(client);
+    const uint64_t most = UINT64_C(1) << 5;
+    if (is_sanitized())
+        return;
+    cr_expect_eq(process_capabilities(server) & ~most, 0, "%llx",
+                 (unsigned long long)process_capabilities(server));
+    cr_expect_eq(process_status(server, "NoNewPrivs"), 1);
+    cr_expect(process_is_confined(server));
+}
+
+Test(processes, the_server_confines_itself_before_it_reads_a_byte) {
+    struct client *client = client_start(NULL);
+    /* It has not been sent anything. */
+    for (int i = 0; i < 6000 && !is_sanitized() && !process_is_confined(client_pid(client)); i++)
+        usleep(10000);
+    cr_expect(is_sanitized() || process_is_confined(client_pid(client)));
+    client_initialize(client, NULL);
+    client_expect_works(client);
+    expect_confined_supervisor(client);
+    cr_expect_not(process_is_confined(launcher_of(client)));
+    client_finish(client);
+}
+
+Test(processes, the_launcher_sends_the_signals_where_landlock_cannot_confine_them) {
+    struct client *client = client_start_with("--without", "landlock", "--call-timeout-s", "1");
+    client_expect_works(client);
+    cr_assert_eq(client_evaluate(client, ENDLESS).error_code, -32004);
+    client_expect_works(client);
+    if (available_layers() & POLICY_LAYER_BIT(POLICY_LAYER_NAMESPACES) && !is_sanitized())
+        cr_expect_eq(process_capabilities(client_pid(client)), 0);
+    client_finish(client);
+}
+
+Test(processes, each_process_keeps_only_the_rights_that_it_needs) {
+    struct client *client = start();
+    client_expect_works(client);
+    pid_t workers[WORKERS], pids[PIDS_MAX];
+    expect_rights(family_zygote(client, WORKERS), "zygote", CAPABILITIES_OF_ZYGOTE);
+    family_workers(client, WORKERS, workers, WORKERS);
+    for (size_t i = 0; i < WORKERS; i++)
+        expect_rights(workers[i], "worker", 0);
+    size_t count = client_descendants(client, pids, PIDS_MAX);
+    for (size_t i = 0; i < count && i < PIDS_MAX; i++)
+        if (process_is_named(pids[i], "eclave-weigher"))
+            expect_rights(pids[i], "weigher", CAPABILITIES_OF_WEIGHER);
+        else if (policy_pid_within(pids[i]) == 1 && pids[i] != 1) {
+            expect_rights(pids[i], "init", 0);
+            cr_expect(process_is_confined(pids[i]));
+        }
+    client_finish(client);
+}
+
+/* The name of a control group begins with "eclave-" and the pid of its program. */
+static char group_prefix[32];
+static size_t groups_found;
+
+static int count_group(const char *path, const struct stat *status, int kind, struct FTW *place) {
+    (void)status;
+    const char *name = path + place->base;
+    groups_found += kind == FTW_D && strncmp(name, group_prefix, strlen(group_prefix)) == 0;
+    return 0;
+}
+
+static size_t count_groups(pid_t program) {
+    snprintf(group_prefix, sizeof group_prefix, "eclave-%d-", program);
+    groups_found = 0;
+    nftw("/sys/fs/cgroup", count_group, 16, FTW_PHYS);
+    return groups_found;
+}
+
+Test(processes, a_killed_server_leaves_no_control_group_behind) {
+    skip_without_layers(POLICY_LAYER_BIT(POLICY_LAYER_CGROUP), false);
+    struct client *client = start();
+    client_expect_works(client);
+    family_zygote(client, WORKERS);
+    pid_t server = client_pid(client);
+    cr_assert_gt(count_groups(server), 0);
+    client_kill(client, SIGKILL);
+    family_expect_end(client, 128 + SIGKILL);
+    cr_assert_eq(count_groups(server), 0);
 }
 
 Test(processes, an_idle_server_does_not_spin) {

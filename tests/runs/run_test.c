@@ -471,10 +471,11 @@ RUN_TEST(ends_hostile_tools) {
 /* The same with forged frames, each with the number of its call. */
 RUN_TEST(ends_forgers) {
     static const char *const codes[] = {
-        SEND("(hostile::frame :ask :call *call* :payload (hostile::octets \"" ROOTS "\"))") SEND(
-            "(hostile::frame :event :call *call* :payload (hostile::octets \"" PROGRESS "\"))"),
-        SEND("(hostile::frame :ask :call *call* :payload (hostile::octets \"" ROOTS "\"))")
-            SEND("(hostile::result *call* \"value\")"),
+        /* In one write: the process is stopped after a question. */
+        SEND("(append (hostile::frame :ask :call *call* :payload (hostile::octets \"" ROOTS "\"))"
+             " (hostile::frame :event :call *call* :payload (hostile::octets \"" PROGRESS "\")))"),
+        SEND("(append (hostile::frame :ask :call *call* :payload (hostile::octets \"" ROOTS "\"))"
+             " (hostile::result *call* \"value\"))"),
         SEND("(hostile::frame :event :call 0 :payload (hostile::octets \"" PROGRESS "\"))"),
         SEND("(hostile::frame :event :call *call* :flags 1 :payload (hostile::octets \"" PROGRESS
              "\"))"),

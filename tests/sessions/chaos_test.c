@@ -117,7 +117,7 @@ static void kill_any(struct chaos *chaos, pid_t witness) {
     size_t count = client_descendants(chaos->siege.client, pids, 64);
     for (size_t tries = 0; count && tries < 10; tries++) {
         pid_t pid = pids[random_below(&chaos->random, count)];
-        if (process_is_confined(pid) && getsid(pid) != witness) {
+        if (process_is_worker(pid) && getsid(pid) != witness) {
             kill(pid, SIGKILL);
             return;
         }

@@ -4,6 +4,7 @@
 #include "tests/support/client_sessions.h"
 #include "tests/support/command.h"
 #include "tests/support/lines.h"
+#include "tests/support/lisp_file.h"
 #include "tests/support/outer_filter.h"
 #include "tests/support/skip.h"
 
@@ -272,6 +273,7 @@ Test(layers, that_are_missing_are_reported_by_the_server_once) {
     client_session_expect(client, client_session_open(client), "(+ 1 2)", "=> 3");
     const char *first = strstr(client_stderr(client), notice);
     cr_expect_null(strstr(first + 1, notice), "%s", first);
+    client_await_stderr(client, "supervisor: its own layer landlock is missing");
     client_finish(client);
 }
 
@@ -337,6 +339,36 @@ Test(preload, is_in_every_session_from_its_beginning) {
     client_session_expect(client, NULL, "(twice *loaded*)", "=> 10");
     cr_assert_eq(client_evaluate(client, "(ext:quit 3)").exit_code, 3);
     client_session_expect(client, NULL, "(twice *loaded*)", "=> 10");
+    client_finish(client);
+    unlink(path);
+}
+
+/* The code searches its memory for texts that are in no source in one piece. */
+Test(preload, leaves_neither_its_path_nor_its_comments_in_a_session) {
+    static const struct {
+        const char *code, *value;
+    } rows[] = {{"(memory-holds-in-lisp \"string-\" \"that-\" \"stays\")", "=> T"},
+                {"(memory-holds-in-lisp \"/var/tmp/ecl\" \"ave-prel\" \"oad-\")", "=> NIL"},
+                {"(memory-holds \"comment-\" \"of-the-\" \"operator\")", "=> NIL"},
+                {"(memory-holds \"note-\" \"of-the-\" \"operator\")", "=> NIL"},
+                {"(values (ext:compiled-function-file #'cl-user::twice))", "=> NIL"},
+                {"(cl-user::twice 4)", "=> 8"},
+                {"(null (search \"eclave-preload-\" cl-user::*name*))", "=> NIL"}};
+    char path[64];
+    write_program(path, "; comment-of-the-operator\n"
+                        "(defun twice (x) \"string-that-stays\" (* 2 x))\n"
+                        "#| note-of-the-operator |#\n"
+                        "(defvar *name* (subseq (pathname-name *load-truename*) 0 15))\n");
+    const char *arguments[] = {"--preload", path, NULL};
+    struct client *client =
+        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
+    cleanup_buffer struct buffer code = buffer_make(LISP_FILE_MAX);
+    lisp_file_load_hostile(client, NULL);
+    lisp_file_append(&code, "escape/attack.lisp");
+    lisp_file_evaluate(client, NULL, &code);
+    client_session_expect(client, NULL, "(in-package :hostile)", "=> #<\"HOSTILE\" package>");
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        client_session_expect(client, NULL, rows[i].code, rows[i].value);
     client_finish(client);
     unlink(path);
 }

@@ -369,3 +369,35 @@
            (announce channel)
            (serve-lies channel "lie of the checkpoint"))
           (t (kills 1)))))
+;;; Memory
+
+(defun grow (bytes)
+  "Memory that the kernel must provide, and that Lisp does not manage."
+  (foreign "memset" :pointer-void '(:pointer-void :int :unsigned-long)
+           (foreign "malloc" :pointer-void '(:unsigned-long) bytes) 1 bytes))
+
+(defun map-in-pieces (count)
+  "COUNT mappings, each of one page in memory; neighbours differ, so the kernel cannot join them."
+  (dotimes (i count count)
+    (let ((address (call :mmap 0 4096 (if (evenp i) 3 1) #x22 -1 0)))
+      (when (eql address -1) (return i))
+      (when (evenp i) (put (ffi:make-pointer address :unsigned-byte) 0 :unsigned-byte 1)))))
+
+(defun grows-while-it-forks (number)
+  "Origin and checkpoint both hold 300 MB after the call."
+  (answer number "forged")
+  (let ((channel (fork-channel)))
+    (grow 300000000)
+    (if (eql (clone) 0)
+        (progn (announce channel) (rest-in-sleep))
+        (serve-lies +channel+ "lie"))))
+
+(defun checkpoint-grows (number)
+  "Only the checkpoint holds 300 MB."
+  (answer number "forged")
+  (let ((channel (fork-channel)))
+    (cond ((eql (clone) 0)
+           (grow 300000000)
+           (announce channel)
+           (rest-in-sleep))
+          (t (serve-lies +channel+ "lie")))))

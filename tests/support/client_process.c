@@ -122,7 +122,7 @@ static bool find_busy(struct client *client, void *context) {
     struct busy *busy = context;
     for (size_t i = 0; i < busy->count; i++)
         if (process_ticks(busy->pids[i]) >= busy->ticks[i] + BUSY_TICKS &&
-            process_is_confined(busy->pids[i]))
+            process_is_worker(busy->pids[i]))
             busy->found = busy->pids[i];
     pid_t pids[CLIENT_DESCENDANTS_MAX];
     size_t count = client_descendants(client, pids, CLIENT_DESCENDANTS_MAX);

@@ -116,6 +116,13 @@ bool client_session_row(struct client *client, const char *session, struct sessi
     row->busy = strcmp(state, "busy") == 0;
     const char *end = strchrnul(line, '\n'), *remark = strstr(line, "counted more than once");
     row->proportional = !remark || remark > end;
+    const char *dropped = strstr(line, " dropped for memory");
+    row->dropped = 0;
+    if (dropped && dropped < end) {
+        while (*dropped != ',')
+            dropped--;
+        row->dropped = strtoul(dropped + 1, NULL, 10);
+    }
     return true;
 }
 

@@ -32,7 +32,8 @@ struct session_row {
     unsigned long number, history;
     bool busy;
     double memory_mib;
-    bool proportional; /* of pages that processes share, each process has its part */
+    bool proportional;     /* of pages that processes share, each process has its part */
+    unsigned long dropped; /* states, for memory */
 };
 /* False when it is not listed. */
 bool client_session_row(struct client *client, const char *session, struct session_row *row);

@@ -23,7 +23,13 @@ static bool is_init(pid_t pid) {
     return pid != 1 && policy_pid_within(pid) == 1;
 }
 
-/* The descendants of the server except their init, the unconfined ones first. */
+/* Whether PID is the process of the server that weighs the others. */
+static bool is_weigher(pid_t pid) {
+    return process_is_named(pid, "eclave-weigher");
+}
+
+/* The descendants of the server except its launcher, the init and the weigher, the unconfined ones
+ * first. */
 struct family {
     pid_t zygotes[FAMILY_MAX], workers[FAMILY_MAX];
     size_t zygote_count, worker_count;
@@ -37,7 +43,7 @@ static struct family look(struct client *client) {
     long own_filters = process_status(getpid(), "Seccomp_filters");
     for (size_t i = 0; i < count; i++) {
         long filters = process_status(pids[i], "Seccomp_filters");
-        if (is_init(pids[i]))
+        if (is_init(pids[i]) || process_is_launcher(pids[i]) || is_weigher(pids[i]))
             continue;
         if (filters > own_filters)
             family.workers[family.worker_count++] = pids[i];
@@ -159,6 +165,23 @@ static bool has_nobody(struct client *client, pid_t pid) {
     (void)pid;
     pid_t left;
     return client_ended(client) && client_descendants(client, &left, 1) == 0;
+}
+
+static bool has_launcher_alone(struct client *client, pid_t pid) {
+    pid_t pids[FAMILY_MAX];
+    bool found = false;
+    (void)pid;
+    size_t count = client_descendants(client, pids, FAMILY_MAX);
+    for (size_t i = 0; i < count; i++) {
+        if (!process_is_launcher(pids[i]) && !is_weigher(pids[i]))
+            return false;
+        found = found || process_is_launcher(pids[i]);
+    }
+    return found;
+}
+
+void family_await_launcher_alone(struct client *client) {
+    await(client, has_launcher_alone, 0, "the launcher was the only process");
 }
 
 void family_await_gone(struct client *client, pid_t pid) {

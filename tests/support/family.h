@@ -19,6 +19,9 @@ size_t family_workers(struct client *client, size_t workers, pid_t *pids, size_t
 /* The worker that is the head of SESSION (NULL: the connection's own). Makes a call. */
 pid_t family_head(struct client *client, const char *session);
 
+/* Waits until the server has no process but its launcher and the weigher. */
+void family_await_launcher_alone(struct client *client);
+
 /* Waits until COUNT of the confined processes are stopped. */
 void family_await_stopped(struct client *client, size_t count);
 

@@ -54,19 +54,40 @@ size_t process_descendants(pid_t root, pid_t *pids, size_t maximum) {
     return count;
 }
 
-long process_status(pid_t pid, const char *field) {
+bool process_is_launcher(pid_t pid) {
+    return process_is_named(pid, "eclave-launcher");
+}
+
+bool process_is_worker(pid_t pid) {
+    return process_is_confined(pid) && process_is_named(pid, "eclave-worker");
+}
+
+/* Stores what follows "FIELD:" in /proc/PID/status. */
+static bool read_status(pid_t pid, const char *field, char *value, size_t size) {
     char path[64], line[256];
-    long value = -1;
+    bool found = false;
     snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
     FILE *file = fopen(path, "re");
     if (!file)
-        return -1;
+        return false;
     size_t length = strlen(field);
-    while (value < 0 && fgets(line, sizeof line, file))
-        if (strncmp(line, field, length) == 0 && line[length] == ':')
-            value = strtol(line + length + 1, NULL, 10);
+    while (!found && fgets(line, sizeof line, file)) {
+        found = strncmp(line, field, length) == 0 && line[length] == ':';
+        if (found)
+            snprintf(value, size, "%s", line + length + 1);
+    }
     fclose(file);
-    return value;
+    return found;
+}
+
+long process_status(pid_t pid, const char *field) {
+    char value[256];
+    return read_status(pid, field, value, sizeof value) ? strtol(value, NULL, 10) : -1;
+}
+
+uint64_t process_capabilities(pid_t pid) {
+    char value[256];
+    return read_status(pid, "CapEff", value, sizeof value) ? strtoull(value, NULL, 16) : UINT64_MAX;
 }
 
 long process_ticks(pid_t pid) {
@@ -95,6 +116,18 @@ int process_descriptors(pid_t pid) {
 bool process_is_zombie(pid_t pid) {
     struct stat_line line;
     return read_stat(pid, &line) && line.state == 'Z';
+}
+
+bool process_is_named(pid_t pid, const char *name) {
+    char path[64], text[32] = "";
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    bool read = fgets(text, sizeof text, file) != NULL;
+    fclose(file);
+    text[strcspn(text, "\n")] = '\0';
+    return read && strcmp(text, name) == 0;
 }
 
 bool process_is_stopped(pid_t pid) {

@@ -20,6 +20,7 @@ struct siege siege_begin(const char *const *arguments) {
     siege.witness = client_session_open(siege.client);
     siege_evaluate(&siege, siege.witness, "(defvar *witness* 0)", 0);
     siege_expect_unharmed(&siege);
+    client_session_count(siege.client); /* starts the weigher, which has a descriptor */
     siege.descriptors = footprint_descriptors(siege.client, SIEGE_SESSION_WORKERS + SPARE);
     siege.victim = siege_victim(&siege);
     return siege;

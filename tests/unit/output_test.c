@@ -238,6 +238,8 @@ Test(output, unread_output_waits_and_arrives_whole_and_in_order) {
 Test(output, the_memory_of_a_large_queue_is_released) {
     open_output(-1, 4 << 20);
     write_padded(4 << 20);
+    for (int i = 0; i < 100; i++) /* it is checked in slices first */
+        output_flush(&bench.output);
     receive();
     cr_assert_leq(bench.output.queue.capacity, 1 << 20);
 }
@@ -270,4 +272,36 @@ Test(output, a_full_disk_is_an_incident_and_is_retried) {
         cr_assert_eq(bench.output.incident_count, i);
     }
     cr_assert_eq(bench.output.end, OUTPUT_CORRUPT);
+}
+
+/* A long line is checked in slices, and what follows it waits. */
+Test(output, a_long_line_is_held_until_it_is_checked) {
+    enum { LONG = 3 << 20 };
+    static char line[LONG + 64];
+    for (int fault = 0; fault < 3; fault++) {
+        open_output(-1, 4 << 20);
+        int length = snprintf(line, sizeof line, "{\"id\":7,\"a\":\"");
+        memset(line + length, 'a', LONG);
+        strcpy(line + length + LONG, fault ? "\"" : "\"}");
+        write_line(fault == 2 ? NULL : "7", line, strlen(line));
+        write_line(NULL, "{\"next\":1}", 10);
+        output_flush(&bench.output);
+        cr_assert_gt(output_backlog(&bench.output), (size_t)LONG);
+        for (int i = 0; i < 100; i++)
+            output_flush(&bench.output);
+        const char *all = receive();
+        cr_assert_eq(output_backlog(&bench.output), 0);
+        if (fault == 0) {
+            cr_assert_eq(strncmp(all, line, strlen(line)), 0);
+            cr_assert_str_eq(all + strlen(line), "\n{\"next\":1}\n");
+        } else if (fault == 1) {
+            cr_assert(strstr(all, "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32603,") ==
+                      all);
+            cr_assert(strstr(all, "}}\n{\"next\":1}\n"));
+        } else {
+            cr_assert_str_eq(all, "{\"next\":1}\n");
+        }
+        if (fault < 2)
+            close_output();
+    }
 }

@@ -76,6 +76,7 @@ static void expect_confined(pid_t process) {
     expect_line(process, "limits", "Max open files 1024 1024 files");
     expect_line(process, "limits", "Max locked memory 0 0 bytes");
     expect_line(process, "limits", "Max msgqueue size 0 0 bytes");
+    expect_line(process, "limits", "Max pending signals 0 0 signals");
     cr_expect_eq(getsid(process), process, "it is in no session of its own");
 }
 

@@ -29,7 +29,8 @@ static const uint64_t words[] = {
     5,          6,          8,           9,           0x22,
     0x32,       0x80,       0x81,        0x89,        0x109,
     0x189,      0x5401,     SELF_PID,    UINT32_MAX,  UINT64_MAX,
-    1ULL << 32, 1ULL << 63, 0x100000022, 0x100005412, POLICY_SELF_MARK};
+    1ULL << 32, 1ULL << 63, 0x100000022, 0x100005412, POLICY_SELF_MARK,
+    7,          11,         0xfffffff2,  -6ULL,       -14ULL /* clocks of processes */};
 
 static bool has_terms(const struct policy_row *row) {
     return row->terms[0].kind != TERM_NONE;
@@ -169,6 +170,26 @@ FILTER_TEST(refuses_high_halves_of_arguments) {
                 call.args[rows[i].terms[j].argument] |= 1ULL << bit;
                 cr_assert_neq(verdict_of(&calls, &call), SECCOMP_RET_ALLOW, "%s, bit %u",
                               rows[i].name, bit);
+            }
+        }
+    }
+}
+
+/* Written without the table: the clocks are those of the host and its own processor clock. */
+FILTER_TEST(reads_no_clock_of_another_process) {
+    static const char *const names[] = {"clock_gettime", "clock_nanosleep", "clock_getres"};
+    static const uint64_t readable = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 5; /* ids of clock_gettime */
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct seccomp_data call =
+            native_call(seccomp_syscall_resolve_name_arch(seccomp_arch_native(), names[i]));
+        for (int64_t id = -40000; id < 64; id++) {
+            uint64_t lawful = i == 0 ? readable : i == 1 ? 1 : 0;
+            bool may = id >= 0 && lawful >> id & 1;
+            const uint64_t forms[] = {(uint64_t)id, (uint32_t)id, (uint64_t)id ^ 1ULL << 32};
+            for (size_t j = 0; j < sizeof forms / sizeof *forms; j++) {
+                call.args[0] = forms[j];
+                cr_assert_eq(verdict_of(&calls, &call) == SECCOMP_RET_ALLOW, may && j < 2,
+                             "%s %llx", names[i], call.args[0]);
             }
         }
     }

@@ -13,19 +13,22 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 /* Lists of words, each between two spaces. */
 
 /* The calls with an ALLOW row of any kind. */
 static const char allowed[] =
-    " brk clock_getres clock_gettime clock_nanosleep close exit exit_group futex dup2 dup3 getcwd "
-    "getegid geteuid getgid getpid getppid getrandom getrusage gettid gettimeofday getuid madvise "
-    "mmap mprotect mremap munmap nanosleep prctl prlimit64 pselect6 read recvmsg restart_syscall "
-    "rt_sigprocmask rt_sigreturn sched_yield select tgkill time write writev ";
+    " brk clock_gettime clock_nanosleep close exit exit_group futex dup2 dup3 getcwd getegid "
+    "geteuid getgid getpid getppid getrandom getrusage gettid gettimeofday getuid madvise mmap "
+    "mprotect mremap munmap prctl prlimit64 pselect6 read recvmsg restart_syscall rt_sigprocmask "
+    "rt_sigreturn sched_yield tgkill time write writev ";
 
 /* Those of them that depend on their arguments. */
-static const char ruled[] = " dup2 dup3 futex madvise mmap mprotect mremap prctl prlimit64 tgkill ";
+static const char ruled[] = " clock_gettime clock_nanosleep dup2 dup3 futex getrusage madvise mmap "
+                            "mprotect mremap prctl prlimit64 pselect6 tgkill ";
 
 /* Calls that are allowed for the setup only, wholly or in part. */
 static const char setup[] = " prctl seccomp sendmsg ";
@@ -46,6 +49,74 @@ static const struct {
                {"unlinkat", POLICY_GRANT_WRITE, false},  {"rename", POLICY_GRANT_WRITE, false},
                {"renameat", POLICY_GRANT_WRITE, false},  {"ftruncate", POLICY_GRANT_WRITE, false},
                {"fsync", POLICY_GRANT_WRITE, false}};
+
+/* What each argument of these calls can name, from the manual pages: a number (n), memory (m), a
+ * descriptor (d), a path (p), an object that may belong to others (o), or nothing, but it selects
+ * what the call does (s). */
+static const struct {
+    const char *name;
+    const char *arguments;
+} signatures[] = {
+    {"access", "pn"},
+    {"brk", "m"},
+    {"clock_gettime", "om"},
+    {"clock_nanosleep", "onmm"},
+    {"close", "d"},
+    {"dup2", "dd"},
+    {"dup3", "ddn"},
+    {"exit", "n"},
+    {"exit_group", "n"},
+    {"faccessat", "dpn"},
+    {"fcntl", "dsn"},
+    {"fstat", "dm"},
+    {"fsync", "d"},
+    {"ftruncate", "dn"},
+    {"futex", "msnmmn"},
+    {"getcwd", "mn"},
+    {"getdents64", "dmn"},
+    {"getegid", ""},
+    {"geteuid", ""},
+    {"getgid", ""},
+    {"getpid", ""},
+    {"getppid", ""},
+    {"getrandom", "mnn"},
+    {"getrusage", "om"},
+    {"gettid", ""},
+    {"gettimeofday", "mm"},
+    {"getuid", ""},
+    {"lseek", "dnn"},
+    {"madvise", "mns"},
+    {"mkdir", "pn"},
+    {"mkdirat", "dpn"},
+    {"mmap", "mnssdn"},
+    {"mprotect", "mns"},
+    {"mremap", "mnnsm"},
+    {"munmap", "mn"},
+    {"newfstatat", "dpmn"},
+    {"openat", "dpsn"},
+    {"prctl", "snnnn"},
+    {"prlimit64", "onmm"},
+    {"pselect6", "nmmmmm"},
+    {"read", "dmn"},
+    {"readlink", "pmn"},
+    {"readlinkat", "dpmn"},
+    {"recvmsg", "dmn"},
+    {"rename", "pp"},
+    {"renameat", "dpdp"},
+    {"restart_syscall", ""},
+    {"rmdir", "p"},
+    {"rt_sigprocmask", "nmmn"},
+    {"rt_sigreturn", ""},
+    {"sched_yield", ""},
+    {"seccomp", "ssm"},
+    {"sendmsg", "dmn"},
+    {"tgkill", "oos"},
+    {"time", "m"},
+    {"unlink", "p"},
+    {"unlinkat", "dpn"},
+    {"write", "dmn"},
+    {"writev", "dmn"},
+};
 
 static bool is_among(const char *name, const char *list) {
     char word[64];
@@ -92,6 +163,86 @@ Test(table, grants_exactly_what_is_listed_here) {
         found++;
     }
     cr_assert_eq(found, sizeof granted / sizeof *granted);
+}
+
+static bool may_run(const struct policy_row *row) {
+    return row->verdict == POLICY_ALLOW || row->setup;
+}
+
+static const char *signature_of(const char *name) {
+    for (size_t i = 0; i < sizeof signatures / sizeof *signatures; i++)
+        if (strcmp(signatures[i].name, name) == 0)
+            return signatures[i].arguments;
+    return NULL;
+}
+
+/* The arguments of ROW in the letters of the list above. */
+static void spell(const struct policy_row *row, char letters[POLICY_ARGUMENTS_MAX + 1]) {
+    static const char names[] = {
+        [POLICY_NOTHING] = '\0',   [POLICY_NUMBER] = 'n', [POLICY_MEMORY] = 'm',
+        [POLICY_DESCRIPTOR] = 'd', [POLICY_PATH] = 'p',   [POLICY_OBJECT] = 'o',
+        [POLICY_SELECTOR] = 's'};
+    for (size_t i = 0; i < POLICY_ARGUMENTS_MAX; i++)
+        letters[i] = names[row->arguments[i]];
+    letters[POLICY_ARGUMENTS_MAX] = '\0';
+}
+
+/* The first argument of ROW that can name an object of others, or that selects what the call does,
+ * without a term that prevents it; -1 if there is none. */
+static int unruled_argument(const struct policy_row *row) {
+    for (unsigned i = 0; i < POLICY_ARGUMENTS_MAX; i++) {
+        bool object = row->arguments[i] == POLICY_OBJECT;
+        bool held = !object && row->arguments[i] != POLICY_SELECTOR;
+        for (size_t j = 0; j < POLICY_TERMS_MAX && row->terms[j].kind != TERM_NONE; j++) {
+            const struct policy_term *term = &row->terms[j];
+            if (term->argument == i)
+                held = held || term->kind == TERM_SELF || !object || term->mask == UINT64_MAX;
+        }
+        if (!held)
+            return (int)i;
+    }
+    return -1;
+}
+
+Test(table, states_what_each_argument_of_an_allowed_call_can_name) {
+    size_t count;
+    const struct policy_row *rows = policy_rows(&count);
+    for (size_t i = 0; i < count; i++) {
+        char letters[POLICY_ARGUMENTS_MAX + 1];
+        const char *wanted = may_run(&rows[i]) ? signature_of(rows[i].name) : "";
+        spell(&rows[i], letters);
+        cr_assert_not_null(wanted, "%s", rows[i].name);
+        cr_assert_str_eq(letters, wanted, "%s", rows[i].name);
+    }
+}
+
+Test(table, lets_no_argument_name_what_belongs_to_others) {
+    size_t count, named = 0;
+    const struct policy_row *rows = policy_rows(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (!may_run(&rows[i]))
+            continue;
+        cr_assert_eq(unruled_argument(&rows[i]), -1, "%s: argument %d is free", rows[i].name,
+                     unruled_argument(&rows[i]));
+        for (size_t j = 0; j < POLICY_ARGUMENTS_MAX; j++)
+            named += rows[i].arguments[j] == POLICY_OBJECT;
+    }
+    cr_assert_geq(named, 8);
+}
+
+Test(table, would_not_pass_with_an_argument_that_is_free) {
+    struct policy_row row = {.arguments = {POLICY_MEMORY, POLICY_OBJECT}};
+    cr_assert_eq(unruled_argument(&row), 1);
+    row.terms[0] = (struct policy_term){.kind = TERM_BITS, .argument = 0, .mask = UINT64_MAX};
+    cr_assert_eq(unruled_argument(&row), 1, "a term of another argument");
+    row.terms[0].argument = 1;
+    cr_assert_eq(unruled_argument(&row), -1);
+    row.terms[0].mask = UINT32_MAX;
+    cr_assert_eq(unruled_argument(&row), 1, "a term of half of it");
+    row.arguments[1] = POLICY_SELECTOR;
+    cr_assert_eq(unruled_argument(&row), -1);
+    row.terms[0].kind = TERM_NONE;
+    cr_assert_eq(unruled_argument(&row), 1);
 }
 
 /* Whether ONE may precede OTHER, a row for the same call. Only the first applicable row takes
@@ -189,6 +340,32 @@ Test(judge, checks_arguments) {
     cr_expect_eq(judge(SYS_prctl, PR_SET_PDEATHSIG, 0, 0, 0).verdict, POLICY_KILL);
     cr_expect_eq(judge(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0).verdict, POLICY_KILL);
     cr_expect_eq(judge(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0).error, EPERM);
+    cr_expect_eq(judge(SYS_getrusage, (uint64_t)RUSAGE_CHILDREN, 0, 0, 0).verdict, POLICY_KILL);
+    cr_expect_eq(judge(SYS_pselect6, 1, 0, 0, 0).verdict, POLICY_ALLOW);
+    cr_expect_eq(judge(SYS_clock_getres, CLOCK_REALTIME, 0, 0, 0).error, EPERM);
+}
+
+/* Every id that the kernel knows, and those that it makes of processes and descriptors. */
+Test(judge, allows_four_clocks) {
+    static const char readable[] = {[CLOCK_REALTIME] = true,
+                                    [CLOCK_MONOTONIC] = true,
+                                    [CLOCK_PROCESS_CPUTIME_ID] = true,
+                                    [CLOCK_REALTIME_COARSE] = true};
+    for (uint64_t id = 0; id < 64; id++) {
+        bool read = id < sizeof readable && readable[id];
+        cr_expect_eq(judge(SYS_clock_gettime, id, 0, 0, 0).verdict,
+                     read ? POLICY_ALLOW : POLICY_KILL, "%d", (int)id);
+        cr_expect_eq(judge(SYS_clock_nanosleep, id, 0, 0, 0).verdict,
+                     id == CLOCK_REALTIME ? POLICY_ALLOW : POLICY_KILL, "%d", (int)id);
+        for (unsigned kind = 0; kind < 8; kind++) {
+            uint64_t dynamic = ~id << 3 | kind;
+            cr_expect_eq(judge(SYS_clock_gettime, dynamic, 0, 0, 0).verdict, POLICY_KILL);
+            cr_expect_eq(judge(SYS_clock_gettime, (uint32_t)dynamic, 0, 0, 0).verdict, POLICY_KILL);
+            cr_expect_eq(judge(SYS_clock_nanosleep, dynamic, 0, 0, 0).verdict, POLICY_KILL);
+        }
+    }
+    cr_expect_eq(judge(SYS_clock_nanosleep, CLOCK_REALTIME, TIMER_ABSTIME, 0, 0).verdict,
+                 POLICY_KILL);
 }
 
 Test(judge, refuses_signals_to_unknown_processes) {

@@ -3,12 +3,14 @@
 #include "policy/policy.h"
 #include "tests/support/available.h"
 #include "tests/support/confined.h"
+#include "tests/support/process.h"
 #include "tests/support/skip.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +20,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { LAUNCHES = 100, WATCHDOG_S = 60, WATCHDOG_MS = 20000, MEMORY = 256 << 20, PROCESSES = 50 };
@@ -73,7 +76,7 @@ static struct policy_launched launch(const struct policy *policy, int *life) {
     bool good = policy_launch(policy, wait_for_end, NULL, &launched, &report, &error);
     cr_assert(good, "%s", error.text);
     cr_assert(policy_launch_finish(&launched, &report, &error), "%s", error.text);
-    cr_assert_eq(waitpid(launched.launcher, NULL, 0), launched.launcher);
+    cr_assert_eq(waitpid(launched.starter, NULL, 0), launched.starter);
     dup2(before, STDIN_FILENO);
     close(before);
     close(ends[0]);
@@ -135,6 +138,45 @@ Test(launch, makes_new_namespaces) {
     skip_without_unshare();
     skip_without_inspection();
     expect_namespaces();
+}
+
+Test(launch, confines_init) {
+    skip_without_unshare();
+    const struct policy policy = policy_of(NAMESPACES);
+    int life;
+    struct policy_launched launched = launch(&policy, &life);
+    /* It is ready when it has read nothing yet; the launch does not wait for that. */
+    for (int i = 0; i < WATCHDOG_MS / 10 && !process_is_confined(launched.init); i++)
+        usleep(10000);
+    cr_expect_eq(process_capabilities(launched.init), 0);
+    cr_expect_eq(process_status(launched.init, "NoNewPrivs"), 1);
+    cr_expect(process_is_confined(launched.init));
+    end_launch(&launched, life);
+}
+
+/* Does a clock that counts from boot show less than it did outside before? */
+static int has_less_uptime(void *context) {
+    const struct timespec *outside = context;
+    struct timespec monotonic, boot;
+    clock_gettime(CLOCK_MONOTONIC, &monotonic);
+    clock_gettime(CLOCK_BOOTTIME, &boot);
+    return monotonic.tv_sec < outside->tv_sec && boot.tv_sec < outside->tv_sec;
+}
+
+Test(launch, hides_how_long_the_host_has_been_up) {
+    const struct policy policy = policy_of(NAMESPACES);
+    struct timespec now;
+    skip_without_layers(NAMESPACES, false);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (access("/proc/self/timens_offsets", F_OK) != 0 ||
+        (geteuid() == 0 && prctl(PR_CAPBSET_READ, CAP_SYS_TIME, 0, 0, 0) != 1))
+        cr_skip_test("time namespaces are not available here");
+    struct policy_trial trial = {.policy = &policy, .body = has_less_uptime, .context = &now};
+    struct policy_trial_end end = policy_try(&trial);
+    cr_assert(end.ran, "%s", end.error.text);
+    cr_expect_eq(WEXITSTATUS(end.status), 1);
+    trial.policy = NULL;
+    cr_expect_eq(WEXITSTATUS(policy_try(&trial).status), 0);
 }
 
 Test(launch, kills_every_process_with_init) {

@@ -5,6 +5,9 @@
 #include "tests/support/outer_filter.h"
 
 #include <criterion/criterion.h>
+#include <linux/filter.h>
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -51,6 +54,36 @@ static void expect_no_grant(const struct policy *policy, const char *word) {
 
 Test(layers, landlock_may_be_missing) {
     expect_missing(SYS_landlock_create_ruleset, ENOSYS, POLICY_LAYER_LANDLOCK, "Landlock");
+}
+
+/* From then on landlock_restrict_self fails unless all of FLAGS are given. */
+static void require_flags(uint32_t flags) {
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_landlock_restrict_self, 0, 4),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, flags),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, flags, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const struct sock_fprog program = {.len = sizeof steps / sizeof *steps, .filter = steps};
+    cr_assert_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    cr_assert_eq(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program), 0);
+}
+
+Test(layers, landlock_writes_no_audit_records) {
+    enum { LOG_SAME_EXEC_OFF = 1, LOG_SUBDOMAINS_OFF = 4 };
+    struct policy policy = {.layers = POLICY_LAYERS_ALL & ~CGROUP & ~NAMESPACES,
+                            .required = LANDLOCK};
+    struct error error = {0};
+    if (syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) < 7)
+        cr_skip_test("Landlock has no flags for its log before version 7");
+    require_flags(LOG_SAME_EXEC_OFF | LOG_SUBDOMAINS_OFF);
+    cr_expect(policy_probe(&policy, NULL, &error), "%s", error.text);
+    /* The control: a flag that is not given. */
+    require_flags(2);
+    cr_expect_not(policy_probe(&policy, NULL, &error));
+    cr_expect(strstr(error.text, "landlock"), "%s", error.text);
 }
 
 Test(layers, namespaces_may_be_missing) {

@@ -216,3 +216,29 @@ Test(utf8, a_repair_that_does_not_fit_fails) {
     cr_assert_not(utf8_append_repaired(&out, BYTES("ab\xff")));
     cr_assert(out.failed);
 }
+
+/* Offsets and counts agree with a decoder that takes one character at a time. */
+Test(utf8, counts_and_offsets_are_those_of_single_characters) {
+    static const char *const characters[] = {"a", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
+    enum { CHARACTERS = 41, SEEDS = 200 };
+    for (unsigned seed = 0; seed < SEEDS; seed++) {
+        unsigned char text[CHARACTERS * 4];
+        size_t offsets[CHARACTERS + 1] = {0}, size = 0;
+        uint32_t random = seed * 2654435761U + 1;
+        for (size_t i = 0; i < CHARACTERS; i++) {
+            random = random * 1664525U + 1013904223U;
+            const char *character = characters[seed < 4 ? seed : random >> 30];
+            memcpy(text + size, character, strlen(character));
+            size += strlen(character);
+            offsets[i + 1] = size;
+        }
+        for (size_t i = 0; i <= CHARACTERS; i++) {
+            cr_assert_eq(utf8_count(text, offsets[i]), i);
+            cr_assert_eq(utf8_offset(text, size, i), offsets[i]);
+            cr_assert_eq(utf8_offset_from_end(text, size, CHARACTERS - i), offsets[i]);
+        }
+        cr_assert_eq(utf8_offset(text, size, CHARACTERS + 1), size);
+        cr_assert_eq(utf8_offset_from_end(text, size, CHARACTERS + 1), 0);
+        cr_assert(utf8_is_valid(text, size));
+    }
+}

@@ -216,14 +216,26 @@ Test(worker, answers_garbage, .timeout = 240) {
     }
 }
 
+#define C_NUMBER(function)                                                                         \
+    "(si:call-cfun (si:find-foreign-symbol \"" function                                            \
+    "\" :default :pointer-void 0) :long '() '())"
+
+/* Of Lisp and of each generator of the C library. */
 Test(worker, has_its_own_random_numbers) {
-    char first[64] = "";
-    for (size_t i = 0; i < 2; i++, driver_renew()) {
-        struct span value = call("(random (expt 2 100))")->values[0];
-        cr_assert_lt(value.length, sizeof first);
-        cr_assert_neq(strncmp(first, (const char *)value.bytes, value.length), 0);
-        memcpy(first, value.bytes, value.length);
-    }
+    static const char *const codes[] = {
+        "(random (expt 2 100))", "(random (expt 2 100) (make-random-state t))",
+        C_NUMBER("rand"),        C_NUMBER("random"),
+        C_NUMBER("lrand48"),     C_NUMBER("mrand48")};
+    enum { COUNT = sizeof codes / sizeof *codes };
+    char first[COUNT][64] = {""};
+    for (size_t i = 0; i < 2; i++, driver_renew())
+        for (size_t j = 0; j < COUNT; j++) {
+            struct span value = call(codes[j])->values[0];
+            cr_assert(value.length > 0 && value.length < sizeof first[j], "%s", codes[j]);
+            cr_assert_neq(strncmp(first[j], (const char *)value.bytes, value.length), 0, "%s",
+                          codes[j]);
+            memcpy(first[j], value.bytes, value.length);
+        }
 }
 
 Test(worker, ends_with_its_channel_and_dies_from_a_signal) {

@@ -1,0 +1,53 @@
+/* A process that finds out how much memory other processes use. For that the kernel visits every
+ * page and every mapping of a process: tens of milliseconds that a hostile worker can cause, and
+ * during which the supervisor must continue to serve. */
+#ifndef ECLAVE_SUPERVISOR_PROCESS_WEIGHER_H
+#define ECLAVE_SUPERVISOR_PROCESS_WEIGHER_H
+
+#include "supervisor/base/loop.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Plain data. */
+struct weight {
+    pid_t pid;
+    size_t bytes; /* proportional set size: a page that N processes share counts 1/N */
+    bool known;   /* false: the kernel does not report it to this program */
+};
+
+/* WEIGHT is valid until the callback returns, which may ask again. */
+typedef void (*weigher_callback)(void *context, const struct weight *weight);
+
+struct weigher {
+    struct loop *loop;
+    int socket; /* -1: the process does not run */
+    struct loop_watch watch;
+    pid_t asked; /* whose weight is awaited; 0: none */
+    unsigned failures;
+    bool settled; /* no process is started any more */
+    weigher_callback weighed;
+    void *context;
+};
+
+/* Starts no process yet; the first question does. */
+void weigher_open(struct weigher *weigher, struct loop *loop, weigher_callback weighed,
+                  void *context);
+/* Ends the process, which the caller of wait() reaps. */
+void weigher_close(struct weigher *weigher);
+
+/* Starts the process, unless it runs: for a caller that loses the right to. False if it cannot. */
+bool weigher_start(struct weigher *weigher);
+
+/* The same, and no process is started afterwards. */
+void weigher_settle(struct weigher *weigher);
+
+bool weigher_is_busy(const struct weigher *weigher);
+/* Asks for the weight of PID; not while busy. The callback gets it later. False, and no callback,
+ * if there is no process to ask. */
+bool weigher_ask(struct weigher *weigher, pid_t pid);
+
+/* What the process does: measures PID at once. */
+struct weight weigh_process(pid_t pid);
+
+#endif
