@@ -6,6 +6,7 @@
 #include "worker/guard.h"
 #include "worker/lisp.h"
 #include "worker/source.h"
+#include "worker/streams.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -50,6 +51,43 @@ static void settle_package(void *argument) {
                                         convert_utf8_to_string(evaluation.message->package));
 }
 
+/* The variables of a read-eval-print loop. */
+
+void evaluate_clear_history(void) {
+    const cl_env_ptr env = ecl_process_env();
+    const cl_object variables[] = {lisp.form,    lisp.form1,  lisp.form2,  lisp.form3,
+                                   lisp.value1,  lisp.value2, lisp.value3, lisp.values1,
+                                   lisp.values2, lisp.values3};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        ECL_SETQ(env, variables[i], ECL_NIL);
+}
+
+/* Moves the values of *NEWER, **NEWER … one place on, and puts VALUE first. */
+static void push_history(const cl_object variables[3], cl_object value) {
+    const cl_env_ptr env = ecl_process_env();
+    ECL_SETQ(env, variables[2], ECL_SYM_VAL(env, variables[1]));
+    ECL_SETQ(env, variables[1], ECL_SYM_VAL(env, variables[0]));
+    ECL_SETQ(env, variables[0], value);
+}
+
+/* A form with its values, which are in `evaluation`. Those of a run are nobody's. */
+static void remember(cl_object form) {
+    if (evaluation.run)
+        return;
+    cl_object values = ECL_NIL;
+    for (size_t i = evaluation.value_count; i > 0; i--)
+        values = ecl_cons(evaluation.values[i - 1], values);
+    push_history((cl_object[]){lisp.form1, lisp.form2, lisp.form3}, form);
+    push_history((cl_object[]){lisp.values1, lisp.values2, lisp.values3}, values);
+    push_history((cl_object[]){lisp.value1, lisp.value2, lisp.value3},
+                 evaluation.value_count ? evaluation.values[0] : ECL_NIL);
+}
+
+/* A package that was deleted has no name. */
+static bool is_live_package(cl_object object) {
+    return object && ecl_t_of(object) == t_package && ECL_STRINGP(object->pack.name);
+}
+
 static void evaluate_forms(void) {
     const cl_env_ptr env = ecl_process_env();
     cl_object source = convert_utf8_to_string(evaluation.message->code);
@@ -61,14 +99,16 @@ static void evaluate_forms(void) {
         evaluation.reading = false;
         if (form == end_of_source)
             return;
+        ECL_SETQ(env, lisp.form, form);
         evaluation.values[0] = si_eval_with_env(1, form);
         evaluation.value_count =
             env->nvalues < RESULT_VALUES_MAX ? env->nvalues : RESULT_VALUES_MAX;
         for (size_t i = 1; i < evaluation.value_count; i++)
             evaluation.values[i] = env->values[i];
+        remember(form);
         /* READ needs a package and a readtable even at the end of the code. */
         if (ecl_t_of(ECL_SYM_VAL(env, lisp.readtable)) != t_readtable ||
-            ecl_t_of(ECL_SYM_VAL(env, lisp.package)) != t_package)
+            !is_live_package(ECL_SYM_VAL(env, lisp.package)))
             cl_funcall(1, lisp.function.settle);
     }
 }
@@ -156,7 +196,7 @@ static void print_values(uint64_t value_max_chars) {
     for (size_t i = 0; i < evaluation.value_count; i++) {
         struct result_text *text = &result->values[i];
         cl_object value = evaluation.values[i];
-        if (!write_text(text, (size_t)value_max_chars, RESULT_PLAIN, lisp.function.write_value,
+        if (!write_text(text, (size_t)value_max_chars, RESULT_VALUE, lisp.function.write_value,
                         value) &&
             !write_text(text, RESULT_TYPE_CHARS, RESULT_TIDY, lisp.function.write_unprintable,
                         value))
@@ -284,6 +324,8 @@ static void explain(enum guard_end end) {
             !result->condition.length)
             result_add(result, &result->condition, "CONDITION");
         explain_condition(condition);
+    } else if (end == GUARD_ABORTED) {
+        fail("ABORT", "The code invoked the restart ABORT.");
     } else if (end == GUARD_VIOLATION) {
         fail("SEGMENTATION-VIOLATION", "The code accessed unmapped memory.");
     } else {
@@ -310,11 +352,17 @@ cl_object evaluate_keep_warning(cl_object warning) {
     return ECL_NIL;
 }
 
+/* Code may have deleted it. */
+static void find_user_package(void *argument) {
+    (void)argument;
+    cl_core.user_package = cl_funcall(1, lisp.function.user_package);
+}
+
 static void name_package(void) {
     const cl_env_ptr env = ecl_process_env();
     struct result *result = evaluation.result;
     cl_object package = ECL_SYM_VAL(env, lisp.package);
-    if (!package || ecl_t_of(package) != t_package || !ECL_STRINGP(package->pack.name))
+    if (!is_live_package(package) && guard_run(find_user_package, NULL, NULL) == GUARD_RETURNED)
         package = ECL_SETQ(env, lisp.package, cl_core.user_package);
     if (!result_write(result, &result->package, RESULT_TYPE_CHARS, RESULT_LINE, write_package_name,
                       package))
@@ -323,14 +371,20 @@ static void name_package(void) {
 
 /* Evaluates in the current package. */
 static void evaluate_in_package(uint64_t value_max_chars) {
+    const cl_env_ptr env = ecl_process_env();
     enum guard_end end = guard_run(evaluate_code, NULL, &evaluation.stop);
-    if (end != GUARD_RETURNED)
+    cl_object break_on_signals = ECL_SYM_VAL(env, lisp.break_on_signals);
+    ECL_SETQ(env, lisp.break_on_signals, ECL_NIL); /* while the result is written */
+    if (end == GUARD_ABORTED && !evaluation.run)
+        evaluation.value_count = 0;
+    else if (end != GUARD_RETURNED)
         explain(end);
     else if (!evaluation.run)
         print_values(value_max_chars);
     else if (!ECL_STRINGP(evaluation.json) ||
              !result_keep(evaluation.result, &evaluation.result->json, evaluation.json))
         fail("STORAGE-EXHAUSTED", "Out of memory for the result.");
+    ECL_SETQ(env, lisp.break_on_signals, break_on_signals);
 }
 
 static void evaluate_message(uint64_t value_max_chars) {
@@ -364,6 +418,7 @@ static void evaluate_message(uint64_t value_max_chars) {
 
 static void begin(const struct evaluate_message *message, struct result *result) {
     evaluate_forget();
+    streams_begin_call();
     result_begin(result);
     evaluation.message = message;
     evaluation.result = result;

@@ -86,10 +86,24 @@ void guard_end_now(enum guard_end end) {
     __builtin_unreachable();
 }
 
+/* As in the standard, the hook is NIL while it runs. */
+static void call_user_hook(cl_object condition) {
+    const cl_env_ptr env = ecl_process_env();
+    cl_object hook = ECL_SYM_VAL(env, lisp.user_debugger_hook);
+    if (!hook || hook == ECL_NIL)
+        return;
+    ecl_bds_bind(env, lisp.user_debugger_hook, ECL_NIL);
+    cl_funcall(3, hook, condition, hook);
+    ecl_bds_unwind1(env);
+}
+
 cl_object guard_stop_hook(cl_object condition, cl_object hook) {
     (void)hook;
+    if (condition != ECL_NIL)
+        call_user_hook(condition);
     struct guard *guard = innermost();
     if (guard)
-        end_guard(guard, GUARD_CONDITION, condition, __builtin_frame_address(0));
+        end_guard(guard, condition == ECL_NIL ? GUARD_ABORTED : GUARD_CONDITION, condition,
+                  __builtin_frame_address(0));
     return ECL_NIL;
 }

@@ -15,6 +15,7 @@ enum { GUARD_DEPTH_MAX = 4 };
 
 enum guard_end {
     GUARD_RETURNED,
+    GUARD_ABORTED,   /* the restart ABORT */
     GUARD_CONDITION, /* an unhandled condition, or a call of the debugger */
     GUARD_OVERFLOW,  /* the C stack was exhausted, by ECL's count or the kernel's */
     GUARD_VIOLATION  /* an access to unmapped memory */
@@ -35,8 +36,8 @@ enum guard_end guard_run(void (*function)(void *), void *argument, struct guard_
 /* The number of nested guarded functions that are running. */
 size_t guard_depth(void);
 
-/* The Lisp function ECLAVE:STOP, which replaces the debugger. Does not return while a guarded
- * function is running. */
+/* The Lisp function ECLAVE:STOP, which replaces the debugger after the user's *DEBUGGER-HOOK*; with
+ * CONDITION NIL, the restart ABORT. Does not return while a guarded function is running. */
 cl_object guard_stop_hook(cl_object condition, cl_object hook);
 
 /* For the fault handler: is there a running guarded function that can be ended? */

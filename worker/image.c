@@ -24,7 +24,7 @@
 void eclave_lisp_init(cl_object block);
 
 enum {
-    STACK_BYTES = 16 << 20,      /* of the C stack; ECL's default is the inherited limit */
+    STACK_BYTES = 64 << 20,      /* of the C stack, 100,000 frames; it takes memory when used */
     FRAME_STACK_SIZE = 16384,    /* CATCH, BLOCK, UNWIND-PROTECT, handlers; ECL's default: 2048 */
     BINDING_STACK_SIZE = 65536,  /* bound special variables; ECL's default: 8192 */
     HEAP_SAFETY_BYTES = 4 << 20, /* for the handlers of an exhausted heap */
@@ -139,6 +139,7 @@ static void warm_up(const struct worker_configuration *configuration) {
     evaluate(&message, configuration->value_max_chars, &result);
     buffer_free(&result.arena);
     evaluate_forget();
+    evaluate_clear_history();
     streams_discard();
 }
 
@@ -194,6 +195,7 @@ bool image_load(const struct worker_configuration *configuration, const char *pa
                   (const char *)result.arena.data + result.message.offset);
     buffer_free(&result.arena);
     evaluate_forget();
+    evaluate_clear_history();
     streams_discard();
     GC_gcollect(); /* each fork would copy the garbage */
     return good;
@@ -209,6 +211,7 @@ bool image_is_forkable(struct error *error) {
 }
 
 void image_become_worker(void) {
+    ECL_SETQ(ecl_process_env(), lisp.confined, ECL_T);
     uint32_t seed = 0;
     unsigned short seeds[3] = {0};
     if (getrandom(&seed, sizeof seed, 0) != sizeof seed ||

@@ -18,6 +18,19 @@
     ROW(quit_tag, "SI", "*QUIT-TAG*")                                                              \
     ROW(exit_code, "EXT", "*PROGRAM-EXIT-CODE*")                                                   \
     ROW(debugger_hook, "EXT", "*INVOKE-DEBUGGER-HOOK*")                                            \
+    ROW(user_debugger_hook, "COMMON-LISP", "*DEBUGGER-HOOK*")                                      \
+    ROW(break_on_signals, "COMMON-LISP", "*BREAK-ON-SIGNALS*")                                     \
+    ROW(form, "COMMON-LISP", "-")                                                                  \
+    ROW(form1, "COMMON-LISP", "+")                                                                 \
+    ROW(form2, "COMMON-LISP", "++")                                                                \
+    ROW(form3, "COMMON-LISP", "+++")                                                               \
+    ROW(value1, "COMMON-LISP", "*")                                                                \
+    ROW(value2, "COMMON-LISP", "**")                                                               \
+    ROW(value3, "COMMON-LISP", "***")                                                              \
+    ROW(values1, "COMMON-LISP", "/")                                                               \
+    ROW(values2, "COMMON-LISP", "//")                                                              \
+    ROW(values3, "COMMON-LISP", "///")                                                             \
+    ROW(confined, "ECLAVE", "*CONFINED*")                                                          \
     ROW(stop, "ECLAVE", "STOP")                                                                    \
     ROW(keep_warning, "ECLAVE", "KEEP-WARNING")                                                    \
     ROW(reset_stacks, "ECLAVE", "RESET-STACKS")                                                    \
@@ -35,6 +48,7 @@
     ROW(settle, "ECLAVE", "SETTLE")                                                                \
     ROW(install, "ECLAVE", "INSTALL")                                                              \
     ROW(resolve_package, "ECLAVE", "RESOLVE-PACKAGE")                                              \
+    ROW(user_package, "ECLAVE", "USER-PACKAGE")                                                    \
     ROW(write_value, "ECLAVE", "WRITE-VALUE")                                                      \
     ROW(write_unprintable, "ECLAVE", "WRITE-UNPRINTABLE")                                          \
     ROW(write_type, "ECLAVE", "WRITE-TYPE")                                                        \

@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -23,6 +24,15 @@ struct capture {
 
 /* One for each depth of guards: a string may be written while another one is. */
 static struct capture captures[GUARD_DEPTH_MAX];
+
+enum {
+    OBJECTS_MAX = 512, /* of one result; further ones have no number */
+    ADDRESS_DIGITS_MIN = 6
+};
+
+/* The addresses in the values of the current result, in order of appearance. */
+static uint64_t objects[OBJECTS_MAX];
+static size_t object_count;
 
 static bool grow(struct sink *sink, size_t size) {
     struct capture *capture = (struct capture *)(void *)sink;
@@ -48,6 +58,7 @@ void result_begin(struct result *result) {
         arena = buffer_make(FRAME_PAYLOAD_MAX);
     arena.length = 0;
     arena.failed = false;
+    object_count = 0;
     buffer_shrink(&arena, ARENA_KEPT_BYTES);
     *result = (struct result){.arena = arena};
 }
@@ -147,6 +158,56 @@ static size_t remove_addresses(unsigned char *text, size_t length) {
     return kept;
 }
 
+/* --- numbers in place of addresses --- */
+
+static size_t object_number(uint64_t address) {
+    size_t at = 0;
+    while (at < object_count && objects[at] != address)
+        at++;
+    if (at == OBJECTS_MAX)
+        return 0;
+    if (at == object_count)
+        objects[object_count++] = address;
+    return at + 1;
+}
+
+/* The length of what a backslash, a character name or a bar at the start of TEXT protects: a
+ * string, a symbol between bars or a character. 0: nothing. */
+static size_t quoted_length(const unsigned char *text, size_t length) {
+    if (length > 2 && text[0] == '#' && text[1] == '\\')
+        return 3;
+    if (text[0] != '"' && text[0] != '|')
+        return 0;
+    size_t at = 1;
+    while (at < length && text[at] != text[0])
+        at += text[at] == '\\' ? 2 : 1;
+    return at < length ? at + 1 : length;
+}
+
+/* Values are printed with escapes, so that a string that looks like an object is left as it is. */
+static size_t number_addresses(unsigned char *text, size_t length) {
+    size_t kept = 0;
+    for (size_t at = 0; at < length;) {
+        size_t size = quoted_length(text + at, length - at);
+        if (size) {
+            memmove(text + kept, text + at, size);
+            kept += size;
+            at += size;
+            continue;
+        }
+        size = address_length(text + at, length - at);
+        if (size < sizeof " 0x" - 1 + ADDRESS_DIGITS_MIN) {
+            text[kept++] = text[at++];
+            continue;
+        }
+        size_t number = object_number(strtoull((const char *)text + at, NULL, 16));
+        if (number)
+            kept += (size_t)snprintf((char *)text + kept, size, " @%zu", number);
+        at += size;
+    }
+    return kept;
+}
+
 static void make_line(unsigned char *text, size_t length) {
     for (size_t i = 0; i < length; i++)
         if (text[i] < ' ')
@@ -159,6 +220,8 @@ static bool keep_captured(struct result *result, struct result_text *text, struc
     size_t length = capture->sink.length;
     if (style & RESULT_TIDY)
         length = remove_addresses(bytes, length);
+    if (style & RESULT_VALUE)
+        length = number_addresses(bytes, length);
     if (style & RESULT_LINE)
         make_line(bytes, length);
     if (!keep(result, text, bytes, length))

@@ -20,9 +20,9 @@ enum {
 };
 
 enum result_style {
-    RESULT_PLAIN = 0,
-    RESULT_TIDY = 1, /* without addresses and stream objects, which differ in every run */
-    RESULT_LINE = 2, /* on one line; "..." replaces the rest if it is cut */
+    RESULT_TIDY = 1,  /* without addresses and stream objects, which differ in every run */
+    RESULT_LINE = 2,  /* on one line; "..." replaces the rest if it is cut */
+    RESULT_VALUE = 4, /* "@1", "@2" … in place of addresses, the same for the same object */
 };
 
 /* The place of a string in the arena, which moves when it grows. */

@@ -239,6 +239,11 @@ void streams_flush(void) {
     write_out(&standard_streams[1].sink);
 }
 
+void streams_begin_call(void) {
+    for (size_t i = 0; i < sizeof standard_streams / sizeof *standard_streams; i++)
+        standard_streams[i].stream->stream.column = 0;
+}
+
 void streams_discard(void) {
     for (size_t i = 0; i < sizeof standard_streams / sizeof *standard_streams; i++) {
         struct sink *sink = &standard_streams[i].sink;

@@ -46,6 +46,8 @@ void streams_flush(void);
 void streams_write_rest(void);
 
 /* Drops the contents of both buffers: output of the zygote's warm-up. */
+/* The next output begins a line, whatever the last call has written. */
+void streams_begin_call(void);
 void streams_discard(void);
 
 #endif

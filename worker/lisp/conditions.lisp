@@ -50,13 +50,14 @@
 (defun type-name (condition)
   (let ((name (class-name (class-of condition))))
     (cond ((eq name 'simple-type-error) 'type-error)
+          ((eq name 'unavailable) 'simple-error)
           ((missing-package-p condition) 'package-error)
           ((own-name (class-of condition)))
           (t (standard-name condition)))))
 
 (defun write-type (condition stream)
   (let ((name (type-name condition))
-        (*package* (find-package "COMMON-LISP-USER"))
+        (*package* (user-package))
         (*readtable* *standard-readtable*))
     (if (eq (symbol-package name) (find-package "EXT"))
         (write-string (symbol-name name) stream)
@@ -107,6 +108,9 @@
   "Is this ECL's report on an argument of a built-in function?"
   (starts-with-p "In ~:[an anonymous function" (simple-condition-format-control condition)))
 
+(defparameter *folding* '(+ - * / = /= < > <= >= max min gcd lcm logand logior logxor)
+  "Functions that ECL folds over their arguments, so that the position it reports is another one.")
+
 (defun report-argument (condition stream)
   "The second sentence, on the position of the argument. The format arguments are (function which
 value type), (function value type) for an only argument, or (function which object index type)."
@@ -116,7 +120,9 @@ value type), (function value type) for an only argument, or (function which obje
          (which (second arguments)))
     (flet ((place (words)
              (search words control)))
-      (cond ((place "only argument")
+      (cond ((member (first arguments) *folding*)
+             (format stream "~%It is an argument of ~a." function))
+            ((place "only argument")
              (format stream "~%It is the argument of ~a." function))
             ((place "~:R argument")
              (format stream "~%It is the ~:r argument of ~a." which function))
@@ -258,8 +264,22 @@ that CODE refers to."
   (declare (ignore condition origin))
   (write-string "The memory limit of the session is reached." stream))
 
+(defvar *files-hint*
+  "No files exist in this sandbox: pass data in the code, or let the operator grant a directory with --allow-read."
+  "Set by C where there are files.")
+
+(defun report-file-error (condition origin stream)
+  "ECL lists three possible causes, none of which is the sandbox."
+  (declare (ignore origin))
+  (write-string "The file " stream)
+  (write-brief (ignore-errors (namestring (file-error-pathname condition))) stream)
+  (write-string " cannot be opened. " stream)
+  (write-string *files-hint* stream))
+
 (defparameter *reports*
-  '((type-error . report-type-error)
+  '((file-error . report-file-error)
+    (si::simple-file-error . report-file-error)
+    (type-error . report-type-error)
     (simple-type-error . report-simple-type-error)
     (division-by-zero . report-arithmetic-error)
     (floating-point-overflow . report-arithmetic-error)
@@ -322,7 +342,8 @@ reader."
   (cond ((and (typep condition 'end-of-file)
               (eq (stream-error-stream condition) source))
          t)
-        ((or (and (typep condition 'reader-error)
+        ((or (typep condition 'arithmetic-error) ; a float that is out of range
+             (and (typep condition 'reader-error)
                   (eq (stream-error-stream condition) source))
              (typep condition 'package-error)
              (missing-package-p condition))

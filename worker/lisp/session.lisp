@@ -8,6 +8,7 @@
 (defvar *query* nil)
 (defvar *debug* nil)
 (defvar *warning-handlers* nil)
+(defvar *restarts* nil "ABORT, which ends the call without a value.")
 
 (defun radix-p (object)
   (typep object '(integer 2 36)))
@@ -24,6 +25,13 @@
 (defun print-case-p (object)
   (member object '(:upcase :downcase :capitalize)))
 
+(defun type-specifier-p (object)
+  (let ((*break-on-signals* nil))
+    (ignore-errors (typep nil object) t)))
+
+(defun callable-or-nil-p (object)
+  (or (null object) (callable-p object)))
+
 (defun callable-p (object)
   (or (functionp object)
       (and object (symbolp object) (fboundp object))))
@@ -35,9 +43,14 @@
              collect `(unless (and (boundp ',variable) (,test ,variable))
                         (setf ,variable ,standard)))))
 
+(defun user-package ()
+  "The package of the user's code, which the code may have deleted."
+  (or (find-package "COMMON-LISP-USER")
+      (make-package "COMMON-LISP-USER" :nicknames '("CL-USER") :use '("COMMON-LISP"))))
+
 (defun settle-printer ()
   (settle-variables
-   (*package* live-package-p (find-package "COMMON-LISP-USER"))
+   (*package* live-package-p (user-package))
    (*print-base* radix-p 10)
    (*print-case* print-case-p :upcase)
    (*print-length* limit-p nil)
@@ -70,11 +83,13 @@
 (defun settle ()
   "Called by C before each evaluation."
   (setf si::*handler-clusters* *warning-handlers*
-        si::*restart-clusters* nil
+        si::*restart-clusters* *restarts*
         ext:*invoke-debugger-hook* #'stop
-        *break-on-signals* nil
         *read-suppress* nil)
+  (user-package)
   (settle-variables
+   (*debugger-hook* callable-or-nil-p nil)
+   (*break-on-signals* type-specifier-p nil)
    (*read-base* radix-p 10)
    (*random-state* random-state-p (make-random-state t))
    (*gensym-counter* (lambda (value) (typep value '(integer 0))) 1)
@@ -88,7 +103,8 @@
   "Adds a warning that user code does not handle to the result and muffles it."
   (let ((restart (find-restart 'muffle-warning warning)))
     (when restart ; not if it was only signalled
-      (let ((si::*handler-clusters* *warning-handlers*)) ; for warnings in a printing method
+      (let ((si::*handler-clusters* *warning-handlers*) ; for warnings in a printing method
+            (*break-on-signals* nil))
         (keep-warning warning))
       (invoke-restart restart))))
 
@@ -112,8 +128,14 @@ unwinding, so that a jump goes to its old address."
         (fdefinition 'si::search-help-file) #'search-help
         (fdefinition 'si::stack-error-handler) #'handle-stack-overflow
         *warning-handlers* (list (list (cons 'warning #'note-warning)))
+        *restarts* (list (first (restart-bind ((abort (lambda () (stop nil nil))
+                                                 :report-function
+                                                 (lambda (stream)
+                                                   (write-string "End this call." stream))))
+                                  si::*restart-clusters*)))
         *stdin* (make-concatenated-stream))
   (make-terminals)
+  (install-refusals)
   (settle))
 
 (defun search-help (name file)
