@@ -151,7 +151,7 @@ Test(enter, reports_a_killing_call_by_its_name) {
     const struct policy policy = {.layers = WHOLE};
     struct policy_trial_end end = run(&policy, touch_nothing, NULL);
     cr_assert(end.killed);
-    cr_expect_str_eq(end.killer.name, "tgkill", "a signal other than SIGABRT is no part of abort");
+    cr_expect_str_eq(end.killer.name, "tgkill", "a signal that neither abort nor GMP raises");
     cr_expect(WIFSIGNALED(end.status) && WTERMSIG(end.status) == SIGKILL);
 }
 

@@ -127,6 +127,15 @@ const struct worker_case worker_cases[] = {
     {"(princ \"abc\")", .output = "abc"},
     {"(format t \"~&x\")", .same = true, .output = "x"},
 
+    /* GMP raises a signal at its own process */
+    {"(truncate ext:single-float-positive-infinity)", .type = "ARITHMETIC-ERROR"},
+    {"(handler-case (floor ext:double-float-negative-infinity) (arithmetic-error () 1))",
+     .values = "1"},
+    {"(mod ext:double-float-positive-infinity 3)", .type = "ARITHMETIC-ERROR"},
+    {"(rational ext:single-float-positive-infinity)", .type = "ARITHMETIC-ERROR"},
+    {"(integer-decode-float ext:single-float-positive-infinity)", .type = "ARITHMETIC-ERROR"},
+    {"(+ 1 2)", .same = true, .values = "3"},
+
     /* A stack for 100,000 frames */
     {"(labels ((f (n) (if (= n 0) 0 (1+ (f (1- n)))))) (f 100000))", .values = "100000"},
 
