@@ -125,13 +125,21 @@ static bool is_mark(const struct sock_filter *instruction) {
     return instruction->code == (BPF_JMP | BPF_JEQ | BPF_K) && instruction->k == POLICY_SELF_MARK;
 }
 
+/* Adjacent rows of one call share the comparisons that they have in common. */
+static bool shares_self(const struct policy_row *row, const struct policy_row *before,
+                        size_t term) {
+    return row->number == before->number && row->terms[term].kind == before->terms[term].kind &&
+           row->terms[term].argument == before->terms[term].argument;
+}
+
 /* Did libseccomp compile each SELF in the table to one mark? A filter with a listener has none. */
 static bool marks_are_right(const struct sock_fprog *program, bool degraded, struct error *error) {
     size_t count, wanted = 0, found = 0;
     const struct policy_row *rows = policy_rows(&count);
     for (size_t i = 0; degraded && i < count; i++)
         for (size_t j = 0; j < POLICY_TERMS_MAX; j++)
-            wanted += rows[i].number >= 0 && rows[i].terms[j].kind == TERM_SELF;
+            wanted += rows[i].number >= 0 && rows[i].terms[j].kind == TERM_SELF &&
+                      !(i && shares_self(&rows[i], &rows[i - 1], j));
     for (size_t i = 0; i < program->len; i++)
         found += is_mark(&program->filter[i]);
     return found == wanted ||

@@ -174,6 +174,11 @@ bool image_boot(const struct worker_configuration *configuration, struct error *
     boot_ecl(configuration);
     if (!fault_install(stack_bytes(), error) || !set_up_runtime(error))
         return false;
+    if (configuration->readable_count || configuration->scratch_bytes)
+        ECL_SETQ(
+            ecl_process_env(), lisp.files_hint,
+            ecl_make_constant_base_string(
+                "It does not exist, or is outside the directories that code may use here.", -1));
     warm_up(configuration);
     return true;
 }

@@ -31,6 +31,7 @@
     ROW(values2, "COMMON-LISP", "//")                                                              \
     ROW(values3, "COMMON-LISP", "///")                                                             \
     ROW(confined, "ECLAVE", "*CONFINED*")                                                          \
+    ROW(files_hint, "ECLAVE", "*FILES-HINT*")                                                      \
     ROW(stop, "ECLAVE", "STOP")                                                                    \
     ROW(keep_warning, "ECLAVE", "KEEP-WARNING")                                                    \
     ROW(reset_stacks, "ECLAVE", "RESET-STACKS")                                                    \

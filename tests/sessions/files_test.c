@@ -412,6 +412,17 @@ Test(grants, of_files_are_told_to_the_client) {
     remove_tree(&tree);
 }
 
+Test(grants, are_not_denied_by_the_error_for_a_missing_file) {
+    skip_without_layers(LANDLOCK, false);
+    struct tree tree = make_tree();
+    const char *options[] = {"--allow-read", tree.granted, NULL};
+    struct command_result result = converse(
+        options, INITIALIZE("1", "\"2025-11-25\"") "\n" EVALUATE("2", "(open \\\"/nowhere/x\\\")"));
+    expect_contains(result.output, "is outside the directories that code may use");
+    command_result_free(&result);
+    remove_tree(&tree);
+}
+
 Test(grants, of_a_scratch_directory_are_told_to_the_client) {
     skip_without_layers(SCRATCH, false);
     const char *options[] = {"--scratch", "3", NULL};
