@@ -53,15 +53,6 @@ static void settle_package(void *argument) {
 
 /* The variables of a read-eval-print loop. */
 
-void evaluate_clear_history(void) {
-    const cl_env_ptr env = ecl_process_env();
-    const cl_object variables[] = {lisp.form,    lisp.form1,  lisp.form2,  lisp.form3,
-                                   lisp.value1,  lisp.value2, lisp.value3, lisp.values1,
-                                   lisp.values2, lisp.values3};
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
-        ECL_SETQ(env, variables[i], ECL_NIL);
-}
-
 /* Moves the values of *NEWER, **NEWER … one place on, and puts VALUE first. */
 static void push_history(const cl_object variables[3], cl_object value) {
     const cl_env_ptr env = ecl_process_env();
@@ -70,9 +61,14 @@ static void push_history(const cl_object variables[3], cl_object value) {
     ECL_SETQ(env, variables[0], value);
 }
 
-/* A form with its values, which are in `evaluation`. Those of a run are nobody's. */
+/* The forms of a run are nobody's, and those of the zygote name files of the host. */
+static bool has_history(void) {
+    return !evaluation.run && ECL_SYM_VAL(ecl_process_env(), lisp.confined) == ECL_T;
+}
+
+/* A form with its values, which are in `evaluation`. */
 static void remember(cl_object form) {
-    if (evaluation.run)
+    if (!has_history())
         return;
     cl_object values = ECL_NIL;
     for (size_t i = evaluation.value_count; i > 0; i--)
@@ -99,7 +95,8 @@ static void evaluate_forms(void) {
         evaluation.reading = false;
         if (form == end_of_source)
             return;
-        ECL_SETQ(env, lisp.form, form);
+        if (has_history())
+            ECL_SETQ(env, lisp.form, form);
         evaluation.values[0] = si_eval_with_env(1, form);
         evaluation.value_count =
             env->nvalues < RESULT_VALUES_MAX ? env->nvalues : RESULT_VALUES_MAX;

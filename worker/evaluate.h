@@ -24,7 +24,5 @@ cl_object evaluate_keep_warning(cl_object warning);
 
 /* Drops references to objects of the last evaluation, so that the collector can free them. */
 void evaluate_forget(void);
-/* Makes the variables that hold the last forms and values (+, *, / …) NIL. */
-void evaluate_clear_history(void);
 
 #endif

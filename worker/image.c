@@ -139,7 +139,6 @@ static void warm_up(const struct worker_configuration *configuration) {
     evaluate(&message, configuration->value_max_chars, &result);
     buffer_free(&result.arena);
     evaluate_forget();
-    evaluate_clear_history();
     streams_discard();
 }
 
@@ -200,7 +199,6 @@ bool image_load(const struct worker_configuration *configuration, const char *pa
                   (const char *)result.arena.data + result.message.offset);
     buffer_free(&result.arena);
     evaluate_forget();
-    evaluate_clear_history();
     streams_discard();
     GC_gcollect(); /* each fork would copy the garbage */
     return good;

@@ -124,7 +124,7 @@ static void spare_ready(void *context, struct worker_process *worker) {
         return;
     }
     trace(pool, worker->pid, "worker ready");
-    pool->failures = 0;
+    pool->failures = pool->failures_at_boot = 0;
     watch_boot(pool);
     struct pool_waiter *waiter = TAILQ_FIRST(&pool->waiters);
     if (!waiter)
@@ -269,6 +269,7 @@ static void on_zygote_frame(void *context, uint32_t events) {
         }
         record_layers(pool, (const struct policy_report *)(const void *)payload);
         pool->zygote = ZYGOTE_UP;
+        pool->failures_at_boot = pool->failures;
         trace(pool, pool->zygote_pid, "zygote booted");
         loop_timer_stop(pool->loop, &pool->boot_timer);
         pool_start(pool);
@@ -408,6 +409,7 @@ static bool start_zygote(struct pool *pool, struct error *error) {
 }
 
 static void zygote_died(struct pool *pool, int status) {
+    const bool was_up = pool->zygote == ZYGOTE_UP;
     /* Its last message may still be in the pipe. */
     if (pool->zygote_stderr_watch.active)
         on_zygote_stderr(pool, 0);
@@ -421,6 +423,9 @@ static void zygote_died(struct pool *pool, int status) {
     else
         snprintf(reason, sizeof reason, "the zygote ended with status %d", WEXITSTATUS(status));
     drop_starting(pool);
+    /* Workers that ended with it count once, with it. */
+    if (was_up && pool->failures > pool->failures_at_boot)
+        pool->failures = pool->failures_at_boot;
     record_failure(pool, reason);
     retry_or_fail(pool);
 }
