@@ -15,6 +15,15 @@ static bool is_text(const char *member) {
            strcmp(member, "type") != 0;
 }
 
+/* The last "{{" in the run of braces at OPEN, of pairs from the left: a name has no brace, so only
+ * that one can begin a placeholder. */
+static const char *last_pair(const char *open, const char *end) {
+    size_t run = 2;
+    while (open + run < end && open[run] == '{')
+        run++;
+    return open + ((run - 2) & ~(size_t)1);
+}
+
 /* Takes the name of the placeholder that begins at OPEN, before END; returns its length, 0 when it
  * is no placeholder. Looks no farther than a name may reach: otherwise many "{{" would take time
  * quadratic in their number. */
@@ -120,6 +129,7 @@ static void fill(struct buffer *out, const struct filling *filling, struct span 
     char name[SHAPE_NAME_MAX + 1];
     const char *text = (const char *)span.bytes, *end = text + span.length, *open;
     while (text < end && (open = memmem(text, (size_t)(end - text), "{{", 2))) {
+        open = last_pair(open, end);
         buffer_append(out, text, (size_t)(open - text));
         size_t length = name_at(open, end, name);
         text = open + 2;

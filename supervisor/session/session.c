@@ -233,7 +233,8 @@ static void decide_by_answer(struct call *call, bool inside_frame, int status) {
 static size_t result_bytes_max(const struct settings *settings) {
     enum { CHARACTER_BYTES = 4, OTHER_BYTES = 4 << 20 };
     size_t values =
-        RESULT_VALUES_MAX * CHARACTER_BYTES * (size_t)settings->value_max_chars + OTHER_BYTES;
+        (size_t)RESULT_VALUES_MAX * CHARACTER_BYTES * (size_t)settings->value_max_chars +
+        OTHER_BYTES;
     return values > RUN_RESULT_MAX_BYTES + OTHER_BYTES ? values
                                                        : RUN_RESULT_MAX_BYTES + OTHER_BYTES;
 }

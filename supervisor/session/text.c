@@ -58,7 +58,7 @@ static void append_ends(struct buffer *out, struct span captured, size_t shown_c
 
 void text_append_captured(struct buffer *out, struct span captured, size_t shown_chars) {
     cleanup_buffer struct buffer repaired = buffer_make(out->maximum);
-    if (captured.length / (2 * UTF8_MAX_BYTES) > shown_chars) {
+    if (captured.length / ((size_t)2 * UTF8_MAX_BYTES) > shown_chars) {
         append_ends(out, captured, shown_chars);
         return;
     }

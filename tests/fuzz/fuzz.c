@@ -175,7 +175,7 @@ int fuzz_asprintf(char **text, const char *format, ...) {
 int fuzz_open(const char *path, int flags, ...) {
     va_list arguments;
     va_start(arguments, flags);
-    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+    mode_t mode = (flags & (O_CREAT | O_TMPFILE)) ? va_arg(arguments, mode_t) : 0;
     va_end(arguments);
     return fails_with(FAULT_RESOURCE, EMFILE) ? -1 : open(path, flags, mode);
 }
@@ -183,7 +183,7 @@ int fuzz_open(const char *path, int flags, ...) {
 int fuzz_openat(int directory, const char *path, int flags, ...) {
     va_list arguments;
     va_start(arguments, flags);
-    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+    mode_t mode = (flags & (O_CREAT | O_TMPFILE)) ? va_arg(arguments, mode_t) : 0;
     va_end(arguments);
     return fails_with(FAULT_RESOURCE, EMFILE) ? -1 : openat(directory, path, flags, mode);
 }

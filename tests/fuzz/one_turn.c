@@ -2,6 +2,7 @@
 #include "supervisor/base/turn.h"
 #include "tests/fuzz/fuzz.h"
 
+/* NOLINTBEGIN(readability-identifier-naming): the linker's names */
 int __wrap_LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int __real_LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -12,3 +13,4 @@ int __wrap_LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     turn_end();
     return status;
 }
+/* NOLINTEND(readability-identifier-naming) */

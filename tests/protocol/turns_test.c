@@ -26,7 +26,7 @@ static const struct long_line lines[] = {
     {PARAMS "[", "[]", ",", "]}}", VALUES - 16, "1"},
     {PARAMS "[", "1.5e300", ",", "]}}", VALUES - 16, "1"},
     {PARAMS "[", "{\"\":1}", ",", "]}}", VALUES / 2 - 16, "1"},
-    {PARAMS "[", "{}", ",", "]}}", VALUES *TWICE, "null"},
+    {PARAMS "[", "{}", ",", "]}}", (size_t)VALUES *TWICE, "null"},
     {PARAMS "[", "{}", ",", "]}}", 0, "null"},
     /* strings */
     {PARAMS "\"", "a", "", "\"}}", 0, "1"},

@@ -164,7 +164,7 @@ Test(forged, code_that_runs_on_after_its_answer_is_stopped) {
     siege_settle(&siege, siege.victim);
     siege_expect_unharmed(&siege);
     /* The zygote's spare alone waits without being stopped. */
-    family_await_stopped(siege.client, 2 * SIEGE_SESSION_WORKERS);
+    family_await_stopped(siege.client, (size_t)2 * SIEGE_SESSION_WORKERS);
     family_expect_idle(siege.client);
     siege_rollback(&siege, siege.victim, 1);
     cr_assert_str_eq(siege_evaluate(&siege, siege.victim, "(progn (princ 2) *kept*)", 0).text,

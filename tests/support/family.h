@@ -22,8 +22,8 @@ pid_t family_head(struct client *client, const char *session);
 /* Waits until the server has no process but its launcher and the weigher. */
 void family_await_launcher_alone(struct client *client);
 
-/* Waits until COUNT of the confined processes are stopped. */
-void family_await_stopped(struct client *client, size_t count);
+/* Waits until WANTED of the confined processes are stopped. */
+void family_await_stopped(struct client *client, size_t wanted);
 
 /* Waits until PID has been reaped. */
 void family_await_gone(struct client *client, pid_t pid);

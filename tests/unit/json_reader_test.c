@@ -21,13 +21,13 @@ static struct buffer repeated(const char *before, const char *item, size_t count
 }
 
 static void expect_equal(struct json_object *left, struct json_object *right) {
-    struct buffer texts[2] = {buffer_make(TEXT_MAX), buffer_make(TEXT_MAX)};
-    json_write_tree(&texts[0], left);
-    json_write_tree(&texts[1], right);
-    cr_expect(texts[0].length == texts[1].length &&
-              memcmp(texts[0].data, texts[1].data, texts[0].length) == 0);
-    buffer_free(&texts[0]);
-    buffer_free(&texts[1]);
+    struct buffer written[2] = {buffer_make(TEXT_MAX), buffer_make(TEXT_MAX)};
+    json_write_tree(&written[0], left);
+    json_write_tree(&written[1], right);
+    cr_expect(written[0].length == written[1].length &&
+              memcmp(written[0].data, written[1].data, written[0].length) == 0);
+    buffer_free(&written[0]);
+    buffer_free(&written[1]);
 }
 
 /* Returns the number of slices. */

@@ -282,7 +282,7 @@ Test(output, a_long_line_is_held_until_it_is_checked) {
         open_output(-1, 4 << 20);
         int length = snprintf(line, sizeof line, "{\"id\":7,\"a\":\"");
         memset(line + length, 'a', LONG);
-        strcpy(line + length + LONG, fault ? "\"" : "\"}");
+        snprintf(line + length + LONG, 3, "%s", fault ? "\"" : "\"}");
         write_line(fault == 2 ? NULL : "7", line, strlen(line));
         write_line(NULL, "{\"next\":1}", 10);
         output_flush(&bench.output);

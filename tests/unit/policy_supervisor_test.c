@@ -199,7 +199,10 @@ static int work(void *context) {
     snprintf(path, sizeof path, "/proc/%d/statm", getpid());
     if (open(path, O_RDONLY | O_CLOEXEC) < 0)
         return 3;
-    if (!malloc(1 << 24) || wait4(-1, NULL, WNOHANG, NULL) != -1)
+    char *room = malloc(1 << 24);
+    const bool has_memory = room != NULL;
+    free(room);
+    if (!has_memory || wait4(-1, NULL, WNOHANG, NULL) != -1)
         return 4;
     return process_status(getpid(), "NoNewPrivs") == 1 ? 0 : 5;
 }

@@ -47,7 +47,7 @@ static void on_burn_twice(void *context) {
 
 static void on_sleep(void *context) {
     (void)context;
-    nanosleep(&(struct timespec){.tv_nsec = (BOUND_MS + 50) * NS_PER_MS}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = (long)(BOUND_MS + 50) * NS_PER_MS}, NULL);
     loop_stop(&loop);
 }
 
