@@ -49,6 +49,9 @@ struct launcher {
 
 /* --- in the launcher --- */
 
+/* The reading end of the last starter's reports. The parent reads them. */
+static int last_reports = -1;
+
 static void send_reply(const struct reply *reply, const int *descriptors, size_t count) {
     struct reply copy = *reply;
     struct iovec part = {.iov_base = &copy, .iov_len = sizeof copy};
@@ -78,8 +81,12 @@ static void launch(const struct launcher *launcher, const int *descriptors, size
                                      &launched, &reply.error);
     const int opened[OPENED_MAX] = {launched.reports, launched.init_life};
     send_reply(&reply, opened, reply.good ? OPENED_MAX : 0);
-    for (size_t i = 0; reply.good && i < OPENED_MAX; i++)
-        close(opened[i]);
+    if (!reply.good)
+        return;
+    if (last_reports >= 0)
+        close(last_reports);
+    last_reports = launched.reports;
+    close(launched.init_life);
 }
 
 /* Is the process PID, of which PROCESS is a pidfd (-1: the kernel has none), a child of the
@@ -127,9 +134,13 @@ static void open_oom(void) {
     send_reply(&reply, &fd, reply.good);
 }
 
-/* Waits for the parent's other children, which end with it. */
+/* Waits for the last starter, which may be about to make the groups, and for the parent's other
+ * children, which end with it. */
 static void remove_groups(void) {
-    struct timespec pause = {.tv_nsec = 500000};
+    const struct timespec pause = {.tv_nsec = 500000};
+    struct pollfd starter = {.fd = last_reports};
+    if (last_reports >= 0)
+        poll(&starter, 1, REMOVAL_MS); /* until nothing holds the writing end */
     for (long waited_ns = 0; !policy_cgroup_remove() && waited_ns / 1000000 < REMOVAL_MS;
          waited_ns += pause.tv_nsec)
         nanosleep(&pause, NULL);
