@@ -118,6 +118,14 @@ static pid_t find_weigher(void) {
     return 0;
 }
 
+/* Returns when the weigher has stopped: until then it may still answer. */
+static void stop(pid_t weigher) {
+    int status = 0;
+    cr_assert_eq(kill(weigher, SIGSTOP), 0);
+    cr_assert_eq(waitpid(weigher, &status, WUNTRACED), weigher);
+    cr_assert(WIFSTOPPED(status));
+}
+
 /* However long the kernel takes for one process, the loop continues meanwhile. */
 Test(weigher, does_not_hold_the_loop) {
     struct fixture fixture;
@@ -125,7 +133,7 @@ Test(weigher, does_not_hold_the_loop) {
     weigh(&fixture, getpid());
     pid_t weigher = find_weigher();
     cr_assert_gt(weigher, 1);
-    cr_assert_eq(kill(weigher, SIGSTOP), 0);
+    stop(weigher);
     cr_assert(weigher_ask(&fixture.weigher, getpid()));
     run(&fixture, 20);
     cr_assert_eq(fixture.count, 1);
@@ -157,10 +165,12 @@ static _Noreturn void map_in_pieces(int ready) {
         pause();
 }
 
-/* The control is the processor time of the same work in this thread. */
+/* The control is the processor time of the same work in this thread. Of each the least of several
+ * counts, since interrupts and page faults only add to them. */
 Test(weigher, costs_the_caller_nothing_whatever_a_process_has_mapped) {
-    enum { SHARE = 4 };
+    enum { SHARE = 4, ROUNDS = 5 };
     struct fixture fixture;
+    int64_t asked_us = INT64_MAX, weighed_us = INT64_MAX;
     int ready[2];
     char byte;
     begin(&fixture);
@@ -170,13 +180,16 @@ Test(weigher, costs_the_caller_nothing_whatever_a_process_has_mapped) {
         map_in_pieces(ready[1]);
     cr_assert_eq(read(ready[0], &byte, 1), 1);
     weigh(&fixture, pid); /* starts the process */
-    int64_t begun_us = own_time_us();
-    weigh(&fixture, pid);
-    int64_t asked_us = own_time_us() - begun_us;
-    begun_us = own_time_us();
-    struct weight weight = weigh_process(pid);
-    int64_t weighed_us = own_time_us() - begun_us;
-    cr_assert(weight.known);
+    for (int i = 0; i < ROUNDS; i++) {
+        int64_t begun_us = own_time_us();
+        weigh(&fixture, pid);
+        int64_t between_us = own_time_us();
+        struct weight weight = weigh_process(pid);
+        int64_t ended_us = own_time_us();
+        cr_assert(weight.known);
+        asked_us = between_us - begun_us < asked_us ? between_us - begun_us : asked_us;
+        weighed_us = ended_us - between_us < weighed_us ? ended_us - between_us : weighed_us;
+    }
     cr_assert_gt(weighed_us, SHARE * asked_us, "%ld us to ask, %ld us to weigh", (long)asked_us,
                  (long)weighed_us);
     end_child(pid);
@@ -194,9 +207,10 @@ Test(weigher, that_is_killed_is_started_again) {
         cr_assert(fixture.weight.known);
         pid_t weigher = find_weigher();
         cr_assert_gt(weigher, 1);
-        cr_assert_eq(kill(weigher, SIGSTOP), 0);
+        stop(weigher);
         cr_assert(weigher_ask(&fixture.weigher, getpid()));
         cr_assert_eq(kill(weigher, SIGKILL), 0);
+        cr_assert_eq(waitpid(weigher, NULL, 0), weigher); /* find_weigher would find it again */
         run(&fixture, PATIENCE_MS);
         cr_assert_not(fixture.weight.known);
         cr_assert_eq(fixture.weight.pid, getpid());
