@@ -3,10 +3,6 @@
 
 #include <string.h>
 
-static bool is_continuation(unsigned char byte) {
-    return (byte & 0xC0) == 0x80;
-}
-
 size_t utf8_sequence_length(const unsigned char *bytes, size_t size) {
     if (size == 0)
         return 0;
@@ -17,7 +13,7 @@ size_t utf8_sequence_length(const unsigned char *bytes, size_t size) {
     if (first < 0xC2 || first > 0xF4 || size < length)
         return 0;
     for (size_t i = 1; i < length; i++)
-        if (!is_continuation(bytes[i]))
+        if (!utf8_is_continuation(bytes[i]))
             return 0;
     unsigned char second = bytes[1];
     bool ill_formed = (first == 0xE0 && second < 0xA0)     /* overlong */
@@ -124,7 +120,7 @@ size_t utf8_count(const unsigned char *bytes, size_t size) {
         count += count_in_word(word);
     }
     for (; at < size; at++)
-        count += !is_continuation(bytes[at]);
+        count += !utf8_is_continuation(bytes[at]);
     return count;
 }
 
@@ -135,7 +131,7 @@ size_t utf8_offset(const unsigned char *bytes, size_t size, size_t count) {
         count -= count_in_word(word);
     }
     while (at < size) {
-        if (!is_continuation(bytes[at]) && count-- == 0)
+        if (!utf8_is_continuation(bytes[at]) && count-- == 0)
             return at;
         at++;
     }
@@ -144,7 +140,7 @@ size_t utf8_offset(const unsigned char *bytes, size_t size, size_t count) {
 
 size_t utf8_offset_from_end(const unsigned char *bytes, size_t size, size_t count) {
     while (size && count)
-        count -= !is_continuation(bytes[--size]);
+        count -= !utf8_is_continuation(bytes[--size]);
     return size;
 }
 

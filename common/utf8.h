@@ -9,6 +9,11 @@
 
 enum { UTF8_MAX_BYTES = 4 }; /* of a character */
 
+/* BYTE is not the first byte of a character. */
+static inline bool utf8_is_continuation(unsigned char byte) {
+    return (byte & 0xC0) == 0x80;
+}
+
 /* The number of well-formed bytes at the start, SIZE if all are. A sequence truncated by the end of
  * the input is ill-formed. */
 size_t utf8_valid_prefix(const unsigned char *bytes, size_t size);

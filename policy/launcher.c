@@ -93,13 +93,9 @@ static void launch(const struct launcher *launcher, const int *descriptors, size
  * launcher's parent? Where /proc hides processes of the user, which it never does from root, the
  * kernel's own check must do. */
 static bool is_sibling(const struct launcher *launcher, pid_t pid) {
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    char text[512];
+    if (read_process_file(pid, "stat", text, sizeof text) < 0)
         return geteuid() != 0;
-    ssize_t got = read(fd, text, sizeof text - 1);
-    text[got > 0 ? got : 0] = 0;
     const char *rest = strrchr(text, ')'); /* ends the name, which may contain anything */
     return rest && strlen(rest) > 4 && strtol(rest + 4, NULL, 10) == launcher->parent;
 }

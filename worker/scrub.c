@@ -71,7 +71,8 @@ static void clear(char *bytes, size_t size) {
             bytes[i] = 0;
 }
 
-/* Clears what is not live between START and END. The first word of a free object may be a link. */
+/* Clears the dead objects between START and END, except their first words, which may be links of a
+ * free list. */
 static void clear_garbage(char *start, const char *end) {
     while (start < end) {
         char *object = GC_base(start);

@@ -89,7 +89,7 @@ static void format_json(struct buffer *line, const struct log *log, const struct
 /* Removes the incomplete character at the end of TEXT, which was cut at LENGTH bytes. */
 static void trim_character(char *text, size_t length) {
     size_t last = length - 1;
-    while (last && ((unsigned char)text[last] & 0xC0) == 0x80)
+    while (last && utf8_is_continuation((unsigned char)text[last]))
         last--;
     if (!utf8_sequence_length((const unsigned char *)text + last, length - last))
         text[last] = 0;

@@ -283,23 +283,13 @@ static void take(struct batch *batch, struct batch_line *line, bool good) {
 static void on_read_turn(void *context) {
     struct batch *batch = context;
     struct long_line *reading = batch->reading;
-    struct json_reader *reader = &reading->reader;
-    bool more;
-    if (reading->checked) {
-        more = json_reader_step(reader);
-    } else {
-        more = json_reader_check(reader);
-        if (!more && reader->fault == JSON_FINE && reader->shape.kind == JSON_OBJECT) {
-            json_reader_parse(reader, (struct span){0});
-            reading->checked = more = true;
-        }
-    }
-    if (more) {
+    if (json_reader_read_object(&reading->reader)) {
         loop_timer_start(&batch->one_shot.loop, &batch->read_turn, 0, on_read_turn, batch);
         return;
     }
     struct batch_line line;
-    bool good = batch_line_from(&line, reader, reading->size, reading->number, batch->settings);
+    bool good =
+        batch_line_from(&line, &reading->reader, reading->size, reading->number, batch->settings);
     drop_long_line(batch);
     take(batch, &line, good);
 }
@@ -316,7 +306,8 @@ static bool read_in_turns(struct batch *batch, const unsigned char *bytes, size_
     *line = (struct long_line){.text = memcpy(text, bytes, size),
                                .size = size,
                                .number = input_line_number(&batch->input)};
-    json_reader_begin(&line->reader, (struct span){text, size}, batch_line_limits(batch->settings));
+    json_reader_begin(&line->reader, (struct span){text, size},
+                      settings_json_limits(batch->settings));
     batch->reading = line;
     input_pause(&batch->input, true);
     loop_timer_start(&batch->one_shot.loop, &batch->read_turn, 0, on_read_turn, batch);

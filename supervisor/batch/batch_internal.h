@@ -35,11 +35,10 @@ struct batch_line {
  * memory. */
 bool batch_line_read(struct batch_line *line, struct span text, uint64_t number,
                      const struct settings *settings);
-/* The same for a line over request.max_bytes, which has a fault. */
-struct json_limits batch_line_limits(const struct settings *settings);
-/* The same from a text that was read in slices. */
+/* The same for a line of SIZE bytes that READER has read; takes its root. */
 bool batch_line_from(struct batch_line *line, struct json_reader *reader, size_t size,
                      uint64_t number, const struct settings *settings);
+/* The same for a line over request.max_bytes, which has a fault. */
 bool batch_line_too_long(struct batch_line *line, uint64_t number, const struct settings *settings);
 void batch_line_free(struct batch_line *line);
 
@@ -198,7 +197,6 @@ struct long_line {
     unsigned char *text;
     size_t size;
     uint64_t number;
-    bool checked; /* and being parsed */
     struct json_reader reader;
 };
 

@@ -132,20 +132,11 @@ bool batch_line_from(struct batch_line *line, struct json_reader *reader, size_t
     return begun && !line->key.failed;
 }
 
-struct json_limits batch_line_limits(const struct settings *settings) {
-    return (struct json_limits){.depth = (size_t)settings->json_max_depth,
-                                .values = (size_t)settings->json_max_values};
-}
-
 bool batch_line_read(struct batch_line *line, struct span text, uint64_t number,
                      const struct settings *settings) {
     struct json_reader reader;
-    json_reader_begin(&reader, text, batch_line_limits(settings));
-    while (json_reader_check(&reader))
-        continue;
-    if (reader.fault == JSON_FINE && reader.shape.kind == JSON_OBJECT)
-        json_reader_parse(&reader, (struct span){0});
-    while (json_reader_step(&reader))
+    json_reader_begin(&reader, text, settings_json_limits(settings));
+    while (json_reader_read_object(&reader))
         continue;
     bool good = batch_line_from(line, &reader, text.length, number, settings);
     json_reader_free(&reader);

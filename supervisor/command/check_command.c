@@ -1,6 +1,7 @@
 /* `eclave check`: prints what clients see of a project and what is refused, loads the sources, and
  * runs the tests. */
 #include "common/cleanup.h"
+#include "common/utf8.h"
 #include "supervisor/base/stdio.h"
 #include "supervisor/base/terminal.h"
 #include "supervisor/command/commands.h"
@@ -16,7 +17,7 @@ enum { SHOWN_BYTES = 100 };
 static void print_text(const char *text) {
     size_t length = strcspn(text, "\r\n"), shown = length;
     if (shown > SHOWN_BYTES)
-        for (shown = SHOWN_BYTES; shown && ((unsigned char)text[shown] & 0xC0) == 0x80;)
+        for (shown = SHOWN_BYTES; shown && utf8_is_continuation((unsigned char)text[shown]);)
             shown--;
     shown_print(stdout, (struct span){(const unsigned char *)text, shown}, "");
     if (shown < strlen(text))

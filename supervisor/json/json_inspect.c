@@ -120,16 +120,21 @@ static enum scan scan_string(struct json_inspector *in) {
     }
 }
 
-/* Skips a string that was scanned before. */
-static void skip_string(struct json_inspector *in) {
-    const unsigned char *text = in->text;
-    size_t at = in->at + 1;
-    while (text[at] != '"') {
-        at += json_plain_prefix(text + at, in->size - at);
-        while (text[at] == '\\')
+/* Moves from inside a string that was scanned before to its end, or to STOP or a little beyond. */
+static size_t find_quote(const unsigned char *text, size_t at, size_t stop, bool *found) {
+    while (at < stop && text[at] != '"') {
+        at += json_plain_prefix(text + at, stop - at);
+        while (at < stop && text[at] == '\\')
             at += text[at + 1] == 'u' ? 6 : 2;
     }
-    in->at = at + 1;
+    *found = at < stop;
+    return *found ? at + 1 : at;
+}
+
+/* Skips a string that was scanned before. */
+static void skip_string(struct json_inspector *in) {
+    bool found;
+    in->at = find_quote(in->text, in->at + 1, in->size, &found);
 }
 
 static bool scan_literal(struct json_inspector *in) {
@@ -421,14 +426,13 @@ void json_inspector_begin(struct json_inspector *inspector, const unsigned char 
 /* Checks that the next bytes are UTF-8, up to the begin of a character after about SIZE of them. */
 static bool check_encoding(struct json_inspector *in, size_t size) {
     size_t end = in->size - in->valid > size ? in->valid + size : in->size;
-    while (end < in->size && (in->text[end] & 0xC0) == 0x80)
+    while (end < in->size && utf8_is_continuation(in->text[end]))
         end++;
     in->valid += utf8_valid_prefix(in->text + in->valid, end - in->valid);
     return in->valid == end;
 }
 
-/* The encoding is checked first, as a whole: a text that is not UTF-8 is not looked at otherwise.
- */
+/* The encoding of the whole text is checked first. Text that is not UTF-8 is not scanned. */
 bool json_inspector_step(struct json_inspector *in, size_t size, enum json_fault *fault) {
     enum { FASTER = 8 }; /* than the rest */
     *fault = JSON_FINE;
@@ -479,43 +483,10 @@ static bool next_item(struct json_inspector *in) {
     return in->at < in->size && in->text[in->at] != ']' && in->text[in->at] != '}';
 }
 
-/* Moves past the current element or member. */
-static void skip_item(struct json_inspector *in) {
-    static const bool is_structural[256] = {
-        ['"'] = true, [','] = true, ['['] = true, [']'] = true, ['{'] = true, ['}'] = true};
-    size_t depth = 0;
-    while (in->at < in->size) {
-        unsigned char byte = in->text[in->at];
-        if (!is_structural[byte]) {
-            in->at++;
-            continue;
-        }
-        bool closes = byte == '}' || byte == ']';
-        if (depth == 0 && (byte == ',' || closes))
-            break;
-        if (byte == '"') {
-            skip_string(in);
-            continue;
-        }
-        depth += byte == '{' || byte == '[';
-        depth -= closes;
-        in->at++;
-    }
-}
-
-/* Moves to the end of the string or to STOP. */
-static size_t find_quote(const unsigned char *text, size_t at, size_t stop, bool *found) {
-    while (at < stop && text[at] != '"') {
-        at += json_plain_prefix(text + at, stop - at);
-        while (at < stop && text[at] == '\\')
-            at += text[at + 1] == 'u' ? 6 : 2;
-    }
-    *found = at < stop;
-    return *found ? at + 1 : at;
-}
-
 /* Moves to the end of the element or to STOP. */
 static bool find_end(const unsigned char *text, struct json_search *search, size_t stop) {
+    static const bool is_structural[256] = {
+        ['"'] = true, [','] = true, ['['] = true, [']'] = true, ['{'] = true, ['}'] = true};
     size_t at = search->at;
     bool found;
     while (at < stop) {
@@ -524,6 +495,10 @@ static bool find_end(const unsigned char *text, struct json_search *search, size
         if (search->in_string) {
             at = find_quote(text, at, stop, &found);
             search->in_string = !found;
+            continue;
+        }
+        if (!is_structural[byte]) {
+            at++;
             continue;
         }
         if (search->depth == 0 && (byte == ',' || closes)) {
@@ -537,6 +512,13 @@ static bool find_end(const unsigned char *text, struct json_search *search, size
     }
     search->at = at;
     return false;
+}
+
+/* Moves past the current element or member. */
+static void skip_item(struct json_inspector *in) {
+    struct json_search search = {.at = in->at};
+    find_end(in->text, &search, in->size);
+    in->at = search.at;
 }
 
 enum json_found json_find_element(struct span text, struct json_search *search, size_t size,

@@ -46,6 +46,17 @@ bool json_reader_step(struct json_reader *reader) {
     return false;
 }
 
+bool json_reader_read_object(struct json_reader *reader) {
+    if (reader->parsing)
+        return json_reader_step(reader);
+    if (json_reader_check(reader))
+        return true;
+    reader->parsing = reader->fault == JSON_FINE && reader->shape.kind == JSON_OBJECT;
+    if (reader->parsing)
+        json_reader_parse(reader, (struct span){0});
+    return reader->parsing;
+}
+
 void json_reader_free(struct json_reader *reader) {
     if (reader->tokener)
         json_tokener_free(reader->tokener);

@@ -16,6 +16,7 @@ struct json_reader {
     struct json_inspector inspector;
     enum json_fault fault;
     struct json_shape shape;
+    bool parsing; /* json_reader_read_object has checked the text */
     struct json_tokener *tokener;
     struct span parts[3]; /* what is parsed: the text, or those around an omitted value */
     size_t part, at;
@@ -34,6 +35,10 @@ void json_reader_parse(struct json_reader *reader, struct span without);
 /* Parses for a slice. False when it has ended, with `root`: NULL for null and when out of memory.
  */
 bool json_reader_step(struct json_reader *reader);
+
+/* Checks the text and, if it is an object, parses it, for a slice. False when it has ended, with
+ * `fault`, `shape` and `root`. */
+bool json_reader_read_object(struct json_reader *reader);
 
 /* Frees what the reader holds, `root` included, at once. */
 void json_reader_free(struct json_reader *reader);

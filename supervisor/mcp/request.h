@@ -79,7 +79,7 @@ struct requests {
  * dropped. NULL when out of memory. */
 struct request *request_keep(struct server *server, const struct request *request);
 /* The request in flight that has this id and is still to be answered, or NULL: the id of one that
- * was cancelled silently is free again, for nothing will tell the client when it ends. */
+ * was cancelled silently is free again, because the client is not told when it ends. */
 struct request *request_find(const struct requests *requests, const struct json_token *id);
 
 /* Begins a result. The caller adds its members, each with request_member and a JSON value, and

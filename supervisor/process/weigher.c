@@ -1,12 +1,11 @@
 /* The weigher: a fork of this program that answers one question at a time. */
 #include "supervisor/process/weigher.h"
+#include "common/child.h"
 #include "common/cleanup.h"
 #include "policy/policy.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -20,12 +19,11 @@ enum { FAILURES_MAX = 3 }; /* then no further process is started */
 
 struct weight weigh_process(pid_t pid) {
     static const char label[] = "\nPss:";
-    char path[64], text[1024];
+    char text[1024];
     struct weight weight = {.pid = pid};
-    snprintf(path, sizeof path, "/proc/%d/smaps_rollup", pid);
-    cleanup_fd int fd = pid > 1 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-    text[got > 0 ? got : 0] = 0;
+    if (pid <= 1)
+        return weight;
+    read_process_file(pid, "smaps_rollup", text, sizeof text);
     const char *line = strstr(text, label);
     weight.known = line != NULL;
     if (line)
@@ -87,7 +85,8 @@ static void on_answer(void *context, uint32_t events) {
         weigher->weighed(weigher->context, &weight);
 }
 
-bool weigher_start(struct weigher *weigher) {
+/* Starts the process, unless it runs. False if it cannot. */
+static bool start(struct weigher *weigher) {
     int pair[2];
     if (weigher->socket >= 0)
         return true;
@@ -108,12 +107,12 @@ bool weigher_start(struct weigher *weigher) {
 }
 
 void weigher_settle(struct weigher *weigher) {
-    weigher_start(weigher);
+    start(weigher);
     weigher->settled = true;
 }
 
 bool weigher_ask(struct weigher *weigher, pid_t pid) {
-    if (!weigher_start(weigher))
+    if (!start(weigher))
         return false;
     if (send(weigher->socket, &pid, sizeof pid, MSG_DONTWAIT | MSG_NOSIGNAL) !=
         (ssize_t)sizeof pid) {

@@ -36,10 +36,7 @@ void weigher_open(struct weigher *weigher, struct loop *loop, weigher_callback w
 /* Ends the process, which the caller of wait() reaps. */
 void weigher_close(struct weigher *weigher);
 
-/* Starts the process, unless it runs: for a caller that loses the right to. False if it cannot. */
-bool weigher_start(struct weigher *weigher);
-
-/* The same, and no process is started afterwards. */
+/* Starts the process now, for a caller that loses the right to. No other is started afterwards. */
 void weigher_settle(struct weigher *weigher);
 
 bool weigher_is_busy(const struct weigher *weigher);

@@ -1,6 +1,7 @@
 /* The supervisor's end of a worker: killing, the seccomp listener, the channel, forks, reaping.
  * Does not block on a worker, and signals only pids that the kernel has proven. */
 #include "supervisor/process/worker_process.h"
+#include "common/child.h"
 #include "common/cleanup.h"
 #include "common/descriptor.h"
 #include "policy/policy.h"
@@ -744,18 +745,9 @@ bool worker_answer(struct worker_process *worker, struct span answer) {
 
 /* --- memory --- */
 
-static ssize_t read_process_file(pid_t pid, const char *name, char *text, size_t size) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
-    cleanup_fd int fd = pid > 1 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    ssize_t got = fd >= 0 ? read(fd, text, size - 1) : -1;
-    text[got > 0 ? got : 0] = 0;
-    return got;
-}
-
 size_t worker_resident_bytes(const struct worker_process *worker) {
     char text[128], *end;
-    if (read_process_file(worker->pid, "statm", text, sizeof text) <= 0)
+    if (worker->pid <= 1 || read_process_file(worker->pid, "statm", text, sizeof text) <= 0)
         return 0;
     strtoull(text, &end, 10); /* the first number is the size of the address space */
     return (size_t)strtoull(end, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
@@ -772,7 +764,7 @@ static size_t stat_field(const char *text, int number) {
 void worker_measure(struct worker_process *worker) {
     enum { MINOR_FAULTS = 10, RESIDENT_PAGES = 24 };
     char text[1024];
-    if (read_process_file(worker->pid, "stat", text, sizeof text) <= 0)
+    if (worker->pid <= 1 || read_process_file(worker->pid, "stat", text, sizeof text) <= 0)
         return;
     worker->memory.faults = stat_field(text, MINOR_FAULTS);
     worker->memory.resident_bytes =

@@ -55,7 +55,7 @@ static const char *write_pointer(struct pointer *pointer, const struct schema_pl
     pointer->text[pointer->start] = 0;
     for (; place && place->parent; place = place->parent)
         if (!prepend_token(pointer, place)) {
-            while ((pointer->text[pointer->start] & 0xC0) == 0x80)
+            while (utf8_is_continuation((unsigned char)pointer->text[pointer->start]))
                 pointer->start++; /* skip the rest of a character that was cut */
             pointer->start -= sizeof ellipsis - 1;
             memcpy(pointer->text + pointer->start, ellipsis, sizeof ellipsis - 1);

@@ -160,11 +160,6 @@ static void handle_object(struct server *server, struct rpc_batch *batch, struct
     dispatch(server, &request, name, params);
 }
 
-static struct json_limits input_limits(const struct server *server) {
-    return (struct json_limits){.depth = (size_t)server->settings->json_max_depth,
-                                .values = (size_t)server->settings->json_max_values};
-}
-
 static bool batches_allowed(const struct server *server) {
     return server->settings->batches || (server->revision && server->revision->batches);
 }
@@ -185,7 +180,7 @@ static void handle_message(struct server *server, struct rpc_batch *batch, struc
 /* Handles one element of a batch that was inspected as a whole. */
 static void handle_element(struct server *server, struct rpc_batch *batch, struct span element) {
     struct json_shape shape;
-    json_inspect(element.bytes, element.length, input_limits(server), &shape);
+    json_inspect(element.bytes, element.length, settings_json_limits(server->settings), &shape);
     cleanup_json struct json_object *root = json_tree_parse(element);
     handle_message(server, batch, root, &shape);
 }
@@ -204,7 +199,7 @@ struct rpc_line {
     struct rpc_batch *batch; /* NULL for a line */
     unsigned char *copy;     /* of a line; an element is in the batch */
     struct span text;
-    enum { LINE_CHECK, LINE_PARSE, LINE_HANDLE, LINE_FREE } stage;
+    enum { LINE_READ, LINE_HANDLE, LINE_FREE } stage;
     struct json_reader reader;
 };
 
@@ -221,8 +216,8 @@ static bool open_line(struct server *server, struct rpc_batch *batch, struct spa
     line->batch = batch;
     line->copy = copy;
     line->text = text;
-    line->stage = LINE_CHECK;
-    json_reader_begin(&line->reader, text, input_limits(server));
+    line->stage = LINE_READ;
+    json_reader_begin(&line->reader, text, settings_json_limits(server->settings));
     server->line = line;
     return true;
 }
@@ -254,20 +249,14 @@ static bool step_line(struct server *server) {
     struct rpc_line *line = server->line;
     struct json_reader *reader = &line->reader;
     switch (line->stage) {
-    case LINE_CHECK:
-        if (json_reader_check(reader))
+    case LINE_READ:
+        if (json_reader_read_object(reader))
             return true;
         if (reader->fault != JSON_FINE) {
             refuse_text(server, reader->fault, reader->shape.fault_at);
             break;
         }
-        line->stage = reader->shape.kind == JSON_OBJECT ? LINE_PARSE : LINE_HANDLE;
-        if (line->stage == LINE_PARSE)
-            json_reader_parse(reader, (struct span){0});
-        return true;
-    case LINE_PARSE:
-        if (!json_reader_step(reader))
-            line->stage = LINE_HANDLE;
+        line->stage = LINE_HANDLE;
         return true;
     case LINE_HANDLE:
         handle_line(server, line);
@@ -372,7 +361,8 @@ void rpc_handle_line(void *context, const unsigned char *bytes, size_t size) {
         read_later(server);
         return;
     }
-    enum json_fault fault = json_inspect(bytes, size, input_limits(server), &shape);
+    enum json_fault fault =
+        json_inspect(bytes, size, settings_json_limits(server->settings), &shape);
     if (fault != JSON_FINE) {
         refuse_text(server, fault, shape.fault_at);
         return;

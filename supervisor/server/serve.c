@@ -27,7 +27,7 @@ static void on_exit_wait(void *context) {
     server_finish(context);
 }
 
-/* What is still being read goes on in turns, and is refused. */
+/* Lines that are still being read continue to be read in turns, and their requests are refused. */
 static void on_grace_over(void *context) {
     struct server *server = context;
     server->shutting_down = true;

@@ -20,10 +20,6 @@ static struct span well_formed(struct span captured, struct buffer *repaired) {
     return (struct span){repaired->data, repaired->length};
 }
 
-static bool is_inside_character(unsigned char byte) {
-    return (byte & 0xC0) == 0x80;
-}
-
 /* Appends the head and the tail of CAPTURED, which is longer than SHOWN_CHARS characters can be.
  * The work is that for what is shown, and a count of the rest. */
 static void append_ends(struct buffer *out, struct span captured, size_t shown_chars) {
@@ -35,10 +31,10 @@ static void append_ends(struct buffer *out, struct span captured, size_t shown_c
     size_t tail_start =
         tail_from + utf8_offset_from_end(captured.bytes + tail_from, tail_room, tail_chars);
     /* Where the bytes are not UTF-8, these may be inside a character. */
-    for (int i = 1; i < UTF8_MAX_BYTES && is_inside_character(captured.bytes[head_end]); i++)
+    for (int i = 1; i < UTF8_MAX_BYTES && utf8_is_continuation(captured.bytes[head_end]); i++)
         head_end++;
     for (int i = 1; i < UTF8_MAX_BYTES && tail_start < captured.length &&
-                    is_inside_character(captured.bytes[tail_start]);
+                    utf8_is_continuation(captured.bytes[tail_start]);
          i++)
         tail_start--;
     struct span head = well_formed((struct span){captured.bytes, head_end}, &repaired_head),

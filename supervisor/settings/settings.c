@@ -20,6 +20,11 @@ void settings_default(struct settings *settings) {
     }
 }
 
+struct json_limits settings_json_limits(const struct settings *settings) {
+    return (struct json_limits){.depth = (size_t)settings->json_max_depth,
+                                .values = (size_t)settings->json_max_values};
+}
+
 void settings_free(struct settings *settings) {
 #define PATHS(field, ...) path_list_free(&settings->field);
 #include "supervisor/settings/settings.def"

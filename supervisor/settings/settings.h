@@ -3,6 +3,7 @@
 #define ECLAVE_SUPERVISOR_SETTINGS_SETTINGS_H
 
 #include "common/error.h"
+#include "supervisor/json/json_inspect.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,6 +50,8 @@ enum fault { FAULT_NONE, FAULT_NEWLINE, FAULT_UTF8, FAULT_JSON, FAULT_OVERSIZE, 
 
 /* Sets the defaults, which own no memory. */
 void settings_default(struct settings *settings);
+/* The limits of one line of input. */
+struct json_limits settings_json_limits(const struct settings *settings);
 /* Frees the paths and leaves their lists empty. */
 void settings_free(struct settings *settings);
 

@@ -1,5 +1,5 @@
-/* Code that forges the answer to its line and goes on. What it does then is the outcome of the
- * line, and no condition of its own passes for a word of the supervisor. */
+/* Code that forges the answer to its line and continues to run. What it does then is the outcome of
+ * the line, and no condition of its own passes for a word of the supervisor. */
 #include "tests/support/batch.h"
 #include "tests/support/lines.h"
 #include "tests/support/lisp_file.h"

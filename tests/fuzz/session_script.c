@@ -1492,7 +1492,7 @@ static void end_all(void) {
     reap_all();
     for (struct process *process = script.processes; process < script.processes + PROCESSES_MAX;
          process++)
-        FUZZ_CHECK(process->life == FREE, "%d goes on for ever", process->pid);
+        FUZZ_CHECK(process->life == FREE, "%d never ends", process->pid);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

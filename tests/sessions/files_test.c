@@ -345,8 +345,8 @@ Test(preload, is_in_every_session_from_its_beginning) {
     unlink(path);
 }
 
-/* Whether a session of a new server that preloads PATH holds none of the texts, for which the code
- * searches its memory; they are in no source in one piece. */
+/* Starts a server that preloads PATH, and searches the memory of a session for texts that no source
+ * contains in one piece. True if it holds none of them. */
 static bool preloads_cleanly(const char *path) {
     static const char *const absent[] = {
         "(memory-holds-in-lisp \"/var/tmp/ecl\" \"ave-prel\" \"oad-\")",
@@ -375,8 +375,8 @@ static bool preloads_cleanly(const char *path) {
     return clean;
 }
 
-/* The collector may take a stale word for a pointer to a text and keep it, so that a boot now and
- * then is not clean. */
+/* The collector is conservative: a stale word that looks like a pointer to a text keeps the text,
+ * so that some boots are not clean. */
 Test(preload, leaves_neither_its_path_nor_its_comments_in_a_session) {
     enum { BOOTS = 6 };
     char path[64];

@@ -96,6 +96,11 @@
     (declare (ignore call))
     (and (eq type :fork) descriptor)))
 
+(defun refuse-a-fork ()
+  "Waits for the request to fork and refuses it."
+  (fork-channel)
+  (send-octets +channel+ (frame :failed :payload (octets "no"))))
+
 (defun clone ()
   (call :clone (logior +parent-is-mine+ +death-of-child+) 0 0 0 0))
 
@@ -185,8 +190,7 @@
 (defun refuses-to-fork (number)
   "Refuses; then every later answer is a lie."
   (answer number "forged")
-  (fork-channel)
-  (send-octets +channel+ (frame :failed :payload (octets "no")))
+  (refuse-a-fork)
   (serve-lies +channel+ "lie"))
 
 (defun refuses-in-bad-text (number)
@@ -314,8 +318,7 @@
 (defun copy-floods-its-origin (number)
   "Refuses a checkpoint, and makes a copy that keeps the origin's output and floods it in its call."
   (answer number "forged")
-  (fork-channel)
-  (send-octets +channel+ (frame :failed :payload (octets "no")))
+  (refuse-a-fork)
   (let ((channel (fork-channel)))
     (when (eql (clone) 0)
       (announce channel)
@@ -329,8 +332,7 @@
 (defun steals-from-its-copy (number)
   "Refuses a checkpoint, makes a copy, and reads from the channel of the copy."
   (answer number "forged")
-  (fork-channel)
-  (send-octets +channel+ (frame :failed :payload (octets "no")))
+  (refuse-a-fork)
   (let ((channel (fork-channel)))
     (when (eql (clone) 0)
       (announce channel)
@@ -340,8 +342,7 @@
 (defun answers-before-it-reads (number)
   "Refuses a checkpoint. Answers the next call without reading it: the channel stays full."
   (answer number "forged")
-  (fork-channel)
-  (send-octets +channel+ (frame :failed :payload (octets "no")))
+  (refuse-a-fork)
   (let ((waiting (buffer 128)))
     (put waiting 0 :unsigned-byte 8) ; the set with descriptor 3 alone
     (call :pselect6 4 (address waiting) 0 0 0 0))

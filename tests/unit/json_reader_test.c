@@ -1,4 +1,5 @@
-/* supervisor/json/json_reader: a text read in slices gives what reading it at once gives. */
+/* supervisor/json/json_reader: reading a text in slices has the same result as reading it at once.
+ */
 #include "supervisor/json/json_reader.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"

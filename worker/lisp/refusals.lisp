@@ -88,11 +88,6 @@
 
 ;;; The debugger and its relatives.
 
-(defun print-step (form)
-  "Called by ECL for each form that it steps through."
-  (format *trace-output* "~&~v,0t~a~%" 2 (with-output-to-string (text) (write-brief form text)))
-  t)
-
 (defmacro stepping (form)
   "STEP without commands: prints the form and its values."
   (let ((values (gensym)))
