@@ -71,11 +71,15 @@ static void make_plain(char *text) {
     *to = 0;
 }
 
-/* Replaces the name of a control group that could not be created: it is another each time. */
+/* Removes the name of a control group that could not be created: it is another each time, and a
+ * process number in it makes it longer or shorter. */
 static void mask_group(char *text) {
     char *name = strstr(text, "/eclave-");
-    if (name)
-        memset(name + 8, '-', strspn(name + 8, "0123456789abcdef-"));
+    if (!name)
+        return;
+    name += 8;
+    size_t length = strspn(name, "0123456789abcdef-");
+    memmove(name, name + length, strlen(name + length) + 1);
 }
 
 /* TEXT, from a terminal, must be the output to a file with colours added. */
