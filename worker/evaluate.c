@@ -21,7 +21,8 @@ struct evaluation {
     cl_object stream;  /* of the code */
     bool reading;
     bool loading;         /* evaluating the code of a run, before its definition is called */
-    cl_fixnum form_start; /* character at which the current form begins */
+    cl_fixnum form_start; /* character at which reading of the current form began */
+    cl_fixnum form_end;   /* and the one after it, once it is read */
     cl_object values[RESULT_VALUES_MAX];
     size_t value_count;
     struct guard_stop stop;
@@ -95,6 +96,7 @@ static void evaluate_forms(void) {
         evaluation.reading = false;
         if (form == end_of_source)
             return;
+        evaluation.form_end = position();
         if (has_history())
             ECL_SETQ(env, lisp.form, form);
         evaluation.values[0] = si_eval_with_env(1, form);
@@ -303,12 +305,57 @@ static void add_frame(void (*write)(void *, cl_object), void *argument) {
         result->frame_count++;
 }
 
+enum { FORM_CHARS = 100, FORM_BYTES = UTF8_MAX_BYTES * FORM_CHARS + sizeof "..." };
+
+/* Writes the source text from FROM to END as one LINE of at most FORM_CHARS characters. */
+static void copy_line(struct span code, size_t from, size_t end, char line[FORM_BYTES]) {
+    size_t length = 0, characters = 0;
+    while (from < end && source_is_blank(code.bytes[end - 1]))
+        end--;
+    for (bool blank = false; from < end; from++) {
+        unsigned char byte = code.bytes[from];
+        if (source_is_blank(byte)) {
+            blank = true;
+            continue;
+        }
+        characters += (size_t)blank + !utf8_is_continuation(byte);
+        if (characters > FORM_CHARS)
+            break;
+        if (blank)
+            line[length++] = ' ';
+        blank = false;
+        line[length++] = (char)byte;
+    }
+    strcpy(line + length, from < end ? "..." : "");
+}
+
+/* The last frame where no function of the user was running: the form of the code that failed. */
+static void add_form(void) {
+    struct result *result = evaluation.result;
+    struct span code = evaluation.message->code;
+    char line[FORM_BYTES];
+    if ((evaluation.run && !evaluation.loading) || result->frame_count == RESULT_FRAMES_MAX)
+        return;
+    size_t from =
+        source_form(code, utf8_offset(code.bytes, code.length, (size_t)evaluation.form_start));
+    size_t end = code.length;
+    if (evaluation.form_end > evaluation.form_start)
+        end = utf8_offset(code.bytes, code.length, (size_t)evaluation.form_end);
+    if (from >= end)
+        return;
+    copy_line(code, from, end, line);
+    result_add(result, &result->frames[result->frame_count++], "%s, line %zu", line,
+               place_of(from).line);
+}
+
 static void explain_backtrace(cl_object condition) {
     struct backtrace *backtrace = &evaluation.stop.backtrace;
     if (condition)
         add_frame(write_failing_call, condition);
     for (size_t i = 0; i < backtrace->count; i++)
         add_frame(write_frame, &backtrace->frames[i]);
+    if (!backtrace->count)
+        add_form();
 }
 
 static void explain(enum guard_end end) {
@@ -392,6 +439,7 @@ static void evaluate_message(uint64_t value_max_chars) {
         struct source_place place = place_of(scan.at);
         fail("READER-ERROR", "The code nests deeper than %d levels at line %zu, column %zu.",
              SOURCE_DEPTH_MAX, place.line, place.column);
+        add_form();
         name_package();
         return;
     }

@@ -32,12 +32,8 @@ static unsigned char byte_at(const struct scanner *scanner, size_t ahead) {
     return at < scanner->source.length ? scanner->source.bytes[at] : 0;
 }
 
-static bool is_blank(unsigned char byte) {
-    return byte == ' ' || (byte >= '\t' && byte <= '\r');
-}
-
 static bool ends_token(unsigned char byte) {
-    return is_blank(byte) || memchr("()\"';`,", byte, 7);
+    return source_is_blank(byte) || memchr("()\"';`,", byte, 7);
 }
 
 static void cut_off(struct scanner *scanner, enum source_open open, size_t at) {
@@ -181,7 +177,7 @@ static void step(struct scanner *scanner) {
         skip_quoted(scanner, '"', SOURCE_STRING);
         return;
     default:
-        if (is_blank(byte)) {
+        if (source_is_blank(byte)) {
             scanner->at++;
             return;
         }
@@ -215,7 +211,7 @@ size_t source_form(struct span source, size_t start) {
     struct scanner scanner = {.source = source, .at = start};
     while (more(&scanner)) {
         unsigned char byte = byte_at(&scanner, 0);
-        if (is_blank(byte))
+        if (source_is_blank(byte))
             scanner.at++;
         else if (byte == ';')
             skip_line(&scanner);

@@ -34,6 +34,10 @@ struct source_place {
     size_t column; /* from 1, in characters */
 };
 
+static inline bool source_is_blank(unsigned char byte) {
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
 /* Scans SOURCE from byte START on. */
 struct source_scan source_scan(struct span source, size_t start);
 
