@@ -7,6 +7,7 @@
 #include "worker/lisp.h"
 #include "worker/source.h"
 #include "worker/streams.h"
+#include "worker/undefined.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -413,6 +414,10 @@ static void name_package(void) {
         result_add(result, &result->package, "COMMON-LISP-USER");
 }
 
+static void warn_of_undefined_names(void *condition) {
+    undefined_end(condition);
+}
+
 /* Evaluates in the current package. */
 static void evaluate_in_package(uint64_t value_max_chars) {
     const cl_env_ptr env = ecl_process_env();
@@ -428,6 +433,8 @@ static void evaluate_in_package(uint64_t value_max_chars) {
     else if (!ECL_STRINGP(evaluation.json) ||
              !result_keep(evaluation.result, &evaluation.result->json, evaluation.json))
         fail("STORAGE-EXHAUSTED", "Out of memory for the result.");
+    guard_run(warn_of_undefined_names, end == GUARD_CONDITION ? evaluation.stop.condition : NULL,
+              NULL);
     ECL_SETQ(env, lisp.break_on_signals, break_on_signals);
 }
 
@@ -463,6 +470,7 @@ static void evaluate_message(uint64_t value_max_chars) {
 
 static void begin(const struct evaluate_message *message, struct result *result) {
     evaluate_forget();
+    undefined_begin();
     streams_begin_call();
     result_begin(result);
     evaluation.message = message;

@@ -7,6 +7,7 @@
 #include "worker/streams.h"
 
 #include <ecl/ecl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -114,6 +115,36 @@ bool fault_install(size_t size, struct error *error) {
            install(STREAMS_END_SIGNAL, &end, error) &&
            sigprocmask(SIG_SETMASK, &lisp_mask, NULL) == 0;
 }
+
+/* --- the lock of ECL's names --- */
+
+static pthread_rwlock_t *names_lock(void) {
+    return &cl_core.global_env_lock->rwlock.mutex;
+}
+
+enum { WRITING = -1 };
+
+int fault_unlock_names(void) {
+    int held = 0;
+    while (pthread_rwlock_trywrlock(names_lock()) != 0) {
+        bool writing = pthread_rwlock_tryrdlock(names_lock()) != 0;
+        if (!writing)
+            pthread_rwlock_unlock(names_lock()); /* the one just taken */
+        pthread_rwlock_unlock(names_lock());
+        held = writing ? WRITING : held + 1;
+    }
+    pthread_rwlock_unlock(names_lock());
+    return held;
+}
+
+void fault_lock_names(int held) {
+    if (held == WRITING)
+        pthread_rwlock_wrlock(names_lock());
+    for (int i = 0; i < held; i++)
+        pthread_rwlock_rdlock(names_lock());
+}
+
+/* --- the stacks --- */
 
 /* ECL reserves two areas beyond each limit: one for the handlers of an overflow, one for those of
  * an overflow in them. */

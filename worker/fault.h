@@ -24,4 +24,10 @@ bool fault_install(size_t stack_bytes, struct error *error);
 /* Restores the limits of ECL's stacks, which an overflow moves to give its handlers room. */
 void fault_reset_stacks(void);
 
+/* Releases the lock of ECL's packages and names, which an error leaves held if it occurs while ECL
+ * changes them. Returns how it was held, for fault_lock_names, which takes it again; 0: not at
+ * all. */
+int fault_unlock_names(void);
+void fault_lock_names(int held);
+
 #endif

@@ -1,6 +1,7 @@
 /* Guarded calls into Lisp. The tags are objects that user code cannot name in a THROW. ECL's
  * emergency exits throw to the innermost one. */
 #include "worker/guard.h"
+#include "worker/fault.h"
 #include "worker/lisp.h"
 
 #include <stddef.h>
@@ -53,6 +54,8 @@ enum guard_end guard_run(void (*function)(void *), void *argument, struct guard_
     }
     ECL_CATCH_END;
     ecl_bds_unwind1(env);
+    if (guard->end != GUARD_RETURNED)
+        fault_unlock_names();
     depth = (size_t)(guard - guards);
     return guard->end;
 }

@@ -8,6 +8,7 @@
 #include "worker/guard.h"
 #include "worker/lisp.h"
 #include "worker/streams.h"
+#include "worker/undefined.h"
 
 #include <dirent.h>
 #include <ecl/ecl.h>
@@ -70,6 +71,24 @@ static void keep_headers_from_pointing(void) {
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 }
 
+/* Unmapped memory counts against the collector's limit, although it may be of no use for a large
+ * object. The limit grows by it, and shrinks again as the memory is reused. */
+static void limit_heap(void) {
+    GC_set_max_heap_size(cl_core.max_heap_size + GC_get_unmapped_bytes());
+}
+
+/* When the heap is exhausted, ECL collects, raises its limit by the safety area and signals a
+ * condition. The collector adds its outgrown mark stacks to the heap, so that the raised limit may
+ * still be below the size: the condition could not be made, which would signal another one, and so
+ * on. */
+static void on_collection(GC_EventType event) {
+    if (event != GC_EVENT_END || !cl_core.max_heap_size)
+        return;
+    if (cl_core.max_heap_size < GC_get_heap_size())
+        cl_core.max_heap_size = GC_get_heap_size();
+    limit_heap();
+}
+
 static void boot_ecl(const struct worker_configuration *configuration) {
     static char name[] = "eclave-worker";
     static char *arguments[] = {name, NULL};
@@ -83,6 +102,7 @@ static void boot_ecl(const struct worker_configuration *configuration) {
     ecl_set_option(ECL_OPT_HEAP_SAFETY_AREA, HEAP_SAFETY_BYTES);
     cl_boot(1, arguments);
     keep_headers_from_pointing();
+    GC_set_on_collection_event(on_collection);
     GC_add_roots(data_start, end);
 }
 
@@ -106,13 +126,15 @@ static bool set_up_runtime(struct error *error) {
     ECL_SETQ(env, lisp.package, cl_core.user_package); /* after IN-PACKAGE in the runtime */
     if (!lisp_find_functions(error))
         return false;
-    backtrace_learn();
     streams_open();
     result_initialize();
     evaluate_initialize();
+    undefined_initialize();
     documentation_open();
-    return guard_run(install_runtime, NULL, NULL) == GUARD_RETURNED ||
-           error_set(error, 0, "image: cannot install the Lisp runtime");
+    if (guard_run(install_runtime, NULL, NULL) != GUARD_RETURNED)
+        return error_set(error, 0, "image: cannot install the Lisp runtime");
+    backtrace_learn(); /* the way from an error to the debugger leads through the runtime */
+    return true;
 }
 
 /* Fills the dispatch caches, above all of printing and conditions, that nearly every session uses.
@@ -226,12 +248,6 @@ void image_become_worker(void) {
              ecl_make_random_state(ecl_make_fixnum((cl_fixnum)seed)));
 }
 
-/* The collector counts unmapped memory against its limit and cannot always reuse it for a large
- * object. */
-static void limit_heap(uint64_t bytes) {
-    GC_set_max_heap_size((GC_word)(bytes + GC_get_unmapped_bytes()));
-}
-
 void image_recover(const struct worker_configuration *configuration) {
     fault_reset_stacks();
     if (cl_core.max_heap_size == configuration->memory_bytes)
@@ -239,7 +255,7 @@ void image_recover(const struct worker_configuration *configuration) {
     for (size_t i = 0; i < UNMAP_PASSES; i++)
         GC_gcollect_and_unmap();
     cl_core.max_heap_size = configuration->memory_bytes;
-    limit_heap(configuration->memory_bytes);
+    limit_heap();
 }
 
 /* Unmaps the pages of the C stack below this frame, which a deep recursion may have used. */
@@ -278,5 +294,5 @@ void image_settle(void) {
         settled.patience = 1;
     else if (settled.patience < SETTLE_PATIENCE_MAX)
         settled.patience *= 2;
-    limit_heap((uint64_t)cl_core.max_heap_size);
+    limit_heap();
 }

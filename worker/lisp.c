@@ -16,6 +16,15 @@ static cl_object reset_stacks(void) {
     return ECL_NIL;
 }
 
+static cl_object unlock_names(void) {
+    return ecl_make_fixnum(fault_unlock_names());
+}
+
+static cl_object lock_names(cl_object held) {
+    fault_lock_names((int)ecl_fixnum(held));
+    return ECL_NIL;
+}
+
 void lisp_define(void) {
     ecl_make_package(ecl_make_constant_base_string("ECLAVE", -1), ECL_NIL,
                      ecl_list1(cl_core.lisp_package), ECL_NIL);
@@ -25,6 +34,8 @@ void lisp_define(void) {
     ecl_def_c_function(lisp.stop, (cl_objectfn_fixed)guard_stop_hook, 2);
     ecl_def_c_function(lisp.keep_warning, (cl_objectfn_fixed)evaluate_keep_warning, 1);
     ecl_def_c_function(lisp.reset_stacks, (cl_objectfn_fixed)reset_stacks, 0);
+    ecl_def_c_function(lisp.unlock_names, (cl_objectfn_fixed)unlock_names, 0);
+    ecl_def_c_function(lisp.lock_names, (cl_objectfn_fixed)lock_names, 1);
     ecl_def_c_function(lisp.help_text, (cl_objectfn_fixed)documentation_text, 1);
     ecl_def_c_function(lisp.parse_double, (cl_objectfn_fixed)convert_parse_double, 1);
     ecl_def_c_function(lisp.double_text, (cl_objectfn_fixed)convert_double_text, 1);

@@ -30,11 +30,16 @@
     ROW(values1, "COMMON-LISP", "/")                                                               \
     ROW(values2, "COMMON-LISP", "//")                                                              \
     ROW(values3, "COMMON-LISP", "///")                                                             \
+    ROW(code_walker, "SI", "*CODE-WALKER*")                                                        \
+    ROW(function_operator, "COMMON-LISP", "FUNCTION")                                              \
+    ROW(setq, "COMMON-LISP", "SETQ")                                                               \
     ROW(confined, "ECLAVE", "*CONFINED*")                                                          \
     ROW(files_hint, "ECLAVE", "*FILES-HINT*")                                                      \
     ROW(stop, "ECLAVE", "STOP")                                                                    \
     ROW(keep_warning, "ECLAVE", "KEEP-WARNING")                                                    \
     ROW(reset_stacks, "ECLAVE", "RESET-STACKS")                                                    \
+    ROW(unlock_names, "ECLAVE", "UNLOCK-NAMES")                                                    \
+    ROW(lock_names, "ECLAVE", "LOCK-NAMES")                                                        \
     ROW(help_text, "ECLAVE", "HELP-TEXT")                                                          \
     ROW(parse_double, "ECLAVE", "PARSE-DOUBLE")                                                    \
     ROW(double_text, "ECLAVE", "DOUBLE-TEXT")                                                      \
@@ -55,6 +60,7 @@
     ROW(write_type, "ECLAVE", "WRITE-TYPE")                                                        \
     ROW(write_message, "ECLAVE", "WRITE-MESSAGE")                                                  \
     ROW(write_fallback, "ECLAVE", "WRITE-FALLBACK")                                                \
+    ROW(warn_undefined, "ECLAVE", "WARN-UNDEFINED")                                                \
     ROW(write_warning, "ECLAVE", "WRITE-WARNING")                                                  \
     ROW(write_failing_call, "ECLAVE", "WRITE-FAILING-CALL")                                        \
     ROW(write_frame, "ECLAVE", "WRITE-FRAME")                                                      \

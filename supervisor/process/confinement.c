@@ -10,8 +10,8 @@ enum {
      * supervisor's memory check take effect first. */
     ADDRESS_SPACE_MARGIN = 512 << 20,
     ADDRESS_SPACE_HEAPS = 4,
-    /* Of a worker, above its heap and a quarter of it: the program, and what Lisp does not
-     * manage. */
+    /* Of a worker, above twice its heap: the program, and what Lisp does not manage. The
+     * collector's mark stack grows to the size of a heap that is full of small lists. */
     WORKER_MARGIN = 64 << 20,
     SESSION_WORKERS = 2, /* of the largest size */
     /* The control group of all workers, for each session besides its history: its head, one process
@@ -21,8 +21,7 @@ enum {
 };
 
 size_t confinement_worker_bytes(const struct settings *settings) {
-    size_t heap = (size_t)settings->session_memory_mb << 20;
-    return heap + heap / 4 + WORKER_MARGIN;
+    return 2 * ((size_t)settings->session_memory_mb << 20) + WORKER_MARGIN;
 }
 
 size_t confinement_session_bytes(const struct settings *settings) {

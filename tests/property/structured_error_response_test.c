@@ -15,6 +15,7 @@ static struct failure_text expect_failure(const struct evaluation *evaluation, c
     cr_assert(evaluation->is_error, "%s should set isError: %s", code, evaluation->text);
     const char *fault = failure_text_fault(evaluation->text, &parts);
     cr_assert_null(fault, "%s: %s in %s", code, fault, evaluation->text);
+    cr_assert(parts.frames, "%s: no frame in %s", code, evaluation->text);
     return parts;
 }
 

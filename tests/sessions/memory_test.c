@@ -5,9 +5,12 @@
 #include "tests/support/family.h"
 #include "tests/support/lines.h"
 #include "tests/support/process.h"
+#include "tests/support/random.h"
 
 enum { LIGHT_MIB = 40, HEAVY_MIB = 200, CALLS_MAX = 12 };
 
+static const char *const small_heap[] = {"--session-memory-mb", "64", NULL};
+static const struct client_options small = {.arguments = small_heap, .watchdog_s = 120};
 static const char *const short_history[] = {"--session-history", "2", NULL};
 static const struct client_options options = {.arguments = short_history, .watchdog_s = 120};
 
@@ -96,4 +99,65 @@ Test(memory, checkpoints_share_unchanged_memory) {
         cr_skip_test("the server cannot inspect its workers here");
     cr_assert_lt(weight.session_mib, 200, "four processes hold the 128 MiB: %.1f MiB",
                  weight.session_mib);
+}
+
+/* The condition comes first, the kill second. */
+Test(memory, an_exhausted_heap_is_a_condition_each_time) {
+    enum { OFTEN_SEEN = 4 };
+    static const char *const endless[] = {
+        "(loop collect (list 1 2 3) while t)",
+        "(let ((l nil)) (loop (push (make-instance 'standard-object) l)))",
+        "(let ((l nil)) (loop (push (let ((x l)) (lambda () x)) l)))",
+        "(let ((l nil)) (loop (push (make-array 1000) l)))",
+        "(loop collect nil)",
+        "(let ((l nil)) (loop (setf l (list l l))))",
+        "(let ((l nil)) (loop (push (make-string 100000) l)))",
+        "(let ((h (make-hash-table))) (loop for i from 0 do (setf (gethash i h) (list i))))",
+        "(let ((h (make-hash-table :test 'equal))) (loop for i from 0 do (setf (gethash (list i) "
+        "h) i)))",
+        "(let ((s (make-string-output-stream))) (loop (write-line \"a line\" s)))",
+        "(let ((v (make-array 1 :adjustable t :fill-pointer 0))) (loop (vector-push-extend 1 v)))",
+        "(let ((n 1)) (loop (setf n (ash n 1000000))))",
+        "(make-array 100000000)",
+        "(loop for i from 0 do (let ((s (gensym))) (setf (get s 'x) s) (push s (get 'y 'z))))",
+    };
+    size_t count = random_trials(OFTEN_SEEN, COUNT_OF(endless));
+    for (size_t i = 0; i < count; i++) {
+        struct client *client = client_start_ready(&small, NULL);
+        for (int call = 0; call < 2; call++) {
+            struct evaluation evaluation = client_session_evaluate_within(
+                client, NULL,
+                formatted("(loop repeat 2 collect (handler-case %s "
+                          "(storage-condition () (remprop 'y 'z) :caught)))",
+                          endless[i]),
+                100);
+            cr_expect(!evaluation.is_error && !evaluation.error_code &&
+                          strstr(evaluation.text, "=> (:CAUGHT :CAUGHT)"),
+                      "%s: %s", endless[i], evaluation.line);
+        }
+        client_finish(client);
+    }
+}
+
+/* ECL takes a lock to intern, and is interrupted by the condition. */
+Test(memory, names_can_be_made_after_the_heap_was_exhausted_by_names) {
+    static const char *const endless[] = {
+        "(loop for i from 0 do (intern (format nil \"NAME~d\" i) :p))",
+        "(loop for i from 0 do (export (intern (format nil \"NAME~d\" i) :p) :p))",
+        "(loop for i from 0 do (import (make-symbol (format nil \"NAME~d\" i)) :p))",
+    };
+    size_t count = random_trials(1, COUNT_OF(endless));
+    for (size_t i = 0; i < count; i++) {
+        struct client *client = client_start_ready(&small, NULL);
+        client_evaluate(client, "(make-package :p :use nil)");
+        struct evaluation evaluation = client_session_evaluate_within(
+            client, NULL,
+            formatted("(handler-case %s (storage-condition () (delete-package :p) :caught))",
+                      endless[i]),
+            100);
+        cr_expect(strstr(evaluation.text, "=> :CAUGHT"), "%s: %s", endless[i], evaluation.line);
+        evaluation = client_evaluate(client, "(intern \"NEW\")");
+        cr_expect(strstr(evaluation.text, "=> NEW"), "%s: %s", endless[i], evaluation.line);
+        client_finish(client);
+    }
 }

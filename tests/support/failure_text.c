@@ -39,7 +39,7 @@ static const char *frames_fault(const char *text, size_t *count, const char **en
     }
     while (isdigit((unsigned char)*text)) {
         char *after;
-        if (strtoul(text, &after, 10) != *count || strncmp(after, ": (", 3) != 0)
+        if (strtoul(text, &after, 10) != *count || strncmp(after, ": ", 2) != 0 || after[2] <= ' ')
             return "frames that are not numbered from 0 on";
         ++*count;
         const char *newline = strchr(text, '\n');

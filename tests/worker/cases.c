@@ -136,6 +136,37 @@ const struct worker_case worker_cases[] = {
     {"(integer-decode-float ext:single-float-positive-infinity)", .type = "ARITHMETIC-ERROR"},
     {"(+ 1 2)", .same = true, .values = "3"},
 
+    /* Names that are undefined at the end of the call */
+    {"(defun f (x) (g x zot) (setq und 3) (g zot))", .values = "F",
+     .warning = "STYLE-WARNING: The function G is undefined.\n"
+                "STYLE-WARNING: The variable ZOT is undefined.\n"
+                "STYLE-WARNING: The variable UND is undefined."},
+    {"(defun g (a b) (list a b))", .same = true, .values = "G", .warning = ""},
+    {"(defun a () (b)) (defun b () (c)) (defun c () *v*) (defvar *v* 1)", .values = "*V*",
+     .warning = ""},
+    {"(mapcar #'nothing '(1))", .type = "UNDEFINED-FUNCTION", .warning = ""},
+    {"(ignore-errors (nothing (nor-this)))",
+     .warning = "STYLE-WARNING: The function NOTHING is "
+                "undefined.\nSTYLE-WARNING: The function NOR-THIS is "
+                "undefined."},
+    {"(lambda () #'nothing '(nor-this) (quote nor-that))",
+     .warning = "STYLE-WARNING: The function NOTHING is undefined."},
+    {"(loop for i below 3 collect (flet ((l (x) (* x i))) (labels ((r (n) (if (zerop n) 0 "
+     "(r (1- n))))) (macrolet ((m (x) `(l ,x))) (symbol-macrolet ((s 5)) (+ s (m i) (r 2)))))))",
+     .values = "(5 6 9)", .warning = ""},
+    {"(defclass k () ((s :accessor s))) (defmethod m ((x k)) (if (next-method-p) "
+     "(call-next-method)) (s x))",
+     .warning = ""},
+    {"(defmacro m (x) `(nothing ,x)) (defun f () (m 2))",
+     .warning = "STYLE-WARNING: The function NOTHING is undefined."},
+    {"(compile nil '(lambda () (nothing)))",
+     .warning = "STYLE-WARNING: The function NOTHING is undefined."},
+    {"(setq v 5) v (define-symbol-macro s v) s (defun f () (declare (special w)) w)",
+     .warning = ""},
+    {"(progv '(p) '(1) (eval 'p))", .values = "1"},
+    {"(defun f () (dotimes (i 3) (eval '(nothing))) (nothing))",
+     .warning = "STYLE-WARNING: The function NOTHING is undefined."},
+
     /* A stack for 100,000 frames */
     {"(labels ((f (n) (if (= n 0) 0 (1+ (f (1- n)))))) (f 100000))", .values = "100000"},
 
@@ -218,7 +249,19 @@ const struct worker_case worker_cases[] = {
      .message = "The value 1 is not of type STRING."},
     {"(error 'simple-type-error :datum 1 :expected-type 'string :format-control \"mine\")",
      .type = "TYPE-ERROR", .message = "mine"},
-    {"(error \"boom ~a\" 3)", .type = "SIMPLE-ERROR", .message = "boom 3", .frame = ""},
+    {"(error \"boom ~a\" 3)", .type = "SIMPLE-ERROR", .message = "boom 3",
+     .frame = "(error \"boom ~a\" 3), line 1"},
+    {"1\n\n(progn (+ 1 2)\n  ; a note\n  (error\n \"x\"))", .type = "SIMPLE-ERROR",
+     .frame = "(progn (+ 1 2) ; a note (error \"x\")), line 3"},
+    {"(car 5) ", .type = "TYPE-ERROR", .frame = "(CAR 5)", .frame1 = "(car 5), line 1"},
+    {"1 2 (+ 1 (foo\n ", .type = "END-OF-FILE", .frame = "(+ 1 (foo, line 1"},
+    {" )", .type = "READER-ERROR", .frame = "), line 1"},
+    {"\n#<x>", .type = "READER-ERROR", .frame = "#<x>, line 2"},
+    {"(error \"ääääääääääääääääääääääääääääääääääääääääääääääääääääääääääää"
+     "äääääääääääääääääääääääääääääääääääääääääääää\")",
+     .type = "SIMPLE-ERROR",
+     .frame = "(error \"ääääääääääääääääääääääääääääääääääääääääääääääääääääääääääää"
+              "ääääääääääääääääääääääääääääääää..., line 1"},
     {"(error \"\")", .type = "SIMPLE-ERROR", .message = "A condition of type SIMPLE-ERROR"},
     {"(error 'error)", .type = "ERROR", .message = "A condition of type ERROR was signalled."},
     {"(error 'end-of-file :stream *standard-input*)", .type = "END-OF-FILE",

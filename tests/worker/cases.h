@@ -18,7 +18,7 @@ struct worker_case {
     const char *message; /* a part of it */
     const char *frame;   /* the innermost, in full; "" when there must be none */
     const char *frame1;  /* the one after it */
-    const char *warning; /* the first, in full; "" when there must be none */
+    const char *warning; /* all of them, a line each; "" when there must be none */
     const char *output;  /* on standard output, in full */
     const char *error;   /* on standard error, in full */
     const char *package; /* the session's, afterwards */

@@ -25,22 +25,25 @@ static const struct result_message *call(const char *code) {
 
 /* The table. The first mistake of a row is reported. */
 
+/* Does TEXT consist of these lines? */
+static bool lines_are(const char *text, const struct span *lines, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(text, (const char *)lines[i].bytes, lines[i].length) != 0)
+            return false;
+        text += lines[i].length;
+        if (i + 1 < count && *text++ != '\n')
+            return false;
+    }
+    return !*text;
+}
+
 static const char *wrong_values(const struct worker_case *row,
                                 const struct result_message *result) {
     if (row->value && (!result->value_count || !span_has(result->values[0], row->value)))
         return "value";
     if (!row->values)
         return NULL;
-    const char *at = row->values;
-    for (size_t i = 0; i < result->value_count; i++) {
-        struct span value = result->values[i];
-        if (strncmp(at, (const char *)value.bytes, value.length) != 0)
-            return "values";
-        at += value.length;
-        if (i + 1 < result->value_count && *at++ != '\n')
-            return "number of values";
-    }
-    return *at ? "number of values" : NULL;
+    return lines_are(row->values, result->values, result->value_count) ? NULL : "values";
 }
 
 static const char *wrong_condition(const struct worker_case *row,
@@ -67,11 +70,8 @@ static const char *wrong_result(const struct worker_case *row, const struct call
     const struct result_message *result = &end->result;
     if (end->kind != END_RESULT)
         return "result";
-    if (row->warning && *row->warning &&
-        (!result->warning_count || !span_is(result->warnings[0], row->warning)))
-        return "warning";
-    if (row->warning && !*row->warning && result->warning_count)
-        return "no warning";
+    if (row->warning && !lines_are(row->warning, result->warnings, result->warning_count))
+        return "warnings";
     if (row->package && !span_is(result->package, row->package))
         return "package";
     const char *wrong = wrong_condition(row, result);

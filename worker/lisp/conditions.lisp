@@ -336,6 +336,33 @@ that CODE refers to."
   (write-string ": " stream)
   (write-message warning nil stream))
 
+;;; Names that are undefined at the end of a call.
+
+(define-condition undefined-name (style-warning)
+  ((kind :initarg :kind :reader undefined-kind)
+   (name :initarg :name :reader undefined-name))
+  (:report (lambda (condition stream)
+             (format stream "The ~a " (undefined-kind condition))
+             (write-brief (undefined-name condition) stream)
+             (write-string " is undefined." stream))))
+
+(defun defined-variable-p (name)
+  (or (boundp name)
+      (si:specialp name)
+      (not (eq (macroexpand-1 name) name))))
+
+(defun warn-undefined (functions variables condition)
+  "Adds a warning for each of these names that is still undefined, but for the one that CONDITION,
+which ended the call, names itself."
+  (flet ((warn-of (kind names defined-p)
+           (dolist (name (delete-duplicates names :from-end t))
+             (unless (or (funcall defined-p name)
+                         (and (typep condition 'cell-error)
+                              (eq name (cell-error-name condition))))
+               (keep-warning (make-condition 'undefined-name :kind kind :name name))))))
+    (warn-of "function" functions #'fboundp)
+    (warn-of "variable" variables #'defined-variable-p)))
+
 (defun error-position (condition source)
   "Where in SOURCE the reader failed: T for its end, a position, or NIL if CONDITION is not from the
 reader."

@@ -121,12 +121,23 @@ unwinding, so that a jump goes to its old address."
   (unwind-protect (si::universal-error-handler nil datum arguments)
     (reset-stacks)))
 
+(defvar *universal-error-handler* #'si::universal-error-handler)
+
+(defun signal-unlocked (continue datum arguments)
+  "Replaces ECL's entry from C. An error while ECL holds the lock of its names, such as exhausted
+memory in INTERN, would leave it locked when a handler unwinds, and even making the condition takes
+it."
+  (let ((held (unlock-names)))
+    (prog1 (funcall *universal-error-handler* continue datum arguments)
+      (lock-names held)))) ; a restart returned
+
 (defun install ()
   "Called by C once, in the zygote."
   (ext:install-bytecodes-compiler)
   (setf (fdefinition 'si::default-debugger) (lambda (condition) (stop condition nil))
         (fdefinition 'si::search-help-file) #'search-help
         (fdefinition 'si::stack-error-handler) #'handle-stack-overflow
+        (fdefinition 'si::universal-error-handler) #'signal-unlocked
         *warning-handlers* (list (list (cons 'warning #'note-warning)))
         *restarts* (list (first (restart-bind ((abort (lambda () (stop nil nil))
                                                  :report-function
