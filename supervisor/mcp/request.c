@@ -177,19 +177,28 @@ void request_meta(struct request *request) {
 }
 
 static struct buffer *begin_error(struct request *request, enum rpc_code code,
-                                  const char *message) {
+                                  struct span message) {
     struct buffer *out = begin(request);
     buffer_append_format(out, ",\"error\":{\"code\":%d,\"message\":", (int)code);
-    json_write_string(out, message);
+    json_write_bytes(out, message.bytes, message.length);
     request->part = PART_ERROR;
     return out;
 }
 
-struct buffer *request_error_data(struct request *request, enum rpc_code code,
-                                  const char *message) {
+struct buffer *request_error_text(struct request *request, enum rpc_code code,
+                                  struct span message) {
     struct buffer *out = begin_error(request, code, message);
     buffer_append_text(out, ",\"data\":");
     return out;
+}
+
+static struct span sentence(const char *text) {
+    return (struct span){(const unsigned char *)text, strlen(text)};
+}
+
+struct buffer *request_error_data(struct request *request, enum rpc_code code,
+                                  const char *message) {
+    return request_error_text(request, code, sentence(message));
 }
 
 /* Closes the open objects: `_meta` in `result`, `result` or `error`, and the message. */
@@ -236,7 +245,7 @@ void request_error_limit(struct request *request, enum rpc_code code, const char
 }
 
 void request_error(struct request *request, enum rpc_code code, const char *message) {
-    begin_error(request, code, message);
+    begin_error(request, code, sentence(message));
     request_end(request);
 }
 

@@ -93,6 +93,8 @@ void request_member(struct request *request, const char *name);
 void request_meta(struct request *request);
 /* Begins an error. The caller appends the JSON value of `data`. */
 struct buffer *request_error_data(struct request *request, enum rpc_code code, const char *message);
+/* The same with a message of any length, which is UTF-8. */
+struct buffer *request_error_text(struct request *request, enum rpc_code code, struct span message);
 /* Answers with an error whose `data` is {MEMBER: VALUE}. */
 void request_error_with(struct request *request, enum rpc_code code, const char *message,
                         const char *member, const char *value);

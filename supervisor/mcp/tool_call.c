@@ -9,7 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LONG_BYTES = 64 << 10 };
+enum {
+    LONG_BYTES = 64 << 10,
+    TAIL_CHARS = 4000, /* of each stream, in the message of an error */
+    TAIL_BUFFER_BYTES = 64 << 10
+};
 
 struct buffer *tool_result(struct request *request, const void *text, size_t size, bool is_error,
                            int exit_code) {
@@ -34,9 +38,17 @@ void tool_refuse(struct request *request, const char *type, const char *message)
     request_end(request);
 }
 
+struct json_object *tool_given(struct json_object *arguments, const char *name) {
+    struct json_object *value = NULL;
+    json_object_object_get_ex(arguments, name, &value);
+    bool empty =
+        json_object_is_type(value, json_type_string) && json_object_get_string_len(value) == 0;
+    return empty ? NULL : value;
+}
+
 bool tool_string(struct json_object *arguments, const char *name, struct span *span) {
-    struct json_object *value;
-    if (!json_object_object_get_ex(arguments, name, &value))
+    struct json_object *value = tool_given(arguments, name);
+    if (!value)
         return true;
     if (!json_object_is_type(value, json_type_string))
         return false;
@@ -47,8 +59,8 @@ bool tool_string(struct json_object *arguments, const char *name, struct span *s
 
 bool tool_integer(struct json_object *arguments, const char *name, int64_t minimum, int64_t maximum,
                   int64_t *number) {
-    struct json_object *value;
-    if (!json_object_object_get_ex(arguments, name, &value))
+    struct json_object *value = tool_given(arguments, name);
+    if (!value)
         return true;
     if (!json_object_is_type(value, json_type_int))
         return false;
@@ -189,11 +201,23 @@ static const char *subject_of(const struct request *request) {
     return request->subject ? request->subject : "Tool";
 }
 
+/* Begins an error whose message is all that a model may see of it: many hosts show it nothing else.
+ */
+static struct buffer *begin_end(struct request *request, enum rpc_code code, const char *subject,
+                                const struct evaluation *evaluation) {
+    cleanup_buffer struct buffer text = buffer_make((size_t)TAIL_BUFFER_BYTES);
+    buffer_append_format(&text, "%s%s", subject, evaluation->cause);
+    text_append_tails(&text, evaluation, TAIL_CHARS);
+    struct buffer *out = request_error_text(request, code, (struct span){text.data, text.length});
+    out->failed |= text.failed;
+    return out;
+}
+
 static void answer_timeout(struct request *request, const struct evaluation *evaluation) {
     size_t shown = (size_t)request->server->settings->output_shown_chars;
-    char message[320];
-    snprintf(message, sizeof message, "%s timed out. %s", subject_of(request), evaluation->cause);
-    struct buffer *out = request_error_data(request, RPC_TIMED_OUT, message);
+    char subject[80];
+    snprintf(subject, sizeof subject, "%s timed out. ", subject_of(request));
+    struct buffer *out = begin_end(request, RPC_TIMED_OUT, subject, evaluation);
     buffer_append_format(out, "{\"timeoutSecs\":%g,\"elapsedMs\":%lld,\"stdout\":",
                          (double)evaluation->timeout_ms / CLOCK_MS_PER_S,
                          (long long)(evaluation->elapsed_us / CLOCK_US_PER_MS));
@@ -216,7 +240,7 @@ static void answer_cancelled(struct request *request, const struct evaluation *e
 }
 
 static void answer_internal(struct request *request, const struct evaluation *evaluation) {
-    struct buffer *out = request_error_data(request, RPC_INTERNAL_ERROR, evaluation->cause);
+    struct buffer *out = begin_end(request, RPC_INTERNAL_ERROR, "", evaluation);
     buffer_append_format(out, "{\"outcome\":\"%s\"", outcome_table[evaluation->outcome].word);
     if (evaluation->limit_name)
         buffer_append_format(out, ",\"limit\":%lld,\"name\":\"%s\"", (long long)evaluation->limit,
@@ -240,8 +264,14 @@ bool tool_is_shown(const struct evaluation *evaluation) {
     }
 }
 
+/* Is a time-out or a flood sent as a result, for hosts that hide errors from the model? */
+static bool becomes_result(const struct request *request, const struct evaluation *evaluation) {
+    return request->server->settings->timeout_reply == TIMEOUT_REPLY_RESULT &&
+           (evaluation->outcome == OUTCOME_TIMEOUT || evaluation->outcome == OUTCOME_OUTPUT);
+}
+
 void tool_answer_evaluation(struct request *request, const struct evaluation *evaluation) {
-    if (tool_is_shown(evaluation))
+    if (tool_is_shown(evaluation) || becomes_result(request, evaluation))
         answer_result(request, evaluation);
     else if (evaluation->outcome == OUTCOME_TIMEOUT)
         answer_timeout(request, evaluation);

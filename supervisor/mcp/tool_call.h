@@ -17,8 +17,12 @@
 /* Answers with a tool error. No worker is involved. */
 void tool_refuse(struct request *request, const char *type, const char *message);
 
-/* Stores a string argument in *span, which stays as it is when the argument is absent. False when
- * it is present and not a string. */
+/* The argument NAME; NULL when it is absent, null or an empty string, since models fill every
+ * field. */
+struct json_object *tool_given(struct json_object *arguments, const char *name);
+
+/* Stores a string argument in *span, which stays as it is when the argument is not given.
+ * False when it is given and not a string. */
 bool tool_string(struct json_object *arguments, const char *name, struct span *span);
 /* The same for an integer within MINIMUM and MAXIMUM. */
 bool tool_integer(struct json_object *arguments, const char *name, int64_t minimum, int64_t maximum,

@@ -65,7 +65,7 @@ static void open_fresh(struct server *server, struct request *request) {
 static void open_session(struct server *server, struct request *request,
                          struct json_object *arguments) {
     struct call_request wanted = {.kind = CALL_COPY, .at = -1};
-    bool copies = json_object_object_get_ex(arguments, "from", NULL);
+    bool copies = tool_given(arguments, "from") != NULL;
     if (!tool_integer(arguments, "at", 0, INT64_MAX, &wanted.at)) {
         tool_refuse(request, "TYPE-ERROR", "The argument at must be an integer, at least 0.");
     } else if (!copies && wanted.at >= 0) {

@@ -41,9 +41,9 @@ static const struct tool_argument arguments_of_evaluate[] = {
  * number. */
 static bool timeout_argument(struct json_object *arguments, const struct settings *settings,
                              int64_t *timeout_ms) {
-    struct json_object *value;
+    struct json_object *value = tool_given(arguments, "timeout");
     *timeout_ms = settings->call_timeout_s * CLOCK_MS_PER_S;
-    if (!json_object_object_get_ex(arguments, "timeout", &value))
+    if (!value)
         return true;
     if (!json_object_is_type(value, json_type_int) && !json_object_is_type(value, json_type_double))
         return false;

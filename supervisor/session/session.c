@@ -67,8 +67,15 @@ struct call *session_take_running(struct session *session) {
 
 void session_on_time_limit(void *context) {
     struct session *session = context;
-    call_decide(session->running, OUTCOME_TIMEOUT, "No answer within %g s.",
-                (double)session->running->timeout_ms / CLOCK_MS_PER_S);
+    const struct call *call = session->running;
+    const int64_t most_s = session->all->settings->call_timeout_max_s;
+    char advice[80] = "";
+    if (call->kind == CALL_EVALUATE && !session->transient &&
+        call->timeout_ms < most_s * CLOCK_MS_PER_S)
+        snprintf(advice, sizeof advice, " The argument timeout allows up to %lld s.",
+                 (long long)most_s);
+    call_decide(session->running, OUTCOME_TIMEOUT, "No answer within %g s.%s",
+                (double)call->timeout_ms / CLOCK_MS_PER_S, advice);
     worker_stop(session->head);
 }
 

@@ -77,6 +77,33 @@ void text_append_captured(struct buffer *out, struct span captured, size_t shown
     buffer_append(out, captured.bytes + tail, captured.length - tail);
 }
 
+/* The last CHARS characters of CAPTURED. */
+static void append_tail(struct buffer *out, struct span captured, size_t chars) {
+    cleanup_buffer struct buffer repaired = buffer_make(out->maximum);
+    size_t room = chars * UTF8_MAX_BYTES;
+    if (captured.length > room) {
+        captured.bytes += captured.length - room;
+        captured.length = room;
+    }
+    captured = well_formed(captured, &repaired);
+    size_t from = utf8_offset_from_end(captured.bytes, captured.length, chars);
+    buffer_append(out, captured.bytes + from, captured.length - from);
+    out->failed |= repaired.failed;
+}
+
+void text_append_tails(struct buffer *out, const struct evaluation *evaluation, size_t chars) {
+    const struct {
+        const char *name;
+        struct span captured;
+    } streams[] = {{"stdout", evaluation->output}, {"stderr", evaluation->error_output}};
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
+        if (!streams[i].captured.length)
+            continue;
+        buffer_append_format(out, "\n\nThe end of [%s]:\n", streams[i].name);
+        append_tail(out, streams[i].captured, chars);
+    }
+}
+
 void text_write_captured(struct buffer *out, struct span captured, size_t shown_chars) {
     cleanup_buffer struct buffer text = buffer_make(out->maximum);
     text_append_captured(&text, captured, shown_chars);
@@ -156,12 +183,11 @@ void text_append_value(struct buffer *out, struct span value, size_t max_chars) 
 static void append_success(struct buffer *out, const struct evaluation *evaluation,
                            const struct text_limits *limits) {
     const struct result_message *result = &evaluation->result;
-    size_t start = out->length;
     append_sections(out, evaluation, limits);
-    if (result->value_count == 0)
-        drop_last_newline(out, start);
-    else if (result->warning_count)
+    if (result->warning_count)
         buffer_append_text(out, "\n");
+    if (result->value_count == 0)
+        buffer_append_text(out, "; no values");
     for (size_t i = 0; i < result->value_count; i++) {
         if (i)
             buffer_append_text(out, "\n");

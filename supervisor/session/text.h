@@ -24,6 +24,9 @@ void text_append_captured(struct buffer *out, struct span captured, size_t shown
 /* The same as a JSON string. */
 void text_write_captured(struct buffer *out, struct span captured, size_t shown_chars);
 
+/* Appends the last CHARS characters of each captured stream that is not empty, with a heading. */
+void text_append_tails(struct buffer *out, const struct evaluation *evaluation, size_t chars);
+
 /* Appends the captured error output and the warnings, one in each line. For a run, whose answer has
  * no other place for them. */
 void text_append_errors(struct buffer *out, const struct evaluation *evaluation,

@@ -45,6 +45,7 @@ struct settings {
     int64_t log_level_set; /* by a flag, a variable or the policy file, even if to the default */
 };
 
+enum timeout_reply { TIMEOUT_REPLY_ERROR, TIMEOUT_REPLY_RESULT };
 enum cancel_reply { CANCEL_REPLY_AUTO, CANCEL_REPLY_ERROR, CANCEL_REPLY_SILENT };
 enum fault { FAULT_NONE, FAULT_NEWLINE, FAULT_UTF8, FAULT_JSON, FAULT_OVERSIZE, FAULT_EMPTY };
 

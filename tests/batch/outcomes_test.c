@@ -9,7 +9,7 @@ static const struct ending {
     const char *code, *more, *outcome, *exit_code, *text;
 } endings[] = {
     {"(values 1 2)", "", "value", "0", "=> 1\n=> 2"},
-    {"(values)", "", "value", "0", ""},
+    {"(values)", "", "value", "0", "; no values"},
     {"(error \"mine\")", "", "error", "1", "[ERROR] SIMPLE-ERROR\nmine"},
     {"(car 1", "", "error", "1", "[ERROR] END-OF-FILE"},
     {"(labels ((f (n) (1+ (f n)))) (f 1))", "", "error", "1", "[ERROR] "},

@@ -33,11 +33,11 @@ Test(sessions, a_call_that_names_one_runs_in_it_and_its_text_does_not_repeat_the
     client_finish(client);
 }
 
-Test(sessions, an_empty_text_consists_of_the_name_alone) {
+Test(sessions, no_values_are_said_before_the_name) {
     struct client *client = client_start(NULL);
     struct evaluation evaluation = era_evaluate(client, era_modern, NULL, "(values)");
     era_handle(client, &evaluation);
-    cr_assert_eq(strncmp(evaluation.text, "; session ", 10), 0);
+    cr_assert_eq(strncmp(evaluation.text, "; no values\n; session ", 22), 0);
     client_finish(client);
 }
 
@@ -72,7 +72,7 @@ Test(sessions, a_legacy_call_gets_neither_name_nor_hint) {
 Test(sessions, an_unknown_name_is_a_tool_error_that_points_to_open_session) {
     static const char *const arguments[] = {
         "{\"code\":\"1\",\"session\":\"s-0123456789abcdef0123456789abcdef\"}",
-        "{\"code\":\"1\",\"session\":\"\"}",
+        "{\"code\":\"1\",\"session\":\" \"}",
         "{\"code\":\"1\",\"session\":\"main\"}",
     };
     struct client *client = client_start(NULL);

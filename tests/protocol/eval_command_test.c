@@ -27,12 +27,12 @@ Test(eval_command, takes_code_up_to_the_limit_of_a_request) {
                     "- is longer than request.max_bytes (70000)");
 }
 
-Test(eval_command, prints_the_text_of_an_answer_and_nothing_for_no_value) {
+Test(eval_command, prints_the_text_of_an_answer) {
     static const char *const rows[][2] = {
         {"(princ \"out\") (princ \"err\" *error-output*) (values 1 2)",
          "[stdout]\nout\n[stderr]\nerr\n=> 1\n=> 2\n"},
-        {"(values)", ""},
-        {"", ""},
+        {"(values)", "; no values\n"},
+        {"", "; no values\n"},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         cr_assert_str_eq(command_expect(0, STRINGS("eval"), rows[i][0])->output, rows[i][1]);

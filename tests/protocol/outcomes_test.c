@@ -44,13 +44,13 @@ Test(outcomes, a_value_is_a_result_with_exit_code_0_and_keeps_the_changes) {
     client_finish(client);
 }
 
-Test(outcomes, each_value_has_a_line_of_its_own_and_no_value_has_none) {
+Test(outcomes, each_value_has_a_line_of_its_own) {
     struct client *client = client_start_ready(NULL, NULL);
     cr_assert_str_eq(client_evaluate(client, "(values 1 2 \"c\")").text, "=> 1\n=> 2\n=> \"c\"");
     struct evaluation evaluation = client_evaluate(client, "(values)");
-    cr_assert_str_eq(evaluation.text, "");
+    cr_assert_str_eq(evaluation.text, "; no values");
     cr_assert_eq(evaluation.exit_code, 0);
-    cr_assert_str_eq(client_evaluate(client, "").text, "");
+    cr_assert_str_eq(client_evaluate(client, "").text, "; no values");
     client_finish(client);
 }
 
@@ -171,6 +171,47 @@ Test(outcomes, a_time_out_is_an_error_with_the_output_so_far) {
     cr_assert_str_eq(client_string(client, line, "error", "data", "session", NULL), "main");
     cr_assert_eq(client_integer(client, line, "error", "data", "_meta", "exitCode", NULL), 124);
     expect_contains(evaluation.text, rolled_back);
+    cr_assert_str_eq(client_evaluate(client, "*before*").text, "=> 1");
+    client_finish(client);
+}
+
+/* What many hosts show their model of an error is the message alone. */
+Test(outcomes, the_message_of_a_time_out_or_a_flood_is_enough_for_a_model) {
+    struct client *client = client_start_with("--output-max-bytes", "100000");
+    struct evaluation evaluation = client_evaluate_with(
+        client, "{\"code\":\"(princ :first) (dotimes (i 5000) (write-char #\\\\x)) (princ \\\"the "
+                "end\\\") (princ :problem *error-output*) (loop)\",\"timeout\":0.5}");
+    cr_assert_eq(evaluation.error_code, -32004);
+    expect_contains(evaluation.text, "Tool timed out. No answer within 0.5 s. ");
+    expect_contains(evaluation.text, "The argument timeout allows up to 600 s.");
+    expect_contains(evaluation.text, rolled_back);
+    expect_contains(evaluation.text, "\n\nThe end of [stdout]:\nxxx");
+    expect_contains(evaluation.text, "xxxthe end\n\nThe end of [stderr]:\nPROBLEM");
+    expect_lacks(evaluation.text, "FIRST");
+    evaluation = client_evaluate(client, "(loop for i from 0 do (print i))");
+    cr_assert_eq(evaluation.error_code, -32603);
+    expect_contains(evaluation.text, "more than 100000 bytes");
+    expect_contains(evaluation.text, rolled_back);
+    expect_contains(evaluation.text, "\n\nThe end of [stdout]:\n");
+    client_finish(client);
+}
+
+Test(outcomes, timeout_reply_result_sends_a_time_out_and_a_flood_as_results) {
+    struct client *client =
+        client_start_with("--output-max-bytes", "100000", "--timeout-reply", "result");
+    client_evaluate(client, "(defvar *before* 1)");
+    struct evaluation evaluation = client_evaluate_with(
+        client, "{\"code\":\"(setf *before* (princ 2)) (loop)\",\"timeout\":0.5}");
+    cr_assert(evaluation.is_error, "%s", evaluation.line);
+    cr_assert_eq(evaluation.exit_code, 124);
+    expect_contains(evaluation.text, "[ERROR] TIMEOUT\nNo answer within 0.5 s. ");
+    expect_contains(evaluation.text, "The argument timeout allows up to 600 s.");
+    expect_contains(evaluation.text, rolled_back);
+    expect_contains(evaluation.text, "[stdout]\n2");
+    evaluation = client_evaluate(client, "(loop for i from 0 do (print i))");
+    cr_assert(evaluation.is_error, "%s", evaluation.line);
+    cr_assert_eq(evaluation.exit_code, 70);
+    expect_contains(evaluation.text, "[ERROR] OUTPUT-LIMIT\n");
     cr_assert_str_eq(client_evaluate(client, "*before*").text, "=> 1");
     client_finish(client);
 }

@@ -154,11 +154,9 @@ static const char *const invalid_arguments[][2] = {
     {"{\"code\":\"1\",\"timeout\":1e400}", "timeout"},
     {"{\"code\":\"1\",\"timeout\":99999999999999999999}", "timeout"},
     {"{\"code\":\"1\",\"timeout\":\"5\"}", "timeout"},
-    {"{\"code\":\"1\",\"timeout\":null}", "timeout"},
     {"{\"code\":\"1\",\"timeout\":true}", "timeout"},
     {"{\"code\":\"1\",\"timeout\":[1]}", "timeout"},
     {"{\"code\":\"1\",\"package\":5}", "package"},
-    {"{\"code\":\"1\",\"package\":null}", "package"},
     {"{\"code\":\"1\",\"session\":5}", "session"},
     {"{\"code\":\"1\",\"session\":{}}", "session"},
     {"{\"code\":\"1\",\"timeoutSecs\":5}", "timeoutSecs"},
@@ -261,5 +259,29 @@ Test(tools, any_text_is_well_formed_and_fits_on_one_line) {
             era_evaluate(client, era, NULL, "(error (string (code-char #xD800)))");
         cr_assert(failure.is_error);
         expect_lacks(failure.line, "structuredContent");
+    }
+}
+
+/* Models fill every field. */
+Test(tools, null_and_an_empty_string_count_as_absent) {
+    static const char *const calls[][2] = {
+        {"evaluate-lisp", "{\"code\":\"(+ 1 2)\",\"package\":null}"},
+        {"evaluate-lisp", "{\"code\":\"(+ 1 2)\",\"package\":\"\"}"},
+        {"evaluate-lisp", "{\"code\":\"(+ 1 2)\",\"timeout\":null}"},
+        {"evaluate-lisp", "{\"code\":\"(+ 1 2)\",\"session\":null}"},
+        {"evaluate-lisp", "{\"code\":\"(+ 1 2)\",\"session\":\"\"}"},
+        {"evaluate-lisp",
+         "{\"code\":\"(+ 1 2)\",\"session\":\"\",\"package\":null,\"timeout\":null}"},
+        {"evaluate-lisp", "{\"code\":\"\"}"},
+        {"open-session", "{\"from\":null}"},
+        {"open-session", "{\"from\":\"\",\"at\":null}"},
+        {"list-sessions", "{}"},
+    };
+    EACH_ERA_STARTED(era, NULL) {
+        for (size_t i = 0; i < COUNT_OF(calls); i++) {
+            struct evaluation evaluation = era_call(client, era, calls[i][0], calls[i][1]);
+            cr_expect(!evaluation.is_error && !evaluation.error_code, "%s: %s", calls[i][1],
+                      evaluation.line);
+        }
     }
 }

@@ -43,7 +43,7 @@ Test(text, a_value_is_one_line) {
     evaluation.result.value_count = 2;
     expect_text(&evaluation, "=> 3\n=> NIL");
     evaluation.result.value_count = 0;
-    expect_text(&evaluation, "");
+    expect_text(&evaluation, "; no values");
 }
 
 Test(text, sections_come_before_the_values_in_order) {

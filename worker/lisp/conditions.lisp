@@ -239,12 +239,26 @@ that CODE refers to."
       (ext:compiled-function-name function)
       function))
 
+(defun report-syntax-error (form control arguments stream)
+  "For a form that the compiler refuses."
+  (if (starts-with-p "FUNCTION: Not a valid argument" control)
+      (progn
+        (write-brief (first arguments) stream)
+        (write-string " is not the name of a function." stream))
+      (format stream "~?" control arguments))
+  (format stream "~%In the form ")
+  (write-brief form stream)
+  (write-string "." stream))
+
 (defun report-program-error (condition origin stream)
   "For a call with wrong arguments, names the function instead of printing the object."
   (declare (ignore origin))
   (let* ((control (simple-condition-format-control condition))
          (end (and (stringp control) (search " passed to function ~" control))))
-    (cond (end
+    (cond ((equal control "In form~%~S~%~?")
+           (destructuring-bind (form control arguments) (simple-condition-format-arguments condition)
+             (report-syntax-error form control arguments stream)))
+          (end
            (let ((name (callee-name (first (simple-condition-format-arguments condition)))))
              (format stream "~a passed to ~:[an anonymous function~;~:*~a~]."
                      (subseq control 0 end)
