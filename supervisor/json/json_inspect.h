@@ -1,7 +1,6 @@
 /* A strict check of JSON before a library parses it and before it is sent: the grammar of RFC 8259,
- * UTF-8, a limit of depth and one of values. json-c alone accepts NaN, single quotes, raw control
- * characters and overlong UTF-8, rounds big integers (so ids are taken from the text here), and
- * cuts a member's name at U+0000 (so such a name is refused). */
+ * UTF-8, a limit of depth and one of values. json-c cuts a member's name at U+0000, so such a name
+ * is refused. */
 #ifndef ECLAVE_SUPERVISOR_JSON_JSON_INSPECT_H
 #define ECLAVE_SUPERVISOR_JSON_JSON_INSPECT_H
 
@@ -83,6 +82,7 @@ struct json_inspector {
     size_t open_depth;       /* the depth around it */
     size_t open_values;      /* the values before it */
     struct json_shape *shape;
+    struct json_builder *builder; /* borrowed; NULL: the text is only checked */
 };
 
 void json_inspector_begin(struct json_inspector *inspector, const unsigned char *text, size_t size,

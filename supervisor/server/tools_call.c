@@ -1,6 +1,7 @@
 /* tools/call: finding the tool, checking its arguments, and evaluate-lisp. */
 #include "common/utf8.h"
 #include "supervisor/base/clock.h"
+#include "supervisor/json/json_number.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"
@@ -45,7 +46,7 @@ static bool timeout_argument(struct json_object *arguments, const struct setting
     *timeout_ms = settings->call_timeout_s * CLOCK_MS_PER_S;
     if (!json_object_object_get_ex(arguments, "timeout", &value))
         return true;
-    if (!json_object_is_type(value, json_type_int) && !json_object_is_type(value, json_type_double))
+    if (!json_is_number(value))
         return false;
     double seconds = json_object_get_double(value);
     if (!(seconds > 0 && seconds <= (double)settings->call_timeout_max_s))
