@@ -128,7 +128,7 @@ bool shape_fraction(struct json_object *value, struct error *error) {
 }
 
 bool shape_count(struct json_object *value, struct error *error) {
-    return (json_is_integer(value) && json_object_get_double(value) >= 0) ||
+    return (json_number_is_integer(value) && json_object_get_double(value) >= 0) ||
            error_set(error, 0, "must be an integer, 0 or more");
 }
 

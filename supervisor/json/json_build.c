@@ -39,15 +39,16 @@ void json_build_part(struct json_builder *builder, const unsigned char *bytes, s
     struct buffer *out = &builder->string;
     if (first)
         out->length = 0;
-    for (size_t at = 0; at < size && !out->failed;) {
-        unsigned char encoded[UTF8_MAX_BYTES];
+    unsigned char *const start = buffer_reserve(out, size), *to = start; /* decoding shortens */
+    for (size_t at = 0; to && at < size;) {
         size_t plain = json_plain_prefix(bytes + at, size - at);
-        buffer_append(out, bytes + at, plain);
+        memcpy(to, bytes + at, plain);
         at += plain;
+        to += plain;
         if (at < size)
-            buffer_append(out, encoded,
-                          utf8_encode(json_next_character(bytes, size, &at), encoded));
+            to += utf8_encode(json_next_character(bytes, size, &at), to);
     }
+    out->length += (size_t)(to - start);
 }
 
 void json_build_name(struct json_builder *builder) {

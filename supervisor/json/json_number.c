@@ -11,7 +11,7 @@
 struct number {
     bool negative;
     bool is_plain;               /* neither fraction nor exponent */
-    bool is_integer;             /* as json_is_integer */
+    bool is_integer;             /* as json_number_is_integer */
     size_t length, first, count; /* of the text; of the first significant digit; as in a decimal */
     int64_t scale;
     char text[]; /* terminated */
@@ -122,7 +122,7 @@ bool json_is_number(struct json_object *value) {
            json_object_is_type(value, json_type_double);
 }
 
-bool json_is_integer(struct json_object *value) {
+bool json_number_is_integer(struct json_object *value) {
     if (!json_object_is_type(value, json_type_double))
         return json_object_is_type(value, json_type_int);
     return ((const struct number *)json_object_get_userdata(value))->is_integer;
@@ -135,7 +135,7 @@ static unsigned whole_digit(const struct json_decimal *decimal, size_t index, co
 
 bool json_get_integer(struct json_object *value, int64_t *integer) {
     struct json_decimal decimal;
-    if (!json_is_integer(value))
+    if (!json_number_is_integer(value))
         return false;
     if (json_object_is_type(value, json_type_int)) {
         *integer = json_object_get_int64(value);

@@ -20,7 +20,7 @@ bool json_is_number(struct json_object *value);
 
 /* True for a number without a fraction, also if it is written 3.0 or 3e0. A decimal that no double
  * holds (1e400) is not one. Takes constant time. */
-bool json_is_integer(struct json_object *value);
+bool json_number_is_integer(struct json_object *value);
 
 /* Sets *integer if VALUE is an integer that fits. */
 bool json_get_integer(struct json_object *value, int64_t *integer);

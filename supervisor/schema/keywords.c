@@ -247,7 +247,7 @@ static bool read_pattern_members(const struct occurrence *in) {
 static bool is_count(struct json_object *value, size_t *count) {
     struct json_decimal decimal;
     int64_t integer;
-    if (!json_is_integer(value))
+    if (!json_number_is_integer(value))
         return false;
     json_number_read(value, &decimal);
     *count = json_get_integer(value, &integer) ? (size_t)integer : SIZE_MAX;

@@ -22,7 +22,8 @@ unsigned schema_types_of(struct json_object *value) {
         [json_type_object] = SCHEMA_OBJECT, [json_type_array] = SCHEMA_ARRAY,
         [json_type_string] = SCHEMA_STRING,
     };
-    return types[json_object_get_type(value)] | (json_is_integer(value) ? SCHEMA_INTEGER : 0U);
+    return types[json_object_get_type(value)] |
+           (json_number_is_integer(value) ? SCHEMA_INTEGER : 0U);
 }
 
 int schema_compare(struct json_object *left, struct json_object *right, size_t *work) {

@@ -187,8 +187,19 @@ Test(json_write, writes_trees_as_the_library_does) {
 }
 
 Test(json_write, keeps_the_digits_of_parsed_numbers) {
-    static const char *const texts[] = {"-9223372036854775808", "9223372036854775807",
-'                                "18446744073709551615", "-9223372036854775809", "9223372036854775808", "123456789012345678901234567890", "0", "-0", "[1.10,-0.0,1e5]", "{\"a\":[{},[]]}", "[1e400,-1E-400,0e0]", "[1.0e+0,1e-07,0.10]", "[true,false,null]"};
+    static const char *const texts[] = {"-9223372036854775808",
+                                        "9223372036854775807",
+                                        "18446744073709551615",
+                                        "-9223372036854775809",
+                                        "9223372036854775808",
+                                        "123456789012345678901234567890",
+                                        "0",
+                                        "-0",
+                                        "[1.10,-0.0,1e5]",
+                                        "{\"a\":[{},[]]}",
+                                        "[1e400,-1E-400,0e0]",
+                                        "[1.0e+0,1e-07,0.10]",
+                                        "[true,false,null]"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct json_object *value = json_tree_parse(string_span(texts[i]));
         cleanup_buffer struct buffer out = buffer_make(100);
