@@ -303,6 +303,7 @@ static void choose_target(struct json_inspector *in, struct span name) {
         in->in_meta = false;
         if (name_is(name, "\"id\""))
             in->target = &shape->id;
+        shape->has_method |= name_is(name, "\"method\"");
         if (name_is(name, "\"structuredContent\"")) {
             in->target = &shape->structured;
             shape->structured_count++;
@@ -327,8 +328,8 @@ static enum json_fault scan_name(struct json_inspector *in, enum state *state) {
     if (scan != SCAN_GOOD)
         return scan == SCAN_PAUSED ? JSON_FINE : JSON_NOT_JSON;
     const struct span name = {in->text + start, in->at - start};
-    if (in->zero_in_string) /* json-c cuts a name there, which would make two names equal */
-        return JSON_ZERO_IN_NAME;
+    if (in->zero_in_string && !in->zero_at)
+        in->zero_at = in->at;
     choose_target(in, name);
     if (in->builder)
         json_build_name(in->builder);
@@ -395,7 +396,7 @@ static const struct {
     [JSON_NOT_JSON] = {"not JSON", "is not JSON"},
     [JSON_TOO_DEEP] = {"nested deeper than json.max_depth", "is nested too deep"},
     [JSON_TOO_MANY] = {"more values than json.max_values", "has too many values"},
-    [JSON_ZERO_IN_NAME] = {"a name with a zero byte in it", "has U+0000 in the name of a member"},
+    [JSON_ZERO_IN_NAME] = {"a member name with U+0000 in it", "has U+0000 in the name of a member"},
     [JSON_LONG_NUMBER] = {"a number longer than 65536 bytes",
                           "has a number longer than 65536 bytes"},
 };
@@ -460,6 +461,10 @@ bool json_inspector_step(struct json_inspector *in, size_t size, enum json_fault
     in->shape->values = in->values;
     if (*fault == JSON_FINE && state != FINISHED)
         *fault = JSON_NOT_JSON;
+    if (*fault == JSON_FINE && in->zero_at) { /* json-c cuts a name there, so two may become one */
+        in->shape->fault_at = in->zero_at;
+        *fault = JSON_ZERO_IN_NAME;
+    }
     return false;
 }
 

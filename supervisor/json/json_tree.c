@@ -1,5 +1,6 @@
 /* json-c's values. */
 #include "supervisor/json/json_tree.h"
+#include "common/utf8.h"
 #include "supervisor/json/json_build_internal.h"
 #include "supervisor/json/json_number.h"
 #include "supervisor/json/json_string_internal.h"
@@ -76,8 +77,7 @@ bool json_tree_is_whole(struct json_object *value, struct span text) {
 bool json_file_check(struct span text, size_t values, struct error *error) {
     const struct json_limits limits = {.depth = JSON_FILE_DEPTH_MAX, .values = values};
     struct json_shape shape;
-    if (text.length >= 3 && memcmp(text.bytes, "\xef\xbb\xbf", 3) == 0)
-        return error_set(error, 0, "begins with a byte order mark, which JSON does not allow");
+    text = utf8_without_mark(text);
     enum json_fault fault = json_inspect(text.bytes, text.length, limits, &shape);
     if (fault != JSON_FINE)
         return error_set(error, 0, "%s (line %zu)", json_file_fault_text(fault),
@@ -103,6 +103,7 @@ static bool refuse_repeated(struct span text, struct error *error) {
 }
 
 struct json_object *json_file_parse(struct span text, struct error *error) {
+    text = utf8_without_mark(text);
     if (!json_file_check(text, JSON_FILE_VALUES_MAX, error))
         return NULL;
     struct json_object *object = json_tree_parse(text);

@@ -135,7 +135,8 @@ static bool find_subject(struct request *request, struct json_object *ref,
     const char *key = json_plain_string(json_tree_member(ref, prompt ? "name" : "uri"));
     if (!key) {
         request_error_invalid(request, "ref",
-                              prompt ? "ref.name must be a string." : "ref.uri must be a string.");
+                              prompt ? "ref.name must be a string without U+0000."
+                                     : "ref.uri must be a string without U+0000.");
         return false;
     }
     *entry = project_find(project, prompt ? REGISTRY_PROMPT : REGISTRY_TEMPLATE, key);
@@ -163,7 +164,7 @@ void project_complete(struct server *server, struct request *request, struct jso
         return;
     if (!asked.name || !asked.value) {
         request_error_invalid(request, "argument",
-                              "argument.name and argument.value must be strings.");
+                              "argument.name and argument.value must be strings without U+0000.");
         return;
     }
     if ((context && !json_object_is_type(context, json_type_object)) ||

@@ -154,12 +154,13 @@ static bool refuse_unknown(struct request *request, const struct tool *tool,
 }
 
 static void unknown_tool(struct request *request, struct json_object *name) {
-    char message[4 * ECHO_CHARS + 20];
-    const char *text = json_object_get_string(name);
-    snprintf(message, sizeof message, "Unknown tool: %.*s", echo_bytes(text), text);
+    char message[4 * ECHO_CHARS + 20] = "A tool's name has no U+0000 in it.";
+    const char *text = json_plain_string(name);
+    if (text)
+        snprintf(message, sizeof message, "Unknown tool: %.*s", echo_bytes(text), text);
     struct buffer *out = request_error_data(request, RPC_INVALID_PARAMS, message);
     buffer_append_text(out, "{\"name\":");
-    json_write_bytes(out, text, (size_t)json_object_get_string_len(name));
+    json_write_tree(out, name);
     buffer_append_text(out, "}");
     request_end(request);
 }

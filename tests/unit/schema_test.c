@@ -351,7 +351,6 @@ Test(schema, invalid_values_of_keywords_are_refused) {
         {"{\"type\":1}", "/type: must be the name of a type, not 1"},
         {"{\"enum\":1}", "/enum: must be an array, not 1"},
         {"{\"minimum\":\"1\"}", "/minimum: must be a number, not \"1\""},
-        {"{\"maximum\":1e999}", "/maximum: must be a number, not 1e999"},
         {"{\"multipleOf\":0}", "/multipleOf: must be more than 0, not 0"},
         {"{\"maxLength\":-1}", "/maxLength: must be a whole number from 0, not -1"},
         {"{\"minItems\":1.5}", "/minItems: must be a whole number from 0, not 1.5"},
@@ -521,8 +520,8 @@ Test(schema, work_is_limited, .timeout = 60) {
                                 i, i % 2 ? "allOf" : "anyOf", i + 1, i + 1);
     sprintf(text + used, "\"a40\":{\"not\":true}}}");
     expect_too_much(text, "1");
-    /* A value deeper than the limit of levels. */
-    char *deep = nested("[", 600, "", "]");
+    /* A value with two schemas at each of its levels. */
+    char *deep = nested("[", 500, "", "]");
     expect_too_much("{\"items\":{\"$ref\":\"#\"}}", deep);
     expect_too_much("{\"not\":{\"items\":{\"$ref\":\"#\"}}}", deep);
     expect_too_much("{\"if\":{\"$ref\":\"#/$defs/a\"},\"else\":true,"
