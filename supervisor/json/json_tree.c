@@ -74,15 +74,18 @@ bool json_tree_is_whole(struct json_object *value, struct span text) {
 
 /* --- files --- */
 
-bool json_file_check(struct span text, size_t values, struct error *error) {
+static bool check_object(struct span text, size_t values, struct error *error) {
     const struct json_limits limits = {.depth = JSON_FILE_DEPTH_MAX, .values = values};
     struct json_shape shape;
-    text = utf8_without_mark(text);
     enum json_fault fault = json_inspect(text.bytes, text.length, limits, &shape);
     if (fault != JSON_FINE)
         return error_set(error, 0, "%s (line %zu)", json_file_fault_text(fault),
                          json_line_of(text, shape.fault_at));
     return shape.kind == JSON_OBJECT || error_set(error, 0, "is not a JSON object");
+}
+
+bool json_file_check(struct span text, size_t values, struct error *error) {
+    return check_object(utf8_without_mark(text), values, error);
 }
 
 /* Names the repeated member if it is among the first of the outermost object. */
@@ -104,7 +107,7 @@ static bool refuse_repeated(struct span text, struct error *error) {
 
 struct json_object *json_file_parse(struct span text, struct error *error) {
     text = utf8_without_mark(text);
-    if (!json_file_check(text, JSON_FILE_VALUES_MAX, error))
+    if (!check_object(text, JSON_FILE_VALUES_MAX, error))
         return NULL;
     struct json_object *object = json_tree_parse(text);
     if (!object)
