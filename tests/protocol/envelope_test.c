@@ -64,7 +64,6 @@ static const struct {
     {"null", "{\"\\u0000\":1,\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}"},
     {"null", "{\"\\u0000\":1,\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}"},
     {"null", "{\"id\\u0000\":1,\"jsonrpc\":\"2.0\",\"method\":\"ping\"}"},
-    {"null", "[{\"\\u0000\":1}]"},
     /* no method */
     {"\"m\"", "{\"jsonrpc\":\"2.0\",\"id\":\"m\"}"},
     {"\"m\"", "{\"jsonrpc\":\"2.0\",\"id\":\"m\",\"params\":{}}"},
