@@ -152,26 +152,29 @@ bool json_get_integer(struct json_object *value, int64_t *integer) {
     return true;
 }
 
-void json_number_drop_fraction(struct json_object *value) {
+size_t json_number_drop_fraction(struct json_object *value) {
     struct json_decimal decimal;
     if (!json_object_is_type(value, json_type_double))
-        return;
+        return 0;
     const struct number *old = json_object_get_userdata(value);
     if (old->is_plain || !old->is_integer)
-        return;
+        return 0;
     json_number_read(value, &decimal);
-    cleanup_buffer struct buffer digits = buffer_make((size_t)decimal.scale + 1);
-    buffer_append_text(&digits, decimal.negative ? "-" : decimal.count ? "" : "0");
-    for (size_t i = 0; i < (size_t)decimal.scale; i++) {
-        const char digit = (char)('0' + whole_digit(&decimal, i, &decimal.digits));
-        buffer_append(&digits, &digit, 1);
-    }
-    struct number *number =
-        digits.failed ? NULL : number_from((struct span){digits.data, digits.length});
+    const size_t digits = decimal.count ? (size_t)decimal.scale : 1,
+                 length = digits + decimal.negative;
+    char *text = malloc(length);
+    if (!text)
+        return 0;
+    text[0] = '-';
+    for (size_t i = 0; i < digits; i++)
+        text[decimal.negative + i] = (char)('0' + whole_digit(&decimal, i, &decimal.digits));
+    struct number *number = number_from((struct span){(const unsigned char *)text, length});
+    free(text);
     if (!number)
-        return;
+        return 0;
     number->is_integer = true;
     json_object_set_userdata(value, number, free_number);
+    return length;
 }
 
 void json_number_read(struct json_object *value, struct json_decimal *decimal) {

@@ -25,9 +25,9 @@ bool json_number_is_integer(struct json_object *value);
 /* Sets *integer if VALUE is an integer that fits. */
 bool json_get_integer(struct json_object *value, int64_t *integer);
 
-/* Replaces 3.0 by 3, in place. Does nothing to a number that is not an integer, or when out of
- * memory. */
-void json_number_drop_fraction(struct json_object *number);
+/* Replaces 3.0 by 3, in place, and returns the length of the new text. Does nothing, and returns 0,
+ * for a number that is written so or is not an integer, and when out of memory. */
+size_t json_number_drop_fraction(struct json_object *number);
 
 /* A number as 0.DIGITS * 10^scale. The digits have no zero at either end; zero has none. */
 struct json_decimal {

@@ -12,15 +12,17 @@ static const char *type_words(unsigned types, char *words, size_t size) {
     return words;
 }
 
+enum { COST_OF_REWRITING = 60 }; /* a number */
+
 static bool check_type(struct schema_check *check, const struct schema_node *node,
                        const struct schema_subject *subject) {
     char words[100]; /* enough for all the names */
     if (!node->types)
         return true;
     if (node->types & schema_types_of(subject->value)) {
-        if (!(node->types & SCHEMA_NUMBER))
-            json_number_drop_fraction(subject->value);
-        return true;
+        size_t written =
+            node->types & SCHEMA_NUMBER ? 0 : json_number_drop_fraction(subject->value);
+        return !written || schema_work(check, COST_OF_REWRITING + written);
     }
     return schema_differ(check, subject, "%s is not of type %s", schema_brief(subject->value).text,
                          type_words(node->types, words, sizeof words));

@@ -61,22 +61,22 @@ static uint64_t next_word(const char **digits, size_t count) {
 /* Are VALUE's digits, followed by ZEROS zeros, a multiple of STEP's, which are few? */
 static bool divides_word(const struct json_decimal *value, const struct json_decimal *step,
                          uint64_t zeros, size_t *work) {
-    enum { COST_OF_WORD = 60, COST_OF_ZEROS = 80 };
+    enum { COST_OF_WORD = 60, COST_OF_POWER = 160 };
     const char *at = step->digits;
     const uint64_t modulus = next_word(&at, step->count);
-    uint64_t rest = 0;
+    size_t left = value->count, taken = left % WORD_DIGITS ? left % WORD_DIGITS : WORD_DIGITS;
     at = value->digits;
-    for (size_t left = value->count, taken; left; left -= taken) {
-        taken = left < WORD_DIGITS ? left : WORD_DIGITS;
-        if (rest) {
-            schema_spend(work, COST_OF_WORD);
-            rest = multiply(rest, power_of_ten(taken, modulus), modulus);
-        }
-        rest = (rest + next_word(&at, taken) % modulus) % modulus;
+    uint64_t rest = next_word(&at, taken) % modulus, shift = 0;
+    left -= taken;
+    if (left) {
+        schema_spend(work, COST_OF_POWER + left / WORD_DIGITS * COST_OF_WORD);
+        shift = power_of_ten(WORD_DIGITS, modulus);
     }
+    for (; left && *work; left -= WORD_DIGITS)
+        rest = (multiply(rest, shift, modulus) + next_word(&at, WORD_DIGITS) % modulus) % modulus;
     if (!rest || !zeros)
         return rest == 0;
-    schema_spend(work, COST_OF_ZEROS);
+    schema_spend(work, COST_OF_POWER);
     return multiply(rest, power_of_ten(zeros, modulus), modulus) == 0;
 }
 

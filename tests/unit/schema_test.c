@@ -639,6 +639,17 @@ Test(schema, the_work_of_a_check_is_limited, .timeout = 60) {
                     repeated("{", "\"k#\":1", 100000, "}"));
 }
 
+/* A number is rewritten once, so only the first check is expensive. */
+Test(schema, the_work_of_rewriting_integers_is_limited) {
+    struct error error = {0};
+    struct schema *schema = compile("{\"items\":{\"type\":\"integer\"}}", &error);
+    struct json_object *value = parse(repeated("[", "#e300", 10000, "]"));
+    cr_expect_not(schema_check(schema, value, &error));
+    cr_expect_eq(error.code, E2BIG, "%s", error.text);
+    json_object_put(value);
+    schema_free(schema);
+}
+
 Test(schema, long_lists_of_alternatives_are_checked, .timeout = 60) {
     struct error error;
     cr_expect(check_texts(repeated("{\"items\":{\"enum\":[", "\"a#\"", 4000, "]}}"),
