@@ -27,7 +27,7 @@ unsigned schema_types_of(struct json_object *value) {
 }
 
 int schema_compare(struct json_object *left, struct json_object *right, size_t *work) {
-    schema_spend(work, (json_digit_count(left) + json_digit_count(right)) / 2);
+    schema_spend(work, json_digit_count(left) + json_digit_count(right));
     return json_number_compare(left, right);
 }
 
@@ -61,7 +61,7 @@ static uint64_t next_word(const char **digits, size_t count) {
 /* Are VALUE's digits, followed by ZEROS zeros, a multiple of STEP's, which are few? */
 static bool divides_word(const struct json_decimal *value, const struct json_decimal *step,
                          uint64_t zeros, size_t *work) {
-    enum { COST_OF_WORD = 60, COST_OF_POWER = 160 };
+    enum { COST_OF_WORD = 40, COST_OF_POWER = 80 };
     const char *at = step->digits;
     const uint64_t modulus = next_word(&at, step->count);
     size_t left = value->count, taken = left % WORD_DIGITS ? left % WORD_DIGITS : WORD_DIGITS;
