@@ -216,3 +216,9 @@ bool utf8_append_repaired(struct buffer *out, const unsigned char *bytes, size_t
     }
     return true;
 }
+
+struct span utf8_without_mark(struct span text) {
+    static const unsigned char mark[] = {0xEF, 0xBB, 0xBF};
+    const bool marked = text.length >= sizeof mark && memcmp(text.bytes, mark, sizeof mark) == 0;
+    return marked ? (struct span){text.bytes + sizeof mark, text.length - sizeof mark} : text;
+}

@@ -19,6 +19,9 @@ static inline bool utf8_is_continuation(unsigned char byte) {
 size_t utf8_valid_prefix(const unsigned char *bytes, size_t size);
 bool utf8_is_valid(const unsigned char *bytes, size_t size);
 
+/* TEXT without the byte order mark at its start, if it has one. */
+struct span utf8_without_mark(struct span text);
+
 /* The length (1 to 4) of the well-formed sequence at the start of BYTES, or 0 if there is none. */
 size_t utf8_sequence_length(const unsigned char *bytes, size_t size);
 

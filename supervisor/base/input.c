@@ -1,5 +1,6 @@
 /* Lines from standard input. */
 #include "supervisor/base/input.h"
+#include "common/utf8.h"
 #include "supervisor/base/clock.h"
 
 #include <errno.h>
@@ -14,19 +15,15 @@ static bool is_trimmed(unsigned char byte) {
 
 /* Passes a line on, without byte order mark and surrounding blanks. Drops an empty one. */
 static void deliver(struct input *input, const unsigned char *bytes, size_t size) {
-    static const unsigned char mark[] = {0xEF, 0xBB, 0xBF};
-    if (size >= sizeof mark && memcmp(bytes, mark, sizeof mark) == 0) {
-        bytes += sizeof mark;
-        size -= sizeof mark;
+    struct span line = utf8_without_mark((struct span){bytes, size});
+    while (line.length && is_trimmed(line.bytes[0])) {
+        line.bytes++;
+        line.length--;
     }
-    while (size && is_trimmed(bytes[0])) {
-        bytes++;
-        size--;
-    }
-    while (size && is_trimmed(bytes[size - 1]))
-        size--;
-    if (size)
-        input->handler.line(input->handler.context, bytes, size);
+    while (line.length && is_trimmed(line.bytes[line.length - 1]))
+        line.length--;
+    if (line.length)
+        input->handler.line(input->handler.context, line.bytes, line.length);
 }
 
 static void end_of_line(struct input *input, size_t start, size_t end) {

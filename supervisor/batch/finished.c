@@ -1,5 +1,6 @@
 /* The lines that an earlier run finished. A key in its output, an id or the number of a line
  * without one, stands for as many lines of the input as it occurs times. */
+#include "common/utf8.h"
 #include "supervisor/batch/batch_internal.h"
 
 #include <stdlib.h>
@@ -39,7 +40,7 @@ static bool take_line(struct finished *finished, struct span text,
                       void (*visit)(void *context, const struct record *record), void *context,
                       struct error *error) {
     struct record record;
-    if (!record_read(&record, text))
+    if (!record_read(&record, utf8_without_mark(text)))
         return error_set(error, 0, "line %zu was not written by eclave batch", finished->count + 1);
     bool added = add(finished, record.key);
     if (added)

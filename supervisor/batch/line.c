@@ -2,6 +2,7 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/base/nearest.h"
 #include "supervisor/batch/batch_internal.h"
+#include "supervisor/json/json_number.h"
 #include "supervisor/json/json_reader.h"
 #include "supervisor/json/json_tree.h"
 
@@ -78,9 +79,7 @@ static bool read_timeout(struct batch_line *line, const struct settings *setting
     if (!value)
         return true;
     double seconds = json_object_get_double(value);
-    bool is_number =
-        json_object_is_type(value, json_type_int) || json_object_is_type(value, json_type_double);
-    if (!is_number || !(seconds > 0 && seconds <= (double)settings->call_timeout_max_s))
+    if (!json_is_number(value) || !(seconds > 0 && seconds <= (double)settings->call_timeout_max_s))
         return fault(line,
                      "the member timeout must be a number of seconds above 0 and at most %lld",
                      (long long)settings->call_timeout_max_s);

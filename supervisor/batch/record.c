@@ -2,6 +2,7 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/batch/batch_internal.h"
 #include "supervisor/json/json_inspect.h"
+#include "supervisor/json/json_number.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 
@@ -64,9 +65,8 @@ static struct json_object *string_of(const struct buffer *text) {
 /* A number of milliseconds with three decimals. */
 static struct json_object *milliseconds(int64_t us) {
     char text[32];
-    double ms = (double)us / CLOCK_US_PER_MS;
-    snprintf(text, sizeof text, "%.3f", ms);
-    return json_object_new_double_s(ms, text);
+    snprintf(text, sizeof text, "%.3f", (double)us / CLOCK_US_PER_MS);
+    return json_number_make(string_span(text));
 }
 
 static bool add_text(struct json_object *root, const struct evaluation *evaluation,

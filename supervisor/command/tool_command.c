@@ -1,4 +1,5 @@
 /* `eclave tool`: calls a tool of a project from a shell. */
+#include "common/utf8.h"
 #include "supervisor/base/nearest.h"
 #include "supervisor/base/stdio.h"
 #include "supervisor/base/terminal.h"
@@ -43,14 +44,15 @@ static struct json_object *parse_arguments(const struct settings *settings, cons
     cleanup_buffer struct buffer text = buffer_make((size_t)settings->request_max_bytes);
     if (!read_arguments(value, &text, error))
         return NULL;
+    const struct span json = utf8_without_mark((struct span){text.data, text.length});
     struct json_shape shape;
     struct json_object *parsed = NULL;
-    enum json_fault fault = json_inspect(text.data, text.length, limits, &shape);
+    enum json_fault fault = json_inspect(json.bytes, json.length, limits, &shape);
     if (fault != JSON_FINE)
         error_set(error, 0, "--args: %s, at byte %zu", json_fault_text(fault), shape.fault_at);
     else if (shape.kind != JSON_OBJECT)
         error_set(error, 0, "--args must be a JSON object");
-    else if (!(parsed = json_tree_parse((struct span){text.data, text.length})))
+    else if (!(parsed = json_tree_parse(json)))
         error_set(error, 0, "--args: out of memory");
     return parsed;
 }

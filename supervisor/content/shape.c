@@ -2,6 +2,7 @@
 #include "supervisor/content/shape.h"
 #include "supervisor/base/nearest.h"
 #include "supervisor/content/uri.h"
+#include "supervisor/json/json_number.h"
 #include "supervisor/json/json_tree.h"
 
 #include <ctype.h>
@@ -116,9 +117,7 @@ bool shape_boolean(struct json_object *value, struct error *error) {
 }
 
 bool shape_number(struct json_object *value, struct error *error) {
-    return json_object_is_type(value, json_type_int) ||
-           (json_object_is_type(value, json_type_double) &&
-            isfinite(json_object_get_double(value))) ||
+    return (json_is_number(value) && isfinite(json_object_get_double(value))) ||
            error_set(error, 0, "must be a number");
 }
 
@@ -129,7 +128,7 @@ bool shape_fraction(struct json_object *value, struct error *error) {
 }
 
 bool shape_count(struct json_object *value, struct error *error) {
-    return (json_object_is_type(value, json_type_int) && json_object_get_int64(value) >= 0) ||
+    return (json_number_is_integer(value) && json_object_get_double(value) >= 0) ||
            error_set(error, 0, "must be an integer, 0 or more");
 }
 

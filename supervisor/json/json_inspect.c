@@ -1,6 +1,7 @@
 /* A strict JSON parser that builds nothing: no allocation, no recursion. */
 #include "supervisor/json/json_inspect.h"
 #include "common/utf8.h"
+#include "supervisor/json/json_build_internal.h"
 #include "supervisor/json/json_string_internal.h"
 
 #include <string.h>
@@ -31,9 +32,11 @@ static bool peek_is(const struct json_inspector *in, unsigned char byte) {
     return in->at < in->size && in->text[in->at] == byte;
 }
 
+/* Stops where the number is too long. */
 static size_t skip_digits(struct json_inspector *in) {
     size_t start = in->at;
-    while (in->at < in->size && is_digit(in->text[in->at]))
+    while (in->at < in->size && is_digit(in->text[in->at]) &&
+           in->at - start <= JSON_NUMBER_MAX_BYTES)
         in->at++;
     return in->at - start;
 }
@@ -89,12 +92,19 @@ static size_t note_unit(struct json_inspector *in, const unsigned char *text, si
 
 enum scan { SCAN_BAD, SCAN_GOOD, SCAN_PAUSED };
 
+static void build_part(const struct json_inspector *in, size_t from, size_t to, bool first) {
+    if (in->builder)
+        json_build_part(in->builder, in->text + from, to - from, first);
+}
+
 /* Scans a string, from its opening quote, or from where it paused. */
 static enum scan scan_string(struct json_inspector *in) {
     const unsigned char *text = in->text;
     const size_t size = in->size;
-    size_t at = in->resume ? in->resume : in->at + 1;
-    if (!in->resume)
+    const bool first = !in->resume;
+    const size_t from = first ? in->at + 1 : in->resume;
+    size_t at = from;
+    if (first)
         in->zero_in_string = in->lone_surrogate = false;
     in->resume = 0;
     for (;;) {
@@ -105,10 +115,12 @@ static enum scan scan_string(struct json_inspector *in) {
         if (at < size && json_is_plain(text[at]) && at < in->stop)
             continue;
         if (at < size && at >= in->stop) {
+            build_part(in, from, at, first);
             in->resume = at;
             return SCAN_PAUSED;
         }
         if (at < size && text[at] == '"') {
+            build_part(in, from, at, first);
             in->at = at + 1;
             return SCAN_GOOD;
         }
@@ -149,36 +161,11 @@ static bool scan_literal(struct json_inspector *in) {
     return false;
 }
 
-/* Decodes the character at *at in a scanned string, which includes its quotes, and moves *at past
- * it. A lone surrogate is returned as it is. */
-static uint32_t next_character(struct span string, size_t *at) {
-    static const char names[] = "b\bf\fn\nr\rt\t";
-    const unsigned char *bytes = string.bytes + *at;
-    if (bytes[0] != '\\') {
-        *at += utf8_sequence_length(bytes, string.length - *at);
-        return utf8_decode(bytes);
-    }
-    if (bytes[1] == 'u') {
-        uint32_t unit = json_hex_unit(bytes + 2);
-        *at += 6;
-        bool high = unit >= 0xD800 && unit <= 0xDBFF;
-        uint32_t low = high && bytes[6] == '\\' && bytes[7] == 'u' ? json_hex_unit(bytes + 8) : 0;
-        if (low < 0xDC00 || low > 0xDFFF)
-            return unit;
-        *at += 6;
-        return 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
-    }
-    *at += 2;
-    for (size_t i = 0; i + 1 < sizeof names; i += 2)
-        if ((unsigned char)names[i] == bytes[1])
-            return (unsigned char)names[i + 1];
-    return bytes[1];
-}
-
 static bool strings_equal(struct span left, struct span right) {
     size_t at_left = 1, at_right = 1;
     while (at_left < left.length - 1 && at_right < right.length - 1)
-        if (next_character(left, &at_left) != next_character(right, &at_right))
+        if (json_next_character(left.bytes, left.length, &at_left) !=
+            json_next_character(right.bytes, right.length, &at_right))
             return false;
     return at_left == left.length - 1 && at_right == right.length - 1;
 }
@@ -244,6 +231,12 @@ static enum json_fault scan_value(struct json_inspector *in, enum state *state) 
     enum json_kind kind = kind_of(in->text[in->at]);
     size_t start = in->at;
     bool integer = false, scanned = true;
+    if (in->builder && in->text + start == in->builder->omitted.bytes) {
+        in->at += in->builder->omitted.length;
+        json_build_scalar(in->builder, JSON_LITERAL, string_span("null"));
+        *state = in->depth ? EXPECT_COMMA_OR_END : FINISHED;
+        return JSON_FINE;
+    }
     if (!in->resume && in->limits.values && ++in->values > in->limits.values)
         return JSON_TOO_MANY;
     if (in->depth == 0)
@@ -262,6 +255,8 @@ static enum json_fault scan_value(struct json_inspector *in, enum state *state) 
         }
         record_value(in, start, kind, false);
         enter_level(in, kind == JSON_OBJECT);
+        if (in->builder)
+            json_build_open(in->builder, kind);
         *state = kind == JSON_OBJECT ? EXPECT_NAME_OR_END : EXPECT_VALUE_OR_END;
         return JSON_FINE;
     case JSON_STRING:
@@ -287,6 +282,8 @@ static enum json_fault scan_value(struct json_inspector *in, enum state *state) 
     if (kind == JSON_NUMBER && in->at - start > JSON_NUMBER_MAX_BYTES)
         return JSON_LONG_NUMBER;
     record_value(in, start, kind, integer);
+    if (in->builder)
+        json_build_scalar(in->builder, kind, (struct span){in->text + start, in->at - start});
     *state = in->depth ? EXPECT_COMMA_OR_END : FINISHED;
     return JSON_FINE;
 }
@@ -306,6 +303,7 @@ static void choose_target(struct json_inspector *in, struct span name) {
         in->in_meta = false;
         if (name_is(name, "\"id\""))
             in->target = &shape->id;
+        shape->has_method |= name_is(name, "\"method\"");
         if (name_is(name, "\"structuredContent\"")) {
             in->target = &shape->structured;
             shape->structured_count++;
@@ -330,9 +328,11 @@ static enum json_fault scan_name(struct json_inspector *in, enum state *state) {
     if (scan != SCAN_GOOD)
         return scan == SCAN_PAUSED ? JSON_FINE : JSON_NOT_JSON;
     const struct span name = {in->text + start, in->at - start};
-    if (in->zero_in_string) /* json-c cuts a name there, which would make two names equal */
-        return JSON_ZERO_IN_NAME;
+    if (in->zero_in_string && !in->zero_at)
+        in->zero_at = in->at;
     choose_target(in, name);
+    if (in->builder)
+        json_build_name(in->builder);
     skip_blanks(in);
     if (!peek_is(in, ':'))
         return JSON_NOT_JSON;
@@ -344,6 +344,8 @@ static enum json_fault scan_name(struct json_inspector *in, enum state *state) {
 static void leave_level(struct json_inspector *in, enum state *state) {
     in->at++;
     in->depth--;
+    if (in->builder)
+        json_build_close(in->builder);
     if (in->open && in->depth == in->open_depth) {
         struct span *whole = &in->open->text;
         whole->length = (size_t)(in->text + in->at - whole->bytes);
@@ -394,7 +396,7 @@ static const struct {
     [JSON_NOT_JSON] = {"not JSON", "is not JSON"},
     [JSON_TOO_DEEP] = {"nested deeper than json.max_depth", "is nested too deep"},
     [JSON_TOO_MANY] = {"more values than json.max_values", "has too many values"},
-    [JSON_ZERO_IN_NAME] = {"a name with a zero byte in it", "has U+0000 in the name of a member"},
+    [JSON_ZERO_IN_NAME] = {"a member name with U+0000 in it", "has U+0000 in the name of a member"},
     [JSON_LONG_NUMBER] = {"a number longer than 65536 bytes",
                           "has a number longer than 65536 bytes"},
 };
@@ -459,6 +461,10 @@ bool json_inspector_step(struct json_inspector *in, size_t size, enum json_fault
     in->shape->values = in->values;
     if (*fault == JSON_FINE && state != FINISHED)
         *fault = JSON_NOT_JSON;
+    if (*fault == JSON_FINE && in->zero_at) { /* json-c cuts a name there, so two may become one */
+        in->shape->fault_at = in->zero_at;
+        *fault = JSON_ZERO_IN_NAME;
+    }
     return false;
 }
 

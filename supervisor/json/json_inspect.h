@@ -1,7 +1,6 @@
 /* A strict check of JSON before a library parses it and before it is sent: the grammar of RFC 8259,
- * UTF-8, a limit of depth and one of values. json-c alone accepts NaN, single quotes, raw control
- * characters and overlong UTF-8, rounds big integers (so ids are taken from the text here), and
- * cuts a member's name at U+0000 (so such a name is refused). */
+ * UTF-8, a limit of depth and one of values. json-c cuts a member's name at U+0000, so such a name
+ * is refused. */
 #ifndef ECLAVE_SUPERVISOR_JSON_JSON_INSPECT_H
 #define ECLAVE_SUPERVISOR_JSON_JSON_INSPECT_H
 
@@ -57,10 +56,12 @@ struct json_shape {
     size_t elements;                  /* of a JSON_ARRAY */
     size_t values, structured_values; /* with a limit of values: all, and those in `structured` */
     size_t fault_at;                  /* the offset of the first bad byte */
+    bool has_method;                  /* there is a member "method" */
 };
 
 /* Checks that TEXT is one JSON value with nothing but blanks around it. After a fault, only
- * fault_at of *shape is valid. */
+ * fault_at of *shape is valid, but after JSON_ZERO_IN_NAME, which is reported only if there is no
+ * other fault, all of it is. */
 enum json_fault json_inspect(const unsigned char *text, size_t size, struct json_limits limits,
                              struct json_shape *shape);
 
@@ -77,12 +78,14 @@ struct json_inspector {
     bool in_params;                                  /* inside the top-level member "params" */
     bool in_meta;                                    /* and inside its member "_meta" */
     bool zero_in_string;                             /* of the last string scanned */
-    bool lone_surrogate;                             /* the same */
-    struct json_token *target;                       /* records the next value; or NULL */
-    struct json_token *open; /* a recorded container whose end is not reached yet; or NULL */
-    size_t open_depth;       /* the depth around it */
-    size_t open_values;      /* the values before it */
+    size_t zero_at;            /* the end of the first name with U+0000 in it; or 0 */
+    bool lone_surrogate;       /* the same */
+    struct json_token *target; /* records the next value; or NULL */
+    struct json_token *open;   /* a recorded container whose end is not reached yet; or NULL */
+    size_t open_depth;         /* the depth around it */
+    size_t open_values;        /* the values before it */
     struct json_shape *shape;
+    struct json_builder *builder; /* borrowed; NULL: the text is only checked */
 };
 
 void json_inspector_begin(struct json_inspector *inspector, const unsigned char *text, size_t size,

@@ -16,11 +16,10 @@ struct json_reader {
     struct json_inspector inspector;
     enum json_fault fault;
     struct json_shape shape;
-    bool parsing; /* json_reader_read_object has checked the text */
-    struct json_tokener *tokener;
-    struct span parts[3]; /* what is parsed: the text, or those around an omitted value */
-    size_t part, at;
-    struct json_object *root; /* the caller's to take */
+    bool parsing;                 /* json_reader_read_object has checked the text */
+    struct json_builder *builder; /* owned */
+    struct json_shape parsed;     /* as `shape`; without meaning */
+    struct json_object *root;     /* the caller's to take */
 };
 
 /* TEXT stays the caller's and valid until the end. */

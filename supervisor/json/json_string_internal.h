@@ -2,6 +2,7 @@
 #ifndef ECLAVE_SUPERVISOR_JSON_JSON_STRING_INTERNAL_H
 #define ECLAVE_SUPERVISOR_JSON_JSON_STRING_INTERNAL_H
 
+#include "common/utf8.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -45,6 +46,32 @@ static inline unsigned json_hex_unit(const unsigned char *digits) {
         unit = unit * 16 +
                (digits[i] <= '9' ? digits[i] - (unsigned)'0' : (digits[i] | 0x20U) - 'a' + 10U);
     return unit;
+}
+
+/* Decodes the character at *at, inside a valid string of which BYTES has at least SIZE, and moves
+ * *at past it. A lone surrogate is returned as it is. */
+static inline uint32_t json_next_character(const unsigned char *bytes, size_t size, size_t *at) {
+    static const char names[] = "b\bf\fn\nr\rt\t";
+    const unsigned char *next = bytes + *at;
+    if (next[0] != '\\') {
+        *at += utf8_sequence_length(next, size - *at);
+        return utf8_decode(next);
+    }
+    if (next[1] == 'u') {
+        uint32_t unit = json_hex_unit(next + 2);
+        *at += 6;
+        bool high = unit >= 0xD800 && unit <= 0xDBFF;
+        uint32_t low = high && next[6] == '\\' && next[7] == 'u' ? json_hex_unit(next + 8) : 0;
+        if (low < 0xDC00 || low > 0xDFFF)
+            return unit;
+        *at += 6;
+        return 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
+    }
+    *at += 2;
+    for (size_t i = 0; i + 1 < sizeof names; i += 2)
+        if ((unsigned char)names[i] == next[1])
+            return (unsigned char)names[i + 1];
+    return next[1];
 }
 
 #endif

@@ -1,19 +1,21 @@
 /* json-c's values. */
 #include "supervisor/json/json_tree.h"
-#include "supervisor/json/json_inspect.h"
+#include "common/utf8.h"
+#include "supervisor/json/json_build_internal.h"
+#include "supervisor/json/json_number.h"
 #include "supervisor/json/json_string_internal.h"
 
 #include <json-c/linkhash.h>
 #include <string.h>
 
 struct json_object *json_tree_parse(struct span text) {
-    struct json_tokener *tokener = json_tokener_new_ex(JSON_DEPTH_MAX + 1);
-    if (!tokener)
-        return NULL;
-    struct json_object *root =
-        json_tokener_parse_ex(tokener, (const char *)text.bytes, (int)text.length);
-    json_tokener_free(tokener);
-    return root;
+    struct json_builder builder;
+    struct json_inspector inspector;
+    struct json_shape shape;
+    json_builder_begin(&builder, &inspector, text, &shape);
+    while (json_builder_step(&builder, &inspector, SIZE_MAX))
+        continue;
+    return json_builder_take(&builder);
 }
 
 struct json_object *json_tree_member(struct json_object *object, const char *name) {
@@ -72,16 +74,18 @@ bool json_tree_is_whole(struct json_object *value, struct span text) {
 
 /* --- files --- */
 
-bool json_file_check(struct span text, size_t values, struct error *error) {
+static bool check_object(struct span text, size_t values, struct error *error) {
     const struct json_limits limits = {.depth = JSON_FILE_DEPTH_MAX, .values = values};
     struct json_shape shape;
-    if (text.length >= 3 && memcmp(text.bytes, "\xef\xbb\xbf", 3) == 0)
-        return error_set(error, 0, "begins with a byte order mark, which JSON does not allow");
     enum json_fault fault = json_inspect(text.bytes, text.length, limits, &shape);
     if (fault != JSON_FINE)
         return error_set(error, 0, "%s (line %zu)", json_file_fault_text(fault),
                          json_line_of(text, shape.fault_at));
     return shape.kind == JSON_OBJECT || error_set(error, 0, "is not a JSON object");
+}
+
+bool json_file_check(struct span text, size_t values, struct error *error) {
+    return check_object(utf8_without_mark(text), values, error);
 }
 
 /* Names the repeated member if it is among the first of the outermost object. */
@@ -102,7 +106,8 @@ static bool refuse_repeated(struct span text, struct error *error) {
 }
 
 struct json_object *json_file_parse(struct span text, struct error *error) {
-    if (!json_file_check(text, JSON_FILE_VALUES_MAX, error))
+    text = utf8_without_mark(text);
+    if (!check_object(text, JSON_FILE_VALUES_MAX, error))
         return NULL;
     struct json_object *object = json_tree_parse(text);
     if (!object)
@@ -117,10 +122,12 @@ struct json_object *json_file_parse(struct span text, struct error *error) {
 
 /* NOLINTNEXTLINE(misc-no-recursion): bounded by JSON_FILE_DEPTH_MAX */
 size_t json_held_bytes(struct json_object *value) {
-    enum { VALUE = 64, NAME = 32, TABLE = 112, SLOTS_MIN = 32 };
+    enum { VALUE = 64, NUMBER = 80, NAME = 32, TABLE = 112, SLOTS_MIN = 32 };
     size_t bytes = VALUE;
     if (json_object_is_type(value, json_type_string))
         bytes += (size_t)json_object_get_string_len(value);
+    if (json_object_is_type(value, json_type_double))
+        bytes += NUMBER + json_number_text(value).length;
     if (json_object_is_type(value, json_type_array)) {
         size_t count = json_object_array_length(value);
         bytes += TABLE + (count > SLOTS_MIN ? count : SLOTS_MIN) * sizeof(void *);

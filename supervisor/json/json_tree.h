@@ -16,8 +16,9 @@ struct json_object *json_tree_parse(struct span text);
  * so the number of values bounds the time. */
 enum { JSON_FILE_DEPTH_MAX = 64, JSON_FILE_VALUES_MAX = 4096 };
 
-/* Checks that TEXT is a JSON object of at most VALUES values. False with *error, which reads after
- * the file's name and has the line. Does not look for repeated members. */
+/* Checks that TEXT, perhaps after a byte order mark, is a JSON object of at most VALUES values.
+ * False with *error, which reads after the file's name and has the line. Does not look for repeated
+ * members. */
 bool json_file_check(struct span text, size_t values, struct error *error);
 
 /* Checks and parses TEXT. The caller owns the result. NULL with *error, also if any object in TEXT

@@ -1,6 +1,7 @@
 /* Writes JSON. */
 #include "supervisor/json/json_write.h"
 #include "common/utf8.h"
+#include "supervisor/json/json_number.h"
 #include "supervisor/json/json_string_internal.h"
 
 #include <json-c/json.h>
@@ -90,30 +91,16 @@ void json_write_name(struct buffer *out, const char *name) {
 
 /* --- values --- */
 
-static void write_integer(struct buffer *out, struct json_object *value) {
+static void write_integer(struct buffer *out, int64_t number) {
     char digits[20];
     size_t at = sizeof digits;
-    int64_t number = json_object_get_int64(value);
-    /* json-c returns INT64_MAX for a greater number too. */
-    uint64_t rest = number == INT64_MAX ? json_object_get_uint64(value)
-                    : number < 0        ? -(uint64_t)number
-                                        : (uint64_t)number;
+    uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
     if (number < 0)
         buffer_append(out, "-", 1);
     do
         digits[--at] = (char)('0' + rest % 10);
     while (rest /= 10);
     buffer_append(out, digits + at, sizeof digits - at);
-}
-
-/* json-c writes a double with the digits that it was read from. */
-static void write_other(struct buffer *out, struct json_object *value) {
-    size_t length;
-    const char *text = json_object_to_json_string_length(value, JSON_C_TO_STRING_PLAIN, &length);
-    if (text)
-        buffer_append(out, text, length);
-    else
-        out->failed = true;
 }
 
 /* NOLINTBEGIN(misc-no-recursion): JSON_DEPTH_MAX deep at most */
@@ -154,10 +141,16 @@ void json_write_tree(struct buffer *out, struct json_object *value) {
                          (size_t)json_object_get_string_len(value));
         break;
     case json_type_int:
-        write_integer(out, value);
+        write_integer(out, json_object_get_int64(value));
         break;
-    default:
-        write_other(out, value);
+    case json_type_double:
+        buffer_append(out, json_number_text(value).bytes, json_number_text(value).length);
+        break;
+    case json_type_boolean:
+        buffer_append_text(out, json_object_get_boolean(value) ? "true" : "false");
+        break;
+    case json_type_null:
+        buffer_append_text(out, "null");
         break;
     }
 }

@@ -40,7 +40,7 @@ bool modern_check_envelope(struct request *request, struct json_object *params) 
     struct json_object *level = json_tree_member(meta, MODERN_KEY_LOG_LEVEL);
     if (!version) {
         request_error_invalid(request, MODERN_KEY_VERSION,
-                              "_meta " MODERN_KEY_VERSION " must be a string.");
+                              "_meta " MODERN_KEY_VERSION " must be a string without U+0000.");
         return false;
     }
     if (!json_object_is_type(json_tree_member(meta, MODERN_KEY_CAPABILITIES), json_type_object)) {

@@ -1,6 +1,7 @@
 /* Arguments, sessions, submission, progress and answers of tool calls. */
 #include "supervisor/mcp/tool_call.h"
 #include "supervisor/base/clock.h"
+#include "supervisor/json/json_number.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"
@@ -62,10 +63,7 @@ bool tool_integer(struct json_object *arguments, const char *name, int64_t minim
     struct json_object *value = tool_given(arguments, name);
     if (!value)
         return true;
-    if (!json_object_is_type(value, json_type_int))
-        return false;
-    *number = json_object_get_int64(value);
-    return *number >= minimum && *number <= maximum;
+    return json_get_integer(value, number) && *number >= minimum && *number <= maximum;
 }
 
 const char *tool_implicit_session(const struct server *server, const struct request *request) {

@@ -26,9 +26,8 @@ static void begin(struct request *request) {
     buffer_append_text(request->out, "{\"values\":");
 }
 
-static void end(struct request *request, long long total, bool has_more) {
-    buffer_append_format(request->out, ",\"total\":%lld,\"hasMore\":%s}", total,
-                         has_more ? "true" : "false");
+static void end(struct request *request, bool has_more) {
+    buffer_append_format(request->out, ",\"hasMore\":%s}", has_more ? "true" : "false");
     request_end(request);
 }
 
@@ -45,15 +44,17 @@ static void answer_listed(struct request *request, struct json_object *values, c
         json_write_string(request->out, value);
     }
     buffer_append_text(request->out, "]");
-    end(request, (long long)total, total > VALUES_MAX);
+    buffer_append_format(request->out, ",\"total\":%zu", total);
+    end(request, total > VALUES_MAX);
 }
 
 static void answer(struct invocation *invocation, const struct evaluation *evaluation) {
     struct json_object *json = evaluation->run->json;
     begin(invocation->request);
     json_write_tree(invocation->request->out, json_tree_member(json, "values"));
-    end(invocation->request, json_object_get_int64(json_tree_member(json, "total")),
-        json_object_get_boolean(json_tree_member(json, "hasMore")));
+    buffer_append_text(invocation->request->out, ",\"total\":");
+    json_write_tree(invocation->request->out, json_tree_member(json, "total"));
+    end(invocation->request, json_object_get_boolean(json_tree_member(json, "hasMore")));
 }
 
 static const struct invocation_form form = {.kind = RUN_COMPLETION,
@@ -134,7 +135,8 @@ static bool find_subject(struct request *request, struct json_object *ref,
     const char *key = json_plain_string(json_tree_member(ref, prompt ? "name" : "uri"));
     if (!key) {
         request_error_invalid(request, "ref",
-                              prompt ? "ref.name must be a string." : "ref.uri must be a string.");
+                              prompt ? "ref.name must be a string without U+0000."
+                                     : "ref.uri must be a string without U+0000.");
         return false;
     }
     *entry = project_find(project, prompt ? REGISTRY_PROMPT : REGISTRY_TEMPLATE, key);
@@ -162,7 +164,7 @@ void project_complete(struct server *server, struct request *request, struct jso
         return;
     if (!asked.name || !asked.value) {
         request_error_invalid(request, "argument",
-                              "argument.name and argument.value must be strings.");
+                              "argument.name and argument.value must be strings without U+0000.");
         return;
     }
     if ((context && !json_object_is_type(context, json_type_object)) ||

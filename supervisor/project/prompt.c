@@ -191,7 +191,8 @@ void project_get_prompt(struct server *server, struct request *request,
     const char *name = json_plain_string(json_tree_member(params, "name"));
     struct json_object *arguments = json_tree_member(params, "arguments");
     if (!name) {
-        request_error_invalid(request, "name", "The prompt's name must be a string.");
+        request_error_invalid(request, "name",
+                              "The prompt's name must be a string without U+0000.");
         return;
     }
     if (arguments && !json_object_is_type(arguments, json_type_object)) {

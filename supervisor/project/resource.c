@@ -158,7 +158,7 @@ void project_read_resource(struct server *server, struct request *request,
     const struct snapshot *snapshot = registry_snapshot(server->project->registry);
     struct template_match match;
     if (!uri) {
-        request_error_invalid(request, "uri", "uri must be a string.");
+        request_error_invalid(request, "uri", "uri must be a string without U+0000.");
         return;
     }
     if (project_resume(request, form.method, uri, NULL, params))

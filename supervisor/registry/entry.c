@@ -1,4 +1,5 @@
 /* Makes an entry from the files of a candidate, all or nothing. */
+#include "common/utf8.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/registry/entry_internal.h"
 #include "supervisor/registry/placeholders.h"
@@ -239,11 +240,13 @@ static bool check_size(const struct entry_options *options, const struct registr
 /* Removes the byte order mark that some editors write, except from resources. */
 static void drop_mark(struct registry_entry *entry) {
     struct file_content *body = &entry->body;
-    const struct span text = {body->bytes, body->size};
-    if (entry->kind == REGISTRY_RESOURCE || !body->bytes || !header_has_mark(text))
+    if (entry->kind == REGISTRY_RESOURCE || !body->bytes)
         return;
-    body->size -= HEADER_MARK_BYTES;
-    memmove(body->bytes, body->bytes + HEADER_MARK_BYTES, body->size + 1);
+    const struct span text = utf8_without_mark((struct span){body->bytes, body->size});
+    if (text.length == body->size)
+        return;
+    memmove(body->bytes, text.bytes, text.length + 1);
+    body->size = text.length;
 }
 
 static void digest_entry(struct registry_entry *entry, const struct digest_key *key) {

@@ -62,7 +62,7 @@ bool entry_compile_output(struct registry_entry *entry, struct error *error);
 
 /* --- metadata_read.c --- */
 
-enum { HEADER_LINE_MAX = 10, HEADER_MARK_BYTES = 3 };
+enum { HEADER_LINE_MAX = 10 };
 
 /* The metadata of CANDIDATE: from register.json, its sidecar, or the header of its body; an empty
  * object if there is none. The caller's. *bytes is its size outside the body. NULL with *error. */
@@ -73,8 +73,6 @@ struct json_object *metadata_read(const struct candidate *candidate,
 /* Puts the name of the sidecar before *error, if it is not the file that refusals name. */
 void metadata_locate(const struct candidate *candidate, struct error *error);
 
-/* Does SOURCE begin with a byte order mark, of HEADER_MARK_BYTES? */
-bool header_has_mark(struct span source);
 /* The line, counted from 1, that the header begins in; 0: there is none. */
 size_t header_line(struct span source);
 /* Appends the lines of the header in SOURCE to OUT, without the comment characters; line N of OUT

@@ -1,5 +1,6 @@
 /* Reads the metadata of an entry from register.json, a sidecar, or the header of a Lisp file: the
  * comments at its beginning. */
+#include "common/utf8.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/registry/entry_internal.h"
 
@@ -7,11 +8,6 @@
 
 static const char marker[] = ";;;";
 enum { MARKER_BYTES = sizeof marker - 1 };
-
-bool header_has_mark(struct span source) {
-    return source.length >= HEADER_MARK_BYTES &&
-           memcmp(source.bytes, "\xef\xbb\xbf", HEADER_MARK_BYTES) == 0;
-}
 
 static struct span skip(struct span text, size_t count) {
     return (struct span){text.bytes + count, text.length - count};
@@ -52,8 +48,7 @@ static bool may_precede(struct span line) {
  * header, or at the first line that is neither. */
 static size_t find(struct span *source) {
     size_t lines = 0;
-    if (header_has_mark(*source))
-        *source = skip(*source, HEADER_MARK_BYTES);
+    *source = utf8_without_mark(*source);
     while (source->length) {
         struct span line = first_line(*source);
         if (opens_object(line) || !may_precede(line))

@@ -1,5 +1,6 @@
 /* Reads register.json, all or nothing. */
 #include "supervisor/registry/override.h"
+#include "common/utf8.h"
 #include "supervisor/content/shape.h"
 #include "supervisor/json/json_inspect.h"
 #include "supervisor/json/json_tree.h"
@@ -60,7 +61,8 @@ bool override_begin(struct override *override, struct file_content *text, size_t
 }
 
 bool override_find_lists(struct override *override, struct error *error) {
-    const struct span whole = {override->text.bytes, override->text.size};
+    const struct span whole =
+        utf8_without_mark((struct span){override->text.bytes, override->text.size});
     bool seen[FOLDER_COUNT + 1] = {false};
     struct json_token name;
     struct span value;

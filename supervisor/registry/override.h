@@ -7,7 +7,7 @@
  * (default: NAME.lisp in the folder of the kind). `name` is required except for resources, for
  * which `file` is. The headers and sidecars of listed files are ignored.
  *
- * The file is strict JSON of at most OVERRIDE_MAX_BYTES, without a byte order mark. If it or one
+ * The file is strict JSON of at most OVERRIDE_MAX_BYTES. If it or one
  * entry is malformed, all of it is refused and everything is discovered (doc/project.md); an error
  * in a file that it names refuses that entry only. */
 #ifndef ECLAVE_SUPERVISOR_REGISTRY_OVERRIDE_H

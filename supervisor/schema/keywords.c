@@ -1,9 +1,9 @@
 /* The keywords of a schema, in one table. */
 #include "supervisor/base/nearest.h"
+#include "supervisor/json/json_number.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/schema/schema_internal.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 struct keyword;
@@ -245,11 +245,13 @@ static bool read_pattern_members(const struct occurrence *in) {
 
 /* A whole number from 0. *count is SIZE_MAX for a greater one. */
 static bool is_count(struct json_object *value, size_t *count) {
-    if (!(schema_types_of(value) & SCHEMA_INTEGER) || schema_number_of(value) < 0)
+    struct json_decimal decimal;
+    int64_t integer;
+    if (!json_number_is_integer(value))
         return false;
-    schema_number number = schema_number_of(value);
-    *count = number < (schema_number)SIZE_MAX ? (size_t)number : SIZE_MAX;
-    return true;
+    json_number_read(value, &decimal);
+    *count = json_get_integer(value, &integer) ? (size_t)integer : SIZE_MAX;
+    return !decimal.negative;
 }
 
 static bool read_count(const struct occurrence *in) {
@@ -259,15 +261,18 @@ static bool read_count(const struct occurrence *in) {
 static bool read_number(const struct occurrence *in) {
     struct json_object **field = field_of(in);
     *field = in->value;
-    return ((schema_types_of(in->value) & SCHEMA_NUMBER) &&
-            isfinite(schema_number_of(in->value))) ||
-           refuse_value(in, "a number");
+    return json_is_number(in->value) || refuse_value(in, "a number");
 }
 
 static bool read_unit(const struct occurrence *in) {
+    struct json_decimal decimal;
     if (!read_number(in))
         return false;
-    return schema_number_of(in->value) > 0 || refuse_value(in, "more than 0");
+    json_number_read(in->value, &decimal);
+    if (!decimal.count || decimal.negative)
+        return refuse_value(in, "more than 0");
+    return decimal.count <= SCHEMA_UNIT_DIGITS_MAX ||
+           refuse(in, "has more than %d digits", SCHEMA_UNIT_DIGITS_MAX);
 }
 
 /* --- values --- */

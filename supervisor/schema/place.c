@@ -1,11 +1,12 @@
 /* JSON pointers, and messages that begin with one. A message has at most a few characters of
  * untrusted text, on one line. */
 #include "common/utf8.h"
+#include "supervisor/json/json_number.h"
 #include "supervisor/schema/schema_internal.h"
 
 #include <stdarg.h>
 
-enum { POINTER_BYTES = 96, NAME_SHOWN_BYTES = 40 };
+enum { POINTER_BYTES = 96, NAME_SHOWN_BYTES = 40, NUMBER_SHOWN_BYTES = 32 };
 
 /* A pointer, written from its end to its start. */
 struct pointer {
@@ -122,8 +123,14 @@ struct schema_brief schema_brief(struct json_object *value) {
     case json_type_null:
         snprintf(brief.text, sizeof brief.text, "null");
         break;
-    default: /* json-c keeps all the digits that a number was read from */
-        snprintf(brief.text, sizeof brief.text, "%.32s", json_object_get_string(value));
+    case json_type_double: {
+        const struct span text = json_number_text(value);
+        snprintf(brief.text, sizeof brief.text, "%.*s%s", NUMBER_SHOWN_BYTES,
+                 (const char *)text.bytes, text.length > NUMBER_SHOWN_BYTES ? ellipsis : "");
+        break;
+    }
+    default:
+        snprintf(brief.text, sizeof brief.text, "%s", json_object_get_string(value));
         break;
     }
     return brief;

@@ -1,4 +1,5 @@
 /* The keywords for any value, for numbers and for strings. */
+#include "supervisor/json/json_number.h"
 #include "supervisor/schema/schema_internal.h"
 
 static const char *type_words(unsigned types, char *words, size_t size) {
@@ -11,11 +12,18 @@ static const char *type_words(unsigned types, char *words, size_t size) {
     return words;
 }
 
+enum { COST_OF_REWRITING = 60 }; /* a number */
+
 static bool check_type(struct schema_check *check, const struct schema_node *node,
                        const struct schema_subject *subject) {
     char words[100]; /* enough for all the names */
-    if (!node->types || (node->types & schema_types_of(subject->value)))
+    if (!node->types)
         return true;
+    if (node->types & schema_types_of(subject->value)) {
+        size_t written =
+            node->types & SCHEMA_NUMBER ? 0 : json_number_drop_fraction(subject->value);
+        return !written || schema_work(check, COST_OF_REWRITING + written);
+    }
     return schema_differ(check, subject, "%s is not of type %s", schema_brief(subject->value).text,
                          type_words(node->types, words, sizeof words));
 }
@@ -64,18 +72,19 @@ static bool differ_from(struct schema_check *check, const struct schema_subject 
 
 static bool check_number(struct schema_check *check, const struct schema_node *node,
                          const struct schema_subject *subject) {
-    schema_number number = schema_number_of(subject->value);
-    if (node->maximum && number > schema_number_of(node->maximum))
+    struct json_object *number = subject->value;
+    size_t *work = &check->work;
+    if (node->maximum && schema_compare(number, node->maximum, work) > 0)
         return differ_from(check, subject, "more than the maximum", node->maximum);
-    if (node->minimum && number < schema_number_of(node->minimum))
+    if (node->minimum && schema_compare(number, node->minimum, work) < 0)
         return differ_from(check, subject, "less than the minimum", node->minimum);
-    if (node->exclusive_maximum && number >= schema_number_of(node->exclusive_maximum))
+    if (node->exclusive_maximum && schema_compare(number, node->exclusive_maximum, work) >= 0)
         return differ_from(check, subject, "not less than", node->exclusive_maximum);
-    if (node->exclusive_minimum && number <= schema_number_of(node->exclusive_minimum))
+    if (node->exclusive_minimum && schema_compare(number, node->exclusive_minimum, work) <= 0)
         return differ_from(check, subject, "not more than", node->exclusive_minimum);
     if (!node->multiple_of)
-        return true;
-    bool is_multiple = schema_is_multiple(subject->value, node->multiple_of, &check->work);
+        return schema_work(check, 1);
+    bool is_multiple = schema_is_multiple(number, node->multiple_of, work);
     return schema_work(check, 1) &&
            (is_multiple || differ_from(check, subject, "not a multiple of", node->multiple_of));
 }

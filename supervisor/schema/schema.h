@@ -12,9 +12,8 @@
  * to $ref), the schema is refused.
  *  - pattern and patternProperties are ECMA-262 with the flag u, except what cannot be matched in
  *    linear time or needs Unicode's tables (see pattern_internal.h).
- *  - Numbers are json-c's: 64-bit integers, greater ones rounded to the nearest of these, and
- *    doubles. They are compared exactly. multipleOf takes the shortest decimal that reads as the
- *    double, so 0.0075 is a multiple of 0.0001. */
+ *  - Numbers are compared exactly, as the decimals that were written: 0.0075 is a multiple of
+ *    0.0001. A multipleOf may have SCHEMA_UNIT_DIGITS_MAX digits. */
 #ifndef ECLAVE_SUPERVISOR_SCHEMA_SCHEMA_H
 #define ECLAVE_SUPERVISOR_SCHEMA_SCHEMA_H
 
@@ -22,6 +21,7 @@
 
 #include <json-c/json.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 enum {
     SCHEMA_DEPTH_MAX = 64,        /* nesting of schemas */
@@ -30,7 +30,8 @@ enum {
     SCHEMA_CHECK_DEPTH_MAX = 512, /* nesting of schemas that are applied, and of values */
     SCHEMA_BYTES_MAX = 3145728,   /* memory of a compiled schema: 3 MiB */
     SCHEMA_COMPILE_MAX = 1000000, /* steps to compile a schema: less than 3 ms */
-    SCHEMA_WORK_MAX = 2500000     /* steps of a check: 6 ms, enough for 1 MB of plain values */
+    SCHEMA_WORK_MAX = 2500000,    /* steps of a check: 6 ms, enough for 1 MB of plain values */
+    SCHEMA_UNIT_DIGITS_MAX = 512  /* in a multipleOf, without the zeros at its ends */
 };
 
 struct schema;
@@ -44,10 +45,14 @@ size_t schema_bytes(const struct schema *schema);
 /* SCHEMA may be NULL. */
 void schema_free(struct schema *schema);
 
-/* Checks VALUE (NULL: null). False with *error (may be NULL): "/count: 5 is more than the maximum
- * 3", without a pointer for the root, and code 0. If the check reaches a limit, the code is E2BIG,
- * or ENOMEM when out of memory. The message is UTF-8 on one line and quotes only a few characters
- * of the value. */
+/* True if the values are equal as JSON Schema compares them: 1 equals 1.0, and the order of members
+ * does not matter. Deducts its steps from *work; once none are left, the result means nothing. */
+bool schema_equal(struct json_object *left, struct json_object *right, size_t *work);
+
+/* Checks VALUE (NULL: null), in which 3.0 becomes 3 where the schema says "integer". False with
+ * *error (may be NULL): "/count: 5 is more than the maximum 3", without a pointer for the root, and
+ * code 0. If the check reaches a limit, the code is E2BIG, or ENOMEM when out of memory. The
+ * message is UTF-8 on one line and quotes only a few characters of the value. */
 bool schema_check(const struct schema *schema, struct json_object *value, struct error *error);
 
 #endif

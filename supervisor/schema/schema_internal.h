@@ -52,13 +52,12 @@ unsigned schema_type_named(const char *name);
 /* The names in the order of the bits; NULL ends them. */
 extern const char *const schema_type_names[];
 
-/* Holds every 64-bit integer and every double exactly. */
-typedef long double schema_number;
-schema_number schema_number_of(struct json_object *number);
+/* As json_number_compare. */
+int schema_compare(struct json_object *left, struct json_object *right, size_t *work);
 
-/* True if NUMBER, as a decimal, is a multiple of UNIT, which is positive. */
+/* True if NUMBER is a multiple of UNIT, which is positive and has at most SCHEMA_UNIT_DIGITS_MAX
+ * digits. */
 bool schema_is_multiple(struct json_object *number, struct json_object *unit, size_t *work);
-bool schema_equal(struct json_object *left, struct json_object *right, size_t *work);
 /* Finds two equal elements of ARRAY and sets *first and *second to their indices. False if there
  * are none, or with *failed when out of memory. */
 bool schema_find_twins(struct json_object *array, size_t *first, size_t *second, size_t *work,

@@ -1,13 +1,9 @@
 /* JSON values as JSON Schema compares them: 1 equals 1.0, numbers are compared exactly, and the
  * order of members does not matter. */
+#include "supervisor/json/json_number.h"
 #include "supervisor/schema/schema_internal.h"
 
-#include <assert.h>
-#include <float.h>
-#include <math.h>
 #include <stdlib.h>
-
-static_assert(LDBL_MANT_DIG >= 64, "integers of 64 bits are compared as long double");
 
 const char *const schema_type_names[] = {"null",   "boolean", "integer", "number",
                                          "string", "array",   "object",  NULL};
@@ -22,108 +18,27 @@ unsigned schema_type_named(const char *name) {
 unsigned schema_types_of(struct json_object *value) {
     static const unsigned types[] = {
         [json_type_null] = SCHEMA_NULL,     [json_type_boolean] = SCHEMA_BOOLEAN,
-        [json_type_double] = SCHEMA_NUMBER, [json_type_int] = SCHEMA_NUMBER | SCHEMA_INTEGER,
+        [json_type_double] = SCHEMA_NUMBER, [json_type_int] = SCHEMA_NUMBER,
         [json_type_object] = SCHEMA_OBJECT, [json_type_array] = SCHEMA_ARRAY,
         [json_type_string] = SCHEMA_STRING,
     };
-    enum json_type type = json_object_get_type(value);
-    if (type != json_type_double)
-        return types[type];
-    double number = json_object_get_double(value);
-    return SCHEMA_NUMBER | (isfinite(number) && floor(number) == number ? SCHEMA_INTEGER : 0U);
+    return types[json_object_get_type(value)] |
+           (json_number_is_integer(value) ? SCHEMA_INTEGER : 0U);
 }
 
-schema_number schema_number_of(struct json_object *number) {
-    if (json_object_is_type(number, json_type_double))
-        return json_object_get_double(number);
-    int64_t value = json_object_get_int64(number);
-    if (value == INT64_MAX) /* json-c returns this for greater numbers too */
-        return (schema_number)json_object_get_uint64(number);
-    return (schema_number)value;
+int schema_compare(struct json_object *left, struct json_object *right, size_t *work) {
+    schema_spend(work, json_digit_count(left) + json_digit_count(right));
+    return json_number_compare(left, right);
 }
 
 /* --- multiples --- */
-
-/* digits * 10^power */
-struct decimal {
-    uint64_t digits;
-    int power;
-};
-
-static struct decimal integer_decimal(struct json_object *number) {
-    int64_t value = json_object_get_int64(number);
-    uint64_t digits = value < 0 ? 0 - (uint64_t)value : json_object_get_uint64(number);
-    return (struct decimal){digits, 0};
-}
-
-/* Finds the decimal of at most 15 digits that reads as NUMBER. There is at most one, because both
- * the digits and the power of ten are exact as doubles. False if there is none. */
-static bool short_decimal(double number, struct decimal *decimal) {
-    static const double limit = 1e15;
-    double unit = 1;
-    for (int power = 0; power >= -15; power--) {
-        double digits = nearbyint(number * unit);
-        if (!(digits < limit))
-            return false;
-        if (digits / unit == number) {
-            *decimal = (struct decimal){(uint64_t)digits, power};
-            return true;
-        }
-        unit *= 10;
-    }
-    return false;
-}
-
-static struct decimal read_decimal(const char *text) {
-    struct decimal decimal = {0, 0};
-    bool in_fraction = false;
-    const char *at = text;
-    for (; *at && *at != 'e'; at++)
-        if (*at >= '0' && *at <= '9') {
-            decimal.digits = decimal.digits * 10 + (uint64_t)(*at - '0');
-            decimal.power -= in_fraction;
-        } else {
-            in_fraction = true;
-        }
-    decimal.power += *at ? (int)strtol(at + 1, NULL, 10) : 0;
-    return decimal;
-}
-
-/* The shortest decimal that reads as NUMBER, which is finite; without its sign. */
-static struct decimal double_decimal(double number, size_t *work) {
-    enum { COST = 300 }; /* of an attempt */
-    char text[40];
-    struct decimal decimal;
-    number = fabs(number);
-    if (short_decimal(number, &decimal))
-        return decimal;
-    /* With 15 digits, a shorter decimal is found too, with zeros at its end, except where the
-     * double is subnormal and has fewer digits itself. */
-    for (int precision = number < DBL_MIN ? 1 : DBL_DIG; precision <= DBL_DECIMAL_DIG;
-         precision++) {
-        schema_spend(work, COST);
-        snprintf(text, sizeof text, "%.*e", precision - 1, number);
-        if (strtod(text, NULL) == number)
-            break;
-    }
-    return read_decimal(text);
-}
-
-static struct decimal decimal_of(struct json_object *number, size_t *work) {
-    struct decimal decimal = json_object_is_type(number, json_type_int)
-                                 ? integer_decimal(number)
-                                 : double_decimal(json_object_get_double(number), work);
-    for (; decimal.digits && decimal.digits % 10 == 0; decimal.power++)
-        decimal.digits /= 10;
-    return decimal;
-}
 
 static uint64_t multiply(uint64_t left, uint64_t right, uint64_t modulus) {
     return (uint64_t)((unsigned __int128)left * right % modulus);
 }
 
 /* 10^POWER modulo MODULUS. */
-static uint64_t power_of_ten(int power, uint64_t modulus) {
+static uint64_t power_of_ten(uint64_t power, uint64_t modulus) {
     uint64_t result = 1 % modulus, factor = 10 % modulus;
     for (; power; power >>= 1) {
         if (power & 1)
@@ -133,22 +48,88 @@ static uint64_t power_of_ten(int power, uint64_t modulus) {
     return result;
 }
 
-bool schema_is_multiple(struct json_object *number, struct json_object *unit, size_t *work) {
-    enum { COST = 32, FAR_COST = 80 };
-    schema_spend(work, COST);
-    if (!isfinite(schema_number_of(number)))
-        return false;
-    struct decimal value = decimal_of(number, work), step = decimal_of(unit, work);
-    if (!value.digits)
-        return true;
-    /* The value's digits do not end in 0, so it is not a multiple of a greater power of ten. */
-    if (!step.digits || step.power > value.power)
-        return false;
-    uint64_t rest = value.digits % step.digits;
-    if (value.power == step.power || !rest)
+enum { WORD_DIGITS = 18 }; /* fit 64 bits, with room for a digit more */
+
+/* At most WORD_DIGITS of the next digits, as a number. */
+static uint64_t next_word(const char **digits, size_t count) {
+    uint64_t word = 0;
+    for (size_t i = 0; i < count; i++)
+        word = word * 10 + json_next_digit(digits);
+    return word;
+}
+
+/* Are VALUE's digits, followed by ZEROS zeros, a multiple of STEP's, which are few? */
+static bool divides_word(const struct json_decimal *value, const struct json_decimal *step,
+                         uint64_t zeros, size_t *work) {
+    enum { COST_OF_WORD = 40, COST_OF_POWER = 80 };
+    const char *at = step->digits;
+    const uint64_t modulus = next_word(&at, step->count);
+    size_t left = value->count, taken = left % WORD_DIGITS ? left % WORD_DIGITS : WORD_DIGITS;
+    at = value->digits;
+    uint64_t rest = next_word(&at, taken) % modulus, shift = 0;
+    left -= taken;
+    if (left) {
+        schema_spend(work, COST_OF_POWER + left / WORD_DIGITS * COST_OF_WORD);
+        shift = power_of_ten(WORD_DIGITS, modulus);
+    }
+    for (; left && *work; left -= WORD_DIGITS)
+        rest = (multiply(rest, shift, modulus) + next_word(&at, WORD_DIGITS) % modulus) % modulus;
+    if (!rest || !zeros)
         return rest == 0;
-    schema_spend(work, FAR_COST);
-    return multiply(rest, power_of_ten(value.power - step.power, step.digits), step.digits) == 0;
+    schema_spend(work, COST_OF_POWER);
+    return multiply(rest, power_of_ten(zeros, modulus), modulus) == 0;
+}
+
+/* Subtracts the COUNT digits of STEP from those of REST as often as they fit. REST has a digit more
+ * in front, and is less than ten times STEP. */
+static void reduce(unsigned char *rest, const unsigned char *step, size_t count, size_t *work) {
+    while (schema_spend(work, count) && (rest[0] || memcmp(rest + 1, step, count) >= 0)) {
+        unsigned borrow = 0;
+        for (size_t i = count; i > 0; i--) {
+            unsigned digit = 10U + rest[i] - step[i - 1] - borrow;
+            rest[i] = (unsigned char)(digit % 10);
+            borrow = digit < 10;
+        }
+        rest[0] = (unsigned char)(rest[0] - borrow);
+    }
+}
+
+/* The same for any STEP: the division that is taught at school, which needs a number of steps that
+ * grows with the product of the lengths. */
+static bool divides_digits(const struct json_decimal *value, const struct json_decimal *step,
+                           uint64_t zeros, size_t *work) {
+    unsigned char rest[SCHEMA_UNIT_DIGITS_MAX + 1] = {0}, digits[SCHEMA_UNIT_DIGITS_MAX];
+    const size_t count = step->count;
+    const char *at = step->digits;
+    for (size_t i = 0; i < count; i++)
+        digits[i] = (unsigned char)json_next_digit(&at);
+    at = value->digits;
+    bool is_zero = false;
+    for (uint64_t i = 0; i < value->count + zeros && *work; i++) {
+        memmove(rest, rest + 1, count);
+        rest[count] = (unsigned char)(i < value->count ? json_next_digit(&at) : 0);
+        reduce(rest, digits, count, work);
+        is_zero = i + 1 >= value->count && !rest[count] && !memcmp(rest, rest + 1, count);
+        if (is_zero)
+            break;
+    }
+    return is_zero;
+}
+
+bool schema_is_multiple(struct json_object *number, struct json_object *unit, size_t *work) {
+    enum { COST = 32 };
+    struct json_decimal value, step;
+    schema_spend(work, COST);
+    json_number_read(number, &value);
+    json_number_read(unit, &step);
+    if (!value.count)
+        return true;
+    const int64_t zeros = value.scale - (int64_t)value.count - (step.scale - (int64_t)step.count);
+    /* The value's digits do not end in 0, so it is not a multiple of a greater power of ten. */
+    if (zeros < 0)
+        return false;
+    return step.count <= WORD_DIGITS ? divides_word(&value, &step, (uint64_t)zeros, work)
+                                     : divides_digits(&value, &step, (uint64_t)zeros, work);
 }
 
 /* --- equality --- */
@@ -164,11 +145,6 @@ enum {
 /* NOLINTBEGIN(misc-no-recursion): COMPARE_DEPTH_MAX deep at most */
 
 static bool equal(struct json_object *left, struct json_object *right, size_t depth, size_t *work);
-
-static bool is_number(struct json_object *value) {
-    return json_object_is_type(value, json_type_int) ||
-           json_object_is_type(value, json_type_double);
-}
 
 static bool equal_strings(struct json_object *left, struct json_object *right, size_t *work) {
     size_t size = (size_t)json_object_get_string_len(left);
@@ -205,8 +181,8 @@ static bool equal_objects(struct json_object *left, struct json_object *right, s
 static bool equal(struct json_object *left, struct json_object *right, size_t depth, size_t *work) {
     if (!schema_spend(work, depth < COMPARE_DEPTH_MAX ? COST_OF_VALUE : SCHEMA_WORK_MAX))
         return false;
-    if (is_number(left) && is_number(right))
-        return schema_number_of(left) == schema_number_of(right);
+    if (json_is_number(left) && json_is_number(right))
+        return schema_compare(left, right, work) == 0;
     if (json_object_get_type(left) != json_object_get_type(right))
         return false;
     switch (json_object_get_type(left)) {
@@ -244,19 +220,28 @@ static uint64_t hash_bytes(const char *bytes, size_t size, size_t *work) {
     return hash;
 }
 
+/* Equal numbers have the same digits, however they are written. */
+static uint64_t hash_number(struct json_object *number, size_t *work) {
+    int64_t integer;
+    struct json_decimal decimal;
+    if (json_get_integer(number, &integer))
+        return mix((uint64_t)integer, 3);
+    json_number_read(number, &decimal);
+    uint64_t hash = mix((uint64_t)decimal.scale, decimal.negative);
+    schema_spend(work, decimal.count);
+    for (size_t i = 0; i < decimal.count && *work; i++)
+        hash = mix(hash, json_next_digit(&decimal.digits));
+    return hash;
+}
+
 /* Equal values have equal hashes. NOLINTNEXTLINE(misc-no-recursion): COMPARE_DEPTH_MAX deep */
 static uint64_t hash_value(struct json_object *value, size_t depth, size_t *work) {
     if (!schema_spend(work, depth < COMPARE_DEPTH_MAX ? COST_OF_VALUE : SCHEMA_WORK_MAX))
         return 0;
     enum json_type type = json_object_get_type(value);
     uint64_t hash = mix(type, 2);
-    if (is_number(value)) {
-        double number = (double)schema_number_of(value);
-        uint64_t bits = 0;
-        if (number != 0) /* 0 equals -0 */
-            memcpy(&bits, &number, sizeof bits);
-        return mix(bits, 3);
-    }
+    if (json_is_number(value))
+        return hash_number(value, work);
     switch (type) {
     case json_type_boolean:
         return mix(hash, (uint64_t)json_object_get_boolean(value));

@@ -43,8 +43,12 @@ static bool has_member(struct json_object *object, const char *name) {
     return json_object_object_get_ex(object, name, NULL);
 }
 
-static void refuse_method(struct request *request, const char *name) {
-    request_error_with(request, RPC_METHOD_NOT_FOUND, "Method not found.", "method", name);
+static void refuse_method(struct request *request, struct span name) {
+    struct buffer *out = request_error_data(request, RPC_METHOD_NOT_FOUND, "Method not found.");
+    buffer_append_text(out, "{\"method\":");
+    json_write_bytes(out, name.bytes, name.length);
+    buffer_append_text(out, "}");
+    request_end(request);
 }
 
 /* Checks the state, and runs the handler. */
@@ -62,10 +66,9 @@ static void run_method(struct server *server, struct request *request, const str
         method->handle(server, request, params);
 }
 
-/* Steps 9 to 13 for a request with a valid envelope. */
-static void dispatch(struct server *server, struct request *request, const char *name,
-                     struct json_object *params) {
-    const struct method *method = find_method(server, name);
+/* Steps 9 to 13 for a request with a valid envelope. METHOD: NULL if there is none of that NAME. */
+static void dispatch(struct server *server, struct request *request, const struct method *method,
+                     struct span name, struct json_object *params) {
     request->modern = modern_is_claimed(params);
     if (request->modern) {
         if (!modern_check_envelope(request, params))
@@ -119,6 +122,23 @@ static void refuse_envelope(struct server *server, struct rpc_batch *batch,
     request_error_with(&request, RPC_INVALID_REQUEST, message, "reason", reason);
 }
 
+/* Answers a line, or an element of BATCH, that has FAULT. False if it has none that is answered for
+ * the whole of it. */
+static bool refuse_text(struct server *server, struct rpc_batch *batch, enum json_fault fault,
+                        const struct json_shape *shape) {
+    static const struct json_token none = {0};
+    char reason[80];
+    bool readable = fault == JSON_ZERO_IN_NAME;
+    if (fault == JSON_FINE || (readable && shape->kind == JSON_ARRAY && !batch))
+        return false; /* of an array, each element is answered for itself */
+    snprintf(reason, sizeof reason, "%s, at byte %zu", json_fault_text(fault), shape->fault_at);
+    if (readable) /* the id of a response must not come back */
+        refuse_envelope(server, batch, shape->has_method ? &shape->id : &none, reason);
+    else
+        request_refuse_unidentified(server, batch, RPC_PARSE_ERROR, "Parse error", reason);
+    return true;
+}
+
 /* Steps 5 to 8 for an object. */
 static void handle_object(struct server *server, struct rpc_batch *batch, struct json_object *root,
                           const struct json_shape *shape) {
@@ -157,7 +177,7 @@ static void handle_object(struct server *server, struct rpc_batch *batch, struct
         request.progress_token = *token;
     if (batch)
         batch->pending++;
-    dispatch(server, &request, name, params);
+    dispatch(server, &request, method, json_tree_string(json_tree_member(root, "method")), params);
 }
 
 static bool batches_allowed(const struct server *server) {
@@ -180,15 +200,12 @@ static void handle_message(struct server *server, struct rpc_batch *batch, struc
 /* Handles one element of a batch that was inspected as a whole. */
 static void handle_element(struct server *server, struct rpc_batch *batch, struct span element) {
     struct json_shape shape;
-    json_inspect(element.bytes, element.length, settings_json_limits(server->settings), &shape);
+    enum json_fault fault =
+        json_inspect(element.bytes, element.length, settings_json_limits(server->settings), &shape);
+    if (refuse_text(server, batch, fault, &shape))
+        return;
     cleanup_json struct json_object *root = json_tree_parse(element);
     handle_message(server, batch, root, &shape);
-}
-
-static void refuse_text(struct server *server, enum json_fault fault, size_t at) {
-    char reason[80];
-    snprintf(reason, sizeof reason, "%s, at byte %zu", json_fault_text(fault), at);
-    request_refuse_unidentified(server, NULL, RPC_PARSE_ERROR, "Parse error", reason);
 }
 
 /* --- long lines and elements --- */
@@ -252,10 +269,8 @@ static bool step_line(struct server *server) {
     case LINE_READ:
         if (json_reader_read_object(reader))
             return true;
-        if (reader->fault != JSON_FINE) {
-            refuse_text(server, reader->fault, reader->shape.fault_at);
+        if (refuse_text(server, line->batch, reader->fault, &reader->shape))
             break;
-        }
         line->stage = LINE_HANDLE;
         return true;
     case LINE_HANDLE:
@@ -363,10 +378,8 @@ void rpc_handle_line(void *context, const unsigned char *bytes, size_t size) {
     }
     enum json_fault fault =
         json_inspect(bytes, size, settings_json_limits(server->settings), &shape);
-    if (fault != JSON_FINE) {
-        refuse_text(server, fault, shape.fault_at);
+    if (refuse_text(server, NULL, fault, &shape))
         return;
-    }
     if (shape.kind == JSON_ARRAY) {
         handle_array(server, (struct span){bytes, size}, shape.elements);
         return;

@@ -1,6 +1,7 @@
 /* tools/call: finding the tool, checking its arguments, and evaluate-lisp. */
 #include "common/utf8.h"
 #include "supervisor/base/clock.h"
+#include "supervisor/json/json_number.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"
@@ -45,7 +46,7 @@ static bool timeout_argument(struct json_object *arguments, const struct setting
     *timeout_ms = settings->call_timeout_s * CLOCK_MS_PER_S;
     if (!value)
         return true;
-    if (!json_object_is_type(value, json_type_int) && !json_object_is_type(value, json_type_double))
+    if (!json_is_number(value))
         return false;
     double seconds = json_object_get_double(value);
     if (!(seconds > 0 && seconds <= (double)settings->call_timeout_max_s))
@@ -153,12 +154,13 @@ static bool refuse_unknown(struct request *request, const struct tool *tool,
 }
 
 static void unknown_tool(struct request *request, struct json_object *name) {
-    char message[4 * ECHO_CHARS + 20];
-    const char *text = json_object_get_string(name);
-    snprintf(message, sizeof message, "Unknown tool: %.*s", echo_bytes(text), text);
+    char message[4 * ECHO_CHARS + 20] = "A tool's name has no U+0000 in it.";
+    const char *text = json_plain_string(name);
+    if (text)
+        snprintf(message, sizeof message, "Unknown tool: %.*s", echo_bytes(text), text);
     struct buffer *out = request_error_data(request, RPC_INVALID_PARAMS, message);
     buffer_append_text(out, "{\"name\":");
-    json_write_bytes(out, text, (size_t)json_object_get_string_len(name));
+    json_write_tree(out, name);
     buffer_append_text(out, "}");
     request_end(request);
 }

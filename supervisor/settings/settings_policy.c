@@ -1,5 +1,6 @@
 /* --policy: a profile of profiles.def, or a file of settings as strict JSON. */
 #include "supervisor/base/whole_file.h"
+#include "supervisor/json/json_number.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/settings/settings_internal.h"
 
@@ -147,8 +148,7 @@ static const char *type_word(struct json_object *value) {
 static bool is_of_kind(struct json_object *value, enum setting_kind kind) {
     switch (kind) {
     case SETTING_NUMBER:
-        return json_object_is_type(value, json_type_int) ||
-               json_object_is_type(value, json_type_double);
+        return json_is_number(value);
     case SETTING_SWITCH:
         return json_object_is_type(value, json_type_boolean);
     default:

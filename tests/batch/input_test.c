@@ -12,7 +12,7 @@ static const struct bad {
     {"{\"id\":1,\"code\":\"1\"} {}", NULL, "not JSON"},
     {"{'id':1}", NULL, "not JSON"},
     {"{\"id\":1,\"code\":\"\xFF\"}", NULL, "not well-formed UTF-8, at byte 16"},
-    {"{\"id\":1,\"code\":\"1\",\"a\\u0000b\":1}", NULL, "a name with a zero byte in it"},
+    {"{\"id\":1,\"code\":\"1\",\"a\\u0000b\":1}", NULL, "a member name with U+0000 in it"},
     {"[1]", NULL, "a line must be a JSON object"},
     {"\"text\"", NULL, "a line must be a JSON object"},
     {"{\"code\":5}", NULL, "the member code must be a string"},

@@ -2,6 +2,7 @@
  * its errors are printable, and "not" gives the opposite result. */
 #include "supervisor/schema/schema.h"
 #include "supervisor/json/json_inspect.h"
+#include "supervisor/json/json_tree.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/json.h"
 
@@ -16,11 +17,7 @@ static bool read_line(const uint8_t *bytes, size_t size, struct json_object **va
     *value = NULL;
     if (size > LINE_MAX_BYTES || json_inspect(bytes, size, limits, &shape) != JSON_FINE)
         return false;
-    char *text = strndup((const char *)bytes, size);
-    struct json_tokener *tokener = json_tokener_new_ex(JSON_DEPTH_MAX + 1);
-    *value = json_tokener_parse_ex(tokener, text, (int)size + 1);
-    json_tokener_free(tokener);
-    free(text);
+    *value = json_tree_parse((struct span){bytes, size});
     return true;
 }
 

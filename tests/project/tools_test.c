@@ -94,6 +94,32 @@ Test(tools, refuse_arguments_that_violate_their_schema_by_name) {
     }
 }
 
+/* Names that differ in case, hyphens and underscores are one parameter. */
+Test(tools, take_one_argument_for_each_parameter) {
+    static const struct {
+        const char *arguments, *part;
+    } cases[] = {
+        {"{\"city-name\":1,\"CityName\":2}", "The arguments CityName and city-name are the same"},
+        {"{\"cityName\":1,\"city_name\":2}", "cityName and city_name"},
+        {"{\"cityName\":1,\"cityname\":1}", "cityName and cityname"},
+        {"{\"CITYNAME\":1,\"CITY-NAME\":1}", "CITY-NAME and CITYNAME"},
+        {"{\"cityName\":1,\"city_name\":2,\"CITYNAME\":3}", "give cityName only"},
+        {"{\"cityName\":1,\"N\":1,\"n\":2}", "The arguments N and n are the same"},
+        {"{\"cityName\":1,\"K_ey\":1,\"key\":2}", "K_ey and key"},
+        {"{\"cityName\":1,\"n\":1,\"-n\":2}", "-n and n"},
+        {"{\"cityName\":1,\"city-name\":null}", "1 NIL NIL"},
+        {"{\"cityName\":null,\"city-name\":2,\"n\":3}", "2 3 NIL"},
+        {"{\"CityName\":1,\"N\":3,\"key\":4}", "1 3 4"},
+    };
+    project_files_write("tools/where.lisp",
+                        "(mcp:deftool \"where\" (city-name &optional n &key key)"
+                        " (format nil \"~a ~a ~a\" city-name n key))");
+    EACH_KIND_SERVED(era, NULL) {
+        for (size_t i = 0; i < COUNT_OF(cases); i++)
+            expect_contains(era_call(client, era, "where", cases[i].arguments).text, cases[i].part);
+    }
+}
+
 Test(tools, end_as_evaluations_do) {
     static const struct {
         const char *name, *body, *text;

@@ -51,6 +51,19 @@ static const struct {
     {"1", VERSION("\"2.0 \"")},
     {"1", VERSION("\"2.0\\u0000\"")},
     {"1", VERSION("[\"2.0\"]")},
+    /* a member name with U+0000 in it; the id of what is no request does not come back */
+    {"1", "{\"\\u0000\":1,\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}"},
+    {"\"a\"", "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"ping\",\"a\\u0000b\":1}"},
+    {"-7", "{\"method\":\"ping\",\"jsonrpc\":\"2.0\",\"params\":{\"x\\u0000\":[]},\"id\":-7}"},
+    {"1", "{\"id\\u0000\":2,\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}"},
+    {"1.5", "{\"\\u0000\":1,\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"ping\"}"},
+    {"1", "{\"\\u0000\":1,\"id\":1,\"method\":null}"},
+    {"99999999999999999999999",
+     "{\"id\":99999999999999999999999,\"method\":\"ping\",\"params\":{\"a\":{\"\\u0000\":1}}}"},
+    {"null", "{\"\\u0000\":1,\"jsonrpc\":\"2.0\",\"method\":\"ping\"}"},
+    {"null", "{\"\\u0000\":1,\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}"},
+    {"null", "{\"\\u0000\":1,\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}"},
+    {"null", "{\"id\\u0000\":1,\"jsonrpc\":\"2.0\",\"method\":\"ping\"}"},
     /* no method */
     {"\"m\"", "{\"jsonrpc\":\"2.0\",\"id\":\"m\"}"},
     {"\"m\"", "{\"jsonrpc\":\"2.0\",\"id\":\"m\",\"params\":{}}"},
@@ -368,4 +381,24 @@ Test(envelope, ids_with_other_escapes_are_the_same) {
     client_send_line(client, CANCEL("\"\\u0061\\/\\u0062\""));
     cr_assert_eq(client_evaluate_await(client, "\"a/b\"").error_code, -32001);
     client_finish(client);
+}
+
+/* Names with U+0000, and the member of the error's data that holds all of them. */
+Test(envelope, names_with_a_zero_are_returned_whole) {
+    static const char *const methods[] = {"tools/list\\u0000", "\\u0000", "ping\\u0000x",
+                                          "\\u0000tools/call", "a\\u0000\\u0000b"};
+    static const char *const tools[] = {"evaluate-lisp\\u0000x", "\\u0000", "evaluate-lisp\\u0000",
+                                        "x\\u0000y\\u0000"};
+    EACH_ERA_STARTED(era, NULL) {
+        for (size_t i = 0; i < COUNT_OF(methods); i++)
+            expect_member(era_refused(client, era, -32601, "1", methods[i], NULL),
+                          formatted("\"%s\"", methods[i]), "error", "data", "method", NULL);
+        for (size_t i = 0; i < COUNT_OF(tools); i++) {
+            const char *line =
+                era_refused(client, era, -32602, "1", "tools/call",
+                            formatted("\"name\":\"%s\",\"arguments\":{\"code\":\"1\"}", tools[i]));
+            expect_member(line, formatted("\"%s\"", tools[i]), "error", "data", "name", NULL);
+            expect_contains(line, "A tool's name has no U+0000 in it.");
+        }
+    }
 }

@@ -583,6 +583,12 @@ static void on_object(struct oracle *oracle, struct text object, size_t batch) {
         return;
     }
     bool has_method = json_member(object, "method", &method);
+    if (json_has_zero_name(object)) {
+        if (!has_method)
+            incoming.id = null_id;
+        add_error(oracle, &incoming, INVALID_REQUEST);
+        return;
+    }
     bool has_outcome =
         json_member(object, "result", &value) || json_member(object, "error", &value);
     if (has_outcome && !has_method)
@@ -636,7 +642,7 @@ static void on_line(struct oracle *oracle, struct text line) {
     line = trimmed(line);
     if (line.length == 0)
         return;
-    if (json_fault(line, oracle->depth_max) || json_has_zero_name(line)) {
+    if (json_fault(line, oracle->depth_max)) {
         add_error(oracle, &unknown, PARSE_ERROR);
     } else if (json_kind(line) == VALUE_OBJECT) {
         on_object(oracle, line, 0);

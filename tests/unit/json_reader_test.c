@@ -103,8 +103,7 @@ Test(json_reader, reads_a_value_at_the_end_of_the_text) {
         const struct span span = {(const unsigned char *)values[i], strlen(values[i])};
         struct json_reader reader;
         read_text(&reader, span, (struct json_limits){.depth = 4});
-        struct json_object *whole =
-            json_tree_parse((struct span){(const unsigned char *)values[i], strlen(values[i]) + 1});
+        struct json_object *whole = json_tree_parse(string_span(values[i]));
         expect_equal(reader.root, whole);
         json_object_put(whole);
         json_reader_free(&reader);

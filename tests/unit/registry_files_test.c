@@ -252,7 +252,7 @@ static const struct {
     {"tools", "{\"title\":\"a\",\"t\\u0069tle\":\"b\"}", "twice"},
     {"tools", "{\"_meta\":{\"a\":{\"b\":1,\"c\":[{\"b\":2}],\"b\":3}}}", "has a member twice"},
     {"tools", "{\"title\":\"\xff\"}", "is not UTF-8 (line 1)"},
-    {"tools", "\xef\xbb\xbf{}", "byte order mark"},
+    {"tools", "\xef\xbb\xbf\xef\xbb\xbf{}", "is not JSON"},
     {"tools", "{\"title\":\"a\"}{}", "is not JSON"},
     {"tools", "{\n\"title\":NaN}", "is not JSON (line 2)"},
     {"prompts", "{\"arguments\":[{}]}", "element 1 lacks the member \"name\""},

@@ -78,7 +78,7 @@ PROJECT_TEST(registry_override, a_malformed_file_is_an_error_and_discovery_resum
         {"{\"version\":1,\"tools\":[{\"name\":\"a\\u0000\"}]}", "\"name\" must not contain U+0000"},
         {"{\"version\":1,\"tools\":[{\"name\":\"a/b\"}]}", "\"name\" must be 1 to 64"},
         {"{\"version\":1,\"resources\":[{\"name\":\"b\"}]}", "lacks the member \"file\""},
-        {"\xef\xbb\xbf{\"version\":1}", "byte order mark"},
+        {"\xef\xbb\xbf{\"version\":2}", "\"version\" must be 1"},
         {"{\"version\":1,\"tools\":[\"\xff\"]}", "is not UTF-8"},
         {"{\"version\":1}{}", "is not JSON"},
     };

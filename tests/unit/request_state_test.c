@@ -1,5 +1,6 @@
 /* supervisor/project/request_state: a state that was altered, or that comes with another request or
  * key, is refused. */
+#include "supervisor/json/json_tree.h"
 #include "supervisor/project/request_state.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -98,7 +99,7 @@ Test(request_state, is_bound_to_its_request_in_any_order_of_members) {
     struct digest bindings[COUNT];
     randombytes_buf(key.bytes, sizeof key.bytes);
     for (size_t i = 0; i < COUNT; i++) {
-        struct json_object *arguments = json_tokener_parse(requests[i].arguments);
+        struct json_object *arguments = json_tree_parse(string_span(requests[i].arguments));
         bindings[i] = request_state_binding(&key, requests[i].method, requests[i].name, arguments);
         json_object_put(arguments);
         for (size_t j = 0; j < i; j++)

@@ -1,4 +1,5 @@
 /* supervisor/session/run_check: the results, events and questions that a run may send. */
+#include "supervisor/json/json_tree.h"
 #include "supervisor/project/project_tool.h"
 #include "supervisor/schema/schema.h"
 #include "supervisor/session/run.h"
@@ -126,7 +127,7 @@ Test(run_check, a_structured_value_is_returned_as_written) {
                                  result.structured.length) == 0,
                       "%.*s", (int)result.structured.length, result.structured.bytes);
         if (rows[i].structured) { /* parsed on its own */
-            struct json_object *expected = json_tokener_parse(rows[i].structured);
+            struct json_object *expected = json_tree_parse(string_span(rows[i].structured));
             cr_expect(json_object_equal(result.value, expected), "%s", rows[i].text);
             cr_expect_null(json_object_object_get(result.json, "structuredContent"));
             json_object_put(expected);
@@ -282,8 +283,9 @@ Test(run_check, both_of_two_equal_members_are_checked) {
         {"{\"content\":[],\"isError\":true}", NULL},
     };
     struct error error;
-    struct json_object *json = json_tokener_parse(
-        "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}},\"required\":[\"n\"]}");
+    struct json_object *json =
+        json_tree_parse(string_span("{\"type\":\"object\",\"properties\":{\"n\":{\"type\":"
+                                    "\"integer\"}},\"required\":[\"n\"]}"));
     struct registry_entry entry = {.output = schema_compile(json, &error)};
     cr_assert_not_null(entry.output);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

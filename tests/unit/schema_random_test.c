@@ -1,12 +1,23 @@
 /* supervisor/schema: random schemas and values. A combination of a schema with itself accepts what
  * the schema accepts, a negation what it refuses. */
+#include "supervisor/json/json_number.h"
 #include "supervisor/schema/schema.h"
 #include "tests/support/random.h"
 #include <criterion/criterion.h>
 
 static struct json_object *random_value(struct random *random, size_t depth) {
     static const char *const names[] = {"a", "b", "c", "next", ""};
-    static const double numbers[] = {0, 1, 1.5, -2, 1e300, 0.1};
+    static const char *const numbers[] = {"0",
+                                          "1.0",
+                                          "1.5",
+                                          "-2e0",
+                                          "1e300",
+                                          "0.1",
+                                          "-0.00",
+                                          "1e1",
+                                          "3.0",
+                                          "1e400",
+                                          "18446744073709551617"};
     struct json_object *value;
     switch (random_below(random, depth ? 8 : 6)) {
     case 0:
@@ -16,7 +27,7 @@ static struct json_object *random_value(struct random *random, size_t depth) {
     case 2:
         return json_object_new_int64((int64_t)random_below(random, 6) - 2);
     case 3:
-        return json_object_new_double(random_pick(random, numbers));
+        return json_number_make(string_span(random_pick(random, numbers)));
     case 4:
     case 5:
         return json_object_new_string(random_pick(random, names));

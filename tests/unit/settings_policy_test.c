@@ -62,6 +62,9 @@ Test(settings_policy, the_file_overrides_its_profile_and_a_flag_overrides_both) 
     cr_assert(read_policy_text(&settings, &error, text, sizeof text - 1), "%s", error.text);
     cr_expect_eq(settings.session_memory_mb, 300); /* whichever comes first */
     cr_expect_eq(settings.call_timeout_s, 10);
+    static const char marked[] = "\xef\xbb\xbf{\"session.max\":2}";
+    cr_assert(read_policy_text(&settings, &error, marked, sizeof marked - 1), "%s", error.text);
+    cr_expect_eq(settings.session_max, 2);
     setenv("ECLAVE_SESSION_HISTORY", "3", 1);
     READ_FINE(&settings, "--policy", "ci", "--session-memory-mb=400");
     cr_expect_eq(settings.session_memory_mb, 400);
@@ -124,7 +127,7 @@ Test(settings_policy, a_file_that_is_not_one_object_is_refused_with_its_line) {
         expect_file_refused(malformed[i], "is not JSON");
     expect_file_refused("{\"a\\u0000b\":2}", "U+0000");
     expect_bytes_refused("{}\0{}", 5, "is not JSON");
-    expect_file_refused("\xef\xbb\xbf{}", "begins with a byte order mark");
+    expect_file_refused(" \xef\xbb\xbf{}", "is not JSON");
     expect_file_refused("{\"\xc0\xaf\":1}", "is not UTF-8");
     expect_file_refused("{\"allow-read\":" DEEP "}", "is nested too deep");
 }

@@ -21,7 +21,7 @@
 (in-package "MCP")
 
 (defconstant +depth-max+ 128)
-(defconstant +digits-max+ 10000)
+(defconstant +digits-max+ 65536) ; with the sign, as json_inspect.h has it
 
 (define-condition json-error (simple-error) ()
   (:documentation "Malformed JSON, or a value that JSON cannot represent."))
@@ -379,11 +379,17 @@
     (:null (put "null" out))
     (t (put-string (json-name symbol) out))))
 
+(defun integer-text (integer)
+  "INTEGER in decimal, or NIL if it has too many digits. A much longer one is not printed at all."
+  (unless (> (integer-length integer) (* 10/3 +digits-max+))
+    (let ((text (let ((*print-base* 10) (*print-radix* nil))
+                  (princ-to-string integer))))
+      (unless (> (length text) +digits-max+)
+        text))))
+
 (defun put-integer (integer out)
-  (when (> (integer-length integer) (* 10/3 +digits-max+))
-    (refuse "An integer of more than ~d digits cannot be written as JSON." +digits-max+))
-  (put (let ((*print-base* 10) (*print-radix* nil))
-         (princ-to-string integer))
+  (put (or (integer-text integer)
+           (refuse "An integer of more than ~d digits cannot be written as JSON." +digits-max+))
        out))
 
 (defun put-real (real out)

@@ -332,11 +332,13 @@ arguments are `argument`, the name of the argument to complete, `value`, its cha
 
 (defun argument (variable)
   "The value and the name of the argument for the parameter VARIABLE; third value: is there one?"
-  (maphash (lambda (name value)
-             (when (and (string= (folded name) (folded variable)) (not (eq value :null)))
-               (return-from argument (values value name t))))
-           *arguments*)
-  (values nil nil nil))
+  (let ((names (loop for name being the hash-keys of *arguments* using (hash-value value)
+                     when (and (string= (folded name) (folded variable)) (not (eq value :null)))
+                       collect name)))
+    (when (rest names)
+      (fail "The arguments ~{~a~^ and ~} are the same one; give ~a only."
+            (sort names #'string<) (json-name variable)))
+    (values (and names (gethash (first names) *arguments*)) (first names) (and names t))))
 
 (defun parameter-variable (item)
   (let ((name (if (consp item) (first item) item)))
