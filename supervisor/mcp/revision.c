@@ -86,6 +86,8 @@ void revision_append_capabilities(struct buffer *out, const struct server *serve
         buffer_append_text(out, "{\"logging\":{}}");
     } else if (!server->project) {
         buffer_append_text(out, "{\"logging\":{},\"tools\":{}}");
+    } else if (!server->offers_project) {
+        buffer_append_text(out, "{\"logging\":{},\"tools\":{\"listChanged\":true}}");
     } else {
         buffer_append_text(out, "{\"logging\":{},\"tools\":{\"listChanged\":true},"
                                 "\"resources\":{\"subscribe\":true,\"listChanged\":true},"

@@ -144,7 +144,7 @@ static bool find_subject(struct request *request, struct json_object *ref,
         *entry = snapshot_match(registry_snapshot(project->registry), key, &match);
     if (*entry)
         return true;
-    if (!project_refuse_unread(project, request))
+    if (!project_refuse_unread(project, request, REGISTRY_PROMPT))
         request_error_invalid(request, key,
                               prompt ? "There is no prompt of that name."
                                      : "There is no resource or template of that URI.");

@@ -60,7 +60,8 @@ static bool has_legacy_client(const struct server *server) {
 }
 
 static void notify_list(struct server *server, const struct list *list) {
-    if (has_legacy_client(server))
+    bool declared = server->declared_project || list->kinds == 1U << REGISTRY_TOOL;
+    if (has_legacy_client(server) && declared)
         send(server, NULL, list->method, NULL);
     for (const struct request *stream = server->requests.in_flight; stream; stream = stream->next)
         if (stream->listening && json_object_object_get_ex(stream->filter, list->filter, NULL))

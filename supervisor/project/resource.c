@@ -172,6 +172,6 @@ void project_read_resource(struct server *server, struct request *request,
         answer_file(request, file);
     else if (made)
         run_template(request, made, uri, &match, params);
-    else if (!project_refuse_unread(server->project, request))
+    else if (!project_refuse_unread(server->project, request, REGISTRY_RESOURCE))
         resource_not_found(request, uri);
 }

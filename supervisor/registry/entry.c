@@ -106,6 +106,17 @@ static enum registry_kind kind_of(const struct candidate *candidate, struct json
     return metadata_text(metadata, "uriTemplate") ? REGISTRY_TEMPLATE : kinds[candidate->folder];
 }
 
+/* Is there text in the body, unless it is that of a prompt? Some editors empty a file before they
+ * write it. */
+static bool check_text(const struct registry_entry *entry, struct error *error) {
+    static const char blanks[] = " \t\r\n\f";
+    const struct file_content *body = &entry->body;
+    if (!body->is_text)
+        return error_set(error, 0, "is not UTF-8");
+    return !entry->is_lisp || strspn((const char *)body->bytes, blanks) < body->size ||
+           error_set(error, 0, "is empty");
+}
+
 /* Does CANDIDATE have the body that an entry of this kind needs? */
 static bool check_body(const struct registry_entry *entry, const struct candidate *candidate,
                        struct error *error) {
@@ -121,7 +132,7 @@ static bool check_body(const struct registry_entry *entry, const struct candidat
         return true;
     if (!entry->is_lisp && !(prompt && has_suffix(candidate->body, ".txt")))
         return error_set(error, 0, "must end in .lisp%s", prompt ? " or .txt" : "");
-    return entry->body.is_text || error_set(error, 0, "is not UTF-8");
+    return check_text(entry, error);
 }
 
 static bool check_reserved(const struct entry_options *options, const struct registry_entry *entry,
@@ -228,12 +239,15 @@ static bool check_size(const struct entry_options *options, const struct registr
     size_t size = body->is_text ? body->size + body->escapes : (body->size + 2) / 3 * 4;
     const char *type = entry->mime_type ? entry->mime_type : "";
     size_t whole = sizeof around - 1 + strlen(entry->key) + strlen(type) + size;
-    return whole <= options->response_bytes ||
-           error_set(error, 0,
-                     "has %zu bytes, which are %zu %s: too many for an answer "
-                     "(response.max_bytes, %zu)",
-                     body->size, size, body->is_text ? "in a JSON string" : "as base64",
-                     options->response_bytes);
+    if (whole <= options->response_bytes)
+        return true;
+    error_set(error, 0,
+              "has %zu bytes, which are %zu %s: too many for an answer "
+              "(response.max_bytes, %zu)",
+              body->size, size, body->is_text ? "in a JSON string" : "as base64",
+              options->response_bytes);
+    error->code = EFBIG; /* and no phrase of the system's for it */
+    return false;
 }
 
 /* Removes the byte order mark that some editors write, except from resources. */
@@ -256,8 +270,6 @@ static void digest_entry(struct registry_entry *entry, const struct digest_key *
     digest_add_text(&listing, entry->key);
     digest_add_text(&listing, entry->name);
     digest_add_text(&listing, entry->mime_type);
-    if (entry->kind == REGISTRY_RESOURCE)
-        digest_add_number(&listing, entry->body.size);
     digest_add(&content, entry->body.digest.bytes, sizeof entry->body.digest.bytes);
     digest_add_number(&content, entry->is_lisp);
     entry->listing = digest_end(&listing);

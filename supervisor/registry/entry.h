@@ -1,5 +1,5 @@
-/* An entry of the registry: one tool, resource, resource template, prompt or completion. It does
- * not change once it is made, and snapshots share it. */
+/* An entry of the registry: one tool, resource, resource template, prompt or completion. What it
+ * defines does not change once it is made, and snapshots share it. */
 #ifndef ECLAVE_SUPERVISOR_REGISTRY_ENTRY_H
 #define ECLAVE_SUPERVISOR_REGISTRY_ENTRY_H
 
@@ -39,6 +39,7 @@ struct registry_entry {
     /* For scans. */
     unsigned folder; /* enum project_folder: the one it was found in, or is listed under */
     bool is_inline;  /* its metadata is in register.json */
+    bool stale;      /* in the last scan its files could not be used; set by each scan */
     char *file;      /* path below the project: of the body, else of the metadata */
     struct file_stamp metadata_stamp; /* of the file with the metadata */
     struct digest inline_digest;      /* of the metadata in register.json */

@@ -44,6 +44,7 @@ void snapshot_unref(const struct snapshot *snapshot) {
     for (enum registry_kind kind = 0; kind < REGISTRY_KINDS; kind++)
         free_list(&writable(snapshot)->lists[kind]);
     free_notices(&snapshot->refusals);
+    free_notices(&snapshot->stale);
     free_notices(&snapshot->warnings);
     free(snapshot->by_file);
     free(writable(snapshot));
@@ -179,9 +180,13 @@ bool snapshot_add(struct snapshot *snapshot, struct registry_entry *entry) {
     return true;
 }
 
+/* Of two entries with one key the first is kept: a definition may have moved away from a file that
+ * is now broken. */
 static int by_key_then_file(const void *left, const void *right) {
     const struct registry_entry *const *one = left, *const *other = right;
     int order = strcmp((*one)->key, (*other)->key);
+    if (!order)
+        order = (*one)->stale - (*other)->stale;
     return order ? order : strcmp((*one)->file, (*other)->file);
 }
 
@@ -284,6 +289,7 @@ bool snapshot_finish(struct snapshot *snapshot, unsigned stage, const struct dig
         digest_add(&all, snapshot->lists[kind].listing.bytes, DIGEST_BYTES);
     digest_write(digest_end(&all), snapshot->hash);
     sort_notices(&snapshot->refusals);
+    sort_notices(&snapshot->stale);
     sort_notices(&snapshot->warnings);
     return index_files(snapshot);
 }

@@ -81,6 +81,7 @@ static void handle_initialize(struct server *server, struct request *request,
     if (!check_handshake(request, params))
         return;
     server->revision = revision;
+    server->declared_project = server->offers_project;
     server->client_closes_on_late_reply = closes_on_late_reply(params);
     server->client_capabilities = json_object_get(json_tree_member(params, "capabilities"));
     struct buffer *out = request_result(request);

@@ -53,8 +53,8 @@ Test(resources, that_cannot_be_read_say_why) {
         era_refused(client, era, -32602, "2", "resources/read", "\"uri\":5");
         line = era_refused(client, era, -32603, "3", "resources/read", URI("item://no/x"));
         expect_member(line, "\"Resource failed: no item no\"", "error", "message", NULL);
-        expect_member(line, "1", "error", "data", "exitCode", NULL);
-        expect_member(line, "\"looked\"", "error", "data", "stderr", NULL);
+        expect_member(line, "{\"exitCode\":1,\"stderr\":\"looked\"}", "error", "data", "_meta",
+                      NULL);
         line = era_refused(client, era, -32603, "4", "resources/read", URI("item://big/x"));
         expect_member(line, "2000", "error", "data", "limit", NULL);
         expect_member(line, "\"resource.max_bytes\"", "error", "data", "name", NULL);
@@ -222,7 +222,8 @@ Test(resources, notify_each_of_many_subscribers_once) {
         client_send_format(client, LISTEN("\"s%d\"", "{\"resourceSubscriptions\":%s}"), i, uris);
         client_await_notification(client, "notifications/subscriptions/acknowledged", NULL);
     }
-    project_files_write("resources/a.txt", "not subscribed"); /* but its size is listed */
+    project_files_write("resources/a.txt", "not subscribed");
+    project_files_write("resources/new.txt", "listed");
     client_await_notification(client, "notifications/resources/list_changed", NULL);
     client_expect_silence(client);
     project_files_write("resources/item.lisp", "(mcp:defresource \"item://{id}/x\" (id) id)");
