@@ -134,6 +134,9 @@ static void print_outline(const struct snapshot *snapshot) {
     const struct colours colours = colours_of(stdout);
     print_findings("Warnings", colours.odd, &snapshot->warnings);
     print_findings("Refused", colours.bad, &snapshot->refusals);
+    if (snapshot->refusals.count)
+        puts("  A running server keeps the last good version of such an entry, if it has one "
+             "(stale).");
 }
 
 /* --- the check --- */
