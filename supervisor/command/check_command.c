@@ -108,7 +108,7 @@ static void print_kind(const struct outline_kind *kind, const struct entry_list 
         printf("%s\n", kind->title);
     for (size_t i = 0; i < list->count; i++) {
         const struct registry_entry *entry = list->entries[i];
-        print_part("  ", entry->key);
+        print_part("  ", entry_shown(entry));
         kind->print(entry);
         putchar('\n');
         print_part("      ", metadata_text(entry->metadata, "description"));

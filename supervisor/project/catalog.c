@@ -112,7 +112,7 @@ void catalog_show(struct buffer *out, const struct revision *revision,
     buffer_append_text(out, "{\"name\":");
     json_write_string(out, entry->name);
     if (entry->kind == REGISTRY_RESOURCE)
-        show_text(out, "uri", entry->key);
+        show_text(out, "uri", entry_shown(entry));
     if (entry->kind == REGISTRY_TEMPLATE)
         show_text(out, "uriTemplate", entry->key);
     if (entry->mime_type)

@@ -56,6 +56,7 @@ void entry_unref(struct registry_entry *entry) {
     json_object_put(entry->metadata);
     file_content_free(&entry->body);
     free(entry->key);
+    free(entry->uri);
     free(entry->name);
     free(entry->file);
     free(entry);
@@ -156,8 +157,16 @@ static bool name_entry(struct registry_entry *entry, const struct candidate *can
         uri = entry->name;
     else if (!uri && !uri_of_file("eclave:///", candidate->stem, made))
         return error_set(error, 0, "has a name that is too long for a URI");
-    entry->key = entry->name ? strdup(uri ? uri : made) : NULL;
-    return entry->key || error_set(error, ENOMEM, "cannot be loaded");
+    uri = uri ? uri : made;
+    if (entry->kind == REGISTRY_RESOURCE) {
+        char normal[URI_MAX_BYTES + 1];
+        entry->uri = strdup(uri);
+        entry->key = strdup(uri_normal(uri, normal));
+    } else {
+        entry->key = strdup(uri);
+    }
+    bool complete = entry->name && entry->key && (entry->uri || entry->kind != REGISTRY_RESOURCE);
+    return complete || error_set(error, ENOMEM, "cannot be loaded");
 }
 
 /* The member NAME of OBJECT, added as an empty object if it is absent. NULL when out of memory. */
@@ -234,11 +243,11 @@ static bool check_size(const struct entry_options *options, const struct registr
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"contents\":[{\"uri\":\"\","
         "\"mimeType\":\"\",\"text\":\"\"}]}}";
     const struct file_content *body = &entry->body;
-    if (entry->kind != REGISTRY_RESOURCE || !entry->key || !options->response_bytes)
+    if (entry->kind != REGISTRY_RESOURCE || !options->response_bytes)
         return true;
     size_t size = body->is_text ? body->size + body->escapes : (body->size + 2) / 3 * 4;
     const char *type = entry->mime_type ? entry->mime_type : "";
-    size_t whole = sizeof around - 1 + strlen(entry->key) + strlen(type) + size;
+    size_t whole = sizeof around - 1 + strlen(entry->uri) + strlen(type) + size;
     if (whole <= options->response_bytes)
         return true;
     error_set(error, 0,
@@ -267,7 +276,7 @@ static void digest_entry(struct registry_entry *entry, const struct digest_key *
         digest_add_text(digester, name);
         digest_add_json(digester, value);
     }
-    digest_add_text(&listing, entry->key);
+    digest_add_text(&listing, entry_shown(entry));
     digest_add_text(&listing, entry->name);
     digest_add_text(&listing, entry->mime_type);
     digest_add(&content, entry->body.digest.bytes, sizeof entry->body.digest.bytes);

@@ -26,7 +26,8 @@ struct schema;
 struct registry_entry {
     size_t references;
     enum registry_kind kind;
-    char *key;                     /* unique in its kind: name, URI or URI template */
+    char *key;                     /* unique in its kind: name, normal URI or URI template */
+    char *uri;                     /* of a resource, as it was written; else NULL */
     char *name;                    /* `name`, or the file's */
     const char *mime_type;         /* of a resource never NULL; of a template as in the metadata */
     struct json_object *metadata;  /* checked; never NULL; with the arguments declared for it */
@@ -50,6 +51,11 @@ struct registry_entry {
 /* Adds or drops a reference; the last one frees the entry. entry_unref(NULL) does nothing. */
 struct registry_entry *entry_ref(struct registry_entry *entry);
 void entry_unref(struct registry_entry *entry);
+
+/* The key as its file writes it, which is what clients are shown. */
+static inline const char *entry_shown(const struct registry_entry *entry) {
+    return entry->uri ? entry->uri : entry->key;
+}
 
 /* The ARGUMENTS (an object, or NULL: none) that are passed to the source: without `session` if
  * that names the session to run in. The caller's; NULL when out of memory. */

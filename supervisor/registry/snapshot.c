@@ -77,7 +77,10 @@ static int compare_file(const void *file, const void *slot) {
 
 const struct registry_entry *snapshot_find(const struct snapshot *snapshot, enum registry_kind kind,
                                            const char *key) {
+    char normal[URI_MAX_BYTES + 1];
     const struct entry_list *list = &snapshot->lists[kind];
+    if (kind == REGISTRY_RESOURCE)
+        key = uri_normal(key, normal);
     struct registry_entry *const *slot =
         list->count
             ? bsearch(key, list->entries, list->count, sizeof(struct registry_entry *), compare_key)
@@ -95,9 +98,13 @@ struct registry_entry *snapshot_find_file(const struct snapshot *snapshot, const
 
 const struct registry_entry *snapshot_match(const struct snapshot *snapshot, const char *uri,
                                             struct template_match *match) {
+    char made[URI_MAX_BYTES + 1];
     const struct entry_list *list = &snapshot->lists[REGISTRY_TEMPLATE];
+    const char *normal = list->count ? uri_normal(uri, made) : uri;
+    bool differs = strcmp(normal, uri) != 0;
     for (size_t i = 0; i < list->count; i++)
-        if (uri_template_match(list->entries[i]->key, uri, match))
+        if (uri_template_match(list->entries[i]->key, uri, match) ||
+            (differs && uri_template_match(list->entries[i]->key, normal, match)))
             return list->entries[i];
     return NULL;
 }

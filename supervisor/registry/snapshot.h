@@ -50,7 +50,8 @@ struct snapshot *snapshot_ref(const struct snapshot *snapshot);
 /* NULL does nothing. */
 void snapshot_unref(const struct snapshot *snapshot);
 
-/* The entry of this KIND and key (name, URI or URI template), or NULL; borrowed. */
+/* The entry of this KIND and key (name, URI or URI template), or NULL; borrowed. A URI finds the
+ * resource of any equivalent one. */
 const struct registry_entry *snapshot_find(const struct snapshot *snapshot, enum registry_kind kind,
                                            const char *key);
 /* The first template, in the order of their keys, that URI matches, with the values in *match; or
