@@ -1,9 +1,8 @@
 /* Expected against actual results. They are compared in full, also where the output shows a
  * shortened string. */
+#include "supervisor/base/letter_case.h"
 #include "supervisor/batch/batch_internal.h"
 #include "supervisor/json/json_tree.h"
-
-#include <strings.h>
 
 enum { ENDING_MAX_BYTES = 1 << 30 };
 
@@ -26,8 +25,7 @@ static struct span primary_value(const struct evaluation *evaluation) {
 
 /* As the Lisp reader does, ignores the case of letters. */
 static bool is_type(struct span type, struct span wanted) {
-    return type.bytes && type.length == wanted.length &&
-           strncasecmp((const char *)type.bytes, (const char *)wanted.bytes, wanted.length) == 0;
+    return type.bytes && letter_case_equal(type, wanted);
 }
 
 /* WORD is one that only the supervisor may give. */

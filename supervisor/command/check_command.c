@@ -108,7 +108,7 @@ static void print_kind(const struct outline_kind *kind, const struct entry_list 
         printf("%s\n", kind->title);
     for (size_t i = 0; i < list->count; i++) {
         const struct registry_entry *entry = list->entries[i];
-        print_part("  ", entry->key);
+        print_part("  ", entry_shown(entry));
         kind->print(entry);
         putchar('\n');
         print_part("      ", metadata_text(entry->metadata, "description"));
@@ -134,6 +134,9 @@ static void print_outline(const struct snapshot *snapshot) {
     const struct colours colours = colours_of(stdout);
     print_findings("Warnings", colours.odd, &snapshot->warnings);
     print_findings("Refused", colours.bad, &snapshot->refusals);
+    if (snapshot->refusals.count)
+        puts("  A running server keeps the last good version of such an entry, if it has one "
+             "(stale).");
 }
 
 /* --- the check --- */

@@ -1,4 +1,5 @@
 /* The program: reads its options and settings, and runs a command. */
+#include "supervisor/base/letter_case.h"
 #include "supervisor/command/commands.h"
 
 #include <sodium.h>
@@ -44,6 +45,7 @@ int main(int count, char **arguments) {
         return STATUS_USAGE;
     }
     line.settings = &settings;
+    letter_case_load();
     int status = command_run(&line, left, arguments);
     settings_free(&settings);
     return status;

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <ctype.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,8 +120,78 @@ bool uri_check_strictly(const char *text, size_t maximum, struct error *error) {
     return !fragment || !strchr(fragment + 1, '#') || error_set(error, 0, "it has a second #");
 }
 
+static const char hex_digits[] = "0123456789ABCDEF";
+
+static unsigned hex_value(char digit) {
+    return (unsigned)(strchr(hex_digits, toupper((unsigned char)digit)) - hex_digits);
+}
+
+/* Copies LENGTH bytes with the escapes that are needed; returns the new length. */
+static size_t copy_normal(const char *from, size_t length, bool lower, char *to) {
+    size_t size = 0;
+    for (size_t i = 0; i < length; i++) {
+        bool escaped = from[i] == '%';
+        unsigned value =
+            escaped ? 16 * hex_value(from[i + 1]) + hex_value(from[i + 2]) : (unsigned char)from[i];
+        i += escaped ? 2 : 0;
+        if (escaped && (value > SCHAR_MAX || !uri_is_unreserved((char)value))) {
+            to[size++] = '%';
+            to[size++] = hex_digits[value >> 4];
+            to[size++] = hex_digits[value & 15];
+        } else {
+            to[size++] = (char)(lower ? tolower((int)value) : (int)value);
+        }
+    }
+    return size;
+}
+
+/* Removes the segments "." and ".." of PATH, which begins with a slash, in place; returns the new
+ * length. */
+static size_t remove_dots(char *path, size_t length) {
+    size_t size = 0;
+    for (size_t at = 0, end; at < length; at = end) {
+        for (end = at + 1; end < length && path[end] != '/';)
+            end++;
+        bool one = end - at == 2 && path[at + 1] == '.';
+        bool two = end - at == 3 && path[at + 1] == '.' && path[at + 2] == '.';
+        while (two && size && path[--size] != '/')
+            continue;
+        if (!one && !two) {
+            memmove(path + size, path + at, end - at);
+            size += end - at;
+        } else if (end == length) {
+            path[size++] = '/';
+        }
+    }
+    return size;
+}
+
+const char *uri_normal(const char *uri, char out[URI_MAX_BYTES + 1]) {
+    if (!uri_check(uri, NULL))
+        return uri;
+    const char *rest = uri + scheme_length(uri) + 1;
+    size_t size = copy_normal(uri, (size_t)(rest - uri), true, out);
+    bool has_authority = strncmp(rest, "//", 2) == 0;
+    if (has_authority) {
+        const char *end = rest + 2 + strcspn(rest + 2, "/?#");
+        const char *at = memchr(rest, '@', (size_t)(end - rest));
+        const char *host = at ? at : rest;
+        size += copy_normal(rest, (size_t)(host - rest), false, out + size);
+        size += copy_normal(host, (size_t)(end - host), true, out + size);
+        rest = end;
+    }
+    size_t path = size, length = strcspn(rest, "?#");
+    size += copy_normal(rest, length, false, out + size);
+    out[size] = 0;
+    /* Without an authority the rest of "/.//" would be taken for one. */
+    if (out[path] == '/' && (has_authority || !strstr(out + path, "//")))
+        size = path + remove_dots(out + path, size - path);
+    size += copy_normal(rest + length, strlen(rest + length), false, out + size);
+    out[size] = 0;
+    return out;
+}
+
 bool uri_of_file(const char *prefix, const char *file, char uri[URI_MAX_BYTES + 1]) {
-    static const char digits[] = "0123456789ABCDEF";
     size_t size = strlen(prefix);
     memcpy(uri, prefix, size);
     for (const char *byte = file; *byte; byte++) {
@@ -131,8 +202,8 @@ bool uri_of_file(const char *prefix, const char *file, char uri[URI_MAX_BYTES + 
             continue;
         }
         uri[size++] = '%';
-        uri[size++] = digits[(unsigned char)*byte >> 4];
-        uri[size++] = digits[(unsigned char)*byte & 15];
+        uri[size++] = hex_digits[(unsigned char)*byte >> 4];
+        uri[size++] = hex_digits[(unsigned char)*byte & 15];
     }
     uri[size] = 0;
     return true;

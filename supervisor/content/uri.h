@@ -22,6 +22,11 @@ bool uri_check(const char *text, struct error *error);
 /* The same, with a valid authority and fragment: clients parse the URIs of a list. */
 bool uri_check_strictly(const char *text, size_t maximum, struct error *error);
 
+/* URI in the form in which equivalent ones are equal (RFC 3986, section 6.2.2): letter case of
+ * scheme, host and escapes, escapes of unreserved characters, dot segments. In OUT; URI itself if
+ * it is none of at most URI_MAX_BYTES. */
+const char *uri_normal(const char *uri, char out[URI_MAX_BYTES + 1]);
+
 /* PREFIX and FILE, a plain path, with the escapes that a URI needs. False if it does not fit. */
 bool uri_of_file(const char *prefix, const char *file, char uri[URI_MAX_BYTES + 1]);
 

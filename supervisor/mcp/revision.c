@@ -34,7 +34,7 @@ const struct revision *revision_of(const struct request *request) {
     return request->modern ? revision_modern : request->server->revision;
 }
 
-/* For a client that asks for a later revision, or for none. */
+/* For a client that asks for a later revision. */
 static const struct revision *const newest_legacy = &revisions[1];
 
 /* YYYY-MM-DD with a possible month and day. */
@@ -50,8 +50,6 @@ static bool is_date(const char *text) {
 }
 
 const struct revision *revision_negotiate(struct json_object *version) {
-    if (!version)
-        return newest_legacy;
     const char *wanted = json_plain_string(version);
     if (!wanted)
         return NULL;
@@ -88,6 +86,8 @@ void revision_append_capabilities(struct buffer *out, const struct server *serve
         buffer_append_text(out, "{\"logging\":{}}");
     } else if (!server->project) {
         buffer_append_text(out, "{\"logging\":{},\"tools\":{}}");
+    } else if (!server->offers_project) {
+        buffer_append_text(out, "{\"logging\":{},\"tools\":{\"listChanged\":true}}");
     } else {
         buffer_append_text(out, "{\"logging\":{},\"tools\":{\"listChanged\":true},"
                                 "\"resources\":{\"subscribe\":true,\"listChanged\":true},"

@@ -29,8 +29,8 @@ extern const struct revision *const revision_modern;
 /* The revision in which REQUEST is answered. */
 const struct revision *revision_of(const struct request *request);
 
-/* The revision for a client whose `initialize` asks for VERSION (NULL: for none). NULL when VERSION
- * is older than all, malformed or not a string. A later date gets the newest revision that has
+/* The revision for a client whose `initialize` asks for VERSION. NULL when that is older than all,
+ * malformed or not a string. A later date gets the newest revision that has
  * `initialize`. */
 const struct revision *revision_negotiate(struct json_object *version);
 

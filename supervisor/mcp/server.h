@@ -36,6 +36,7 @@ struct server {
     struct cursors cursors;
     struct project *project; /* the user's tools, resources and prompts; NULL without any, and in
                                 minimal mode */
+    bool offers_project;     /* a scan of it has succeeded; if not, its tools only may come */
     struct loop_watch signal_watch;
     int signal_fd;
 
@@ -45,6 +46,7 @@ struct server {
     const struct revision *revision;         /* NULL before `initialize` */
     bool initialized;                        /* `notifications/initialized` was received */
     struct json_object *client_capabilities; /* from `initialize`; NULL: none */
+    bool declared_project;            /* `initialize` was answered with resources and prompts */
     bool client_closes_on_late_reply; /* the client closes the connection when it receives -32001 */
 
     /* The end. */

@@ -15,13 +15,22 @@ const struct registry_entry *project_find(const struct project *project, enum re
     return project ? snapshot_find(registry_snapshot(project->registry), kind, key) : NULL;
 }
 
-bool project_refuse_unread(struct project *project, struct request *request) {
+bool project_refuse_unread(struct project *project, struct request *request,
+                           enum registry_kind kind) {
     struct error error;
-    if (!project || !registry_take_failure(project->registry, &error))
+    if (!project)
         return false;
-    struct buffer *out = request_error_data(request, RPC_INTERNAL_ERROR,
-                                            "The project could not be read; the next request is "
-                                            "answered from the previous state.");
+    bool is_known = registry_was_read(project->registry);
+    if (!registry_take_failure(project->registry, &error)) {
+        if (is_known || kind == REGISTRY_TOOL)
+            return false;
+        error = *registry_failure(project->registry);
+    }
+    struct buffer *out = request_error_data(
+        request, RPC_INTERNAL_ERROR,
+        is_known ? "The project could not be read; the next request is answered from the previous "
+                   "state."
+                 : "The project could not be read; only the built-in tools are available.");
     buffer_append_text(out, "{\"name\":\"registry\",\"reason\":");
     json_write_string(out, error.text);
     buffer_append_text(out, "}");
@@ -103,7 +112,7 @@ void catalog_show(struct buffer *out, const struct revision *revision,
     buffer_append_text(out, "{\"name\":");
     json_write_string(out, entry->name);
     if (entry->kind == REGISTRY_RESOURCE)
-        show_text(out, "uri", entry->key);
+        show_text(out, "uri", entry_shown(entry));
     if (entry->kind == REGISTRY_TEMPLATE)
         show_text(out, "uriTemplate", entry->key);
     if (entry->mime_type)
@@ -163,7 +172,7 @@ static void list(struct server *server, struct request *request, struct json_obj
                  enum registry_kind kind, const char *member) {
     size_t start, count = catalog_count(server->project, kind);
     size_t size = (size_t)server->settings->list_page_size;
-    if (project_refuse_unread(server->project, request))
+    if (project_refuse_unread(server->project, request, kind))
         return;
     if (!find_start(server, kind, params, &start)) {
         request_error_invalid(request, "cursor", "Invalid cursor.");

@@ -17,9 +17,11 @@ struct request;
 const struct registry_entry *project_find(const struct project *project, enum registry_kind kind,
                                           const char *key);
 
-/* Answers REQUEST, for a list or an unknown name, with the error of the last scan, if that failed
- * and has not been reported (doc/contract.md, section 10). False if there is none. */
-bool project_refuse_unread(struct project *project, struct request *request);
+/* Answers REQUEST, for a list of KIND or an unknown name of it, with the error of the last scan, if
+ * that failed and has not been reported, or if no scan has succeeded and KIND has no built-in
+ * entries (doc/contract.md, section 10). False if there is none. */
+bool project_refuse_unread(struct project *project, struct request *request,
+                           enum registry_kind kind);
 
 /* Answers that there is no resource of URI: -32002 in the legacy era, -32602 in the modern one. */
 void resource_not_found(struct request *request, const char *uri);

@@ -1,4 +1,5 @@
 /* completion/complete: values listed in the metadata, or made by Lisp. */
+#include "supervisor/base/letter_case.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"
@@ -10,7 +11,6 @@
 #include "supervisor/registry/metadata.h"
 
 #include <string.h>
-#include <strings.h>
 
 enum { VALUES_MAX = 100, TIMEOUT_MAX_MS = 3000 };
 
@@ -33,12 +33,12 @@ static void end(struct request *request, bool has_more) {
 
 /* Answers with those of VALUES that begin with TYPED, in any letter case. */
 static void answer_listed(struct request *request, struct json_object *values, const char *typed) {
-    size_t total = 0, size = strlen(typed);
+    size_t total = 0;
     begin(request);
     buffer_append_text(request->out, "[");
     for (size_t i = 0; values && i < json_object_array_length(values); i++) {
         const char *value = json_object_get_string(json_object_array_get_idx(values, i));
-        if (strncasecmp(value, typed, size) != 0 || total++ >= VALUES_MAX)
+        if (!letter_case_begins(string_span(value), string_span(typed)) || total++ >= VALUES_MAX)
             continue;
         buffer_append_text(request->out, total > 1 ? "," : "");
         json_write_string(request->out, value);
@@ -146,7 +146,7 @@ static bool find_subject(struct request *request, struct json_object *ref,
         *entry = snapshot_match(registry_snapshot(project->registry), key, &match);
     if (*entry)
         return true;
-    if (!project_refuse_unread(project, request))
+    if (!project_refuse_unread(project, request, REGISTRY_PROMPT))
         request_error_invalid(request, key,
                               prompt ? "There is no prompt of that name."
                                      : "There is no resource or template of that URI.");

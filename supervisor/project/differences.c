@@ -38,8 +38,11 @@ void differences_open(struct differences *differences, const struct snapshot *be
 
 static bool may_be_of_changed_template(const struct differences *differences, const char *uri) {
     struct template_match match;
+    char made[URI_MAX_BYTES + 1];
+    const char *normal = differences->template_count ? uri_normal(uri, made) : uri;
     for (size_t i = 0; i < differences->template_count; i++)
-        if (uri_template_match(differences->templates[i]->key, uri, &match))
+        if (uri_template_match(differences->templates[i]->key, uri, &match) ||
+            uri_template_match(differences->templates[i]->key, normal, &match))
             return true;
     return differences->unknown;
 }

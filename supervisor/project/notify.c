@@ -60,7 +60,8 @@ static bool has_legacy_client(const struct server *server) {
 }
 
 static void notify_list(struct server *server, const struct list *list) {
-    if (has_legacy_client(server))
+    bool declared = server->declared_project || list->kinds == 1U << REGISTRY_TOOL;
+    if (has_legacy_client(server) && declared)
         send(server, NULL, list->method, NULL);
     for (const struct request *stream = server->requests.in_flight; stream; stream = stream->next)
         if (stream->listening && json_object_object_get_ex(stream->filter, list->filter, NULL))
@@ -82,10 +83,16 @@ static void notify_lists(void *context) {
     project->changed_lists = 0;
 }
 
+/* The member of SUBSCRIBED for URI, as the client wrote it; NULL if it is not subscribed. */
+static const char *subscribed_as(struct json_object *subscribed, const char *uri) {
+    char normal[URI_MAX_BYTES + 1];
+    return json_object_get_string(json_tree_member(subscribed, uri_normal(uri, normal)));
+}
+
 static void notify_legacy(struct project *project, const char *uri) {
-    if (has_legacy_client(project->server) &&
-        json_object_object_get_ex(project->subscribed, uri, NULL))
-        send(project->server, NULL, updated_method, uri);
+    const char *written = subscribed_as(project->subscribed, uri);
+    if (has_legacy_client(project->server) && written)
+        send(project->server, NULL, updated_method, written);
 }
 
 /* --- after a scan --- */
@@ -101,9 +108,9 @@ static struct json_object *legacy_uris(const struct project *project) {
     struct json_object *uris = json_object_new_array();
     if (!uris)
         return NULL;
-    json_object_object_foreach(project->subscribed, uri, nothing) {
-        (void)nothing;
-        json_object_array_add(uris, json_object_new_string(uri));
+    json_object_object_foreach(project->subscribed, normal, uri) {
+        (void)normal;
+        json_object_array_add(uris, json_object_get(uri));
     }
     return uris;
 }
@@ -238,14 +245,17 @@ void notify_change(struct project *project, const struct run_event *event) {
     if (!uri)
         return;
     notify_legacy(project, uri);
-    for (const struct request *stream = server->requests.in_flight; stream; stream = stream->next)
-        if (stream->listening && json_object_object_get_ex(stream->watched, uri, NULL))
-            send(project->server, stream, updated_method, uri);
+    for (const struct request *stream = server->requests.in_flight; stream; stream = stream->next) {
+        const char *written = stream->listening ? subscribed_as(stream->watched, uri) : NULL;
+        if (written)
+            send(project->server, stream, updated_method, written);
+    }
 }
 
 /* --- subscriptions --- */
 
-/* The URIs of WANTED without repetitions, in an array and as the members of SEEN. */
+/* The URIs of WANTED without repetitions, in an array and as the members of SEEN, each under its
+ * normal form. */
 static struct json_object *honoured_uris(struct json_object *wanted, struct json_object *seen) {
     struct json_object *uris = json_object_new_array();
     for (size_t i = 0; uris && seen && i < json_object_array_length(wanted); i++) {
@@ -253,8 +263,9 @@ static struct json_object *honoured_uris(struct json_object *wanted, struct json
         const char *uri = json_plain_string(value);
         if (json_object_array_length(uris) == SUBSCRIPTIONS_MAX)
             break;
-        if (uri && !json_object_object_get_ex(seen, uri, NULL) && uri_check(uri, NULL)) {
-            json_object_object_add(seen, uri, NULL);
+        if (uri && uri_check(uri, NULL) && !subscribed_as(seen, uri)) {
+            char normal[URI_MAX_BYTES + 1];
+            json_object_object_add(seen, uri_normal(uri, normal), json_object_get(value));
             json_object_array_add(uris, json_object_get(value));
         }
     }
@@ -294,27 +305,30 @@ static bool is_known(const struct snapshot *snapshot, const char *uri) {
 }
 
 void project_subscribe(struct server *server, struct request *request, struct json_object *params) {
+    char normal[URI_MAX_BYTES + 1];
     struct project *project = server->project;
     const char *uri = uri_of(request, params);
     if (!uri)
         return;
     if (!is_known(registry_snapshot(project->registry), uri)) {
         resource_not_found(request, uri);
-    } else if (!json_object_object_get_ex(project->subscribed, uri, NULL) &&
+    } else if (!subscribed_as(project->subscribed, uri) &&
                json_object_object_length(project->subscribed) >= SUBSCRIPTIONS_MAX) {
         request_error_limit(request, RPC_INTERNAL_ERROR, "Too many subscriptions are open.",
                             "subscriptions.resources", SUBSCRIPTIONS_MAX);
     } else {
-        json_object_object_add(project->subscribed, uri, NULL);
+        json_object_object_add(project->subscribed, uri_normal(uri, normal),
+                               json_object_new_string(uri));
         request_acknowledge(request);
     }
 }
 
 void project_unsubscribe(struct server *server, struct request *request,
                          struct json_object *params) {
+    char normal[URI_MAX_BYTES + 1];
     const char *uri = uri_of(request, params);
     if (!uri)
         return;
-    json_object_object_del(server->project->subscribed, uri);
+    json_object_object_del(server->project->subscribed, uri_normal(uri, normal));
     request_acknowledge(request);
 }

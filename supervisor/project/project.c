@@ -8,6 +8,8 @@
 #include <stdlib.h>
 
 static void on_scanned(void *context, const struct registry_change *change) {
+    const struct project *project = context;
+    project->server->offers_project = registry_was_read(project->registry);
     if (!change->first)
         notify_scan(context, change);
 }

@@ -24,7 +24,7 @@ struct project {
     uint64_t last_invocation;            /* number of the newest */
     LIST_HEAD(, asked) asked;            /* requests to a legacy client without a response */
     uint64_t last_asked;                 /* number of the newest */
-    struct json_object *subscribed;      /* legacy: its members are the URIs */
+    struct json_object *subscribed;      /* legacy: URIs, each under its normal form */
     struct update *update, *next_update; /* resources/updated to be sent; or NULL */
     unsigned changed_lists;              /* list_changed to be sent: bits of notify.c's lists */
     struct loop_timer update_timer, lists_timer;

@@ -204,6 +204,6 @@ void project_get_prompt(struct server *server, struct request *request,
     const struct registry_entry *entry = project_find(server->project, REGISTRY_PROMPT, name);
     if (entry)
         get(request, entry, arguments, params);
-    else if (!project_refuse_unread(server->project, request))
+    else if (!project_refuse_unread(server->project, request, REGISTRY_PROMPT))
         request_error_invalid(request, name, "There is no prompt of that name.");
 }

@@ -51,13 +51,13 @@ static void write_base64(struct buffer *out, const unsigned char *bytes, size_t 
 
 static void answer_file(struct request *request, const struct registry_entry *entry) {
     if (entry->body.size > (size_t)request->server->settings->resource_max_bytes) {
-        refuse_size(request, entry->key);
+        refuse_size(request, entry->uri);
         return;
     }
     struct buffer *out = request_result(request);
     request_member(request, "contents");
     buffer_append_text(out, "[{\"uri\":");
-    json_write_string(out, entry->key);
+    json_write_string(out, entry->uri);
     buffer_append_text(out, ",\"mimeType\":");
     json_write_string(out, entry->mime_type);
     if (entry->body.is_text) {
@@ -128,7 +128,8 @@ static void run_template(struct request *request, const struct registry_entry *e
 /* Why the file whose default URI this is was refused; NULL: there is no such file. */
 static const char *reason_of_refusal(const struct snapshot *snapshot, const char *uri) {
     static const char folder[] = "resources/";
-    char made[URI_MAX_BYTES + 1];
+    char made[URI_MAX_BYTES + 1], normal[URI_MAX_BYTES + 1];
+    uri = uri_normal(uri, normal);
     for (size_t i = 0; i < snapshot->refusals.count; i++) {
         const struct notice *refusal = &snapshot->refusals.items[i];
         if (strncmp(refusal->file, folder, sizeof folder - 1) == 0 &&
@@ -172,6 +173,6 @@ void project_read_resource(struct server *server, struct request *request,
         answer_file(request, file);
     else if (made)
         run_template(request, made, uri, &match, params);
-    else if (!project_refuse_unread(server->project, request))
+    else if (!project_refuse_unread(server->project, request, REGISTRY_RESOURCE))
         resource_not_found(request, uri);
 }

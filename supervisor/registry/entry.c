@@ -57,6 +57,7 @@ void entry_unref(struct registry_entry *entry) {
     json_object_put(entry->metadata);
     file_content_free(&entry->body);
     free(entry->key);
+    free(entry->uri);
     free(entry->name);
     free(entry->file);
     free(entry);
@@ -107,6 +108,17 @@ static enum registry_kind kind_of(const struct candidate *candidate, struct json
     return metadata_text(metadata, "uriTemplate") ? REGISTRY_TEMPLATE : kinds[candidate->folder];
 }
 
+/* Is there text in the body, unless it is that of a prompt? Some editors empty a file before they
+ * write it. */
+static bool check_text(const struct registry_entry *entry, struct error *error) {
+    static const char blanks[] = " \t\r\n\f";
+    const struct file_content *body = &entry->body;
+    if (!body->is_text)
+        return error_set(error, 0, "is not UTF-8");
+    return !entry->is_lisp || strspn((const char *)body->bytes, blanks) < body->size ||
+           error_set(error, 0, "is empty");
+}
+
 /* Does CANDIDATE have the body that an entry of this kind needs? */
 static bool check_body(const struct registry_entry *entry, const struct candidate *candidate,
                        struct error *error) {
@@ -122,7 +134,7 @@ static bool check_body(const struct registry_entry *entry, const struct candidat
         return true;
     if (!entry->is_lisp && !(prompt && has_suffix(candidate->body, ".txt")))
         return error_set(error, 0, "must end in .lisp%s", prompt ? " or .txt" : "");
-    return entry->body.is_text || error_set(error, 0, "is not UTF-8");
+    return check_text(entry, error);
 }
 
 static bool check_reserved(const struct entry_options *options, const struct registry_entry *entry,
@@ -146,8 +158,16 @@ static bool name_entry(struct registry_entry *entry, const struct candidate *can
         uri = entry->name;
     else if (!uri && !uri_of_file("eclave:///", candidate->stem, made))
         return error_set(error, 0, "has a name that is too long for a URI");
-    entry->key = entry->name ? strdup(uri ? uri : made) : NULL;
-    return entry->key || error_set(error, ENOMEM, "cannot be loaded");
+    uri = uri ? uri : made;
+    if (entry->kind == REGISTRY_RESOURCE) {
+        char normal[URI_MAX_BYTES + 1];
+        entry->uri = strdup(uri);
+        entry->key = strdup(uri_normal(uri, normal));
+    } else {
+        entry->key = strdup(uri);
+    }
+    bool complete = entry->name && entry->key && (entry->uri || entry->kind != REGISTRY_RESOURCE);
+    return complete || error_set(error, ENOMEM, "cannot be loaded");
 }
 
 /* The member NAME of OBJECT, added as an empty object if it is absent. NULL when out of memory. */
@@ -224,17 +244,20 @@ static bool check_size(const struct entry_options *options, const struct registr
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"contents\":[{\"uri\":\"\","
         "\"mimeType\":\"\",\"text\":\"\"}]}}";
     const struct file_content *body = &entry->body;
-    if (entry->kind != REGISTRY_RESOURCE || !entry->key || !options->response_bytes)
+    if (entry->kind != REGISTRY_RESOURCE || !options->response_bytes)
         return true;
     size_t size = body->is_text ? body->size + body->escapes : (body->size + 2) / 3 * 4;
     const char *type = entry->mime_type ? entry->mime_type : "";
-    size_t whole = sizeof around - 1 + strlen(entry->key) + strlen(type) + size;
-    return whole <= options->response_bytes ||
-           error_set(error, 0,
-                     "has %zu bytes, which are %zu %s: too many for an answer "
-                     "(response.max_bytes, %zu)",
-                     body->size, size, body->is_text ? "in a JSON string" : "as base64",
-                     options->response_bytes);
+    size_t whole = sizeof around - 1 + strlen(entry->uri) + strlen(type) + size;
+    if (whole <= options->response_bytes)
+        return true;
+    error_set(error, 0,
+              "has %zu bytes, which are %zu %s: too many for an answer "
+              "(response.max_bytes, %zu)",
+              body->size, size, body->is_text ? "in a JSON string" : "as base64",
+              options->response_bytes);
+    error->code = EFBIG; /* and no phrase of the system's for it */
+    return false;
 }
 
 /* Removes the byte order mark that some editors write, except from resources. */
@@ -256,11 +279,9 @@ static void digest_entry(struct registry_entry *entry, const struct digest_key *
         digest_add_text(digester, name);
         digest_add_json(digester, value);
     }
-    digest_add_text(&listing, entry->key);
+    digest_add_text(&listing, entry_shown(entry));
     digest_add_text(&listing, entry->name);
     digest_add_text(&listing, entry->mime_type);
-    if (entry->kind == REGISTRY_RESOURCE)
-        digest_add_number(&listing, entry->body.size);
     digest_add(&content, entry->body.digest.bytes, sizeof entry->body.digest.bytes);
     digest_add_number(&content, entry->is_lisp);
     entry->listing = digest_end(&listing);

@@ -1,5 +1,5 @@
-/* An entry of the registry: one tool, resource, resource template, prompt or completion. It does
- * not change once it is made, and snapshots share it. */
+/* An entry of the registry: one tool, resource, resource template, prompt or completion. What it
+ * defines does not change once it is made, and snapshots share it. */
 #ifndef ECLAVE_SUPERVISOR_REGISTRY_ENTRY_H
 #define ECLAVE_SUPERVISOR_REGISTRY_ENTRY_H
 
@@ -26,7 +26,8 @@ struct schema;
 struct registry_entry {
     size_t references;
     enum registry_kind kind;
-    char *key;                     /* unique in its kind: name, URI or URI template */
+    char *key;                     /* unique in its kind: name, normal URI or URI template */
+    char *uri;                     /* of a resource, as it was written; else NULL */
     char *name;                    /* `name`, or the file's */
     const char *mime_type;         /* of a resource never NULL; of a template as in the metadata */
     struct json_object *metadata;  /* checked; never NULL; with the arguments declared for it */
@@ -39,6 +40,7 @@ struct registry_entry {
     /* For scans. */
     unsigned folder; /* enum project_folder: the one it was found in, or is listed under */
     bool is_inline;  /* its metadata is in register.json */
+    bool stale;      /* in the last scan its files could not be used; set by each scan */
     char *file;      /* path below the project: of the body, else of the metadata */
     struct file_stamp metadata_stamp; /* of the file with the metadata */
     struct digest inline_digest;      /* of the metadata in register.json */
@@ -49,6 +51,11 @@ struct registry_entry {
 /* Adds or drops a reference; the last one frees the entry. entry_unref(NULL) does nothing. */
 struct registry_entry *entry_ref(struct registry_entry *entry);
 void entry_unref(struct registry_entry *entry);
+
+/* The key as its file writes it, which is what clients are shown. */
+static inline const char *entry_shown(const struct registry_entry *entry) {
+    return entry->uri ? entry->uri : entry->key;
+}
 
 /* The ARGUMENTS (an object, or NULL: none) that are passed to the source: without `session` if
  * that names the session to run in. The caller's; NULL when out of memory. */

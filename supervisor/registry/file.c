@@ -73,6 +73,7 @@ static bool open_file(struct file_reader *reader, struct error *error) {
     content->stamp = file_stamp_of(&status);
     content->size = (size_t)status.st_size;
     content->is_text = true;
+    reader->unsized = content->size == 0;
     if (content->size > reader->maximum)
         return error_set(error, 0, "has %zu bytes; the maximum is %zu", content->size,
                          reader->maximum);
@@ -89,7 +90,8 @@ static void check_text(struct file_reader *reader) {
     size_t left = reader->length - reader->checked;
     size_t valid = utf8_valid_prefix(content->bytes + reader->checked, left);
     reader->checked += valid;
-    if (left - valid > 3 || (reader->length == content->size && valid < left))
+    bool ended = reader->length == content->size && !reader->unsized;
+    if (left - valid > 3 || (ended && valid < left))
         content->is_text = false;
 }
 
@@ -102,6 +104,34 @@ static size_t count_escapes(const unsigned char *bytes, size_t size) {
     for (size_t i = 0; i < size; i++)
         count += more[bytes[i]];
     return count;
+}
+
+/* Makes room for what the next step reads: a byte more than the maximum shows that there is more.
+ */
+static bool extend(struct file_reader *reader, struct error *error) {
+    struct file_content *content = &reader->content;
+    if (reader->length > reader->maximum)
+        return error_set(error, 0, "has more than the maximum of %zu bytes", reader->maximum);
+    size_t most = reader->maximum - reader->length;
+    size_t size = reader->length + (most < FILE_STEP_BYTES ? most + 1 : FILE_STEP_BYTES);
+    unsigned char *bytes = realloc(content->bytes, size + 1);
+    if (!bytes)
+        return error_set(error, ENOMEM, "cannot be loaded");
+    content->bytes = bytes;
+    content->size = size;
+    return true;
+}
+
+/* Such a file states nothing by which a change could be noticed: it is read in every scan. */
+static void end_unsized(struct file_reader *reader) {
+    struct file_content *content = &reader->content;
+    unsigned char *bytes = realloc(content->bytes, reader->length + 1);
+    if (bytes)
+        content->bytes = bytes;
+    content->size = reader->length;
+    content->stamp.settled = content->stamp.settled && !reader->length;
+    reader->unsized = false;
+    check_text(reader);
 }
 
 static bool is_unchanged(const struct file_reader *reader) {
@@ -117,6 +147,7 @@ static enum file_progress finish(struct file_reader *reader, struct file_content
     if (!is_unchanged(reader)) {
         bool failed = reader->again;
         error_set(error, 0, "changed while it was read");
+        error->code = EAGAIN; /* and no phrase of the system's for it */
         file_reader_drop(reader);
         reader->again = true;
         return failed ? FILE_REFUSED : FILE_MORE;
@@ -131,7 +162,8 @@ static enum file_progress finish(struct file_reader *reader, struct file_content
 
 enum file_progress file_reader_step(struct file_reader *reader, struct file_content *content,
                                     struct error *error) {
-    if (reader->fd < 0 && !open_file(reader, error))
+    if ((reader->fd < 0 && !open_file(reader, error)) ||
+        (reader->unsized && !extend(reader, error)))
         return refuse(reader);
     size_t wanted = reader->content.size - reader->length;
     if (wanted > FILE_STEP_BYTES)
@@ -148,6 +180,10 @@ enum file_progress file_reader_step(struct file_reader *reader, struct file_cont
     reader->content.escapes += count_escapes(end, (size_t)got);
     reader->length += (size_t)got;
     check_text(reader);
+    if (reader->unsized && got == 0)
+        end_unsized(reader);
+    else if (reader->unsized)
+        return FILE_MORE;
     return got > 0 && reader->length < reader->content.size ? FILE_MORE
                                                             : finish(reader, content, error);
 }

@@ -1,5 +1,6 @@
 /* Reading a file of a project into memory, in small steps. A file that changes meanwhile is read
- * once more, and refused if it changes again. */
+ * once more, and refused if it changes again, with the code EAGAIN. One whose size is given as 0,
+ * as in /proc, is read until it ends. */
 #ifndef ECLAVE_SUPERVISOR_REGISTRY_FILE_H
 #define ECLAVE_SUPERVISOR_REGISTRY_FILE_H
 
@@ -39,8 +40,9 @@ struct file_reader {
     const char *path; /* borrowed */
     size_t maximum;
     const struct digest_key *key;
-    int fd;     /* -1 between files */
-    bool again; /* this is the second attempt */
+    int fd;       /* -1 between files */
+    bool again;   /* this is the second attempt */
+    bool unsized; /* the stated size is 0; until it ends, content.size is that of the buffer */
     struct file_content content;
     size_t length;  /* read so far */
     size_t checked; /* of these, known to be UTF-8 */

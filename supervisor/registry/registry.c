@@ -31,6 +31,7 @@ struct registry {
     bool again;    /* something changed since the scan began */
     bool soon;     /* the timer waits for a change to settle, not for the interval */
     bool settled;
+    bool was_read;           /* a scan has succeeded */
     bool unwatched;          /* the last scan found files that are not watched */
     int64_t busy_ns;         /* of the present scan so far */
     struct loop_timer timer; /* the next slice, or the next scan */
@@ -47,10 +48,10 @@ static void wait_for(struct registry *registry, int64_t delay_ms, bool soon) {
 
 /* --- the end of a scan --- */
 
-/* Logs the notices in NOW that were not in BEFORE, as events called NAME. */
-static void log_notices(struct registry *registry, const char *name,
-                        const struct notice_list *before, const struct notice_list *now) {
-    const struct log_event event = {.level = LOG_WARNING_LEVEL, .name = name, .lasts = true};
+/* Logs the notices in NOW that were not in BEFORE, as EVENT, followed by CONSEQUENCE. */
+static void log_notices(struct registry *registry, const struct log_event *event,
+                        const char *consequence, const struct notice_list *before,
+                        const struct notice_list *now) {
     const struct log_event override = {
         .level = LOG_ERROR_LEVEL, .name = "registry-override", .lasts = true};
     size_t count = 0;
@@ -62,10 +63,10 @@ static void log_notices(struct registry *registry, const char *name,
             log_write(registry->log, &override, "%s: %s; all entries are discovered instead",
                       notice->file, notice->text);
         else
-            log_write(registry->log, &event, "%s: %s", notice->file, notice->text);
+            log_write(registry->log, event, "%s: %s%s", notice->file, notice->text, consequence);
     }
     if (count > NOTICES_LOGGED_MAX)
-        log_write(registry->log, &event, "%zu more files", count - NOTICES_LOGGED_MAX);
+        log_write(registry->log, event, "%zu more files", count - NOTICES_LOGGED_MAX);
 }
 
 static void compare(struct registry_change *change) {
@@ -80,10 +81,17 @@ static void compare(struct registry_change *change) {
 }
 
 static void publish(struct registry *registry, struct snapshot *made) {
+    static const struct log_event
+        refused = {.level = LOG_ERROR_LEVEL, .name = "registry-refused", .lasts = true},
+        stale = {.level = LOG_ERROR_LEVEL, .name = "registry-stale", .lasts = true},
+        warned = {.level = LOG_WARNING_LEVEL, .name = "registry-warned", .lasts = true};
     struct snapshot *before = registry->now;
-    log_notices(registry, "registry-refused", &before->refusals, &made->refusals);
-    log_notices(registry, "registry-warned", &before->warnings, &made->warnings);
+    log_notices(registry, &refused, "", &before->refusals, &made->refusals);
+    log_notices(registry, &stale, "; its last good version stays in force", &before->stale,
+                &made->stale);
+    log_notices(registry, &warned, "", &before->warnings, &made->warnings);
     registry->now = made;
+    registry->was_read = true;
     registry->retired = before;
     registry->failure = (struct error){0};
     registry->failure_is_new = false;
@@ -246,6 +254,14 @@ const struct snapshot *registry_snapshot(const struct registry *registry) {
 
 bool registry_is_settled(const struct registry *registry) {
     return registry->settled;
+}
+
+bool registry_was_read(const struct registry *registry) {
+    return registry->was_read;
+}
+
+const struct error *registry_failure(const struct registry *registry) {
+    return &registry->failure;
 }
 
 bool registry_take_failure(struct registry *registry, struct error *error) {

@@ -19,8 +19,10 @@
  * missing. doc/project.md has the details and the limits.
  *
  * An error in one entry refuses this entry: it is among the refusals of the snapshot, and is logged
- * once. An error of the whole (over a limit, directory missing) fails the scan: it is logged with
- * the level error, and the snapshot before stays in use. */
+ * once, with the level error. If an earlier version of it is known and its files are still there,
+ * that version stays, and the error is among the stale ones. An error of the whole (over a limit,
+ * directory missing) fails the scan: it is logged with the level error, and the snapshot before
+ * stays in use. */
 #ifndef ECLAVE_SUPERVISOR_REGISTRY_REGISTRY_H
 #define ECLAVE_SUPERVISOR_REGISTRY_REGISTRY_H
 
@@ -64,6 +66,11 @@ const struct snapshot *registry_snapshot(const struct registry *registry);
 /* Has the first scan ended? */
 bool registry_is_settled(const struct registry *registry);
 
+/* Has a scan succeeded? If not, nothing is known of the project. */
+bool registry_was_read(const struct registry *registry);
+
+/* The error of the newest scan; its text is empty if that succeeded. Borrowed. */
+const struct error *registry_failure(const struct registry *registry);
 /* Takes the error of the newest scan if it failed and the error was not taken before: one request
  * is answered with it, later ones from the snapshot that was kept. */
 bool registry_take_failure(struct registry *registry, struct error *error);

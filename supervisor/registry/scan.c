@@ -181,15 +181,13 @@ static bool step_folder_names(struct scan *scan, struct error *error) {
     return true;
 }
 
-/* A folder that does not exist is empty; one that cannot be opened is refused. */
+/* A folder that does not exist is empty; of one that cannot be opened nothing is known. */
 static bool skip_folder(struct scan *scan, int code, struct error *error) {
     const char *name = folder_name(scan->folder++);
     if (code == ENOENT)
         return true;
     if (code == ELOOP || code == ENOTDIR)
-        return refuse(scan, name, "is not a directory, or is a symbolic link", error);
-    if (code == EACCES)
-        return refuse(scan, name, "may not be read", error);
+        return error_set(error, 0, "%s is not a directory, or is a symbolic link", name);
     return error_set(error, code, "cannot open the folder %s", name);
 }
 
@@ -229,11 +227,51 @@ static bool next_candidate(struct scan *scan) {
     return true;
 }
 
-static bool refuse_candidate(struct scan *scan, const struct error *why, struct error *error) {
+static bool add_entry(struct scan *scan, struct registry_entry *entry, struct error *error);
+
+/* The entry that the current candidate had in the snapshot before; NULL if there is none. */
+static struct registry_entry *find_before(const struct scan *scan,
+                                          const struct candidate *candidate) {
+    struct registry_entry *entry = snapshot_find_file(scan->before, candidate_file(candidate));
+    return entry && entry->folder == candidate->folder ? entry : NULL;
+}
+
+/* Keeps the version before of the current candidate, whose files cannot be used as they are now.
+ * That they are being written is no fault. */
+static bool keep_stale(struct scan *scan, struct registry_entry *entry, const struct error *why,
+                       struct error *error) {
+    if (why->code != EAGAIN) {
+        entry->stale = true;
+        if (!notices_add(&scan->made->stale, entry->file, why->text))
+            return error_set(error, ENOMEM, "cannot load the project");
+    }
+    return add_entry(scan, entry_ref(entry), error);
+}
+
+static bool drop_candidate(struct scan *scan, const struct error *why, struct error *error) {
     const struct candidate *candidate = current(scan);
     if (is_shortage(why))
         return error_set(error, 0, "%.80s %.140s", candidate_file(candidate), why->text);
     return refuse(scan, candidate_file(candidate), why->text, error) && next_candidate(scan);
+}
+
+/* A definition whose files are there and cannot be parsed may be half saved: the version before of
+ * it stays. */
+static bool refuse_candidate(struct scan *scan, const struct error *why, struct error *error) {
+    struct registry_entry *entry = find_before(scan, current(scan));
+    if (!entry || is_shortage(why) || why->code == EFBIG)
+        return drop_candidate(scan, why, error);
+    return keep_stale(scan, entry, why, error);
+}
+
+/* The bytes of a resource are no definition: what may not be read any more is not served, unless it
+ * is only being written. */
+static bool refuse_body(struct scan *scan, const struct error *why, struct error *error) {
+    const struct registry_entry *entry = find_before(scan, current(scan));
+    bool is_resource = entry && entry->kind == REGISTRY_RESOURCE;
+    if (why->code == ENOENT || (is_resource && why->code != EAGAIN))
+        return drop_candidate(scan, why, error);
+    return refuse_candidate(scan, why, error);
 }
 
 static bool warn_of_timeout(struct scan *scan, const struct registry_entry *entry) {
@@ -296,7 +334,7 @@ static bool step_body(struct scan *scan, struct error *error) {
     case FILE_MORE:
         return true;
     case FILE_REFUSED:
-        return refuse_candidate(scan, &why, error);
+        return refuse_body(scan, &why, error);
     default:
         return make_entry(scan, &body, error);
     }
@@ -345,8 +383,8 @@ static bool same_inline(const struct scan *scan, const struct candidate *candida
 /* The entry in the snapshot before, if none of its files has changed since. */
 static struct registry_entry *find_unchanged(const struct scan *scan,
                                              const struct candidate *candidate) {
-    struct registry_entry *entry = snapshot_find_file(scan->before, candidate_file(candidate));
-    if (!entry || entry->folder != candidate->folder || !same_inline(scan, candidate, entry))
+    struct registry_entry *entry = find_before(scan, candidate);
+    if (!entry || !same_inline(scan, candidate, entry))
         return NULL;
     const struct file_stamp body = stamp_now(scan, candidate->body);
     const struct file_stamp sidecar = stamp_now(scan, candidate->sidecar);
@@ -371,8 +409,10 @@ static bool step_candidate_begin(struct scan *scan, struct error *error) {
     }
     const struct candidate *candidate = current(scan);
     struct registry_entry *entry = find_unchanged(scan, candidate);
-    if (entry)
+    if (entry) {
+        entry->stale = false;
         return add_entry(scan, entry_ref(entry), error);
+    }
     if (!candidate->sidecar)
         return begin_body(scan, error);
     file_reader_begin(&scan->reader, scan->root, candidate->sidecar, METADATA_MAX_BYTES,

@@ -44,6 +44,7 @@ void snapshot_unref(const struct snapshot *snapshot) {
     for (enum registry_kind kind = 0; kind < REGISTRY_KINDS; kind++)
         free_list(&writable(snapshot)->lists[kind]);
     free_notices(&snapshot->refusals);
+    free_notices(&snapshot->stale);
     free_notices(&snapshot->warnings);
     free(snapshot->by_file);
     free(writable(snapshot));
@@ -76,7 +77,10 @@ static int compare_file(const void *file, const void *slot) {
 
 const struct registry_entry *snapshot_find(const struct snapshot *snapshot, enum registry_kind kind,
                                            const char *key) {
+    char normal[URI_MAX_BYTES + 1];
     const struct entry_list *list = &snapshot->lists[kind];
+    if (kind == REGISTRY_RESOURCE)
+        key = uri_normal(key, normal);
     struct registry_entry *const *slot =
         list->count
             ? bsearch(key, list->entries, list->count, sizeof(struct registry_entry *), compare_key)
@@ -94,9 +98,13 @@ struct registry_entry *snapshot_find_file(const struct snapshot *snapshot, const
 
 const struct registry_entry *snapshot_match(const struct snapshot *snapshot, const char *uri,
                                             struct template_match *match) {
+    char made[URI_MAX_BYTES + 1];
     const struct entry_list *list = &snapshot->lists[REGISTRY_TEMPLATE];
+    const char *normal = list->count ? uri_normal(uri, made) : uri;
+    bool differs = strcmp(normal, uri) != 0;
     for (size_t i = 0; i < list->count; i++)
-        if (uri_template_match(list->entries[i]->key, uri, match))
+        if (uri_template_match(list->entries[i]->key, uri, match) ||
+            (differs && uri_template_match(list->entries[i]->key, normal, match)))
             return list->entries[i];
     return NULL;
 }
@@ -179,9 +187,13 @@ bool snapshot_add(struct snapshot *snapshot, struct registry_entry *entry) {
     return true;
 }
 
+/* Of two entries with one key the first is kept: a definition may have moved away from a file that
+ * is now broken. */
 static int by_key_then_file(const void *left, const void *right) {
     const struct registry_entry *const *one = left, *const *other = right;
     int order = strcmp((*one)->key, (*other)->key);
+    if (!order)
+        order = (*one)->stale - (*other)->stale;
     return order ? order : strcmp((*one)->file, (*other)->file);
 }
 
@@ -284,6 +296,7 @@ bool snapshot_finish(struct snapshot *snapshot, unsigned stage, const struct dig
         digest_add(&all, snapshot->lists[kind].listing.bytes, DIGEST_BYTES);
     digest_write(digest_end(&all), snapshot->hash);
     sort_notices(&snapshot->refusals);
+    sort_notices(&snapshot->stale);
     sort_notices(&snapshot->warnings);
     return index_files(snapshot);
 }

@@ -41,6 +41,7 @@ struct snapshot {
     size_t total;                    /* entries */
     size_t bytes;                    /* that count towards registry.max_bytes */
     struct notice_list refusals;     /* files that make no entry, with the reasons */
+    struct notice_list stale;        /* files that cannot be used, whose entry is an earlier one */
     struct notice_list warnings;     /* files that make one which differs from their metadata */
     char hash[DIGEST_TEXT_BYTES];    /* of what all lists show; comparable in this process only */
 };
@@ -49,7 +50,8 @@ struct snapshot *snapshot_ref(const struct snapshot *snapshot);
 /* NULL does nothing. */
 void snapshot_unref(const struct snapshot *snapshot);
 
-/* The entry of this KIND and key (name, URI or URI template), or NULL; borrowed. */
+/* The entry of this KIND and key (name, URI or URI template), or NULL; borrowed. A URI finds the
+ * resource of any equivalent one. */
 const struct registry_entry *snapshot_find(const struct snapshot *snapshot, enum registry_kind kind,
                                            const char *key);
 /* The first template, in the order of their keys, that URI matches, with the values in *match; or

@@ -11,6 +11,7 @@
 #include "supervisor/server/subscriptions.h"
 #include "supervisor/server/tools.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* --- initialize --- */
@@ -30,15 +31,38 @@ static void refuse_version(struct request *request, struct json_object *version)
     request_end(request);
 }
 
+/* Has PARAMS what MCP's schema requires of them in each revision? If not, answers with the place of
+ * the first member that is missing or has another type. */
+static bool check_handshake(struct request *request, struct json_object *params) {
+    static const struct {
+        const char *place, *outer, *name;
+        enum json_type type;
+    } required[] = {
+        {"protocolVersion", NULL, "protocolVersion", json_type_string},
+        {"capabilities", NULL, "capabilities", json_type_object},
+        {"clientInfo", NULL, "clientInfo", json_type_object},
+        {"clientInfo.name", "clientInfo", "name", json_type_string},
+        {"clientInfo.version", "clientInfo", "version", json_type_string},
+    };
+    for (size_t i = 0; i < sizeof required / sizeof *required; i++) {
+        struct json_object *object =
+            required[i].outer ? json_tree_member(params, required[i].outer) : params;
+        if (json_object_is_type(json_tree_member(object, required[i].name), required[i].type))
+            continue;
+        char message[64];
+        snprintf(message, sizeof message, "%s must be %s.", required[i].place,
+                 required[i].type == json_type_string ? "a string" : "an object");
+        request_error_invalid(request, required[i].place, message);
+        return false;
+    }
+    return true;
+}
+
 /* Claude Code closes the connection when it receives an answer to a call that it has cancelled. */
 static bool closes_on_late_reply(struct json_object *params) {
-    struct json_object *client = NULL, *name = NULL;
-    if (!params || !json_object_object_get_ex(params, "clientInfo", &client) ||
-        !json_object_is_type(client, json_type_object))
-        return false;
-    json_object_object_get_ex(client, "name", &name);
-    const char *text = json_plain_string(name);
-    return text && strcmp(text, "claude-code") == 0;
+    const char *name =
+        json_plain_string(json_tree_member(json_tree_member(params, "clientInfo"), "name"));
+    return name && strcmp(name, "claude-code") == 0;
 }
 
 static void handle_initialize(struct server *server, struct request *request,
@@ -49,16 +73,17 @@ static void handle_initialize(struct server *server, struct request *request,
         return;
     }
     bool named = params && json_object_object_get_ex(params, "protocolVersion", &version);
-    const struct revision *revision = named && !version ? NULL : revision_negotiate(version);
-    if (!revision) {
+    const struct revision *revision = revision_negotiate(version);
+    if (named && !revision) {
         refuse_version(request, version);
         return;
     }
+    if (!check_handshake(request, params))
+        return;
     server->revision = revision;
+    server->declared_project = server->offers_project;
     server->client_closes_on_late_reply = closes_on_late_reply(params);
-    struct json_object *abilities = json_tree_member(params, "capabilities");
-    if (json_object_is_type(abilities, json_type_object))
-        server->client_capabilities = json_object_get(abilities);
+    server->client_capabilities = json_object_get(json_tree_member(params, "capabilities"));
     struct buffer *out = request_result(request);
     request_member(request, "protocolVersion");
     json_write_string(out, revision->date);

@@ -191,7 +191,7 @@ void tools_call(struct server *server, struct request *request, struct json_obje
         return;
     }
     if (!tool) {
-        if (!project_refuse_unread(server->project, request))
+        if (!project_refuse_unread(server->project, request, REGISTRY_TOOL))
             unknown_tool(request, name);
         return;
     }

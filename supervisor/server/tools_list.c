@@ -132,7 +132,7 @@ void tools_list(struct server *server, struct request *request, struct json_obje
     struct json_object *cursor = NULL;
     size_t start = 0, size = (size_t)server->settings->list_page_size;
     size_t count = TOOL_COUNT + catalog_count(server->project, REGISTRY_TOOL);
-    if (project_refuse_unread(server->project, request))
+    if (project_refuse_unread(server->project, request, REGISTRY_TOOL))
         return;
     if (params && json_object_object_get_ex(params, "cursor", &cursor))
         start = index_after(server, cursor);

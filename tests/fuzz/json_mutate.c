@@ -51,7 +51,8 @@ static const char *const members[] = {
 
 static const char *const lines[] = {
     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n",
-    "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{}}\n",
+    ("{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":"
+     "\"2025-11-25\",\"capabilities\":{},\"clientInfo\":{\"name\":\"n\",\"version\":\"1\"}}}\n"),
     ("{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":"
      "\"evaluate-lisp\",\"arguments\":{\"code\":\"1\"}}}\n"),
     "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":2}}\n",

@@ -1,7 +1,9 @@
 /* What a client learns of a project that cannot be read, or only in part: an error for the request
  * that found it, and a log message, even when both happened before the client connected. */
 #include "tests/support/project_files.h"
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 TestSuite(failures, .init = project_files_begin, .fini = project_files_end);
 
@@ -63,21 +65,25 @@ Test(failures, of_register_json_are_reported_to_the_first_client) {
     }
 }
 
-Test(failures, of_one_file_are_warnings) {
+Test(failures, of_one_file_are_errors) {
     add_tools(1);
     project_files_write("tools/bad.json", "{\"inputSchema\":{\"type\":5}}");
     project_files_write("tools/bad.lisp", "1");
     EACH_KIND_SERVED(era, NULL) {
-        static const char *const levels[] = {"error", "warning"};
-        for (int i = 0; i < 2; i++) {
-            list_with_level(client, era, i ? "2" : "1", levels[i]);
+        static const char *const levels[] = {"critical", "error", "debug"};
+        bool told = !era->modern; /* a legacy client hears errors from the first moment */
+        if (told)
+            expect_message(client_read_line(client, NULL), "registry-refused", "error");
+        for (size_t i = 0; i < COUNT_OF(levels); i++) {
+            const char *id = formatted("%zu", i);
+            list_with_level(client, era, id, levels[i]);
             const char *line = client_read_line(client, NULL);
-            if (i) {
-                expect_message(line, "registry-refused", "warning");
+            if (i == 1 && !told) {
+                expect_message(line, "registry-refused", "error");
                 expect_contains(line, "tools/bad.lisp");
                 line = client_read_line(client, NULL);
             }
-            expect_member(line, i ? "2" : "1", "id", NULL);
+            expect_member(line, id, "id", NULL);
         }
     }
 }
@@ -115,8 +121,93 @@ Test(failures, are_reported_for_a_call_of_an_unknown_entry) {
         const char *line = era_refused(client, era, -32603, "1", asked[i].method, asked[i].members);
         expect_member(line, "\"registry\"", "error", "data", "name", NULL);
         line = era_request(client, era, "2", asked[i].method, asked[i].members);
-        expect_contains(line, "\"error\"");
-        expect_lacks(line, "-32603");
+        expect_member(line, strcmp(asked[i].method, "tools/call") == 0 ? "-32602" : "-32603",
+                      "error", "code", NULL);
+        client_finish(client);
+    }
+}
+
+static void break_size(void) {
+    add_tools(3);
+}
+
+static void break_folder(void) {
+    cr_assert_eq(rename(formatted("%s/tools", project_files_path()),
+                        formatted("%s/aside", project_files_path())),
+                 0);
+    project_files_write("tools", "a file");
+}
+
+static void mend(void) {
+    if (access(formatted("%s/tools/t2.lisp", project_files_path()), F_OK) == 0)
+        project_files_remove("tools/t2.lisp");
+    if (access(formatted("%s/aside", project_files_path()), F_OK) == 0) {
+        project_files_remove("tools");
+        cr_assert_eq(rename(formatted("%s/aside", project_files_path()),
+                            formatted("%s/tools", project_files_path())),
+                     0);
+    }
+}
+
+/* Nothing of it is known, so nothing of it is offered but the tools that may come. */
+Test(failures, at_the_start_leave_the_built_in_tools) {
+    static const char *const arguments[] = {"--registry-max-entries", "2", NULL};
+    static const char minimal[] = "{\"logging\":{},\"tools\":{\"listChanged\":true}}";
+    static const char *const lists[] = {"resources/list", "resources/templates/list",
+                                        "prompts/list"};
+    static void (*const breaks[])(void) = {break_size, break_folder};
+    for (size_t i = 0; i < COUNT_OF(breaks); i++)
+        EACH_ERA(era) {
+            breaks[i]();
+            struct client *client = project_files_serve(arguments);
+            const char *line = era->modern ? era_request(client, era, "0", "server/discover", NULL)
+                                           : client_initialize(client, era->revision);
+            expect_member(line, minimal, "result", "capabilities", NULL);
+            if (!era->modern)
+                expect_message(client_await_notification(client, "notifications/message", NULL),
+                               "registry-failed", "error");
+            era_refused(client, era, -32603, "1", "tools/list", NULL);
+            line = era_request(client, era, "2", "tools/list", NULL);
+            expect_contains(line, "evaluate-lisp");
+            for (size_t j = 0; j < 2 * COUNT_OF(lists); j++) {
+                line = era_refused(client, era, -32603, "3", lists[j % COUNT_OF(lists)], NULL);
+                expect_member(line, "\"registry\"", "error", "data", "name", NULL);
+            }
+            mend();
+            if (!era->modern)
+                client_await_notification(client, "notifications/tools/list_changed", NULL);
+            else
+                while (!strstr(era_request(client, era, "4", "tools/list", NULL), "\"t1\""))
+                    continue;
+            client_finish(client);
+        }
+}
+
+/* A definition that is broken while it is served, in every way that a client can see. */
+Test(failures, of_a_file_that_was_good_leave_its_last_version_in_force) {
+    EACH_KIND(era) {
+        project_files_write("tools/t0.lisp", ";;; {\"title\":\"T\"}\n"
+                                             "(mcp:deftool \"t0\" () \"good\")");
+        struct client *client = project_files_serve_in(era, NULL);
+        cr_assert_str_eq(era_call(client, era, "t0", "{}").text, "good");
+        project_files_write("tools/t0.lisp", ";;; {\"title\":");
+        if (era->modern)
+            client_await_stderr(client, "registry-stale");
+        else
+            expect_message(client_await_notification(client, "notifications/message", NULL),
+                           "registry-stale", "error");
+        cr_assert_str_eq(era_call(client, era, "t0", "{}").text, "good");
+        expect_contains(era_request(client, era, "1", "tools/list", NULL), "\"t0\"");
+        client_expect_silence(client); /* and no list has changed */
+        project_files_remove("tools/t0.lisp");
+        if (era->modern)
+            while (strstr(era_request(client, era, "2", "tools/list", NULL), "\"t0\""))
+                continue;
+        else
+            client_await_notification(client, "notifications/tools/list_changed", NULL);
+        expect_contains(
+            era_request(client, era, "3", "tools/call", "\"name\":\"t0\",\"arguments\":{}"),
+            "-32602");
         client_finish(client);
     }
 }

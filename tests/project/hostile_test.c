@@ -568,7 +568,8 @@ Test(hostile, a_tool_never_takes_the_name_of_a_built_in_one) {
 static void expect_error_of(const char *line, const struct harm *harm) {
     expect_member(line, "-32603", "error", "code", NULL);
     expect_member(line, formatted("\"%s\"", harm->type), "error", "data", "type", NULL);
-    expect_member(line, formatted("%d", harm->exit_code), "error", "data", "exitCode", NULL);
+    expect_member(line, formatted("%d", harm->exit_code), "error", "data", "_meta", "exitCode",
+                  NULL);
 }
 
 Test(hostile, a_failed_prompt_or_resource_is_an_error_with_its_type) {

@@ -53,8 +53,8 @@ Test(resources, that_cannot_be_read_say_why) {
         era_refused(client, era, -32602, "2", "resources/read", "\"uri\":5");
         line = era_refused(client, era, -32603, "3", "resources/read", URI("item://no/x"));
         expect_member(line, "\"Resource failed: no item no\"", "error", "message", NULL);
-        expect_member(line, "1", "error", "data", "exitCode", NULL);
-        expect_member(line, "\"looked\"", "error", "data", "stderr", NULL);
+        expect_member(line, "{\"exitCode\":1,\"stderr\":\"looked\"}", "error", "data", "_meta",
+                      NULL);
         line = era_refused(client, era, -32603, "4", "resources/read", URI("item://big/x"));
         expect_member(line, "2000", "error", "data", "limit", NULL);
         expect_member(line, "\"resource.max_bytes\"", "error", "data", "name", NULL);
@@ -99,6 +99,50 @@ Test(resources, that_exceed_the_limit_as_json_are_refused) {
         if (!era->modern)
             client_await_notification(client, "notifications/message", NULL);
     }
+}
+
+Test(resources, are_found_by_each_equivalent_uri) {
+    static const char *const equivalent[] = {
+        "Test://host/%C3%A4~",   "test://HOST/%c3%a4~",      "TEST://Host/%C3%a4%7E",
+        "test://host/./%C3%A4~", "test://host/x/../%C3%A4~", "test://host/%2E%2e/%c3%A4%7e",
+    };
+    static const char *const others[] = {"test://host/%C3%A4~/", "test://host/%E4~",
+                                         "test://host/%C3%A4~?", "test://host:80/%C3%A4~"};
+    project_files_write("resources/n.txt", "named");
+    project_files_write("resources/n.txt.meta.json", "{\"uri\":\"Test://host/%C3%A4~\"}");
+    project_files_write("resources/same.txt", "taken");
+    project_files_write("resources/same.txt.meta.json", "{\"uri\":\"test://HOST/%c3%a4~\"}");
+    EACH_ERA_SERVED(era, NULL) {
+        if (!era->modern)
+            expect_contains(client_await_notification(client, "notifications/message", NULL),
+                            "is already defined by resources/n.txt");
+        for (size_t i = 0; i < COUNT_OF(equivalent); i++) {
+            const char *line = era_request(client, era, "1", "resources/read",
+                                           formatted("\"uri\":\"%s\"", equivalent[i]));
+            expect_contains(line, "\"named\"");
+            expect_contains(line, "\"uri\":\"Test://host/%C3%A4~\""); /* as it is listed */
+        }
+        for (size_t i = 0; i < COUNT_OF(others); i++)
+            era_refused(client, era, era->modern ? -32602 : -32002, "2", "resources/read",
+                        formatted("\"uri\":\"%s\"", others[i]));
+        expect_contains(era_request(client, era, "3", "resources/read", URI("ITEM://5/x")),
+                        "\"5 at ITEM://5/x\"");
+        if (era->modern)
+            continue;
+        era_request(client, era, "4", "resources/subscribe", URI("test://HOST/%c3%a4~"));
+        project_files_write("resources/n.txt", era->revision);
+        const char *line =
+            client_await_notification(client, "notifications/resources/updated", NULL);
+        expect_member(line, "{\"uri\":\"test://HOST/%c3%a4~\"}", "params", NULL);
+        era_request(client, era, "5", "resources/unsubscribe", URI("TEST://host/%C3%A4%7E"));
+        project_files_write("resources/n.txt", "named");
+        while (!strstr(era_request(client, era, "6", "resources/read", URI("test://host/%C3%A4~")),
+                       "\"named\""))
+            continue;
+        client_expect_silence(client);
+    }
+    project_files_remove("resources/same.txt");
+    project_files_remove("resources/same.txt.meta.json");
 }
 
 Test(resources, notify_subscribers_of_changes) {
@@ -222,7 +266,8 @@ Test(resources, notify_each_of_many_subscribers_once) {
         client_send_format(client, LISTEN("\"s%d\"", "{\"resourceSubscriptions\":%s}"), i, uris);
         client_await_notification(client, "notifications/subscriptions/acknowledged", NULL);
     }
-    project_files_write("resources/a.txt", "not subscribed"); /* but its size is listed */
+    project_files_write("resources/a.txt", "not subscribed");
+    project_files_write("resources/new.txt", "listed");
     client_await_notification(client, "notifications/resources/list_changed", NULL);
     client_expect_silence(client);
     project_files_write("resources/item.lisp", "(mcp:defresource \"item://{id}/x\" (id) id)");

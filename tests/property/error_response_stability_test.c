@@ -1,6 +1,6 @@
 /* Error response stability: the server answers each malformed or invalid request with a well-formed
  * JSON-RPC error of the right code and goes on serving. The codes are in tests/protocol/. */
-#include "tests/support/client.h"
+#include "tests/support/eras.h"
 #include "tests/support/generate.h"
 #include "tests/support/play.h"
 #include "tests/support/process.h"
@@ -106,4 +106,56 @@ Test(error_response_stability, ten_thousand_invalid_requests_in_a_stream) {
 
 Test(error_response_stability, ten_thousand_invalid_requests_one_after_another) {
     run_soak(10000, true, "ten_thousand_one_after_another");
+}
+
+/* Sends COUNT invalid lines, each of which is answered with one error. */
+static void send_invalid(struct client *client, size_t count) {
+    struct generator generator = generate_for("lisp_state");
+    struct script script = {0};
+    generate_invalid_lines(&generator, count, &script);
+    for (size_t i = 0; i < script.count; i++) {
+        client_send(client, script.lines[i].bytes, script.lines[i].length);
+        client_send(client, "\n", 1);
+        expect_contains(client_read_line(client, NULL), "\"error\"");
+    }
+    script_free(&script);
+}
+
+/* Variables of different kinds, functions, classes, packages, and the last of many calls. */
+Test(error_response_stability, lisp_state_outlives_ten_thousand_invalid_requests) {
+    static const struct {
+        const char *definition, *use, *text;
+    } state[] = {
+        {"(defvar *n* 123456789012345678901234567890)", "(* 2 *n*)",
+         "=> 246913578024691357802469135780"},
+        {"(defparameter *s* (format nil \"~a\" (code-char 955)))", "*s*", "=> \"λ\""},
+        {"(defconstant +r+ 1/3)", "(+ +r+ +r+)", "=> 2/3"},
+        {"(defvar *h* (make-hash-table :test #'equal))",
+         "(progn (setf (gethash \"a\" *h*) 1) (hash-table-count *h*))", "=> 1"},
+        {"(let ((n 0)) (defun tick () (incf n)))", "(list (tick) (tick))", "=> (1 2)"},
+        {"(defstruct point x y)", "(point-y (make-point :x 1 :y 2))", "=> 2"},
+        {"(defclass box () ((v :initarg :v :accessor v)))", "(v (make-instance 'box :v 7))",
+         "=> 7"},
+        {"(defgeneric area (x)) (defmethod area ((x integer)) (* x x))", "(area 9)", "=> 81"},
+        {"(defmacro twice (x) `(list ,x ,x))", "(twice 5)", "=> (5 5)"},
+        {"(defpackage :own (:use :cl) (:export #:f)) (defun own::f () :own)", "(own:f)", "=> :OWN"},
+        {"(defvar *l* (list 1 2 3))", "(progn (push 0 *l*) *l*)", "=> (0 1 2 3)"},
+        {"(defvar *v* (make-array 3 :initial-element 1.5d0))", "(reduce #'+ *v*)", "=> 4.5d0"},
+    };
+    EACH_KIND(era) {
+        struct client *client = era_start(era, NULL);
+        const char *session = NULL;
+        for (size_t i = 0; i < COUNT_OF(state); i++) {
+            struct evaluation evaluation = era_evaluate(client, era, session, state[i].definition);
+            cr_assert_eq(evaluation.exit_code, 0, "%s", evaluation.line);
+            if (era->modern && !session)
+                session = era_handle(client, &evaluation);
+        }
+        send_invalid(client, 10000);
+        for (size_t i = 0; i < COUNT_OF(state); i++) {
+            struct evaluation evaluation = era_evaluate(client, era, session, state[i].use);
+            expect_contains(evaluation.text, state[i].text);
+        }
+        client_finish(client);
+    }
 }

@@ -23,15 +23,10 @@ Test(initialize, the_answer_has_the_members_that_the_revision_knows) {
     }
 }
 
-Test(initialize, a_later_version_or_none_is_answered_with_the_newest) {
-    static const char *const lines[] = {
-        INITIALIZE("1", "\"2025-11-26\""),
-        INITIALIZE("1", "\"2026-07-28\""),
-        INITIALIZE("1", "\"2099-01-01\""),
-        REQUEST("1", "initialize"),
-        REQUEST_WITH("1", "initialize", "{}"),
-        REQUEST_WITH("1", "initialize", "null"),
-        REQUEST_WITH("1", "initialize", "{\"capabilities\":5,\"clientInfo\":[]}")};
+Test(initialize, a_later_version_is_answered_with_the_newest) {
+    static const char *const lines[] = {INITIALIZE("1", "\"2025-11-26\""),
+                                        INITIALIZE("1", "\"2026-07-28\""),
+                                        INITIALIZE("1", "\"2099-01-01\"")};
     for (size_t i = 0; i < COUNT_OF(lines); i++) {
         struct client *client = client_start(NULL);
         expect_member(client_expect_result(client, lines[i], "1"), "\"" CLIENT_REVISION_NEWEST "\"",
@@ -72,6 +67,76 @@ Test(initialize, any_other_version_is_refused_and_a_good_one_works_afterwards) {
     client_initialize(client, NULL);
     client_expect_result(client, REQUEST("3", "tools/list"), "3");
     client_finish(client);
+}
+
+#define VERSION      "\"protocolVersion\":\"2025-11-25\""
+#define CAPABILITIES "\"capabilities\":{}"
+#define CLIENT       "\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}"
+
+/* The members that MCP's schema requires in every revision. */
+Test(initialize, a_missing_or_ill_typed_member_is_named_and_a_good_one_works_afterwards) {
+    static const struct {
+        const char *params, *name;
+    } cases[] = {
+        {"null", "protocolVersion"},
+        {"{}", "protocolVersion"},
+        {"{" CAPABILITIES "," CLIENT "}", "protocolVersion"},
+        {"{" VERSION "}", "capabilities"},
+        {"{" VERSION "," CLIENT "}", "capabilities"},
+        {"{" VERSION ",\"capabilities\":null," CLIENT "}", "capabilities"},
+        {"{" VERSION ",\"capabilities\":5," CLIENT "}", "capabilities"},
+        {"{" VERSION ",\"capabilities\":\"{}\"," CLIENT "}", "capabilities"},
+        {"{" VERSION ",\"capabilities\":[]," CLIENT "}", "capabilities"},
+        {"{" VERSION ",\"capabilities\":true," CLIENT "}", "capabilities"},
+        {"{" VERSION ",\"Capabilities\":{}," CLIENT "}", "capabilities"},
+        {"{" VERSION "," CLIENT "," CAPABILITIES ",\"capabilities\":1}", "capabilities"},
+        {"{" VERSION "," CAPABILITIES "}", "clientInfo"},
+        {"{" VERSION "," CAPABILITIES ",\"clientInfo\":null}", "clientInfo"},
+        {"{" VERSION "," CAPABILITIES ",\"clientInfo\":\"x\"}", "clientInfo"},
+        {"{" VERSION "," CAPABILITIES ",\"clientInfo\":[\"x\",\"1\"]}", "clientInfo"},
+        {"{" VERSION "," CAPABILITIES ",\"clientInfo\":{}}", "clientInfo.name"},
+        {"{" VERSION "," CAPABILITIES ",\"clientInfo\":{\"version\":\"1\"}}", "clientInfo.name"},
+        {"{" VERSION "," CAPABILITIES ",\"clientInfo\":{\"name\":5,\"version\":\"1\"}}",
+         "clientInfo.name"},
+        {"{" VERSION "," CAPABILITIES ",\"clientInfo\":{\"name\":null,\"version\":\"1\"}}",
+         "clientInfo.name"},
+        {"{" VERSION "," CAPABILITIES ",\"clientInfo\":{\"name\":\"x\"}}", "clientInfo.version"},
+        {"{" VERSION "," CAPABILITIES ",\"clientInfo\":{\"name\":\"x\",\"version\":1}}",
+         "clientInfo.version"},
+        {"{" VERSION "," CAPABILITIES ",\"clientInfo\":{\"name\":\"x\",\"version\":{}}}",
+         "clientInfo.version"},
+    };
+    struct client *client = client_start(NULL);
+    client_expect_error(client, REQUEST("0", "initialize"), -32602, "0");
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        client_send_format(client, REQUEST_WITH("1", "initialize", "%s"), cases[i].params);
+        const char *line = client_await(client, "1", NULL);
+        expect_member(line, "-32602", "error", "code", NULL);
+        cr_assert_str_eq(client_string(client, line, "error", "data", "name", NULL), cases[i].name,
+                         "%s was answered with %s", cases[i].params, line);
+        expect_contains(client_string(client, line, "error", "message", NULL), cases[i].name);
+        client_expect_error(client, REQUEST("2", "tools/list"), -32002, "2");
+    }
+    client_initialize(client, NULL);
+    client_finish(client);
+}
+
+/* Other members, and empty names, are the client's business. */
+Test(initialize, the_required_members_are_enough_and_others_are_allowed) {
+    static const char *const params[] = {
+        "{" VERSION "," CAPABILITIES "," CLIENT "}",
+        "{" VERSION "," CAPABILITIES ",\"clientInfo\":{\"name\":\"\",\"version\":\"\"}}",
+        "{" VERSION ",\"capabilities\":{\"roots\":5,\"x\":null}," CLIENT ",\"more\":[1]}",
+        "{" VERSION "," CAPABILITIES
+        ",\"clientInfo\":{\"name\":\"x\",\"version\":\"1\",\"title\":5,\"icons\":{}}}",
+    };
+    for (size_t i = 0; i < COUNT_OF(params); i++) {
+        struct client *client = client_start(NULL);
+        client_send_format(client, REQUEST_WITH("1", "initialize", "%s"), params[i]);
+        expect_member(client_await(client, "1", NULL), "\"" CLIENT_REVISION_NEWEST "\"", "result",
+                      "protocolVersion", NULL);
+        client_finish(client);
+    }
 }
 
 Test(initialize, a_second_one_is_refused_and_the_session_goes_on) {

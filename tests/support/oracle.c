@@ -159,11 +159,16 @@ static const char *negotiate(struct text version) {
 }
 
 static void on_initialize(struct oracle *oracle, const struct incoming *incoming) {
-    struct text version;
-    const char *revision = NEWEST_REVISION;
+    struct text version, capabilities, name, client_version;
+    const char *revision = NULL;
     if (param(incoming, "protocolVersion", &version))
         revision = negotiate(version);
-    if (!revision) {
+    if (!revision || !param(incoming, "capabilities", &capabilities) ||
+        json_kind(capabilities) != VALUE_OBJECT ||
+        !json_at(incoming->params, &name, "clientInfo", "name", NULL) ||
+        json_kind(name) != VALUE_STRING ||
+        !json_at(incoming->params, &client_version, "clientInfo", "version", NULL) ||
+        json_kind(client_version) != VALUE_STRING) {
         add_error(oracle, incoming, INVALID_PARAMS);
         return;
     }

@@ -60,7 +60,15 @@ Test(oracle, the_first_lines) {
         {REQUEST_WITH("5", "initialize", "{\"protocolVersion\":5}"), "-32602", "5"},
         {REQUEST_WITH("5", "initialize", "[]"), "-32602", "5"},
         {REQUEST("6", "tools/list"), "-32002", "6"},
-        {REQUEST_WITH("7", "initialize", "{}"), "initialize", "7"},
+        {REQUEST("5", "initialize"), "-32602", "5"},
+        {REQUEST_WITH("5", "initialize", "{}"), "-32602", "5"},
+        {REQUEST_WITH("5", "initialize", "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":5}"),
+         "-32602", "5"},
+        {REQUEST_WITH("5", "initialize",
+                      "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},"
+                      "\"clientInfo\":{\"name\":\"x\"}}"),
+         "-32602", "5"},
+        {INITIALIZE("7", "\"2025-11-25\""), "initialize", "7"},
         {REQUEST("8", "initialize"), "-32600", "8"},
         {REQUEST("9", "tools/list"), "tools", "9"},
         {"{\"jsonrpc\":\"2.0\",\"id\":\"m\",\"params\":{}}", "-32600", "\"m\""},
@@ -109,7 +117,7 @@ Test(oracle, ids) {
 
 Test(oracle, arguments) {
     static const struct turn turns[] = {
-        {REQUEST("1", "initialize"), "initialize", "1"},
+        {INITIALIZE("1", "\"2025-11-25\""), "initialize", "1"},
         {CALL("1", "{\"code\":\"1\"}"), "call", "1"},
         {CALL("2", "{\"code\":1}"), "-32602", "2"},
         {CALL("2", "{}"), "-32602", "2"},
@@ -128,7 +136,7 @@ Test(oracle, arguments) {
 
 Test(oracle, the_way_out) {
     static const struct turn turns[] = {
-        {REQUEST("1", "initialize"), "initialize", "1"},
+        {INITIALIZE("1", "\"2025-11-25\""), "initialize", "1"},
         {REQUEST("2", "exit"), "-32005", "2"},
         {REQUEST_WITH("3", "shutdown", "5"), "-32602", "3"},
         {REQUEST("4", "shutdown"), "{}", "4"},
@@ -146,7 +154,7 @@ Test(oracle, the_way_out) {
 Test(oracle, minimal_mode) {
     static const struct turn turns[] = {
         {REQUEST("1", "tools/list"), "-32002", "1"},
-        {REQUEST("2", "initialize"), "initialize", "2"},
+        {INITIALIZE("2", "\"2025-11-25\""), "initialize", "2"},
         {REQUEST("3", "tools/list"), "-32601", "3"},
         {REQUEST("4", "prompts/list"), "-32601", "4"},
         {REQUEST("5", "ping"), "{}", "5"},
@@ -177,7 +185,7 @@ Test(oracle, modern_requests) {
         {LISTEN("7", "{}"), "subscription", "7"},
         {LISTEN("7", "{}"), "-32600", "7"},
         {MODERN("8", "subscriptions/listen"), "-32602", "8"},
-        {REQUEST("9", "initialize"), "initialize", "9"},
+        {INITIALIZE("9", "\"2025-11-25\""), "initialize", "9"},
         {REQUEST("10", "shutdown"), "{}", "10"},
         {MODERN("11", "tools/list"), "-32003", "11"},
         {MODERN("11", "shutdown"), "-32601", "11"},

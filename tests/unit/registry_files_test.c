@@ -130,7 +130,7 @@ PROJECT_TEST(registry_files, a_malformed_header_is_refused_with_its_line) {
     cr_expect_eq(snapshot_of(project)->total, 0);
     expect_file_refused(project, "tools/a.lisp", "is not JSON (line 2)");
     expect_file_refused(project, "tools/b.lisp", "is not JSON (line 3)");
-    expect_logged(project, "warning registry-refused: tools/a.lisp: is not JSON");
+    expect_logged(project, "error registry-refused: tools/a.lisp: is not JSON");
 }
 
 PROJECT_TEST(registry_files, resources_are_served_unchanged) {
@@ -488,7 +488,8 @@ PROJECT_TEST(registry_files, sources_must_be_utf8_and_not_too_long) {
     expect_file_refused(project, "tools/latin.lisp", "is not UTF-8");
     expect_file_refused(project, "tools/cut.lisp", "is not UTF-8");
     expect_file_refused(project, "tools/big.lisp", "has 1048577 bytes; the maximum is 1048576");
-    cr_expect_eq(snapshot_of(project)->total, 4);
+    expect_file_refused(project, "tools/empty.lisp", "is empty");
+    cr_expect_eq(snapshot_of(project)->total, 3);
     cr_expect_eq(find(project, REGISTRY_TOOL, "zero")->body.size, 3);
 }
 
@@ -580,8 +581,6 @@ PROJECT_TEST(registry_files, no_link_is_followed_without_openat2) {
     cr_assert_eq(symlink("deep", "docs/linked"), 0);
     cr_assert_eq(symlink("/etc/passwd", "tools/outside.lisp"), 0);
     cr_assert_eq(symlink("docs", "elsewhere"), 0);
-    cr_assert_eq(rmdir("prompts"), 0);
-    cr_assert_eq(symlink("docs", "prompts"), 0);
     put("tools/good.lisp", "1");
     put("register.json", "{\"version\":1,\"resources\":[{\"file\":\"docs/deep/good\"},"
                          "{\"file\":\"docs/linked/good\"},{\"file\":\"elsewhere/deep/good\"}]}");
@@ -591,7 +590,10 @@ PROJECT_TEST(registry_files, no_link_is_followed_without_openat2) {
     expect_file_refused(project, "docs/linked/good", "cannot be opened: Not a directory");
     expect_file_refused(project, "elsewhere/deep/good", "cannot be opened: Not a directory");
     expect_file_refused(project, "tools/outside.lisp", "symbolic link");
-    expect_file_refused(project, "prompts", "symbolic link");
+    cr_assert_eq(rmdir("prompts"), 0);
+    cr_assert_eq(symlink("docs", "prompts"), 0);
+    project_look(project);
+    expect_logged(project, "error registry-failed: prompts is not a directory, or is a symbolic");
 }
 
 PROJECT_TEST(registry_files, an_unreadable_file_is_refused) {
@@ -605,16 +607,20 @@ PROJECT_TEST(registry_files, an_unreadable_file_is_refused) {
         expect_file_refused(project, "tools/secret.lisp", "Permission denied");
 }
 
-PROJECT_TEST(registry_files, an_unreadable_folder_is_refused) {
+PROJECT_TEST(registry_files, an_unreadable_folder_fails_the_scan) {
     put("tools/a.lisp", "1");
     put("prompts/p.txt", "1");
     cr_assert_eq(chmod("tools", 0), 0);
-    bool readable = access("tools", R_OK) == 0;
+    bool readable = access("tools", R_OK) == 0; /* root can */
     project_begin(project);
-    cr_expect_eq(snapshot_of(project)->total, readable ? 2 : 1);
+    cr_expect_eq(snapshot_of(project)->total, readable ? 2 : 0);
+    cr_expect_eq(registry_was_read(project->registry), readable);
     if (!readable)
-        expect_file_refused(project, "tools", "may not be read");
+        expect_logged(project, "error registry-failed: cannot open the folder tools: Permission");
     chmod("tools", 0755);
+    project_look(project);
+    cr_expect_eq(snapshot_of(project)->total, 2);
+    cr_expect(registry_was_read(project->registry));
 }
 
 PROJECT_TEST(registry_files, a_tool_has_its_schemas_compiled) {

@@ -129,6 +129,44 @@ Test(registry_template, a_long_uri_matches_nothing) {
     cr_expect(uri_check(uri, &error));
 }
 
+/* RFC 3986, sections 5.2.4 and 6.2.2. */
+Test(registry_uri, equivalent_ones_have_one_normal_form) {
+    static const struct {
+        const char *uri, *normal;
+    } cases[] = {
+        {"eXAMPLE://a/./b/../b/%63/%7bfoo%7d", "example://a/b/c/%7Bfoo%7D"}, /* of the RFC */
+        {"UP://up", "up://up"},
+        {"t://x/%c3%a4", "t://x/%C3%A4"},
+        {"t://x/%7Euser%2d", "t://x/~user-"},
+        {"t://x/a%2Fb%2f", "t://x/a%2Fb%2F"}, /* reserved: another URI than a/b */
+        {"t://HOST.Example:80/Path?Q#F", "t://host.example:80/Path?Q#F"},
+        {"t://User@HOST/", "t://User@host/"},
+        {"t://%48ost%c3/", "t://host%C3/"},
+        {"t://[2001:DB8::A]/", "t://[2001:db8::a]/"},
+        {"t:///a/b/c/./../../g", "t:///a/g"},
+        {"t:///../../x", "t:///x"},
+        {"t:///a/..", "t:///"},
+        {"t:///a/.", "t:///a/"},
+        {"t:///a/%2e%2E/b", "t:///b"},
+        {"t:///.a/..b/...", "t:///.a/..b/..."},
+        {"t:///a/../b?c/../d#e/../f", "t:///b?c/../d#e/../f"},
+        {"t:///a//../b", "t:///a/b"},
+        {"t:/a/./b", "t:/a/b"},
+        {"t:/.//b", "t:/.//b"},       /* not t://b, which has a host */
+        {"urn:A:../b", "urn:A:../b"}, /* not a path from the root */
+        {"mailto:A@B.C", "mailto:A@B.C"},
+        {"t:", "t:"},
+        {"no uri %c3", "no uri %c3"},
+        {"t://%c", "t://%c"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char first[URI_MAX_BYTES + 1], second[URI_MAX_BYTES + 1];
+        cr_expect_str_eq(uri_normal(cases[i].uri, first), cases[i].normal, "%s", cases[i].uri);
+        cr_expect_str_eq(uri_normal(cases[i].normal, second), cases[i].normal, "%s is not stable",
+                         cases[i].normal);
+    }
+}
+
 static const struct digest_key page_key = {{3, 4}};
 
 static struct snapshot *snapshot_with(size_t count, const char *prefix) {

@@ -61,7 +61,8 @@ PROJECT_TEST(registry_refresh, each_kind_has_its_own_bit) {
     cr_expect_eq(project->content, 1U << REGISTRY_RESOURCE);
     put("resources/a", "22");
     project_look(project);
-    cr_expect_eq(project->listed, 1U << REGISTRY_RESOURCE, "its size is listed");
+    cr_expect_eq(project->listed, 0, "lists show no size");
+    cr_expect_eq(project->content, 1U << REGISTRY_RESOURCE);
     put("prompts/a.txt", "2");
     put("completions/a.lisp", "2");
     project_look(project);
@@ -273,21 +274,192 @@ PROJECT_TEST(registry_refresh, a_project_that_is_not_there_at_first_is_an_error_
     *strrchr(project->path, '/') = 0;
 }
 
-PROJECT_TEST(registry_refresh, a_folder_that_becomes_a_link_is_refused) {
+PROJECT_TEST(registry_refresh, a_folder_that_is_none_any_more_keeps_what_was_known) {
+    project->settings.registry_refresh_s = 1;
     put("tools/a.lisp", "1");
     project_begin(project);
     cr_assert_eq(rename("tools", "real"), 0);
     cr_assert_eq(symlink("real", "tools"), 0);
-    project_await_change(project);
-    cr_expect_eq(snapshot_of(project)->total, 0);
-    expect_file_refused(project, "tools", "symbolic link");
+    project_look(project);
+    cr_expect_eq(snapshot_of(project)->total, 1);
+    expect_logged(project, "error registry-failed: tools is not a directory, or is a symbolic "
+                           "link; the previous state stays in force");
+    unlink("tools");
+    put("tools", "a file");
+    project_look(project);
+    cr_expect_eq(snapshot_of(project)->total, 1);
     unlink("tools");
     cr_assert_eq(rename("real", "tools"), 0);
+    put("tools/a.lisp", "2");
     project_await_change(project);
     cr_expect_eq(snapshot_of(project)->total, 1);
     put("tools/b.lisp", "1"); /* it is watched again */
     project_await_change(project);
     cr_expect_eq(snapshot_of(project)->total, 2);
+}
+
+/* The messages with this EVENT in the log so far. */
+static size_t logged_count(const struct project *project, const char *event) {
+    size_t count = 0;
+    for (const char *at = project->logged; (at = strstr(at, event)) != NULL; at++)
+        count++;
+    return count;
+}
+
+PROJECT_TEST(registry_refresh, a_broken_file_keeps_its_last_good_version_and_is_reported_once) {
+    static const struct {
+        const char *file, *broken; /* NULL: unreadable for all but root */
+        enum registry_kind kind;
+        const char *key, *reason;
+    } cases[] = {
+        {"tools/head.lisp", ";;; {\"title\":\"T\"\n(new)", REGISTRY_TOOL, "head", "is not JSON"},
+        {"tools/head.lisp", ";;; {\"titel\":\"T\"}\n(new)", REGISTRY_TOOL, "head",
+         "unknown member"},
+        {"tools/head.lisp", "", REGISTRY_TOOL, "head", "is empty"},
+        {"tools/head.lisp", " \n\t", REGISTRY_TOOL, "head", "is empty"},
+        {"tools/head.lisp", "(new \xff)", REGISTRY_TOOL, "head", "is not UTF-8"},
+        {"tools/beside.json", "{\"title\":", REGISTRY_TOOL, "beside",
+         "tools/beside.json: is not JSON"},
+        {"tools/beside.json", "", REGISTRY_TOOL, "beside", "tools/beside.json: is not JSON"},
+        {"tools/beside.json", "[]", REGISTRY_TOOL, "beside", "is not a JSON object"},
+        {"tools/beside.json",
+         "{\"inputSchema\":{\"type\":\"object\",\"properties\":{\"a\":"
+         "{\"type\":\"objekt\"}}}}",
+         REGISTRY_TOOL, "beside", "\"inputSchema\""},
+        {"tools/beside.json", "{\"outputSchema\":{\"$ref\":\"x\"}}", REGISTRY_TOOL, "beside",
+         "\"outputSchema\""},
+        {"prompts/text.json", "{\"arguments\":", REGISTRY_PROMPT, "text", "is not JSON"},
+        {"prompts/text.txt", "\xff", REGISTRY_PROMPT, "text", "is not UTF-8"},
+        {"prompts/fixed.json", "{\"messages\":[{}]}", REGISTRY_PROMPT, "fixed", "lacks the member"},
+        {"resources/r.txt.meta.json", "{", REGISTRY_RESOURCE, "test://r", "is not JSON"},
+        {"resources/t.lisp.meta.json", "{\"uriTemplate\":\"t:{\"}", REGISTRY_TEMPLATE, "t:{x}",
+         "must be a URI template"},
+        {"resources/t.lisp", "", REGISTRY_TEMPLATE, "t:{x}", "is empty"},
+        {"completions/c.lisp", ";;; {\n", REGISTRY_COMPLETION, "c", "is not JSON"},
+    };
+    static const char *const good[][2] = {
+        {"tools/head.lisp", ";;; {\"title\":\"T\"}\n(good)"},
+        {"tools/beside.lisp", "(good)"},
+        {"tools/beside.json", "{\"title\":\"T\"}"},
+        {"prompts/text.txt", "(good)"},
+        {"prompts/text.json", "{\"completions\":{\"a\":\"c\"}}"},
+        {"prompts/fixed.json", "{\"messages\":[]}"},
+        {"resources/r.txt", "(good)"},
+        {"resources/r.txt.meta.json", "{\"uri\":\"test://r\"}"},
+        {"resources/t.lisp", "(good)"},
+        {"resources/t.lisp.meta.json", "{\"uriTemplate\":\"t:{x}\"}"},
+        {"completions/c.lisp", "(good)"},
+    };
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        put(good[i][0], good[i][1]);
+    project_begin(project);
+    remember_hash(project);
+    size_t total = snapshot_of(project)->total, changes = project->changes;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        project->logged[0] = 0;
+        put(cases[i].file, cases[i].broken);
+        for (int scan = 0; scan < 3; scan++)
+            project_look(project);
+        const struct registry_entry *entry = find(project, cases[i].kind, cases[i].key);
+        cr_assert_not_null(entry, "%s: %s", cases[i].file, project->logged);
+        if (entry->body.bytes)
+            cr_expect_not_null(strstr((const char *)entry->body.bytes, "(good)"));
+        cr_expect(hash_is_remembered(project), "%s", cases[i].file);
+        cr_expect_eq(snapshot_of(project)->total, total);
+        cr_expect_eq(snapshot_of(project)->stale.count, 1, "%s", cases[i].file);
+        cr_expect_eq(snapshot_of(project)->refusals.count, 0);
+        expect_logged(project, "error registry-stale: ");
+        expect_logged(project, cases[i].reason);
+        expect_logged(project, "; its last good version stays in force");
+        cr_expect_eq(logged_count(project, "registry-stale"), 1, "%s", project->logged);
+        for (size_t j = 0; j < sizeof good / sizeof *good; j++)
+            if (strcmp(good[j][0], cases[i].file) == 0)
+                put(good[j][0], good[j][1]);
+        project_look(project);
+        cr_expect_eq(snapshot_of(project)->stale.count, 0);
+        cr_expect_eq(logged_count(project, "registry-"), 1, "%s", project->logged);
+    }
+    cr_expect_eq(project->changes, changes, "nothing was announced");
+}
+
+PROJECT_TEST(registry_refresh, a_broken_file_is_gone_when_it_is_deleted) {
+    put("tools/a.lisp", "(good)");
+    put("tools/a.json", "{}");
+    put("prompts/p.txt", "(good)");
+    project_begin(project);
+    put("tools/a.json", "{");
+    put("prompts/p.txt", "\xff");
+    project_look(project);
+    cr_expect_eq(snapshot_of(project)->total, 2);
+    unlink("tools/a.lisp");
+    unlink("prompts/p.txt");
+    project_look(project);
+    cr_expect_eq(snapshot_of(project)->total, 0);
+    cr_expect_eq(snapshot_of(project)->stale.count, 0);
+    expect_file_refused(project, "tools/a.json", "is not JSON");
+}
+
+PROJECT_TEST(registry_refresh, a_broken_file_that_was_never_good_stays_absent) {
+    project_begin(project);
+    put("tools/a.lisp", ";;; {");
+    put("tools/b.lisp", "");
+    project_look(project);
+    project_look(project);
+    cr_expect_eq(snapshot_of(project)->total, 0);
+    cr_expect_eq(project->changes, 0);
+    cr_expect_eq(logged_count(project, "error registry-refused: tools/a.lisp"), 1);
+    expect_file_refused(project, "tools/b.lisp", "is empty");
+}
+
+PROJECT_TEST(registry_refresh, a_definition_may_move_away_from_a_broken_file) {
+    put("tools/a.lisp", ";;; {\"name\":\"tool\"}\n(old)");
+    project_begin(project);
+    put("tools/a.lisp", ";;; {\"name\":");
+    put("tools/b.lisp", ";;; {\"name\":\"tool\"}\n(new)");
+    project_look(project);
+    cr_expect_eq(snapshot_of(project)->total, 1);
+    cr_expect_str_eq(find(project, REGISTRY_TOOL, "tool")->file, "tools/b.lisp");
+    expect_file_refused(project, "tools/a.lisp", "already defined by tools/b.lisp");
+    project_look(project);
+    cr_expect_str_eq(find(project, REGISTRY_TOOL, "tool")->file, "tools/b.lisp");
+}
+
+/* The bytes of a resource are no definition: a limit, or a missing right, withdraws them. */
+PROJECT_TEST(registry_refresh, a_resource_that_may_not_be_served_any_more_is_not_kept) {
+    project->settings.resource_max_bytes = 4;
+    put("resources/a", "1234");
+    put("resources/b", "1234");
+    put("resources/c", "1234");
+    project_begin(project);
+    put("resources/a", "12345");
+    unlink("resources/b");
+    cr_assert_eq(symlink("c", "resources/b"), 0);
+    project_look(project);
+    expect_file_refused(project, "resources/a", "has 5 bytes; the maximum is 4");
+    expect_file_refused(project, "resources/b", "symbolic link");
+    cr_expect_eq(snapshot_of(project)->total, 1);
+}
+
+PROJECT_TEST(registry_refresh, cursors_outlive_what_no_list_shows) {
+    static char text[2000];
+    char mark[SNAPSHOT_MARK_BYTES];
+    size_t index;
+    put("resources/a", "1");
+    put("resources/b", "1");
+    project_begin(project);
+    snapshot_mark(snapshot_of(project), REGISTRY_RESOURCE, 1, mark);
+    for (size_t i = 1; i <= 20; i++) {
+        memset(text, 'x', i * 100 - 1);
+        put("resources/a", text);
+        project_look(project);
+        cr_expect_eq(project->changes, i + 1);
+        cr_expect_eq(project->listed, 0);
+        cr_expect(snapshot_open_mark(snapshot_of(project), REGISTRY_RESOURCE, mark, &index));
+        cr_expect_eq(index, 1);
+    }
+    put("resources/a", "\xff"); /* not text any more: the MIME type is listed */
+    project_look(project);
+    cr_expect_not(snapshot_open_mark(snapshot_of(project), REGISTRY_RESOURCE, mark, &index));
 }
 
 /* Makes a scan of the project, without a registry. */
@@ -324,7 +496,8 @@ PROJECT_TEST(registry_refresh, a_folder_swapped_for_a_link_at_any_step_lets_noth
             }
             progress = scan_step(&scan, &error);
         }
-        cr_assert_eq(progress, SCAN_DONE, "%s", error.text);
+        if (progress == SCAN_FAILED)
+            cr_assert_str_eq(error.text, "tools is not a directory, or is a symbolic link");
         const struct entry_list *tools = &scan.made->lists[REGISTRY_TOOL];
         for (size_t i = 0; i < tools->count; i++)
             cr_expect_str_eq((const char *)tools->entries[i]->body.bytes, "good");
@@ -392,6 +565,63 @@ PROJECT_TEST(registry_refresh, a_file_changed_while_read_is_read_once_more_and_t
     put_bytes("tools/a.lisp", portions, sizeof portions);
     cr_expect_eq(read_while(project, edit, 2, &error), FILE_REFUSED);
     cr_expect_str_eq(error.text, "changed while it was read");
+}
+
+/* Reads the file NAME of /proc/PID, of this process. */
+static enum file_progress read_of_proc(const char *name, size_t maximum,
+                                       struct file_content *content, struct error *error) {
+    static const struct digest_key key;
+    char path[64];
+    struct file_reader reader;
+    enum file_progress progress = FILE_MORE;
+    snprintf(path, sizeof path, "/proc/%d", getpid());
+    int root = beneath_open_root(path, error);
+    cr_assert_geq(root, 0, "%s", error->text);
+    file_reader_begin(&reader, root, name, maximum, &key);
+    while (progress == FILE_MORE)
+        progress = file_reader_step(&reader, content, error);
+    file_reader_drop(&reader);
+    close(root);
+    return progress;
+}
+
+/* The size of every file in /proc is stated as 0. */
+Test(registry_refresh, a_file_without_a_stated_size_is_read_to_its_end) {
+    static const struct {
+        const char *name, *begins;
+    } files[] = {
+        {"stat", ""},          {"status", "Name:\t"}, {"comm", ""},    {"limits", "Limit "},
+        {"maps", ""},          {"smaps", ""},         {"cmdline", ""}, {"mountinfo", ""},
+        {"statm", ""},         {"io", "rchar: "},     {"cgroup", ""},  {"net/dev", "Inter-"},
+        {"oom_score_adj", ""},
+    };
+    size_t longest = 0;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct file_content content = {0};
+        struct error error = {0};
+        cr_assert_eq(read_of_proc(files[i].name, 1 << 20, &content, &error), FILE_DONE, "%s %s",
+                     files[i].name, error.text);
+        cr_expect_gt(content.size, 0, "%s", files[i].name);
+        cr_expect(content.is_text);
+        cr_expect_eq(content.bytes[content.size], 0);
+        cr_expect_not(content.stamp.settled, "it is read again");
+        cr_expect_eq(strncmp((const char *)content.bytes, files[i].begins, strlen(files[i].begins)),
+                     0);
+        longest = content.size > longest ? content.size : longest;
+        file_content_free(&content);
+    }
+    cr_expect_gt(longest, 4096);
+}
+
+Test(registry_refresh, a_file_without_a_stated_size_ends_at_the_limit) {
+    struct file_content content = {0};
+    struct error error = {0};
+    cr_assert_eq(read_of_proc("status", 1 << 20, &content, &error), FILE_DONE);
+    size_t size = content.size;
+    file_content_free(&content);
+    cr_expect_eq(read_of_proc("status", size / 2, &content, &error), FILE_REFUSED);
+    cr_expect_not_null(strstr(error.text, "has more than the maximum of"));
+    cr_expect_eq(read_of_proc("status", 1, &content, &error), FILE_REFUSED);
 }
 
 PROJECT_TEST(registry_refresh, an_overflowing_queue_of_events_is_a_full_look) {
