@@ -13,7 +13,8 @@
 
 enum {
     MEMORY_CHECK_MS = 50,
-    END_LIMIT_MS = 200, /* from the end of the channel to the kill, with reports_usage */
+    ANSWER_LIMIT_MS = 1000, /* for the rest of an answer that has begun before the time limit */
+    END_LIMIT_MS = 200,     /* from the end of the channel to the kill, with reports_usage */
     NAME_RANDOM_BYTES = 16
 };
 
@@ -67,8 +68,15 @@ struct call *session_take_running(struct session *session) {
 
 void session_on_time_limit(void *context) {
     struct session *session = context;
-    call_decide(session->running, OUTCOME_TIMEOUT, "No answer within %g s.",
-                (double)session->running->timeout_ms / CLOCK_MS_PER_S);
+    struct call *call = session->running;
+    if (!call->answering && worker_is_answering(session->head)) {
+        call->answering = true;
+        loop_timer_start(session->all->loop, &session->time_limit, ANSWER_LIMIT_MS,
+                         session_on_time_limit, session);
+        return;
+    }
+    call_decide(call, OUTCOME_TIMEOUT, "No answer within %g s.",
+                (double)call->timeout_ms / CLOCK_MS_PER_S);
     worker_stop(session->head);
 }
 
