@@ -34,6 +34,7 @@
     ROW(files_hint, "ECLAVE", "*FILES-HINT*")                                                      \
     ROW(stop, "ECLAVE", "STOP")                                                                    \
     ROW(keep_warning, "ECLAVE", "KEEP-WARNING")                                                    \
+    ROW(note_place, "ECLAVE", "NOTE-PLACE")                                                        \
     ROW(reset_stacks, "ECLAVE", "RESET-STACKS")                                                    \
     ROW(help_text, "ECLAVE", "HELP-TEXT")                                                          \
     ROW(parse_double, "ECLAVE", "PARSE-DOUBLE")                                                    \
