@@ -192,7 +192,8 @@ Test(batch_input, a_file_has_one_role) {
         "\"$1\" batch </dev/null >/dev/null",
     };
     static const char prepare[] =
-        "cd \"$2\" && rm -rf * && echo '{\"id\":1,\"code\":\"1\"}' >in && ln in hard && "
+        "ulimit -f 4096; cd \"$2\" && rm -rf * && echo '{\"id\":1,\"code\":\"1\"}' >in && ln in "
+        "hard && "
         "ln -s in soft && \"$1\" batch in >out 2>/dev/null && ln out outlink && cp in in.before && "
         "cp out out.before || exit 99; (%s); status=$?; "
         "cmp -s in in.before && cmp -s out out.before || exit 98; exit $status";
