@@ -112,8 +112,8 @@ Test(shell, a_signal_that_was_ignored_stays_ignored) {
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         for (size_t kind = 0; kind < COUNT_OF(kinds); kind++) {
             const char *script =
-                formatted("trap '' %s; \"$1\" %s 2>log & p=$!\n"
-                          "until grep -q 'sent EVALUATE' log; do kill -0 $p || break; done\n"
+                formatted("rm -f log; trap '' %s; \"$1\" %s 2>log & p=$!\n"
+                          "until grep -qs 'sent EVALUATE' log; do kill -0 $p || break; done\n"
                           "kill -%s $p; wait $p",
                           rows[i].ignored, kinds[kind], rows[i].sent);
             struct command_result result = run(script);
@@ -126,7 +126,7 @@ Test(shell, a_signal_that_was_ignored_stays_ignored) {
 
 Test(shell, a_server_ignores_what_was_ignored) {
     expect("trap '' TERM; mkfifo in; \"$1\" <in >out & p=$!; exec 3>in; cat requests >&3\n"
-           "until grep -q result out; do :; done; kill -TERM $p; cat requests >&3; exec 3>&-\n"
+           "until grep -qs result out; do :; done; kill -TERM $p; cat requests >&3; exec 3>&-\n"
            "wait $p && test $(grep -c result out) = 2",
            0, "");
 }
