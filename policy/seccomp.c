@@ -83,6 +83,12 @@ static bool export_program(scmp_filter_ctx context, struct sock_fprog *program,
     if (file < 0)
         return error_set(error, errno, "cannot create a memfd for the filter");
     int outcome = seccomp_export_bpf(context, file);
+    /* libseccomp does not say why it could not write. */
+    if (outcome && ftruncate(file, BPF_MAXINSNS * sizeof *program->filter) != 0 && errno == EFBIG)
+        return error_set(
+            error, EFBIG,
+            "cannot build the filter, since the limit of file sizes (ulimit -f) is too "
+            "low");
     if (outcome)
         return error_set(error, -outcome, "cannot build the filter");
     off_t size = lseek(file, 0, SEEK_END);

@@ -28,7 +28,7 @@ struct message {
 
 struct child {
     const struct policy_trial *trial;
-    int channel;
+    int channel, null;
 };
 
 /* --- in the child --- */
@@ -67,10 +67,9 @@ static void child_main(void *context, const struct policy_report *report) {
     /* An outer filter may kill this process with a signal that dumps core. */
     if (trial->policy)
         prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    bool placed = null >= 0 && dup2(child->channel, POLICY_TRIAL_CHANNEL) >= 0;
+    bool placed = dup2(child->channel, POLICY_TRIAL_CHANNEL) >= 0;
     for (int fd = 0; fd < POLICY_TRIAL_CHANNEL; fd++)
-        placed = placed && dup2(null, fd) >= 0;
+        placed = placed && dup2(child->null, fd) >= 0;
     if (!placed)
         error_set(&message.error, errno, "cannot set up the descriptors");
     message.confined =
@@ -195,7 +194,13 @@ static struct policy_trial_end launch_and_serve(const struct policy_trial *trial
     }
     cleanup_fd int ours = ends[0];
     cleanup_fd int theirs = ends[1];
-    struct child child = {.trial = trial, .channel = theirs};
+    /* Workers need the device too. */
+    cleanup_fd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0) {
+        error_set(&end.error, errno, "open /dev/null");
+        return end;
+    }
+    struct child child = {.trial = trial, .channel = theirs, .null = null};
     if (!policy_launch(trial->policy ? trial->policy : &unconfined, child_main, &child, &launched,
                        &end.report, &end.error))
         return end;

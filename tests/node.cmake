@@ -52,7 +52,7 @@ function(eclave_add_node_tests label timeout_s)
       LABELS ${label}
       TIMEOUT ${timeout_s}
       FIXTURES_REQUIRED "${arg_FIXTURES}"
-      ENVIRONMENT "ECLAVE=${PROJECT_BINARY_DIR}/eclave;ROOT=${PROJECT_SOURCE_DIR};ECLAVE_RECORD=${ECLAVE_RECORD};${ECLAVE_TEST_ENVIRONMENT}")
+      ENVIRONMENT "ECLAVE=${PROJECT_BINARY_DIR}/eclave;ROOT=${PROJECT_SOURCE_DIR};TEST_RECORD=${TEST_RECORD};${ECLAVE_TEST_ENVIRONMENT}")
   endforeach()
 endfunction()
 
@@ -75,6 +75,6 @@ eclave_add_node_tests(transcripts 300 IN_PLACE FIXTURES record TESTS replay)
 # they are done.
 eclave_add_node_tests(schema 300 FILES schemas.mjs traffic.mjs TESTS broad every-line)
 add_test(NAME schema/new-record
-         COMMAND sh -c "rm -rf \"$1\" && mkdir \"$1\"" sh ${ECLAVE_RECORD})
+         COMMAND sh -c "rm -rf \"$1\" && mkdir \"$1\"" sh ${TEST_RECORD})
 set_tests_properties(schema/new-record PROPERTIES LABELS schema FIXTURES_SETUP record)
 set_tests_properties(schema/every-line PROPERTIES FIXTURES_CLEANUP record)

@@ -93,7 +93,9 @@ static void evaluate_forms(void) {
     for (;;) {
         evaluation.form_start = position();
         evaluation.reading = true;
-        cl_object form = cl_read(4, evaluation.stream, ECL_NIL, end_of_source, ECL_NIL);
+        /* READ would take the next character too and put it back, which fails for NUL. */
+        cl_object form =
+            cl_read_preserving_whitespace(4, evaluation.stream, ECL_NIL, end_of_source, ECL_NIL);
         evaluation.reading = false;
         if (form == end_of_source)
             return;

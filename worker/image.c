@@ -204,28 +204,6 @@ bool image_boot(const struct worker_configuration *configuration, struct error *
     return true;
 }
 
-bool image_load(const struct worker_configuration *configuration, const char *path,
-                struct error *error) {
-    struct result result = {0};
-    cleanup_buffer struct buffer code = buffer_make((size_t)4 * PATH_MAX);
-    buffer_append_text(&code, "(eclave::preload \"");
-    for (const char *byte = path; *byte; byte++)
-        buffer_append_format(&code, *byte == '"' || *byte == '\\' ? "\\%c" : "%c", *byte);
-    buffer_append_text(&code, "\")");
-    struct evaluate_message message = {.code = {code.data, code.length}};
-    evaluate(&message, configuration->value_max_chars, &result);
-    bool good = !result.failed;
-    if (!good)
-        error_set(error, 0, "image: cannot preload %.80s: %.*s", path,
-                  (int)(result.message.length < 120 ? result.message.length : 120),
-                  (const char *)result.arena.data + result.message.offset);
-    buffer_free(&result.arena);
-    evaluate_forget();
-    streams_discard();
-    GC_gcollect(); /* each fork would copy the garbage */
-    return good;
-}
-
 bool image_is_forkable(struct error *error) {
     size_t threads = count_threads();
     if (threads != 1)

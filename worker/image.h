@@ -11,12 +11,6 @@
  * handlers of fault.c. False with *error. */
 bool image_boot(const struct worker_configuration *configuration, struct error *error);
 
-/* Loads a trusted Lisp file, whose definitions are then part of every new session. False with
- * *error.
- */
-bool image_load(const struct worker_configuration *configuration, const char *path,
-                struct error *error);
-
 /* Checks that there is only one thread and records the size of the heap. Called once, after all
  * files are loaded. False with *error. */
 bool image_is_forkable(struct error *error);

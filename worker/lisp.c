@@ -6,6 +6,7 @@
 #include "worker/exchange.h"
 #include "worker/fault.h"
 #include "worker/guard.h"
+#include "worker/preload.h"
 
 #include <stddef.h>
 
@@ -33,6 +34,7 @@ void lisp_define(void) {
 #undef ROW
     ecl_def_c_function(lisp.stop, (cl_objectfn_fixed)guard_stop_hook, 2);
     ecl_def_c_function(lisp.keep_warning, (cl_objectfn_fixed)evaluate_keep_warning, 1);
+    ecl_def_c_function(lisp.note_place, (cl_objectfn_fixed)preload_note_place, 2);
     ecl_def_c_function(lisp.reset_stacks, (cl_objectfn_fixed)reset_stacks, 0);
     ecl_def_c_function(lisp.unlock_names, (cl_objectfn_fixed)unlock_names, 0);
     ecl_def_c_function(lisp.lock_names, (cl_objectfn_fixed)lock_names, 1);

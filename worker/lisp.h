@@ -37,6 +37,7 @@
     ROW(files_hint, "ECLAVE", "*FILES-HINT*")                                                      \
     ROW(stop, "ECLAVE", "STOP")                                                                    \
     ROW(keep_warning, "ECLAVE", "KEEP-WARNING")                                                    \
+    ROW(note_place, "ECLAVE", "NOTE-PLACE")                                                        \
     ROW(reset_stacks, "ECLAVE", "RESET-STACKS")                                                    \
     ROW(unlock_names, "ECLAVE", "UNLOCK-NAMES")                                                    \
     ROW(lock_names, "ECLAVE", "LOCK-NAMES")                                                        \

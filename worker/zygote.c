@@ -5,6 +5,7 @@
 #include "common/frame.h"
 #include "policy/policy.h"
 #include "worker/image.h"
+#include "worker/preload.h"
 #include "worker/scrub.h"
 #include "worker/worker.h"
 
@@ -34,6 +35,10 @@ static bool send_frame(enum frame_type type, const void *bytes, size_t size) {
 
 static bool send_failure(const struct error *error) {
     return send_frame(FRAME_FAILED, error->text, strlen(error->text));
+}
+
+static void report_failure(const char *reason) {
+    send_frame(FRAME_FAILED, reason, strlen(reason));
 }
 
 /* Takes COUNT terminated paths from PAYLOAD, from *offset on. */
@@ -97,9 +102,11 @@ static bool preload(const struct zygote *zygote, struct error *error) {
     if (count == 0)
         return true;
     scrub_begin();
+    preload_begin(report_failure);
     for (size_t i = 0; i < count; i++)
-        if (!image_load(&zygote->configuration, zygote->preload[i], error))
+        if (!preload_file(&zygote->configuration, zygote->preload[i], error))
             return false;
+    preload_end();
     explicit_bzero(zygote->preload_paths, zygote->preload_paths_size);
     scrub_end();
     return true;

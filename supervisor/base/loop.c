@@ -78,10 +78,14 @@ void loop_watch_remove(struct loop *loop, struct loop_watch *watch) {
     forget_ready(loop, watch);
 }
 
+int64_t loop_now_ns(const struct loop *loop) {
+    return clock_now_ns() - loop->paused_ns;
+}
+
 void(loop_timer_start)(struct loop *loop, struct loop_timer *timer, int64_t delay_ms,
                        loop_timer_callback callback, void *context) {
     loop_timer_stop(loop, timer);
-    *timer = (struct loop_timer){.deadline_ns = clock_now_ns() + delay_ms * CLOCK_NS_PER_MS,
+    *timer = (struct loop_timer){.deadline_ns = loop_now_ns(loop) + delay_ms * CLOCK_NS_PER_MS,
                                  .callback = callback,
                                  .context = context,
                                  .active = true};
@@ -114,7 +118,7 @@ static int wait_ms(const struct loop *loop) {
     const struct loop_timer *earliest = earliest_timer(loop);
     if (!earliest)
         return -1;
-    int64_t left_ns = earliest->deadline_ns - clock_now_ns();
+    int64_t left_ns = earliest->deadline_ns - loop_now_ns(loop);
     if (left_ns <= 0)
         return 0;
     int64_t left_ms = (left_ns + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS;
@@ -160,7 +164,7 @@ static struct loop_timer *due_timer(const struct loop *loop, int64_t now_ns) {
 
 /* Runs the timers that were due when the round began. A timer started since waits for the next. */
 static void run_due_timers(struct loop *loop, int64_t now_ns) {
-    int64_t since_ns = now_ns;
+    int64_t since_ns = clock_now_ns();
     while (due_timer(loop, now_ns)) {
         take_turn(loop, &since_ns);
         struct loop_timer *timer = due_timer(loop, now_ns); /* the turn may have stopped it */
@@ -195,8 +199,34 @@ static void run_ready(struct loop *loop, int64_t since_ns) {
     loop->ready_count = 0;
 }
 
+/* Called after a wait of up to LIMIT_MS. Takes a pause of the process out of the time of the loop.
+ * Returns whether there was one. Some time counts in each round, so that timers become due even if
+ * every round is late. */
+static bool note_pause(struct loop *loop, int limit_ms) {
+    const int64_t now_ns = loop_now_ns(loop);
+    const int64_t wait_ns = limit_ms < 0 ? INT64_MAX / 2 : limit_ms * (int64_t)CLOCK_NS_PER_MS;
+    const int64_t late_ns = now_ns - loop->round_ns - wait_ns - LOOP_LATE_NS;
+    loop->paused_ns += late_ns > 0 ? late_ns : 0;
+    loop->round_ns = late_ns > 0 ? now_ns - late_ns : now_ns;
+    return late_ns > 0;
+}
+
+/* Whether the timers may run after a wait that returned COUNT events. What happened during a pause,
+ * or before a wait was interrupted (SIGCONT does that, and a debugger), comes first: a call whose
+ * answer is here has not run out of time. The rounds for that are bounded. */
+static bool may_run_timers(struct loop *loop, int count, bool paused) {
+    if (count < 0 || paused)
+        loop->looks_left = LOOP_LOOKS_MAX;
+    else if (count < LOOP_EVENTS_MAX)
+        loop->looks_left = 0;
+    else if (loop->looks_left)
+        loop->looks_left--;
+    return loop->looks_left == 0;
+}
+
 bool loop_run(struct loop *loop, struct error *error) {
     turn_begin();
+    loop->round_ns = loop_now_ns(loop);
     TURN_NAME(loop->before_wait, "before_wait");
     while (!loop->stopped && !loop->failed) {
         flush(loop);
@@ -209,10 +239,12 @@ bool loop_run(struct loop *loop, struct error *error) {
         if (count < 0 && errno != EINTR)
             return error_set(error, errno, "event loop: epoll_wait");
         loop->ready_count = count < 0 ? 0 : count;
-        int64_t now_ns = clock_now_ns();
-        run_ready(loop, now_ns);
+        const bool timers = may_run_timers(loop, count, note_pause(loop, limit_ms));
+        const int64_t now_ns = loop_now_ns(loop);
+        run_ready(loop, clock_now_ns());
         run_files(loop);
-        run_due_timers(loop, now_ns);
+        if (timers)
+            run_due_timers(loop, now_ns);
     }
     turn_end();
     turn_log();
@@ -231,12 +263,20 @@ void loop_fail(struct loop *loop, const struct error *error) {
     loop->failed = loop->stopped = true;
 }
 
+/* A signal that was ignored when the program started (nohup, trap '' INT, a job in the background)
+ * remains so. The kernel queues blocked signals even if they are ignored. */
+static void add_unless_ignored(sigset_t *set, int number) {
+    struct sigaction inherited;
+    if (sigaction(number, NULL, &inherited) != 0 || inherited.sa_handler != SIG_IGN)
+        sigaddset(set, number);
+}
+
 int signals_open(struct error *error) {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
+    add_unless_ignored(&set, SIGTERM);
+    add_unless_ignored(&set, SIGINT);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a write at the file size limit fails with EFBIG instead */
     /* If inherited as ignored, the kernel would reap the workers. That a child stops, as each idle

@@ -14,7 +14,9 @@
 
 enum {
     LOOP_EVENTS_MAX = 64,
-    LOOP_TURN_NS = 1000000 /* how long one kind of work may take before the others get a turn */
+    LOOP_TURN_NS = 1000000,   /* how long one kind of work may take before the others get a turn */
+    LOOP_LATE_NS = 200000000, /* by how much a round may be late before that counts as a pause */
+    LOOP_LOOKS_MAX = 64       /* rounds after a pause in which only descriptors are served */
 };
 
 typedef void (*loop_watch_callback)(void *context, uint32_t events);
@@ -31,7 +33,7 @@ struct loop_watch {
 };
 
 struct loop_timer {
-    int64_t deadline_ns;
+    int64_t deadline_ns; /* in the time of the loop */
     loop_timer_callback callback;
     void *context;
     bool active;
@@ -44,6 +46,9 @@ struct loop {
     LIST_HEAD(, loop_watch) files;
     struct epoll_event ready[LOOP_EVENTS_MAX]; /* of this round */
     int ready_count;
+    int64_t round_ns;  /* when the last wait returned, in the time of the loop */
+    int64_t paused_ns; /* of all pauses so far */
+    int looks_left;
     const struct loop_watch *first; /* or NULL */
     bool stopped;
     bool failed;
@@ -66,6 +71,12 @@ void loop_put_first(struct loop *loop, const struct loop_watch *watch);
 /* Does nothing if the watch is not in the loop. Does not close the descriptor. */
 void loop_watch_remove(struct loop *loop, struct loop_watch *watch);
 
+/* The time of the loop: monotonic time without pauses, in which the process was stopped (SIGSTOP, a
+ * debugger, a frozen control group, a halted virtual machine) and could not see what happened. The
+ * clock is CLOCK_MONOTONIC and not CLOCK_BOOTTIME, since the code did not run either while the
+ * machine was suspended. */
+int64_t loop_now_ns(const struct loop *loop);
+
 /* Starts or restarts a timer. */
 void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t delay_ms,
                       loop_timer_callback callback, void *context);
@@ -78,8 +89,9 @@ void loop_stop(struct loop *loop);
 /* Stops the loop for good: every loop_run fails with ERROR, the first that was given. */
 void loop_fail(struct loop *loop, const struct error *error);
 
-/* Blocks SIGCHLD, SIGTERM and SIGINT, ignores SIGPIPE and SIGXFSZ, and returns a non-blocking
- * descriptor that is readable when a blocked signal is pending; -1 with *error. */
+/* Blocks SIGCHLD, and SIGTERM and SIGINT unless they are ignored. Ignores SIGPIPE and SIGXFSZ.
+ * Returns a non-blocking descriptor that is readable when a blocked signal is pending; -1 with
+ * *error. */
 int signals_open(struct error *error);
 /* The number of the next pending signal, or 0. */
 int signals_next(int fd);

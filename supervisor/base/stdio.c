@@ -10,10 +10,13 @@
 
 enum { PRIVATE_MINIMUM = 10 };
 
-/* Opens a pipe or terminal again. A regular file would start at offset 0. */
+/* Opens a pipe or terminal again. A regular file would start at offset 0, and a descriptor that
+ * does not allow the access would become one that does. */
 static int reopen(int fd, const struct stat *status, bool writing) {
     char path[32];
-    if (S_ISREG(status->st_mode) || S_ISSOCK(status->st_mode))
+    const int flags = fcntl(fd, F_GETFL);
+    if (S_ISREG(status->st_mode) || S_ISSOCK(status->st_mode) ||
+        (flags & O_ACCMODE) == (writing ? O_RDONLY : O_WRONLY))
         return -1;
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     return open(path, (writing ? O_WRONLY : O_RDONLY) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
@@ -55,20 +58,39 @@ ssize_t stream_write(const struct stream *stream, const void *bytes, size_t size
                              : write(stream->fd, bytes, size);
 }
 
+/* A descriptor that reads as an empty file and cannot be written. Needs no /dev. */
+static int open_empty(void) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return -1;
+    int moved = fcntl(ends[0], F_DUPFD_CLOEXEC, PRIVATE_MINIMUM);
+    close(ends[0]);
+    close(ends[1]);
+    return moved;
+}
+
 bool stdio_fill(struct error *error) {
-    int fd;
-    do
-        fd = open("/dev/null", O_RDWR); // NOLINT(android-cloexec-open): children inherit these
-    while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd < 0)
-        return error_set(error, errno, "standard streams: open /dev/null");
-    close(fd);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0)
+            continue;
+        cleanup_fd int empty = open_empty();
+        if (empty < 0 || dup2(empty, fd) < 0)
+            return error_set(error, errno, "standard streams: replace the closed descriptor %d",
+                             fd);
+    }
     return true;
 }
 
 bool stdio_detach(struct error *error) {
-    cleanup_fd int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+    cleanup_fd int empty = open_empty();
+    if (empty < 0 || dup2(empty, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
         return error_set(error, errno, "standard streams: detach from the client");
     return true;
+}
+
+bool stdio_finish(struct error *error) {
+    const bool failed = ferror(stdout) != 0;
+    if (fclose(stdout) != 0)
+        return error_set(error, errno, "writing to standard output");
+    return !failed || error_set(error, 0, "writing to standard output failed; part of it is lost");
 }

@@ -27,9 +27,12 @@ void stream_close(struct stream *stream);
 ssize_t stream_read(const struct stream *stream, void *bytes, size_t size);
 ssize_t stream_write(const struct stream *stream, const void *bytes, size_t size);
 
-/* Opens descriptors 0, 1 and 2 on /dev/null where they are closed. */
+/* Replaces closed descriptors among 0, 1 and 2, whose numbers other files would take otherwise.
+ * What replaces them reads as empty and fails to be written, so that lost output is noticed. */
 bool stdio_fill(struct error *error);
-/* Points 0 at /dev/null and 1 at stderr. */
+/* Points 0 at an empty stream and 1 at stderr. */
 bool stdio_detach(struct error *error);
+/* Flushes and closes stdout. False with *error if any of the output was lost. */
+bool stdio_finish(struct error *error);
 
 #endif

@@ -91,7 +91,7 @@ static int64_t bound_ns(void) {
 #else
     int64_t factor = 1;
 #endif
-    if (!secure_getenv("ECLAVE_THOROUGH"))
+    if (!secure_getenv("TEST_THOROUGH"))
         factor *= TURN_NOISE_FACTOR;
     const char *text = secure_getenv("TURN_BOUND_MS");
     int64_t bound_ms = text ? strtoll(text, NULL, 10) : TURN_BOUND_MS * factor;

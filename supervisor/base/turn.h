@@ -3,8 +3,8 @@
  * one above TURN_ONCE_FACTOR times that, ends the process with SIGILL, after a line on stderr that
  * names the callbacks, so that the test that ran it fails. One turn may be longer because the
  * kernel counts the work of reclaiming memory for others as time of the thread. On a busy host the
- * clock counts what the host took from this machine as well, so the bound is TURN_NOISE_FACTOR times
- * higher unless ECLAVE_THOROUGH is set, as `scripts/test --thorough` sets it.
+ * clock counts what the host took from this machine as well, so the bound is TURN_NOISE_FACTOR
+ * times higher unless TEST_THOROUGH is set, as `scripts/test --thorough` sets it.
  *
  * The environment variable TURN_BOUND_MS sets another bound, 0 none. TURN_LOG names a file to which
  * the longest turn of each process is appended. */

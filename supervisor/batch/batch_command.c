@@ -28,6 +28,60 @@ static bool open_input(const char *file, struct error *error) {
     return code == 0 || error_set(error, code, "%.100s", file);
 }
 
+/* --- files in two roles --- */
+
+enum role { ROLE_INPUT, ROLE_OUTPUT, ROLE_JUNIT, ROLE_SKIP_DONE, ROLES };
+
+struct role_file {
+    char name[120];
+    struct stat file;
+    bool exists;
+};
+
+/* A terminal, /dev/null or a socket has no contents that could be lost or read again. */
+static bool has_contents(const struct stat *file) {
+    return S_ISREG(file->st_mode) || S_ISBLK(file->st_mode) || S_ISFIFO(file->st_mode);
+}
+
+static void describe_stream(struct role_file *role, int fd, const char *name) {
+    snprintf(role->name, sizeof role->name, "%s", name);
+    role->exists = fstat(fd, &role->file) == 0 && has_contents(&role->file);
+}
+
+static void describe_path(struct role_file *role, const char *option, const char *path) {
+    snprintf(role->name, sizeof role->name, "%s %.90s", option, path ? path : "");
+    role->exists = path && stat(path, &role->file) == 0 && has_contents(&role->file);
+}
+
+/* Continuing an earlier run appends its output to the file that is read. */
+static bool continues(enum role one, enum role other) {
+    const int flags = fcntl(STDOUT_FILENO, F_GETFL);
+    return one == ROLE_OUTPUT && other == ROLE_SKIP_DONE && flags >= 0 && flags & O_APPEND;
+}
+
+/* Refuses a file that is read and written, or written twice, by whatever names. Called before
+ * anything is opened for writing. */
+static bool roles_are_distinct(const struct batch_options *options, const char *file,
+                               struct error *error) {
+    struct role_file roles[ROLES] = {0};
+    describe_stream(&roles[ROLE_INPUT], STDIN_FILENO,
+                    file && strcmp(file, "-") != 0 ? file : "standard input");
+    describe_stream(&roles[ROLE_OUTPUT], STDOUT_FILENO, "standard output");
+    describe_path(&roles[ROLE_JUNIT], "--junit", options->junit);
+    describe_path(&roles[ROLE_SKIP_DONE], "--skip-done", options->skip_done);
+    for (enum role one = 0; one < ROLES; one++)
+        for (enum role other = one + 1; other < ROLES; other++) {
+            const struct stat *left = &roles[one].file, *right = &roles[other].file;
+            if (roles[one].exists && roles[other].exists && left->st_dev == right->st_dev &&
+                left->st_ino == right->st_ino && !continues(one, other))
+                return error_set(
+                    error, 0, "%s and %s are the same file%s", roles[one].name, roles[other].name,
+                    one == ROLE_OUTPUT && other == ROLE_SKIP_DONE ? "; append to it: >>"
+                                                                  : "; name another one");
+        }
+    return true;
+}
+
 /* Many jobs need more descriptors than the usual soft limit. */
 static bool raise_descriptor_limit(int64_t jobs, struct error *error) {
     const uint64_t wanted = (uint64_t)jobs * DESCRIPTORS_PER_JOB + OTHER_DESCRIPTORS;
@@ -132,7 +186,7 @@ int batch_command(const struct settings *settings, const struct batch_options *o
     if (own.session_max < 2 * options->jobs)
         own.session_max = 2 * options->jobs;
     batch_begin(&batch, &own, options);
-    if (!stdio_fill(&error) || !open_input(file, &error) ||
+    if (!open_input(file, &error) || !roles_are_distinct(options, file, &error) ||
         !raise_descriptor_limit(options->jobs, &error) ||
         !one_shot_open(&batch.one_shot, &own, &status, &error)) {
         fprintf(stderr, "eclave: %s\n", error.text);

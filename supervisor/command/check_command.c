@@ -2,7 +2,6 @@
  * runs the tests. */
 #include "common/cleanup.h"
 #include "common/utf8.h"
-#include "supervisor/base/stdio.h"
 #include "supervisor/base/terminal.h"
 #include "supervisor/command/commands.h"
 #include "supervisor/command/project_commands.h"
@@ -190,6 +189,10 @@ static int check(const struct settings *settings) {
     print_outline(snapshot);
     fflush(stdout);
     int status = evaluate(settings, snapshot, &findings);
+    if (!status && !check_stray_tests(settings, snapshot, &findings.tests, &error)) {
+        shown_complain(error.text);
+        status = STATUS_FAILED;
+    }
     summarize(snapshot, &findings);
     if (!status && (snapshot->refusals.count || findings.sources.failed || findings.tests.failed))
         status = STATUS_FAILED;
@@ -210,7 +213,7 @@ int command_check(const struct command_line *line) {
         if (!directory)
             error_set(&error, code ? code : ENOTDIR, "%.100s", line->arguments[0]);
     }
-    if ((line->count && !directory) || !stdio_fill(&error)) {
+    if (line->count && !directory) {
         shown_complain(error.text);
         return STATUS_USAGE;
     }

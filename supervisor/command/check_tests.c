@@ -6,15 +6,19 @@
  *
  * `args` may be left out, and blank lines are skipped. Without an expectation the call must not
  * fail. */
+#include "common/cleanup.h"
 #include "supervisor/base/terminal.h"
 #include "supervisor/base/whole_file.h"
 #include "supervisor/command/project_commands.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/registry/beneath.h"
+#include "supervisor/registry/metadata.h"
 #include "supervisor/schema/schema.h"
 
+#include <dirent.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum { FILE_MAX_BYTES = 1 << 20, PATH_BYTES = 300, SHOWN_BYTES = 300, MESSAGE_BYTES = 65536 };
@@ -165,16 +169,27 @@ static void take_lines(struct tests *tests, struct span text) {
     }
 }
 
+static const char tests_ending[] = ".test.jsonl";
+
+static bool ends_in(const char *name, const char *ending) {
+    size_t length = strlen(name), cut = strlen(ending);
+    return length > cut && strcmp(name + length - cut, ending) == 0;
+}
+
+/* Sets the name of the file of tests of ENTRY. False if it cannot have one. */
+static bool name_file(const struct registry_entry *entry, char file[PATH_BYTES]) {
+    static const char ending[] = ".lisp";
+    if (!ends_in(entry->file, ending))
+        return false;
+    snprintf(file, PATH_BYTES, "%.*s%s", (int)(strlen(entry->file) - strlen(ending)), entry->file,
+             tests_ending);
+    return true;
+}
+
 /* Sets the name of the file of tests. False if there is none. */
 static bool find_file(struct tests *tests) {
-    static const char ending[] = ".lisp";
     struct stat status;
-    size_t length = strlen(tests->entry->file), cut = sizeof ending - 1;
-    if (length < cut || strcmp(tests->entry->file + length - cut, ending) != 0)
-        return false;
-    snprintf(tests->file, sizeof tests->file, "%.*s.test.jsonl", (int)(length - cut),
-             tests->entry->file);
-    return beneath_stat(tests->root, tests->file, &status);
+    return name_file(tests->entry, tests->file) && beneath_stat(tests->root, tests->file, &status);
 }
 
 static bool read_file(const struct tests *tests, struct buffer *text, struct error *error) {
@@ -192,13 +207,17 @@ static bool read_file(const struct tests *tests, struct buffer *text, struct err
     return good || error_set(error, code ? code : EFBIG, "reading it");
 }
 
+static void print_title(const struct tests *tests) {
+    if (!tests->tally.passed && !tests->tally.failed)
+        puts("Tests");
+}
+
 static void run_tool(struct tests *tests) {
     struct error error;
     cleanup_buffer struct buffer text = buffer_make(FILE_MAX_BYTES);
     if (!find_file(tests))
         return;
-    if (!tests->tally.passed && !tests->tally.failed)
-        puts("Tests");
+    print_title(tests);
     tests->line = 0;
     if (read_file(tests, &text, &error))
         take_lines(tests, (struct span){text.data, text.length});
@@ -217,6 +236,51 @@ bool check_tests(struct one_shot *one_shot, const struct settings *settings,
         tests.entry = tools->entries[i];
         run_tool(&tests);
     }
+    close(tests.root);
+    *tally = tests.tally;
+    return true;
+}
+
+/* --- tests without a tool --- */
+
+static bool belongs_to_tool(const struct snapshot *snapshot, const char *file) {
+    const struct entry_list *tools = &snapshot->lists[REGISTRY_TOOL];
+    char own[PATH_BYTES];
+    for (size_t i = 0; i < tools->count; i++)
+        if (name_file(tools->entries[i], own) && strcmp(own, file) == 0)
+            return true;
+    return false;
+}
+
+static int is_file_of_tests(const struct dirent *found) {
+    return found->d_name[0] != '.' && ends_in(found->d_name, tests_ending);
+}
+
+static void name_strays_in(struct tests *tests, const struct snapshot *snapshot,
+                           const char *place) {
+    struct dirent **found = NULL;
+    cleanup_fd int folder = beneath_open_folder(tests->root, place);
+    int count = folder < 0 ? 0 : scandirat(folder, ".", &found, is_file_of_tests, alphasort);
+    for (int i = 0; i < count; i++) {
+        snprintf(tests->file, PATH_BYTES, "%s/%s", place, found[i]->d_name);
+        if (!belongs_to_tool(snapshot, tests->file)) {
+            print_title(tests);
+            report(tests, "there is no tool for these tests; they were not run");
+        }
+        free(found[i]);
+    }
+    free(found);
+}
+
+bool check_stray_tests(const struct settings *settings, const struct snapshot *snapshot,
+                       struct tests_tally *tally, struct error *error) {
+    static const enum project_folder folders[] = {FOLDER_TOOLS, FOLDER_PROMPTS, FOLDER_COMPLETIONS};
+    struct tests tests = {.settings = settings, .tally = *tally, .line = 1};
+    tests.root = beneath_open_root(settings->project.paths[0], error);
+    if (tests.root < 0)
+        return false;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        name_strays_in(&tests, snapshot, folder_name(folders[i]));
     close(tests.root);
     *tally = tests.tally;
     return true;

@@ -28,10 +28,11 @@ static const struct command {
     {"eval", "eval [OPTIONS] [-e CODE | FILE | -]", "evaluate code once",
      "Evaluates CODE, FILE or standard input once, in a fresh confined process, and prints the "
      "text\n"
-     "that a client would receive. Exit status: 0 a value, 1 a condition, 124 the time limit,\n"
-     "137 the memory limit, 159 a forbidden system call, 128+N a crash by signal N, 70 an "
-     "internal\n"
-     "error; any other status is that of the code.\n\n",
+     "that a client would receive. Exit status: 0 a value, 1 a condition, 3 the code ended its\n"
+     "process with status 0, 124 the time limit, 137 the memory limit, 159 a forbidden system "
+     "call,\n"
+     "128+N a crash by signal N, 70 an internal error or lost output; any other status is that of\n"
+     "the code.\n\n",
      0, 1, true, command_eval},
     {"batch", "batch [OPTIONS] [FILE | -]", "evaluate JSON lines, each in a fresh process",
      "Reads lines such as {\"id\":1,\"code\":\"(+ 1 2)\",\"expect\":\"3\"}, evaluates each in a "
@@ -109,10 +110,7 @@ int command_run(struct command_line *line, int count, char **arguments) {
         fprintf(stderr, "eclave: usage: eclave %s\n", command->usage);
         return STATUS_USAGE;
     }
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return status;
-    fprintf(stderr, "eclave: writing the result: %s\n", strerror(errno));
-    return STATUS_INTERNAL;
+    return status;
 }
 
 /* --- help --- */

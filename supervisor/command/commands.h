@@ -19,6 +19,7 @@ struct command_line {
     const char *args; /* tool --args; or NULL */
     bool json;        /* doctor --json */
     struct batch_options batch;
+    const char *made; /* new: the project directory, which did not exist; or NULL */
 };
 
 /* Takes the options of the command ARGUMENTS[1] out of ARGUMENTS, up to a lone "--", and leaves the
@@ -50,8 +51,9 @@ int command_check(const struct command_line *line);
 int command_doctor(const struct command_line *line);
 int command_policy(const struct command_line *line);
 
-/* Creates the project directory for `eclave new`, since the settings accept only one that exists.
- * False with *error. */
-bool command_new_prepare(int count, char **arguments, struct error *error);
+/* Creates the project directory for `eclave new`, since the settings accept only one that exists,
+ * and notes it in line->made. False with *error. */
+bool command_new_prepare(struct command_line *line, int count, char **arguments,
+                         struct error *error);
 
 #endif

@@ -1,7 +1,6 @@
 /* `eclave eval`: one evaluation, by the same path as a client's call. */
 #include "common/utf8.h"
 #include "supervisor/base/clock.h"
-#include "supervisor/base/stdio.h"
 #include "supervisor/base/terminal.h"
 #include "supervisor/base/whole_file.h"
 #include "supervisor/command/commands.h"
@@ -32,7 +31,7 @@ static void on_done(void *context, const struct evaluation *evaluation) {
     if (text.length)
         buffer_append_text(&text, "\n");
     shown_write(stdout, (struct span){text.data, text.length});
-    eval->status = evaluation->exit_code;
+    eval->status = one_shot_status(evaluation);
 }
 
 static int run(const struct settings *settings, struct span code) {
@@ -60,7 +59,7 @@ int command_eval(const struct command_line *line) {
     cleanup_buffer struct buffer code = buffer_make((size_t)line->settings->request_max_bytes);
     if (line->code && line->count)
         return COMMAND_MISUSED;
-    if (!stdio_fill(&error) || !read_code(line, &code, &error)) {
+    if (!read_code(line, &code, &error)) {
         shown_complain(error.text);
         return STATUS_USAGE;
     }

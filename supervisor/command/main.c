@@ -2,8 +2,13 @@
 #include "supervisor/base/letter_case.h"
 #include "supervisor/command/commands.h"
 
+#include "supervisor/base/stdio.h"
+#include "supervisor/base/terminal.h"
+
+#include <signal.h>
 #include <sodium.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool has_flag(int count, char **arguments, const char *flag) {
     for (int i = 1; i < count && strcmp(arguments[i], "--") != 0; i++)
@@ -27,7 +32,7 @@ static bool print_about(int count, char **arguments) {
     return true;
 }
 
-int main(int count, char **arguments) {
+static int run(int count, char **arguments) {
     struct settings settings;
     struct command_line line;
     struct error error;
@@ -38,15 +43,34 @@ int main(int count, char **arguments) {
         fputs("eclave: libsodium cannot be initialized\n", stderr);
         return STATUS_INTERNAL;
     }
+    int status = STATUS_USAGE;
     if (!options_take(&line, &count, arguments, &error) ||
-        !command_new_prepare(count, arguments, &error) ||
+        !command_new_prepare(&line, count, arguments, &error) ||
         !settings_read(&settings, count, arguments, &left, &error)) {
         fprintf(stderr, "eclave: %s\n", error.text);
-        return STATUS_USAGE;
+    } else {
+        line.settings = &settings;
+        letter_case_load();
+        status = command_run(&line, left, arguments);
+        settings_free(&settings);
     }
-    line.settings = &settings;
-    letter_case_load();
-    int status = command_run(&line, left, arguments);
-    settings_free(&settings);
+    if (status != 0 && line.made)
+        rmdir(line.made); /* fails unless it is empty */
     return status;
+}
+
+/* Lost output is never a success, whatever the command. */
+int main(int count, char **arguments) {
+    struct error error;
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe, and the limit of file sizes, are errors of write */
+    signal(SIGXFSZ, SIG_IGN);
+    if (!stdio_fill(&error)) {
+        shown_complain(error.text);
+        return STATUS_INTERNAL;
+    }
+    int status = run(count, arguments);
+    if (stdio_finish(&error))
+        return status;
+    shown_complain(error.text);
+    return STATUS_INTERNAL;
 }

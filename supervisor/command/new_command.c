@@ -8,7 +8,9 @@
 #include "supervisor/server/tools.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { FILES_MAX = 4, PATH_BYTES = 128 };
 
@@ -188,23 +190,84 @@ static void print_text(FILE *out, const char *text, const char *name) {
     fputs(text, out);
 }
 
-static bool write_file(int folder, const struct new_entry *entry, size_t i, struct error *error) {
-    const char *place = folder_name(entry->scaffold->folder);
-    char file[PATH_BYTES];
+/* Files appear under their names when all of them are complete, so that neither a full disk nor the
+ * end of the process leaves half of a scaffold, which the next try would refuse to overwrite. */
+struct staged {
+    int folder;
+    size_t written, named; /* so many files are complete, and have their names */
+    char temporary[FILES_MAX][PATH_BYTES];
+};
+
+static bool fail_for(const struct new_entry *entry, const char *file, struct error *error) {
+    return error_set(error, errno, "%s/%s", folder_name(entry->scaffold->folder), file);
+}
+
+/* The registry ignores names that begin with a dot. */
+static bool write_file(struct staged *staged, const struct new_entry *entry, size_t i,
+                       struct error *error) {
+    char file[PATH_BYTES], *temporary = staged->temporary[i];
     name_file(entry, i, file);
-    int fd = openat(folder, file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    snprintf(temporary, PATH_BYTES, ".eclave-new-%d-%zu", (int)getpid(), i);
+    int fd = openat(staged->folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                    0666);
     FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    staged->written = i + 1; /* to be removed from here on */
     if (!out) {
-        error_set(error, errno, "%s/%s", place, file);
+        fail_for(entry, file, error);
         if (fd >= 0)
             close(fd);
         return false;
     }
     print_text(out, entry->scaffold->files[i].text, entry->name);
-    bool failed = ferror(out) != 0;
-    if (fclose(out) != 0 || failed)
-        return error_set(error, errno, "%s/%s", place, file);
-    printf("wrote %s/%s\n", place, file);
+    bool good = fflush(out) == 0 && !ferror(out) && fsync(fileno(out)) == 0;
+    int code = errno;
+    good &= fclose(out) == 0;
+    errno = code ? code : errno;
+    return good || fail_for(entry, file, error);
+}
+
+/* Overwrites nothing. Some file systems cannot rename so, but can link. */
+static bool name_staged(struct staged *staged, const struct new_entry *entry, size_t i,
+                        struct error *error) {
+    char file[PATH_BYTES];
+    const char *temporary = staged->temporary[i];
+    name_file(entry, i, file);
+    if (renameat2(staged->folder, temporary, staged->folder, file, RENAME_NOREPLACE) == 0)
+        return true;
+    if (errno == EINVAL && linkat(staged->folder, temporary, staged->folder, file, 0) == 0)
+        return unlinkat(staged->folder, temporary, 0) == 0 || fail_for(entry, file, error);
+    return fail_for(entry, file, error);
+}
+
+/* Removes what was half made. */
+static void discard(const struct staged *staged, const struct new_entry *entry) {
+    for (size_t i = 0; i < staged->written; i++) {
+        char file[PATH_BYTES];
+        name_file(entry, i, file);
+        if (entry->scaffold->files[i].text)
+            unlinkat(staged->folder, i < staged->named ? file : staged->temporary[i], 0);
+    }
+}
+
+static bool write_into(int folder, const struct new_entry *entry, struct error *error) {
+    struct staged staged = {.folder = folder};
+    bool good = check_files(folder, entry, error);
+    for (size_t i = 0; good && ending_of(entry, i); i++)
+        good = !entry->scaffold->files[i].text || write_file(&staged, entry, i, error);
+    for (size_t i = 0; good && ending_of(entry, i); i++) {
+        good = !entry->scaffold->files[i].text || name_staged(&staged, entry, i, error);
+        staged.named = good ? i + 1 : i;
+    }
+    if (!good) {
+        discard(&staged, entry);
+        return false;
+    }
+    for (size_t i = 0; ending_of(entry, i); i++) {
+        char file[PATH_BYTES];
+        name_file(entry, i, file);
+        if (entry->scaffold->files[i].text)
+            printf("wrote %s/%s\n", folder_name(entry->scaffold->folder), file);
+    }
     return true;
 }
 
@@ -213,25 +276,31 @@ static bool write_files(const char *project, const struct new_entry *entry, stru
     cleanup_fd int root = beneath_open_root(project, error);
     if (root < 0)
         return false;
-    if (mkdirat(root, place, 0777) != 0 && errno != EEXIST)
+    const bool made = mkdirat(root, place, 0777) == 0;
+    if (!made && errno != EEXIST)
         return error_set(error, errno, "making the folder %s", place);
     cleanup_fd int folder = beneath_open_folder(root, place);
-    if (folder < 0)
-        return error_set(error, errno, "the folder %s", place);
-    if (!check_files(folder, entry, error))
-        return false;
-    for (size_t i = 0; ending_of(entry, i); i++)
-        if (entry->scaffold->files[i].text && !write_file(folder, entry, i, error))
-            return false;
-    return true;
+    bool good = folder >= 0 ? write_into(folder, entry, error)
+                            : error_set(error, errno, "the folder %s", place);
+    if (!good && made)
+        unlinkat(root, place, AT_REMOVEDIR);
+    return good;
 }
 
-bool command_new_prepare(int count, char **arguments, struct error *error) {
+/* The project of the option or the variable, or NULL. */
+static const char *project_of(int count, char **arguments) {
+    const char *option = options_value(count, arguments, "--project");
+    return option ? option : getenv("ECLAVE_PROJECT");
+}
+
+bool command_new_prepare(struct command_line *line, int count, char **arguments,
+                         struct error *error) {
     if (count < 2 || strcmp(arguments[1], "new") != 0)
         return true;
-    const char *option = options_value(count, arguments, "--project");
-    const char *project = option ? option : getenv("ECLAVE_PROJECT");
-    return !project || mkdir(project, 0777) == 0 || errno == EEXIST ||
+    const char *project = project_of(count, arguments);
+    if (project && mkdir(project, 0777) == 0)
+        line->made = project;
+    return !project || line->made || errno == EEXIST ||
            error_set(error, errno, "making %.100s", project);
 }
 

@@ -165,7 +165,7 @@ static void on_done(void *context, const struct evaluation *evaluation) {
         text_append_evaluation(&call->text, evaluation, &limits);
         buffer_append_text(&call->text, "\n");
         call->failed = true;
-        call->status = evaluation->exit_code;
+        call->status = one_shot_status(evaluation);
     }
 }
 

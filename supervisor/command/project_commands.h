@@ -61,5 +61,9 @@ struct tests_tally {
  * *error if the project has disappeared. */
 bool check_tests(struct one_shot *one_shot, const struct settings *settings,
                  const struct snapshot *snapshot, struct tests_tally *tally, struct error *error);
+/* Prints a failure for each file of tests that belongs to no tool, and adds it to *TALLY. False
+ * with *error if the project has disappeared. */
+bool check_stray_tests(const struct settings *settings, const struct snapshot *snapshot,
+                       struct tests_tally *tally, struct error *error);
 
 #endif

@@ -1,7 +1,6 @@
 /* `eclave tool`: calls a tool of a project from a shell. */
 #include "common/utf8.h"
 #include "supervisor/base/nearest.h"
-#include "supervisor/base/stdio.h"
 #include "supervisor/base/terminal.h"
 #include "supervisor/base/whole_file.h"
 #include "supervisor/command/commands.h"
@@ -97,8 +96,6 @@ int command_tool(const struct command_line *line) {
     struct error error;
     if (!settings->project.count)
         return COMMAND_MISUSED;
-    if (!stdio_fill(&error))
-        return usage_error(&error);
     cleanup_json struct json_object *arguments =
         parse_arguments(settings, line->args ? line->args : "{}", &error);
     if (!arguments)

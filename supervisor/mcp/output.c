@@ -89,8 +89,9 @@ static void end_output(struct output *output, enum output_end end) {
     output->on_change(output->context);
 }
 
-/* Counts a bad line or a failed write. At the threshold within the window the output ends. */
-static void count_incident(struct output *output, const char *cause) {
+/* Counts a bad line or a failed write. At the threshold within the window the output ends, as END.
+ */
+static void count_incident(struct output *output, const char *cause, enum output_end end) {
     const struct log_event event = {.level = LOG_ERROR_LEVEL, .name = "output-corruption"};
     log_write(output->log, &event, "%s", cause);
     size_t threshold = (size_t)output->settings->corruption_threshold;
@@ -103,7 +104,7 @@ static void count_incident(struct output *output, const char *cause) {
     if (now_ns - oldest_ns <= output->settings->corruption_window_s * 1000 * CLOCK_NS_PER_MS) {
         log_write(output->log, &event, "exiting after %zu incidents within %lld s", threshold,
                   (long long)output->settings->corruption_window_s);
-        end_output(output, OUTPUT_CORRUPT);
+        end_output(output, end);
     }
 }
 
@@ -167,7 +168,7 @@ static void report_problem(struct output *output, const char *problem, bool over
         const struct log_event event = {.level = LOG_ERROR_LEVEL, .name = "limit"};
         log_write(output->log, &event, "%s", problem);
     } else {
-        count_incident(output, problem);
+        count_incident(output, problem, OUTPUT_CORRUPT);
     }
 }
 
@@ -228,7 +229,8 @@ static void check_slice(struct output *output) {
         replace_line(output, line);
     forget_line(output, line);
     if (problem)
-        count_incident(output, problem); /* last, because it may write a line itself */
+        count_incident(output, problem,
+                       OUTPUT_CORRUPT); /* last, because it may write a line itself */
 }
 
 void output_line_end(struct output *output, struct span request_id) {
@@ -277,13 +279,14 @@ void output_check(struct output *output, struct buffer *out, struct span text, b
 /* EPIPE and the like end the output. Any other failure (a full disk) is counted and retried, so
  * that a partly written line can still be completed. */
 static void write_failed(struct output *output, int code) {
+    output->failure = code;
     if (code == EPIPE || code == ECONNRESET || code == EBADF) {
-        end_output(output, OUTPUT_PEER_GONE);
+        end_output(output, OUTPUT_LOST);
         return;
     }
     char cause[80];
     snprintf(cause, sizeof cause, "writing failed: %s", strerror(code));
-    count_incident(output, cause);
+    count_incident(output, cause, OUTPUT_LOST);
     if (output->end == OUTPUT_OPEN)
         loop_timer_start(output->loop, &output->retry, RETRY_MS, on_retry, output);
 }
@@ -303,7 +306,7 @@ void output_flush(struct output *output) {
     const size_t now = output_backlog(output);
     size_t least =
         output->end == OUTPUT_OPEN && now > held + FLUSH_BYTES ? now - FLUSH_BYTES : held;
-    while (output->end != OUTPUT_PEER_GONE && !blocked && output_backlog(output) > least) {
+    while (output->end != OUTPUT_LOST && !blocked && output_backlog(output) > least) {
         ssize_t written = stream_write(&output->stream, queue->data + output->sent,
                                        output_backlog(output) - least);
         if (written > 0) {

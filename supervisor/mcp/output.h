@@ -18,8 +18,8 @@
 
 enum output_end {
     OUTPUT_OPEN,
-    OUTPUT_PEER_GONE, /* the reader closed its end: exit quietly */
-    OUTPUT_CORRUPT    /* corruption.threshold was reached: exit status 2 */
+    OUTPUT_LOST,   /* it cannot be written: exit status 70 */
+    OUTPUT_CORRUPT /* corruption.threshold was reached: exit status 2 */
 };
 
 /* A long line of the queue that is being checked in slices. Nothing from its start on is sent. */
@@ -46,6 +46,7 @@ struct output {
     int64_t *incidents_ns;                  /* ring of corruption.threshold times */
     size_t incident_count;
     enum output_end end;
+    int failure;                      /* errno of the last write that failed; or 0 */
     void (*on_change)(void *context); /* the backlog changed, or the output ended */
     void *context;
 };

@@ -97,7 +97,8 @@ void server_warm_up(struct server *server) {
 void server_output_changed(void *context) {
     struct server *server = context;
     if (server->output.end != OUTPUT_OPEN) {
-        server->exit_status = server->output.end == OUTPUT_CORRUPT ? STATUS_CORRUPT : 0;
+        if (server->output.end == OUTPUT_CORRUPT)
+            server->exit_status = STATUS_CORRUPT;
         loop_stop(&server->loop);
     } else {
         server_regulate_input(server);

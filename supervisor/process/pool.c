@@ -96,6 +96,7 @@ static void on_boot_limit(void *context) {
     snprintf(reason, sizeof reason, "no worker became ready within %d s",
              BOOT_LIMIT_MS / CLOCK_MS_PER_S);
     record_failure(pool, reason);
+    pool->explained = true;
     if (pool->zygote_pid > 1)
         workers_signal(&pool->workers, pool->zygote_pid, SIGKILL); /* zygote_died continues */
 }
@@ -274,10 +275,11 @@ static void on_zygote_frame(void *context, uint32_t events) {
         loop_timer_stop(pool->loop, &pool->boot_timer);
         pool_start(pool);
     } else if (header.type == FRAME_FAILED) {
-        char reason[160];
+        char reason[sizeof pool->last_failure];
         snprintf(reason, sizeof reason, "%.*s", (int)header.length,
                  payload ? (const char *)payload : "");
         record_failure(pool, reason);
+        pool->explained = pool->zygote == ZYGOTE_BOOTING;
     }
 }
 
@@ -398,6 +400,7 @@ static bool start_zygote(struct pool *pool, struct error *error) {
         return false;
     pool->zygote_pid = pool->workers.zygote = pool->launched.process;
     pool->zygote = ZYGOTE_BOOTING;
+    pool->explained = false;
     trace(pool, pool->zygote_pid, "zygote started");
     loop_timer_start(pool->loop, &pool->boot_timer, BOOT_LIMIT_MS, on_boot_limit, pool);
     return loop_watch_add(pool->loop, &pool->zygote_watch, pool->zygote_channel, EPOLLIN,
@@ -408,25 +411,40 @@ static bool start_zygote(struct pool *pool, struct error *error) {
                pool, policy.layers & ~policy_layers_in(&pool->report, POLICY_UNAVAILABLE), error);
 }
 
-static void zygote_died(struct pool *pool, int status) {
-    const bool was_up = pool->zygote == ZYGOTE_UP;
-    /* Its last message may still be in the pipe. */
+/* Takes the last messages of a zygote that has ended. */
+static void take_last_messages(struct pool *pool) {
+    char byte;
     if (pool->zygote_stderr_watch.active)
         on_zygote_stderr(pool, 0);
+    if (pool->zygote_watch.active &&
+        recv(pool->zygote_channel, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) > 0)
+        on_zygote_frame(pool, 0);
+}
+
+static void zygote_died(struct pool *pool, int status) {
+    const bool was_up = pool->zygote == ZYGOTE_UP;
+    take_last_messages(pool);
     close_zygote(pool);
     pool->zygote_pid = pool->workers.zygote = 0;
     if (pool->closing)
         return;
     char reason[120];
+    const char *when =
+        !was_up && pool->settings->preload.count ? " while it loaded the files of --preload" : "";
     if (WIFSIGNALED(status))
-        snprintf(reason, sizeof reason, "the zygote was killed by signal %d", WTERMSIG(status));
+        snprintf(reason, sizeof reason, "the zygote was killed by signal %d%s", WTERMSIG(status),
+                 when);
     else
-        snprintf(reason, sizeof reason, "the zygote ended with status %d", WEXITSTATUS(status));
+        snprintf(reason, sizeof reason, "the zygote ended with status %d%s", WEXITSTATUS(status),
+                 when);
     drop_starting(pool);
     /* Workers that ended with it count once, with it. */
     if (was_up && pool->failures > pool->failures_at_boot)
         pool->failures = pool->failures_at_boot;
-    record_failure(pool, reason);
+    if (!pool->explained)
+        record_failure(pool, reason);
+    else if (!was_up) /* it would fail again */
+        pool->failures = FAILURES_MAX;
     retry_or_fail(pool);
 }
 
@@ -455,7 +473,9 @@ void pool_start(struct pool *pool) {
 static bool find_worker(struct pool *pool, struct error *error) {
     char self[2048];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[length > 0 ? length : 0] = 0;
+    if (length < 0)
+        return error_set(error, errno, "read /proc/self/exe (is /proc mounted?)");
+    self[length] = 0;
     char *slash = strrchr(self, '/');
     if (slash)
         *slash = 0;

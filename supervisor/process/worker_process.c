@@ -452,6 +452,11 @@ static bool has_read_call(struct worker_process *worker) {
     return !worker->outgoing.length;
 }
 
+bool worker_is_answering(const struct worker_process *worker) {
+    return worker->state == WORKER_BUSY && worker->header_have == sizeof worker->header &&
+           worker->header.type == FRAME_RESULT;
+}
+
 static void take_result(struct worker_process *worker) {
     if (!has_read_call(worker))
         return;

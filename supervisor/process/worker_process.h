@@ -147,6 +147,9 @@ bool worker_is_stopped(struct worker_process *worker);
 bool worker_set_outputs(struct worker_process *worker, const int outputs[2], uint64_t serial,
                         struct error *error);
 
+/* Whether part of the answer to its call has been received. */
+bool worker_is_answering(const struct worker_process *worker);
+
 /* Kills at once; the next event is `ended`. */
 void worker_kill(struct worker_process *worker);
 /* Asks the worker to flush its output and exit, and kills it after a grace period. For time-outs,

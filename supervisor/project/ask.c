@@ -212,9 +212,9 @@ static void ask_modern(struct invocation *invocation) {
     const struct settings *settings = invocation->server->settings;
     const struct request_state state = {.invocation = invocation->number,
                                         .round = ++invocation->round,
-                                        .expires_ns =
-                                            clock_now_ns() + settings->call_timeout_max_s *
-                                                                 CLOCK_MS_PER_S * CLOCK_NS_PER_MS,
+                                        .expires_ns = loop_now_ns(&invocation->server->loop) +
+                                                      settings->call_timeout_max_s *
+                                                          CLOCK_MS_PER_S * CLOCK_NS_PER_MS,
                                         .binding = invocation->binding};
     char text[REQUEST_STATE_BYTES];
     request_state_write(&project->key, &state, text);
@@ -361,7 +361,7 @@ bool project_resume(struct request *request, const char *method, const char *nam
     const char *fault =
         text ? request_state_read(&project->key, text,
                                   request_state_binding(&project->key, method, name, arguments),
-                                  clock_now_ns(), &state)
+                                  loop_now_ns(&request->server->loop), &state)
              : "requestState must be a string.";
     struct invocation *invocation = fault ? NULL : find_parked(project, &state);
     if (!fault && !invocation)

@@ -13,7 +13,7 @@ enum { REQUEST_STATE_BYTES = 240 };
 struct request_state {
     uint64_t invocation;   /* its number */
     uint64_t round;        /* how often it has asked */
-    int64_t expires_ns;    /* monotonic */
+    int64_t expires_ns;    /* in the time of the loop */
     struct digest binding; /* of the request that it belongs to */
 };
 

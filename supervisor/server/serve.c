@@ -193,6 +193,16 @@ static void free_requests(struct server *server) {
             request_drop(server->requests.in_flight);
 }
 
+/* After the last flush. Answers that nobody read are no success. */
+static void report_lost_output(struct server *server) {
+    const struct output *output = &server->output;
+    if (server->exit_status != 0 || (output->end != OUTPUT_LOST && output_backlog(output) == 0))
+        return;
+    fprintf(stderr, "eclave: answers were lost, writing to standard output: %s\n",
+            output->failure ? strerror(output->failure) : "the client does not read");
+    server->exit_status = STATUS_INTERNAL;
+}
+
 static void server_close(struct server *server) {
     cursors_free(&server->cursors);
     sessions_close(&server->sessions);
@@ -200,6 +210,7 @@ static void server_close(struct server *server) {
     json_object_put(server->client_capabilities);
     free_requests(server);
     output_flush(&server->output);
+    report_lost_output(server);
     pool_close(&server->pool);
     input_close(&server->input);
     output_close(&server->output);
@@ -219,10 +230,6 @@ int server_run(const struct settings *settings, const struct method_table *metho
                             .faults_left =
                                 settings->fault == FAULT_NONE ? 0 : settings->fault_count};
     struct error error;
-    if (!stdio_fill(&error)) {
-        fprintf(stderr, "eclave: %s\n", error.text);
-        return STATUS_USAGE;
-    }
     if (!server_open(&server, &error) || !choose_mode(&server, &error) ||
         !open_project(&server, &error) || !confine(&server, &error)) {
         fprintf(stderr, "eclave: %s\n", error.text);

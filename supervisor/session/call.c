@@ -223,7 +223,7 @@ void call_begin_run(struct call *call) {
     call->run.progress = -HUGE_VAL;
     call->run.left_ms = call->timeout_ms;
     call->run.wait_left_ms = settings->call_timeout_max_s * (int64_t)CLOCK_MS_PER_S;
-    call->run.since_ns = call->started_ns;
+    call->run.since_ns = loop_now_ns(call->session->all->loop);
 }
 
 /* Progress must increase: MCP requires it. */
@@ -283,10 +283,12 @@ static void on_wait_limit(void *context) {
 static void switch_clock(struct session *session, int64_t *left_ms, int64_t next_ms,
                          void (*expired)(void *context)) {
     struct call *call = session->running;
-    int64_t rest_ms = *left_ms - clock_elapsed_ms(call->run.since_ns);
+    struct loop *loop = session->all->loop;
+    const int64_t now_ns = loop_now_ns(loop);
+    int64_t rest_ms = *left_ms - (now_ns - call->run.since_ns) / CLOCK_NS_PER_MS;
     *left_ms = rest_ms > 1 ? rest_ms : 1;
-    call->run.since_ns = clock_now_ns();
-    loop_timer_start(session->all->loop, &session->time_limit, next_ms, expired, session);
+    call->run.since_ns = now_ns;
+    loop_timer_start(loop, &session->time_limit, next_ms, expired, session);
 }
 
 bool call_answer(struct call *call, struct span json) {

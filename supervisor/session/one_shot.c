@@ -102,3 +102,9 @@ bool one_shot_run(struct one_shot *one_shot, const struct call_request *request,
     sessions_close(&one_shot->sessions); /* which drops the call */
     return false;
 }
+
+int one_shot_status(const struct evaluation *evaluation) {
+    return evaluation->outcome == OUTCOME_EXIT && evaluation->exit_code == 0
+               ? STATUS_NO_VALUE
+               : evaluation->exit_code;
+}

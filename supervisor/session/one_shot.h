@@ -37,4 +37,8 @@ void one_shot_close(struct one_shot *one_shot);
 bool one_shot_run(struct one_shot *one_shot, const struct call_request *request,
                   struct error *error);
 
+/* The exit status of a command whose call ended so. Code that ends its process with status 0
+ * returns no value, and must not look as if it had. */
+int one_shot_status(const struct evaluation *evaluation);
+
 #endif

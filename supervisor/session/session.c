@@ -13,7 +13,8 @@
 
 enum {
     MEMORY_CHECK_MS = 50,
-    END_LIMIT_MS = 200, /* from the end of the channel to the kill, with reports_usage */
+    ANSWER_LIMIT_MS = 1000, /* for the rest of an answer that has begun before the time limit */
+    END_LIMIT_MS = 200,     /* from the end of the channel to the kill, with reports_usage */
     NAME_RANDOM_BYTES = 16
 };
 
@@ -65,16 +66,28 @@ struct call *session_take_running(struct session *session) {
     return call;
 }
 
-void session_on_time_limit(void *context) {
-    struct session *session = context;
-    const struct call *call = session->running;
+/* How a client could have had more time than for CALL; or nothing. */
+static void advise_timeout(const struct call *call, char *advice, size_t size) {
+    const struct session *session = call->session;
     const int64_t most_s = session->all->settings->call_timeout_max_s;
-    char advice[80] = "";
+    *advice = 0;
     if (call->kind == CALL_EVALUATE && !session->transient &&
         call->timeout_ms < most_s * CLOCK_MS_PER_S)
-        snprintf(advice, sizeof advice, " The argument timeout allows up to %lld s.",
-                 (long long)most_s);
-    call_decide(session->running, OUTCOME_TIMEOUT, "No answer within %g s.%s",
+        snprintf(advice, size, " The argument timeout allows up to %lld s.", (long long)most_s);
+}
+
+void session_on_time_limit(void *context) {
+    struct session *session = context;
+    struct call *call = session->running;
+    if (!call->answering && worker_is_answering(session->head)) {
+        call->answering = true;
+        loop_timer_start(session->all->loop, &session->time_limit, ANSWER_LIMIT_MS,
+                         session_on_time_limit, session);
+        return;
+    }
+    char advice[80];
+    advise_timeout(call, advice, sizeof advice);
+    call_decide(call, OUTCOME_TIMEOUT, "No answer within %g s.%s",
                 (double)call->timeout_ms / CLOCK_MS_PER_S, advice);
     worker_stop(session->head);
 }

@@ -55,6 +55,7 @@ struct call {
     /* With reports_usage, from the answer until the process is reaped: */
     enum outcome answer;
     int64_t answered_ns; /* 0: no answer yet */
+    bool answering;      /* its answer had begun when its time was over */
     bool cut_off;        /* killed because it did not end by itself */
     struct usage usage;  /* set when it is reaped */
 };

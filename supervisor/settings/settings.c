@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void settings_default(struct settings *settings) {
     *settings = (struct settings){0};
@@ -41,6 +42,44 @@ static bool set_path_variable(struct reading *reading, const struct setting *set
         if (!reading_set(reading, setting, where, path, error))
             return false;
         list = *colon ? colon + 1 : NULL;
+    }
+    return true;
+}
+
+static const char policy_variable[] = "ECLAVE_POLICY";
+
+/* Whether the first LENGTH bytes of TEXT are the variable of a setting. Otherwise NEAREST, which
+ * may be NULL, is offered the variables of those settings that are documented. */
+static bool is_variable(const char *text, size_t length, struct nearest *nearest) {
+    char variable[SETTING_NAME_BYTES];
+    for (size_t i = 0; i <= SETTING_COUNT; i++) {
+        if (i < SETTING_COUNT)
+            setting_variable(settings_table[i].name, variable);
+        else
+            memcpy(variable, policy_variable, sizeof policy_variable);
+        if (strlen(variable) == length && strncmp(variable, text, length) == 0)
+            return true;
+        if (nearest && (i == SETTING_COUNT || settings_table[i].help))
+            nearest_offer(nearest, variable);
+    }
+    return false;
+}
+
+/* A mistyped variable would be a limit or a required layer that is not in force. */
+static bool check_environment(struct error *error) {
+    static const char prefix[] = "ECLAVE_";
+    for (char **entry = environ; entry && *entry; entry++) {
+        const size_t length = strcspn(*entry, "=");
+        char word[SETTING_NAME_BYTES];
+        if (strncmp(*entry, prefix, sizeof prefix - 1) != 0 || is_variable(*entry, length, NULL))
+            continue;
+        snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word),
+                 *entry);
+        struct nearest nearest = nearest_to(word);
+        is_variable(*entry, length, &nearest);
+        struct hint hint = nearest_hint(&nearest, "");
+        return error_set(error, 0, "unknown environment variable %.60s%s", word,
+                         hint.text[0] ? hint.text : "; see eclave --help");
     }
     return true;
 }
@@ -113,7 +152,7 @@ static bool is_flag(const char *argument) {
 
 /* *policy: the value of the last --policy, else of ECLAVE_POLICY, else NULL. */
 static bool find_policy(const char **policy, int count, char **arguments, struct error *error) {
-    *policy = getenv("ECLAVE_POLICY");
+    *policy = getenv(policy_variable);
     for (int i = 1; i < count && strcmp(arguments[i], "--") != 0; i++) {
         struct flag flag = {0};
         if (!is_flag(arguments[i]))
@@ -161,7 +200,7 @@ static bool check_together(const struct settings *settings, struct error *error)
 static bool read_all(struct settings *settings, int count, char **arguments, int *left,
                      struct error *error) {
     const char *policy;
-    if (!find_policy(&policy, count, arguments, error))
+    if (!check_environment(error) || !find_policy(&policy, count, arguments, error))
         return false;
     if (policy && !settings_read_policy(settings, policy, error))
         return false;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const struct bad {
     const char *line, *id, *reason;
@@ -158,6 +159,57 @@ Test(batch_input, mistakes_in_the_command_line_exit_with_2) {
         cr_assert_str_eq(result->output, "");
         expect_contains(result->error, mistakes[i].named);
         cr_assert_eq(strchr(result->error, '\n')[1], '\0', "%s", result->error);
+    }
+}
+
+/* Each script runs in a directory with IN, an input, and OUT, the output of an earlier run; hard
+ * and symbolic links to them; and $1, the program. */
+Test(batch_input, a_file_has_one_role) {
+    static const char *const refused[] = {
+        "\"$1\" batch --junit in in",
+        "\"$1\" batch --junit ./in in",
+        "\"$1\" batch --junit in <in",
+        "\"$1\" batch --junit hard in",
+        "\"$1\" batch --junit in soft",
+        "\"$1\" batch --junit soft - <hard",
+        "\"$1\" batch --skip-done out --junit out in",
+        "\"$1\" batch --skip-done out --junit \"$PWD/out\" in >>out",
+        "\"$1\" batch --junit new in >new",
+        "\"$1\" batch --junit out in >>out",
+        "\"$1\" batch in >>in",
+        "\"$1\" batch <in >>in",
+        "\"$1\" batch <in >>hard",
+        "\"$1\" batch soft >>in",
+        "\"$1\" batch <in 1<>in",
+        "\"$1\" batch --skip-done in in",
+        "\"$1\" batch --skip-done out in 1<>out",
+        "\"$1\" batch --tap in >>hard",
+        "mkfifo fifo; exec 3<>fifo; \"$1\" batch <fifo >fifo",
+    };
+    static const char *const accepted[] = {
+        "\"$1\" batch --junit new in >>other",       "\"$1\" batch --skip-done out in >>out",
+        "\"$1\" batch --skip-done out in >>outlink", "\"$1\" batch in >/dev/null",
+        "\"$1\" batch </dev/null >/dev/null",
+    };
+    static const char prepare[] =
+        "ulimit -f 4096; cd \"$2\" && rm -rf * && echo '{\"id\":1,\"code\":\"1\"}' >in && ln in "
+        "hard && "
+        "ln -s in soft && \"$1\" batch in >out 2>/dev/null && ln out outlink && cp in in.before && "
+        "cp out out.before || exit 99; (%s); status=$?; "
+        "cmp -s in in.before && cmp -s out out.before || exit 98; exit $status";
+    const char *directory = batch_file("roles");
+    cr_assert_eq(mkdir(directory, 0777), 0);
+    for (size_t i = 0; i < COUNT_OF(refused) + COUNT_OF(accepted); i++) {
+        bool refuses = i < COUNT_OF(refused);
+        const char *script = refuses ? refused[i] : accepted[i - COUNT_OF(refused)];
+        const char *arguments[] = {"/bin/sh", "-c", formatted(prepare, script), "sh", ECLAVE_BINARY,
+                                   directory, NULL};
+        struct command_result result = command_run(&(struct command){.arguments = arguments});
+        cr_expect_eq(result.status, refuses ? 2 : 0, "%s: %d: %s", script, result.status,
+                     result.error);
+        if (refuses)
+            cr_expect(strstr(result.error, "are the same file"), "%s: %s", script, result.error);
+        command_result_free(&result);
     }
 }
 

@@ -66,6 +66,54 @@ Test(batch_losses, a_zygote_that_dies_costs_no_line) {
     free(text);
 }
 
+static size_t occurrences(const char *path, const char *part) {
+    size_t count = 0;
+    char *text = batch_read(path);
+    for (const char *at = text; (at = strstr(at, part)) != NULL; at++)
+        count++;
+    free(text);
+    return count;
+}
+
+/* What ended while the supervisor was stopped is not called timed out. The pause is longer than all
+ * time limits; what has not ended runs out of time afterwards. */
+Test(batch_losses, a_pause_of_the_supervisor_is_no_time_out) {
+    enum { PAUSE_US = 2500000 };
+    static const struct {
+        const char *code, *outcome;
+    } rows[] = {
+        {"(progn (sleep 1/2) 42)", "value"},
+        {"(sleep 1/2) (list 1 2)", "value"},
+        {"(sleep 1/2) (error \"x\")", "error"},
+        {"(sleep 1/2) (car 1)", "error"},
+        {"(sleep 1/2) (make-string 1000000 :initial-element #\\a)", "value"},
+        {"(sleep 1/2) (princ (make-string 1000000 :initial-element #\\a)) 1", "value"},
+        {"(sleep 1/2) (values)", "value"},
+        {"(sleep 1/2) (ext:quit 5)", "exit"},
+        {"(sleep 1/2) (ext:quit 0)", "exit"},
+        {"(sleep 1/2) " CRASH, "crash"},
+        {"(sleep 1/2) " FORGERY, "malformed"},
+        {"(sleep 60)", "timeout"},
+    };
+    const char *path = batch_file("in.jsonl"), *output = batch_file("out.jsonl"),
+               *errors = batch_file("errors");
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        batch_add(formatted("%zu", i), rows[i].code, ",\"timeout\":2");
+    batch_write(path, batch_input());
+    pid_t run = batch_start_on((const char *const[]){"-j", "12", "--log-level", "debug", NULL},
+                               path, output, errors, 0);
+    while (occurrences(errors, "sent EVALUATE") < COUNT_OF(rows) && !process_is_zombie(run))
+        usleep(1000);
+    cr_assert_eq(kill(run, SIGSTOP), 0);
+    usleep(PAUSE_US);
+    kill(run, SIGCONT);
+    cr_assert_eq(batch_wait(run), 0, "%s", batch_read(errors));
+    char *text = batch_read(output);
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        batch_expect_string(batch_line(text, i), "outcome", rows[i].outcome);
+    free(text);
+}
+
 Test(batch_losses, minimal_mode_evaluates_nothing) {
     batch_add("1", "1", "");
     const struct command_result *result = BATCH(70, "--minimal");

@@ -5,7 +5,7 @@ import { copyFileSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFile
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const kept = process.env.ECLAVE_RECORD;
+const kept = process.env.TEST_RECORD;
 let count = 0;
 
 function nameToKeep() {

@@ -29,7 +29,6 @@ static struct {
 bool __wrap_stream_open(struct stream *stream, int fd, bool writing, struct error *error);
 ssize_t __wrap_stream_read(const struct stream *stream, void *bytes, size_t size);
 ssize_t __wrap_stream_write(const struct stream *stream, const void *bytes, size_t size);
-bool __wrap_stdio_fill(struct error *error);
 bool __wrap_stdio_detach(struct error *error);
 bool __wrap_policy_probe(const struct policy *policy, struct policy_report *report,
                          struct error *error);
@@ -103,11 +102,6 @@ ssize_t __wrap_stream_write(const struct stream *stream, const void *bytes, size
 }
 
 /* --- the process --- */
-
-bool __wrap_stdio_fill(struct error *error) {
-    (void)error;
-    return true;
-}
 
 bool __wrap_stdio_detach(struct error *error) {
     (void)error;

@@ -102,6 +102,34 @@ Test(project_commands, new_refuses_invalid_names_and_overwrites_nothing) {
     }
 }
 
+/* The disk is full after SIZE KiB. What was half made is removed, and the next try succeeds. */
+Test(project_commands, new_on_a_full_disk_leaves_nothing) {
+    static const char script[] =
+        "ulimit -f %d; \"$1\" new %s x --project made >/dev/null 2>errors && exit 9; "
+        "status=$?; ulimit -f unlimited 2>/dev/null; test ! -e made || exit 8; exit $status";
+    for (size_t i = 0; i < COUNT_OF(scaffolds); i++) {
+        const char *arguments[] = {
+            "/bin/sh", "-c", formatted(script, 0, scaffolds[i].kind), "sh", ECLAVE_BINARY, NULL};
+        struct command_result result = command_run(&(struct command){.arguments = arguments});
+        cr_expect_eq(result.status, 2, "%s: %d %s", scaffolds[i].kind, result.status, result.error);
+        command_result_free(&result);
+    }
+    for (size_t i = 0; i < COUNT_OF(scaffolds); i++)
+        EXPECT_PART(0, "wrote ", NEW(scaffolds[i].kind, scaffolds[i].name));
+}
+
+Test(project_commands, new_that_is_refused_leaves_no_directory) {
+    static const char *const names[] = {"../x", ".x", "evaluate-lisp", "", "a/b"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        RUN(2, "new", "tool", names[i], "--project", "made");
+        cr_expect_neq(access("made", F_OK), 0, "%s", names[i]);
+    }
+    RUN(2, "new", "tols", "x", "--project", "made");
+    RUN(2, "new", "tool", "--project", "made");
+    RUN(2, "new", "tool", "x", "--project", "made", "--nonsense");
+    cr_expect_neq(access("made", F_OK), 0);
+}
+
 /* --- tool --- */
 
 Test(project_commands, tool_prints_strings_verbatim_and_other_results_as_json_lines) {
@@ -349,6 +377,27 @@ Test(project_commands, check_shows_what_a_client_sees) {
     expect_contains(output, "  test://static-text  text/plain\n");
     expect_contains(output, "  test://template/{id}/data  application/json\n");
     expect_contains(output, "  test_prompt_with_arguments(arg1, arg2)\n");
+}
+
+Test(project_commands, check_names_tests_that_belong_to_no_tool) {
+    static const char *const strays[] = {"tools/old.test.jsonl",     "tools/a.lisp.test.jsonl",
+                                         "tools/A.test.jsonl",       "tools/a-.test.jsonl",
+                                         "tools/data.test.jsonl",    "tools/empty.test.jsonl",
+                                         "tools/refused.test.jsonl", "prompts/p.test.jsonl",
+                                         "completions/c.test.jsonl", "tools/\303\244.test.jsonl"};
+    for (size_t i = 0; i < COUNT_OF(strays); i++) {
+        project_files_write(strays[i], "{}\n");
+        EXPECT_PART(1, formatted("FAILED  %s:1: there is no tool", strays[i]), CHECK);
+        project_files_remove(strays[i]);
+    }
+    project_files_write("tools/a.lisp", "(mcp:deftool a () 1)");
+    project_files_write("tools/a.test.jsonl", "{}\n");
+    project_files_write("tools/.hidden.test.jsonl", "{}\n");
+    project_files_write("resources/r.test.jsonl", "{}\n");
+    EXPECT_PART(0, "tests: 1 passed, 0 failed\n", CHECK);
+    for (size_t i = 0; i < COUNT_OF(strays); i++)
+        project_files_write(strays[i], "");
+    EXPECT_PART(1, "tests: 1 passed, 10 failed\n", CHECK);
 }
 
 Test(project_commands, check_does_not_take_a_line_of_null_bytes_for_a_blank_one) {

@@ -71,18 +71,18 @@ static struct client *start_redirected(const char *script) {
     return client_start(&(struct client_options){.program = "/bin/sh", .arguments = arguments});
 }
 
-Test(corruption, a_full_disk_ends_the_server_with_status_2) {
+Test(corruption, a_full_disk_ends_the_server_with_status_70) {
     struct client *client = start_redirected("exec \"$1\" >/dev/full");
     client_send_line(client, INITIALIZE("1", "\"2025-11-25\""));
     client_await_stderr(client, "No space left on device");
-    family_expect_end(client, 2);
+    family_expect_end(client, 70);
 }
 
 Test(corruption, a_full_disk_at_the_end_of_input_ends_the_server_too) {
     struct client *client = start_redirected("exec \"$1\" --shutdown-grace-s 60 >/dev/full");
     client_send_line(client, INITIALIZE("1", "\"2025-11-25\"") "\n" EVALUATE("2", "1"));
     client_close_stdin(client);
-    family_expect_end(client, 2);
+    family_expect_end(client, 70);
 }
 
 Test(corruption, a_file_at_its_limit_is_a_full_disk) {
@@ -93,7 +93,7 @@ Test(corruption, a_file_at_its_limit_is_a_full_disk) {
     for (int i = 0; i < 20; i++)
         client_send_line(client, REQUEST("2", "tools/list"));
     client_await_stderr(client, "File too large");
-    family_expect_end(client, 2);
+    family_expect_end(client, 70);
 }
 
 Test(corruption, a_full_disk_does_no_harm_while_nothing_is_written) {

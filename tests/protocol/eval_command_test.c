@@ -47,7 +47,7 @@ Test(eval_command, ends_with_a_status_for_each_outcome) {
         {{"eval", "-e", "(/ 1 0)"}, 1, "[ERROR] DIVISION-BY-ZERO\n"},
         {{"eval", "-e", "(foo"}, 1, "[ERROR] END-OF-FILE\n"},
         {{"eval", "-e", "(ext:quit 5)"}, 5, "[ERROR] PROCESS-EXIT\n"},
-        {{"eval", "-e", "(ext:quit 0)"}, 0, "[ERROR] PROCESS-EXIT\n"},
+        {{"eval", "-e", "(ext:quit 0)"}, 3, "[ERROR] PROCESS-EXIT\n"},
         {{"eval", "--call-timeout-s", "1", "-e", ENDLESS}, 124, "[ERROR] TIMEOUT\n"},
         {{"eval", "-e", VIOLATION}, 159, "[ERROR] SANDBOX-VIOLATION\n"},
         {{"eval", "-e", CRASH}, 139, "[ERROR] WORKER-CRASH\n"},
@@ -83,6 +83,33 @@ Test(eval_command, refuses_unusable_arguments_and_code) {
         const struct command_result *result = command_expect(2, rows[i].arguments, rows[i].input);
         cr_assert_str_eq(result->output, "");
         expect_contains(result->error, rows[i].named);
+    }
+}
+
+/* As a NUL after a blank. */
+Test(eval_command, a_null_character_after_a_form_is_an_error_of_the_reader) {
+#define ROW(text)                                                                                  \
+    { text, sizeof text - 1 }
+    static const struct {
+        const char *code;
+        size_t length;
+    } rows[] = {
+        ROW("(+ 1 2)\0"),    ROW("(+ 1 2) \0"), ROW("42\0"),         ROW("\"a\"\0"),
+        ROW("'x\0"),         ROW("#(1)\0"),     ROW("nil\0"),        ROW("#\\a\0"),
+        ROW(":k\0"),         ROW("\0"),         ROW(";c\n\0"),       ROW("#|c|#\0"),
+        ROW("(list 1 \0)"),  ROW("1\n\0"),      ROW("(list 1)\0\0"), ROW("|a|\0"),
+        ROW("(list 1)\0 2"), ROW("`(1)\0"),
+    };
+#undef ROW
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct command_result result =
+            command_run(&(struct command){.arguments = STRINGS(ECLAVE_BINARY, "eval", "-"),
+                                          .input = rows[i].code,
+                                          .input_length = rows[i].length});
+        cr_expect_eq(result.status, 1, "row %zu", i);
+        cr_expect(strstr(result.output, "[ERROR] READER-ERROR\n") == result.output, "row %zu: %s",
+                  i, result.output);
+        command_result_free(&result);
     }
 }
 

@@ -1,13 +1,13 @@
 // Checks every line of the server in this test run, which the clients of the tests recorded in the
-// directory ECLAVE_RECORD, against the official schemas. Runs after the other tests.
+// directory TEST_RECORD, against the official schemas. Runs after the other tests.
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { faultsIn, readTraffic } from "./traffic.mjs";
 
-const directory = process.env.ECLAVE_RECORD;
-assert.ok(directory, "ECLAVE_RECORD names the directory of the records");
+const directory = process.env.TEST_RECORD;
+assert.ok(directory, "TEST_RECORD names the directory of the records");
 
 test("every line is valid in its revision", (context) => {
   const faults = [];

@@ -395,7 +395,20 @@ Test(preload, that_fails_is_told_and_starts_no_worker) {
     static const struct {
         const char *text, *part;
     } rows[] = {{"(error \"no such luck\")", "no such luck"},
-                {"(mp:process-run-function 'x (lambda () (sleep 1000)))", "threads"}};
+                {"(mp:process-run-function 'x (lambda () (sleep 1000)))", "threads"},
+                {"1\n\n(ext:quit 3)", "line 3: the code ended the process"},
+                {"; 1\n(ext:quit 0)", "line 2: the code ended the process"},
+                {"\n(si:exit 4)", "line 2: the code ended the process"},
+                {"(abort)", "line 1: the code invoked the restart ABORT"},
+                {"; a\n; b\n\n(car 1)", "line 4: The value 1 is not of type LIST"},
+                {"1\n(list 1\n\n", "line 2: "},
+                {"1\n)", "line 2: "},
+                {"1 2\n3 (throw 'x 1)", "line 2: "},
+                {"\n\n(in-package :nope)", "line 3: "},
+                {"\n(defun r () (+ 1 (r)))\n(r)", "line 3: The control stack is exhausted"},
+                {"\n(let (l) (loop (push (make-array 1000000) l)))", "line 2: The memory limit"},
+                {"\n\n\n(loop)", "line 4: the file is not loaded within 15 s"},
+                {"\n(loop (print 1))", "line 2: the file is not loaded within 15 s"}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         char path[64];
         write_program(path, rows[i].text);
@@ -404,6 +417,8 @@ Test(preload, that_fails_is_told_and_starts_no_worker) {
         cr_expect_neq(result.status, 0, "%s", result.output);
         cr_expect(strstr(result.error, rows[i].part), "%s is not in: %s", rows[i].part,
                   result.error);
+        cr_expect(strstr(result.output, rows[i].part), "%s is not in: %s", rows[i].part,
+                  result.output);
         cr_expect(!strstr(result.output, "=> 3"));
         command_result_free(&result);
         unlink(path);

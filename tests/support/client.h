@@ -30,7 +30,7 @@ struct client_options {
     bool unprivileged;              /* as nobody, regardless of user.h; root only */
     bool notices;                   /* do not skip log messages about missing layers */
     bool collect;                   /* keep a failure for client_failure and continue */
-    unsigned watchdog_s;            /* 0: ECLAVE_WATCHDOG_S from the environment, else 60 */
+    unsigned watchdog_s;            /* 0: TEST_WATCHDOG_S from the environment, else 60 */
 };
 
 /* Starts a server. OPTIONS may be NULL. End with client_finish or client_free. */

@@ -1,4 +1,4 @@
-/* Records the lines for the check against the official schemas when ECLAVE_RECORD names a
+/* Records the lines for the check against the official schemas when TEST_RECORD names a
  * directory: one file for each server, "> " before each line sent, then "< " before each
  * received. */
 #include "tests/support/client_parts.h"
@@ -8,7 +8,7 @@
 
 void client_record_open(struct client *client) {
     static unsigned count;
-    const char *directory = getenv("ECLAVE_RECORD");
+    const char *directory = getenv("TEST_RECORD");
     char name[4096];
     if (!directory)
         return;

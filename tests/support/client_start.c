@@ -65,11 +65,6 @@ static struct wires make_wires(const struct client_options *options) {
 }
 
 static void set_environment(const char *const *environment) {
-    static const char *const of_the_tests[] = {"ECLAVE_RECORD",     "ECLAVE_SEED",
-                                               "ECLAVE_TEST_ALONE", "ECLAVE_TEST_UNPRIVILEGED",
-                                               "ECLAVE_THOROUGH",   "ECLAVE_WATCHDOG_S"};
-    for (size_t i = 0; i < sizeof of_the_tests / sizeof of_the_tests[0]; i++)
-        unsetenv(of_the_tests[i]); /* not settings of the server */
     for (; environment && *environment; environment++) {
         if (strchr(*environment, '='))
             putenv((char *)*environment);
@@ -106,7 +101,7 @@ _Noreturn static void become_server(const struct client_options *options, const 
 }
 
 static uint64_t watchdog_of(const struct client_options *options) {
-    const char *text = getenv("ECLAVE_WATCHDOG_S");
+    const char *text = getenv("TEST_WATCHDOG_S");
     unsigned long seconds = options->watchdog_s ? options->watchdog_s
                             : text              ? strtoul(text, NULL, 10)
                                                 : WATCHDOG_DEFAULT_S;

@@ -89,7 +89,7 @@ static void lead_namespace(pid_t outside) {
 void confined_in_own_pid_namespace(unsigned seconds) {
     const pid_t outside = getpid();
     /* tests/restricted/within has made one for this test alone, which cannot make another there. */
-    const bool alone = getenv("ECLAVE_TEST_ALONE") != NULL;
+    const bool alone = getenv("TEST_ALONE") != NULL;
     if (!alone && !unshare_pids())
         skip("making it");
     pid_t first = fork();

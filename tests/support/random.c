@@ -13,12 +13,12 @@ struct random random_from(uint64_t seed) {
 
 struct random random_for(const char *name) {
     uint64_t seed = DEFAULT_SEED;
-    const char *text = getenv("ECLAVE_SEED");
+    const char *text = getenv("TEST_SEED");
     if (text)
         seed = strtoull(text, NULL, 10);
-    else if (getenv("ECLAVE_THOROUGH") && getrandom(&seed, sizeof seed, 0) != sizeof seed)
+    else if (getenv("TEST_THOROUGH") && getrandom(&seed, sizeof seed, 0) != sizeof seed)
         abort();
-    fprintf(stderr, "%s: ECLAVE_SEED=%llu\n", name, (unsigned long long)seed);
+    fprintf(stderr, "%s: TEST_SEED=%llu\n", name, (unsigned long long)seed);
     return random_from(seed);
 }
 
@@ -42,6 +42,6 @@ bool random_percent(struct random *random, unsigned percent) {
 }
 
 size_t random_trials(size_t trials, size_t thorough) {
-    const char *text = getenv("ECLAVE_THOROUGH");
+    const char *text = getenv("TEST_THOROUGH");
     return text && strcmp(text, "1") == 0 && thorough > trials ? thorough : trials;
 }

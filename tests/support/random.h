@@ -1,5 +1,5 @@
 /* Random numbers for tests, the same for the same seed on every machine. A test prints its seed;
- * ECLAVE_SEED=<seed> repeats the run. */
+ * TEST_SEED=<seed> repeats the run. */
 #ifndef ECLAVE_TESTS_SUPPORT_RANDOM_H
 #define ECLAVE_TESTS_SUPPORT_RANDOM_H
 
@@ -14,7 +14,7 @@ struct random {
 /* A generator from the given seed. */
 struct random random_from(uint64_t seed);
 
-/* A generator from ECLAVE_SEED; else from a fixed seed, or with ECLAVE_THOROUGH=1 from a fresh one.
+/* A generator from TEST_SEED; else from a fixed seed, or with TEST_THOROUGH=1 from a fresh one.
  * Prints the seed with the test's NAME on stderr. */
 struct random random_for(const char *name);
 
@@ -28,7 +28,7 @@ bool random_percent(struct random *random, unsigned percent);
 #define random_pick(random, table)                                                                 \
     ((table)[random_below((random), sizeof(table) / sizeof((table)[0]))])
 
-/* TRIALS, or THOROUGH, if more, with ECLAVE_THOROUGH=1 in the environment. */
+/* TRIALS, or THOROUGH, if more, with TEST_THOROUGH=1 in the environment. */
 size_t random_trials(size_t trials, size_t thorough);
 
 #endif

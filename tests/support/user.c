@@ -9,7 +9,7 @@
 enum { NOBODY = 65534 };
 
 bool user_nobody_wanted(bool asked) {
-    return asked || getenv("ECLAVE_TEST_UNPRIVILEGED") != NULL;
+    return asked || getenv("TEST_UNPRIVILEGED") != NULL;
 }
 
 bool user_become_nobody(void) {

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-const { ECLAVE: eclave, ECLAVE_RECORD: record } = process.env;
+const { ECLAVE: eclave, TEST_RECORD: record } = process.env;
 assert.ok(eclave, "ECLAVE names the server's executable");
 
 const here = fileURLToPath(new URL(".", import.meta.url));

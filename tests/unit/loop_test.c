@@ -2,7 +2,10 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/base/loop.h"
 #include <criterion/criterion.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { OTHERS = 8, LOG_BYTES = 64, ROUND_NS = 2000000 };
@@ -119,4 +122,68 @@ Test(loop, a_timer_without_delay_does_not_starve_the_others) {
     remove_others(&bench);
     loop_timer_start(&bench.loop, &bench.timer, 0, on_timer, &bench);
     expect_seen(&bench, "-to-to-f");
+}
+
+/* Stops this process, makes the first watch ready, and continues it when the timer is overdue. */
+static pid_t start_pauser(const struct bench *bench, int64_t pause_ns) {
+    const pid_t paused = getpid(), pauser = fork();
+    if (pauser != 0)
+        return pauser;
+    kill(paused, SIGSTOP);
+    (void)!write(bench->first_ends[1], "x", 1);
+    const struct timespec pause = {.tv_sec = pause_ns / 1000000000,
+                                   .tv_nsec = pause_ns % 1000000000};
+    nanosleep(&pause, NULL);
+    kill(paused, SIGCONT);
+    _exit(0);
+}
+
+static void on_deadline(void *context) {
+    struct bench *bench = context;
+    note(bench, 't');
+    loop_stop(&bench->loop);
+}
+
+static void on_first_only(void *context, uint32_t events) {
+    struct bench *bench = context;
+    char byte;
+    (void)events;
+    note(bench, 'f');
+    cr_expect_eq(read(bench->first_ends[0], &byte, 1), 1);
+}
+
+/* In all of these the timer is overdue when the process continues. */
+Test(loop, what_happened_during_a_pause_comes_before_a_timer) {
+    static const struct {
+        int64_t delay_ms, pause_ms;
+    } rows[] = {{100, 150}, {100, 310},  {100, 500}, {200, 250}, {50, 300},
+                {50, 100},  {150, 1000}, {300, 310}, {300, 600}, {80, 800}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct bench bench = {0};
+        open_bench(&bench);
+        remove_others(&bench);
+        bench.loop.before_wait = NULL;
+        bench.first.callback = on_first_only;
+        loop_timer_start(&bench.loop, &bench.timer, rows[i].delay_ms, on_deadline, &bench);
+        pid_t pauser = start_pauser(&bench, rows[i].pause_ms * CLOCK_NS_PER_MS);
+        expect_seen(&bench, "ft");
+        cr_assert_eq(waitpid(pauser, NULL, 0), pauser);
+    }
+}
+
+/* The code did not run during a pause of the whole machine, so that it has the rest of its time. */
+Test(loop, a_pause_is_no_part_of_the_time_of_the_loop) {
+    struct bench bench = {0};
+    open_bench(&bench);
+    remove_others(&bench);
+    bench.loop.before_wait = NULL;
+    bench.first.callback = on_first_only;
+    const int64_t start_ns = clock_now_ns(), loop_start_ns = loop_now_ns(&bench.loop);
+    loop_timer_start(&bench.loop, &bench.timer, 100, on_deadline, &bench);
+    pid_t pauser = start_pauser(&bench, 1000 * CLOCK_NS_PER_MS);
+    expect_seen(&bench, "ft");
+    cr_assert_eq(waitpid(pauser, NULL, 0), pauser);
+    cr_assert_gt(clock_now_ns() - start_ns, 1000 * CLOCK_NS_PER_MS);
+    cr_assert_gt(clock_now_ns() - start_ns - (loop_now_ns(&bench.loop) - loop_start_ns),
+                 500 * CLOCK_NS_PER_MS);
 }

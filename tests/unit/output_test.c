@@ -244,13 +244,13 @@ Test(output, the_memory_of_a_large_queue_is_released) {
     cr_assert_leq(bench.output.queue.capacity, 1 << 20);
 }
 
-Test(output, a_reader_that_left_ends_the_output_quietly) {
+Test(output, a_reader_that_left_ends_the_output) {
     open_output(-1, 2000);
     close(bench.reader);
     bench.reader = -1;
     write_line("1", good, sizeof good - 1);
     output_flush(&bench.output);
-    cr_assert_eq(bench.output.end, OUTPUT_PEER_GONE);
+    cr_assert_eq(bench.output.end, OUTPUT_LOST);
     cr_assert_eq(bench.output.incident_count, 0);
     cr_assert_eq(bench.changes, 1);
     output_flush(&bench.output);
@@ -271,7 +271,7 @@ Test(output, a_full_disk_is_an_incident_and_is_retried) {
         output_flush(&bench.output);
         cr_assert_eq(bench.output.incident_count, i);
     }
-    cr_assert_eq(bench.output.end, OUTPUT_CORRUPT);
+    cr_assert_eq(bench.output.end, OUTPUT_LOST);
 }
 
 /* A long line is checked in slices, and what follows it waits. */

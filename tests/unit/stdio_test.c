@@ -23,9 +23,10 @@ static bool same_file(int one, int other) {
            left.st_ino == right.st_ino && left.st_rdev == right.st_rdev;
 }
 
-static bool is_null_device(int fd) {
-    cleanup_fd int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    return same_file(fd, null);
+/* Reads as an empty file, and loses no output silently. */
+static bool is_empty(int fd) {
+    char byte = 0;
+    return read(fd, &byte, 1) == 0 && write(fd, &byte, 1) < 0 && errno == EBADF;
 }
 
 Test(stdio, a_pipe_is_read_without_blocking_and_stays_blocking_for_others) {
@@ -119,12 +120,12 @@ Test(stdio, a_closed_descriptor_cannot_be_opened) {
     stream_close(&stream); /* does nothing */
 }
 
-Test(stdio, missing_standard_descriptors_become_the_null_device) {
+Test(stdio, missing_standard_descriptors_become_empty_and_cannot_be_written) {
     struct error error;
     cr_assert_eq(close_range(STDIN_FILENO, STDOUT_FILENO, 0), 0);
     cr_assert(stdio_fill(&error));
-    cr_assert(is_null_device(STDIN_FILENO));
-    cr_assert(is_null_device(STDOUT_FILENO));
+    cr_assert(is_empty(STDIN_FILENO));
+    cr_assert(is_empty(STDOUT_FILENO));
     cr_assert_geq(fcntl(STDERR_FILENO, F_GETFD), 0);
 }
 
@@ -136,10 +137,10 @@ Test(stdio, open_standard_descriptors_are_unchanged_when_others_are_missing) {
     close(STDOUT_FILENO);
     cr_assert(stdio_fill(&error));
     cr_assert(same_file(STDIN_FILENO, ends[0]));
-    cr_assert(is_null_device(STDOUT_FILENO));
+    cr_assert(is_empty(STDOUT_FILENO));
 }
 
-Test(stdio, detaching_makes_0_the_null_device_and_1_stderr) {
+Test(stdio, detaching_makes_0_empty_and_1_stderr) {
     int in[2], out[2], errors[2];
     struct error error;
     cr_assert(pipe(in) == 0 && pipe(out) == 0 && pipe(errors) == 0);
@@ -152,5 +153,5 @@ Test(stdio, detaching_makes_0_the_null_device_and_1_stderr) {
     dup2(saved, STDERR_FILENO);
     cr_assert(detached);
     cr_assert(one_is_two);
-    cr_assert(is_null_device(STDIN_FILENO));
+    cr_assert(is_empty(STDIN_FILENO));
 }

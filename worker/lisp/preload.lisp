@@ -3,19 +3,29 @@
 
 (in-package "ECLAVE")
 
+(defun skip-to-form (stream)
+  "Skips blanks and comments of lines, so that a form is reported with its line."
+  (loop while (eql (peek-char t stream nil) #\;)
+        do (read-line stream nil)))
+
 (defun load-unrecorded (source &optional verbose print (format :default))
   "Loads one file of source, as SI:LOAD-SOURCE does for LOAD."
   (declare (ignore verbose print))
   (with-open-file (stream source :external-format format)
     (let ((ext:*source-location* (list nil)))
-      (loop for form = (read stream nil stream)
-            until (eq form stream)
-            do (eval form)))))
+      (loop
+        (skip-to-form stream)
+        (note-place (namestring source) (file-position stream))
+        (let ((form (read stream nil stream)))
+          (when (eq form stream)
+            (return))
+          (eval form))
+        ;; A file that the form has loaded has noted its own places.
+        (note-place (namestring source) (file-position stream))))))
 
 (defun preload (path)
   (let ((ext:*load-hooks*
           (loop for (type . hook) in ext:*load-hooks*
                 collect (cons type (if (eq hook 'si:load-source) 'load-unrecorded hook))))
         (*load-verbose* nil))
-    (load path)
-    (values)))
+    (load path)))
