@@ -244,7 +244,7 @@ static bool check_size(const struct entry_options *options, const struct registr
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"contents\":[{\"uri\":\"\","
         "\"mimeType\":\"\",\"text\":\"\"}]}}";
     const struct file_content *body = &entry->body;
-    if (entry->kind != REGISTRY_RESOURCE || !options->response_bytes)
+    if (!entry->uri || !options->response_bytes)
         return true;
     size_t size = body->is_text ? body->size + body->escapes : (body->size + 2) / 3 * 4;
     const char *type = entry->mime_type ? entry->mime_type : "";

@@ -278,12 +278,17 @@ static void check_same(const struct snapshot *one, const struct snapshot *other)
                    "%s: %s is new", one->refusals.items[i].file, one->refusals.items[i].text);
 }
 
-/* Scans from nothing and from BEFORE, with the same result. Returns the second, or NULL. */
+/* Scans from nothing and from BEFORE, with the same result unless that has a definition which is
+ * broken now: the version of it that is kept counts, too. Returns the second, or NULL. */
 static struct snapshot *look_twice(const struct snapshot *before) {
     struct error error = {0}, other_error = {0};
     struct snapshot *nothing = empty();
     struct snapshot *first = look(nothing, &error), *second = look(before, &other_error);
     snapshot_unref(nothing);
+    if (!second && strstr(other_error.text, "(registry.max_bytes)") && before->total > 0) {
+        snapshot_unref(first);
+        return NULL;
+    }
     FUZZ_CHECK(!first == !second, "%s, or not: %s", error.text, other_error.text);
     if (!first) {
         FUZZ_CHECK(strcmp(error.text, other_error.text) == 0, "%s, or %s", error.text,
@@ -293,7 +298,8 @@ static struct snapshot *look_twice(const struct snapshot *before) {
     check_snapshot(first);
     check_snapshot(second);
     check_nothing_lost(first);
-    check_same(first, second);
+    if (second->stale.count == 0)
+        check_same(first, second);
     snapshot_unref(first);
     return second;
 }

@@ -12,7 +12,8 @@ static void begin(void) {
     project_files_write(
         "prompts/letter.json",
         "{\"description\":\"A letter\",\"arguments\":[{\"name\":\"who\",\"title\":\"Who\","
-        "\"required\":true},{\"name\":\"what\"}],\"completions\":{\"who\":[\"Anna\",\"Bob\",\"Äpfel\","
+        "\"required\":true},{\"name\":\"what\"}],\"completions\":{\"who\":[\"Anna\",\"Bob\","
+        "\"Äpfel\","
         "\"anton\"],\"what\":\"things\"},\"messages\":[{\"role\":\"assistant\",\"content\":{"
         "\"type\":\"audio\",\"data\":\"AAAA\",\"mimeType\":\"audio/wav\"}}]}");
     project_files_write(
@@ -69,15 +70,15 @@ Test(prompts, name_the_mistake_in_a_request) {
 Test(prompts, complete_their_arguments) {
     static const struct {
         const char *members, *completion;
-    } cases[] = {{COMPLETE(LETTER, "who", "AN"),
-                  "{\"values\":[\"Anna\",\"anton\"],\"total\":2,\"hasMore\":false}"},
-                 {COMPLETE(LETTER, "who", "ä"),
-                  "{\"values\":[\"Äpfel\"],\"total\":1,\"hasMore\":false}"},
-                 {COMPLETE(LETTER, "who", "x"), "{\"values\":[],\"total\":0,\"hasMore\":false}"},
-                 {COMPLETE(LETTER, "what", "v") ",\"context\":{\"arguments\":{\"who\":\"w\"}}",
-                  "{\"values\":[\"what v w\"],\"total\":1,\"hasMore\":false}"},
-                 {COMPLETE("{\"type\":\"ref/prompt\",\"name\":\"made\"}", "name", ""),
-                  "{\"values\":[],\"total\":0,\"hasMore\":false}"}};
+    } cases[] = {
+        {COMPLETE(LETTER, "who", "AN"),
+         "{\"values\":[\"Anna\",\"anton\"],\"total\":2,\"hasMore\":false}"},
+        {COMPLETE(LETTER, "who", "ä"), "{\"values\":[\"Äpfel\"],\"total\":1,\"hasMore\":false}"},
+        {COMPLETE(LETTER, "who", "x"), "{\"values\":[],\"total\":0,\"hasMore\":false}"},
+        {COMPLETE(LETTER, "what", "v") ",\"context\":{\"arguments\":{\"who\":\"w\"}}",
+         "{\"values\":[\"what v w\"],\"total\":1,\"hasMore\":false}"},
+        {COMPLETE("{\"type\":\"ref/prompt\",\"name\":\"made\"}", "name", ""),
+         "{\"values\":[],\"total\":0,\"hasMore\":false}"}};
     static const char *const wrong[] = {
         COMPLETE("{\"type\":\"ref/prompt\",\"name\":\"none\"}", "who", ""),
         COMPLETE("{\"type\":\"ref/other\",\"name\":\"letter\"}", "who", ""),
