@@ -14,7 +14,7 @@
 struct json_object *json_number_make(struct span text);
 
 /* The text of a json_type_double, borrowed. */
-struct span json_number_text(struct json_object *number);
+struct span json_number_text(struct json_object *value);
 
 bool json_is_number(struct json_object *value);
 
@@ -27,7 +27,7 @@ bool json_get_integer(struct json_object *value, int64_t *integer);
 
 /* Replaces 3.0 by 3, in place, and returns the length of the new text. Does nothing, and returns 0,
  * for a number that is written so or is not an integer, and when out of memory. */
-size_t json_number_drop_fraction(struct json_object *number);
+size_t json_number_drop_fraction(struct json_object *value);
 
 /* A number as 0.DIGITS * 10^scale. The digits have no zero at either end; zero has none. */
 struct json_decimal {
@@ -38,12 +38,12 @@ struct json_decimal {
     char small[24];
 };
 /* *decimal must not be moved. */
-void json_number_read(struct json_object *number, struct json_decimal *decimal);
+void json_number_read(struct json_object *value, struct json_decimal *decimal);
 /* The next digit, from 0 to 9. */
 unsigned json_next_digit(const char **digits);
 
 /* The number of digits that a comparison reads, at most. */
-size_t json_digit_count(struct json_object *number);
+size_t json_digit_count(struct json_object *value);
 
 /* Less than, equal to or greater than 0, as strcmp. Takes about a nanosecond per digit. */
 int json_number_compare(struct json_object *left, struct json_object *right);

@@ -35,7 +35,9 @@ static struct span after_marker(struct span line) {
 
 static bool opens_object(struct span line) {
     struct span text = after_marker(line);
-    text = text.bytes ? skip_blanks(text) : text;
+    if (!text.bytes)
+        return false;
+    text = skip_blanks(text);
     return text.length && text.bytes[0] == '{';
 }
 

@@ -3,6 +3,7 @@
 #include "supervisor/json/json_number.h"
 #include "supervisor/schema/schema_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 const char *const schema_type_names[] = {"null",   "boolean", "integer", "number",
@@ -64,6 +65,7 @@ static bool divides_word(const struct json_decimal *value, const struct json_dec
     enum { COST_OF_WORD = 40, COST_OF_POWER = 80 };
     const char *at = step->digits;
     const uint64_t modulus = next_word(&at, step->count);
+    assert(modulus); /* a unit is positive */
     size_t left = value->count, taken = left % WORD_DIGITS ? left % WORD_DIGITS : WORD_DIGITS;
     at = value->digits;
     uint64_t rest = next_word(&at, taken) % modulus, shift = 0;
