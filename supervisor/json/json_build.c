@@ -8,7 +8,7 @@
 void json_builder_begin(struct json_builder *builder, struct json_inspector *inspector,
                         struct span text, struct json_shape *shape) {
     const struct json_limits limits = {.depth = JSON_DEPTH_MAX};
-    *builder = (struct json_builder){.string = buffer_make(text.length),
+    *builder = (struct json_builder){.string = buffer_make(text.length + 1),
                                      .name = buffer_make(text.length + 1)};
     json_inspector_begin(inspector, text.bytes, text.length, limits, shape);
     inspector->valid = text.length;
@@ -52,8 +52,9 @@ void json_build_part(struct json_builder *builder, const unsigned char *bytes, s
 }
 
 void json_build_name(struct json_builder *builder) {
-    builder->name.length = 0;
-    buffer_append(&builder->name, builder->string.data, builder->string.length);
+    const struct buffer name = builder->string;
+    builder->string = builder->name;
+    builder->name = name;
     buffer_append(&builder->name, "", 1);
 }
 
