@@ -13,6 +13,7 @@
 #include <ecl/ecl.h>
 #include <gc/gc.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -182,26 +183,62 @@ bool image_boot(const struct worker_configuration *configuration, struct error *
     return true;
 }
 
-bool image_load(const struct worker_configuration *configuration, const char *path,
-                struct error *error) {
+static void prepare_systems(void *readable) {
+    cl_funcall(2, lisp.function.prepare_systems, (cl_object)readable);
+}
+
+bool image_make_readable(const char *const *directories, size_t count, struct error *error) {
+    cl_object list = ECL_NIL;
+    while (count-- > 0) {
+        char name[PATH_MAX + 1];
+        const char *path = directories[count];
+        snprintf(name, sizeof name, "%s%s", path, path[strlen(path) - 1] == '/' ? "" : "/");
+        list = ecl_cons(ecl_make_simple_base_string(name, -1), list);
+    }
+    return guard_run(prepare_systems, list, NULL) == GUARD_RETURNED ||
+           error_set(error, 0, "image: cannot prepare ASDF");
+}
+
+/* Calls a function of the runtime with a string. The error begins with WHAT. */
+static bool call(const struct worker_configuration *configuration, const char *function,
+                 const char *argument, const char *what, struct error *error) {
     struct result result = {0};
     cleanup_buffer struct buffer code = buffer_make((size_t)4 * PATH_MAX);
-    buffer_append_text(&code, "(eclave::preload \"");
-    for (const char *byte = path; *byte; byte++)
+    buffer_append_format(&code, "(eclave::%s \"", function);
+    for (const char *byte = argument; *byte; byte++)
         buffer_append_format(&code, *byte == '"' || *byte == '\\' ? "\\%c" : "%c", *byte);
     buffer_append_text(&code, "\")");
     struct evaluate_message message = {.code = {code.data, code.length}};
     evaluate(&message, configuration->value_max_chars, &result);
     bool good = !result.failed;
     if (!good)
-        error_set(error, 0, "image: cannot preload %.80s: %.*s", path,
-                  (int)(result.message.length < 120 ? result.message.length : 120),
+        error_set(error, 0, "%s %.80s: %.*s", what, argument, (int)result.message.length,
                   (const char *)result.arena.data + result.message.offset);
     buffer_free(&result.arena);
     evaluate_forget();
     streams_discard();
     GC_gcollect(); /* each fork would copy the garbage */
     return good;
+}
+
+bool image_load_system(const struct worker_configuration *configuration, const char *name,
+                       struct error *error) {
+    return call(configuration, "add-system", name, "cannot load the system", error);
+}
+
+bool image_load_file(const struct worker_configuration *configuration, const char *path,
+                     struct error *error) {
+    return call(configuration, "preload", path, "cannot preload", error);
+}
+
+static void settle_systems(void *argument) {
+    (void)argument;
+    cl_funcall(1, lisp.function.settle_systems);
+}
+
+bool image_forget_places(struct error *error) {
+    return guard_run(settle_systems, NULL, NULL) == GUARD_RETURNED ||
+           error_set(error, 0, "image: ASDF does not forget the places of the systems");
 }
 
 bool image_is_forkable(struct error *error) {

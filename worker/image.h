@@ -11,11 +11,19 @@
  * handlers of fault.c. False with *error. */
 bool image_boot(const struct worker_configuration *configuration, struct error *error);
 
-/* Loads a trusted Lisp file, whose definitions are then part of every new session. False with
- * *error.
- */
-bool image_load(const struct worker_configuration *configuration, const char *path,
-                struct error *error);
+/* Names the directories that code may read, where a session finds ASDF systems. False with
+ * *error. */
+bool image_make_readable(const char *const *directories, size_t count, struct error *error);
+
+/* Loads an ASDF system from source, or a Lisp file. Both are trusted, and their definitions are
+ * part of every new session. False with *error. */
+bool image_load_system(const struct worker_configuration *configuration, const char *name,
+                       struct error *error);
+bool image_load_file(const struct worker_configuration *configuration, const char *path,
+                     struct error *error);
+
+/* Called when all are loaded: sessions do not learn where they came from. False with *error. */
+bool image_forget_places(struct error *error);
 
 /* Checks that there is only one thread and records the size of the heap. Called once, after all
  * files are loaded. False with *error. */

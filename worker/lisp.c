@@ -1,5 +1,6 @@
 /* The interface between C and Lisp. */
 #include "worker/lisp.h"
+#include "worker/asdf.h"
 #include "worker/convert.h"
 #include "worker/documentation.h"
 #include "worker/evaluate.h"
@@ -26,6 +27,8 @@ void lisp_define(void) {
     ecl_def_c_function(lisp.keep_warning, (cl_objectfn_fixed)evaluate_keep_warning, 1);
     ecl_def_c_function(lisp.reset_stacks, (cl_objectfn_fixed)reset_stacks, 0);
     ecl_def_c_function(lisp.help_text, (cl_objectfn_fixed)documentation_text, 1);
+    ecl_def_c_function(lisp.map_asdf, (cl_objectfn_fixed)asdf_map, 1);
+    ecl_def_c_function(lisp.initialize_asdf, (cl_objectfn_fixed)asdf_initialize, 0);
     ecl_def_c_function(lisp.parse_double, (cl_objectfn_fixed)convert_parse_double, 1);
     ecl_def_c_function(lisp.double_text, (cl_objectfn_fixed)convert_double_text, 1);
     ecl_def_c_function(lisp.send_event, (cl_objectfn_fixed)exchange_send_event, 1);

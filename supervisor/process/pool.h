@@ -57,9 +57,10 @@ struct pool {
     size_t spares_wanted; /* kept ready; 0: workers are started on request only */
     TAILQ_HEAD(, pool_waiter) waiters;
     size_t waiter_count;
-    size_t failures;         /* since a worker last became ready */
-    size_t failures_at_boot; /* of the zygote; those since may have come from its end */
-    char last_failure[240];
+    size_t failures;                     /* since a worker last became ready */
+    size_t failures_at_boot;             /* of the zygote; those since may have come from its end */
+    char boot_failure[ERROR_TEXT_BYTES]; /* what the zygote reported while it booted */
+    char last_failure[ERROR_TEXT_BYTES];
     bool layers_logged; /* missing layers were logged, or are not to be logged */
     bool scoped;        /* the kernel confines the supervisor's signals to its descendants */
     bool confined;      /* the supervisor is */

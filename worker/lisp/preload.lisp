@@ -12,10 +12,13 @@
             until (eq form stream)
             do (eval form)))))
 
-(defun preload (path)
+(defun loading-unrecorded (function)
   (let ((ext:*load-hooks*
           (loop for (type . hook) in ext:*load-hooks*
                 collect (cons type (if (eq hook 'si:load-source) 'load-unrecorded hook))))
         (*load-verbose* nil))
-    (load path)
+    (funcall function)
     (values)))
+
+(defun preload (path)
+  (loading-unrecorded (lambda () (load path))))

@@ -136,6 +136,7 @@ unwinding, so that a jump goes to its old address."
         *stdin* (make-concatenated-stream))
   (make-terminals)
   (install-refusals)
+  (install-systems)
   (settle))
 
 (defun search-help (name file)
