@@ -9,9 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { ERROR_TEXT_BYTES = 480 };
+
 struct error {
     int code;
-    char text[240];
+    char text[ERROR_TEXT_BYTES];
 };
 
 /* Sets *ERROR, unless it is NULL, to the formatted message and, if CODE is not 0, ": " and

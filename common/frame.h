@@ -52,8 +52,8 @@ struct frame_header {
     uint32_t length; /* payload bytes */
 };
 
-/* The settings of a zygote and its workers. On the channel its paths follow it, each with its
- * terminator: first the readable ones, then those to preload. */
+/* The settings of a zygote and its workers. On the channel strings follow it, each with its
+ * terminator, in the order of their numbers here. */
 struct worker_configuration {
     uint64_t memory_bytes;    /* heap limit at which Lisp signals STORAGE-EXHAUSTED */
     uint64_t value_max_chars; /* characters kept of one printed value */
@@ -64,8 +64,11 @@ struct worker_configuration {
     uint32_t required;
     uint32_t degraded;
     uint32_t user;
-    uint32_t readable_count;
-    uint32_t preload_count; /* trusted Lisp files, loaded before the first worker is made */
+    uint32_t readable_count; /* directories */
+    /* Loaded before the first worker is made: names of ASDF systems, and paths of Lisp files. */
+    uint32_t systems_count;
+    uint32_t preload_count;
+    uint32_t environment_count; /* NAME=VALUE, set while they are loaded */
 };
 
 /* Sends one frame with COUNT descriptors, which stay the caller's. False with *error. */

@@ -14,6 +14,7 @@
 #include <ecl/ecl.h>
 #include <gc/gc.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -202,6 +203,32 @@ bool image_boot(const struct worker_configuration *configuration, struct error *
                 "It does not exist, or is outside the directories that code may use here.", -1));
     warm_up(configuration);
     return true;
+}
+
+static void prepare_systems(void *readable) {
+    cl_funcall(2, lisp.function.prepare_systems, (cl_object)readable);
+}
+
+bool image_make_readable(const char *const *directories, size_t count, struct error *error) {
+    cl_object list = ECL_NIL;
+    while (count-- > 0) {
+        char name[PATH_MAX + 1];
+        const char *path = directories[count];
+        snprintf(name, sizeof name, "%s%s", path, path[strlen(path) - 1] == '/' ? "" : "/");
+        list = ecl_cons(ecl_make_simple_base_string(name, -1), list);
+    }
+    return guard_run(prepare_systems, list, NULL) == GUARD_RETURNED ||
+           error_set(error, 0, "image: cannot prepare ASDF");
+}
+
+static void settle_systems(void *argument) {
+    (void)argument;
+    cl_funcall(1, lisp.function.settle_systems);
+}
+
+bool image_forget_places(struct error *error) {
+    return guard_run(settle_systems, NULL, NULL) == GUARD_RETURNED ||
+           error_set(error, 0, "image: ASDF does not forget the places of the systems");
 }
 
 bool image_is_forkable(struct error *error) {

@@ -11,6 +11,13 @@
  * handlers of fault.c. False with *error. */
 bool image_boot(const struct worker_configuration *configuration, struct error *error);
 
+/* Names the directories that code may read, where a session finds ASDF systems. False with
+ * *error. */
+bool image_make_readable(const char *const *directories, size_t count, struct error *error);
+
+/* Called when all are loaded: sessions do not learn where they came from. False with *error. */
+bool image_forget_places(struct error *error);
+
 /* Checks that there is only one thread and records the size of the heap. Called once, after all
  * files are loaded. False with *error. */
 bool image_is_forkable(struct error *error);

@@ -1,5 +1,6 @@
 /* The interface between C and Lisp. */
 #include "worker/lisp.h"
+#include "worker/asdf.h"
 #include "worker/convert.h"
 #include "worker/documentation.h"
 #include "worker/evaluate.h"
@@ -39,6 +40,8 @@ void lisp_define(void) {
     ecl_def_c_function(lisp.unlock_names, (cl_objectfn_fixed)unlock_names, 0);
     ecl_def_c_function(lisp.lock_names, (cl_objectfn_fixed)lock_names, 1);
     ecl_def_c_function(lisp.help_text, (cl_objectfn_fixed)documentation_text, 1);
+    ecl_def_c_function(lisp.map_asdf, (cl_objectfn_fixed)asdf_map, 1);
+    ecl_def_c_function(lisp.initialize_asdf, (cl_objectfn_fixed)asdf_initialize, 0);
     ecl_def_c_function(lisp.parse_double, (cl_objectfn_fixed)convert_parse_double, 1);
     ecl_def_c_function(lisp.double_text, (cl_objectfn_fixed)convert_double_text, 1);
     ecl_def_c_function(lisp.send_event, (cl_objectfn_fixed)exchange_send_event, 1);

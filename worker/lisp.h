@@ -42,6 +42,8 @@
     ROW(unlock_names, "ECLAVE", "UNLOCK-NAMES")                                                    \
     ROW(lock_names, "ECLAVE", "LOCK-NAMES")                                                        \
     ROW(help_text, "ECLAVE", "HELP-TEXT")                                                          \
+    ROW(map_asdf, "ECLAVE", "MAP-ASDF")                                                            \
+    ROW(initialize_asdf, "ECLAVE", "INITIALIZE-ASDF")                                              \
     ROW(parse_double, "ECLAVE", "PARSE-DOUBLE")                                                    \
     ROW(double_text, "ECLAVE", "DOUBLE-TEXT")                                                      \
     ROW(send_event, "ECLAVE", "SEND-EVENT")                                                        \
@@ -66,6 +68,8 @@
     ROW(write_failing_call, "ECLAVE", "WRITE-FAILING-CALL")                                        \
     ROW(write_frame, "ECLAVE", "WRITE-FRAME")                                                      \
     ROW(error_position, "ECLAVE", "ERROR-POSITION")                                                \
+    ROW(prepare_systems, "ECLAVE", "PREPARE-SYSTEMS")                                              \
+    ROW(settle_systems, "ECLAVE", "SETTLE-SYSTEMS")                                                \
     ROW(run, "MCP", "RUN")
 
 struct lisp {

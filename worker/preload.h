@@ -1,5 +1,5 @@
-/* The files of --preload, which the operator trusts. They may fail all the same, and then the cause
- * is said with its place. */
+/* The systems of --systems and the files of --preload, which the operator trusts. They may fail all
+ * the same, and then the cause is said with its place. */
 #ifndef ECLAVE_WORKER_PRELOAD_H
 #define ECLAVE_WORKER_PRELOAD_H
 
@@ -13,7 +13,10 @@
  * limit, FAILED is called with the reason, and the process ends. FAILED must be safe in a signal
  * handler. */
 void preload_begin(void (*failed)(const char *reason));
-/* Loads a file, whose definitions are then part of every new session. False with *error. */
+/* Load an ASDF system from source, and a file. Their definitions are part of every new session.
+ * False with *error. */
+bool preload_system(const struct worker_configuration *configuration, const char *name,
+                    struct error *error);
 bool preload_file(const struct worker_configuration *configuration, const char *path,
                   struct error *error);
 /* Called after the last file. */

@@ -16,14 +16,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { CONTROL = 3, PATHS_MAX = 64 };
+enum { CONTROL = 3, STRINGS_MAX = 64 };
 
 struct zygote {
     struct worker_configuration configuration;
-    const char *readable[PATHS_MAX]; /* in the payload of FRAME_CONFIGURE, which is never freed */
-    const char *preload[PATHS_MAX];
-    unsigned char *preload_paths; /* in that payload too */
-    size_t preload_paths_size;
+    /* In the payload of FRAME_CONFIGURE, which is never freed. */
+    char *readable[STRINGS_MAX];
+    char *systems[STRINGS_MAX];
+    char *preload[STRINGS_MAX];
+    char *environment[STRINGS_MAX];
+    unsigned char *private_strings; /* all but the readable ones */
+    size_t private_size;
     struct policy_prepared *prepared;
     struct policy_report report;
 };
@@ -41,16 +44,16 @@ static void report_failure(const char *reason) {
     send_frame(FRAME_FAILED, reason, strlen(reason));
 }
 
-/* Takes COUNT terminated paths from PAYLOAD, from *offset on. */
-static bool take_paths(const unsigned char *payload, size_t length, size_t *offset, size_t count,
-                       const char *paths[PATHS_MAX]) {
-    if (count > PATHS_MAX)
+/* Takes COUNT terminated strings from PAYLOAD, from *offset on. */
+static bool take_strings(unsigned char *payload, size_t length, size_t *offset, size_t count,
+                         char *strings[STRINGS_MAX]) {
+    if (count > STRINGS_MAX)
         return false;
     for (size_t i = 0; i < count; i++) {
-        const unsigned char *end = memchr(payload + *offset, 0, length - *offset);
+        unsigned char *end = memchr(payload + *offset, 0, length - *offset);
         if (!end)
             return false;
-        paths[i] = (const char *)payload + *offset;
+        strings[i] = (char *)payload + *offset;
         *offset = (size_t)(end - payload) + 1;
     }
     return true;
@@ -62,11 +65,14 @@ static bool decode_configuration(struct zygote *zygote, unsigned char *payload, 
     if (length < offset)
         return false;
     memcpy(configuration, payload, sizeof *configuration);
-    if (!take_paths(payload, length, &offset, configuration->readable_count, zygote->readable))
+    if (!take_strings(payload, length, &offset, configuration->readable_count, zygote->readable))
         return false;
-    zygote->preload_paths = payload + offset;
-    zygote->preload_paths_size = length - offset;
-    return take_paths(payload, length, &offset, configuration->preload_count, zygote->preload) &&
+    zygote->private_strings = payload + offset;
+    zygote->private_size = length - offset;
+    return take_strings(payload, length, &offset, configuration->systems_count, zygote->systems) &&
+           take_strings(payload, length, &offset, configuration->preload_count, zygote->preload) &&
+           take_strings(payload, length, &offset, configuration->environment_count,
+                        zygote->environment) &&
            offset == length;
 }
 
@@ -92,22 +98,47 @@ static struct policy make_policy(const struct zygote *zygote) {
                            .user = configuration->user,
                            .address_space_bytes = configuration->address_space_bytes,
                            .scratch_bytes = configuration->scratch_bytes,
-                           .readable = zygote->readable,
+                           .readable = (const char *const *)zygote->readable,
                            .readable_count = configuration->readable_count};
+}
+
+/* Sets the variables that say where ASDF searches. */
+static bool set_environment(const struct zygote *zygote, struct error *error) {
+    for (size_t i = 0; i < zygote->configuration.environment_count; i++)
+        if (putenv(zygote->environment[i]) != 0)
+            return error_set(error, errno, "zygote: cannot set the environment");
+    return true;
+}
+
+/* Unsets them, and overwrites all strings that the workers need not know. */
+static void forget_strings(const struct zygote *zygote) {
+    for (size_t i = 0; i < zygote->configuration.environment_count; i++) {
+        char *setting = zygote->environment[i];
+        setting[strcspn(setting, "=")] = 0;
+        unsetenv(setting);
+    }
+    explicit_bzero(zygote->private_strings, zygote->private_size);
 }
 
 /* The paths and the text of the files are not for the workers. */
 static bool preload(const struct zygote *zygote, struct error *error) {
-    const size_t count = zygote->configuration.preload_count;
-    if (count == 0)
+    const struct worker_configuration *configuration = &zygote->configuration;
+    if (configuration->systems_count + configuration->preload_count == 0)
         return true;
     scrub_begin();
     preload_begin(report_failure);
-    for (size_t i = 0; i < count; i++)
-        if (!preload_file(&zygote->configuration, zygote->preload[i], error))
+    if (!set_environment(zygote, error))
+        return false;
+    for (size_t i = 0; i < configuration->systems_count; i++)
+        if (!preload_system(configuration, zygote->systems[i], error))
+            return false;
+    for (size_t i = 0; i < configuration->preload_count; i++)
+        if (!preload_file(configuration, zygote->preload[i], error))
             return false;
     preload_end();
-    explicit_bzero(zygote->preload_paths, zygote->preload_paths_size);
+    forget_strings(zygote);
+    if (!image_forget_places(error))
+        return false;
     scrub_end();
     return true;
 }
@@ -115,6 +146,9 @@ static bool preload(const struct zygote *zygote, struct error *error) {
 static bool boot(struct zygote *zygote, struct error *error) {
     const struct worker_configuration *configuration = &zygote->configuration;
     if (!configure(zygote, error) || !image_boot(configuration, error))
+        return false;
+    if (!image_make_readable((const char *const *)zygote->readable, configuration->readable_count,
+                             error))
         return false;
     if (!preload(zygote, error) || !image_is_forkable(error))
         return false;

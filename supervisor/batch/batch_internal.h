@@ -216,12 +216,12 @@ struct batch {
     struct loop_timer read_turn;
     size_t item_bytes; /* of their lines and records */
     bool input_ended;
-    bool stopping;     /* no further line is read or started */
-    bool interrupted;  /* stopped by a signal */
-    bool failed_fast;  /* stopped by --fail-fast */
-    bool cut_short;    /* lines were left undone */
-    bool closing;      /* everything is in the outbox */
-    char failure[240]; /* why the run cannot continue; empty if it can */
+    bool stopping;                  /* no further line is read or started */
+    bool interrupted;               /* stopped by a signal */
+    bool failed_fast;               /* stopped by --fail-fast */
+    bool cut_short;                 /* lines were left undone */
+    bool closing;                   /* everything is in the outbox */
+    char failure[ERROR_TEXT_BYTES]; /* why the run cannot continue; empty if it can */
 };
 
 /* Prepares an empty batch. */

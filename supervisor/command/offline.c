@@ -13,7 +13,7 @@
 #include "supervisor/server/tools.h"
 #include "supervisor/session/text.h"
 
-enum { TEXT_MAX_BYTES = 1 << 30, MESSAGE_BYTES = 400 };
+enum { TEXT_MAX_BYTES = 1 << 30, MESSAGE_BYTES = ERROR_TEXT_BYTES + 160 };
 
 /* --- reading --- */
 

@@ -59,8 +59,8 @@ struct server {
 
     bool awaits_project; /* its first scan has not ended; nothing is read before */
     bool minimal;
-    char minimal_reason[240]; /* with minimal */
-    int64_t faults_left;      /* for tests: answers to ping still to be corrupted */
+    char minimal_reason[ERROR_TEXT_BYTES]; /* with minimal */
+    int64_t faults_left;                   /* for tests: answers to ping still to be corrupted */
 };
 
 /* Boots the zygote while the conversation continues, unless in minimal mode. Called when the client

@@ -228,7 +228,7 @@ static void answer_timeout(struct request *request, const struct evaluation *eva
 }
 
 static void answer_cancelled(struct request *request, const struct evaluation *evaluation) {
-    char message[320];
+    char message[ERROR_TEXT_BYTES + 240];
     snprintf(message, sizeof message, "%s cancelled. %s", subject_of(request), evaluation->cause);
     struct buffer *out = request_error_data(request, RPC_CANCELLED, message);
     buffer_append_format(out, "{\"_meta\":{\"exitCode\":%d}", evaluation->exit_code);

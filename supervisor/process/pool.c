@@ -275,7 +275,7 @@ static void on_zygote_frame(void *context, uint32_t events) {
         loop_timer_stop(pool->loop, &pool->boot_timer);
         pool_start(pool);
     } else if (header.type == FRAME_FAILED) {
-        char reason[sizeof pool->last_failure];
+        char reason[ERROR_TEXT_BYTES];
         snprintf(reason, sizeof reason, "%.*s", (int)header.length,
                  payload ? (const char *)payload : "");
         record_failure(pool, reason);
@@ -341,11 +341,35 @@ static bool append_paths(struct buffer *payload, const struct path_list *list) {
     return true;
 }
 
+static bool append_names(struct buffer *payload, const struct name_list *list) {
+    for (size_t i = 0; i < list->count; i++)
+        if (!buffer_append(payload, list->names[i], strlen(list->names[i]) + 1))
+            return false;
+    return true;
+}
+
+/* Appends the variables by which ASDF finds the operator's systems, and adds their number to
+ * *count. */
+static bool append_environment(struct buffer *payload, uint32_t *count) {
+    static const char *const names[] = {"CL_SOURCE_REGISTRY", "HOME",          "XDG_CONFIG_HOME",
+                                        "XDG_CONFIG_DIRS",    "XDG_DATA_HOME", "XDG_DATA_DIRS"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (!value)
+            continue;
+        if (!buffer_append_format(payload, "%s=%s", names[i], value) ||
+            !buffer_append(payload, "", 1))
+            return false;
+        ++*count;
+    }
+    return true;
+}
+
 /* LAYERS: those that the zygote and its workers must apply. */
 static bool send_configuration(const struct pool *pool, uint32_t layers, struct error *error) {
     const struct settings *settings = pool->settings;
     const struct policy policy = confinement_policy(settings);
-    const struct worker_configuration configuration = {
+    struct worker_configuration configuration = {
         .memory_bytes = (uint64_t)settings->session_memory_mb << 20,
         .value_max_chars = (uint64_t)settings->value_max_chars,
         .address_space_bytes = policy.address_space_bytes,
@@ -355,12 +379,16 @@ static bool send_configuration(const struct pool *pool, uint32_t layers, struct 
         .degraded = policy.degraded,
         .user = policy.user,
         .readable_count = (uint32_t)policy.readable_count,
+        .systems_count = (uint32_t)settings->systems.count,
         .preload_count = (uint32_t)settings->preload.count};
     cleanup_buffer struct buffer payload = buffer_make(FRAME_PAYLOAD_MAX);
     if (!buffer_append(&payload, &configuration, sizeof configuration) ||
         !append_paths(&payload, &settings->allow_read) ||
-        !append_paths(&payload, &settings->preload))
+        !append_names(&payload, &settings->systems) ||
+        !append_paths(&payload, &settings->preload) ||
+        !append_environment(&payload, &configuration.environment_count))
         return error_set(error, ENOMEM, "configuration of the zygote");
+    memcpy(payload.data, &configuration, sizeof configuration); /* with the last number */
     const struct frame_header header = {.type = FRAME_CONFIGURE,
                                         .length = (uint32_t)payload.length};
     return frame_send(pool->zygote_channel, &header, payload.data, NULL, 0, error);
@@ -429,8 +457,10 @@ static void zygote_died(struct pool *pool, int status) {
     if (pool->closing)
         return;
     char reason[120];
-    const char *when =
-        !was_up && pool->settings->preload.count ? " while it loaded the files of --preload" : "";
+    const struct settings *settings = pool->settings;
+    const char *when = !was_up && settings->preload.count + settings->systems.count
+                           ? " while it loaded the operator's systems and files"
+                           : "";
     if (WIFSIGNALED(status))
         snprintf(reason, sizeof reason, "the zygote was killed by signal %d%s", WTERMSIG(status),
                  when);

@@ -59,7 +59,7 @@ struct pool {
     size_t waiter_count;
     size_t failures;         /* since a worker last became ready */
     size_t failures_at_boot; /* of the zygote; those since may have come from its end */
-    char last_failure[240];
+    char last_failure[ERROR_TEXT_BYTES];
     bool explained;     /* why the present zygote ends is recorded */
     bool layers_logged; /* missing layers were logged, or are not to be logged */
     bool scoped;        /* the kernel confines the supervisor's signals to its descendants */

@@ -54,7 +54,7 @@ struct invocation {
     struct json_object *early_responses; /* `inputResponses` of the first request; may be NULL */
     struct json_object *missing;         /* capability that the last questions needed; NULL: none */
     bool new_session;                    /* its session was made for it, and the answer names it */
-    char failure[240];                   /* why a question has no result; empty: none has failed */
+    char failure[ERROR_TEXT_BYTES];      /* why a question has no result; empty: none has failed */
     int failure_code;
     uint64_t round; /* how often it has asked */
     struct digest binding;

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MESSAGE_BYTES = 400 };
+enum { MESSAGE_BYTES = ERROR_TEXT_BYTES + 160 };
 
 bool project_tool_check_result(const struct registry_entry *entry, const struct run_result *result,
                                struct error *error) {

@@ -30,16 +30,16 @@ extern const struct outcome_facts outcome_table[OUTCOME_COUNT]; /* call.c */
 /* Plain data, valid until `done` returns. */
 struct evaluation {
     enum outcome outcome;
-    int exit_code;                /* doc/contract.md, section 6 */
-    char cause[300];              /* sentences; empty for a value or a condition */
-    const char *reply;            /* of a call that evaluates nothing; else "" */
-    struct result_message result; /* with OUTCOME_VALUE and OUTCOME_CONDITION */
-    const struct run_result *run; /* of a CALL_RUN with OUTCOME_VALUE, else NULL */
-    size_t events_dropped;        /* of a CALL_RUN: progress and log messages above their rate */
-    struct span output;           /* captured standard output: any bytes */
-    struct span error_output;     /* captured error output: any bytes */
-    const char *limit_name;       /* with OUTCOME_OUTPUT: the setting, or the limit of run.h */
-    const char *limit_stream;     /* "stdout" or "stderr"; NULL: the limit is not of a stream */
+    int exit_code;                      /* doc/contract.md, section 6 */
+    char cause[ERROR_TEXT_BYTES + 160]; /* sentences; empty for a value or a condition */
+    const char *reply;                  /* of a call that evaluates nothing; else "" */
+    struct result_message result;       /* with OUTCOME_VALUE and OUTCOME_CONDITION */
+    const struct run_result *run;       /* of a CALL_RUN with OUTCOME_VALUE, else NULL */
+    size_t events_dropped;    /* of a CALL_RUN: progress and log messages above their rate */
+    struct span output;       /* captured standard output: any bytes */
+    struct span error_output; /* captured error output: any bytes */
+    const char *limit_name;   /* with OUTCOME_OUTPUT: the setting, or the limit of run.h */
+    const char *limit_stream; /* "stdout" or "stderr"; NULL: the limit is not of a stream */
     int64_t limit;
     int64_t timeout_ms;  /* of the call */
     int64_t elapsed_us;  /* until the outcome was decided */

@@ -47,7 +47,7 @@ struct call {
     bool decided; /* the members below are set */
     int64_t decided_ns;
     enum outcome outcome;
-    char cause[200];
+    char cause[ERROR_TEXT_BYTES + 40];
     char reply[200]; /* with OUTCOME_VALUE, of a call that evaluates nothing */
     const char *limit_stream, *limit_name;
     size_t limit;

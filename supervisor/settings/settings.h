@@ -30,7 +30,12 @@ char *path_find(const char *path, const char *base, enum path_kind kind, int *co
 
 /* --- settings.c --- */
 
-enum { SETTING_TEXT_BYTES = 64 };
+enum { SETTING_TEXT_BYTES = 64, NAME_LIST_MAX = 32, NAME_BYTES = 96 };
+
+struct name_list {
+    char names[NAME_LIST_MAX][NAME_BYTES];
+    size_t count;
+};
 
 /* The units are those of settings.def. A choice is the index of its value, a switch 0 or 1, an
  * unset text empty; a set of layers has the bit 1u << enum policy_layer for each. */
@@ -40,6 +45,7 @@ struct settings {
 #define SWITCH(field, ...) int64_t field;
 #define TEXT(field, ...)   char field[SETTING_TEXT_BYTES];
 #define PATHS(field, ...)  struct path_list field;
+#define NAMES(field, ...)  struct name_list field;
 #define LAYERS(field, ...) uint32_t field;
 #include "supervisor/settings/settings.def"
     int64_t log_level_set; /* by a flag, a variable or the policy file, even if to the default */

@@ -12,6 +12,7 @@ enum setting_kind {
     SETTING_SWITCH,
     SETTING_TEXT,
     SETTING_PATHS,
+    SETTING_NAMES,
     SETTING_LAYERS,
     SETTING_KINDS
 };
@@ -24,6 +25,7 @@ struct setting_marks {
 #define SWITCH           MARK
 #define TEXT             MARK
 #define PATHS            MARK
+#define NAMES            MARK
 #define LAYERS           MARK
 #include "supervisor/settings/settings.def"
 #undef MARK
@@ -62,6 +64,8 @@ void setting_variable(const char *name, char variable[SETTING_NAME_BYTES]);
 const struct setting *setting_by_flag(const char *flag, size_t length);
 const struct setting *setting_by_name(const char *name);
 
+/* True if the values of one source are added up. */
+bool setting_is_list(const struct setting *setting);
 /* The allowed values, to be read after "must be". */
 void setting_words(const struct setting *setting, char words[SETTING_WORDS_BYTES]);
 /* The layers that the setting may name, "a|b|c". */

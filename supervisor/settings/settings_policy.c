@@ -181,8 +181,7 @@ static bool set_member(struct policy_file *file, const char *name, struct json_o
         return refuse_member(file, name);
     char where[2 * SETTING_NAME_BYTES];
     snprintf(where, sizeof where, "policy file %.40s: \"%s\"", file->path, name);
-    bool listed = setting->kind == SETTING_PATHS || setting->kind == SETTING_LAYERS;
-    return listed && json_object_is_type(value, json_type_array)
+    return setting_is_list(setting) && json_object_is_type(value, json_type_array)
                ? set_list(file, setting, where, value)
                : set_plain(file, setting, where, value);
 }

@@ -28,6 +28,8 @@ const struct setting settings_table[SETTING_COUNT] = {
 #define PATHS(field, label, placeholder, path_kind, most, text)                                    \
     {ROW(field, label, SETTING_PATHS), .unit = (placeholder), .paths = (path_kind),                \
      .paths_max = (most), .help = (text)},
+#define NAMES(field, label, placeholder, text)                                                     \
+    {ROW(field, label, SETTING_NAMES), .unit = (placeholder), .help = (text)},
 #define LAYERS(field, label, any, text)                                                            \
     {ROW(field, label, SETTING_LAYERS), .unit = "LAYERS", .any_layer = (any), .help = (text)},
 #include "supervisor/settings/settings.def"
@@ -62,6 +64,11 @@ const struct setting *setting_by_name(const char *name) {
         if (strcmp(settings_table[i].name, name) == 0)
             return &settings_table[i];
     return NULL;
+}
+
+bool setting_is_list(const struct setting *setting) {
+    return setting->kind == SETTING_PATHS || setting->kind == SETTING_NAMES ||
+           setting->kind == SETTING_LAYERS;
 }
 
 bool setting_may_name(const struct setting *setting, enum policy_layer layer) {
@@ -102,6 +109,10 @@ void setting_words(const struct setting *setting, char words[SETTING_WORDS_BYTES
         snprintf(words, SETTING_WORDS_BYTES, "%s that can be read",
                  setting->paths == PATH_DIRECTORY ? "a directory" : "a regular file");
         break;
+    case SETTING_NAMES:
+        snprintf(words, SETTING_WORDS_BYTES,
+                 "names of ASDF systems, of letters, digits and + - . _ /, separated by commas");
+        break;
     case SETTING_LAYERS:
         setting_layers(setting, layers);
         snprintf(words, SETTING_WORDS_BYTES, "one or more of %.140s", layers);
@@ -128,6 +139,7 @@ static const char *value_word(const struct setting *setting) {
     switch (setting->kind) {
     case SETTING_TEXT:
     case SETTING_PATHS:
+    case SETTING_NAMES:
     case SETTING_LAYERS:
         return setting->unit;
     case SETTING_SWITCH:

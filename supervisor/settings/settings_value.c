@@ -81,25 +81,54 @@ static uint32_t layer_bits(const struct setting *setting, const char *name,
     return 0;
 }
 
-/* Adds layers, separated by commas. */
-static bool parse_layers(struct value *value, void *slot) {
-    uint32_t *layers = slot;
+/* Calls ADD for each word between the commas of VALUE. If it refuses one, that is what VALUE
+ * quotes. */
+static bool each_word(struct value *value, void *slot,
+                      bool (*add)(struct value *value, void *slot, const char *word)) {
     for (const char *name = value->text; name;) {
-        char word[NEAREST_MAX_BYTES];
+        char word[NAME_BYTES + 1]; /* a word that is cut here is still too long to be valid */
         const char *comma = strchrnul(name, ',');
         snprintf(word, sizeof word, "%.*s", (int)(comma - name), name);
-        struct nearest nearest = nearest_to(word);
-        uint32_t bits = layer_bits(value->setting, word, &nearest);
-        if (!bits) {
-            value->hint = nearest_hint(&nearest, "\"");
+        if (!add(value, slot, word)) {
             value->text = name;
             value->shown = comma - name < value->shown ? (int)(comma - name) : value->shown;
             return false;
         }
-        *layers |= bits;
         name = *comma ? comma + 1 : NULL;
     }
     return true;
+}
+
+static bool add_layer(struct value *value, void *slot, const char *word) {
+    uint32_t *layers = slot;
+    struct nearest nearest = nearest_to(word);
+    uint32_t bits = layer_bits(value->setting, word, &nearest);
+    if (!bits)
+        value->hint = nearest_hint(&nearest, "\"");
+    *layers |= bits;
+    return bits != 0;
+}
+
+static bool parse_layers(struct value *value, void *slot) {
+    return each_word(value, slot, add_layer);
+}
+
+static bool add_name(struct value *value, void *slot, const char *word) {
+    struct name_list *list = slot;
+    size_t length = strlen(word);
+    for (size_t i = 0; i < length; i++)
+        if (!isalnum((unsigned char)word[i]) && !strchr("+-._/", word[i]))
+            return false;
+    if (length == 0 || length >= NAME_BYTES)
+        return false;
+    value->full = list->count == NAME_LIST_MAX;
+    if (!value->full)
+        memcpy(list->names[list->count++], word, length + 1);
+    return !value->full;
+}
+
+static bool parse_names(struct value *value, void *slot) {
+    return each_word(value, slot, add_name);
 }
 
 static bool add_path(struct value *value, struct path_list *list, const char *base) {
@@ -123,6 +152,8 @@ void reading_begin_list(struct reading *reading, const struct setting *setting) 
     *begun = true;
     if (setting->kind == SETTING_PATHS)
         path_list_free(slot);
+    else if (setting->kind == SETTING_NAMES)
+        ((struct name_list *)slot)->count = 0;
     else
         *(uint32_t *)slot = 0;
 }
@@ -132,11 +163,11 @@ bool reading_set(struct reading *reading, const struct setting *setting, const c
     static bool (*const parsers[SETTING_KINDS])(struct value * value, void *slot) = {
         [SETTING_NUMBER] = parse_number, [SETTING_CHOICE] = parse_choice,
         [SETTING_SWITCH] = parse_switch, [SETTING_TEXT] = parse_text,
-        [SETTING_LAYERS] = parse_layers,
+        [SETTING_NAMES] = parse_names,   [SETTING_LAYERS] = parse_layers,
     };
     void *slot = (char *)reading->settings + setting->offset;
     struct value value = {.setting = setting, .text = text, .shown = 50};
-    if (setting->kind == SETTING_PATHS || setting->kind == SETTING_LAYERS)
+    if (setting_is_list(setting))
         reading_begin_list(reading, setting);
     if (setting->kind == SETTING_PATHS ? add_path(&value, slot, reading->base)
                                        : parsers[setting->kind](&value, slot)) {
@@ -144,9 +175,10 @@ bool reading_set(struct reading *reading, const struct setting *setting, const c
             reading->settings->log_level_set = true;
         return true;
     }
+    size_t most = setting->kind == SETTING_PATHS ? setting->paths_max : NAME_LIST_MAX;
     if (value.full)
-        return error_set(error, 0, "%s must not name more than %zu path%s", where,
-                         setting->paths_max, setting->paths_max == 1 ? "" : "s");
+        return error_set(error, 0, "%s must not name more than %zu %s%s", where, most,
+                         setting->kind == SETTING_PATHS ? "path" : "system", most == 1 ? "" : "s");
     char words[SETTING_WORDS_BYTES];
     setting_words(setting, words);
     return error_set(error, value.code, "%s must be %s, not \"%.*s\"%s", where, words, value.shown,

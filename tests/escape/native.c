@@ -31,7 +31,7 @@ static int body(void *context) {
 /* Describes the end of a process in the words of native.def. */
 static void describe(const struct policy_trial_end *end, char *text, size_t size) {
     if (!end->ran)
-        snprintf(text, size, "could not be confined: %s", end->error.text);
+        snprintf(text, size, "could not be confined: %.200s", end->error.text);
     else if (end->timed_out)
         snprintf(text, size, "hung");
     else if (end->killed)

@@ -44,6 +44,13 @@ Test(startup, a_mistake_in_the_arguments_is_named) {
         {{"--policy"}, "--policy needs a value"},
         {{"--policy=/nonexistent/policy.json"}, "No such file or directory"},
         {{"--policy", "/"}, "policy file: read /"},
+        {{"--systems"}, "--systems needs a value"},
+        {{"--systems", ""}, "--systems must be names of ASDF systems"},
+        {{"--systems", "a,,b"}, "--systems must be names of ASDF systems"},
+        {{"--systems", "a b"}, "not \"a b\""},
+        {{"--systems=good,(bad)"}, "not \"(bad)\""},
+        {{"--systems", "good,"}, "--systems must be names of ASDF systems"},
+        {{"--system", "a"}, "--systems"},
         {{"--log-level", "loud"}, "--log-level must be one of debug|info|"},
         {{"--log-level", ""}, "--log-level must be one of"},
         {{"--log-level", "debug|info"}, "--log-level must be one of"},
@@ -84,6 +91,8 @@ Test(startup, a_bad_value_in_the_environment_is_named) {
         {"MCPBASH_MAX_RESOURCE_BYTES=x", "MCPBASH_MAX_RESOURCE_BYTES"},
         {"MCPBASH_MAX_TOOL_OUTPUT_SIZE=x", "MCPBASH_MAX_TOOL_OUTPUT_SIZE"},
         {"MCPBASH_MAX_TOOL_STDERR_SIZE=x", "MCPBASH_MAX_TOOL_STDERR_SIZE"},
+        {"ECLAVE_SYSTEMS=", "ECLAVE_SYSTEMS must be names of ASDF systems"},
+        {"ECLAVE_SYSTEMS=a:b", "ECLAVE_SYSTEMS"},
         {"ECLAVE_POLICY=/nonexistent/policy", "/nonexistent/policy"},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++)
@@ -110,6 +119,10 @@ Test(startup, a_mistake_in_the_policy_file_is_named) {
         {"{\"call.timeout_s\":[5]}", "call.timeout_s"},
         {"{\"log-level\":\"loud\"}", "log-level"},
         {"{\"minimal\":2}", "minimal"},
+        {"{\"systems\":5}", "\"systems\" must be names of ASDF systems"},
+        {"{\"systems\":[\"a\",null]}", "\"systems\" must be names of ASDF systems"},
+        {"{\"systems\":\"a\\u0000b\"}", "systems"},
+        {"{\"system\":\"a\"}", "unknown member \"system\""},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         project_files_write("policy.json", rows[i][0]);

@@ -27,7 +27,7 @@ struct run {
     enum outcome outcome;
     struct buffer json, structured, sent, output, condition;
     bool is_error;
-    char cause[300];
+    char cause[640];
     size_t events, asks, dropped;
     int64_t elapsed_ms;
 };

@@ -43,6 +43,7 @@ TEST_IN_ROOT(nothing_is_listed_by_default) {
     settings_default(&settings);
     cr_expect_eq(settings.allow_read.count, 0);
     cr_expect_eq(settings.preload.count, 0);
+    cr_expect_eq(settings.systems.count, 0);
     cr_expect_eq(settings.require, 0);
     cr_expect_eq(settings.without, 0);
     cr_expect_eq(settings.scratch_mb, 0);
@@ -123,6 +124,54 @@ TEST_IN_ROOT(an_empty_array_takes_a_profiles_list_away) {
     cr_assert(read_policy_text(&settings, &error, text, sizeof text - 1), "%s", error.text);
     cr_expect_eq(settings.allow_read.count, 0);
     settings_free(&settings);
+}
+
+static void expect_names(const struct settings *settings, const char *first, const char *last,
+                         size_t count) {
+    cr_assert_eq(settings->systems.count, count);
+    cr_expect_str_eq(settings->systems.names[0], first);
+    cr_expect_str_eq(settings->systems.names[count - 1], last);
+}
+
+TEST_IN_ROOT(systems_are_names_with_commas_between_them) {
+    struct settings settings;
+    struct error error = {0};
+    static const char text[] = "{\"systems\":[\"a\",\"b,c/d\"]}";
+    READ_FINE(&settings, "--systems", "cl+ssl,a-b.c_d", "--systems=foo/test");
+    expect_names(&settings, "cl+ssl", "foo/test", 3);
+    settings_free(&settings);
+    cr_assert(read_policy_text(&settings, &error, text, sizeof text - 1), "%s", error.text);
+    expect_names(&settings, "a", "c/d", 3);
+    settings_free(&settings);
+    setenv("ECLAVE_SYSTEMS", "x,y", 1);
+    READ_FINE(&settings, NULL);
+    expect_names(&settings, "x", "y", 2);
+    settings_free(&settings);
+    READ_FINE(&settings, "--systems", "z");
+    expect_names(&settings, "z", "z", 1);
+    settings_free(&settings);
+}
+
+TEST_IN_ROOT(systems_that_are_no_names_or_too_many_are_refused) {
+    static const char *const values[] = {"",    ",",   "a,",       ",a",   "a,,b", "a b",  "a;b",
+                                         "(a)", "a\"", "\xc3\xa9", "a\nb", "a:b",  "a\\b", "a'"};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        expect_refused("--systems", values[i], "--systems must be names of ASDF systems");
+    char longest[NAME_BYTES + 1];
+    memset(longest, 'a', sizeof longest);
+    longest[NAME_BYTES] = 0;
+    expect_refused("--systems", longest, "--systems must be names of ASDF systems");
+    struct settings settings;
+    longest[NAME_BYTES - 1] = 0;
+    READ_FINE(&settings, "--systems", longest);
+    expect_names(&settings, longest, longest, 1);
+    char many[4 * NAME_LIST_MAX] = "a";
+    for (size_t i = 1; i < NAME_LIST_MAX; i++)
+        strcat(many, ",a");
+    READ_FINE(&settings, "--systems", many);
+    expect_names(&settings, "a", "a", NAME_LIST_MAX);
+    strcat(many, ",a");
+    expect_refused("--systems", many, "must not name more than 32 systems");
 }
 
 TEST_IN_ROOT(what_is_not_there_or_something_else_is_refused) {

@@ -337,9 +337,20 @@ that CODE refers to."
     (write-brief (simple-condition-format-control condition) stream))
   (write-string "." stream))
 
+(defun write-missing-package (condition stream)
+  (report condition stream)
+  (let ((name (first (simple-condition-format-arguments condition))))
+    (when (member name '("ASDF" "UIOP" "QL") :test #'equalp)
+      (write-char #\Newline stream)
+      (write-string (if (and *asdf* (string-not-equal name "QL"))
+                        "(require :asdf) loads it."
+                        *modules-hint*)
+                    stream))))
+
 (defun write-message (condition origin stream)
   (let ((own (cdr (assoc (class-name (class-of condition)) *reports*))))
     (cond (own (funcall own condition origin stream))
+          ((missing-package-p condition) (write-missing-package condition stream))
           ((reportless-p condition) (write-fallback condition stream))
           (t (report condition stream)))))
 

@@ -23,9 +23,12 @@
         ;; A file that the form has loaded has noted its own places.
         (note-place (namestring source) (file-position stream))))))
 
-(defun preload (path)
+(defun loading-unrecorded (function)
   (let ((ext:*load-hooks*
           (loop for (type . hook) in ext:*load-hooks*
                 collect (cons type (if (eq hook 'si:load-source) 'load-unrecorded hook))))
         (*load-verbose* nil))
-    (load path)))
+    (funcall function)))
+
+(defun preload (path)
+  (loading-unrecorded (lambda () (load path))))

@@ -64,14 +64,14 @@
 (defvar *confined* nil "T in a worker; set by C.")
 
 (defun refuse-binary (file)
-  (refuse "~a is native code, which cannot be loaded here. Load the source; or let the operator load it at the start, with --preload."
+  (refuse "~a is native code, which cannot be loaded here. Load the source; or let the operator load it at the start, with --systems or --preload."
           (namestring file)))
 
 (defun replace-programs ()
   (replace-functions
    (ext:run-program (&rest arguments) (apply #'refuse-program arguments))
    (ext:system (&rest arguments) (apply #'refuse-program arguments))
-   (ed (&rest arguments) (apply #'refuse-program arguments))
+   (ed (&optional thing) (refuse-program thing))
    (si:load-binary (file &rest arguments)
      (if *confined*
          (refuse-binary file)
@@ -80,7 +80,7 @@
 ;;; Modules.
 
 (defparameter *modules-hint*
-  "Libraries come from the operator: files that code may read (--allow-read, --policy library) can be loaded as source, and --preload loads files at the start.")
+  "Libraries come from the operator: --systems and --preload load them at the start, and what code may read (--allow-read, --policy library) can be loaded from source.")
 
 (defun provide-nothing (module)
   "The last provider of modules."
@@ -126,6 +126,4 @@
   (replace-threads)
   (replace-programs)
   (replace-debugger)
-  (ext:package-lock "COMMON-LISP" t)
-  (setf ext:*module-provider-functions*
-        (append ext:*module-provider-functions* (list #'provide-nothing))))
+  (ext:package-lock "COMMON-LISP" t))

@@ -147,6 +147,7 @@ it."
         *stdin* (make-concatenated-stream))
   (make-terminals)
   (install-refusals)
+  (install-systems)
   (settle))
 
 (defun search-help (name file)
