@@ -308,7 +308,8 @@ static void add_frame(void (*write)(void *, cl_object), void *argument) {
         result->frame_count++;
 }
 
-enum { FORM_CHARS = 100, FORM_BYTES = UTF8_MAX_BYTES * FORM_CHARS + sizeof "..." };
+enum { DELETE = 0x7F, REPLACEMENT = 0xFFFD };
+enum { FORM_CHARS = 100, FORM_BYTES = UTF8_MAX_BYTES * FORM_CHARS + 4 };
 
 /* Writes the source text from FROM to END as one LINE of at most FORM_CHARS characters. */
 static void copy_line(struct span code, size_t from, size_t end, char line[FORM_BYTES]) {
@@ -327,9 +328,14 @@ static void copy_line(struct span code, size_t from, size_t end, char line[FORM_
         if (blank)
             line[length++] = ' ';
         blank = false;
-        line[length++] = (char)byte;
+        if (byte > ' ' && byte != DELETE)
+            line[length++] = (char)byte;
+        else
+            length += utf8_encode(REPLACEMENT, (unsigned char *)line + length);
     }
-    strcpy(line + length, from < end ? "..." : "");
+    memcpy(line + length, "...", 4);
+    if (from == end)
+        line[length] = 0;
 }
 
 /* The last frame where no function of the user was running: the form of the code that failed. */

@@ -79,8 +79,11 @@ static bool add_candidate(struct scan *scan, struct candidate *candidate, struct
 
 /* --- register.json --- */
 
-/* Everything is discovered, as if the file did not exist. */
+/* Everything is discovered, as if the file did not exist; but a file that was in force may be half
+ * saved, and must not bring back what it leaves out: the snapshot before stays. */
 static bool refuse_override(struct scan *scan, const char *reason, struct error *error) {
+    if (scan->before && scan->before->by_hand)
+        return error_set(error, 0, "%s: %.200s", override_file, reason);
     override_end(&scan->override);
     drop_candidates(scan);
     memset(scan->overridden, 0, sizeof scan->overridden);
@@ -106,6 +109,7 @@ static bool step_override_entry(struct scan *scan, struct error *error) {
         scan->unwatched = scan->unwatched || (candidate.body && !is_watched(candidate.body));
         return add_candidate(scan, &candidate, error);
     case OVERRIDE_DONE: /* its text stays: the candidates point into it */
+        scan->made->by_hand = true;
         scan->step = step_folder_begin;
         return true;
     default:

@@ -79,8 +79,7 @@ const struct registry_entry *snapshot_find(const struct snapshot *snapshot, enum
                                            const char *key) {
     char normal[URI_MAX_BYTES + 1];
     const struct entry_list *list = &snapshot->lists[kind];
-    if (kind == REGISTRY_RESOURCE)
-        key = uri_normal(key, normal);
+    key = kind == REGISTRY_RESOURCE ? uri_normal(key, normal) : key;
     struct registry_entry *const *slot =
         list->count
             ? bsearch(key, list->entries, list->count, sizeof(struct registry_entry *), compare_key)

@@ -43,6 +43,7 @@ struct snapshot {
     struct notice_list refusals;     /* files that make no entry, with the reasons */
     struct notice_list stale;        /* files that cannot be used, whose entry is an earlier one */
     struct notice_list warnings;     /* files that make one which differs from their metadata */
+    bool by_hand;                    /* register.json was read */
     char hash[DIGEST_TEXT_BYTES];    /* of what all lists show; comparable in this process only */
 };
 

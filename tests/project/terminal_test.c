@@ -176,8 +176,9 @@ Test(terminal, gets_no_controls_from_evaluated_code) {
     const char *arguments[] = {"eclave", "eval", "-e", "(princ " COMMANDS ") (values)", NULL};
     char *text = shown(arguments);
     expect_harmless(text);
-    cr_expect_str_eq(text, "[stdout]\n" ESCAPED "\n");
+    cr_expect_str_eq(text, "[stdout]\n" ESCAPED "\n; no values\n");
     free(text);
-    cr_expect_str_eq(command_expect(0, arguments + 1, NULL)->output, "[stdout]\n" BYTES "\n");
+    cr_expect_str_eq(command_expect(0, arguments + 1, NULL)->output,
+                     "[stdout]\n" BYTES "\n; no values\n");
 }
 /* NOLINTEND(misc-misleading-bidirectional) */

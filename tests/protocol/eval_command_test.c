@@ -89,7 +89,7 @@ Test(eval_command, refuses_unusable_arguments_and_code) {
 /* As a NUL after a blank. */
 Test(eval_command, a_null_character_after_a_form_is_an_error_of_the_reader) {
 #define ROW(text)                                                                                  \
-    { text, sizeof text - 1 }
+    { (text), sizeof(text) - 1 }
     static const struct {
         const char *code;
         size_t length;

@@ -122,7 +122,7 @@ Test(memory, an_exhausted_heap_is_a_condition_each_time) {
         "(loop for i from 0 do (let ((s (gensym))) (setf (get s 'x) s) (push s (get 'y 'z))))",
     };
     size_t count = random_trials(OFTEN_SEEN, COUNT_OF(endless));
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && i < COUNT_OF(endless); i++) {
         struct client *client = client_start_ready(&small, NULL);
         for (int call = 0; call < 2; call++) {
             struct evaluation evaluation = client_session_evaluate_within(
@@ -147,7 +147,7 @@ Test(memory, names_can_be_made_after_the_heap_was_exhausted_by_names) {
         "(loop for i from 0 do (import (make-symbol (format nil \"NAME~d\" i)) :p))",
     };
     size_t count = random_trials(1, COUNT_OF(endless));
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && i < COUNT_OF(endless); i++) {
         struct client *client = client_start_ready(&small, NULL);
         client_evaluate(client, "(make-package :p :use nil)");
         struct evaluation evaluation = client_session_evaluate_within(

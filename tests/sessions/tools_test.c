@@ -64,7 +64,7 @@ Test(tools, an_unknown_session_is_a_tool_error_everywhere) {
         const char *tool, *arguments;
     } rows[] = {
         {"evaluate-lisp", "{\"code\":\"1\",\"session\":\"nobody\"}"},
-        {"evaluate-lisp", "{\"code\":\"1\",\"session\":\"\"}"},
+        {"evaluate-lisp", "{\"code\":\"1\",\"session\":\" \"}"},
         {"evaluate-lisp", "{\"code\":\"1\",\"session\":\"mai\"}"},
         {"evaluate-lisp", "{\"code\":\"1\",\"session\":\"main\\u0000\"}"},
         {"open-session", "{\"from\":\"nobody\"}"},

@@ -38,10 +38,10 @@ Test(letter_case, simple_folding) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         if (!unicode && !cases[i].ascii)
             continue;
-        struct span left = string_span(cases[i].left), right = string_span(cases[i].right);
-        cr_expect_eq(letter_case_equal(left, right), cases[i].equal, "%s %s", cases[i].left,
+        struct span one = string_span(cases[i].left), other = string_span(cases[i].right);
+        cr_expect_eq(letter_case_equal(one, other), cases[i].equal, "%s %s", cases[i].left,
                      cases[i].right);
-        cr_expect_eq(letter_case_equal(right, left), cases[i].equal);
+        cr_expect_eq(letter_case_equal(other, one), cases[i].equal);
     }
 }
 

@@ -7,6 +7,7 @@
 
 static const struct digest_key key = {{11, 12}};
 
+/* NULL if the scan failed. */
 static struct snapshot *look(const struct project *project, struct snapshot *before) {
     struct scan scan;
     struct watch watch = {.fd = -1};
@@ -17,9 +18,11 @@ static struct snapshot *look(const struct project *project, struct snapshot *bef
     cr_assert(scan_begin(&scan, project->path, &limits, &options, before, &watch, &error));
     while (progress == SCAN_MORE)
         progress = scan_step(&scan, &error);
-    cr_assert_eq(progress, SCAN_DONE, "%s", error.text);
-    struct snapshot *made = scan.made;
-    scan.made = NULL;
+    struct snapshot *made = progress == SCAN_DONE ? scan.made : NULL;
+    if (made)
+        scan.made = NULL;
+    else
+        cr_assert(before->by_hand && strstr(error.text, "register.json: "), "%s", error.text);
     scan_end(&scan);
     return made;
 }
@@ -40,25 +43,23 @@ static void expect_same(const struct snapshot *kept, const struct snapshot *full
     }
 }
 
-/* KEPT has in addition what an earlier snapshot had and cannot be made now, and what depends on it.
- */
-static void expect_more(const struct snapshot *kept, const struct snapshot *before,
+/* MADE has in addition to FULL what the earlier snapshot KEPT had and cannot be made now. */
+static void expect_more(const struct snapshot *made, const struct snapshot *kept,
                         const struct snapshot *full) {
     for (size_t i = 0; i < full->total; i++) {
         const struct registry_entry *entry = full->by_file[i];
-        const struct registry_entry *same = snapshot_find(kept, entry->kind, entry->key);
+        const struct registry_entry *same = snapshot_find(made, entry->kind, entry->key);
         cr_assert_not_null(same, "%s", entry->file);
         if (!same->stale)
             cr_expect(digest_equal(same->content, entry->content), "%s", entry->file);
     }
-    for (size_t i = 0; i < kept->total; i++) {
-        const struct registry_entry *entry = kept->by_file[i];
+    for (size_t i = 0; i < made->total; i++) {
+        const struct registry_entry *entry = made->by_file[i];
         bool refused = false;
         for (size_t j = 0; j < full->refusals.count; j++)
             refused = refused || strcmp(full->refusals.items[j].file, entry->file) == 0;
         if (entry->stale)
-            cr_expect(refused && snapshot_find_file(before, entry->file) == entry, "%s",
-                      entry->file);
+            cr_expect(refused && snapshot_find_file(kept, entry->file) == entry, "%s", entry->file);
     }
 }
 
@@ -129,6 +130,10 @@ PROJECT_TEST(registry_model, keeping_unchanged_entries_gives_the_same_result) {
             for (size_t i = random_below(&random, 4); i; i--)
                 disturb(&random);
             struct snapshot *next = look(project, kept), *full = look(project, empty);
+            if (!next) { /* register.json broke */
+                snapshot_unref(full);
+                continue;
+            }
             if (next->stale.count == 0)
                 expect_same(next, full);
             else

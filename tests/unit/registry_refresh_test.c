@@ -306,75 +306,81 @@ static size_t logged_count(const struct project *project, const char *event) {
     return count;
 }
 
+/* Ways to break one of good_files. */
+static const struct breakage {
+    const char *file, *broken; /* NULL: unreadable for all but root */
+    enum registry_kind kind;
+    const char *key, *reason;
+} breakages[] = {
+    {"tools/head.lisp", ";;; {\"title\":\"T\"\n(new)", REGISTRY_TOOL, "head", "is not JSON"},
+    {"tools/head.lisp", ";;; {\"titel\":\"T\"}\n(new)", REGISTRY_TOOL, "head", "unknown member"},
+    {"tools/head.lisp", "", REGISTRY_TOOL, "head", "is empty"},
+    {"tools/head.lisp", " \n\t", REGISTRY_TOOL, "head", "is empty"},
+    {"tools/head.lisp", "(new \xff)", REGISTRY_TOOL, "head", "is not UTF-8"},
+    {"tools/beside.json", "{\"title\":", REGISTRY_TOOL, "beside", "tools/beside.json: is not JSON"},
+    {"tools/beside.json", "", REGISTRY_TOOL, "beside", "tools/beside.json: is not JSON"},
+    {"tools/beside.json", "[]", REGISTRY_TOOL, "beside", "is not a JSON object"},
+    {"tools/beside.json",
+     "{\"inputSchema\":{\"type\":\"object\",\"properties\":{\"a\":"
+     "{\"type\":\"objekt\"}}}}",
+     REGISTRY_TOOL, "beside", "\"inputSchema\""},
+    {"tools/beside.json", "{\"outputSchema\":{\"$ref\":\"x\"}}", REGISTRY_TOOL, "beside",
+     "\"outputSchema\""},
+    {"prompts/text.json", "{\"arguments\":", REGISTRY_PROMPT, "text", "is not JSON"},
+    {"prompts/text.txt", "\xff", REGISTRY_PROMPT, "text", "is not UTF-8"},
+    {"prompts/fixed.json", "{\"messages\":[{}]}", REGISTRY_PROMPT, "fixed", "lacks the member"},
+    {"resources/r.txt.meta.json", "{", REGISTRY_RESOURCE, "test://r", "is not JSON"},
+    {"resources/t.lisp.meta.json", "{\"uriTemplate\":\"t:{\"}", REGISTRY_TEMPLATE, "t:{x}",
+     "must be a URI template"},
+    {"resources/t.lisp", "", REGISTRY_TEMPLATE, "t:{x}", "is empty"},
+    {"completions/c.lisp", ";;; {\n", REGISTRY_COMPLETION, "c", "is not JSON"},
+};
+
+static const char *const good_files[][2] = {
+    {"tools/head.lisp", ";;; {\"title\":\"T\"}\n(good)"},
+    {"tools/beside.lisp", "(good)"},
+    {"tools/beside.json", "{\"title\":\"T\"}"},
+    {"prompts/text.txt", "(good)"},
+    {"prompts/text.json", "{\"completions\":{\"a\":\"c\"}}"},
+    {"prompts/fixed.json", "{\"messages\":[]}"},
+    {"resources/r.txt", "(good)"},
+    {"resources/r.txt.meta.json", "{\"uri\":\"test://r\"}"},
+    {"resources/t.lisp", "(good)"},
+    {"resources/t.lisp.meta.json", "{\"uriTemplate\":\"t:{x}\"}"},
+    {"completions/c.lisp", "(good)"},
+};
+
+static void expect_kept(struct project *project, const struct breakage *row) {
+    const struct registry_entry *entry = find(project, row->kind, row->key);
+    cr_assert_not_null(entry, "%s: %s", row->file, project->logged);
+    if (entry->body.bytes)
+        cr_expect_not_null(strstr((const char *)entry->body.bytes, "(good)"));
+    cr_expect(hash_is_remembered(project), "%s", row->file);
+    cr_expect_eq(snapshot_of(project)->stale.count, 1, "%s", row->file);
+    cr_expect_eq(snapshot_of(project)->refusals.count, 0);
+    expect_logged(project, "error registry-stale: ");
+    expect_logged(project, row->reason);
+    expect_logged(project, "; its last good version stays in force");
+    cr_expect_eq(logged_count(project, "registry-stale"), 1, "%s", project->logged);
+}
+
 PROJECT_TEST(registry_refresh, a_broken_file_keeps_its_last_good_version_and_is_reported_once) {
-    static const struct {
-        const char *file, *broken; /* NULL: unreadable for all but root */
-        enum registry_kind kind;
-        const char *key, *reason;
-    } cases[] = {
-        {"tools/head.lisp", ";;; {\"title\":\"T\"\n(new)", REGISTRY_TOOL, "head", "is not JSON"},
-        {"tools/head.lisp", ";;; {\"titel\":\"T\"}\n(new)", REGISTRY_TOOL, "head",
-         "unknown member"},
-        {"tools/head.lisp", "", REGISTRY_TOOL, "head", "is empty"},
-        {"tools/head.lisp", " \n\t", REGISTRY_TOOL, "head", "is empty"},
-        {"tools/head.lisp", "(new \xff)", REGISTRY_TOOL, "head", "is not UTF-8"},
-        {"tools/beside.json", "{\"title\":", REGISTRY_TOOL, "beside",
-         "tools/beside.json: is not JSON"},
-        {"tools/beside.json", "", REGISTRY_TOOL, "beside", "tools/beside.json: is not JSON"},
-        {"tools/beside.json", "[]", REGISTRY_TOOL, "beside", "is not a JSON object"},
-        {"tools/beside.json",
-         "{\"inputSchema\":{\"type\":\"object\",\"properties\":{\"a\":"
-         "{\"type\":\"objekt\"}}}}",
-         REGISTRY_TOOL, "beside", "\"inputSchema\""},
-        {"tools/beside.json", "{\"outputSchema\":{\"$ref\":\"x\"}}", REGISTRY_TOOL, "beside",
-         "\"outputSchema\""},
-        {"prompts/text.json", "{\"arguments\":", REGISTRY_PROMPT, "text", "is not JSON"},
-        {"prompts/text.txt", "\xff", REGISTRY_PROMPT, "text", "is not UTF-8"},
-        {"prompts/fixed.json", "{\"messages\":[{}]}", REGISTRY_PROMPT, "fixed", "lacks the member"},
-        {"resources/r.txt.meta.json", "{", REGISTRY_RESOURCE, "test://r", "is not JSON"},
-        {"resources/t.lisp.meta.json", "{\"uriTemplate\":\"t:{\"}", REGISTRY_TEMPLATE, "t:{x}",
-         "must be a URI template"},
-        {"resources/t.lisp", "", REGISTRY_TEMPLATE, "t:{x}", "is empty"},
-        {"completions/c.lisp", ";;; {\n", REGISTRY_COMPLETION, "c", "is not JSON"},
-    };
-    static const char *const good[][2] = {
-        {"tools/head.lisp", ";;; {\"title\":\"T\"}\n(good)"},
-        {"tools/beside.lisp", "(good)"},
-        {"tools/beside.json", "{\"title\":\"T\"}"},
-        {"prompts/text.txt", "(good)"},
-        {"prompts/text.json", "{\"completions\":{\"a\":\"c\"}}"},
-        {"prompts/fixed.json", "{\"messages\":[]}"},
-        {"resources/r.txt", "(good)"},
-        {"resources/r.txt.meta.json", "{\"uri\":\"test://r\"}"},
-        {"resources/t.lisp", "(good)"},
-        {"resources/t.lisp.meta.json", "{\"uriTemplate\":\"t:{x}\"}"},
-        {"completions/c.lisp", "(good)"},
-    };
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
-        put(good[i][0], good[i][1]);
+    for (size_t i = 0; i < sizeof good_files / sizeof *good_files; i++)
+        put(good_files[i][0], good_files[i][1]);
     project_begin(project);
     remember_hash(project);
     size_t total = snapshot_of(project)->total, changes = project->changes;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof breakages / sizeof *breakages; i++) {
+        const struct breakage *row = &breakages[i];
         project->logged[0] = 0;
-        put(cases[i].file, cases[i].broken);
+        put(row->file, row->broken);
         for (int scan = 0; scan < 3; scan++)
             project_look(project);
-        const struct registry_entry *entry = find(project, cases[i].kind, cases[i].key);
-        cr_assert_not_null(entry, "%s: %s", cases[i].file, project->logged);
-        if (entry->body.bytes)
-            cr_expect_not_null(strstr((const char *)entry->body.bytes, "(good)"));
-        cr_expect(hash_is_remembered(project), "%s", cases[i].file);
+        expect_kept(project, row);
         cr_expect_eq(snapshot_of(project)->total, total);
-        cr_expect_eq(snapshot_of(project)->stale.count, 1, "%s", cases[i].file);
-        cr_expect_eq(snapshot_of(project)->refusals.count, 0);
-        expect_logged(project, "error registry-stale: ");
-        expect_logged(project, cases[i].reason);
-        expect_logged(project, "; its last good version stays in force");
-        cr_expect_eq(logged_count(project, "registry-stale"), 1, "%s", project->logged);
-        for (size_t j = 0; j < sizeof good / sizeof *good; j++)
-            if (strcmp(good[j][0], cases[i].file) == 0)
-                put(good[j][0], good[j][1]);
+        for (size_t j = 0; j < sizeof good_files / sizeof *good_files; j++)
+            if (strcmp(good_files[j][0], row->file) == 0)
+                put(good_files[j][0], good_files[j][1]);
         project_look(project);
         cr_expect_eq(snapshot_of(project)->stale.count, 0);
         cr_expect_eq(logged_count(project, "registry-"), 1, "%s", project->logged);

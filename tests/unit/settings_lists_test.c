@@ -165,12 +165,13 @@ TEST_IN_ROOT(systems_that_are_no_names_or_too_many_are_refused) {
     longest[NAME_BYTES - 1] = 0;
     READ_FINE(&settings, "--systems", longest);
     expect_names(&settings, longest, longest, 1);
-    char many[4 * NAME_LIST_MAX] = "a";
-    for (size_t i = 1; i < NAME_LIST_MAX; i++)
-        strcat(many, ",a");
+    char many[2 * NAME_LIST_MAX + 2];
+    for (size_t i = 0; i <= 2 * NAME_LIST_MAX; i++)
+        many[i] = i % 2 ? ',' : 'a';
+    many[2 * NAME_LIST_MAX - 1] = many[2 * NAME_LIST_MAX + 1] = 0;
     READ_FINE(&settings, "--systems", many);
     expect_names(&settings, "a", "a", NAME_LIST_MAX);
-    strcat(many, ",a");
+    many[2 * NAME_LIST_MAX - 1] = ',';
     expect_refused("--systems", many, "must not name more than 32 systems");
 }
 

@@ -256,6 +256,9 @@ const struct worker_case worker_cases[] = {
     {"(car 5) ", .type = "TYPE-ERROR", .frame = "(CAR 5)", .frame1 = "(car 5), line 1"},
     {"1 2 (+ 1 (foo\n ", .type = "END-OF-FILE", .frame = "(+ 1 (foo, line 1"},
     {" )", .type = "READER-ERROR", .frame = "), line 1"},
+    {"(error \"a\1b\")", .type = "SIMPLE-ERROR",
+     .frame = "(error \"a\xEF\xBF\xBD"
+              "b\"), line 1"},
     {"\n#<x>", .type = "READER-ERROR", .frame = "#<x>, line 2"},
     {"(error \"ääääääääääääääääääääääääääääääääääääääääääääääääääääääääääää"
      "äääääääääääääääääääääääääääääääääääääääääääää\")",
