@@ -5,7 +5,9 @@
 #include "policy/policy_internal.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/landlock.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -98,7 +100,18 @@ bool policy_enter_landlock(const struct policy_context *context, struct error *e
     return enforce(ruleset, error) && is_in_force(error);
 }
 
-bool policy_landlock_supervisor(const char *const *readable, size_t count, struct error *error) {
+/* Grants the directory that DIRECTORY is in, unless that is the root. */
+static bool grant_siblings(int ruleset, const char *directory, uint64_t rights,
+                           struct error *error) {
+    char parent[PATH_MAX];
+    const char *slash = strrchr(directory, '/');
+    if (!slash || slash == directory)
+        return true;
+    snprintf(parent, sizeof parent, "%.*s", (int)(slash - directory), directory);
+    return grant(ruleset, parent, rights, error) || error->code == ENOENT;
+}
+
+bool policy_landlock_supervisor(const struct policy_supervisor *supervisor, struct error *error) {
     int version = abi();
     bool has_root = false;
     /* policy_supervisor_scope is for signals: here the scope would leave out the children, also
@@ -109,11 +122,14 @@ bool policy_landlock_supervisor(const char *const *readable, size_t count, struc
     uint64_t rights = read_rights & handled_files(version);
     if (!grant(ruleset, "/proc", rights, error) && error->code != ENOENT)
         return false;
-    for (size_t i = 0; i < count; i++) {
-        if (!grant(ruleset, readable[i], rights, error) && error->code != ENOENT)
+    for (size_t i = 0; i < supervisor->readable_count; i++) {
+        const char *directory = supervisor->readable[i];
+        if (!grant(ruleset, directory, rights, error) && error->code != ENOENT)
             return false;
-        has_root = has_root || strcmp(readable[i], "/") == 0;
+        has_root = has_root || strcmp(directory, "/") == 0;
     }
+    if (supervisor->moving && !grant_siblings(ruleset, supervisor->moving, rights, error))
+        return false;
     return enforce(ruleset, error) && (has_root || is_in_force(error));
 }
 

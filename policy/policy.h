@@ -198,7 +198,9 @@ struct policy_supervisor {
                           not optional */
     const char *const *readable; /* directories to read, besides /proc */
     size_t readable_count;
-    bool scoped; /* policy_supervisor_scope succeeded */
+    const char *moving; /* a directory among these to whose place a link may lead: its siblings
+                           are readable too, unless they are in the root; or NULL */
+    bool scoped;        /* policy_supervisor_scope succeeded */
 };
 
 /* Called before the launcher is started: from now on the kernel lets the calling process and its

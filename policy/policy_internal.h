@@ -95,9 +95,9 @@ bool policy_no_new_privileges(struct error *error);
 /* Lowers the limits of limits.def. Forks inherit them and only verify. */
 bool policy_limits_lower(struct error *error);
 bool policy_process_forbid_new_code(struct error *error);
-/* Permits reading below /proc and the COUNT directories of READABLE, and signals. A directory that
- * does not exist is not permitted. */
-bool policy_landlock_supervisor(const char *const *readable, size_t count, struct error *error);
+/* Permits reading below /proc and the directories of SUPERVISOR, and signals. A directory that does
+ * not exist is not permitted. */
+bool policy_landlock_supervisor(const struct policy_supervisor *supervisor, struct error *error);
 /* From now on this process and its descendants signal each other only. Takes ABI 6. */
 bool policy_landlock_scope_signals(struct error *error);
 bool policy_landlock_available(const struct policy *policy, struct error *error);

@@ -40,8 +40,7 @@ static bool enter_process(const struct policy_supervisor *supervisor, struct err
 }
 
 static bool enter_landlock(const struct policy_supervisor *supervisor, struct error *error) {
-    return policy_landlock_available(NULL, error) &&
-           policy_landlock_supervisor(supervisor->readable, supervisor->readable_count, error);
+    return policy_landlock_available(NULL, error) && policy_landlock_supervisor(supervisor, error);
 }
 
 /* Last: the filter allows nothing of the above. */

@@ -108,9 +108,9 @@ static enum scan scan_string(struct json_inspector *in) {
         in->zero_in_string = in->lone_surrogate = false;
     in->resume = 0;
     for (;;) {
-        if (at < size && json_is_plain(text[at]))
-            at += json_plain_prefix(text + at, size - at);
-        while (size - at >= 2 && text[at] == '\\' && is_escaped[text[at + 1]])
+        if (at < in->stop && json_is_plain(text[at]))
+            at += json_plain_prefix(text + at, in->stop - at);
+        while (at < in->stop && size - at >= 2 && text[at] == '\\' && is_escaped[text[at + 1]])
             at += 2;
         if (at < size && json_is_plain(text[at]) && at < in->stop)
             continue;

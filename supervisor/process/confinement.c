@@ -53,7 +53,9 @@ struct policy_supervisor confinement_supervisor(const struct settings *settings)
     return (struct policy_supervisor){.layers = policy_supervisor_layers() & ~settings->without,
                                       .required = settings->require,
                                       .readable = (const char *const *)settings->project.paths,
-                                      .readable_count = settings->project.count};
+                                      .readable_count = settings->project.count,
+                                      .moving = settings->project.link ? settings->project.paths[0]
+                                                                       : NULL};
 }
 
 bool confinement_is_possible(const struct settings *settings, struct error *error) {

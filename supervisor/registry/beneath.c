@@ -48,6 +48,13 @@ int beneath_open_root(const char *path, struct error *error) {
     return fd;
 }
 
+int beneath_follow_root(const char *link, struct error *error) {
+    int fd = open(link, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        error_set(error, errno, "cannot open the directory of the project");
+    return fd;
+}
+
 int beneath_open_folder(int root, const char *path) {
     return open_beneath(root, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
 }

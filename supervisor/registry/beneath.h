@@ -10,6 +10,8 @@
 /* Opens the directory at the absolute PATH, no component of which may be a link. The caller closes
  * the descriptor; -1 with *error. */
 int beneath_open_root(const char *path, struct error *error);
+/* The same for a path that may lead through links: the operator named the project so. */
+int beneath_follow_root(const char *link, struct error *error);
 /* Opens the directory PATH below ROOT; -1 with errno. */
 int beneath_open_folder(int root, const char *path);
 /* Opens the file PATH below ROOT for reading. Checks that it is a regular file before opening it,

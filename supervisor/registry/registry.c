@@ -221,10 +221,13 @@ struct registry *registry_open(struct loop *loop, struct log *log, const struct 
     registry->limits = (struct scan_limits){.bytes = (size_t)settings->registry_max_bytes,
                                             .entries = (size_t)settings->registry_max_entries,
                                             .resource_bytes = (size_t)settings->resource_max_bytes,
-                                            .timeout_s = (double)settings->call_timeout_max_s};
+                                            .timeout_s = (double)settings->call_timeout_max_s,
+                                            .follows = settings->project.link != NULL};
     registry->response_bytes = (size_t)settings->response_max_bytes;
     registry->refresh_ms = settings->registry_refresh_s * CLOCK_MS_PER_S;
-    registry->path = settings->project.count ? settings->project.paths[0] : NULL;
+    registry->path = settings->project.link    ? settings->project.link
+                     : settings->project.count ? settings->project.paths[0]
+                                               : NULL;
     registry->settled = !registry->path;
     registry->scan = (struct scan){.root = -1, .reader.fd = -1};
     registry->watch.fd = -1;

@@ -21,7 +21,8 @@ bool scan_begin(struct scan *scan, const char *path, const struct scan_limits *l
                           .before = snapshot_ref(before),
                           .watch = watch,
                           .step = step_override_begin,
-                          .root = beneath_open_root(path, error),
+                          .root = limits->follows ? beneath_follow_root(path, error)
+                                                  : beneath_open_root(path, error),
                           .reader.fd = -1,
                           .made = snapshot_make()};
     if (scan->root >= 0 && scan->made)
@@ -151,7 +152,8 @@ static bool step_override_read(struct scan *scan, struct error *error) {
 
 static bool step_override_begin(struct scan *scan, struct error *error) {
     (void)error;
-    scan->unwatched = !watch_folder(scan->watch, WATCH_ROOT, scan->root);
+    /* Nothing tells when a link is turned. */
+    scan->unwatched = !watch_folder(scan->watch, WATCH_ROOT, scan->root) || scan->limits.follows;
     file_reader_begin(&scan->reader, scan->root, override_file, OVERRIDE_MAX_BYTES,
                       scan->options.key);
     scan->step = step_override_read;

@@ -19,6 +19,7 @@ struct scan_limits {
     size_t entries;        /* of one kind */
     size_t resource_bytes; /* of one resource */
     double timeout_s;      /* of one call; longer ones are reduced to it */
+    bool follows;          /* the path of the project may lead through symbolic links */
 };
 
 struct scan {

@@ -12,6 +12,7 @@
 void path_list_free(struct path_list *list) {
     for (size_t i = 0; i < list->count; i++)
         free(list->paths[i]);
+    free(list->link);
     *list = (struct path_list){0};
 }
 
@@ -31,12 +32,40 @@ static bool is_of_kind(const char *path, enum path_kind kind, int *code) {
     return false;
 }
 
-char *path_find(const char *path, const char *base, enum path_kind kind, int *code) {
-    char joined[PATH_MAX];
+/* PATH below BASE, which only matters for a relative path. False if it is too long. */
+static bool join(char joined[PATH_MAX], const char *path, const char *base) {
     bool relative = path[0] != '/' && base;
     int length =
-        snprintf(joined, sizeof joined, "%s%s%s", relative ? base : "", relative ? "/" : "", path);
-    if (length < 0 || (size_t)length >= sizeof joined) {
+        snprintf(joined, PATH_MAX, "%s%s%s", relative ? base : "", relative ? "/" : "", path);
+    return length >= 0 && length < PATH_MAX;
+}
+
+/* Is a component of PATH, which exists, a symbolic link? */
+static bool has_link(const char *path) {
+    char part[PATH_MAX];
+    struct stat status;
+    for (size_t length = 1; path[length - 1]; length++) {
+        if (path[length] && path[length] != '/')
+            continue;
+        snprintf(part, sizeof part, "%.*s", (int)length, path);
+        if (lstat(part, &status) == 0 && S_ISLNK(status.st_mode))
+            return true;
+    }
+    return false;
+}
+
+char *path_link(const char *path, const char *base) {
+    char joined[PATH_MAX], here[PATH_MAX], *link = NULL;
+    if (!join(joined, path, base) || !has_link(joined))
+        return NULL;
+    if (joined[0] == '/')
+        return strdup(joined);
+    return getcwd(here, sizeof here) && asprintf(&link, "%s/%s", here, joined) > 0 ? link : NULL;
+}
+
+char *path_find(const char *path, const char *base, enum path_kind kind, int *code) {
+    char joined[PATH_MAX];
+    if (!join(joined, path, base)) {
         *code = ENAMETOOLONG;
         return NULL;
     }

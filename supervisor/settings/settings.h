@@ -16,6 +16,7 @@ enum { PATH_LIST_MAX = 32 };
 struct path_list {
     char *paths[PATH_LIST_MAX]; /* owned; absolute, without symbolic links, "." and ".." */
     size_t count;
+    char *link; /* owned: the last path as it was given, if it leads through a symbolic link */
 };
 
 /* Frees the paths and leaves an empty list. */
@@ -27,6 +28,10 @@ enum path_kind { PATH_DIRECTORY, PATH_FILE };
  * which must be a directory or a regular file that this process may read. The caller owns the
  * result. NULL with *code: an errno value, or 0 if the path is of another kind. */
 char *path_find(const char *path, const char *base, enum path_kind kind, int *code);
+
+/* PATH as an absolute path with its links, if it leads through one; else NULL, as when out of
+ * memory. The caller owns the result. */
+char *path_link(const char *path, const char *base);
 
 /* --- settings.c --- */
 

@@ -141,6 +141,8 @@ static bool add_path(struct value *value, struct path_list *list, const char *ba
         return false;
     }
     list->paths[list->count++] = path;
+    free(list->link);
+    list->link = path_link(value->text, base);
     return true;
 }
 

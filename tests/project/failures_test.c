@@ -3,6 +3,7 @@
 #include "tests/support/project_files.h"
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 TestSuite(failures, .init = project_files_begin, .fini = project_files_end);
@@ -221,4 +222,82 @@ Test(failures, of_minimal_mode_name_the_mode) {
         expect_contains(era_refused(client, era_legacy, -32601, "1", methods[i], NULL),
                         "minimal mode");
     client_finish(client);
+}
+
+/* --- links --- */
+
+/* Turns the link `current` in the project's directory to TARGET. */
+static void turn(const char *target) {
+    char next[300], link[300];
+    snprintf(next, sizeof next, "%s/next", project_files_path());
+    snprintf(link, sizeof link, "%s/current", project_files_path());
+    cr_assert_eq(symlink(target, next), 0);
+    cr_assert_eq(rename(next, link), 0);
+}
+
+/* Releases 1 and 2, with a tool each, and 3, which is broken. */
+static void make_releases(void) {
+    static const char *const folders[] = {"releases",   "releases/1",       "releases/1/tools",
+                                          "releases/2", "releases/2/tools", "releases/3"};
+    for (size_t i = 0; i < COUNT_OF(folders); i++) {
+        const char *path = formatted("%s/%s", project_files_path(), folders[i]);
+        cr_assert_eq(mkdir(path, 0755), 0);
+        cr_assert_eq(chmod(path, 0755), 0); /* whatever the umask is */
+    }
+    project_files_write("releases/1/tools/one.lisp", "(mcp:deftool \"one\" () \"1\")");
+    project_files_write("releases/2/tools/two.lisp", "(mcp:deftool \"two\" () \"2\")");
+    project_files_write("releases/3/tools", "no directory");
+}
+
+static bool lists(struct client *client, const char *tool) {
+    return strstr(client_request(client, "1", "tools/list", "{}"), formatted("\"%s\"", tool)) !=
+           NULL;
+}
+
+static void await_tools(struct client *client) {
+    client_await_notification(client, "notifications/tools/list_changed", NULL);
+}
+
+Test(failures, a_link_that_is_turned_to_another_release_is_followed) {
+    static const char *const named[] = {"current", "current/", "./current", "../%s/current",
+                                        "way/current"};
+    make_releases();
+    const char *own = strrchr(project_files_path(), '/') + 1;
+    cr_assert_eq(symlink(".", formatted("%s/way", project_files_path())), 0);
+    for (size_t i = 0; i < COUNT_OF(named); i++) {
+        char path[300];
+        turn("releases/1");
+        snprintf(path, sizeof path, "%s/%s", project_files_path(),
+                 strstr(named[i], "%s") ? formatted("../%s/current", own) : named[i]);
+        struct client *client = client_start_with("--project", path, "--registry-refresh-s", "1");
+        cr_assert(lists(client, "one") && !lists(client, "two"), "%s", path);
+        turn("releases/2");
+        await_tools(client);
+        cr_assert(lists(client, "two") && !lists(client, "one"), "%s", path);
+        turn("releases/3");
+        client_await_stderr(client, "registry-failed");
+        client_request(client, "2", "tools/list", "{}"); /* the error */
+        cr_assert(lists(client, "two"), "%s", path);
+        turn("releases/1");
+        await_tools(client);
+        cr_assert(lists(client, "one") && !lists(client, "two"), "%s", path);
+        client_finish(client);
+    }
+}
+
+Test(failures, a_link_that_is_turned_to_nowhere_leaves_the_state_before) {
+    static const char *const targets[] = {"releases/gone", "current", "releases/1/tools/one.lisp"};
+    make_releases();
+    for (size_t i = 0; i < COUNT_OF(targets); i++) {
+        turn("releases/1");
+        struct client *client =
+            client_start_with("--project", formatted("%s/current", project_files_path()),
+                              "--registry-refresh-s", "1");
+        cr_assert(lists(client, "one"));
+        turn(targets[i]);
+        client_await_stderr(client, "registry-failed");
+        client_request(client, "2", "tools/list", "{}"); /* the error */
+        cr_assert(lists(client, "one"), "%s", targets[i]);
+        client_finish(client);
+    }
 }

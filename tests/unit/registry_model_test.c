@@ -12,7 +12,8 @@ static struct snapshot *look(const struct project *project, struct snapshot *bef
     struct scan scan;
     struct watch watch = {.fd = -1};
     struct error error = {0};
-    const struct scan_limits limits = {1 << 30, 10000, 1 << 24, 600};
+    const struct scan_limits limits = {
+        .bytes = 1 << 30, .entries = 10000, .resource_bytes = 1 << 24, .timeout_s = 600};
     const struct entry_options options = {.key = &key};
     enum scan_progress progress = SCAN_MORE;
     cr_assert(scan_begin(&scan, project->path, &limits, &options, before, &watch, &error));

@@ -473,7 +473,8 @@ static void begin_scan(struct scan *scan, struct project *project, struct watch 
                        struct snapshot *before) {
     static const struct digest_key key = {{1, 2}};
     struct error error;
-    const struct scan_limits limits = {1 << 30, 10000, 1 << 24, 600};
+    const struct scan_limits limits = {
+        .bytes = 1 << 30, .entries = 10000, .resource_bytes = 1 << 24, .timeout_s = 600};
     const struct entry_options options = {.key = &key};
     *watch = (struct watch){.fd = -1};
     cr_assert(scan_begin(scan, project->path, &limits, &options, before, watch, &error));
