@@ -165,13 +165,14 @@ TEST_IN_ROOT(systems_that_are_no_names_or_too_many_are_refused) {
     longest[NAME_BYTES - 1] = 0;
     READ_FINE(&settings, "--systems", longest);
     expect_names(&settings, longest, longest, 1);
-    char many[2 * NAME_LIST_MAX + 2];
-    for (size_t i = 0; i <= 2 * NAME_LIST_MAX; i++)
+    enum { LAST_COMMA = 2 * NAME_LIST_MAX - 1, LENGTH = LAST_COMMA + 2 };
+    char many[LENGTH + 1];
+    for (size_t i = 0; i < LENGTH; i++)
         many[i] = i % 2 ? ',' : 'a';
-    many[2 * NAME_LIST_MAX - 1] = many[2 * NAME_LIST_MAX + 1] = 0;
+    many[LAST_COMMA] = many[LENGTH] = 0;
     READ_FINE(&settings, "--systems", many);
     expect_names(&settings, "a", "a", NAME_LIST_MAX);
-    many[2 * NAME_LIST_MAX - 1] = ',';
+    many[LAST_COMMA] = ',';
     expect_refused("--systems", many, "must not name more than 32 systems");
 }
 
