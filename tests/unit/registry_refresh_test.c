@@ -480,6 +480,43 @@ static void begin_scan(struct scan *scan, struct project *project, struct watch 
     cr_assert(scan_begin(scan, project->path, &limits, &options, before, watch, &error));
 }
 
+static void append_to(const char *path, const char *text) {
+    FILE *file = fopen(path, "a");
+    cr_assert_not_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* A log, say. */
+PROJECT_TEST(registry_refresh, a_resource_that_grows_all_the_time_keeps_its_last_whole_content) {
+    static char text[300000];
+    struct snapshot *before = snapshot_make();
+    memset(text, 'x', sizeof text - 1);
+    put("resources/log", text);
+    for (int growing = 0; growing <= 10; growing++) {
+        struct scan scan;
+        struct watch watch;
+        struct error error = {0};
+        enum scan_progress progress = SCAN_MORE;
+        begin_scan(&scan, project, &watch, before);
+        for (; progress == SCAN_MORE; progress = scan_step(&scan, &error))
+            if (growing)
+                append_to("resources/log", "y");
+        cr_assert_eq(progress, SCAN_DONE, "%s", error.text);
+        const struct entry_list *resources = &scan.made->lists[REGISTRY_RESOURCE];
+        cr_assert_eq(resources->count, 1);
+        const struct file_content *body = &resources->entries[0]->body;
+        cr_expect(body->size == sizeof text - 1 && memcmp(body->bytes, text, body->size) == 0);
+        cr_expect_eq(scan.made->refusals.count, 0);
+        cr_expect_eq(scan.made->stale.count, 0, "that it is being written is no fault");
+        snapshot_unref(before);
+        before = scan.made;
+        scan.made = NULL;
+        scan_end(&scan);
+    }
+    snapshot_unref(before);
+}
+
 PROJECT_TEST(registry_refresh, a_folder_swapped_for_a_link_at_any_step_lets_nothing_in) {
     struct snapshot *before = snapshot_make();
     mkdir("evil", 0755);
