@@ -120,13 +120,14 @@ function dropServerInfo(message) {
 }
 
 for (const file of readdirSync(here).filter((name) => name.endsWith(".jsonl")))
-  test(file, { timeout: 60000 }, async () => {
+  test(file, { timeout: 60000 }, async (context) => {
     const entries = readFileSync(join(here, file), "utf8")
       .split("\n")
       .slice(0, -1)
       .map((line) => JSON.parse(line))
       .filter(({ message }) => counts(message));
     const server = new Server();
+    context.after(() => server.process.kill());
     const names = new Names();
     const methods = new Map();
     const sent = [];
