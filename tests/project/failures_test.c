@@ -249,7 +249,7 @@ static void make_releases(void) {
     project_files_write("releases/3/tools", "no directory");
 }
 
-static bool lists(struct client *client, const char *tool) {
+static bool has_tool(struct client *client, const char *tool) {
     return strstr(client_request(client, "1", "tools/list", "{}"), formatted("\"%s\"", tool)) !=
            NULL;
 }
@@ -270,17 +270,17 @@ Test(failures, a_link_that_is_turned_to_another_release_is_followed) {
         snprintf(path, sizeof path, "%s/%s", project_files_path(),
                  strstr(named[i], "%s") ? formatted("../%s/current", own) : named[i]);
         struct client *client = client_start_with("--project", path, "--registry-refresh-s", "1");
-        cr_assert(lists(client, "one") && !lists(client, "two"), "%s", path);
+        cr_assert(has_tool(client, "one") && !has_tool(client, "two"), "%s", path);
         turn("releases/2");
         await_tools(client);
-        cr_assert(lists(client, "two") && !lists(client, "one"), "%s", path);
+        cr_assert(has_tool(client, "two") && !has_tool(client, "one"), "%s", path);
         turn("releases/3");
         client_await_stderr(client, "registry-failed");
         client_request(client, "2", "tools/list", "{}"); /* the error */
-        cr_assert(lists(client, "two"), "%s", path);
+        cr_assert(has_tool(client, "two"), "%s", path);
         turn("releases/1");
         await_tools(client);
-        cr_assert(lists(client, "one") && !lists(client, "two"), "%s", path);
+        cr_assert(has_tool(client, "one") && !has_tool(client, "two"), "%s", path);
         client_finish(client);
     }
 }
@@ -293,11 +293,11 @@ Test(failures, a_link_that_is_turned_to_nowhere_leaves_the_state_before) {
         struct client *client =
             client_start_with("--project", formatted("%s/current", project_files_path()),
                               "--registry-refresh-s", "1");
-        cr_assert(lists(client, "one"));
+        cr_assert(has_tool(client, "one"));
         turn(targets[i]);
         client_await_stderr(client, "registry-failed");
         client_request(client, "2", "tools/list", "{}"); /* the error */
-        cr_assert(lists(client, "one"), "%s", targets[i]);
+        cr_assert(has_tool(client, "one"), "%s", targets[i]);
         client_finish(client);
     }
 }
