@@ -26,6 +26,7 @@ enum {
     FORK_LIMIT_MS = 10000,       /* a worker may collect garbage before it forks */
     STRAYS_RETRY_MS = 10,        /* while another fork has not announced itself */
     STRAYS_RETRIES_MAX = 100,
+    CLONES_MAX = 8,          /* of one fork that signals interrupt */
     SENDS_MAX = 8,           /* to a channel in one turn, */
     SEND_BYTES = 256 * 1024, /* of at most so many bytes */
     READS_MAX = 32,          /* of a channel in one turn: a worker may send a frame byte by byte */
@@ -115,23 +116,28 @@ static void wake(struct worker_process *worker) {
     signal_worker(worker, SIGCONT);
 }
 
-/* Kills every unknown child of this process whose session id, which a worker cannot change, is
- * LEADER; 0: any. */
-static void kill_strays(const struct workers *workers, pid_t leader) {
+/* Counts the unknown children of this process whose session id, which a worker cannot change, is
+ * LEADER, 0: any; and kills them if KILL. */
+static size_t find_strays(const struct workers *workers, pid_t leader, bool kill) {
     char path[64], word[24];
+    size_t count = 0;
     snprintf(path, sizeof path, "/proc/self/task/%d/children", gettid());
     FILE *children = fopen(path, "re");
     if (!children)
-        return;
+        return 0;
     while (fscanf(children, "%23s", word) == 1) {
         pid_t pid = (pid_t)strtol(word, NULL, 10);
         bool is_known = pid == workers->zygote ||
                         (workers->launcher && pid == workers->launcher->pid) ||
                         workers_find(workers, pid);
-        if (pid > 1 && !is_known && (leader == 0 || getsid(pid) == leader))
+        if (pid <= 1 || is_known || (leader != 0 && getsid(pid) != leader))
+            continue;
+        count++;
+        if (kill)
             workers_signal(workers, pid, SIGKILL);
     }
     fclose(children);
+    return count;
 }
 
 void workers_kill_all(const struct workers *workers) {
@@ -140,7 +146,7 @@ void workers_kill_all(const struct workers *workers) {
         signal_worker(worker, SIGKILL);
         shutdown(worker->channel, SHUT_RDWR); /* ends one whose pid is not proven */
     }
-    kill_strays(workers, 0);
+    find_strays(workers, 0, true);
 }
 
 /* Another fork with the same listener has not announced itself, and still looks like a stray. */
@@ -165,7 +171,7 @@ static void on_abandoned(void *context) {
         return;
     }
     if (worker->is_fork && worker->listener->leader > 1)
-        kill_strays(worker->workers, worker->listener->leader);
+        find_strays(worker->workers, worker->listener->leader, true);
     if (worker->parent)
         abandon_fork(worker->parent, "the fork was abandoned");
     worker->events->ended(worker->context, worker, 0);
@@ -255,17 +261,25 @@ static void reply(struct listener *listener, uint64_t id, int error, uint32_t fl
     ioctl(listener->fd, SECCOMP_IOCTL_NOTIF_SEND, &message.response);
 }
 
+/* A signal, such as the one that stops an idle process, may interrupt a clone that was permitted,
+ * and the kernel makes the call again. Then no process has come of it. */
+static bool may_clone_again(struct worker_process *worker) {
+    const struct worker_process *child = worker->child;
+    return child && child->pid == 0 && child->state == WORKER_STARTING &&
+           worker->listener->leader > 1 && worker->clones++ < CLONES_MAX &&
+           !awaits_relative(child) &&
+           find_strays(worker->workers, worker->listener->leader, false) == 0;
+}
+
 /* CALL is the clone that WORKER was asked for, with exactly its arguments. They are all in
  * registers, so the worker cannot change them after this check. */
-static bool is_expected_clone(const struct worker_process *worker,
-                              const struct seccomp_data *call) {
-    if (!worker->clone_expected || call->nr != SYS_clone ||
-        call->args[0] != (CLONE_PARENT | SIGCHLD))
+static bool is_expected_clone(struct worker_process *worker, const struct seccomp_data *call) {
+    if (call->nr != SYS_clone || call->args[0] != (CLONE_PARENT | SIGCHLD))
         return false;
     for (int i = 1; i < 5; i++)
         if (call->args[i] != 0)
             return false;
-    return true;
+    return worker->clone_expected || may_clone_again(worker);
 }
 
 /* True, once for each fork, if the fork PID has set its death signal. */
@@ -684,6 +698,7 @@ struct worker_process *worker_fork(struct worker_process *parent,
     child->parent = parent;
     parent->child = child;
     parent->clone_expected = true;
+    parent->clones = 0;
     parent->state = WORKER_FORKING;
     wake(parent);
     loop_timer_start(parent->workers->loop, &parent->timer, FORK_LIMIT_MS, on_fork_limit, parent);

@@ -86,6 +86,7 @@ struct worker_process {
     struct worker_process *child;  /* while FORKING */
     bool is_fork;                  /* forked by a worker, not by the zygote */
     bool clone_expected;           /* FORKING, and has not called clone yet */
+    unsigned clones;               /* made again for this fork, after a signal */
     size_t notified;               /* system calls notified since the call began */
     unsigned stray_retries;        /* how often the search for strays was postponed */
     uint64_t outputs;              /* serial of the pipes that it writes to */
