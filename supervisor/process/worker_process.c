@@ -26,7 +26,7 @@ enum {
     FORK_LIMIT_MS = 10000,       /* a worker may collect garbage before it forks */
     STRAYS_RETRY_MS = 10,        /* while another fork has not announced itself */
     STRAYS_RETRIES_MAX = 100,
-    CLONES_MAX = 8,          /* of one fork that signals interrupt */
+    CLONES_MAX = 64,         /* of one fork that signals interrupt */
     SENDS_MAX = 8,           /* to a channel in one turn, */
     SEND_BYTES = 256 * 1024, /* of at most so many bytes */
     READS_MAX = 32,          /* of a channel in one turn: a worker may send a frame byte by byte */
@@ -267,7 +267,6 @@ static bool may_clone_again(struct worker_process *worker) {
     const struct worker_process *child = worker->child;
     return child && child->pid == 0 && child->state == WORKER_STARTING &&
            worker->listener->leader > 1 && worker->clones++ < CLONES_MAX &&
-           !awaits_relative(child) &&
            find_strays(worker->workers, worker->listener->leader, false) == 0;
 }
 

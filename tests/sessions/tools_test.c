@@ -3,14 +3,9 @@
 #include "tests/support/client_sessions.h"
 #include "tests/support/family.h"
 #include "tests/support/lines.h"
-#include "tests/support/random.h"
 #include <ctype.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define UNKNOWN "[ERROR] UNKNOWN-SESSION\n"
 
@@ -298,37 +293,6 @@ Test(tools, a_copy_has_its_own_history) {
                           "[ERROR] PROCESS-EXIT\nThe code ended its process with status 1. The "
                           "session is as it was before the call.\n\n[Backtrace]\n(no frames)");
     client_session_expect(client, copy, "*x*", "=> 3");
-    client_finish(client);
-}
-
-/* Signals to PID, all the time, until it is killed. */
-static pid_t start_pester(pid_t pid) {
-    pid_t pester = fork();
-    cr_assert_geq(pester, 0);
-    if (pester == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        while (kill(pid, SIGSTOP) == 0)
-            kill(pid, SIGCONT);
-        _exit(1);
-    }
-    return pester;
-}
-
-/* The kernel makes a clone again that a signal interrupted, even if it was permitted. */
-Test(tools, a_copy_is_made_while_signals_interrupt_the_session) {
-    static const char *const arguments[] = {"--session-max", "16", NULL};
-    struct client *client =
-        client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
-    size_t copies = random_trials(300, 3000);
-    client_evaluate(client, "(defvar *x* 1)");
-    pid_t head = family_head(client, NULL), pester = start_pester(head);
-    for (size_t i = 0; i < copies; i++)
-        client_session_copy(client, NULL, -1);
-    kill(pester, SIGKILL);
-    cr_assert_eq(waitpid(pester, NULL, 0), pester);
-    kill(head, SIGCONT);
-    cr_assert_eq(family_head(client, NULL), head);
-    client_session_expect(client, NULL, "*x*", "=> 1");
     client_finish(client);
 }
 
