@@ -117,68 +117,66 @@ static void make_phrase(char what[MESSAGE_BYTES], const struct result *result) {
         what[length - 1] = 0;
 }
 
-/* Has Lisp call a function of the runtime with a string. False unless it returned a value. RUNNING
- * is the exit code as long as no code has quit. The caller frees the result. */
-static bool call(const struct worker_configuration *configuration, const char *function,
-                 const char *argument, cl_object running, struct result *result) {
+/* The reasons why RESULT is not that of a load. */
+
+static void fail_file(const struct result *result, const char *path, struct error *error) {
+    char what[MESSAGE_BYTES], reason[REASON_BYTES];
+    (void)path; /* the place is in it or in a file that it loads */
+    make_phrase(what, result);
+    describe(reason, what);
+    error_set(error, 0, "%s", reason);
+}
+
+static void fail_system(const struct result *result, const char *name, struct error *error) {
+    error_set(error, 0, "cannot load the system %.80s: %.*s", name, (int)result->message.length,
+              (const char *)result->arena.data + result->message.offset);
+}
+
+static void fail_quit(struct error *error) {
+    char reason[REASON_BYTES];
+    describe(reason, "the code ended the process");
+    error_set(error, 0, "%s", reason);
+}
+
+/* Has Lisp call a function of the runtime with the name of what it loads, which returns a value
+ * unless the code quits or aborts. FAIL sets the error of any other failure. */
+static bool load(const struct worker_configuration *configuration, const char *function,
+                 const char *name,
+                 void (*fail)(const struct result *result, const char *name, struct error *error),
+                 struct error *error) {
+    struct result result = {0};
+    const cl_object running = ecl_list1(ECL_NIL); /* no exit code */
     cleanup_buffer struct buffer code = buffer_make((size_t)4 * PATH_MAX);
     buffer_append_format(&code, "(eclave::%s \"", function);
-    for (const char *byte = argument; *byte; byte++)
+    for (const char *byte = name; *byte; byte++)
         buffer_append_format(&code, *byte == '"' || *byte == '\\' ? "\\%c" : "%c", *byte);
     buffer_append_text(&code, "\")");
     struct evaluate_message message = {.code = {code.data, code.length}};
+    snprintf(place.file, sizeof place.file, "%s", name);
+    place.offset = 0;
     ECL_SETQ(ecl_process_env(), lisp.exit_code, running);
-    evaluate(&message, configuration->value_max_chars, result);
-    return !result->failed && result->value_count == 1;
-}
-
-static void finish(struct result *result) {
+    evaluate(&message, configuration->value_max_chars, &result);
+    bool good = !result.failed && result.value_count == 1;
+    if (!good && has_quit(running))
+        fail_quit(error);
+    else if (!good)
+        fail(&result, name, error);
+    if (!good)
+        place.failed = NULL; /* it is reported by the caller */
     ECL_SETQ(ecl_process_env(), lisp.exit_code, ecl_make_fixnum(0));
-    buffer_free(&result->arena);
+    buffer_free(&result.arena);
     evaluate_forget();
     streams_discard();
     GC_gcollect(); /* each fork would copy the garbage */
-}
-
-static void begin_place(const char *file) {
-    snprintf(place.file, sizeof place.file, "%s", file);
-    place.offset = 0;
+    return good;
 }
 
 bool preload_file(const struct worker_configuration *configuration, const char *path,
                   struct error *error) {
-    struct result result = {0};
-    const cl_object running = ecl_list1(ECL_NIL);
-    begin_place(path);
-    bool good = call(configuration, "preload", path, running, &result);
-    if (!good) {
-        char what[MESSAGE_BYTES], reason[REASON_BYTES];
-        make_phrase(what, &result);
-        describe(reason, has_quit(running) ? "the code ended the process" : what);
-        error_set(error, 0, "%s", reason);
-        place.failed = NULL; /* it is reported by the caller */
-    }
-    finish(&result);
-    return good;
+    return load(configuration, "preload", path, fail_file, error);
 }
 
 bool preload_system(const struct worker_configuration *configuration, const char *name,
                     struct error *error) {
-    struct result result = {0};
-    const cl_object running = ecl_list1(ECL_NIL);
-    begin_place(name);
-    bool good = call(configuration, "add-system", name, running, &result);
-    if (!good) {
-        char reason[REASON_BYTES];
-        describe(reason, "the code ended the process");
-        if (has_quit(running))
-            error_set(error, 0, "%s", reason);
-        else
-            error_set(error, 0, "cannot load the system %.80s: %.*s", name,
-                      (int)result.message.length,
-                      (const char *)result.arena.data + result.message.offset);
-        place.failed = NULL;
-    }
-    finish(&result);
-    return good;
+    return load(configuration, "add-system", name, fail_system, error);
 }

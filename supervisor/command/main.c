@@ -1,9 +1,8 @@
 /* The program: reads its options and settings, and runs a command. */
 #include "supervisor/base/letter_case.h"
-#include "supervisor/command/commands.h"
-
 #include "supervisor/base/stdio.h"
 #include "supervisor/base/terminal.h"
+#include "supervisor/command/commands.h"
 
 #include <signal.h>
 #include <sodium.h>

@@ -228,9 +228,8 @@ static void check_slice(struct output *output) {
     if (problem)
         replace_line(output, line);
     forget_line(output, line);
-    if (problem)
-        count_incident(output, problem,
-                       OUTPUT_CORRUPT); /* last, because it may write a line itself */
+    if (problem) /* last, because it may write a line itself */
+        count_incident(output, problem, OUTPUT_CORRUPT);
 }
 
 void output_line_end(struct output *output, struct span request_id) {

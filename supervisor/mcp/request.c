@@ -192,13 +192,9 @@ struct buffer *request_error_text(struct request *request, enum rpc_code code,
     return out;
 }
 
-static struct span sentence(const char *text) {
-    return (struct span){(const unsigned char *)text, strlen(text)};
-}
-
 struct buffer *request_error_data(struct request *request, enum rpc_code code,
                                   const char *message) {
-    return request_error_text(request, code, sentence(message));
+    return request_error_text(request, code, string_span(message));
 }
 
 /* Closes the open objects: `_meta` in `result`, `result` or `error`, and the message. */
@@ -245,7 +241,7 @@ void request_error_limit(struct request *request, enum rpc_code code, const char
 }
 
 void request_error(struct request *request, enum rpc_code code, const char *message) {
-    begin_error(request, code, sentence(message));
+    begin_error(request, code, string_span(message));
     request_end(request);
 }
 

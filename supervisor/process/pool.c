@@ -334,16 +334,20 @@ static void become_zygote(void *context, const int passed[PASSED],
     _exit(127);
 }
 
+static bool append_string(struct buffer *payload, const char *text) {
+    return buffer_append(payload, text, strlen(text) + 1);
+}
+
 static bool append_paths(struct buffer *payload, const struct path_list *list) {
     for (size_t i = 0; i < list->count; i++)
-        if (!buffer_append(payload, list->paths[i], strlen(list->paths[i]) + 1))
+        if (!append_string(payload, list->paths[i]))
             return false;
     return true;
 }
 
 static bool append_names(struct buffer *payload, const struct name_list *list) {
     for (size_t i = 0; i < list->count; i++)
-        if (!buffer_append(payload, list->names[i], strlen(list->names[i]) + 1))
+        if (!append_string(payload, list->names[i]))
             return false;
     return true;
 }
@@ -357,8 +361,7 @@ static bool append_environment(struct buffer *payload, uint32_t *count) {
         const char *value = getenv(names[i]);
         if (!value)
             continue;
-        if (!buffer_append_format(payload, "%s=%s", names[i], value) ||
-            !buffer_append(payload, "", 1))
+        if (!buffer_append_format(payload, "%s=", names[i]) || !append_string(payload, value))
             return false;
         ++*count;
     }

@@ -51,7 +51,7 @@ static const struct {
     {"1", VERSION("\"2.0 \"")},
     {"1", VERSION("\"2.0\\u0000\"")},
     {"1", VERSION("[\"2.0\"]")},
-    /* a member name with U+0000 in it; the id of what is no request does not come back */
+    /* a member name with U+0000 in it: the id comes back if the line is a request otherwise */
     {"1", "{\"\\u0000\":1,\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}"},
     {"\"a\"", "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"ping\",\"a\\u0000b\":1}"},
     {"-7", "{\"method\":\"ping\",\"jsonrpc\":\"2.0\",\"params\":{\"x\\u0000\":[]},\"id\":-7}"},
