@@ -251,6 +251,24 @@ Test(processes, each_process_keeps_only_the_rights_that_it_needs) {
     client_finish(client);
 }
 
+Test(processes, each_session_of_root_is_a_user_of_its_own) {
+    skip_unless_root();
+    skip_without_separate_users();
+    struct client *client = start();
+    client_expect_works(client);
+    pid_t workers[WORKERS], head = family_head(client, NULL);
+    long user = process_status(head, "Uid");
+    size_t sharing = 0, count = family_workers(client, WORKERS, workers, WORKERS);
+    cr_assert_eq(count, WORKERS, "a head, its checkpoint and the spare");
+    for (size_t i = 0; i < count; i++) {
+        cr_expect_geq(process_status(workers[i], "Uid"), (long)POLICY_USERS_FIRST);
+        cr_expect_eq(process_status(workers[i], "Gid"), process_status(workers[i], "Uid"));
+        sharing += process_status(workers[i], "Uid") == user;
+    }
+    cr_expect_eq(sharing, 2, "the head and its checkpoint, and not the spare");
+    client_finish(client);
+}
+
 /* The name of a control group begins with "eclave-" and the pid of its program. */
 static char group_prefix[32];
 static size_t groups_found;
