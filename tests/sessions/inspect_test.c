@@ -173,7 +173,7 @@ Test(inspect, what_measures_answers_with_values_and_figures) {
                                       "(make-list 100000) (values 1 2))\"}");
     expect_parts(text, STRINGS("[stdout]\n7\n(PROGN (PRINC 7) (MAKE-LIST 100000) (VALUES 1 2))\n"
                                "[values]\n=> 1\n=> 2\n[time]\nreal: ",
-                               " ms\nprocessor: ", " ms\n[allocation]\n16", " bytes"));
+                               " ms\nprocessor: ", " ms\n[allocation]\n1", " bytes"));
     text = answer(client,
                   "{\"operation\":\"profile\",\"form\":\"(dotimes (i 100) (area i) (square i))\"}");
     expect_parts(text, STRINGS("[values]\n=> NIL\n[time]\nreal: ", "\nAREA: 100, ",
@@ -219,9 +219,9 @@ Test(inspect, the_last_error_runs_no_printing_method) {
                             " (list object array grid) (error \"no ~a\" n)))");
     cr_assert(client_evaluate(client, "(f 5)").is_error);
     expect_contains(answer(client, "{\"operation\":\"last-error\"}"),
-                    "0: (F 5)\n   GRID = #<an array of 2 x 2>\n"
+                    "0: (F 5)\n   OBJECT = #<ENDLESS A = (1 2) B = (unbound)>\n"
                     "   ARRAY = #(#<ENDLESS A = (1 2) B = (unbound)>)\n"
-                    "   OBJECT = #<ENDLESS A = (1 2) B = (unbound)>\n   N = 5");
+                    "   GRID = #<an array of 2 x 2>\n   N = 5");
     client_finish(client);
 }
 
