@@ -99,7 +99,8 @@ Test(tools, the_description_of_evaluate_lisp_states_the_limits_in_force) {
                                             "--output-max-bytes",
                                             "98765",
                                             NULL};
-    static const char *const parts[] = {"17 s", "43 s", "321 MiB", "0.094 MiB printed", "\"maximum\":43"};
+    static const char *const parts[] = {"17 s", "43 s", "321 MiB", "0.094 MiB printed",
+                                        "\"maximum\":43"};
     EACH_KIND_STARTED(era, arguments) {
         const char *line = era_request(client, era, "1", "tools/list", NULL);
         for (size_t i = 0; i < COUNT_OF(parts); i++)
