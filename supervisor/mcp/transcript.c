@@ -98,14 +98,15 @@ static struct transcript *find_or_make(struct transcripts *transcripts,
 }
 
 struct transcript_call *transcript_call_begin(const struct call_request *wanted) {
-    bool recorded = wanted->kind == CALL_EVALUATE || wanted->kind == CALL_ROLLBACK ||
-                    wanted->kind == CALL_RESET || wanted->kind == CALL_CLOSE;
+    bool evaluates = wanted->kind == CALL_EVALUATE && !wanted->inspection.bytes;
+    bool recorded = evaluates || wanted->kind == CALL_ROLLBACK || wanted->kind == CALL_RESET ||
+                    wanted->kind == CALL_CLOSE;
     struct transcript_call *call = recorded ? calloc(1, sizeof *call) : NULL;
     if (!call)
         return NULL;
     call->kind = wanted->kind;
     call->text = buffer_make(CALL_MAX_BYTES);
-    if (wanted->kind == CALL_EVALUATE)
+    if (evaluates)
         text_append_captured(&call->text, wanted->code, TRANSCRIPT_CHARS);
     return call;
 }

@@ -187,6 +187,67 @@ static void rollback_steps(struct buffer *text, const struct surroundings *here)
     buffer_append_text(text, "Number of calls to undo.");
 }
 
+static void inspect(struct buffer *text, const struct surroundings *here) {
+    buffer_append_text(
+        text,
+        "Ask about the code and the objects of a session: what a name is, where it is used, "
+        "what the last error was, with its local variables, what an object holds, what a form "
+        "expands to or costs.");
+    buffer_append_text(text, here->undoes ? " Nothing that it runs stays."
+                                          : " What it runs stays, as with evaluate-lisp.");
+    buffer_append_text(text, " Example: {\"operation\": \"callers\", \"name\": \"sq\"}");
+}
+
+static void inspect_operation(struct buffer *text, const struct surroundings *here) {
+    (void)here;
+    buffer_append_text(text, "What to answer. All take `name` but these: symbols, definitions, "
+                             "last-error and package need nothing; object needs `object` or "
+                             "`form`; macroexpand-1, macroexpand-all, time and profile need "
+                             "`form`; disassemble needs `name` or `form`; changes needs `state`.");
+}
+
+static void inspect_name(struct buffer *text, const struct surroundings *here) {
+    (void)here;
+    buffer_append_text(text, "Symbol, function, class or package: FOO, PKG::FOO, (setf FOO). For "
+                             "apropos, a part of the name.");
+}
+
+static void inspect_form(struct buffer *text, const struct surroundings *here) {
+    (void)here;
+    buffer_append_text(text, "A Lisp form.");
+}
+
+static void inspect_object(struct buffer *text, const struct surroundings *here) {
+    (void)here;
+    buffer_append_text(text, "The @N of an object in the last answer.");
+}
+
+static void inspect_path(struct buffer *text, const struct surroundings *here) {
+    (void)here;
+    buffer_append_text(text, "Part of the object to walk to, such as 0/2 or name/0.");
+}
+
+static void inspect_kind(struct buffer *text, const struct surroundings *here) {
+    (void)here;
+    buffer_append_text(text, "For apropos and symbols: only function, macro, variable, class …");
+}
+
+static void inspect_package(struct buffer *text, const struct surroundings *here) {
+    (void)here;
+    buffer_append_text(text, "Package to read names and forms in.");
+}
+
+static void inspect_limit(struct buffer *text, const struct surroundings *here) {
+    (void)here;
+    buffer_append_text(text, "Lines of a section.");
+}
+
+static void inspect_state(struct buffer *text, const struct surroundings *here) {
+    (void)here;
+    buffer_append_text(text, "Answer for this earlier state, a number from list-sessions; of "
+                             "changes, what is different since.");
+}
+
 static void list(struct buffer *text, const struct surroundings *here) {
     buffer_append_text(text, "List the open sessions: name, number of the present state, ");
     if (here->rolls_back)
@@ -231,6 +292,18 @@ static const struct {
     {"rollback-session", NULL, WITH_STATES, false, rollback},
     {"rollback-session", "session", ALWAYS, true, any_session},
     {"rollback-session", "steps", ALWAYS, false, rollback_steps},
+    {"inspect-lisp", NULL, ALWAYS, false, inspect},
+    {"inspect-lisp", "operation", ALWAYS, false, inspect_operation},
+    {"inspect-lisp", "name", ALWAYS, false, inspect_name},
+    {"inspect-lisp", "form", ALWAYS, false, inspect_form},
+    {"inspect-lisp", "object", ALWAYS, false, inspect_object},
+    {"inspect-lisp", "path", ALWAYS, false, inspect_path},
+    {"inspect-lisp", "kind", ALWAYS, false, inspect_kind},
+    {"inspect-lisp", "package", ALWAYS, false, inspect_package},
+    {"inspect-lisp", "limit", ALWAYS, false, inspect_limit},
+    {"inspect-lisp", "state", WITH_STATES, false, inspect_state},
+    {"inspect-lisp", "session", ALWAYS, true, any_session},
+    {"inspect-lisp", "timeout", ALWAYS, false, timeout},
     {"list-sessions", NULL, ALWAYS, false, list},
     {"reset-session", NULL, ALWAYS, false, reset},
     {"reset-session", "session", ALWAYS, true, any_session},
@@ -287,6 +360,8 @@ bool describe_default(struct buffer *json, const struct surroundings *here,
         json_write_string(json, here->implicit);
     else if (strcmp(argument->name, "timeout") == 0)
         buffer_append_format(json, "%lld", (long long)here->settings->call_timeout_s);
+    else if (strcmp(argument->name, "limit") == 0)
+        buffer_append_text(json, "50");
     else
         return false;
     return true;
