@@ -5,6 +5,7 @@
 #include "supervisor/json/json_tree.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 enum {
     WINDOW_PER_JOB = 4,
@@ -222,6 +223,8 @@ void batch_take_finished(void *context, const struct record *record) {
 }
 
 static void flush(struct batch *batch) {
+    if (batch->progress.shown && outbox_backlog(&batch->outbox) && isatty(batch->outbox.stream.fd))
+        progress_hide(&batch->progress);
     outbox_flush(&batch->outbox);
     if (batch->outbox.failure)
         fail(batch, "writing the results: %s", strerror(batch->outbox.failure));

@@ -144,9 +144,12 @@ struct progress {
     bool shown;
 };
 
-/* Shows a bar on standard error if that is a terminal. It disappears before each line of LOG. */
+/* Shows a bar on standard error if that is a terminal and the input is none. It disappears before
+ * each line of LOG. */
 void progress_open(struct progress *progress, struct loop *loop, struct log *log,
                    const struct tally *tally, int input_fd);
+/* Removes the bar until it is drawn again, before the same terminal shows something else. */
+void progress_hide(struct progress *progress);
 void progress_close(struct progress *progress);
 
 /* --- junit.c: results as JUnit XML --- */
