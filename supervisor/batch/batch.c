@@ -119,7 +119,8 @@ __attribute__((format(printf, 2, 3))) static void fail(struct batch *batch, cons
     drop(batch, TAILQ_FIRST(&batch->items), ITEM_WAITING | ITEM_RUNNING | ITEM_DONE);
 }
 
-void batch_interrupt(void *context) {
+void batch_interrupt(void *context, int number) {
+    (void)number;
     struct batch *batch = context;
     unsigned states = batch->interrupted ? ITEM_WAITING | ITEM_RUNNING : ITEM_WAITING;
     batch->cut_short |= !batch->input_ended;

@@ -243,7 +243,7 @@ void batch_take_finished(void *context, const struct record *record);
 /* Starts and writes as many lines as possible, and stops the loop after the last. */
 void batch_step(void *context);
 /* Starts no further line; the second time, also ends the running ones. */
-void batch_interrupt(void *context);
+void batch_interrupt(void *context, int number);
 /* The exit status, doc/contract.md, section 9. */
 int batch_status(const struct batch *batch);
 

@@ -2,6 +2,7 @@
 #include "supervisor/command/commands.h"
 #include "supervisor/base/nearest.h"
 #include "supervisor/base/terminal.h"
+#include "supervisor/repl/repl.h"
 #include "supervisor/server/methods.h"
 #include "supervisor/server/serve.h"
 
@@ -18,6 +19,10 @@ static int run_serve(const struct command_line *line) {
               "eclave: eclave eval -e '(+ 1 2)'. All commands: eclave help.\n",
               stderr);
     return server_run(line->settings, &method_table);
+}
+
+static int run_repl(const struct command_line *line) {
+    return repl_run(line->settings);
 }
 
 static int run_help(const struct command_line *line) {
@@ -52,6 +57,14 @@ static const struct command {
      "128+N a crash by signal N, 70 an internal error or lost output; any other status is that of\n"
      "the code.\n\n",
      0, 1, FLAG_FILE, NULL, command_eval},
+    {"repl", "repl [OPTIONS]", "a prompt on this terminal, with undo",
+     "Reads forms from the terminal, with editing and history, and evaluates them in a session. "
+     "Each "
+     "call\n"
+     "can be taken back (,undo), and a session can be copied (,branch NAME); ,help lists the "
+     "commands.\n"
+     "Ctrl-C stops a call, which then has changed nothing. Exit status: 0.\n",
+     0, 0, FLAG_SWITCH, NULL, run_repl},
     {"batch", "batch [OPTIONS] [FILE | -]", "evaluate JSON lines, each in a fresh process",
      "Reads lines such as {\"id\":1,\"code\":\"(+ 1 2)\",\"expect\":\"3\"}, evaluates each in a "
      "fresh confined\n"

@@ -245,6 +245,8 @@ Test(shell, a_mistake_is_named_with_what_was_probably_meant) {
         {"'(+ 1 2)'", "to evaluate it: eclave eval -e CODE"},
         {"'a\033b'", "unknown command a\\u001Bb"},
         {"tool gret --project .", "the project has no tool gret; did you mean greet?"},
+        {"repl", "repl needs a terminal; to evaluate a file or standard input: eclave eval FILE"},
+        {"repl x", "unexpected argument x;"},
         {"completion", "usage: eclave completion bash|zsh|fish"},
         {"completion csh", "usage: eclave completion"},
         {"completion bash zsh", "unexpected argument zsh;"},
