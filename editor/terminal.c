@@ -93,6 +93,8 @@ static enum wait_end wait_for(struct terminal *terminal, int fd, bool editing) {
         }
         if (resized && editing) {
             el_resize(terminal->editor);
+            /* It now takes the cursor to be at the start of the line. */
+            fputs("\r\033[J", stdout);
             el_set(terminal->editor, EL_REFRESH);
         }
         resized = 0;

@@ -2,6 +2,7 @@
 #include "tests/support/screen.h"
 #include "tests/support/command.h"
 #include "tests/support/lines.h"
+#include "tests/support/process.h"
 #include "tests/support/user.h"
 
 #include <signal.h>
@@ -13,7 +14,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WATCHDOG_DEFAULT_S = 120, PAUSE_NS = 20000000, PATH_BYTES = 64 };
+enum {
+    WATCHDOG_DEFAULT_S = 120,
+    PAUSE_NS = 20000000,
+    PATH_BYTES = 64,
+    PROCESSES_MAX = 64,
+    BUSY_TICKS = 5
+};
 
 static char directory[PATH_BYTES];
 static char socket_path[PATH_BYTES + 8];
@@ -203,13 +210,29 @@ void screen_wait_last(const char *line) {
     WAIT_UNTIL(strcmp(last_line(), line) == 0, line);
 }
 
+/* Processor time of all confined workers, in clock ticks. */
+static long worker_ticks(void) {
+    pid_t pids[PROCESSES_MAX];
+    const size_t count = process_descendants(server, pids, PROCESSES_MAX);
+    long ticks = 0;
+    for (size_t i = 0; i < count; i++)
+        if (process_is_worker(pids[i]))
+            ticks += process_ticks(pids[i]);
+    return ticks;
+}
+
+void screen_wait_busy(void) {
+    const long before = worker_ticks();
+    WAIT_UNTIL(worker_ticks() >= before + BUSY_TICKS, "a worker that computes");
+}
+
 int screen_wait_end(void) {
-    int status = 0, signal_number = 0;
-    WAIT_UNTIL(strcmp(TMUX("display-message", "-t", "s", "-p", "#{pane_dead}"), "1\n") == 0,
+    static const char format[] = "#{pane_dead_status} #{pane_dead_signal}";
+    int number = 0;
+    /* The end of the output precedes that of the process. */
+    WAIT_UNTIL(strcmp(TMUX("display-message", "-t", "s", "-p", format), " \n") != 0,
                "the end of the program");
-    const char *ends =
-        TMUX("display-message", "-t", "s", "-p", "#{pane_dead_status} #{pane_dead_signal}");
-    if (sscanf(ends, "%d %d", &status, &signal_number) < 1)
-        return -1;
-    return ends[0] == ' ' ? 128 + status : status;
+    const char *end = TMUX("display-message", "-t", "s", "-p", format);
+    cr_assert_eq(sscanf(end, "%d", &number), 1, "%s", end);
+    return end[0] == ' ' ? 128 + number : number;
 }

@@ -39,6 +39,8 @@ void screen_wait(const char *part);
 void screen_wait_times(const char *part, int count);
 /* Waits until the last line that is not empty is LINE. */
 void screen_wait_last(const char *line);
+/* Waits until a confined worker computes. Ctrl-C before that would drop what is typed. */
+void screen_wait_busy(void);
 /* Waits until the command ends. Returns its exit status, or 128 and the signal. */
 int screen_wait_end(void);
 

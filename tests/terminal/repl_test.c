@@ -203,6 +203,7 @@ Test(repl, an_interrupt_cancels_the_call_and_keeps_the_state) {
     begin();
     evaluate("(defvar *x* 1)", "=> *X*", "main 1");
     screen_enter("(progn (setf *x* 2) (loop))");
+    screen_wait_busy();
     screen_type("(never read)"); /* ahead of the next prompt */
     screen_press("C-c");
     screen_wait("CANCELLED: Interrupted. The session is as it was before the call.");
@@ -215,6 +216,7 @@ Test(repl, an_interrupt_cancels_the_call_and_keeps_the_state) {
 Test(repl, an_interrupt_drops_the_forms_that_follow) {
     begin();
     screen_enter("(loop) (princ :not-run)");
+    screen_wait_busy();
     screen_press("C-c");
     screen_wait("CANCELLED");
     screen_wait_last(PROMPT("main", "0"));
@@ -279,8 +281,10 @@ Test(repl, huge_output_is_shortened) {
 Test(repl, the_window_may_be_resized) {
     begin();
     screen_type("(list 1 2");
+    screen_wait_last(PROMPT("main", "0") " (list 1 2");
     screen_resize(40, 12);
     screen_type(" 3");
+    screen_wait_last(PROMPT("main", "0") " (list 1 2 3");
     screen_resize(100, 30);
     screen_enter(" 4)");
     screen_wait("=> (1 2 3 4)");
@@ -306,6 +310,7 @@ Test(repl, a_dumb_terminal_is_enough) {
     screen_wait_last(CONTINUED);
     evaluate("2)", "=> 3", "main 1");
     screen_enter("(loop)");
+    screen_wait_busy();
     screen_press("C-c");
     screen_wait("CANCELLED");
     screen_wait_last(PROMPT("main", "1"));
