@@ -98,6 +98,8 @@ static const struct {
     {"{\"operation\":\"callers\",\"name\":\"*count*\"}",
      "*COUNT*: variable\n[called by]\n(none of the 6 functions and methods of the session)\n"
      "[set by]\nAREA"},
+    {"{\"operation\":\"callers\",\"name\":\"car\"}",
+     "CAR: function\n[called by]\n(none of the 6 functions and methods of the session)"},
     {"{\"operation\":\"callees\",\"name\":\"area\"}",
      "AREA: function\n[calls]\nSETF: macro of COMMON-LISP\nSQUARE: function\n"
      "[sets variables]\n*COUNT*"},
