@@ -163,6 +163,11 @@ static void open_session(struct buffer *text, const struct surroundings *here) {
         buffer_append_text(text, " that begins fresh. Sessions cannot be copied here.");
 }
 
+static void open_name(struct buffer *text, const struct surroundings *here) {
+    (void)here;
+    buffer_append_text(text, "Its name, 1-64 of A-Z a-z 0-9 _ . -; else one is made up.");
+}
+
 static void open_from(struct buffer *text, const struct surroundings *here) {
     (void)here;
     buffer_append_text(text, "Session to copy.");
@@ -287,6 +292,7 @@ static const struct {
     {"evaluate-lisp", "timeout", ALWAYS, false, timeout},
     {"evaluate-lisp", "session", ALWAYS, false, evaluate_session},
     {"open-session", NULL, ALWAYS, false, open_session},
+    {"open-session", "name", ALWAYS, false, open_name},
     {"open-session", "from", WITH_COPIES, false, open_from},
     {"open-session", "at", WITH_COPIES_OF_STATES, false, open_at},
     {"rollback-session", NULL, WITH_STATES, false, rollback},
