@@ -7,6 +7,7 @@
 #include "worker/exchange.h"
 #include "worker/fault.h"
 #include "worker/guard.h"
+#include "worker/numbers.h"
 #include "worker/preload.h"
 
 #include <stddef.h>
@@ -46,6 +47,7 @@ void lisp_define(void) {
     ecl_def_c_function(lisp.double_text, (cl_objectfn_fixed)convert_double_text, 1);
     ecl_def_c_function(lisp.send_event, (cl_objectfn_fixed)exchange_send_event, 1);
     ecl_def_c_function(lisp.send_ask, (cl_objectfn_fixed)exchange_send_ask, 1);
+    ecl_def_c_function(lisp.numbered_object, (cl_objectfn_fixed)numbers_find, 1);
 }
 
 static bool find_function(cl_object *slot, const char *package, const char *name,

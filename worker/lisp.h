@@ -34,7 +34,7 @@
     ROW(function_operator, "COMMON-LISP", "FUNCTION")                                              \
     ROW(setq, "COMMON-LISP", "SETQ")                                                               \
     ROW(confined, "ECLAVE", "*CONFINED*")                                                          \
-    ROW(files_hint, "ECLAVE", "*FILES-HINT*")                                                      \
+    ROW(scratch, "ECLAVE", "*SCRATCH*")                                                            \
     ROW(stop, "ECLAVE", "STOP")                                                                    \
     ROW(keep_warning, "ECLAVE", "KEEP-WARNING")                                                    \
     ROW(note_place, "ECLAVE", "NOTE-PLACE")                                                        \
@@ -48,6 +48,7 @@
     ROW(double_text, "ECLAVE", "DOUBLE-TEXT")                                                      \
     ROW(send_event, "ECLAVE", "SEND-EVENT")                                                        \
     ROW(send_ask, "ECLAVE", "SEND-ASK")                                                            \
+    ROW(numbered_object, "ECLAVE", "NUMBERED-OBJECT")                                              \
     ROW(unknown, "ECLAVE", "%UNKNOWN")                                                             \
     ROW(standard_output, "ECLAVE", "*STDOUT*")                                                     \
     ROW(standard_error, "ECLAVE", "*STDERR*")
@@ -70,6 +71,7 @@
     ROW(error_position, "ECLAVE", "ERROR-POSITION")                                                \
     ROW(prepare_systems, "ECLAVE", "PREPARE-SYSTEMS")                                              \
     ROW(settle_systems, "ECLAVE", "SETTLE-SYSTEMS")                                                \
+    ROW(contents, "MCP", "CONTENTS")                                                               \
     ROW(run, "MCP", "RUN")
 
 struct lisp {

@@ -30,10 +30,10 @@ struct tool {
 };
 
 extern const struct tool tool_close_session, tool_evaluate_lisp, tool_list_sessions,
-    tool_open_session, tool_reset_session, tool_rollback_session;
+    tool_open_session, tool_read_output, tool_reset_session, tool_rollback_session;
 
 /* The built-in tools, in the order of tools/list. */
-enum { TOOL_COUNT = 6 };
+enum { TOOL_COUNT = 7 };
 extern const struct tool *const tool_table[TOOL_COUNT];
 
 /* The names of the built-in tools; NULL terminates the list. */

@@ -89,8 +89,8 @@ const struct tool tool_evaluate_lisp = {
 /* --- the call --- */
 
 const struct tool *const tool_table[TOOL_COUNT] = {
-    &tool_close_session, &tool_evaluate_lisp, &tool_list_sessions,
-    &tool_open_session,  &tool_reset_session, &tool_rollback_session,
+    &tool_close_session, &tool_evaluate_lisp, &tool_list_sessions,    &tool_open_session,
+    &tool_read_output,   &tool_reset_session, &tool_rollback_session,
 };
 
 const char *const *tools_names(void) {

@@ -302,6 +302,8 @@ Test(tools, may_require_capabilities_of_the_client) {
     const char *line =
         era_refused(client, era_modern, -32021, "1", "tools/call", "\"name\":\"needs\"");
     expect_member(line, "{\"sampling\":{}}", "error", "data", "requiredCapabilities", NULL);
+    expect_member(line, "\"The client did not declare a capability that this needs: sampling.\"",
+                  "error", "message", NULL);
     client_finish(client);
     client = project_files_serve_in(era_legacy, NULL);
     cr_assert(era_call(client, era_legacy, "needs", "{}").is_error);
