@@ -54,7 +54,7 @@ struct server {
     bool draining;                /* no more input; running calls have their grace */
     bool finishing;               /* nothing runs; what is queued is being written */
     struct request *exit_request; /* `exit` with an id, which is answered last */
-    struct loop_timer grace, resume;
+    struct loop_timer grace, resume, warm_up;
     int exit_status;
 
     bool awaits_project; /* its first scan has not ended; nothing is read before */

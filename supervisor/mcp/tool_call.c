@@ -374,6 +374,11 @@ bool tool_token_is_free(const struct server *server, const struct json_token *to
     return token->text.bytes != NULL;
 }
 
+void tool_queue_full(struct request *request) {
+    request_error_limit(request, RPC_INTERNAL_ERROR, "Too many calls are waiting on this session.",
+                        "session.queue", request->server->settings->session_queue);
+}
+
 void tool_submit(struct server *server, struct request *request, struct session *session,
                  const struct call_request *wanted, call_done done) {
     struct request *kept = request_keep(server, request);
@@ -392,6 +397,5 @@ void tool_submit(struct server *server, struct request *request, struct session 
         session_step(session);
         return;
     }
-    request_error_limit(kept, RPC_INTERNAL_ERROR, "Too many calls are waiting on this session.",
-                        "session.queue", server->settings->session_queue);
+    tool_queue_full(kept);
 }

@@ -39,6 +39,8 @@ bool tool_session_is_known(const struct server *server, const struct request *re
  * an error. */
 struct session *tool_session(struct server *server, struct request *request,
                              struct json_object *arguments, const char *name, bool make);
+/* Answers that session.queue is reached. */
+void tool_queue_full(struct request *request);
 /* Answers that session.max is reached. */
 void tool_no_room(struct request *request);
 

@@ -38,8 +38,6 @@ static const struct tool_argument arguments_of_evaluate[] = {
                     "named in the last line of the answer."},
 };
 
-/* The `timeout` argument in milliseconds, or the default. False when it is out of range or not a
- * number. */
 static bool timeout_argument(struct json_object *arguments, const struct settings *settings,
                              int64_t *timeout_ms) {
     struct json_object *value = tool_given(arguments, "timeout");
@@ -55,18 +53,24 @@ static bool timeout_argument(struct json_object *arguments, const struct setting
     return true;
 }
 
+bool tools_timeout(struct request *request, struct json_object *arguments,
+                   const struct settings *settings, int64_t *timeout_ms) {
+    char message[160];
+    if (timeout_argument(arguments, settings, timeout_ms))
+        return true;
+    snprintf(message, sizeof message,
+             "The argument timeout must be a number of seconds above 0 and at most %lld.",
+             (long long)settings->call_timeout_max_s);
+    tool_refuse(request, "TYPE-ERROR", message);
+    return false;
+}
+
 static void evaluate(struct server *server, struct request *request,
                      struct json_object *arguments) {
     struct call_request wanted = {.kind = CALL_EVALUATE};
     if (!tool_string(arguments, "package", &wanted.package)) {
         tool_refuse(request, "TYPE-ERROR", "The argument package must be a string.");
-    } else if (!timeout_argument(arguments, server->settings, &wanted.timeout_ms)) {
-        char message[160];
-        snprintf(message, sizeof message,
-                 "The argument timeout must be a number of seconds above 0 and at most %lld.",
-                 (long long)server->settings->call_timeout_max_s);
-        tool_refuse(request, "TYPE-ERROR", message);
-    } else {
+    } else if (tools_timeout(request, arguments, server->settings, &wanted.timeout_ms)) {
         tool_string(arguments, "code", &wanted.code);
         struct session *session = tool_session(server, request, arguments, "session", true);
         if (session)
@@ -89,8 +93,8 @@ const struct tool tool_evaluate_lisp = {
 /* --- the call --- */
 
 const struct tool *const tool_table[TOOL_COUNT] = {
-    &tool_close_session, &tool_evaluate_lisp, &tool_list_sessions,    &tool_open_session,
-    &tool_read_output,   &tool_reset_session, &tool_rollback_session,
+    &tool_close_session, &tool_evaluate_lisp, &tool_inspect_lisp,  &tool_list_sessions,
+    &tool_open_session,  &tool_read_output,   &tool_reset_session, &tool_rollback_session,
 };
 
 const char *const *tools_names(void) {

@@ -26,6 +26,14 @@ static void append_argument(struct buffer *out, const struct tool_argument *argu
     json_write_name(out, argument->name);
     buffer_append_format(out, "{\"type\":\"%s\",\"description\":", argument->type);
     json_write_string(out, argument->description);
+    if (argument->choices) {
+        buffer_append_text(out, ",\"enum\":[");
+        for (const char *const *choice = argument->choices; *choice; choice++) {
+            buffer_append_text(out, choice == argument->choices ? "" : ",");
+            json_write_string(out, *choice);
+        }
+        buffer_append_text(out, "]");
+    }
     if (number || argument->minimum > 0)
         buffer_append_format(out, ",\"%s\":%g", number ? "exclusiveMinimum" : "minimum",
                              argument->minimum);

@@ -66,9 +66,11 @@ static bool leaves_out(const struct session *session, const struct evaluation *e
     }
 }
 
-static void append_values(struct buffer *out, const struct result_message *result) {
+static void append_values(struct buffer *out, const struct evaluation *evaluation) {
+    const struct result_message *result = &evaluation->result;
     for (size_t i = 0; i < result->value_count; i++) {
-        buffer_append_text(out, i ? "\n=> " : "=> ");
+        buffer_append_text(out, i ? "\n" : "");
+        buffer_append_text(out, evaluation->inspects ? "" : "=> ");
         buffer_append(out, result->values[i].bytes, result->values[i].length);
     }
 }
@@ -85,7 +87,7 @@ static struct kept_output *copy(const struct evaluation *evaluation) {
     buffer_append(&kept->streams[TEXT_STDOUT], evaluation->output.bytes, evaluation->output.length);
     buffer_append(&kept->streams[TEXT_STDERR], evaluation->error_output.bytes,
                   evaluation->error_output.length);
-    append_values(&kept->streams[TEXT_VALUES], &evaluation->result);
+    append_values(&kept->streams[TEXT_VALUES], evaluation);
     for (size_t i = 0; i < TEXT_STREAMS; i++) {
         failed |= kept->streams[i].failed;
         kept->bytes += kept->streams[i].length;

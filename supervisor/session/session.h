@@ -35,11 +35,14 @@ enum call_kind {
 /* The spans are copied. */
 struct call_request {
     enum call_kind kind;
-    struct span code;       /* CALL_EVALUATE, CALL_RUN */
-    struct span package;    /* CALL_EVALUATE; bytes NULL: the current package of the session */
+    struct span code;    /* CALL_EVALUATE, CALL_RUN */
+    struct span package; /* CALL_EVALUATE; bytes NULL: the current package of the session */
+    /* CALL_EVALUATE: the arguments of inspect-lisp, JSON. What such a call does to the session is
+     * undone, as far as the session can return to its state. bytes NULL: none. */
+    struct span inspection;
     int64_t timeout_ms;     /* CALL_EVALUATE, CALL_RUN */
     int64_t steps;          /* CALL_ROLLBACK; at least 1 */
-    int64_t at;             /* CALL_COPY; -1: the present state */
+    int64_t at;             /* CALL_COPY, an inspection; -1: the present state */
     struct run_request run; /* CALL_RUN */
     size_t held_bytes;      /* memory that the caller holds for the call, for the queue's limit */
     /* CALL_RUN. Either may be NULL: events are then dropped, and questions answered with an error.

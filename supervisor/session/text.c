@@ -198,7 +198,8 @@ void text_write_errors(struct buffer *out, const struct evaluation *evaluation,
 
 enum {
     CUT_LINE_CHARS = 128,
-    MARK_CHARS = 40, /* of "… [N more characters]" and the like */
+    MARK_CHARS = 40,  /* of "… [N more characters]" and the like */
+    WHOLE_CHARS = 80, /* of the line that says how to read values that are cut */
     VALUE_LEAST_CHARS = 64
 };
 
@@ -213,6 +214,15 @@ struct plan {
     bool is_whole; /* everything fits */
     bool is_cut[STREAMS], values_are_cut;
 };
+
+static const char left_note[] =
+    "\n\nWithout checkpoints this call could not be undone: it counts as a "
+    "call of the session, and its effects stay.";
+
+/* Is it an inspection that had to be kept? */
+static bool is_left(const struct evaluation *evaluation) {
+    return evaluation->inspects && evaluation->stays;
+}
 
 static size_t least(size_t left, size_t right) {
     return left < right ? left : right;
@@ -281,6 +291,8 @@ static struct plan plan_of(const struct evaluation *evaluation, const struct tex
     size_t room = limits->max_chars - limits->reserved_chars;
     if (!is_value)
         room -= sizeof error_words - 1;
+    else if (is_left(evaluation))
+        room -= sizeof left_note - 1;
     plan.is_whole =
         plan.type + plan.message + plan.backtrace + plan.warnings + plan.values + streams <= room;
     if (plan.is_whole)
@@ -393,19 +405,22 @@ static size_t value_chars(const struct result_message *result, size_t count, siz
     return most;
 }
 
-static void append_values(struct buffer *out, const struct result_message *result,
+static void append_values(struct buffer *out, const struct evaluation *evaluation,
                           const struct text_limits *limits, const struct plan *plan) {
-    size_t count = result->value_count, most = limits->value_max_chars;
+    const struct result_message *result = &evaluation->result;
+    const size_t limit = evaluation->inspects ? limits->max_chars : limits->value_max_chars;
+    size_t count = result->value_count, most = limit;
     if (count == 0)
         buffer_append_text(out, no_values);
     if (plan->values_are_cut) {
-        const size_t room = plan->values - MARK_CHARS;
+        const size_t room = plan->values - MARK_CHARS - WHOLE_CHARS;
         count = least(count, room / VALUE_LEAST_CHARS);
         most = value_chars(result, count, room - count * (sizeof value_words - 1));
-        most = least(most, limits->value_max_chars + MARK_CHARS);
+        most = least(most, limit + MARK_CHARS);
     }
     for (size_t i = 0; i < count; i++) {
-        buffer_append_text(out, i ? "\n=> " : "=> ");
+        buffer_append_text(out, i ? "\n" : "");
+        buffer_append_text(out, evaluation->inspects ? "" : "=> ");
         if (plan->values_are_cut)
             append_cut(out, result->values[i], most);
         else
@@ -413,6 +428,11 @@ static void append_values(struct buffer *out, const struct result_message *resul
     }
     if (count < result->value_count)
         buffer_append_format(out, "\n; %zu more values", result->value_count - count);
+    if (plan->values_are_cut && evaluation->is_kept) {
+        buffer_append_text(out, "\n; the whole: ");
+        append_read_output(out, &(struct source){text_stream_names[TEXT_VALUES], evaluation->call},
+                           0);
+    }
 }
 
 static void append_success(struct buffer *out, const struct evaluation *evaluation,
@@ -422,7 +442,9 @@ static void append_success(struct buffer *out, const struct evaluation *evaluati
     append_sections(out, evaluation, &plan);
     if (result->warning_count)
         buffer_append_text(out, "\n");
-    append_values(out, result, limits, &plan);
+    append_values(out, evaluation, limits, &plan);
+    if (is_left(evaluation))
+        buffer_append_text(out, left_note);
 }
 
 static void append_backtrace(struct buffer *out, const struct result_message *result,

@@ -82,7 +82,7 @@ for (const [name, { mode, era, servers }] of Object.entries(modes))
       assert.deepEqual(
         tools.map((tool) => tool.name),
         [
-          ...["close-session", "evaluate-lisp", "list-sessions"],
+          ...["close-session", "evaluate-lisp", "inspect-lisp", "list-sessions"],
           ...["open-session", "reset-session", "rollback-session"],
         ],
       );

@@ -44,6 +44,7 @@ Test(tools, annotations_are_true) {
     } rows[] = {
         {"\"close-session\"", "false", "true", "true"},
         {"\"evaluate-lisp\"", "false", "false", "false"},
+        {"\"inspect-lisp\"", "true", "false", "true"},
         {"\"list-sessions\"", "true", "false", "true"},
         {"\"open-session\"", "false", "false", "false"},
         {"\"reset-session\"", "false", "true", "true"},

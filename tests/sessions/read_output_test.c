@@ -198,6 +198,8 @@ Test(read_output, values_and_error_output_are_kept_too) {
     expect_contains(evaluation.text, "{\"call\":1,\"stream\":\"stderr\",\"from\":");
     expect_contains(read_output(client, "{\"count\":3}"), "[stderr of call 1: from character 0 up "
                                                           "to 3, of 30000]\neee\n");
+    expect_contains(evaluation.text,
+                    "\n; the whole: read-output {\"call\":1,\"stream\":\"values\"}");
     expect_contains(read_output(client, "{\"stream\":\"values\",\"count\":6}"), "\n=> \"vv\n[to");
     client_finish(client);
 }
