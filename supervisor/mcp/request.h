@@ -13,6 +13,7 @@
 struct call;
 struct json_object;
 struct server;
+struct transcript_call;
 
 /* Error codes of JSON-RPC, MCP and this server: doc/contract.md, section 3. */
 enum rpc_code {
@@ -61,6 +62,7 @@ struct request {
     const char *subject; /* first word of an error message: "Prompt", …; NULL: "Tool" */
     bool new_session;    /* modern: its session was created for it */
     struct call *call;
+    struct transcript_call *recorded; /* for the transcript of its session; NULL: it is not */
     struct server *server;
     struct loop_timer heartbeat; /* sends progress while the call runs */
     /* The answer being built. */

@@ -217,6 +217,15 @@ static void append_ending(struct buffer *out, const struct request *request,
         buffer_append_format(out, "\n; session %s", evaluation->session);
 }
 
+/* ANSWER is what the client is told. */
+static void record(struct request *request, const struct evaluation *evaluation,
+                   struct span answer) {
+    struct server *server = request->server;
+    transcript_call_end(&server->transcripts, &server->sessions, request->recorded,
+                        evaluation->session, answer);
+    request->recorded = NULL;
+}
+
 static void answer_result(struct request *request, const struct evaluation *evaluation) {
     const struct settings *settings = request->server->settings;
     struct text_limits limits = text_limits_of(settings);
@@ -229,6 +238,7 @@ static void answer_result(struct request *request, const struct evaluation *eval
     else
         text_append_evaluation(&text, evaluation, &limits);
     buffer_append(&text, ending.data, ending.length);
+    record(request, evaluation, (struct span){text.data, text.length});
     struct buffer *out =
         begin_result(request, (struct span){text.data, text.length}, evaluation->content,
                      evaluation->outcome != OUTCOME_VALUE, evaluation->exit_code);
@@ -249,6 +259,7 @@ static struct buffer *begin_end(struct request *request, enum rpc_code code, con
     buffer_append_format(&text, "%s%s", subject, evaluation->cause);
     const size_t share = (size_t)request->server->settings->text_max_chars / 4;
     text_append_tails(&text, evaluation, share < TEXT_TAIL_CHARS ? share : TEXT_TAIL_CHARS);
+    record(request, evaluation, (struct span){text.data, text.length});
     struct buffer *out = request_error_text(request, code, (struct span){text.data, text.length});
     out->failed |= text.failed;
     return out;
@@ -273,6 +284,7 @@ static void answer_timeout(struct request *request, const struct evaluation *eva
 static void answer_cancelled(struct request *request, const struct evaluation *evaluation) {
     char message[ERROR_TEXT_BYTES + 240];
     snprintf(message, sizeof message, "%s cancelled. %s", subject_of(request), evaluation->cause);
+    record(request, evaluation, string_span(message));
     struct buffer *out = request_error_data(request, RPC_CANCELLED, message);
     buffer_append_format(out, "{\"_meta\":{\"exitCode\":%d}", evaluation->exit_code);
     append_session(out, request, evaluation);
@@ -325,10 +337,12 @@ void tool_answer_evaluation(struct request *request, const struct evaluation *ev
 void tool_answer(void *context, const struct evaluation *evaluation) {
     struct request *request = context;
     struct server *server = request->server;
-    if (request->silent)
+    if (request->silent) {
+        record(request, evaluation, string_span("Cancelled."));
         request_drop(request);
-    else
+    } else {
         tool_answer_evaluation(request, evaluation);
+    }
     server_call_done(server);
 }
 
@@ -389,6 +403,7 @@ void tool_submit(struct server *server, struct request *request, struct session 
     struct call_request with_context = *wanted;
     with_context.done = done;
     with_context.context = kept;
+    kept->recorded = transcript_call_begin(wanted);
     kept->call = session_submit(session, &with_context);
     if (kept->call) {
         if (tool_token_is_free(server, &kept->progress_token))

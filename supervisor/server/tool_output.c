@@ -13,27 +13,12 @@ enum {
     MESSAGE_BYTES = 1024
 };
 
+static const char *const streams[] = {"stdout", "stderr", "values", NULL};
+
 static const struct tool_argument arguments_of_read[] = {
-    {.name = "call",
-     .type = "integer",
-     .description = "Number of the call, as the answer gives it. Default: the last call of the "
-                    "session whose answer left something out.",
-     .minimum = 1},
-    {.name = "session",
-     .type = "string",
-     .description = "Name of the session. Default: the connection's own session. Stateless "
-                    "revisions have none, so there it is required."},
-    {.name = "stream",
-     .type = "string",
-     .description = "stdout, stderr or values. Default: the first of them that is not empty."},
-    {.name = "from",
-     .type = "integer",
-     .description = "First character, from 0 (the default); a negative number counts from the "
-                    "end."},
-    {.name = "count",
-     .type = "integer",
-     .description = "Characters to read. Default: as many as fit into an answer.",
-     .minimum = 1},
+    {.name = "call", .type = "integer", .minimum = 1},        {.name = "session", .type = "string"},
+    {.name = "stream", .type = "string", .choices = streams}, {.name = "from", .type = "integer"},
+    {.name = "count", .type = "integer", .minimum = 1},
 };
 
 struct part {
@@ -190,14 +175,11 @@ static void read_output(struct server *server, struct request *request,
     }
 }
 
-const struct tool tool_read_output = {
-    .name = "read-output",
-    .title = "Read what was left out",
-    .description = "Read the output or the values that the text of an answer left out, as long as "
-                   "the session keeps them: those of the last 4 calls with such an answer, "
-                   "also of calls that were rolled back.",
-    .arguments = arguments_of_read,
-    .argument_count = sizeof arguments_of_read / sizeof *arguments_of_read,
-    .read_only = true,
-    .idempotent = true,
-    .call = read_output};
+const struct tool tool_read_output = {.name = "read-output",
+                                      .title = "Read what was left out",
+                                      .arguments = arguments_of_read,
+                                      .argument_count =
+                                          sizeof arguments_of_read / sizeof *arguments_of_read,
+                                      .read_only = true,
+                                      .idempotent = true,
+                                      .call = read_output};

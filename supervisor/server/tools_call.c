@@ -19,23 +19,12 @@ enum { ECHO_CHARS = 60 };
 /* --- evaluate-lisp --- */
 
 static const struct tool_argument arguments_of_evaluate[] = {
-    {.name = "code",
-     .type = "string",
-     .description = "Common Lisp source. Forms are read and evaluated one at a time; the values of "
-                    "the last form are the result.",
-     .required = true},
-    {.name = "package",
-     .type = "string",
-     .description = "Package to read and evaluate in, for this call only."},
+    {.name = "code", .type = "string", .required = true},
+    {.name = "package", .type = "string"},
     {.name = "timeout",
      .type = "number",
-     .description = "Time limit of this call in seconds.",
      .maximum_setting = offsetof(struct settings, call_timeout_max_s)},
-    {.name = "session",
-     .type = "string",
-     .description = "Name of the session to evaluate in, from open-session or an earlier answer. "
-                    "Default: the connection's own session; in a stateless revision a new one, "
-                    "named in the last line of the answer."},
+    {.name = "session", .type = "string"},
 };
 
 static bool timeout_argument(struct json_object *arguments, const struct settings *settings,
@@ -78,23 +67,18 @@ static void evaluate(struct server *server, struct request *request,
     }
 }
 
-const struct tool tool_evaluate_lisp = {
-    .name = "evaluate-lisp",
-    .title = "Evaluate Common Lisp",
-    .description =
-        "Evaluate Common Lisp (ECL) in a confined process. Returns printed values, standard "
-        "output, warnings, and errors with a backtrace. Definitions and variables persist between "
-        "the calls of a session. A call that hangs, crashes, exits or floods is undone: the "
-        "session is as it was before the call. No files, network, programs or threads.",
-    .arguments = arguments_of_evaluate,
-    .argument_count = sizeof arguments_of_evaluate / sizeof *arguments_of_evaluate,
-    .call = evaluate};
+const struct tool tool_evaluate_lisp = {.name = "evaluate-lisp",
+                                        .title = "Evaluate Common Lisp",
+                                        .arguments = arguments_of_evaluate,
+                                        .argument_count = sizeof arguments_of_evaluate /
+                                                          sizeof *arguments_of_evaluate,
+                                        .call = evaluate};
 
 /* --- the call --- */
 
 const struct tool *const tool_table[TOOL_COUNT] = {
-    &tool_close_session, &tool_evaluate_lisp, &tool_inspect_lisp,  &tool_list_sessions,
-    &tool_open_session,  &tool_read_output,   &tool_reset_session, &tool_rollback_session,
+    &tool_evaluate_lisp, &tool_open_session,  &tool_rollback_session, &tool_inspect_lisp,
+    &tool_read_output,   &tool_list_sessions, &tool_reset_session,    &tool_close_session,
 };
 
 const char *const *tools_names(void) {
