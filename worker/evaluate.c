@@ -1,12 +1,12 @@
 /* Reads, evaluates and prints. Lisp writes strings; C decides which part of the result each one is.
  */
 #include "worker/evaluate.h"
+#include "common/source.h"
 #include "common/utf8.h"
 #include "worker/convert.h"
 #include "worker/guard.h"
 #include "worker/lisp.h"
 #include "worker/numbers.h"
-#include "worker/source.h"
 #include "worker/streams.h"
 #include "worker/undefined.h"
 
