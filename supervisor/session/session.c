@@ -1,5 +1,6 @@
 /* A session: its states, its running call, its queue; and the table of all sessions. */
 #include "supervisor/base/clock.h"
+#include "supervisor/session/kept_output.h"
 #include "supervisor/session/session_internal.h"
 
 #include <signal.h>
@@ -281,8 +282,7 @@ static size_t result_bytes_max(const struct settings *settings) {
     size_t values =
         (size_t)RESULT_VALUES_MAX * CHARACTER_BYTES * (size_t)settings->value_max_chars +
         OTHER_BYTES;
-    return values > RUN_RESULT_MAX_BYTES + OTHER_BYTES ? values
-                                                       : RUN_RESULT_MAX_BYTES + OTHER_BYTES;
+    return values + RUN_RESULT_MAX_BYTES;
 }
 
 static void conclude_answer(struct session *session, enum outcome answer,
@@ -624,6 +624,7 @@ void sessions_open(struct sessions *sessions, struct loop *loop, struct log *log
                    const struct settings *settings, struct pool *pool) {
     *sessions = (struct sessions){.loop = loop, .log = log, .settings = settings, .pool = pool};
     TAILQ_INIT(&sessions->list);
+    TAILQ_INIT(&sessions->kept);
     memory_open(sessions);
 }
 
@@ -657,6 +658,7 @@ struct session *session_add(struct sessions *sessions, const char *name, bool tr
 void session_destroy(struct session *session) {
     struct sessions *all = session->all;
     history_clear(session);
+    kept_output_forget(session);
     if (session->running)
         call_free(session_take_running(session));
     TAILQ_CONCAT(&session->cancelled, &session->queue, entry);
