@@ -125,7 +125,9 @@ static void evaluate(struct buffer *text, const struct surroundings *here) {
     describe_size(text, settings->output_max_bytes);
     buffer_append_format(text,
                          " printed. Lists show 100 elements and 10 levels, a value %lld "
-                         "characters, an answer %lld; what is left out is counted.",
+                         "characters, an answer %lld; what is left out is counted, and read-output "
+                         "reads it. An unreadable object shows as #<FOO @1>, which inspect-lisp "
+                         "takes. `*` is the last value.",
                          (long long)settings->value_max_chars, (long long)settings->text_max_chars);
     buffer_append_text(text, "\nExample: (defun sq (x) (* x x)) (sq 7) answers => 49");
 }
@@ -137,7 +139,8 @@ static void code(struct buffer *text, const struct surroundings *here) {
 
 static void package(struct buffer *text, const struct surroundings *here) {
     (void)here;
-    buffer_append_text(text, "Package to read and print in, for this call only. in-package lasts.");
+    buffer_append_text(text,
+                       "Package to read and evaluate in, for this call only. in-package lasts.");
 }
 
 static void timeout(struct buffer *text, const struct surroundings *here) {
