@@ -59,7 +59,7 @@ static struct worker_process *take_out(struct checkpoint *checkpoint) {
 bool history_is_due(const struct session *session) {
     const struct checkpoint *newest = LIST_FIRST(&session->checkpoints);
     bool fresh = session->number == 0 && session->began_fresh;
-    return session->head && !fresh && !session->transient && !session->unprotected &&
+    return session->head && !fresh && session->kind != SESSION_TRANSIENT && !session->unprotected &&
            (!newest || newest->number != session->number) && worker_can_fork(session->head);
 }
 
