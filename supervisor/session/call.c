@@ -188,6 +188,8 @@ void call_conclude(struct call *call, struct result_message *result, const struc
     log_outcome(call, &evaluation);
     session->used_ns = clock_now_ns();
     session->all->active--;
+    if (session->kind == SESSION_UNNAMED) /* before the client can name one that goes */
+        sessions_drop_unnamed(session->all, session);
     call->done(call->context, &evaluation);
     if (loss_reported)
         session->loss[0] = 0;

@@ -524,8 +524,7 @@ void session_step(struct session *session) {
     loop_timer_stop(session->all->loop, &session->step);
     session->backlogged = false;
     session_conclude_cancelled(session);
-    if (has_ended(session) ||
-        (session->kind == SESSION_UNNAMED && sessions_drop_unnamed(session->all, session)))
+    if (has_ended(session))
         return;
     if (session->state == SESSION_COPYING) {
         const struct session *copy = session->running->copy;

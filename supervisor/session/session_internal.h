@@ -154,8 +154,9 @@ struct session *session_add(struct sessions *sessions, struct span name, enum se
 void session_abandon(struct session *session, const char *why);
 /* Refuses the calls that wait on the session, for its `loss`, and frees it. */
 void session_end(struct session *session);
-/* Drops the idle unnamed sessions beyond session.unnamed_max. Whether SESSION was one of them. */
-bool sessions_drop_unnamed(struct sessions *sessions, const struct session *session);
+/* Drops the idle unnamed sessions beyond session.unnamed_max, those first that were used longest
+ * ago, but not USED. */
+void sessions_drop_unnamed(struct sessions *sessions, const struct session *used);
 
 /* --- names.c --- */
 

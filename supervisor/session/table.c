@@ -132,31 +132,29 @@ void session_end(struct session *session) {
     session_destroy(session);
 }
 
-/* The one that was used longest ago of the idle unnamed sessions; *COUNT: their number. */
-static struct session *oldest_unnamed(const struct sessions *sessions, size_t *count) {
+/* The one that was used longest ago of the idle unnamed sessions but USED; *COUNT: their number. */
+static struct session *oldest_unnamed(const struct sessions *sessions, const struct session *used,
+                                      size_t *count) {
     struct session *session, *oldest = NULL;
     *count = 0;
     TAILQ_FOREACH(session, &sessions->list, entry) {
         if (session->kind != SESSION_UNNAMED || session->over || !session_is_idle(session))
             continue;
         ++*count;
-        if (!oldest || session->used_ns < oldest->used_ns)
+        if (session != used && (!oldest || session->used_ns < oldest->used_ns))
             oldest = session;
     }
     return oldest;
 }
 
-bool sessions_drop_unnamed(struct sessions *sessions, const struct session *session) {
+void sessions_drop_unnamed(struct sessions *sessions, const struct session *used) {
     const size_t kept = (size_t)sessions->settings->session_unnamed_max;
+    struct session *oldest;
     size_t count;
-    bool dropped = false;
-    for (struct session *oldest;
-         (oldest = oldest_unnamed(sessions, &count)) != NULL && count > kept;) {
-        dropped = dropped || oldest == session;
+    while ((oldest = oldest_unnamed(sessions, used, &count)) != NULL && count > kept) {
         names_remember(sessions, oldest->name, SESSION_DROPPED, NULL);
         session_destroy(oldest);
     }
-    return dropped;
 }
 
 /* --- what there is --- */
