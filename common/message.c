@@ -62,6 +62,8 @@ static bool take_next(struct span *spans, size_t *count, size_t maximum, struct 
 
 bool evaluate_message_encode(struct buffer *payload, const struct evaluate_message *message) {
     return (!message->package.bytes || put_span(payload, SECTION_PACKAGE, message->package)) &&
+           (!message->inspection.bytes ||
+            put_span(payload, SECTION_ARGUMENTS, message->inspection)) &&
            put_span(payload, SECTION_CODE, message->code);
 }
 
@@ -73,9 +75,10 @@ bool evaluate_message_decode(const unsigned char *payload, size_t length,
     struct span span;
     int more;
     while ((more = message_get(payload, length, &offset, &tag, &span)) > 0) {
-        bool taken = tag == SECTION_CODE      ? take_once(&message->code, span)
-                     : tag == SECTION_PACKAGE ? take_once(&message->package, span)
-                                              : false;
+        bool taken = tag == SECTION_CODE        ? take_once(&message->code, span)
+                     : tag == SECTION_PACKAGE   ? take_once(&message->package, span)
+                     : tag == SECTION_ARGUMENTS ? take_once(&message->inspection, span)
+                                                : false;
         if (!taken || !utf8_is_valid(span.bytes, span.length))
             return false;
     }

@@ -23,7 +23,7 @@ enum section_tag {
     SECTION_KIND, /* of the definition to call: "tool", "prompt", "resource" or "completion"; or
                      "load", which only checks that the definition exists */
     SECTION_NAME, /* of the definition, not empty */
-    SECTION_ARGUMENTS, /* a JSON object */
+    SECTION_ARGUMENTS, /* a JSON object; evaluate: of inspect-lisp, at most one */
     /* result of a run that returned: exactly one, and no SECTION_VALUE */
     SECTION_JSON,
     SECTION_TAG_END
@@ -45,7 +45,9 @@ int message_get(const unsigned char *payload, size_t length, size_t *offset, uin
 
 struct evaluate_message {
     struct span code;
-    struct span package; /* bytes NULL: no such argument */
+    struct span package;    /* bytes NULL: no such argument */
+    struct span inspection; /* the arguments of inspect-lisp, whose answer is the only value, and
+                               then the code is not evaluated; bytes NULL: an evaluation */
 };
 
 bool evaluate_message_encode(struct buffer *payload, const struct evaluate_message *message);

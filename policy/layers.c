@@ -144,6 +144,8 @@ static bool prepare(struct policy_prepared *prepared, struct policy_report *repo
         prepared->program = policy_program_build(policy->degraded, policy_grants(policy), error);
     if (policy_has_layer(policy, POLICY_LAYER_DESCRIPTORS))
         policy_descriptors_wipe_environment();
+    if (policy_has_layer(policy, POLICY_LAYER_PRIVILEGES))
+        policy_privileges_choose_user(prepared);
     /* After all that takes a capability. */
     if (policy_has_layer(policy, POLICY_LAYER_PRIVILEGES) &&
         !policy_privileges_reduce(policy, error))
@@ -180,7 +182,8 @@ void policy_prepared_free(struct policy_prepared *prepared) {
 /* --- in each fork --- */
 
 bool policy_enter(const struct policy_prepared *prepared, int *listener, struct error *error) {
-    const struct policy_context context = {&prepared->policy, prepared->program, listener};
+    const struct policy_context context = {&prepared->policy, prepared->program, prepared->user,
+                                           listener};
     *listener = -1;
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (policy_has_layer(&prepared->policy, order[i].layer) && !order[i].enter(&context, error))

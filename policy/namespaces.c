@@ -193,11 +193,10 @@ bool policy_enter_scratch(const struct policy_context *context, struct error *er
     uint64_t size = policy->scratch_bytes;
     if (!size)
         return true;
-    bool root = geteuid() == 0 && policy->user;
     char options[160];
     snprintf(options, sizeof options, "mode=0700,size=%llu,nr_inodes=%llu,uid=%u,gid=%u",
              (unsigned long long)size, (unsigned long long)size / BYTES_PER_FILE + FILES_LEAST,
-             root ? policy->user : geteuid(), root ? policy->user : getegid());
+             context->user ? context->user : geteuid(), context->user ? context->user : getegid());
     if (unshare(CLONE_NEWNS))
         return error_set(error, errno, "cannot make a mount namespace for the scratch directory");
     return mount("eclave", POLICY_SCRATCH, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) ==

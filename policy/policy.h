@@ -42,13 +42,20 @@ enum {
 /* The scratch directory as a worker sees it. */
 #define POLICY_SCRATCH "/scratch"
 
+/* The users that the forks of root take one each. Nothing else is given a number in this range:
+ * https://systemd.io/UIDS-GIDS/ lists it as unused. */
+#define POLICY_USERS_FIRST UINT32_C(0x70000000)
+#define POLICY_USERS_COUNT UINT32_C(0x08000000)
+
 /* Plain data; owns nothing. */
 struct policy {
-    uint32_t layers;              /* bits: layers to put on */
-    uint32_t required;            /* bits: layers that must not be missing, beside the others that
-                                     are not optional */
-    bool degraded;                /* a filter without notifications */
-    uint32_t user;                /* uid and gid to take if running as root; 0: keep them */
+    uint32_t layers;     /* bits: layers to put on */
+    uint32_t required;   /* bits: layers that must not be missing, beside the others that
+                            are not optional */
+    bool degraded;       /* a filter without notifications */
+    uint32_t user;       /* uid and gid to take if running as root; 0: keep them */
+    bool separate_users; /* each fork takes a uid and gid of its own instead of `user`, from
+                            POLICY_USERS_FIRST on, if the kernel maps them all */
     uint64_t address_space_bytes; /* of one process; 0: no limit */
     uint64_t all_memory_bytes;    /* of all processes together (control group); 0: no limit */
     uint32_t all_processes;       /* their number (control group); 0: no limit */
@@ -85,6 +92,10 @@ struct policy_prepared;
 struct policy_prepared *policy_prepare(const struct policy *policy, struct policy_report *report,
                                        struct error *error);
 void policy_prepared_free(struct policy_prepared *prepared);
+
+/* Called before each fork: gives it the next user, if POLICY asked for separate ones. The forks of
+ * that fork share its user. */
+void policy_next_fork(struct policy_prepared *prepared);
 
 /* Confines the calling process for good and reads each layer back. Signal handlers must be
  * installed before; afterwards the process has descriptors 0 to 3 only.

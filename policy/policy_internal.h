@@ -12,12 +12,15 @@ struct policy_program;
 struct policy_prepared {
     struct policy policy; /* `layers` are the available ones */
     struct policy_program *program;
+    uint32_t user; /* of the next fork; 0: the one that it has */
+    bool separate_users;
 };
 
 /* What a layer needs to be put on. */
 struct policy_context {
     const struct policy *policy;
     const struct policy_program *program;
+    uint32_t user; /* uid and gid to take; 0: keep them */
     int *listener; /* set by the seccomp layer */
 };
 
@@ -79,6 +82,11 @@ bool policy_namespaces_make(struct error *error);
 bool policy_namespaces_enclose(const struct policy *policy, struct error *error);
 
 /* --- privileges.c --- */
+
+/* Chooses the user of the first fork: `user` of the policy or, if the policy asks for separate
+ * users and all of them are mapped here, one of those. Needs CAP_SETUID and CAP_SETGID if it is
+ * root. */
+void policy_privileges_choose_user(struct policy_prepared *prepared);
 
 /* Makes sure that nothing which this process or a fork executes regains a capability. Without
  * CAP_SETPCAP that is left to no_new_privs. */

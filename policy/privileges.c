@@ -5,7 +5,9 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
+#include <sys/fsuid.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -126,10 +128,36 @@ bool policy_no_new_privileges(struct error *error) {
            error_set(error, 0, "no_new_privs is not set");
 }
 
+/* The file system ids, unlike the others, can be taken and returned without a trace. A user
+ * namespace, such as that of a container, may map few numbers. */
+static bool is_mapped(uint32_t user) {
+    setfsuid(user);
+    bool uid_mapped = (uint32_t)setfsuid(geteuid()) == user;
+    setfsgid(user);
+    return (uint32_t)setfsgid(getegid()) == user && uid_mapped;
+}
+
+void policy_privileges_choose_user(struct policy_prepared *prepared) {
+    const struct policy *policy = &prepared->policy;
+    prepared->user = geteuid() == 0 ? policy->user : 0;
+    prepared->separate_users = prepared->user && policy->separate_users &&
+                               is_mapped(POLICY_USERS_FIRST) &&
+                               is_mapped(POLICY_USERS_FIRST + POLICY_USERS_COUNT - 1);
+    uint32_t start;
+    if (prepared->separate_users && getrandom(&start, sizeof start, 0) == (ssize_t)sizeof start)
+        prepared->user = POLICY_USERS_FIRST + start % POLICY_USERS_COUNT;
+}
+
+/* Another server began at another random number, so that their workers hardly ever meet. */
+void policy_next_fork(struct policy_prepared *prepared) {
+    if (prepared->separate_users)
+        prepared->user =
+            POLICY_USERS_FIRST + (prepared->user - POLICY_USERS_FIRST + 1) % POLICY_USERS_COUNT;
+}
+
 bool policy_enter_privileges(const struct policy_context *context, struct error *error) {
-    uid_t user = context->policy->user;
     /* The change of user drops the capabilities, so whatever needs one comes first. */
     return inherited_empty_bounding_set(error) && drop_groups(error) &&
-           (user == 0 || geteuid() != 0 || change_identity(user, error)) &&
+           (context->user == 0 || change_identity(context->user, error)) &&
            policy_privileges_retain(0, error) && policy_no_new_privileges(error);
 }

@@ -65,7 +65,8 @@ static void push_history(const cl_object variables[3], cl_object value) {
 
 /* The forms of a run are nobody's, and those of the zygote name files of the host. */
 static bool has_history(void) {
-    return !evaluation.run && ECL_SYM_VAL(ecl_process_env(), lisp.confined) == ECL_T;
+    return !evaluation.run && !evaluation.message->inspection.bytes &&
+           ECL_SYM_VAL(ecl_process_env(), lisp.confined) == ECL_T;
 }
 
 /* A form with its values, which are in `evaluation`. */
@@ -79,6 +80,13 @@ static void remember(cl_object form) {
     push_history((cl_object[]){lisp.values1, lisp.values2, lisp.values3}, values);
     push_history((cl_object[]){lisp.value1, lisp.value2, lisp.value3},
                  evaluation.value_count ? evaluation.values[0] : ECL_NIL);
+}
+
+/* Keeps the source of a definition. */
+static void note_form(cl_object form, cl_object source) {
+    if (ECL_CONSP(form) && has_history())
+        cl_funcall(5, lisp.function.note_form, form, source, ecl_make_fixnum(evaluation.form_start),
+                   ecl_make_fixnum(evaluation.form_end));
 }
 
 /* A package that was deleted has no name. */
@@ -108,6 +116,7 @@ static void evaluate_forms(void) {
         for (size_t i = 1; i < evaluation.value_count; i++)
             evaluation.values[i] = env->values[i];
         remember(form);
+        note_form(form, source);
         /* READ needs a package and a readtable even at the end of the code. */
         if (ecl_t_of(ECL_SYM_VAL(env, lisp.readtable)) != t_readtable ||
             !is_live_package(ECL_SYM_VAL(env, lisp.package)))
@@ -118,6 +127,13 @@ static void evaluate_forms(void) {
 static void evaluate_code(void *argument) {
     (void)argument;
     const struct run_message *run = evaluation.run;
+    const struct span inspection = evaluation.message->inspection;
+    if (inspection.bytes) {
+        evaluation.values[0] =
+            cl_funcall(2, lisp.function.inspect_session, convert_utf8_to_string(inspection));
+        evaluation.value_count = 1;
+        return;
+    }
     evaluation.loading = run != NULL;
     evaluate_forms();
     evaluation.loading = false;
@@ -192,14 +208,21 @@ static void write_package_name(void *argument, cl_object stream) {
         ecl_write_char(ecl_char(name, i), stream);
 }
 
+/* The answer of an inspection is a string. */
+static bool print_value(struct result_text *text, cl_object value, size_t value_max_chars) {
+    if (evaluation.message->inspection.bytes)
+        return write_text(text, RESULT_INSPECTION_CHARS, RESULT_TIDY, lisp.function.write_string,
+                          value);
+    return write_text(text, value_max_chars, RESULT_VALUE, lisp.function.write_value, value);
+}
+
 static void print_values(uint64_t value_max_chars) {
     struct result *result = evaluation.result;
     result->value_count = evaluation.value_count;
     for (size_t i = 0; i < evaluation.value_count; i++) {
         struct result_text *text = &result->values[i];
         cl_object value = evaluation.values[i];
-        if (!write_text(text, (size_t)value_max_chars, RESULT_VALUE, lisp.function.write_value,
-                        value) &&
+        if (!print_value(text, value, (size_t)value_max_chars) &&
             !write_text(text, RESULT_TYPE_CHARS, RESULT_TIDY, lisp.function.write_unprintable,
                         value))
             result_add(result, text, "#<unprintable object>");
@@ -367,6 +390,24 @@ static void explain_backtrace(cl_object condition) {
         add_form();
 }
 
+static cl_object string_of(struct result_text text) {
+    const unsigned char *bytes = evaluation.result->arena.data;
+    return convert_utf8_to_string((struct span){bytes + text.offset, text.length});
+}
+
+static void keep_error(void *argument) {
+    (void)argument;
+    const struct result *result = evaluation.result;
+    const struct backtrace *backtrace = &evaluation.stop.backtrace;
+    cl_object frames = ECL_NIL, environments = ECL_NIL;
+    for (size_t i = result->frame_count; i > 0; i--)
+        frames = ecl_cons(string_of(result->frames[i - 1]), frames);
+    for (size_t i = backtrace->count; i > 0; i--)
+        environments = ecl_cons(backtrace->frames[i - 1].environment, environments);
+    cl_funcall(6, lisp.function.note_error, string_of(result->condition),
+               string_of(result->message), frames, environments, or_nil(evaluation.stop.restarts));
+}
+
 static void explain(enum guard_end end) {
     struct result *result = evaluation.result;
     cl_object condition = end == GUARD_CONDITION ? evaluation.stop.condition : NULL;
@@ -386,6 +427,8 @@ static void explain(enum guard_end end) {
     }
     explain_form();
     explain_backtrace(condition);
+    if (has_history())
+        guard_run(keep_error, NULL, NULL);
 }
 
 cl_object evaluate_keep_warning(cl_object warning) {

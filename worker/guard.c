@@ -74,6 +74,7 @@ static void end_guard(struct guard *guard, enum guard_end end, cl_object conditi
         guard->end = end;
         if (guard->stop) {
             guard->stop->condition = condition;
+            guard->stop->restarts = ECL_SYM_VAL(ecl_process_env(), lisp.restart_clusters);
             backtrace_take(&guard->stop->backtrace, guard->base, debugger);
         }
     }

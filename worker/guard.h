@@ -24,6 +24,7 @@ enum guard_end {
 /* What ended a guarded function. Must be static or on the C stack, which the collector scans. */
 struct guard_stop {
     cl_object condition; /* with GUARD_CONDITION */
+    cl_object restarts;  /* the value of SI::*RESTART-CLUSTERS* there */
     struct backtrace backtrace;
 };
 

@@ -231,7 +231,14 @@ bool image_forget_places(struct error *error) {
            error_set(error, 0, "image: ASDF does not forget the places of the systems");
 }
 
+static void note_image(void *argument) {
+    (void)argument;
+    cl_funcall(1, lisp.function.note_image);
+}
+
 bool image_is_forkable(struct error *error) {
+    if (guard_run(note_image, NULL, NULL) != GUARD_RETURNED)
+        return error_set(error, 0, "image: cannot list its packages");
     size_t threads = count_threads();
     if (threads != 1)
         return error_set(error, 0, "image: cannot fork safely with %zu threads", threads);

@@ -9,9 +9,22 @@
 #include "worker/guard.h"
 #include "worker/preload.h"
 
+#include <gc/gc.h>
 #include <stddef.h>
+#include <time.h>
 
 struct lisp lisp;
+
+/* Monotonic time, finer than that of GET-INTERNAL-REAL-TIME. */
+static cl_object clock_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return ecl_make_int64_t((int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
+}
+
+static cl_object bytes_allocated(void) {
+    return ecl_make_uint64_t(GC_get_total_bytes());
+}
 
 static cl_object reset_stacks(void) {
     fault_reset_stacks();
@@ -45,6 +58,8 @@ void lisp_define(void) {
     ecl_def_c_function(lisp.parse_double, (cl_objectfn_fixed)convert_parse_double, 1);
     ecl_def_c_function(lisp.double_text, (cl_objectfn_fixed)convert_double_text, 1);
     ecl_def_c_function(lisp.send_event, (cl_objectfn_fixed)exchange_send_event, 1);
+    ecl_def_c_function(lisp.clock_ns, (cl_objectfn_fixed)clock_ns, 0);
+    ecl_def_c_function(lisp.bytes_allocated, (cl_objectfn_fixed)bytes_allocated, 0);
     ecl_def_c_function(lisp.send_ask, (cl_objectfn_fixed)exchange_send_ask, 1);
 }
 

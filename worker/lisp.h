@@ -33,6 +33,9 @@
     ROW(code_walker, "SI", "*CODE-WALKER*")                                                        \
     ROW(function_operator, "COMMON-LISP", "FUNCTION")                                              \
     ROW(setq, "COMMON-LISP", "SETQ")                                                               \
+    ROW(restart_clusters, "SI", "*RESTART-CLUSTERS*")                                              \
+    ROW(clock_ns, "ECLAVE", "CLOCK-NS")                                                            \
+    ROW(bytes_allocated, "ECLAVE", "BYTES-ALLOCATED")                                              \
     ROW(confined, "ECLAVE", "*CONFINED*")                                                          \
     ROW(files_hint, "ECLAVE", "*FILES-HINT*")                                                      \
     ROW(stop, "ECLAVE", "STOP")                                                                    \
@@ -68,6 +71,11 @@
     ROW(write_failing_call, "ECLAVE", "WRITE-FAILING-CALL")                                        \
     ROW(write_frame, "ECLAVE", "WRITE-FRAME")                                                      \
     ROW(error_position, "ECLAVE", "ERROR-POSITION")                                                \
+    ROW(write_string, "COMMON-LISP", "WRITE-STRING")                                               \
+    ROW(inspect_session, "ECLAVE", "INSPECT-SESSION")                                              \
+    ROW(note_image, "ECLAVE", "NOTE-IMAGE")                                                        \
+    ROW(note_form, "ECLAVE", "NOTE-FORM")                                                          \
+    ROW(note_error, "ECLAVE", "NOTE-ERROR")                                                        \
     ROW(prepare_systems, "ECLAVE", "PREPARE-SYSTEMS")                                              \
     ROW(settle_systems, "ECLAVE", "SETTLE-SYSTEMS")                                                \
     ROW(run, "MCP", "RUN")

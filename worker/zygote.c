@@ -96,6 +96,7 @@ static struct policy make_policy(const struct zygote *zygote) {
                            .required = configuration->required,
                            .degraded = configuration->degraded != 0,
                            .user = configuration->user,
+                           .separate_users = true,
                            .address_space_bytes = configuration->address_space_bytes,
                            .scratch_bytes = configuration->scratch_bytes,
                            .readable = (const char *const *)zygote->readable,
@@ -159,6 +160,7 @@ static bool boot(struct zygote *zygote, struct error *error) {
 
 static bool spawn(const struct zygote *zygote, const int descriptors[FRAME_DESCRIPTORS_MAX]) {
     struct worker_descriptors own = {descriptors[0], descriptors[1], descriptors[2]};
+    policy_next_fork(zygote->prepared);
     pid_t pid = fork_for_parent();
     if (pid == 0)
         worker_live(&zygote->configuration, zygote->prepared, &own);

@@ -10,7 +10,7 @@
 #include "supervisor/project/project_tool.h"
 #include "supervisor/registry/registry.h"
 #include "supervisor/schema/schema.h"
-#include "supervisor/server/tools.h"
+#include "supervisor/server/builtins.h"
 #include "supervisor/session/text.h"
 
 enum { TEXT_MAX_BYTES = 1 << 30, MESSAGE_BYTES = ERROR_TEXT_BYTES + 160 };
@@ -39,7 +39,7 @@ static const struct snapshot *wait_for_snapshot(struct reading *reading, struct 
 const struct snapshot *offline_read(const struct settings *settings, struct error *error) {
     struct reading reading = {.loop = {.epoll_fd = -1}};
     struct log silent = {.out = {.fd = -1, .restore_flags = -1}, .least = LOG_LEVEL_COUNT};
-    const struct registry_options options = {.reserved_tools = tools_names()};
+    const struct registry_options options = {.is_reserved = builtins_have};
     const struct snapshot *snapshot = NULL;
     if (loop_open(&reading.loop, error)) {
         reading.registry = registry_open(&reading.loop, &silent, settings, &options, error);

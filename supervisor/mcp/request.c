@@ -4,6 +4,7 @@
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/revision.h"
 #include "supervisor/mcp/server.h"
+#include "supervisor/mcp/transcript.h"
 
 #include <json-c/json.h>
 #include <stdlib.h>
@@ -63,6 +64,7 @@ static void release(struct request *request) {
             free_token(request->progress_token.text.bytes);
             json_object_put(request->filter);
             json_object_put(request->watched);
+            transcript_call_free(request->recorded);
             free(request);
             return;
         }

@@ -13,6 +13,7 @@
 struct call;
 struct json_object;
 struct server;
+struct transcript_call;
 
 /* Error codes of JSON-RPC, MCP and this server: doc/contract.md, section 3. */
 enum rpc_code {
@@ -62,6 +63,7 @@ struct request {
     bool new_session;    /* its session was created for it */
     bool named_session;  /* with it: under a name that the request gave */
     struct call *call;
+    struct transcript_call *recorded; /* for the transcript of its session; NULL: it is not */
     struct server *server;
     struct loop_timer heartbeat; /* sends progress while the call runs */
     /* The answer being built. */

@@ -1,6 +1,5 @@
 /* The table of revisions, and what the server says about itself in each. */
 #include "supervisor/mcp/revision.h"
-#include "policy/policy.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"
@@ -26,7 +25,7 @@ static const struct revision revisions[] = {
     {.date = "2024-11-05"},
 };
 
-enum { REVISION_COUNT = sizeof revisions / sizeof *revisions, INSTRUCTIONS_MAX_BYTES = 1 << 18 };
+enum { REVISION_COUNT = sizeof revisions / sizeof *revisions };
 
 const struct revision *const revision_modern = &revisions[0];
 
@@ -80,59 +79,20 @@ void revision_append_server_info(struct buffer *out, const struct revision *revi
     buffer_append_text(out, "}");
 }
 
+/* Only a project changes, and only its resources can be subscribed. One that was never read may
+ * still bring tools; until then its lists of resources and prompts are not known. */
 void revision_append_capabilities(struct buffer *out, const struct server *server,
                                   const struct revision *revision) {
-    if (server->minimal) {
-        buffer_append_text(out, "{\"logging\":{}}");
-    } else if (!server->project) {
-        buffer_append_text(out, "{\"logging\":{},\"tools\":{}}");
-    } else if (!server->offers_project) {
-        buffer_append_text(out, "{\"logging\":{},\"tools\":{\"listChanged\":true}}");
-    } else {
-        buffer_append_text(out, "{\"logging\":{},\"tools\":{\"listChanged\":true},"
-                                "\"resources\":{\"subscribe\":true,\"listChanged\":true},"
-                                "\"prompts\":{\"listChanged\":true}");
-        buffer_append_text(out, revision->since >= SINCE_2025_03 ? ",\"completions\":{}}" : "}");
-    }
-}
-
-/* Files that the operator granted; a client cannot use them without knowing about them. */
-static void append_granted_files(struct buffer *text, const struct settings *settings) {
-    for (size_t i = 0; i < settings->allow_read.count; i++)
-        buffer_append_format(text, "%s%s", i ? ", " : " Exception: files can be read in ",
-                             settings->allow_read.paths[i]);
-    if (settings->allow_read.count)
-        buffer_append_text(text, ".");
-    if (settings->scratch_mb)
-        buffer_append_format(text,
-                             " Exception: each session has %lld MiB for files in " POLICY_SCRATCH
-                             ", which are not rolled back.",
-                             (long long)settings->scratch_mb);
-}
-
-void revision_append_instructions(struct buffer *out, const struct server *server) {
-    cleanup_buffer struct buffer text = buffer_make(INSTRUCTIONS_MAX_BYTES);
-    const struct settings *settings = server->settings;
-    if (server->minimal)
-        buffer_append_format(&text,
-                             "eclave is in minimal mode: no code can be evaluated here. Reason: %s",
-                             server->minimal_reason);
-    else
-        buffer_append_format(
-            &text,
-            "evaluate-lisp runs Common Lisp (ECL) in a session: a confined process without access "
-            "to files, the network or other programs. Definitions and variables persist between "
-            "the calls of a session; pass the `session` that an answer names to continue in it. A "
-            "call that times out (%lld s, or its `timeout`, at most %lld), crashes, exits, floods "
-            "or is cancelled is undone: the session is as it was before the call, and nothing has "
-            "to be sent again. rollback-session undoes the last calls (up to %lld); open-session "
-            "with `from` branches a session to try something; at most %lld sessions are kept. A "
-            "result with isError begins with the line `[ERROR] TYPE`; output, warnings and a "
-            "backtrace follow. Limits: %lld MiB of memory, %lld bytes of output per call.",
-            (long long)settings->call_timeout_s, (long long)settings->call_timeout_max_s,
-            (long long)settings->session_history, (long long)settings->session_max,
-            (long long)settings->session_memory_mb, (long long)settings->output_max_bytes);
+    const char *changes = server->project ? "{\"listChanged\":true}" : "{}";
+    buffer_append_text(out, "{\"logging\":{}");
     if (!server->minimal)
-        append_granted_files(&text, settings);
-    json_write_bytes(out, text.data, text.length);
+        buffer_append_format(out, ",\"tools\":%s", changes);
+    if (!server->minimal && (server->offers_project || !server->project)) {
+        buffer_append_format(out, ",\"resources\":%s,\"prompts\":%s",
+                             server->project ? "{\"subscribe\":true,\"listChanged\":true}" : "{}",
+                             changes);
+        if (revision->since >= SINCE_2025_03)
+            buffer_append_text(out, ",\"completions\":{}");
+    }
+    buffer_append_text(out, "}");
 }

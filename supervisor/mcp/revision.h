@@ -43,7 +43,5 @@ void revision_append_server_info(struct buffer *out, const struct revision *revi
 /* Appends the JSON object of capabilities, in the form of REVISION. */
 void revision_append_capabilities(struct buffer *out, const struct server *server,
                                   const struct revision *revision);
-/* Appends the instructions, a JSON string of at most 2,048 characters. */
-void revision_append_instructions(struct buffer *out, const struct server *server);
 
 #endif

@@ -91,9 +91,15 @@ void server_read_done(struct server *server) {
     server_call_done(server);
 }
 
+static void on_warm_up(void *context) {
+    struct server *server = context;
+    pool_start(&server->pool);
+}
+
+/* In the next turn: starting the zygote waits for its namespaces, which the answer need not. */
 void server_warm_up(struct server *server) {
     if (!server->minimal)
-        pool_start(&server->pool);
+        loop_timer_start(&server->loop, &server->warm_up, 0, on_warm_up, server);
 }
 
 void server_output_changed(void *context) {

@@ -9,12 +9,14 @@
 #include "supervisor/mcp/output.h"
 #include "supervisor/mcp/request.h"
 #include "supervisor/mcp/revision.h"
+#include "supervisor/mcp/transcript.h"
 #include "supervisor/process/pool.h"
 #include "supervisor/session/session.h"
 #include "supervisor/settings/settings.h"
 #include <json-c/json.h>
 #include <stdbool.h>
 
+struct builtins;
 struct method_table;
 struct project;
 struct rpc_line;
@@ -34,9 +36,11 @@ struct server {
     struct rpc_batch *reading;   /* the batch whose elements are being handled */
     struct loop_timer read_turn; /* its next turn */
     struct cursors cursors;
-    struct project *project; /* the user's tools, resources and prompts; NULL without any, and in
-                                minimal mode */
-    bool offers_project;     /* a scan of it has succeeded; if not, its tools only may come */
+    struct transcripts transcripts;
+    struct builtins *builtins; /* the resources and prompts without a project */
+    struct project *project;   /* the user's tools, resources and prompts; NULL without any, and in
+                                  minimal mode */
+    bool offers_project;       /* a scan of it has succeeded; if not, its tools only may come */
     struct loop_watch signal_watch;
     int signal_fd;
 
@@ -55,7 +59,7 @@ struct server {
     bool finishing;               /* nothing runs; what is queued is being written */
     bool hurries;                 /* the end does not wait for calls or for the client */
     struct request *exit_request; /* `exit` with an id, which is answered last */
-    struct loop_timer grace, resume;
+    struct loop_timer grace, resume, warm_up;
     int exit_status;
 
     bool awaits_project; /* its first scan has not ended; nothing is read before */

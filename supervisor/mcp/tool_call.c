@@ -86,7 +86,9 @@ bool tool_has_session(const struct server *server, const struct request *request
 /* SESSION, just made for the request; NULL: out of memory. */
 static struct session *take_new(struct request *request, struct session *session) {
     request->new_session = session != NULL;
-    if (!session)
+    if (session)
+        transcript_session_opened(&request->server->transcripts, session_name(session));
+    else
         request_error(request, RPC_INTERNAL_ERROR, "Out of memory.");
     return session;
 }
@@ -278,6 +280,15 @@ void tool_append_session(struct buffer *text, const struct request *request,
                              request->named_session ? " (new)" : "");
 }
 
+/* ANSWER is what the client is told. */
+static void record(struct request *request, const struct evaluation *evaluation,
+                   struct span answer) {
+    struct server *server = request->server;
+    transcript_call_end(&server->transcripts, &server->sessions, request->recorded,
+                        evaluation->session, answer);
+    request->recorded = NULL;
+}
+
 static void answer_result(struct request *request, const struct evaluation *evaluation) {
     const struct settings *settings = request->server->settings;
     const struct text_limits limits = text_limits_of(settings);
@@ -294,6 +305,7 @@ static void answer_result(struct request *request, const struct evaluation *eval
     if (request->new_session && text.length)
         buffer_append_text(&text, "\n");
     tool_append_session(&text, request, evaluation);
+    record(request, evaluation, (struct span){text.data, text.length});
     struct buffer *out = tool_result(request, text.data, text.length,
                                      evaluation->outcome != OUTCOME_VALUE, evaluation->exit_code);
     out->failed |= text.failed;
@@ -312,6 +324,7 @@ static struct buffer *begin_end(struct request *request, enum rpc_code code, con
     cleanup_buffer struct buffer text = buffer_make((size_t)TAIL_BUFFER_BYTES);
     buffer_append_format(&text, "%s%s", subject, evaluation->cause);
     text_append_tails(&text, evaluation, TAIL_CHARS);
+    record(request, evaluation, (struct span){text.data, text.length});
     struct buffer *out = request_error_text(request, code, (struct span){text.data, text.length});
     out->failed |= text.failed;
     return out;
@@ -336,6 +349,7 @@ static void answer_timeout(struct request *request, const struct evaluation *eva
 static void answer_cancelled(struct request *request, const struct evaluation *evaluation) {
     char message[ERROR_TEXT_BYTES + 240];
     snprintf(message, sizeof message, "%s cancelled. %s", subject_of(request), evaluation->cause);
+    record(request, evaluation, string_span(message));
     struct buffer *out = request_error_data(request, RPC_CANCELLED, message);
     buffer_append_format(out, "{\"_meta\":{\"exitCode\":%d}", evaluation->exit_code);
     append_session(out, request, evaluation);
@@ -388,10 +402,12 @@ void tool_answer_evaluation(struct request *request, const struct evaluation *ev
 void tool_answer(void *context, const struct evaluation *evaluation) {
     struct request *request = context;
     struct server *server = request->server;
-    if (request->silent)
+    if (request->silent) {
+        record(request, evaluation, string_span("Cancelled."));
         request_drop(request);
-    else
+    } else {
         tool_answer_evaluation(request, evaluation);
+    }
     server_call_done(server);
 }
 
@@ -437,6 +453,13 @@ bool tool_token_is_free(const struct server *server, const struct json_token *to
     return token->text.bytes != NULL;
 }
 
+void tool_queue_full(struct request *request) {
+    request_error_limit(request, RPC_INTERNAL_ERROR,
+                        "Too many calls, or more than 64 MiB of them, are waiting already. Wait "
+                        "for answers.",
+                        "session.queue", request->server->settings->session_queue);
+}
+
 void tool_submit(struct server *server, struct request *request, struct session *session,
                  const struct call_request *wanted, call_done done) {
     struct request *kept = request_keep(server, request);
@@ -447,6 +470,7 @@ void tool_submit(struct server *server, struct request *request, struct session 
     struct call_request with_context = *wanted;
     with_context.done = done;
     with_context.context = kept;
+    kept->recorded = transcript_call_begin(wanted);
     kept->call = session_submit(session, &with_context);
     if (kept->call) {
         if (tool_token_is_free(server, &kept->progress_token))
@@ -455,14 +479,7 @@ void tool_submit(struct server *server, struct request *request, struct session 
         session_step(session);
         return;
     }
-    tool_queue_is_full(kept, session);
-}
-
-void tool_queue_is_full(struct request *request, struct session *session) {
-    if (session && request->new_session)
+    if (kept->new_session)
         session_destroy(session);
-    request_error_limit(request, RPC_INTERNAL_ERROR,
-                        "Too many calls, or more than 64 MiB of them, are waiting already. Wait "
-                        "for answers.",
-                        "session.queue", request->server->settings->session_queue);
+    tool_queue_full(kept);
 }

@@ -41,12 +41,12 @@ struct session *tool_session(struct server *server, struct request *request,
 /* The session that the argument `session` names, for a call that closes it. */
 struct session *tool_session_to_close(struct server *server, struct request *request,
                                       struct json_object *arguments);
+/* Answers that session.queue is reached. */
+void tool_queue_full(struct request *request);
 /* Refuses to open a session: session.max is reached. Names some that can be closed. */
 void tool_no_room(struct request *request);
 /* Refuses ARGUMENT, which is no valid name of a session. */
 void tool_refuse_name(struct request *request, const char *argument);
-/* Answers that session.queue is reached, and frees SESSION if it was made for the request. */
-void tool_queue_is_full(struct request *request, struct session *session);
 
 /* Keeps the request and submits the call. DONE receives the request as its context and answers it.
  */

@@ -1,4 +1,4 @@
-/* Finds, lists and shows entries. A cursor is valid as long as its list does not change. */
+/* Finds and shows entries. A cursor is valid as long as its list does not change. */
 #include "supervisor/project/catalog.h"
 #include "supervisor/content/shape.h"
 #include "supervisor/json/json_tree.h"
@@ -154,54 +154,4 @@ void catalog_append_cursor(struct request *request, enum registry_kind kind, siz
 bool catalog_open_cursor(const struct project *project, enum registry_kind kind, const char *mark,
                          size_t *index) {
     return project && snapshot_open_mark(registry_snapshot(project->registry), kind, mark, index);
-}
-
-/* The index at which the page begins that PARAMS ask for. False if the cursor is invalid. */
-static bool find_start(const struct server *server, enum registry_kind kind,
-                       struct json_object *params, size_t *start) {
-    struct json_object *cursor;
-    *start = 0;
-    if (!params || !json_object_object_get_ex(params, "cursor", &cursor))
-        return true;
-    const char *text = json_plain_string(cursor);
-    const char *mark = text ? cursor_open(&server->cursors, text) : NULL;
-    return mark && catalog_open_cursor(server->project, kind, mark, start);
-}
-
-static void list(struct server *server, struct request *request, struct json_object *params,
-                 enum registry_kind kind, const char *member) {
-    size_t start, count = catalog_count(server->project, kind);
-    size_t size = (size_t)server->settings->list_page_size;
-    if (project_refuse_unread(server->project, request, kind))
-        return;
-    if (!find_start(server, kind, params, &start)) {
-        request_error_invalid(request, "cursor", "Invalid cursor.");
-        return;
-    }
-    size_t end = count - start > size ? start + size : count;
-    struct buffer *out = request_result(request);
-    request_member(request, member);
-    buffer_append_text(out, "[");
-    catalog_append(request, kind, start, end);
-    buffer_append_text(out, "]");
-    if (end < count)
-        catalog_append_cursor(request, kind, end);
-    modern_append_caching(request);
-    request_end(request);
-    server_warm_up(server);
-}
-
-void project_list_resources(struct server *server, struct request *request,
-                            struct json_object *params) {
-    list(server, request, params, REGISTRY_RESOURCE, "resources");
-}
-
-void project_list_templates(struct server *server, struct request *request,
-                            struct json_object *params) {
-    list(server, request, params, REGISTRY_TEMPLATE, "resourceTemplates");
-}
-
-void project_list_prompts(struct server *server, struct request *request,
-                          struct json_object *params) {
-    list(server, request, params, REGISTRY_PROMPT, "prompts");
 }

@@ -142,7 +142,7 @@ static bool find_subject(struct request *request, struct json_object *ref,
     *entry = project_find(project, prompt ? REGISTRY_PROMPT : REGISTRY_TEMPLATE, key);
     if (*entry || (!prompt && project_find(project, REGISTRY_RESOURCE, key)))
         return true;
-    if (!prompt) /* the URI of a resource that a template makes */
+    if (!prompt && project) /* the URI of a resource that a template makes */
         *entry = snapshot_match(registry_snapshot(project->registry), key, &match);
     if (*entry)
         return true;
@@ -153,14 +153,16 @@ static bool find_subject(struct request *request, struct json_object *ref,
     return false;
 }
 
-void project_complete(struct server *server, struct request *request, struct json_object *params) {
-    (void)server;
+void project_complete(struct request *request, const struct registry_entry *built_in,
+                      struct json_object *params) {
     struct json_object *argument = json_tree_member(params, "argument");
     struct json_object *context = json_tree_member(params, "context");
-    struct asked asked = {.name = json_plain_string(json_tree_member(argument, "name")),
+    bool plain = built_in && built_in->kind == REGISTRY_RESOURCE;
+    struct asked asked = {.entry = plain ? NULL : built_in,
+                          .name = json_plain_string(json_tree_member(argument, "name")),
                           .value = json_plain_string(json_tree_member(argument, "value")),
                           .context = json_tree_member(context, "arguments")};
-    if (!find_subject(request, json_tree_member(params, "ref"), &asked.entry))
+    if (!built_in && !find_subject(request, json_tree_member(params, "ref"), &asked.entry))
         return;
     if (!asked.name || !asked.value) {
         request_error_invalid(request, "argument",

@@ -291,8 +291,10 @@ void invocation_begin(struct request *request, const struct registry_entry *entr
     bool placed = take_place(invocation);
     invocation->call = placed ? submit(invocation, session, arguments) : NULL;
     if (!invocation->call) {
+        if (session && invocation->new_session)
+            session_destroy(session);
         if (placed)
-            tool_queue_is_full(invocation->request, session);
+            tool_queue_full(invocation->request);
         else
             request_error_limit(invocation->request, RPC_INTERNAL_ERROR,
                                 "Too many completions are running.", "completions",

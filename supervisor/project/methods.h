@@ -9,23 +9,23 @@ struct registry_entry;
 struct request;
 struct server;
 
-/* catalog.c */
-void project_list_resources(struct server *server, struct request *request,
-                            struct json_object *params);
-void project_list_templates(struct server *server, struct request *request,
-                            struct json_object *params);
-void project_list_prompts(struct server *server, struct request *request,
-                          struct json_object *params);
-
-/* resource.c */
+/* resource.c; these three also work without a project, which then has nothing */
 void project_read_resource(struct server *server, struct request *request,
                            struct json_object *params);
+/* Answers that the content of URI exceeds resource.max_bytes. */
+void resource_refuse_size(struct request *request, const char *uri);
 
 /* prompt.c */
 void project_get_prompt(struct server *server, struct request *request, struct json_object *params);
+/* Answers with the text and messages of ENTRY, whose body is no Lisp. ARGUMENTS: NULL, or an
+ * object. */
+void prompt_get_fixed(struct request *request, const struct registry_entry *entry,
+                      struct json_object *arguments);
 
-/* complete.c */
-void project_complete(struct server *server, struct request *request, struct json_object *params);
+/* complete.c; BUILT_IN: the prompt or template that PARAMS refer to, or NULL if it is not built in.
+ */
+void project_complete(struct request *request, const struct registry_entry *built_in,
+                      struct json_object *params);
 
 /* notify.c */
 void project_subscribe(struct server *server, struct request *request, struct json_object *params);

@@ -14,7 +14,8 @@ static void on_scanned(void *context, const struct registry_change *change) {
         notify_scan(context, change);
 }
 
-struct project *project_open(struct server *server, const char *const *reserved_tools,
+struct project *project_open(struct server *server,
+                             bool (*is_reserved)(enum registry_kind kind, const char *key),
                              struct error *error) {
     struct project *project = calloc(1, sizeof *project);
     struct json_object *subscribed = json_object_new_object();
@@ -27,7 +28,7 @@ struct project *project_open(struct server *server, const char *const *reserved_
     project->server = server;
     project->subscribed = subscribed;
     project->options = (struct registry_options){
-        .reserved_tools = reserved_tools, .scanned = on_scanned, .context = project};
+        .is_reserved = is_reserved, .scanned = on_scanned, .context = project};
     randombytes_buf(project->key.bytes, sizeof project->key.bytes);
     project->registry =
         registry_open(&server->loop, &server->log, server->settings, &project->options, error);

@@ -30,10 +30,10 @@ struct project {
     struct loop_timer update_timer, lists_timer;
 };
 
-/* Opens the project of the settings and begins the first scan of it. No tool of the project may
- * have one of RESERVED_TOOLS, NULL at the end. NULL with *error only when out of memory. SERVER and
- * RESERVED_TOOLS must outlive the project. */
-struct project *project_open(struct server *server, const char *const *reserved_tools,
+/* Opens the project of the settings and begins the first scan of it. IS_RESERVED as in struct
+ * registry_options. NULL with *error only when out of memory. SERVER must outlive the project. */
+struct project *project_open(struct server *server,
+                             bool (*is_reserved)(enum registry_kind kind, const char *key),
                              struct error *error);
 /* To be called when all sessions are closed. NULL does nothing. */
 void project_close(struct project *project);

@@ -160,6 +160,12 @@ static void answer_fixed(struct request *request, const struct registry_entry *e
         refuse_filling(request, &error);
 }
 
+void prompt_get_fixed(struct request *request, const struct registry_entry *entry,
+                      struct json_object *arguments) {
+    if (check_arguments(request, entry, arguments))
+        answer_fixed(request, entry, arguments);
+}
+
 static void answer(struct invocation *invocation, const struct evaluation *evaluation) {
     answer_messages(invocation->request, invocation->entry,
                     json_tree_member(evaluation->run->json, "messages"));

@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-static void refuse_size(struct request *request, const char *uri) {
+void resource_refuse_size(struct request *request, const char *uri) {
     const struct log_event event = {.level = LOG_ERROR_LEVEL, .name = "resource-limit"};
     struct server *server = request->server;
     log_write(&server->log, &event, "a resource exceeds resource.max_bytes (%lld)",
@@ -51,7 +51,7 @@ static void write_base64(struct buffer *out, const unsigned char *bytes, size_t 
 
 static void answer_file(struct request *request, const struct registry_entry *entry) {
     if (entry->body.size > (size_t)request->server->settings->resource_max_bytes) {
-        refuse_size(request, entry->uri);
+        resource_refuse_size(request, entry->uri);
         return;
     }
     struct buffer *out = request_result(request);
@@ -88,7 +88,7 @@ static void answer(struct invocation *invocation, const struct evaluation *evalu
     struct request *request = invocation->request;
     struct json_object *contents = json_tree_member(evaluation->run->json, "contents");
     if (size_of(contents) > (size_t)invocation->server->settings->resource_max_bytes) {
-        refuse_size(request, invocation->name);
+        resource_refuse_size(request, invocation->name);
         return;
     }
     const char *mime_type = invocation->entry->mime_type;
@@ -156,12 +156,16 @@ static void refuse_refused(struct request *request, const char *uri, const char 
 void project_read_resource(struct server *server, struct request *request,
                            struct json_object *params) {
     const char *uri = json_plain_string(json_tree_member(params, "uri"));
-    const struct snapshot *snapshot = registry_snapshot(server->project->registry);
     struct template_match match;
     if (!uri) {
         request_error_invalid(request, "uri", "uri must be a string without U+0000.");
         return;
     }
+    if (!server->project) {
+        resource_not_found(request, uri);
+        return;
+    }
+    const struct snapshot *snapshot = registry_snapshot(server->project->registry);
     if (project_resume(request, form.method, uri, NULL, params))
         return;
     const struct registry_entry *file = snapshot_find(snapshot, REGISTRY_RESOURCE, uri);

@@ -139,11 +139,12 @@ static bool check_body(const struct registry_entry *entry, const struct candidat
 
 static bool check_reserved(const struct entry_options *options, const struct registry_entry *entry,
                            struct error *error) {
-    const char *const *reserved = entry->kind == REGISTRY_TOOL ? options->reserved_tools : NULL;
-    for (; reserved && *reserved; reserved++)
-        if (strcmp(*reserved, entry->name) == 0)
-            return error_set(error, 0, "has the name of the built-in tool %s", *reserved);
-    return true;
+    if (!options->is_reserved || !options->is_reserved(entry->kind, entry->key))
+        return true;
+    if (entry->kind == REGISTRY_RESOURCE || entry->kind == REGISTRY_TEMPLATE)
+        return error_set(error, 0, "has the URI of a built-in resource, %.200s", entry->key);
+    return error_set(error, 0, "has the name of the built-in %s %s",
+                     registry_kind_word(entry->kind), entry->key);
 }
 
 static bool name_entry(struct registry_entry *entry, const struct candidate *candidate,

@@ -45,7 +45,8 @@ static inline void *table_grow(void *table, size_t count, size_t *capacity, size
 /* --- entry.c --- */
 
 struct entry_options {
-    const char *const *reserved_tools; /* names that no tool may have, NULL at the end; or NULL */
+    /* Whether something built in has the KEY of an entry of KIND; or NULL. */
+    bool (*is_reserved)(enum registry_kind kind, const char *key);
     const struct digest_key *key;
     size_t response_bytes; /* that an answer may have; 0: any number */
 };

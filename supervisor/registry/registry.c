@@ -173,7 +173,7 @@ static void on_slice(void *context) {
 static void begin_scan(void *context) {
     struct registry *registry = context;
     struct error error = {0};
-    const struct entry_options options = {.reserved_tools = registry->options.reserved_tools,
+    const struct entry_options options = {.is_reserved = registry->options.is_reserved,
                                           .key = &registry->key,
                                           .response_bytes = registry->response_bytes};
     registry->again = registry->soon = false;

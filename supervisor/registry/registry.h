@@ -44,7 +44,8 @@ struct registry_change {
 };
 
 struct registry_options {
-    const char *const *reserved_tools; /* names that no tool may have, NULL at the end; or NULL */
+    /* Whether something built in has the KEY of an entry of KIND, which is then refused; or NULL. */
+    bool (*is_reserved)(enum registry_kind kind, const char *key);
     /* Called at the end of each scan, even if it failed or changed nothing; may use the registry,
      * but not close it. May be NULL. */
     void (*scanned)(void *context, const struct registry_change *change);

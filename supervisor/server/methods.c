@@ -6,7 +6,9 @@
 #include "supervisor/mcp/modern.h"
 #include "supervisor/mcp/revision.h"
 #include "supervisor/mcp/server.h"
+#include "supervisor/server/describe.h"
 #include "supervisor/server/methods.h"
+#include "supervisor/server/resources.h"
 #include "supervisor/server/serve.h"
 #include "supervisor/server/subscriptions.h"
 #include "supervisor/server/tools.h"
@@ -16,7 +18,7 @@
 
 /* --- initialize --- */
 
-enum { ECHO_MAX_BYTES = 100 };
+enum { ECHO_MAX_BYTES = 100, INSTRUCTIONS_MAX_BYTES = 64 << 10 };
 
 static void refuse_version(struct request *request, struct json_object *version) {
     struct buffer *out =
@@ -65,6 +67,13 @@ static bool closes_on_late_reply(struct json_object *params) {
     return name && strcmp(name, "claude-code") == 0;
 }
 
+static void append_instructions(const struct server *server, struct request *request) {
+    cleanup_buffer struct buffer text = buffer_make(INSTRUCTIONS_MAX_BYTES);
+    describe_instructions(&text, server, request);
+    request_member(request, "instructions");
+    json_write_bytes(request->out, text.data, text.length);
+}
+
 static void handle_initialize(struct server *server, struct request *request,
                               struct json_object *params) {
     struct json_object *version = NULL;
@@ -91,8 +100,7 @@ static void handle_initialize(struct server *server, struct request *request,
     revision_append_capabilities(out, server, revision);
     request_member(request, "serverInfo");
     revision_append_server_info(out, revision);
-    request_member(request, "instructions");
-    revision_append_instructions(out, server);
+    append_instructions(server, request);
     request_end(request);
     server_warm_up(server);
 }
@@ -186,15 +194,13 @@ static void handle_discover(struct server *server, struct request *request,
     revision_append_dates(out, true, true);
     request_member(request, "capabilities");
     revision_append_capabilities(out, server, revision_modern);
-    request_member(request, "instructions");
-    revision_append_instructions(out, server);
+    append_instructions(server, request);
     modern_append_caching(request);
     request_end(request);
 }
 
 static const struct method methods[] = {
-    {"completion/complete", METHOD_BOTH_ERAS | METHOD_IN_BATCH | METHOD_OF_PROJECT,
-     project_complete},
+    {"completion/complete", METHOD_BOTH_ERAS | METHOD_IN_BATCH, resources_complete},
     {"exit",
      METHOD_LEGACY | METHOD_BEFORE_INITIALIZE | METHOD_AFTER_SHUTDOWN | METHOD_IN_MINIMAL_MODE |
          METHOD_IN_BATCH,
@@ -205,15 +211,13 @@ static const struct method methods[] = {
      handle_set_level},
     {"ping", METHOD_LEGACY | METHOD_BEFORE_INITIALIZE | METHOD_IN_MINIMAL_MODE | METHOD_IN_BATCH,
      handle_ping},
-    {"prompts/get", METHOD_BOTH_ERAS | METHOD_IN_BATCH | METHOD_OF_PROJECT, project_get_prompt},
-    {"prompts/list", METHOD_BOTH_ERAS | METHOD_IN_BATCH | METHOD_OF_PROJECT, project_list_prompts},
-    {"resources/list", METHOD_BOTH_ERAS | METHOD_IN_BATCH | METHOD_OF_PROJECT,
-     project_list_resources},
-    {"resources/read", METHOD_BOTH_ERAS | METHOD_IN_BATCH | METHOD_OF_PROJECT,
-     project_read_resource},
-    {"resources/subscribe", METHOD_LEGACY | METHOD_IN_BATCH | METHOD_OF_PROJECT, project_subscribe},
-    {"resources/templates/list", METHOD_BOTH_ERAS | METHOD_IN_BATCH | METHOD_OF_PROJECT,
-     project_list_templates},
+    {"prompts/get", METHOD_BOTH_ERAS | METHOD_IN_BATCH, prompts_get},
+    {"prompts/list", METHOD_BOTH_ERAS | METHOD_IN_BATCH, prompts_list},
+    {"resources/list", METHOD_BOTH_ERAS | METHOD_IN_BATCH, resources_list},
+    {"resources/read", METHOD_BOTH_ERAS | METHOD_IN_BATCH, resources_read},
+    {"resources/subscribe", METHOD_LEGACY | METHOD_IN_BATCH | METHOD_OF_PROJECT,
+     resources_subscribe},
+    {"resources/templates/list", METHOD_BOTH_ERAS | METHOD_IN_BATCH, resources_list_templates},
     {"resources/unsubscribe", METHOD_LEGACY | METHOD_IN_BATCH | METHOD_OF_PROJECT,
      project_unsubscribe},
     {"server/discover",

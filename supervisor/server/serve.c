@@ -8,6 +8,7 @@
 #include "supervisor/process/confinement.h"
 #include "supervisor/project/ask.h"
 #include "supervisor/project/project.h"
+#include "supervisor/server/builtins.h"
 #include "supervisor/server/rpc.h"
 #include "supervisor/server/tools.h"
 
@@ -167,7 +168,9 @@ static bool server_open(struct server *server, struct error *error) {
         !stdio_detach(error))
         return false;
     sessions_open(&server->sessions, &server->loop, &server->log, settings, &server->pool);
-    return true;
+    transcripts_open(&server->transcripts);
+    server->builtins = builtins_open(settings, error);
+    return server->builtins != NULL;
 }
 
 /* Until the first scan of the project has ended nothing is read. */
@@ -185,7 +188,7 @@ static void before_wait_for_project(void *context) {
 static bool open_project(struct server *server, struct error *error) {
     if (server->minimal || !server->settings->project.count)
         return true;
-    server->project = project_open(server, tools_names(), error);
+    server->project = project_open(server, builtins_have, error);
     server->awaits_project = server->project != NULL;
     if (!server->project)
         return false;
@@ -233,6 +236,8 @@ static void report_lost_output(struct server *server) {
 
 static void server_close(struct server *server) {
     cursors_free(&server->cursors);
+    transcripts_close(&server->transcripts);
+    builtins_close(server->builtins);
     sessions_close(&server->sessions);
     project_close(server->project);
     json_object_put(server->client_capabilities);

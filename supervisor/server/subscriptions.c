@@ -1,4 +1,4 @@
-/* subscriptions/listen. Without a project nothing that this server offers can change: the
+/* subscriptions/listen. Without a project no change of what this server offers is reported: the
  * acknowledgement then holds an empty set, and no notification follows. */
 #include "supervisor/server/subscriptions.h"
 #include "supervisor/json/json_tree.h"
@@ -7,6 +7,7 @@
 #include "supervisor/mcp/server.h"
 #include "supervisor/mcp/tool_call.h"
 #include "supervisor/project/notify.h"
+#include "supervisor/server/resources.h"
 
 enum { SUBSCRIPTIONS_MAX = 16 };
 
@@ -28,6 +29,22 @@ static size_t count_open(const struct server *server) {
     return count;
 }
 
+/* The changes of built-in resources are not reported, so they are not honoured. */
+static void drop_builtin(const struct server *server, struct json_object *wanted) {
+    struct json_object *uris = json_tree_member(wanted, "resourceSubscriptions");
+    struct json_object *kept = json_object_new_array();
+    if (!json_object_is_type(uris, json_type_array) || !kept) {
+        json_object_put(kept);
+        return;
+    }
+    for (size_t i = 0; i < json_object_array_length(uris); i++) {
+        struct json_object *uri = json_object_array_get_idx(uris, i);
+        if (!resource_is_builtin(server, json_plain_string(uri)))
+            json_object_array_add(kept, json_object_get(uri));
+    }
+    json_object_object_add(wanted, "resourceSubscriptions", kept);
+}
+
 void subscriptions_listen(struct server *server, struct request *request,
                           struct json_object *params) {
     if (!json_object_is_type(json_tree_member(params, "notifications"), json_type_object)) {
@@ -42,6 +59,7 @@ void subscriptions_listen(struct server *server, struct request *request,
         return;
     }
     kept->listening = true;
+    drop_builtin(server, json_tree_member(params, "notifications"));
     kept->filter =
         notify_filter(server->project, json_tree_member(params, "notifications"), &kept->watched);
     acknowledge(server, kept);

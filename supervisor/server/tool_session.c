@@ -35,6 +35,7 @@ static const struct tool_argument arguments_of_open[] = {
 
 static void answer_opened(struct request *request, const char *name) {
     char text[200];
+    transcript_session_opened(&request->server->transcripts, name);
     snprintf(text, sizeof text,
              "Session %s is open. Pass it as the argument session of evaluate-lisp.", name);
     struct buffer *out = tool_result(request, text, strlen(text), false, 0);

@@ -19,27 +19,14 @@ enum { ECHO_CHARS = 60 };
 /* --- evaluate-lisp --- */
 
 static const struct tool_argument arguments_of_evaluate[] = {
-    {.name = "code",
-     .type = "string",
-     .description = "Common Lisp source. Forms are read and evaluated one at a time; the values of "
-                    "the last form are the result.",
-     .required = true},
-    {.name = "package",
-     .type = "string",
-     .description = "Package to read and evaluate in, for this call only."},
+    {.name = "code", .type = "string", .required = true},
+    {.name = "package", .type = "string"},
     {.name = "timeout",
      .type = "number",
-     .description = "Time limit of this call in seconds.",
      .maximum_setting = offsetof(struct settings, call_timeout_max_s)},
-    {.name = "session",
-     .type = "string",
-     .description = "Name of the session to evaluate in, from open-session or an earlier answer. "
-                    "Default: the connection's own session; in a stateless revision a new one, "
-                    "named in the last line of the answer."},
+    {.name = "session", .type = "string"},
 };
 
-/* The `timeout` argument in milliseconds, or the default. False when it is out of range or not a
- * number. */
 static bool timeout_argument(struct json_object *arguments, const struct settings *settings,
                              int64_t *timeout_ms) {
     struct json_object *value = tool_given(arguments, "timeout");
@@ -55,18 +42,24 @@ static bool timeout_argument(struct json_object *arguments, const struct setting
     return true;
 }
 
+bool tools_timeout(struct request *request, struct json_object *arguments,
+                   const struct settings *settings, int64_t *timeout_ms) {
+    char message[160];
+    if (timeout_argument(arguments, settings, timeout_ms))
+        return true;
+    snprintf(message, sizeof message,
+             "The argument timeout must be a number of seconds above 0 and at most %lld.",
+             (long long)settings->call_timeout_max_s);
+    tool_refuse(request, "TYPE-ERROR", message);
+    return false;
+}
+
 static void evaluate(struct server *server, struct request *request,
                      struct json_object *arguments) {
     struct call_request wanted = {.kind = CALL_EVALUATE};
     if (!tool_string(arguments, "package", &wanted.package)) {
         tool_refuse(request, "TYPE-ERROR", "The argument package must be a string.");
-    } else if (!timeout_argument(arguments, server->settings, &wanted.timeout_ms)) {
-        char message[160];
-        snprintf(message, sizeof message,
-                 "The argument timeout must be a number of seconds above 0 and at most %lld.",
-                 (long long)server->settings->call_timeout_max_s);
-        tool_refuse(request, "TYPE-ERROR", message);
-    } else {
+    } else if (tools_timeout(request, arguments, server->settings, &wanted.timeout_ms)) {
         tool_string(arguments, "code", &wanted.code);
         struct session *session = tool_session(server, request, arguments, "session", true);
         if (session)
@@ -74,23 +67,18 @@ static void evaluate(struct server *server, struct request *request,
     }
 }
 
-const struct tool tool_evaluate_lisp = {
-    .name = "evaluate-lisp",
-    .title = "Evaluate Common Lisp",
-    .description =
-        "Evaluate Common Lisp (ECL) in a confined process. Returns printed values, standard "
-        "output, warnings, and errors with a backtrace. Definitions and variables persist between "
-        "the calls of a session. A call that hangs, crashes, exits or floods is undone: the "
-        "session is as it was before the call. No files, network, programs or threads.",
-    .arguments = arguments_of_evaluate,
-    .argument_count = sizeof arguments_of_evaluate / sizeof *arguments_of_evaluate,
-    .call = evaluate};
+const struct tool tool_evaluate_lisp = {.name = "evaluate-lisp",
+                                        .title = "Evaluate Common Lisp",
+                                        .arguments = arguments_of_evaluate,
+                                        .argument_count = sizeof arguments_of_evaluate /
+                                                          sizeof *arguments_of_evaluate,
+                                        .call = evaluate};
 
 /* --- the call --- */
 
 const struct tool *const tool_table[TOOL_COUNT] = {
-    &tool_close_session, &tool_evaluate_lisp, &tool_list_sessions,
-    &tool_open_session,  &tool_reset_session, &tool_rollback_session,
+    &tool_evaluate_lisp, &tool_open_session,  &tool_rollback_session, &tool_inspect_lisp,
+    &tool_list_sessions, &tool_reset_session, &tool_close_session,
 };
 
 const char *const *tools_names(void) {

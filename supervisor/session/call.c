@@ -83,6 +83,7 @@ bool call_cancel(struct call *call, const char *cause) {
     }
     if (call == session->running) {
         pool_withdraw(session->all->pool, &session->waiter);
+        history_abandon(session);
         session_take_running(session);
     } else {
         session_unqueue(call);
@@ -178,6 +179,8 @@ void call_conclude(struct call *call, struct result_message *result, const struc
                                     .limit_stream = call->limit_stream,
                                     .limit = (int64_t)call->limit,
                                     .timeout_ms = call->timeout_ms,
+                                    .inspects = call->inspects,
+                                    .stays = call->stays,
                                     .reply = call->reply,
                                     .session = session->name};
     describe(call, &evaluation, result, pipes, state_lost);

@@ -45,6 +45,8 @@ struct evaluation {
     int64_t elapsed_us;  /* until the outcome was decided */
     struct usage usage;  /* of the process; zero without reports_usage */
     bool state_lost;     /* the session could not return to its state before the call */
+    bool inspects;       /* the value is the answer of inspect-lisp, */
+    bool stays;          /* which counts as a call, since its effects cannot be undone */
     const char *session; /* its name */
 };
 

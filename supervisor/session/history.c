@@ -56,24 +56,37 @@ static struct worker_process *take_out(struct checkpoint *checkpoint) {
     return worker;
 }
 
-bool history_is_due(const struct session *session) {
+bool history_is_safe(const struct session *session) {
     const struct checkpoint *newest = LIST_FIRST(&session->checkpoints);
     bool fresh = session->number == 0 && session->began_fresh;
-    return session->head && !fresh && session->kind != SESSION_TRANSIENT && !session->unprotected &&
-           (!newest || newest->number != session->number) && worker_can_fork(session->head);
+    return fresh || (newest && newest->number == session->number);
+}
+
+bool history_is_due(const struct session *session) {
+    return session->head && session->kind != SESSION_TRANSIENT && !session->unprotected &&
+           !history_is_safe(session) && worker_can_fork(session->head);
+}
+
+/* Requests a fork of HOLDER, which holds state NUMBER. False with *error. */
+static bool fork_state(struct session *session, struct worker_process *holder, uint64_t number,
+                       struct error *error) {
+    struct checkpoint *checkpoint = calloc(1, sizeof *checkpoint);
+    if (!checkpoint)
+        return error_set(error, 0, "out of memory");
+    checkpoint->number = number;
+    checkpoint->worker = worker_fork(holder, &session_events, session, session->name, NULL, error);
+    if (!checkpoint->worker) {
+        free(checkpoint);
+        return false;
+    }
+    session->taking = checkpoint;
+    return true;
 }
 
 void history_take(struct session *session) {
-    struct error error = {.text = "out of memory"};
-    struct checkpoint *checkpoint = calloc(1, sizeof *checkpoint);
+    struct error error;
     session_enter(session, SESSION_CHECKPOINTING);
-    session->taking = checkpoint;
-    if (checkpoint) {
-        checkpoint->number = session->number;
-        checkpoint->worker =
-            worker_fork(session->head, &session_events, session, session->name, NULL, &error);
-    }
-    if (!checkpoint || !checkpoint->worker)
+    if (!fork_state(session, session->head, session->number, &error))
         history_failed(session, error.text);
     else /* while the worker forks, since a call that waits for it will need them */
         sessions_prepare_pipes(session->all, &error);
@@ -93,18 +106,46 @@ void history_taken(struct session *session) {
     }
 }
 
-void history_failed(struct session *session, const char *what) {
-    const struct log_event event = {
-        .level = LOG_WARNING_LEVEL, .name = "checkpoint-failed", .session = session->name};
-    log_write(session->all->log, &event, "%s", what);
-    session->unprotected = true;
-    if (session->taking && session->taking->worker) {
+void history_abandon(struct session *session) {
+    if (session->taking) {
         session->pipes->shared = true;
         worker_set_owner(session->taking->worker, &orphan_events, NULL, NULL);
     }
     free(session->taking);
     session->taking = NULL;
+}
+
+void history_failed(struct session *session, const char *what) {
+    const struct log_event event = {
+        .level = LOG_WARNING_LEVEL, .name = "checkpoint-failed", .session = session->name};
+    log_write(session->all->log, &event, "%s", what);
+    session->unprotected = true;
+    history_abandon(session);
     session_enter(session, SESSION_IDLE);
+}
+
+bool history_visit(struct session *session, uint64_t number, struct error *error) {
+    struct worker_process *holder = history_holder(session, number);
+    if (!holder || !history_is_safe(session) || !worker_can_fork(holder))
+        return error_set(error, 0, "state number %llu is not kept", (unsigned long long)number);
+    return fork_state(session, holder, number, error);
+}
+
+void history_vacate(struct session *session) {
+    retire(session, session->head);
+    pipes_close(session->pipes);
+    session->head = NULL;
+    session->pipes = NULL;
+}
+
+bool history_visited(struct session *session) {
+    if (!history_is_safe(session))
+        return false;
+    retire(session, session->head);
+    session->head = session->taking->worker;
+    free(session->taking);
+    session->taking = NULL;
+    return true;
 }
 
 size_t history_length(const struct session *session) {

@@ -175,6 +175,7 @@ static void send_call(struct session *session) {
         return;
     }
     session_enter(session, SESSION_EVALUATING);
+    call->stays = !call->inspects || !history_is_safe(session);
     call->started_ns = clock_now_ns();
     loop_timer_start(all->loop, &session->time_limit, call->timeout_ms, session_on_time_limit,
                      session);
@@ -195,6 +196,8 @@ void session_on_served(void *context, struct worker_process *worker, struct pipe
                        const char *reason) {
     struct session *session = context;
     if (worker) {
+        if (session->head) /* the call visits the fresh state */
+            history_vacate(session);
         session->head = worker;
         session->pipes = pipes;
         worker_set_owner(worker, &session_events, session, session->name);
@@ -205,8 +208,28 @@ void session_on_served(void *context, struct worker_process *worker, struct pipe
     refuse_call(session, "No worker can be started", reason);
 }
 
+/* The call cannot be run at the state that it asks for. */
+static void refuse_visit(struct session *session, const char *reason) {
+    call_decide(session->running, OUTCOME_REFUSED, "Session %s cannot be inspected: %s.",
+                session->name, reason);
+    history_abandon(session);
+    refuse_call(session, "", "");
+}
+
+static void visit(struct session *session, uint64_t number) {
+    struct error error;
+    session_enter(session, SESSION_WAITING);
+    if (number == 0 && session->began_fresh && history_is_safe(session))
+        pool_take(session->all->pool, &session->waiter);
+    else if (!history_visit(session, number, &error))
+        refuse_visit(session, error.text);
+}
+
 static void evaluate(struct session *session) {
-    if (session->head) {
+    const struct call *call = session->running;
+    if (call->inspects && call->at >= 0 && (uint64_t)call->at != session->number) {
+        visit(session, (uint64_t)call->at);
+    } else if (session->head) {
         send_call(session);
     } else {
         session_enter(session, SESSION_WAITING);
@@ -273,7 +296,7 @@ static void conclude_answer(struct session *session, enum outcome answer,
 static void take_kept(struct session *session) {
     struct result_message *message = &session->running->kept->message;
     enum outcome answer = message->condition.bytes ? OUTCOME_CONDITION : OUTCOME_VALUE;
-    if (session->all->reports_usage)
+    if (session->all->reports_usage || !session->running->stays)
         await_end(session, answer);
     else
         conclude_answer(session, answer, message);
@@ -384,6 +407,8 @@ static void head_ended(struct session *session, bool inside_frame, int status) {
     bool answered = call->outcome == OUTCOME_VALUE || call->outcome == OUTCOME_CONDITION;
     if (!answered)
         call_drop_result(call);
+    if (answered && !restored)
+        note_loss(session, NULL);
     call_conclude(call, answered ? &call->kept->message : NULL, pipes, status, !restored);
     pipes_end(pipes);
     if (session->head)
@@ -407,6 +432,13 @@ static void on_ready(void *context, struct worker_process *worker) {
     struct session *session = context;
     if (session->state == SESSION_CHECKPOINTING && worker == session->taking->worker)
         history_taken(session);
+    if (session->state == SESSION_WAITING && session->taking && worker == session->taking->worker) {
+        if (history_visited(session))
+            send_call(session);
+        else
+            refuse_visit(session, "its state is lost");
+        return;
+    }
     session_step(session);
 }
 
@@ -417,6 +449,8 @@ static void on_fork_failed(void *context, struct worker_process *worker, const c
         history_failed(session, what);
     else if (session->state == SESSION_COPYING)
         session_end_copy(session, what);
+    else if (session->state == SESSION_WAITING && session->taking)
+        refuse_visit(session, what);
     session_step_later(session);
 }
 
@@ -559,8 +593,8 @@ void session_step_later(struct session *session) {
 static bool encode(struct call *call, const struct call_request *request) {
     call->payload = buffer_make(FRAME_PAYLOAD_MAX);
     if (request->kind == CALL_EVALUATE) {
-        const struct evaluate_message message = {.code = request->code,
-                                                 .package = request->package};
+        const struct evaluate_message message = {
+            .code = request->code, .package = request->package, .inspection = request->inspection};
         return evaluate_message_encode(&call->payload, &message);
     }
     if (request->kind != CALL_RUN)
@@ -621,6 +655,7 @@ static struct call *make_call(struct session *session, const struct call_request
         return NULL;
     }
     call->kind = request->kind;
+    call->inspects = request->inspection.bytes != NULL;
     call->size = call->payload.length + request->held_bytes;
     call->timeout_ms = request->timeout_ms;
     call->steps = request->steps;
@@ -637,7 +672,8 @@ static struct call *make_call(struct session *session, const struct call_request
 struct call *session_submit(struct session *session, const struct call_request *request) {
     struct sessions *all = session->all;
     /* Each is below the limit of a line or a frame, so the sum cannot overflow. */
-    size_t size = request->code.length + request->run.arguments.length + request->held_bytes;
+    size_t size = request->code.length + request->inspection.length +
+                  request->run.arguments.length + request->held_bytes;
     struct call *call = has_place(session, size) ? make_call(session, request) : NULL;
     if (!call)
         return NULL;

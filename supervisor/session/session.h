@@ -41,11 +41,14 @@ enum call_kind {
 /* The spans are copied. */
 struct call_request {
     enum call_kind kind;
-    struct span code;       /* CALL_EVALUATE, CALL_RUN */
-    struct span package;    /* CALL_EVALUATE; bytes NULL: the current package of the session */
+    struct span code;    /* CALL_EVALUATE, CALL_RUN */
+    struct span package; /* CALL_EVALUATE; bytes NULL: the current package of the session */
+    /* CALL_EVALUATE: the arguments of inspect-lisp, JSON. What such a call does to the session is
+     * undone, as far as the session can return to its state. bytes NULL: none. */
+    struct span inspection;
     int64_t timeout_ms;     /* CALL_EVALUATE, CALL_RUN */
     int64_t steps;          /* CALL_ROLLBACK; at least 1 */
-    int64_t at;             /* CALL_COPY; -1: the present state */
+    int64_t at;             /* CALL_COPY, an inspection; -1: the present state */
     struct span name;       /* CALL_COPY: valid, and that of no session; bytes NULL: a handle */
     struct run_request run; /* CALL_RUN */
     size_t held_bytes;      /* memory that the caller holds for the call, for the queue's limit */
@@ -150,6 +153,8 @@ struct session *sessions_make_unnamed(struct sessions *sessions);
 bool session_keep(struct session *session);
 /* Frees the session and its calls without calling `done`, and without remembering its name. */
 void session_destroy(struct session *session);
+/* The number of sessions that sessions_next finds. */
+size_t sessions_count(const struct sessions *sessions);
 /* The session after AFTER, oldest first; NULL: the first, or none is left. */
 struct session *sessions_next(const struct sessions *sessions, const struct session *after);
 

@@ -45,8 +45,10 @@ struct call {
     void (*ask)(void *context, struct json_object *questions);
     call_done done;
     void *context;
-    bool rested;  /* a large one waited for a turn of the loop */
-    bool decided; /* the members below are set */
+    bool inspects; /* its effects are undone, */
+    bool stays;    /* unless the session cannot return to its state */
+    bool rested;   /* a large one waited for a turn of the loop */
+    bool decided;  /* the members below are set */
     int64_t decided_ns;
     enum outcome outcome;
     char cause[ERROR_TEXT_BYTES + 40];
@@ -74,7 +76,7 @@ enum session_state {
     SESSION_NASCENT,       /* a copy that is not made yet: nothing of it runs */
     SESSION_IDLE,          /* the next queued call may start */
     SESSION_CHECKPOINTING, /* the head forks a checkpoint: `taking` */
-    SESSION_WAITING,       /* the running call waits for a worker of the pool */
+    SESSION_WAITING,       /* the running call waits for a worker of the pool, or for `taking` */
     SESSION_EVALUATING,    /* the head runs the running call, or is being killed for it */
     SESSION_COPYING,       /* a process of the session forks, for the copy of the running call */
     SESSION_STATES
@@ -103,8 +105,8 @@ struct session {
     uint64_t number;                     /* of the state in head */
     bool began_fresh;                    /* state 0 is a fresh image, which needs no process */
     LIST_HEAD(, checkpoint) checkpoints; /* newest first */
-    struct checkpoint *taking;           /* requested, not announced yet */
-    bool unprotected; /* the checkpoint of the present state failed, and is not retried */
+    struct checkpoint *taking; /* requested, not announced yet; if WAITING, of an earlier state */
+    bool unprotected;          /* the checkpoint of the present state failed, and is not retried */
 
     struct pool_waiter waiter;
     struct call *running;
@@ -210,6 +212,8 @@ void history_taken(struct session *session);
 void history_failed(struct session *session, const char *what);
 /* The number of calls that can be rolled back now. */
 size_t history_length(const struct session *session);
+/* The end of the head would lose nothing. */
+bool history_is_safe(const struct session *session);
 /* The process, head or checkpoint, that holds state NUMBER; NULL: none. */
 struct worker_process *history_holder(const struct session *session, uint64_t number);
 /* Returns to state NUMBER, which history_length allows. */
@@ -219,6 +223,15 @@ void history_return(struct session *session, uint64_t number);
 bool history_restore(struct session *session);
 /* The process of a checkpoint has ended. */
 void history_lost(struct session *session, const struct worker_process *worker);
+/* Requests a process that holds the earlier state NUMBER for the running call, an inspection. False
+ * with *error if there can be none. */
+bool history_visit(struct session *session, uint64_t number, struct error *error);
+/* It is there, and becomes the head. False if the present state has been lost meanwhile. */
+bool history_visited(struct session *session);
+/* Retires the head, for one that comes from the pool. */
+void history_vacate(struct session *session);
+/* Forgets `taking`, if there is one. It may still announce itself. */
+void history_abandon(struct session *session);
 /* Ends every process of the session. */
 void history_clear(struct session *session);
 

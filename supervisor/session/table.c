@@ -178,6 +178,14 @@ struct session *sessions_next(const struct sessions *sessions, const struct sess
     return next;
 }
 
+size_t sessions_count(const struct sessions *sessions) {
+    size_t count = 0;
+    for (const struct session *session = sessions_next(sessions, NULL); session;
+         session = sessions_next(sessions, session))
+        count++;
+    return count;
+}
+
 const char *session_name(const struct session *session) {
     return session->name;
 }

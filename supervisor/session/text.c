@@ -191,9 +191,14 @@ static void append_success(struct buffer *out, const struct evaluation *evaluati
     for (size_t i = 0; i < result->value_count; i++) {
         if (i)
             buffer_append_text(out, "\n");
-        buffer_append_text(out, "=> ");
+        if (!evaluation->inspects)
+            buffer_append_text(out, "=> ");
         text_append_value(out, result->values[i], limits->value_max_chars);
     }
+    if (evaluation->inspects && evaluation->stays)
+        buffer_append_text(out,
+                           "\n\nWithout checkpoints this call could not be undone: it counts as "
+                           "a call of the session, and its effects stay.");
 }
 
 static void append_backtrace(struct buffer *out, const struct result_message *result) {

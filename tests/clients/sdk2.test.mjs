@@ -73,23 +73,40 @@ for (const [name, { mode, era, servers }] of Object.entries(modes))
     test("connects in its era", () => {
       assert.equal(client.getProtocolEra(), era);
       assert.equal(client.getServerVersion().name, "eclave");
-      assert.deepEqual(client.getServerCapabilities(), { logging: {}, tools: {} });
+      const offered = ["completions", "logging", "prompts", "resources", "tools"];
+      assert.deepEqual(Object.keys(client.getServerCapabilities()).sort(), offered);
       assert.ok(client.getInstructions().length <= 2048);
     });
 
     test("lists the tools", async () => {
       const { tools } = await client.listTools();
-      assert.deepEqual(
-        tools.map((tool) => tool.name),
-        [
-          ...["close-session", "evaluate-lisp", "list-sessions"],
-          ...["open-session", "reset-session", "rollback-session"],
-        ],
-      );
+      const names = tools.map((tool) => tool.name);
+      assert.equal(names[0], "evaluate-lisp");
+      assert.equal(names.at(-1), "close-session");
       for (const tool of tools) {
         assert.ok(tool.title && tool.description);
         assert.equal(typeof tool.annotations.readOnlyHint, "boolean");
       }
+    });
+
+    test("reads the guide and a transcript, and gets the prompt", async () => {
+      const { resources } = await client.listResources();
+      assert.deepEqual(
+        resources.map(({ uri }) => uri),
+        ["eclave:///guide", "eclave:///policy"],
+      );
+      const guide = await client.readResource({ uri: "eclave:///guide" });
+      assert.match(guide.contents[0].text, /^# Common Lisp/);
+      const { session } = await evaluate("(list 1 2)");
+      const uri = `eclave:///sessions/${session}/transcript`;
+      assert.match((await client.readResource({ uri })).contents[0].text, /\(list 1 2\)\n; => \(1 2\)\n/);
+      const { completion } = await client.complete({
+        ref: { type: "ref/resource", uri: "eclave:///sessions/{name}/transcript" },
+        argument: { name: "name", value: session.slice(0, 3) },
+      });
+      assert.ok(completion.values.includes(session));
+      const task = { name: "lisp-session", arguments: { task: "count to three" } };
+      assert.match((await client.getPrompt(task)).messages[0].content.text, /count to three/);
     });
 
     test("evaluates, and continues in the same session", async () => {

@@ -7,7 +7,7 @@
 #include "supervisor/project/catalog.h"
 #include "supervisor/registry/beneath.h"
 #include "supervisor/registry/scan.h"
-#include "supervisor/server/tools.h"
+#include "supervisor/server/builtins.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/json.h"
 
@@ -150,8 +150,7 @@ static struct snapshot *empty(void) {
 /* Scans the directory; NULL with *error when that fails. */
 static struct snapshot *look(const struct snapshot *before, struct error *error) {
     const bool plain = tree.options & OPTION_PLAIN;
-    const struct entry_options options = {.reserved_tools = plain ? NULL : tools_names(),
-                                          .key = &key};
+    const struct entry_options options = {.is_reserved = plain ? NULL : builtins_have, .key = &key};
     const struct scan_limits most = limits();
     struct watch watch = {.fd = -1, .descriptors = {-1, -1, -1, -1, -1}};
     struct scan scan;

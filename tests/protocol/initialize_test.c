@@ -2,7 +2,7 @@
 #include "tests/support/eras.h"
 
 /* The legacy revisions come first in `eras`. */
-enum { LEGACY_COUNT = ERA_COUNT - 1, IN_2025_06_18 = 2, IN_2025_11_25 = 3 };
+enum { LEGACY_COUNT = ERA_COUNT - 1, IN_2025_03_26 = 1, IN_2025_06_18 = 2, IN_2025_11_25 = 3 };
 
 Test(initialize, the_answer_has_the_members_that_the_revision_knows) {
     for (size_t i = 0; i < LEGACY_COUNT; i++) {
@@ -14,7 +14,12 @@ Test(initialize, the_answer_has_the_members_that_the_revision_knows) {
         cr_assert(json_member(server, "version", &value));
         cr_assert_eq(json_member(server, "title", &value), i >= IN_2025_06_18);
         cr_assert_eq(json_member(server, "description", &value), i >= IN_2025_11_25);
-        expect_member(line, "{\"logging\":{},\"tools\":{}}", "result", "capabilities", NULL);
+        expect_member(line,
+                      i >= IN_2025_03_26 ? "{\"logging\":{},\"tools\":{},\"resources\":{},"
+                                           "\"prompts\":{},\"completions\":{}}"
+                                         : "{\"logging\":{},\"tools\":{},\"resources\":{},"
+                                           "\"prompts\":{}}",
+                      "result", "capabilities", NULL);
         const char *instructions = client_string(client, line, "result", "instructions", NULL);
         expect_contains(instructions, "evaluate-lisp");
         cr_assert_leq(strlen(instructions), 2048);

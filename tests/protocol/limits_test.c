@@ -116,7 +116,7 @@ Test(limits, an_answer_that_is_too_long_through_its_id_is_an_error_without_it) {
 }
 
 Test(limits, a_response_over_the_limit_is_not_counted_as_corruption) {
-    const char *arguments[] = {"--response-max-bytes", "1100", "--corruption-threshold", "1", NULL};
+    const char *arguments[] = {"--response-max-bytes", "2500", "--corruption-threshold", "1", NULL};
     struct client *client = client_start(&(struct client_options){.arguments = arguments});
     client_initialize(client, NULL);
     for (int i = 0; i < 5; i++)

@@ -251,6 +251,35 @@ Test(processes, each_process_keeps_only_the_rights_that_it_needs) {
     client_finish(client);
 }
 
+/* Reads the users of the head, its checkpoint and the spare. False if one of them was about to be
+ * replaced and has ended. */
+static bool read_users(struct client *client, long users[WORKERS]) {
+    pid_t workers[WORKERS];
+    bool complete = family_workers(client, WORKERS, workers, WORKERS) == WORKERS;
+    for (size_t i = 0; i < WORKERS && complete; i++) {
+        users[i] = process_status(workers[i], "Uid");
+        complete = users[i] >= 0 && process_status(workers[i], "Gid") == users[i];
+    }
+    return complete;
+}
+
+Test(processes, each_session_of_root_is_a_user_of_its_own) {
+    skip_unless_root();
+    skip_without_separate_users();
+    struct client *client = start();
+    long users[WORKERS], user = process_status(family_head(client, NULL), "Uid");
+    size_t sharing = 0;
+    int tries = 0;
+    while (!read_users(client, users))
+        cr_assert_lt(++tries, 100);
+    for (size_t i = 0; i < WORKERS; i++) {
+        cr_expect_geq(users[i], (long)POLICY_USERS_FIRST);
+        sharing += users[i] == user;
+    }
+    cr_expect_eq(sharing, 2, "the head and its checkpoint, and not the spare");
+    client_finish(client);
+}
+
 /* The name of a control group begins with "eclave-" and the pid of its program. */
 static char group_prefix[32];
 static size_t groups_found;

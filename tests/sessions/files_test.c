@@ -439,7 +439,7 @@ Test(grants, of_files_are_told_to_the_client) {
     const char *options[] = {"--allow-read", tree.granted, NULL};
     struct command_result result = converse(options, INITIALIZE("1", "\"2025-11-25\""));
     char wanted[120];
-    snprintf(wanted, sizeof wanted, "files can be read in %s.", tree.granted);
+    snprintf(wanted, sizeof wanted, "Files can be read and loaded below %s.", tree.granted);
     expect_contains(result.output, wanted);
     command_result_free(&result);
     remove_tree(&tree);
@@ -460,7 +460,7 @@ Test(grants, of_a_scratch_directory_are_told_to_the_client) {
     skip_without_layers(SCRATCH, false);
     const char *options[] = {"--scratch", "3", NULL};
     struct command_result result = converse(options, INITIALIZE("1", "\"2025-11-25\""));
-    expect_contains(result.output, "3 MiB for files in /scratch");
+    expect_contains(result.output, "files of 3 MiB in /scratch");
     command_result_free(&result);
 }
 

@@ -28,6 +28,11 @@ static bool is_weigher(pid_t pid) {
     return process_is_named(pid, "eclave-weigher");
 }
 
+/* Whether PID was forked a moment ago and has not taken its own name yet. */
+static bool is_nameless(pid_t pid) {
+    return process_is_named(pid, "eclave");
+}
+
 /* The descendants of the server except its launcher, the init and the weigher, the unconfined ones
  * first. */
 struct family {
@@ -43,7 +48,8 @@ static struct family look(struct client *client) {
     long own_filters = process_status(getpid(), "Seccomp_filters");
     for (size_t i = 0; i < count; i++) {
         long filters = process_status(pids[i], "Seccomp_filters");
-        if (is_init(pids[i]) || process_is_launcher(pids[i]) || is_weigher(pids[i]))
+        if (is_init(pids[i]) || process_is_launcher(pids[i]) || is_weigher(pids[i]) ||
+            is_nameless(pids[i]))
             continue;
         if (filters > own_filters)
             family.workers[family.worker_count++] = pids[i];

@@ -352,7 +352,7 @@ static void on_evaluate(struct oracle *oracle, const struct incoming *incoming, 
 /* The other tools are not modelled. */
 static bool is_session_tool(struct text name) {
     static const char *const tools[] = {"open-session", "rollback-session", "close-session",
-                                        "list-sessions", "reset-session"};
+                                        "list-sessions", "reset-session", "inspect-lisp"};
     for (size_t i = 0; i < sizeof tools / sizeof tools[0]; i++)
         if (oracle_decodes_to(name, tools[i]))
             return true;
@@ -371,6 +371,11 @@ static void on_tools_call(struct oracle *oracle, const struct incoming *incoming
         add_error(oracle, incoming, INVALID_PARAMS);
     else
         on_evaluate(oracle, incoming, code, arguments);
+}
+
+/* Resources, prompts and completions are not modelled. */
+static void on_content(struct oracle *oracle, const struct incoming *incoming) {
+    add_open(oracle, incoming);
 }
 
 /* Calls in flight have the grace time to finish; how many do is not foreseen. */
@@ -394,10 +399,16 @@ static const struct method {
     bool legacy, modern, before_initialize, after_shutdown, in_minimal_mode, in_batch;
     void (*serve)(struct oracle *oracle, const struct incoming *incoming);
 } methods[] = {
+    {"completion/complete", true, true, false, false, false, true, on_content},
     {"exit", true, false, true, true, true, true, on_exit_request},
     {"initialize", true, false, true, false, true, false, on_initialize},
     {"logging/setLevel", true, false, false, false, true, true, on_set_level},
     {"ping", true, false, true, false, true, true, on_ping},
+    {"prompts/get", true, true, false, false, false, true, on_content},
+    {"prompts/list", true, true, false, false, false, true, on_content},
+    {"resources/list", true, true, false, false, false, true, on_content},
+    {"resources/read", true, true, false, false, false, true, on_content},
+    {"resources/templates/list", true, true, false, false, false, true, on_content},
     {"server/discover", false, true, true, false, true, true, on_discover},
     {"shutdown", true, false, true, true, true, true, on_shutdown},
     {"subscriptions/listen", false, true, true, false, true, false, on_listen},

@@ -3,6 +3,7 @@
 #include "tests/support/available.h"
 
 #include <criterion/criterion.h>
+#include <sys/fsuid.h>
 #include <unistd.h>
 
 void skip_without_layers(uint32_t layers, bool nobody) {
@@ -21,6 +22,12 @@ void skip_without_unshare(void) {
 void skip_unless_root(void) {
     if (geteuid() != 0)
         cr_skip_test("only root can become another user");
+}
+
+void skip_without_separate_users(void) {
+    setfsuid(POLICY_USERS_FIRST);
+    if ((uint32_t)setfsuid(geteuid()) != POLICY_USERS_FIRST)
+        cr_skip_test("the user namespace maps too few users");
 }
 
 void skip_without_inspection(void) {

@@ -14,6 +14,9 @@ void skip_without_unshare(void);
 
 void skip_unless_root(void);
 
+/* Unless root's workers can each take a user of its own. */
+void skip_without_separate_users(void);
+
 /* Unless this process may look into the workers, which are other users' or not dumpable. */
 void skip_without_inspection(void);
 

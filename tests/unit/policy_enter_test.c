@@ -252,6 +252,67 @@ static struct policy_prepared *prepare(struct error *error) {
 
 enum { KEPT = 3 }; /* a descriptor that a confined process keeps */
 
+/* --- a user for each fork --- */
+
+/* A confined fork that lives until WAIT has no writer. Its pid, once it is confined; or -1. */
+static pid_t start_session(struct policy_prepared *ground, const int wait[2]) {
+    struct error error;
+    int listener, ends[2];
+    char byte;
+    if (pipe2(ends, O_CLOEXEC))
+        return -1;
+    policy_next_fork(ground);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(wait[1]);
+        if (policy_enter(ground, &listener, &error) && write(ends[1], "", 1) == 1 &&
+            read(wait[0], &byte, 1) == 0)
+            _exit(0);
+        _exit(1);
+    }
+    close(ends[1]);
+    return read(ends[0], &byte, 1) == 1 ? pid : -1;
+}
+
+/* The errno of a signal from the process of one session to that of another; -1 without an answer.
+ * Changes the calling process. */
+static int signal_another(bool separate) {
+    const struct policy policy = {.layers = POLICY_LAYER_BIT(POLICY_LAYER_PRIVILEGES),
+                                  .user = NOBODY,
+                                  .separate_users = separate};
+    struct policy_report report = {0};
+    struct error error;
+    int listener, status, wait[2];
+    struct policy_prepared *ground = policy_prepare(&policy, &report, &error);
+    if (!ground || pipe2(wait, O_CLOEXEC))
+        return -1;
+    pid_t other = start_session(ground, wait);
+    policy_next_fork(ground);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(other < 0 || !policy_enter(ground, &listener, &error) ? 255
+              : kill(other, 0) == 0                                 ? 0
+                                                                    : errno);
+    return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int outcome_of_signal(bool separate) {
+    int status;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(signal_another(separate));
+    cr_assert_eq(waitpid(pid, &status, 0), pid);
+    cr_assert(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+Test(enter, takes_a_user_for_each_fork_when_root) {
+    skip_unless_root();
+    skip_without_separate_users();
+    cr_expect_eq(outcome_of_signal(false), 0, "nobody may signal nobody");
+    cr_expect_eq(outcome_of_signal(true), EPERM);
+}
+
 /* A thread that was there before: it waits until its process is confined, then tries to open a
  * directory and ends the process with what came of it. */
 static void *open_directory(void *context) {

@@ -265,9 +265,12 @@ static const struct {
     {"prompts", "{\"completions\":{\"a\":1}}", "or the name of a completion"},
 };
 
+static bool is_evaluate_lisp(enum registry_kind kind, const char *key) {
+    return kind == REGISTRY_TOOL && strcmp(key, "evaluate-lisp") == 0;
+}
+
 PROJECT_TEST(registry_files, invalid_metadata_is_refused_with_the_name_of_the_member) {
-    static const char *const reserved[] = {"evaluate-lisp", NULL};
-    project->options.reserved_tools = reserved;
+    project->options.is_reserved = is_evaluate_lisp;
     for (size_t i = 0; i < COUNT_OF(refused_metadata); i++) {
         put(formatted("%s/e%zu.lisp", refused_metadata[i].folder, i), "1");
         put(formatted("%s/e%zu.json", refused_metadata[i].folder, i), refused_metadata[i].metadata);

@@ -49,8 +49,9 @@
 
 (defun type-name (condition)
   (let ((name (class-name (class-of condition))))
-    (cond ((eq name 'simple-type-error) 'type-error)
+    (cond ((member name '(simple-type-error bad-argument)) 'type-error)
           ((eq name 'unavailable) 'simple-error)
+          ((eq name 'unknown-name) name)
           ((missing-package-p condition) 'package-error)
           ((own-name (class-of condition)))
           (t (standard-name condition)))))
@@ -59,7 +60,8 @@
   (let ((name (type-name condition))
         (*package* (user-package))
         (*readtable* *standard-readtable*))
-    (if (eq (symbol-package name) (find-package "EXT"))
+    (if (or (eq (symbol-package name) (find-package "EXT"))
+            (eq name 'unknown-name))
         (write-string (symbol-name name) stream)
         (with-brief-printing
           (prin1 name stream)))))
