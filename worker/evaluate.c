@@ -5,7 +5,7 @@
 #include "worker/convert.h"
 #include "worker/guard.h"
 #include "worker/lisp.h"
-#include "worker/source.h"
+#include "common/source.h"
 #include "worker/streams.h"
 #include "worker/undefined.h"
 

@@ -31,7 +31,7 @@ bool shown_write(FILE *out, struct span text);
 
 /* The sequences that begin and end a colour; empty where there are none. */
 struct colours {
-    const char *good, *bad, *odd;
+    const char *good, *bad, *odd, *faint;
     const char *end;
 };
 

@@ -8,7 +8,8 @@ enum { READ_BYTES = 16384 };
 bool whole_file_append(FILE *in, struct buffer *out, int *code) {
     unsigned char bytes[READ_BYTES];
     size_t got;
-    while ((got = fread(bytes, 1, sizeof bytes, in)) > 0)
+    /* A terminal would be read again after its end, so that Ctrl-D had to be pressed twice. */
+    while (!feof(in) && (got = fread(bytes, 1, sizeof bytes, in)) > 0)
         if (!buffer_append(out, bytes, got)) {
             *code = got > out->maximum - out->length ? 0 : ENOMEM;
             return false;

@@ -5,6 +5,7 @@
 #include "supervisor/json/json_tree.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 enum {
     WINDOW_PER_JOB = 4,
@@ -118,7 +119,8 @@ __attribute__((format(printf, 2, 3))) static void fail(struct batch *batch, cons
     drop(batch, TAILQ_FIRST(&batch->items), ITEM_WAITING | ITEM_RUNNING | ITEM_DONE);
 }
 
-void batch_interrupt(void *context) {
+void batch_interrupt(void *context, int number) {
+    (void)number;
     struct batch *batch = context;
     unsigned states = batch->interrupted ? ITEM_WAITING | ITEM_RUNNING : ITEM_WAITING;
     batch->cut_short |= !batch->input_ended;
@@ -222,6 +224,8 @@ void batch_take_finished(void *context, const struct record *record) {
 }
 
 static void flush(struct batch *batch) {
+    if (batch->progress.shown && outbox_backlog(&batch->outbox) && isatty(batch->outbox.stream.fd))
+        progress_hide(&batch->progress);
     outbox_flush(&batch->outbox);
     if (batch->outbox.failure)
         fail(batch, "writing the results: %s", strerror(batch->outbox.failure));

@@ -3,6 +3,8 @@
 #ifndef ECLAVE_SUPERVISOR_BATCH_BATCH_H
 #define ECLAVE_SUPERVISOR_BATCH_BATCH_H
 
+#include "common/buffer.h"
+#include "supervisor/session/evaluation.h"
 #include "supervisor/settings/settings.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +21,10 @@ struct batch_options {
 /* Runs the batch in FILE, or on standard input if FILE is NULL or "-". Returns the exit status. */
 int batch_command(const struct settings *settings, const struct batch_options *options,
                   const char *file);
+
+/* Appends the output line of EVALUATION, which belongs to no line of a batch, with a null id and
+ * without its newline. False when out of memory. */
+bool batch_append_record(struct buffer *out, const struct evaluation *evaluation,
+                         const struct settings *settings);
 
 #endif

@@ -16,8 +16,13 @@ enum {
 /* Makes FILE standard input, unless it is NULL or "-". */
 static bool open_input(const char *file, struct error *error) {
     struct stat status;
-    if (!file || strcmp(file, "-") == 0)
+    if (!file || strcmp(file, "-") == 0) {
+        if (isatty(STDIN_FILENO))
+            fputs("eclave: type lines such as {\"code\":\"(+ 1 2)\"}; Ctrl-D at the start of a "
+                  "line ends the input\n",
+                  stderr);
         return true;
+    }
     int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     bool good = fd >= 0 && fstat(fd, &status) == 0;
     int code = good && S_ISDIR(status.st_mode) ? EISDIR : good ? 0 : errno;

@@ -144,9 +144,12 @@ struct progress {
     bool shown;
 };
 
-/* Shows a bar on standard error if that is a terminal. It disappears before each line of LOG. */
+/* Shows a bar on standard error if that is a terminal and the input is none. It disappears before
+ * each line of LOG. */
 void progress_open(struct progress *progress, struct loop *loop, struct log *log,
                    const struct tally *tally, int input_fd);
+/* Removes the bar until it is drawn again, before the same terminal shows something else. */
+void progress_hide(struct progress *progress);
 void progress_close(struct progress *progress);
 
 /* --- junit.c: results as JUnit XML --- */
@@ -240,7 +243,7 @@ void batch_take_finished(void *context, const struct record *record);
 /* Starts and writes as many lines as possible, and stops the loop after the last. */
 void batch_step(void *context);
 /* Starts no further line; the second time, also ends the running ones. */
-void batch_interrupt(void *context);
+void batch_interrupt(void *context, int number);
 /* The exit status, doc/contract.md, section 9. */
 int batch_status(const struct batch *batch);
 

@@ -46,7 +46,7 @@ static void put(const struct progress *progress, const char *text) {
     (void)!stream_write(&progress->log->out, text, strlen(text));
 }
 
-static void clear(struct progress *progress) {
+void progress_hide(struct progress *progress) {
     if (progress->shown)
         put(progress, "\r\x1b[K");
     progress->shown = false;
@@ -86,7 +86,7 @@ static void draw(void *context) {
 static void on_log(void *context, const struct log_event *event, const char *cause) {
     (void)event;
     (void)cause;
-    clear(context);
+    progress_hide(context);
 }
 
 void progress_open(struct progress *progress, struct loop *loop, struct log *log,
@@ -98,7 +98,8 @@ void progress_open(struct progress *progress, struct loop *loop, struct log *log
                                   .tally = tally,
                                   .input_fd = input_fd,
                                   .started_ns = clock_now_ns()};
-    if (!isatty(STDERR_FILENO) || !terminal || strcmp(terminal, "dumb") == 0)
+    /* What is typed would stand on the same line. */
+    if (!isatty(STDERR_FILENO) || isatty(input_fd) || !terminal || strcmp(terminal, "dumb") == 0)
         return;
     if (fstat(input_fd, &status) == 0 && S_ISREG(status.st_mode))
         progress->size = status.st_size;
@@ -112,6 +113,6 @@ void progress_close(struct progress *progress) {
     if (!progress->loop)
         return;
     loop_timer_stop(progress->loop, &progress->timer);
-    clear(progress);
+    progress_hide(progress);
     progress->log->hook = NULL;
 }

@@ -131,7 +131,7 @@ static bool add_members(struct json_object *root, const struct batch_line *line,
         json_object_put(id);
         return false;
     }
-    if (!line->has_id && !add(root, "line", json_object_new_uint64(line->number)))
+    if (!line->has_id && line->number && !add(root, "line", json_object_new_uint64(line->number)))
         return false;
     if (evaluation)
         return add_evaluation(root, line, evaluation, settings);
@@ -162,6 +162,19 @@ void record_write(struct buffer *out, const struct record *record) {
         json_write_tree(out, value);
     }
     buffer_append_text(out, "}");
+}
+
+bool batch_append_record(struct buffer *out, const struct evaluation *evaluation,
+                         const struct settings *settings) {
+    const struct batch_line none = {.number = 0};
+    struct record record;
+    if (!record_make(&record, &none, evaluation, settings)) {
+        out->failed = true;
+        return false;
+    }
+    record_write(out, &record);
+    record_free(&record);
+    return !out->failed;
 }
 
 /* --- reading --- */

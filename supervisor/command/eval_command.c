@@ -7,15 +7,22 @@
 #include "supervisor/session/one_shot.h"
 #include "supervisor/session/text.h"
 
+#include <string.h>
+#include <unistd.h>
+
 enum { TEXT_MAX_BYTES = 1 << 30 };
 
 struct eval {
     const struct settings *settings;
+    bool json;
     int status;
 };
 
 static bool read_code(const struct command_line *line, struct buffer *code, struct error *error) {
-    if (!line->code && !whole_file_read(line->count ? line->arguments[0] : "-", code, error))
+    const char *file = line->count ? line->arguments[0] : "-";
+    if (!line->code && strcmp(file, "-") == 0 && isatty(STDIN_FILENO))
+        fputs("eclave: type the code; Ctrl-D at the start of a line ends it\n", stderr);
+    if (!line->code && !whole_file_read(file, code, error))
         return false;
     if (line->code && !buffer_append_text(code, line->code))
         return error_set(error, 0, "the code is longer than request.max_bytes (%zu)",
@@ -27,15 +34,20 @@ static void on_done(void *context, const struct evaluation *evaluation) {
     struct eval *eval = context;
     const struct text_limits limits = text_limits_of(eval->settings);
     cleanup_buffer struct buffer text = buffer_make(TEXT_MAX_BYTES);
-    text_append_evaluation(&text, evaluation, &limits);
-    if (text.length)
-        buffer_append_text(&text, "\n");
+    if (eval->json)
+        batch_append_record(&text, evaluation, eval->settings);
+    else
+        text_append_evaluation(&text, evaluation, &limits);
+    buffer_append_text(&text, "\n");
     shown_write(stdout, (struct span){text.data, text.length});
-    eval->status = one_shot_status(evaluation);
+    eval->status = text.failed ? STATUS_INTERNAL : one_shot_status(evaluation);
+    if (text.failed)
+        shown_complain("out of memory for the result");
 }
 
-static int run(const struct settings *settings, struct span code) {
-    struct eval eval = {.settings = settings, .status = STATUS_INTERNAL};
+static int run(const struct command_line *line, struct span code) {
+    const struct settings *settings = line->settings;
+    struct eval eval = {.settings = settings, .json = line->json, .status = STATUS_INTERNAL};
     const struct call_request request = {.code = code,
                                          .timeout_ms = settings->call_timeout_s * CLOCK_MS_PER_S,
                                          .done = on_done,
@@ -48,6 +60,11 @@ static int run(const struct settings *settings, struct span code) {
         return status;
     }
     one_shot.pool.spares_wanted = 0;
+    /* How the code ended is in the result, and what it was refused is its own affair. */
+    if (!settings->log_level_set) {
+        one_shot.log.least = LOG_WARNING_LEVEL;
+        one_shot.sessions.unlogged = true;
+    }
     if (!one_shot_run(&one_shot, &request, &error))
         shown_complain(error.text);
     one_shot_close(&one_shot);
@@ -57,11 +74,13 @@ static int run(const struct settings *settings, struct span code) {
 int command_eval(const struct command_line *line) {
     struct error error;
     cleanup_buffer struct buffer code = buffer_make((size_t)line->settings->request_max_bytes);
-    if (line->code && line->count)
-        return COMMAND_MISUSED;
+    if (line->code && line->count) {
+        shown_complain("eval takes either -e CODE or a file");
+        return STATUS_USAGE;
+    }
     if (!read_code(line, &code, &error)) {
         shown_complain(error.text);
         return STATUS_USAGE;
     }
-    return run(line->settings, code.data ? (struct span){code.data, code.length} : string_span(""));
+    return run(line, code.data ? (struct span){code.data, code.length} : string_span(""));
 }

@@ -9,25 +9,60 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool has_flag(int count, char **arguments, const char *flag) {
-    for (int i = 1; i < count && strcmp(arguments[i], "--") != 0; i++)
-        if (strcmp(arguments[i], flag) == 0)
-            return true;
-    return false;
+enum about { ABOUT_NOTHING, ABOUT_HELP, ABOUT_VERSION, ABOUT_SETTINGS, ABOUT_OPTIONS };
+
+/* The flags that take the place of a command. The last two are for the manual page. */
+static const struct {
+    const char *flag;
+    enum about about;
+} abouts[] = {{"-h", ABOUT_HELP},
+              {"--help", ABOUT_HELP},
+              {"-V", ABOUT_VERSION},
+              {"--version", ABOUT_VERSION},
+              {"--manual-options", ABOUT_SETTINGS},
+              {"--manual-command-options", ABOUT_OPTIONS}};
+
+/* The first of these flags. The value of an option, such as the code of `eval -e`, is none. */
+static enum about find_about(const char *command, int count, char **arguments) {
+    for (int i = 1; i < count && strcmp(arguments[i], "--") != 0; i++) {
+        if (options_takes_value(command, arguments[i]) || settings_takes_value(arguments[i])) {
+            i++;
+            continue;
+        }
+        for (size_t j = 0; j < sizeof abouts / sizeof *abouts; j++)
+            if (strcmp(arguments[i], abouts[j].flag) == 0)
+                return abouts[j].about;
+    }
+    return ABOUT_NOTHING;
 }
 
-/* Handles the flags that take the place of a command. False if there is none. */
-static bool print_about(int count, char **arguments) {
-    if (has_flag(count, arguments, "--help"))
-        command_help(stdout, arguments[1]);
-    else if (has_flag(count, arguments, "--version"))
+/* Handles what needs no settings, whose environment may be at fault. False if that is not all. */
+static bool print_about(int count, char **arguments, int *status) {
+    const char *command = count > 1 && arguments[1][0] != '-' ? arguments[1] : NULL;
+    *status = 0;
+    if (command && !command_exists(command)) {
+        *status = command_help(command);
+        return true;
+    }
+    switch (find_about(command ? command : "", count, arguments)) {
+    case ABOUT_HELP:
+        *status = command_help(command);
+        return true;
+    case ABOUT_VERSION:
         puts("eclave " ECLAVE_VERSION);
-    else if (has_flag(count, arguments, "--manual-options"))
+        return true;
+    case ABOUT_SETTINGS:
         settings_manual(stdout);
-    else if (has_flag(count, arguments, "--manual-batch-options"))
-        options_manual(stdout, "batch");
-    else
+        return true;
+    case ABOUT_OPTIONS:
+        options_manual(stdout);
+        return true;
+    case ABOUT_NOTHING:
+        break;
+    }
+    if (!command || strcmp(command, "help") != 0 || count > 3)
         return false;
+    *status = command_help(count == 3 ? arguments[2] : NULL);
     return true;
 }
 
@@ -35,18 +70,19 @@ static int run(int count, char **arguments) {
     struct settings settings;
     struct command_line line;
     struct error error;
-    int left;
-    if (print_about(count, arguments))
-        return 0;
+    int left, status;
+    if (print_about(count, arguments, &status))
+        return status;
     if (sodium_init() < 0) {
         fputs("eclave: libsodium cannot be initialized\n", stderr);
         return STATUS_INTERNAL;
     }
-    int status = STATUS_USAGE;
+    const char *const *names = options_names(count > 1 ? arguments[1] : "");
+    status = STATUS_USAGE;
     if (!options_take(&line, &count, arguments, &error) ||
         !command_new_prepare(&line, count, arguments, &error) ||
-        !settings_read(&settings, count, arguments, &left, &error)) {
-        fprintf(stderr, "eclave: %s\n", error.text);
+        !settings_read(&settings, count, arguments, &left, names, &error)) {
+        shown_complain(error.text);
     } else {
         line.settings = &settings;
         letter_case_load();

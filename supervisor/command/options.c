@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-enum option_kind { OPTION_JOBS, OPTION_STRING, OPTION_SWITCH };
+enum option_kind { OPTION_JOBS, OPTION_STRING, OPTION_FILE, OPTION_SWITCH };
 
 static const struct option {
     const char *command, *flag, *placeholder, *help;
@@ -61,6 +61,7 @@ static bool set_option(struct command_line *line, const struct option *option, c
         *(bool *)slot = true;
         return true;
     case OPTION_STRING:
+    case OPTION_FILE:
         *(const char **)slot = value;
         return value || error_set(error, 0, "option %s needs a value", option->flag);
     case OPTION_JOBS:
@@ -110,6 +111,36 @@ const char *options_value(int count, char **arguments, const char *flag) {
     return found;
 }
 
+bool options_takes_value(const char *command, const char *argument) {
+    const char *value;
+    const struct option *option = find_option(command, argument, &value);
+    return option && !value && option->kind != OPTION_SWITCH;
+}
+
+const char *const *options_names(const char *command) {
+    enum { COMMON = 4 };
+    static const char *names[COMMON + OPTION_COUNT + 1] = {"-h", "--help", "-V", "--version"};
+    size_t count = COMMON;
+    for (size_t i = 0; i < OPTION_COUNT; i++)
+        if (strcmp(table[i].command, command) == 0)
+            names[count++] = table[i].flag;
+    names[count] = NULL;
+    return names;
+}
+
+void options_visit(const char *command, flag_visitor visit, void *context) {
+    static const enum flag_value values[] = {[OPTION_JOBS] = FLAG_WORD,
+                                             [OPTION_STRING] = FLAG_WORD,
+                                             [OPTION_FILE] = FLAG_FILE,
+                                             [OPTION_SWITCH] = FLAG_SWITCH};
+    for (size_t i = 0; i < OPTION_COUNT; i++) {
+        const struct flag flag = {
+            .name = table[i].flag, .value = values[table[i].kind], .help = table[i].help};
+        if (strcmp(table[i].command, command) == 0)
+            visit(context, &flag);
+    }
+}
+
 void options_help(FILE *out, const char *command) {
     for (size_t i = 0; i < OPTION_COUNT; i++) {
         char left[40];
@@ -120,13 +151,14 @@ void options_help(FILE *out, const char *command) {
     }
 }
 
-void options_manual(FILE *out, const char *command) {
+void options_manual(FILE *out) {
     for (size_t i = 0; i < OPTION_COUNT; i++) {
-        if (strcmp(table[i].command, command) != 0)
-            continue;
+        if (i == 0 || strcmp(table[i].command, table[i - 1].command) != 0)
+            fprintf(out, ".SS For %s only\n", table[i].command);
         fputs(".TP\n.B ", out);
         for (const char *byte = table[i].flag; *byte; byte++)
             fprintf(out, "%s%c", *byte == '-' ? "\\" : "", *byte);
-        fprintf(out, " %s\n%s\n", table[i].placeholder, table[i].help);
+        fprintf(out, "%s%s\n%s\n", *table[i].placeholder ? " " : "", table[i].placeholder,
+                table[i].help);
     }
 }

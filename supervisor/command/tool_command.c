@@ -80,6 +80,7 @@ static int run(const struct settings *settings, const struct registry_entry *ent
         return status;
     }
     one_shot.pool.spares_wanted = 0;
+    one_shot.sessions.unlogged = !settings->log_level_set; /* it is in the result */
     struct offline_call call = {
         .one_shot = &one_shot, .settings = settings, .entry = entry, .arguments = arguments};
     offline_call_run(&call);

@@ -503,27 +503,6 @@ void pool_start(struct pool *pool) {
 
 /* --- the pool --- */
 
-/* The worker program is beside this one (in a build directory) or in libexec (installed). */
-static bool find_worker(struct pool *pool, struct error *error) {
-    char self[2048];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length < 0)
-        return error_set(error, errno, "read /proc/self/exe (is /proc mounted?)");
-    self[length] = 0;
-    char *slash = strrchr(self, '/');
-    if (slash)
-        *slash = 0;
-    const char *const directories[] = {slash ? self : ECLAVE_LIBEXEC, ECLAVE_LIBEXEC};
-    for (size_t i = 0; i < sizeof directories / sizeof *directories; i++) {
-        snprintf(pool->worker_path, sizeof pool->worker_path, "%s/eclave-worker", directories[i]);
-        if (access(pool->worker_path, X_OK) == 0)
-            return true;
-    }
-    return error_set(error, 0,
-                     "the worker program eclave-worker is neither beside eclave nor in "
-                     "its libexec directory");
-}
-
 bool pool_open(struct pool *pool, struct loop *loop, struct log *log,
                const struct settings *settings, struct error *error) {
     *pool = (struct pool){.loop = loop,
@@ -545,7 +524,7 @@ bool pool_open(struct pool *pool, struct loop *loop, struct log *log,
     pool->scoped = !settings->minimal && policy_supervisor_scope(&supervisor);
     pool->workers.launcher = &pool->launcher;
     pool->workers.may_signal = pool->scoped;
-    if (!find_worker(pool, error))
+    if (!program_find("eclave-worker", pool->worker_path, error))
         return false;
     return settings->minimal ||
            policy_launcher_start(&pool->launcher, &policy, become_zygote, pool->worker_path, error);

@@ -8,6 +8,7 @@
 #include "supervisor/base/log.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/process/pipes.h"
+#include "supervisor/process/program.h"
 #include "supervisor/process/worker_process.h"
 #include "supervisor/settings/settings.h"
 #include <stdbool.h>
@@ -40,7 +41,7 @@ struct pool {
     struct loop *loop;
     struct log *log;
     const struct settings *settings;
-    char worker_path[4096];
+    char worker_path[PROGRAM_PATH_BYTES];
     struct policy_launcher launcher;
     enum zygote_state zygote;
     pid_t zygote_pid;

@@ -17,8 +17,8 @@ struct tool_argument {
     const char *description;
     bool required;
     const char *const *choices; /* strings: all values, up to NULL; NULL: any */
-    double minimum;         /* numbers; exclusive for "number" */
-    size_t maximum_setting; /* numbers: offset in struct settings of the maximum, 0: none */
+    double minimum;             /* numbers; exclusive for "number" */
+    size_t maximum_setting;     /* numbers: offset in struct settings of the maximum, 0: none */
 };
 
 struct tool {

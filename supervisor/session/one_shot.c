@@ -13,7 +13,7 @@ static void on_signal(void *context, uint32_t events) {
         if (number == SIGCHLD)
             pool_reap(&one_shot->pool);
         else if (one_shot->interrupted)
-            one_shot->interrupted(one_shot->interrupted_context);
+            one_shot->interrupted(one_shot->interrupted_context, number);
         else
             sessions_cancel_all(&one_shot->sessions, "Interrupted.");
     }

@@ -17,8 +17,8 @@ struct one_shot {
     struct loop_watch signal_watch;
     int signal_fd;
     struct call *call; /* of one_shot_run */
-    /* Called on SIGINT and SIGTERM. NULL: every call is cancelled. */
-    void (*interrupted)(void *context);
+    /* Called on the signal NUMBER, SIGINT or SIGTERM. NULL: every call is cancelled. */
+    void (*interrupted)(void *context, int number);
     void *interrupted_context;
 };
 

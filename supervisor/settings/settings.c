@@ -102,62 +102,84 @@ static bool read_environment(struct settings *settings, struct error *error) {
     return true;
 }
 
-/* One flag of the command line. */
-struct flag {
+/* The flags of a command line. */
+struct flags {
+    int count;
+    char **arguments;
+    const char *const *others; /* of settings_read */
+};
+
+/* One of them. */
+struct given_flag {
     const struct setting *setting; /* NULL: --policy */
     const char *value;
     char where[SETTING_NAME_BYTES + 2]; /* as written, without the value */
 };
 
-static bool refuse_flag(const char *flag, size_t length, struct error *error) {
-    char word[SETTING_NAME_BYTES], name[SETTING_NAME_BYTES + 2];
+static void offer_flag(void *context, const struct flag *flag) {
+    nearest_offer(context, flag->name);
+}
+
+static bool refuse_flag(const struct flags *flags, const char *flag, size_t length,
+                        struct error *error) {
+    char word[SETTING_NAME_BYTES];
     snprintf(word, sizeof word, "%.*s", (int)length, flag);
     struct nearest nearest = nearest_to(word);
-    static const char *const others[] = {"--policy", "--help", "--version"};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        nearest_offer(&nearest, others[i]);
-    for (size_t i = 0; i < SETTING_COUNT; i++)
-        if (settings_table[i].help) {
-            memcpy(name, "--", 2);
-            setting_flag(settings_table[i].name, name + 2);
-            nearest_offer(&nearest, name);
-        }
+    for (const char *const *other = flags->others; other && *other; other++)
+        if (strlen(*other) > 2) /* every letter would be near to every other */
+            nearest_offer(&nearest, *other);
+    settings_visit_flags(offer_flag, &nearest);
     struct hint hint = nearest_hint(&nearest, "");
     return error_set(error, 0, "unknown option %.60s%s", word,
                      hint.text[0] ? hint.text : "; see eclave --help");
 }
 
-/* The flag at ARGUMENTS[*index]; moves *index over a separate value. */
-static bool take_flag(struct flag *flag, int count, char **arguments, int *index,
+/* Whether the LENGTH bytes of FLAG are a flag. Then *setting is its setting; NULL: --policy. */
+static bool find_flag(const char *flag, size_t length, const struct setting **setting) {
+    *setting = NULL;
+    if (length == 8 && strncmp(flag, "--policy", length) == 0)
+        return true;
+    if (length > 2 && strncmp(flag, "--", 2) == 0)
+        *setting = setting_by_flag(flag + 2, length - 2);
+    return *setting != NULL;
+}
+
+bool settings_takes_value(const char *argument) {
+    const struct setting *setting;
+    return find_flag(argument, strlen(argument), &setting) &&
+           !(setting && setting->kind == SETTING_SWITCH);
+}
+
+/* The flag at *index; moves *index over a separate value. */
+static bool take_flag(struct given_flag *flag, const struct flags *flags, int *index,
                       struct error *error) {
-    const char *text = arguments[*index];
+    const char *text = flags->arguments[*index];
     const char *equals = strchr(text, '=');
     size_t length = equals ? (size_t)(equals - text) : strlen(text);
-    bool is_policy = length == 8 && strncmp(text, "--policy", length) == 0;
-    flag->setting = is_policy ? NULL : setting_by_flag(text + 2, length - 2);
-    if (!flag->setting && !is_policy)
-        return refuse_flag(text, length, error);
+    if (!find_flag(text, length, &flag->setting))
+        return refuse_flag(flags, text, length, error);
     flag->value = equals ? equals + 1 : NULL;
     if (!flag->value && flag->setting && flag->setting->kind == SETTING_SWITCH)
         flag->value = "true";
-    if (!flag->value && *index + 1 < count)
-        flag->value = arguments[++*index];
+    if (!flag->value && *index + 1 < flags->count)
+        flag->value = flags->arguments[++*index];
     snprintf(flag->where, sizeof flag->where, "%.*s", (int)length, text);
     return flag->value || error_set(error, 0, "option %s needs a value", flag->where);
 }
 
+/* A lone "-" is standard input. */
 static bool is_flag(const char *argument) {
-    return strncmp(argument, "--", 2) == 0 && argument[2];
+    return argument[0] == '-' && argument[1];
 }
 
 /* *policy: the value of the last --policy, else of ECLAVE_POLICY, else NULL. */
-static bool find_policy(const char **policy, int count, char **arguments, struct error *error) {
+static bool find_policy(const char **policy, const struct flags *flags, struct error *error) {
     *policy = getenv(policy_variable);
-    for (int i = 1; i < count && strcmp(arguments[i], "--") != 0; i++) {
-        struct flag flag = {0};
-        if (!is_flag(arguments[i]))
+    for (int i = 1; i < flags->count && strcmp(flags->arguments[i], "--") != 0; i++) {
+        struct given_flag flag = {0};
+        if (!is_flag(flags->arguments[i]))
             continue;
-        if (!take_flag(&flag, count, arguments, &i, error))
+        if (!take_flag(&flag, flags, &i, error))
             return false;
         if (!flag.setting)
             *policy = flag.value;
@@ -165,18 +187,19 @@ static bool find_policy(const char **policy, int count, char **arguments, struct
     return true;
 }
 
-static bool read_flags(struct settings *settings, int count, char **arguments, int *left,
+static bool read_flags(struct settings *settings, const struct flags *flags, int *left,
                        struct error *error) {
     struct reading reading = {.settings = settings};
+    char **arguments = flags->arguments;
     bool flags_ended = false;
     *left = 0;
-    for (int i = 1; i < count; i++) {
-        struct flag flag;
+    for (int i = 1; i < flags->count; i++) {
+        struct given_flag flag;
         if (!flags_ended && strcmp(arguments[i], "--") == 0)
             flags_ended = true;
         else if (flags_ended || !is_flag(arguments[i]))
             arguments[(*left)++] = arguments[i];
-        else if (!take_flag(&flag, count, arguments, &i, error) ||
+        else if (!take_flag(&flag, flags, &i, error) ||
                  (flag.setting &&
                   !reading_set(&reading, flag.setting, flag.where, flag.value, error)))
             return false;
@@ -197,21 +220,22 @@ static bool check_together(const struct settings *settings, struct error *error)
     return true;
 }
 
-static bool read_all(struct settings *settings, int count, char **arguments, int *left,
+static bool read_all(struct settings *settings, const struct flags *flags, int *left,
                      struct error *error) {
     const char *policy;
-    if (!check_environment(error) || !find_policy(&policy, count, arguments, error))
+    if (!check_environment(error) || !find_policy(&policy, flags, error))
         return false;
     if (policy && !settings_read_policy(settings, policy, error))
         return false;
-    return read_environment(settings, error) &&
-           read_flags(settings, count, arguments, left, error) && check_together(settings, error);
+    return read_environment(settings, error) && read_flags(settings, flags, left, error) &&
+           check_together(settings, error);
 }
 
 bool settings_read(struct settings *settings, int count, char **arguments, int *left,
-                   struct error *error) {
+                   const char *const *others, struct error *error) {
+    const struct flags flags = {.count = count, .arguments = arguments, .others = others};
     settings_default(settings);
-    if (read_all(settings, count, arguments, left, error))
+    if (read_all(settings, &flags, left, error))
         return true;
     settings_free(settings);
     /* The message may quote input that would control the terminal. */

@@ -70,10 +70,15 @@ void settings_free(struct settings *settings);
 /* Reads the profile or policy file that the arguments or the environment name, then the
  * environment, then the flags in ARGUMENTS[1..COUNT-1]. A list from one source replaces that of
  * the weaker ones. Moves the arguments that are not flags to the front of ARGUMENTS and sets *left
- * to their number; "--" ends the flags. The caller frees *settings. False, with nothing to free and
- * *error on one line, which names the setting and what is allowed. */
+ * to their number; "--" ends the flags, and a lone "-" is none. OTHERS are flags that the caller
+ * has taken out before, which an error may suggest; ends with NULL, and may be NULL. The caller
+ * frees *settings. False, with nothing to free and *error on one line, which names the setting and
+ * what is allowed. */
 bool settings_read(struct settings *settings, int count, char **arguments, int *left,
-                   struct error *error);
+                   const char *const *others, struct error *error);
+
+/* Whether ARGUMENT is a flag of a setting whose value is the argument after it. */
+bool settings_takes_value(const char *argument);
 
 /* --- settings_table.c --- */
 
@@ -81,5 +86,19 @@ bool settings_read(struct settings *settings, int count, char **arguments, int *
 void settings_help(FILE *out);
 /* Writes the same for the manual page, in roff. */
 void settings_manual(FILE *out);
+
+/* How a shell completes the value of a flag. */
+enum flag_value { FLAG_SWITCH, FLAG_WORD, FLAG_CHOICE, FLAG_LIST, FLAG_FILE, FLAG_DIRECTORY };
+
+struct flag {
+    const char *name; /* with its dashes */
+    enum flag_value value;
+    const char *choices; /* "a|b|c" or NULL; in a FLAG_LIST with commas between them, of a FLAG_FILE
+                            besides files */
+    const char *help;
+};
+typedef void (*flag_visitor)(void *context, const struct flag *flag);
+/* Calls VISIT with the flag of each setting that --help lists, and with --policy. */
+void settings_visit_flags(flag_visitor visit, void *context);
 
 #endif

@@ -132,7 +132,9 @@ const char *profile_names(void) {
     return names + 1;
 }
 
-/* --- --help and the manual page --- */
+/* --- --help, the manual page and completion --- */
+
+static const char policy_help[] = "JSON file of settings, or a profile";
 
 /* The placeholder after the flag; NULL for a switch. */
 static const char *value_word(const struct setting *setting) {
@@ -149,19 +151,32 @@ static const char *value_word(const struct setting *setting) {
     }
 }
 
-/* Prints the default with its unit or with the values to choose from. */
-static void print_default(FILE *out, const struct setting *setting) {
+/* Prints "a|b|c" with BAR in place of each bar. */
+static void print_choices(FILE *out, const char *choices, const char *bar) {
+    for (; *choices; choices++)
+        if (*choices == '|')
+            fputs(bar, out);
+        else
+            fputc(*choices, out);
+}
+
+/* Prints the default with its unit or with the values to choose from, which BAR divides. */
+static void print_default(FILE *out, const struct setting *setting, const char *bar) {
     char layers[SETTING_WORDS_BYTES];
     switch (setting->kind) {
     case SETTING_NUMBER:
         fprintf(out, " (%lld %s)", (long long)setting->number, setting->unit);
         break;
     case SETTING_CHOICE:
-        fprintf(out, " (%s; %s)", setting->values, setting->preset);
+        fputs(" (", out);
+        print_choices(out, setting->values, bar);
+        fprintf(out, "; %s)", setting->preset);
         break;
     case SETTING_LAYERS:
         setting_layers(setting, layers);
-        fprintf(out, " (%s; none)", layers);
+        fputs(" (", out);
+        print_choices(out, layers, bar);
+        fputs("; none)", out);
         break;
     default:
         break;
@@ -182,13 +197,44 @@ void settings_help(FILE *out) {
         char flag[SETTING_NAME_BYTES];
         setting_flag(setting->name, flag);
         print_help(out, flag, value_word(setting), setting->help);
-        print_default(out, setting);
+        print_default(out, setting, "|");
         fputc('\n', out);
     }
-    print_help(out, "policy", "FILE", "JSON file of settings, or a profile");
+    print_help(out, "policy", "FILE", policy_help);
     fprintf(out, " (%s)\n", profile_names());
 #define PROFILE(name, help) fprintf(out, "  %-26s %s\n", "  " name, help);
 #include "supervisor/settings/profiles.def"
+}
+
+/* How a shell completes the values of a setting of each kind. */
+static const enum flag_value flag_values[SETTING_KINDS] = {
+    [SETTING_NUMBER] = FLAG_WORD, [SETTING_CHOICE] = FLAG_CHOICE,   [SETTING_SWITCH] = FLAG_SWITCH,
+    [SETTING_TEXT] = FLAG_WORD,   [SETTING_PATHS] = FLAG_DIRECTORY, [SETTING_NAMES] = FLAG_WORD,
+    [SETTING_LAYERS] = FLAG_LIST};
+
+static void visit_setting(const struct setting *setting, flag_visitor visit, void *context) {
+    char name[SETTING_NAME_BYTES + 2] = "--", layers[SETTING_WORDS_BYTES];
+    struct flag flag = {.name = name,
+                        .value = flag_values[setting->kind],
+                        .choices = setting->values,
+                        .help = setting->help};
+    setting_flag(setting->name, name + 2);
+    if (setting->kind == SETTING_PATHS && setting->paths == PATH_FILE)
+        flag.value = FLAG_FILE;
+    if (setting->kind == SETTING_LAYERS) {
+        setting_layers(setting, layers);
+        flag.choices = layers;
+    }
+    visit(context, &flag);
+}
+
+void settings_visit_flags(flag_visitor visit, void *context) {
+    const struct flag policy = {
+        .name = "--policy", .value = FLAG_FILE, .choices = profile_names(), .help = policy_help};
+    for (size_t i = 0; i < SETTING_COUNT; i++)
+        if (settings_table[i].help)
+            visit_setting(&settings_table[i], visit, context);
+    visit(context, &policy);
 }
 
 static void print_manual_flag(FILE *out, const char *flag, const char *word) {
@@ -216,7 +262,7 @@ void settings_manual(FILE *out) {
         setting_flag(setting->name, flag);
         print_manual_flag(out, flag, value_word(setting));
         fputs(setting->help, out);
-        print_default(out, setting);
+        print_default(out, setting, "|\\:"); /* where a line may be broken */
         if (setting->kind == SETTING_NUMBER)
             fprintf(out, "; %lld to %lld", (long long)setting->minimum,
                     (long long)setting->maximum);

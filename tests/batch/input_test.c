@@ -147,7 +147,7 @@ Test(batch_input, mistakes_in_the_command_line_exit_with_2) {
         {{"batch", "--junit", "/nonexistent/x"}, "No such file"},
         {{"batch", "--skip-done", "/nonexistent/x"}, "No such file"},
         {{"batch", "--frobnicate"}, "--frobnicate"},
-        {{"batch", "-x"}, "usage: eclave batch"},
+        {{"batch", "-x"}, "unknown option -x"},
         {{"batch", "one", "two"}, "usage: eclave batch"},
         {{"batch", "/nonexistent/lines"}, "/nonexistent/lines: No such file or directory"},
         {{"batch", "/"}, "Is a directory"},

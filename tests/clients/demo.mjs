@@ -7,6 +7,7 @@ import { Connection, textOf } from "./server.mjs";
 // tool. NAME = before a line keeps the session that it opens.
 const kill =
   "(si:call-cfun (si:find-foreign-symbol \"kill\" :default :pointer-void 0) :int '(:int :int) '(1 9))";
+const inspect = (operation, more = {}) => ["inspect-lisp", { operation, ...more }];
 const sessions = {
   short: [
     ["(defvar *stock* (list :apples 3 :pears 5))"],
@@ -35,8 +36,33 @@ const sessions = {
     ["rollback-session", { steps: 5 }],
     ["(total)"],
   ],
+  inspect: [
+    ["(defvar *seen* nil)"],
+    ["(defun square (x)\n  \"X times X.\"\n  (push x *seen*) ; for later\n  (* x x))"],
+    ["(defclass circle () ((radius :initarg :radius :reader radius)))"],
+    ["(defmethod area ((shape circle)) (* 355/113 (square (radius shape))))"],
+    ["(area (make-instance 'circle :radius \"2\"))"],
+    inspect("last-error"),
+    inspect("describe", { name: "square" }),
+    inspect("source", { name: "square" }),
+    inspect("callers", { name: "square" }),
+    inspect("callees", { name: "square" }),
+    inspect("class", { name: "circle" }),
+    inspect("generic-function", { name: "area" }),
+    inspect("apropos", { name: "-value", package: "cl", limit: 2 }),
+    inspect("object", { form: "(make-instance 'circle :radius '(1 2))", path: "radius" }),
+    inspect("macroexpand-all", { form: "(when (area c) (unless d (push 1 *seen*)))" }),
+    inspect("time", { form: "(length (loop repeat 10 collect (square 3)))" }),
+    inspect("profile", { form: "(dotimes (i 50) (square i))" }),
+    inspect("definitions"),
+    ["(setf *seen* '(7)) (defun square (x) (expt x 2)) (fmakunbound 'radius)"],
+    inspect("changes", { state: 5 }),
+    inspect("object", { form: "*seen*", state: 5 }),
+  ],
 };
 
+// Durations, shares and amounts of memory.
+const unit = /\b\d+(?:\.\d+)?( ms|%| bytes)/g;
 const handle = /\bs-[a-hjkmnp-z2-9]{6}\b/g;
 
 function shownArguments(more) {
@@ -61,12 +87,12 @@ export async function demo(name) {
     const [, keep, line] = /^(?:(\w+) = )?(.*)$/s.exec(shown);
     const sent = { ...more };
     if (named[sent.session]) sent.session = named[sent.session];
-    const isTool = /^[a-z]+-session/.test(line);
+    const isTool = /^[a-z]+-(session|lisp)/.test(line);
     const { text, session } = isTool
       ? await call(server.client, line, sent)
       : await call(server.client, "evaluate-lisp", { code: line, ...sent });
     if (keep) named[keep] = session;
-    lines.push(`> ${shown}${shownArguments(more)}`, text.replace(handle, "s-…").trimEnd(), "");
+    lines.push(`> ${shown}${shownArguments(more)}`, text.replace(handle, "s-…").replace(unit, "…$1").trimEnd(), "");
   }
   await server.close();
   return lines.join("\n").trimEnd();

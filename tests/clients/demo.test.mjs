@@ -22,6 +22,10 @@ test("doc/tools.md shows what a client receives", async () => {
   assert.equal(block("doc/tools.md", "demo"), await demo("long"));
 });
 
+test("doc/inspect.md shows what a client receives", async () => {
+  assert.equal(block("doc/inspect.md", "demo"), await demo("inspect"));
+});
+
 test("doc/limits.md lists the settings of --help", () => {
   const help = execFileSync(process.env.ECLAVE, ["--help"], { encoding: "utf8" });
   const settings = help.split("\n").filter((line) => line.startsWith("  --"));

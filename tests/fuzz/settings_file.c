@@ -167,7 +167,7 @@ static void check_round_trip(const struct settings *settings) {
     char *vector[sizeof flags.vector / sizeof *flags.vector];
     memcpy(vector, flags.vector, sizeof vector);
     fuzz_edges.variable = NULL;
-    FUZZ_CHECK(settings_read(&again, flags.count, vector, &left, &error), "%s", error.text);
+    FUZZ_CHECK(settings_read(&again, flags.count, vector, &left, NULL, &error), "%s", error.text);
     FUZZ_CHECK(left == 0, "%d arguments are left", left);
     for (int i = 1; i < flags.count; i++)
         free(flags.vector[i]);
@@ -230,7 +230,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                "no file");
     fuzz_edges = (struct fuzz_edges){.variable = variable};
     take_strings(data + length, size - length);
-    if (settings_read(&settings, given.argument_count + 1, given.vector, &left, &error)) {
+    if (settings_read(&settings, given.argument_count + 1, given.vector, &left, NULL, &error)) {
         FUZZ_CHECK(left >= 0 && left <= given.argument_count, "%d arguments are left", left);
         check_ranges(&settings);
         check_round_trip(&settings);

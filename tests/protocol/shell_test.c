@@ -35,8 +35,16 @@ static const char *const commands[] = {
     "--version",
     "--help",
     "batch --help",
+    "-h",
+    "-V",
+    "help",
+    "help eval",
+    "completion bash",
+    "completion zsh",
+    "completion fish",
     "policy",
     "eval -e 1",
+    "eval --json -e 1",
     "eval -e '(car 1)'",
     "eval -e '(make-string 300000)'",
     "batch lines",
@@ -212,4 +220,105 @@ Test(shell, a_mistyped_variable_is_named_with_the_nearest_name) {
                rows[i].part);
     expect("ECLAVE=1 ECLAVES_X=1 exec \"$1\" eval -e 1", 0, "");
     expect("ECLAVE_CALL_TIMEOUT_S=5 ECLAVE_POLICY=ci exec \"$1\" eval -e 1", 0, "");
+}
+
+/* --- what is typed wrongly, and help --- */
+
+Test(shell, a_mistake_is_named_with_what_was_probably_meant) {
+    static const struct {
+        const char *arguments, *part;
+    } rows[] = {
+        {"doctor extra", "unexpected argument extra; usage: eclave doctor"},
+        {"doctor extra more", "unexpected argument extra;"},
+        {"policy x", "unexpected argument x; usage: eclave policy"},
+        {"serve x", "unexpected argument x; usage: eclave [serve]"},
+        {"eval lines x", "unexpected argument x; usage: eclave eval"},
+        {"eval -e 1 lines", "eval takes either -e CODE or a file"},
+        {"help eval more", "unexpected argument more; usage: eclave help"},
+        {"eval -x", "unknown option -x;"},
+        {"eval -x 1", "unknown option -x;"},
+        {"batch -x", "unknown option -x;"},
+        {"doctor -j", "unknown option -j;"},
+        {"eval -j 4 -e 1", "unknown option -j;"},
+        {"eval --jason -e 1", "unknown option --jason; did you mean --json?"},
+        {"batch --unorderd", "did you mean --unordered?"},
+        {"batch --junti x", "did you mean --junit?"},
+        {"tool greet --arg {}", "did you mean --args?"},
+        {"eval --call-timeout 1", "did you mean --call-timeout-s?"},
+        {"eval --hlep", "did you mean --help?"},
+        {"eval --polici=ci", "unknown option --polici; did you mean --policy?"},
+        {"evla -e 1", "unknown command evla; did you mean eval?"},
+        {"docter", "did you mean doctor?"},
+        {"hlep", "did you mean help?"},
+        {"help docter", "unknown command docter; did you mean doctor?"},
+        {"docter --help", "unknown command docter; did you mean doctor?"},
+        {"somethingelse", "unknown command somethingelse; see eclave --help"},
+        {"'(+ 1 2)'", "to evaluate it: eclave eval -e CODE"},
+        {"'a\033b'", "unknown command a\\u001Bb"},
+        {"tool gret --project .", "the project has no tool gret; did you mean greet?"},
+        {"repl", "repl needs a terminal; to evaluate a file or standard input: eclave eval FILE"},
+        {"repl x", "unexpected argument x;"},
+        {"completion", "usage: eclave completion bash|zsh|fish"},
+        {"completion csh", "usage: eclave completion"},
+        {"completion bash zsh", "unexpected argument zsh;"},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        expect(formatted("exec \"$1\" %s", rows[i].arguments), 2, rows[i].part);
+}
+
+/* The output of the first is that of the second. */
+Test(shell, help_and_version_have_short_forms) {
+    static const struct {
+        const char *one, *other;
+    } rows[] = {
+        {"-h", "--help"},
+        {"help", "--help"},
+        {"help eval", "eval --help"},
+        {"eval -h", "eval --help"},
+        {"-V", "--version"},
+        {"eval -V", "--version"},
+        {"help help", "help --help"},
+        {"batch -j 4 -h", "batch --help"},
+        {"help completion", "completion -h"},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        expect(formatted("\"$1\" %s >one && \"$1\" %s >other && cmp one other >&2 && test -s one",
+                         rows[i].one, rows[i].other),
+               0, "");
+    expect("ECLAVE_NONSENSE=1 \"$1\" help >one && test -s one", 0, "");
+}
+
+Test(shell, the_value_of_an_option_is_no_option) {
+    expect("test \"$(\"$1\" eval -e -h)\" != \"$(\"$1\" eval -h)\"", 0, "");
+    expect("test \"$(\"$1\" eval -e :--help)\" = '=> :--HELP'", 0, "");
+    expect("echo 3 >./-x; test \"$(\"$1\" eval -- -x)\" = '=> 3'", 0, "");
+    expect("echo 3 | \"$1\" eval - >output", 0, "");
+    expect("\"$1\" eval --preload --help -e 1", 2, "--preload must be a regular file");
+}
+
+/* --- eval --json --- */
+
+Test(shell, eval_prints_the_record_of_a_batch) {
+    static const struct {
+        const char *code;
+        int status;
+        const char *part;
+    } rows[] = {
+        {"(princ :hi) (values 1 2)", 0,
+         "{\"id\":null,\"outcome\":\"value\",\"text\":\"[stdout]\\nHI\\n=> 1\\n=> 2\","
+         "\"values\":[\"1\",\"2\"],\"stdout\":\"HI\",\"stderr\":\"\",\"exitCode\":0,\"wallMs\":"},
+        {"(car 1)", 1, "\"outcome\":\"error\",\"text\":\"[ERROR] TYPE-ERROR"},
+        {"(ext:quit 4)", 4, "\"outcome\":\"exit\""},
+        {"(ext:quit 0)", 3, "\"outcome\":\"exit\""},
+        {"(string (code-char 27))", 0, "\"values\":[\"\\\"\\u001b\\\"\"]"},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const struct command_result *result =
+            command_expect(rows[i].status, STRINGS("eval", "--json", "-e", rows[i].code), NULL);
+        expect_contains(result->output, rows[i].part);
+        expect_contains(result->output, ",\"maxRssKb\":");
+        cr_assert_eq(strchr(result->output, '\n') - result->output + 1, (long)result->output_length,
+                     "%s", result->output);
+        cr_assert_str_eq(result->error, "");
+    }
 }

@@ -173,7 +173,7 @@ Test(inspect, what_measures_answers_with_values_and_figures) {
                                       "(make-list 100000) (values 1 2))\"}");
     expect_parts(text, STRINGS("[stdout]\n7\n(PROGN (PRINC 7) (MAKE-LIST 100000) (VALUES 1 2))\n"
                                "[values]\n=> 1\n=> 2\n[time]\nreal: ",
-                               " ms\nprocessor: ", " ms\n[allocation]\n16", " bytes"));
+                               " ms\nprocessor: ", " ms\n[allocation]\n1", " bytes"));
     text = answer(client,
                   "{\"operation\":\"profile\",\"form\":\"(dotimes (i 100) (area i) (square i))\"}");
     expect_parts(text, STRINGS("[values]\n=> NIL\n[time]\nreal: ", "\nAREA: 100, ",
@@ -203,6 +203,25 @@ Test(inspect, the_last_error_has_its_restarts_and_its_frames_with_their_variable
     cr_assert_str_eq(answer(client, last), text, "neither a success nor an inspection replaces it");
     client_session_rollback(client, NULL, 2);
     expect_contains(answer(client, last), "No call of this session");
+    client_finish(client);
+}
+
+/* A printing method that does not return must not hide the error of which it would print a
+ * variable.
+ */
+Test(inspect, the_last_error_runs_no_printing_method) {
+    struct client *client = client_start_ready(NULL, NULL);
+    client_evaluate(client, "(defclass endless () ((a :initform (list 1 2)) b))"
+                            "(defmethod print-object ((x endless) s) (loop))"
+                            "(defun f (n) (let ((object (make-instance 'endless))"
+                            " (array (vector (make-instance 'endless)))"
+                            " (grid (make-array '(2 2) :initial-element (make-instance 'endless))))"
+                            " (list object array grid) (error \"no ~a\" n)))");
+    cr_assert(client_evaluate(client, "(f 5)").is_error);
+    expect_contains(answer(client, "{\"operation\":\"last-error\"}"),
+                    "0: (F 5)\n   OBJECT = #<ENDLESS A = (1 2) B = (unbound)>\n"
+                    "   ARRAY = #(#<ENDLESS A = (1 2) B = (unbound)>)\n"
+                    "   GRID = #<an array of 2 x 2>\n   N = 5");
     client_finish(client);
 }
 
@@ -496,6 +515,55 @@ Test(inspect, the_schema_and_the_worker_have_the_same_operations) {
             inspect(client, formatted("{\"operation\":%.*s}", (int)choice.length, choice.bytes));
         cr_assert(!evaluation.is_error || strstr(evaluation.text, " needs the argument "), "%s",
                   evaluation.line);
+    }
+    client_finish(client);
+}
+
+/* Calls of one session run in order, and each inspection leaves what the next call needs. */
+Test(inspect, calls_that_are_sent_together_are_answered_in_order) {
+    enum { CALLS = 40 };
+    static const char *const histories[] = {"0", "8"};
+    for (size_t h = 0; h < COUNT_OF(histories); h++) {
+        struct client *client = client_start_with("--session-history", histories[h]);
+        client_evaluate(client, "(defvar *x* 0)");
+        for (int i = 1; i <= CALLS; i++)
+            if (i % 2)
+                client_evaluate_send(client, formatted("%d", i), "(incf *x*)");
+            else
+                client_tool_send(client, formatted("%d", i), INSPECT,
+                                 "{\"operation\":\"object\",\"form\":\"(incf *x* 100)\"}");
+        for (int i = 1; i <= CALLS; i++) {
+            struct evaluation evaluation = client_evaluate_await(client, formatted("%d", i));
+            const char *wanted =
+                i % 2 ? formatted("=> %d", (i + 1) / 2) : formatted("%d: an integer", i / 2 + 100);
+            cr_assert_str_eq(evaluation.text, wanted, "call %d of %s", i, evaluation.line);
+        }
+        client_finish(client);
+    }
+}
+
+/* Each is cancelled as soon as it is sent: queued, while an earlier state is forked for it, or
+ * while it runs. */
+Test(inspect, a_call_on_an_earlier_state_can_be_cancelled_at_any_time) {
+    struct client *client = client_start_ready(NULL, NULL);
+    client_evaluate(client, "(defvar *x* 1)");
+    client_evaluate(client, "(setf *x* 2)");
+    for (int i = 0; i < 40; i++) {
+        const char *id = formatted("\"slow%d\"", i);
+        client_tool_send(client, id, INSPECT,
+                         formatted("{\"operation\":\"%s\",\"form\":\"(loop)\",\"state\":%d}",
+                                   i % 3 ? "time" : "changes", i % 2));
+        if (i % 4 == 0)
+            client_barrier(client);
+        client_send_line(client,
+                         formatted("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+                                   "\"params\":{\"requestId\":%s}}",
+                                   id));
+        struct evaluation evaluation = client_evaluate_await(client, id);
+        cr_assert(evaluation.error_code == -32001 || (i % 3 == 0 && !evaluation.is_error), "%s",
+                  evaluation.line);
+        client_session_expect(client, NULL, "*x*", "=> 2");
+        client_session_rollback(client, NULL, 1);
     }
     client_finish(client);
 }

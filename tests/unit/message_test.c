@@ -174,6 +174,18 @@ Test(message, the_package_may_be_absent_and_the_code_empty) {
     cr_assert_null(got.package.bytes);
 }
 
+Test(message, an_evaluate_message_can_carry_an_inspection) {
+    cleanup_buffer struct buffer payload = buffer_make(PAYLOAD_MAX);
+    struct evaluate_message sent = {.code = span_of(""), .inspection = span_of("{\"a\":1}")}, got;
+    cr_assert(evaluate_message_encode(&payload, &sent));
+    cr_assert(evaluate_message_decode(payload.data, payload.length, &got));
+    cr_assert(span_is(got.inspection, "{\"a\":1}"));
+    cr_assert(span_is(got.code, ""));
+    cr_assert_null(got.package.bytes);
+    cr_assert(evaluate_message_encode(&payload, &sent));
+    cr_assert_not(evaluate_message_decode(payload.data, payload.length, &got), "everything twice");
+}
+
 struct invalid {
     const char *what;
     struct section sections[SECTIONS_MAX];

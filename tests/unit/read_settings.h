@@ -17,7 +17,7 @@ static inline bool read_settings(struct settings *settings, struct error *error,
     arguments[0] = "eclave";
     while (arguments[count])
         count++;
-    return settings_read(settings, count, (char **)arguments, left, error);
+    return settings_read(settings, count, (char **)arguments, left, NULL, error);
 }
 
 #define READ(settings, error, left, ...)                                                           \

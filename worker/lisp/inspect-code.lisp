@@ -217,7 +217,7 @@
   (with-input-from-string (in text)
     (loop for line = (read-line in nil)
           while line
-          unless (string= line "") collect (cut line +line-chars+))))
+          unless (string= line "") collect (cut (string-right-trim " " line) +line-chars+))))
 
 ;;; Measuring.
 

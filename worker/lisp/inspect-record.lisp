@@ -120,14 +120,17 @@ one?"
         (values (third form) t)
         (values nil nil))))
 
-;;; The last error, as strings: its objects may be large, or gone.
+;;; The last error, as strings: its objects may be large, or gone. No printing method runs for them,
+;;; since each error pays for this, and one that does not return would hide the error.
 
 (defvar *last-error* nil)
 
 (defstruct (noted-error (:copier nil))
   type message frames locals restarts)
 
-(defconstant +locals-shown+ 20)
+(defconstant +locals-shown+ 10)
+
+(defconstant +local-chars+ 150)
 
 (defun local-lines (environment)
   "A line for each local variable in ENVIRONMENT, innermost first, without repeated names."
@@ -138,7 +141,7 @@ one?"
           when (and (variable-record-p record) (not (member (car record) seen)))
             collect (progn (push (car record) seen)
                            (format nil "~a = ~a" (brief-text (car record))
-                                   (brief-text (cdr record)))))))
+                                   (brief-text (cdr record) +local-chars+))))))
 
 (defun restart-lines (clusters)
   (loop for cluster in clusters
@@ -153,8 +156,8 @@ one?"
 (defun note-error (type message frames environments clusters)
   "Called by C for the condition that ended a call. FRAMES are strings, innermost first; ENVIRONMENTS
 belong to the last of them."
-  (setf *last-error*
-        (with-brief-printing
+  (let ((*run-printers* nil))
+    (setf *last-error*
           (make-noted-error :type type :message message :frames frames
                             :locals (mapcar #'local-lines environments)
                             :restarts (safely '() (restart-lines clusters))))))

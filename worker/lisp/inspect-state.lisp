@@ -87,9 +87,6 @@
 
 ;;; Objects. The parts of an object are numbered, and a path of numbers walks into it.
 
-(defstruct (part (:copier nil) (:constructor make-part (label value &optional unbound)))
-  label value unbound)
-
 (defconstant +parts-max+ 1000)
 
 (defun list-parts (list)

@@ -53,6 +53,31 @@
 (defconstant +brief-elements+ 8)
 (defconstant +brief-depth+ 4)
 
+(defstruct (part (:copier nil) (:constructor make-part (label value &optional unbound)))
+  "A part of an object."
+  label value unbound)
+
+(defvar *run-printers* t "May printing methods of the user run?")
+
+(defun instance-p (object)
+  (typep object '(or standard-object structure-object condition)))
+
+(defun put-instance (object depth out)
+  "Prints the slots of OBJECT without its printing method."
+  (write-string "#<" out)
+  (write-string (brief-atom (class-title (class-of object))) out)
+  (when (plusp depth)
+    (loop for part in (slot-parts object)
+          for count from 0
+          do (when (= count +brief-elements+)
+               (write-string " ..." out)
+               (loop-finish))
+             (format out " ~a = " (part-label part))
+             (if (part-unbound part)
+                 (write-string "(unbound)" out)
+                 (put-brief (part-value part) (1- depth) out))))
+  (write-string ">" out))
+
 (defun brief-atom (object)
   (or (safely nil
         (plain-line (with-output-to-string (out) (write-brief object out))))
@@ -84,6 +109,10 @@
         ((simple-vector-p object)
          (put-elements (coerce (subseq object 0 (min (length object) (1+ +brief-elements+))) 'list)
                        "#(" depth out))
+        ((and (not *run-printers*) (instance-p object))
+         (put-instance object (min depth 2) out))
+        ((and (not *run-printers*) (arrayp object) (not (stringp object)))
+         (format out "#<~a>" (object-kind object)))
         (t (write-string (brief-atom object) out))))
 
 (defun brief-text (object &optional (limit +line-chars+))

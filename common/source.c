@@ -1,5 +1,5 @@
 /* A lexical scan of Lisp source, which may be of any length and unbalanced. */
-#include "worker/source.h"
+#include "common/source.h"
 #include "common/utf8.h"
 
 #include <string.h>
@@ -18,6 +18,8 @@ struct scanner {
     size_t prefix_at;
     size_t depth; /* lists and prefixes */
     size_t lists;
+    size_t data;     /* that have ended or begun so far, those in lists included */
+    size_t features; /* expressions after #+ and #-, outside lists */
     struct source_scan result;
 };
 
@@ -45,6 +47,7 @@ static void cut_off(struct scanner *scanner, enum source_open open, size_t at) {
 static void take_datum(struct scanner *scanner) {
     scanner->depth -= scanner->prefixes;
     scanner->prefixes = 0;
+    scanner->data++;
 }
 
 /* From an opening character, skips past the next CLOSER that no backslash escapes. */
@@ -145,6 +148,7 @@ static void dispatch(struct scanner *scanner) {
     } else if (kind == '(' || kind == '"') {
         scanner->at += digits;
     } else {
+        scanner->features += scanner->lists == 0 && (kind == '+' || kind == '-');
         prefix(scanner, digits + 1);
     }
 }
@@ -221,6 +225,28 @@ size_t source_form(struct span source, size_t start) {
             break;
     }
     return scanner.at;
+}
+
+enum source_rest source_next(struct span source, size_t *at, struct span *form) {
+    const size_t start = source_form(source, *at);
+    struct scanner scanner = {.source = source, .at = *at};
+    size_t ended = 0; /* data outside lists */
+    while (more(&scanner) && scanner.result.open == SOURCE_NOTHING && ended <= scanner.features) {
+        const size_t before = scanner.data;
+        step(&scanner);
+        ended += scanner.data > before && scanner.lists == 0;
+        if (scanner.depth > SOURCE_DEPTH_MAX) { /* the reader refuses it */
+            scanner.at = source.length;
+            ended = scanner.features + 1;
+        }
+    }
+    if (scanner.result.open == SOURCE_NOTHING && ended > scanner.features) {
+        *form = (struct span){source.bytes + start, scanner.at - start};
+        *at = scanner.at;
+        return SOURCE_WHOLE;
+    }
+    bool cut = scanner.result.open != SOURCE_NOTHING || scanner.lists || scanner.prefixes || ended;
+    return cut ? SOURCE_CUT : SOURCE_EMPTY;
 }
 
 struct source_place source_place(struct span source, size_t offset) {

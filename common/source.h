@@ -1,8 +1,9 @@
-/* The source code of a call, scanned before Lisp reads it: how deep it nests, and what is left open
- * at its end. Knows only the standard syntax; with reader macros of its own a session may get a
- * poorer error message, but never a wrong value. Allocates no Lisp objects. */
-#ifndef ECLAVE_WORKER_SOURCE_H
-#define ECLAVE_WORKER_SOURCE_H
+/* Lisp source, scanned before Lisp reads it: how deep it nests, what is left open at its end, and
+ * where its forms end. Knows only the standard syntax; with reader macros of its own a session may
+ * get a poorer error message or be asked for more input, but never a wrong value. Allocates
+ * nothing. */
+#ifndef ECLAVE_COMMON_SOURCE_H
+#define ECLAVE_COMMON_SOURCE_H
 
 #include "common/buffer.h"
 
@@ -43,6 +44,16 @@ struct source_scan source_scan(struct span source, size_t start);
 
 /* The offset of the first form at or after START: skips blanks and comments. */
 size_t source_form(struct span source, size_t start);
+
+enum source_rest {
+    SOURCE_EMPTY, /* blanks and whole comments only */
+    SOURCE_WHOLE, /* begins with a form that is complete, or that the reader refuses */
+    SOURCE_CUT    /* begins with a form or a comment that is not complete */
+};
+
+/* Looks at SOURCE from byte *at on. If that is SOURCE_WHOLE, *form is the form, and *at is moved
+ * behind it. */
+enum source_rest source_next(struct span source, size_t *at, struct span *form);
 
 /* The line and column of byte OFFSET, which is at most the length. */
 struct source_place source_place(struct span source, size_t offset);
