@@ -165,7 +165,7 @@ static void open_session(struct buffer *text, const struct surroundings *here) {
 
 static void open_name(struct buffer *text, const struct surroundings *here) {
     (void)here;
-    buffer_append_text(text, "Name of the new session. Default: one that is made up.");
+    buffer_append_text(text, "Its name, 1-64 of A-Z a-z 0-9 _ . -; else one is made up.");
 }
 
 static void open_from(struct buffer *text, const struct surroundings *here) {

@@ -166,6 +166,14 @@ static void refuse_call(struct session *session, const char *what, const char *r
     session_step_later(session);
 }
 
+/* The call cannot be run at the state that it asks for. */
+static void refuse_visit(struct session *session, const char *reason) {
+    call_decide(session->running, OUTCOME_REFUSED, "Session %s cannot be inspected: %s.",
+                session->name, reason);
+    history_abandon(session);
+    refuse_call(session, "", "");
+}
+
 static void send_call(struct session *session) {
     struct sessions *all = session->all;
     struct call *call = session->running;
@@ -196,8 +204,11 @@ void session_on_served(void *context, struct worker_process *worker, struct pipe
                        const char *reason) {
     struct session *session = context;
     if (worker) {
-        if (session->head) /* the call visits the fresh state */
-            history_vacate(session);
+        if (session->head && !history_vacate(session, worker)) { /* it visits the fresh state */
+            pipes_close(pipes);
+            refuse_visit(session, "its state is lost");
+            return;
+        }
         session->head = worker;
         session->pipes = pipes;
         worker_set_owner(worker, &session_events, session, session->name);
@@ -206,14 +217,6 @@ void session_on_served(void *context, struct worker_process *worker, struct pipe
         return;
     }
     refuse_call(session, "No worker can be started", reason);
-}
-
-/* The call cannot be run at the state that it asks for. */
-static void refuse_visit(struct session *session, const char *reason) {
-    call_decide(session->running, OUTCOME_REFUSED, "Session %s cannot be inspected: %s.",
-                session->name, reason);
-    history_abandon(session);
-    refuse_call(session, "", "");
 }
 
 static void visit(struct session *session, uint64_t number) {

@@ -21,7 +21,8 @@ static const char *const values[] = {
     "\"s-00000000000000000000000000000001\"", "\"server/discover\"", "\"prompts/get\"",
     "\"resources/read\"", "\"completion/complete\"", "\"elicitation/create\"", "\"object\"",
     "\"user\"", "\"caller\"", "\"text\"", "\"resource_link\"", "\"AAAA\"", "\"a:b\"",
-    "\"t://{a}/{+b}\"", "\"text/plain\"",
+    "\"t://{a}/{+b}\"", "\"text/plain\"", "\"eclave:///guide\"", "\"lisp-session\"",
+    "\"eclave:///sessions/{name}/transcript\"", "\"eclave:///sessions/main/transcript\"",
 };
 
 static const char *const members[] = {

@@ -275,7 +275,7 @@ Test(tools, that_run_in_the_session_of_the_caller_take_it_as_an_argument) {
 }
 
 Test(tools, are_paged_with_cursors_for_one_version_of_the_list) {
-    static const char *const options[] = {"--list-page-size", "7", NULL};
+    static const char *const options[] = {"--list-page-size", "8", NULL};
     for (int name = 'a'; name < 'j'; name++)
         project_files_write(formatted("tools/%c.lisp", name), HEAD "1");
     EACH_KIND(era) {

@@ -424,6 +424,9 @@ Test(inspect, a_name_is_what_it_is_now) {
                             "(defun |weird name| () 1) (defun (setf f) (v) v)");
     cr_assert_str_eq(answer(client, "{\"operation\":\"source\",\"name\":\"f\"}"),
                      "F: function, setf function\n[function]\n(lambda (y) y)");
+    client_evaluate(client, "(mapc #'eval '((defun made (x) \"Made.\" (list x))))");
+    cr_assert_str_eq(answer(client, "{\"operation\":\"source\",\"name\":\"made\"}"),
+                     "MADE: function\n[function]\n(defun made (x) \"Made.\" (list x))");
     cr_assert_str_eq(answer(client, "{\"operation\":\"source\",\"name\":\"g\"}"),
                      "G: macro\n[macro]\n(defmacro g () 2)");
     expect_refused(client, "{\"operation\":\"source\",\"name\":\"h\"}", "UNKNOWN-NAME",
