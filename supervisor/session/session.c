@@ -280,8 +280,7 @@ static size_t result_bytes_max(const struct settings *settings) {
     size_t values =
         (size_t)RESULT_VALUES_MAX * CHARACTER_BYTES * (size_t)settings->value_max_chars +
         OTHER_BYTES;
-    return values > RUN_RESULT_MAX_BYTES + OTHER_BYTES ? values
-                                                       : RUN_RESULT_MAX_BYTES + OTHER_BYTES;
+    return values + RUN_RESULT_MAX_BYTES;
 }
 
 static void conclude_answer(struct session *session, enum outcome answer,

@@ -63,6 +63,7 @@ struct call_request {
     void *context;
 };
 
+struct kept_output;
 struct memory_waiter;
 
 /* Of memory.c. */
@@ -122,6 +123,9 @@ struct sessions {
     bool unlogged;  /* outcomes are not logged, because the caller reports each */
     bool unbounded; /* the caller limits how many calls wait, and their bytes */
     struct memory_watch memory;
+    bool keeps_output; /* for read-output: kept_output.h */
+    size_t kept_bytes;
+    TAILQ_HEAD(kept_outputs, kept_output) kept; /* oldest first */
 };
 
 /* --- session.c: the sessions --- */

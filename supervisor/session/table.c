@@ -1,5 +1,6 @@
 /* The table of all sessions: which there are, how they come into being and how they end. */
 #include "supervisor/base/clock.h"
+#include "supervisor/session/kept_output.h"
 #include "supervisor/session/session_internal.h"
 
 #include <stdio.h>
@@ -10,6 +11,7 @@ void sessions_open(struct sessions *sessions, struct loop *loop, struct log *log
                    const struct settings *settings, struct pool *pool) {
     *sessions = (struct sessions){.loop = loop, .log = log, .settings = settings, .pool = pool};
     TAILQ_INIT(&sessions->list);
+    TAILQ_INIT(&sessions->kept);
     for (size_t i = 0; i < SESSION_ENDS; i++)
         TAILQ_INIT(&sessions->gone[i].list);
     memory_open(sessions);
@@ -95,6 +97,7 @@ bool session_keep(struct session *session) {
 void session_destroy(struct session *session) {
     struct sessions *all = session->all;
     history_clear(session);
+    kept_output_forget(session);
     if (session->running)
         call_free(session_take_running(session));
     while (!TAILQ_EMPTY(&session->queue)) {
