@@ -116,9 +116,12 @@ static void evaluate(struct buffer *text, const struct surroundings *here) {
                              "\nDefinitions stay in the session `%s` unless you name another.",
                              here->implicit);
     else
-        buffer_append_text(text, "\nTo keep definitions, pass the same `session` in each call. A "
-                                 "call without it runs in a new session, which the last line names "
-                                 "(`; session NAME`).");
+        buffer_append_format(text,
+                             "\nTo keep definitions, pass the same `session` in each call. A call "
+                             "without it runs in a new session, which the last line names (`; "
+                             "session NAME`); pass that on to continue there. Of those that no "
+                             "call continues, the newest %lld stay.",
+                             (long long)settings->session_unnamed_max);
     buffer_append_text(text, "\nLimits: ");
     append_time_limit(text, settings);
     buffer_append_format(text, ", %lld MiB of heap, ", (long long)settings->session_memory_mb);
@@ -437,7 +440,7 @@ void describe_instructions(struct buffer *text, const struct server *server,
                                  "without one, a call runs in a new session. ");
     buffer_append_format(text,
                          "Calls of one session run in order, sessions side by side; at most %lld "
-                         "sessions are open. ",
+                         "sessions stay open, until they are closed. ",
                          (long long)settings->session_max);
     append_undone(text, &here);
     if (here.undoes)
