@@ -89,7 +89,7 @@ static void add_answer(struct server *server, double ms, struct samples *times,
 }
 
 static void measure_answer(struct bench *bench, struct bulk *bulk) {
-    static const char *const options[] = {"--output-shown-chars", "10000000", NULL};
+    static const char *const options[] = {"--text-max-chars", "10000000", NULL};
     static const char arguments[] =
         CODE("(let ((line (make-string 999 :initial-element (code-char 120)))) "
              "(dotimes (i 10000) (write-line line)))");

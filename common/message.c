@@ -165,5 +165,5 @@ bool result_message_decode(const unsigned char *payload, size_t length,
     bool failed = message->condition.bytes != NULL;
     return more == 0 && message->package.bytes && failed == (message->text.bytes != NULL) &&
            !(failed && (message->value_count || message->json.bytes)) &&
-           !(!failed && message->frame_count) && !(message->json.bytes && message->value_count);
+           !(!failed && message->frame_count);
 }

@@ -24,7 +24,8 @@ enum section_tag {
                      "load", which only checks that the definition exists */
     SECTION_NAME, /* of the definition, not empty */
     SECTION_ARGUMENTS, /* a JSON object; evaluate: of inspect-lisp, at most one */
-    /* result of a run that returned: exactly one, and no SECTION_VALUE */
+    /* result of a run that returned: exactly one, and no SECTION_VALUE; of an evaluation: the
+       content among its values, at most one */
     SECTION_JSON,
     SECTION_TAG_END
 };
@@ -65,7 +66,7 @@ bool run_message_decode(const unsigned char *payload, size_t length, struct run_
 
 struct result_message {
     struct span package;
-    struct span json;      /* the result of a run; bytes NULL: an evaluation, or it failed */
+    struct span json;      /* the result of a run, or content among the values; bytes NULL: none */
     struct span condition; /* the condition's type; bytes NULL: the code returned */
     struct span text;      /* the condition's message */
     struct span values[RESULT_VALUES_MAX];

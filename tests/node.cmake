@@ -60,6 +60,10 @@ eclave_add_node_tests(clients 300
   FILES demo.mjs libraries.mjs record.mjs records.mjs server.mjs
   FIXTURES record
   TESTS sdk sdk2 inspector libraries demo)
+# What a model sees through the libraries that hosts use, and what the list of tools costs it.
+eclave_add_node_tests(clients 120
+  FILES hosts.mjs task.mjs
+  TESTS tokens)
 eclave_add_node_tests(conformance 300 FILES bridge.mjs TESTS conformance)
 if(ECLAVE_CLAUDE_CODE)
   eclave_add_node_tests(claude-code 300

@@ -1,11 +1,12 @@
 /* Reads, evaluates and prints. Lisp writes strings; C decides which part of the result each one is.
  */
 #include "worker/evaluate.h"
+#include "common/source.h"
 #include "common/utf8.h"
 #include "worker/convert.h"
 #include "worker/guard.h"
 #include "worker/lisp.h"
-#include "common/source.h"
+#include "worker/numbers.h"
 #include "worker/streams.h"
 #include "worker/undefined.h"
 
@@ -213,7 +214,7 @@ static bool print_value(struct result_text *text, cl_object value, size_t value_
     if (evaluation.message->inspection.bytes)
         return write_text(text, RESULT_INSPECTION_CHARS, RESULT_TIDY, lisp.function.write_string,
                           value);
-    return write_text(text, value_max_chars, RESULT_VALUE, lisp.function.write_value, value);
+    return write_text(text, value_max_chars, 0, lisp.function.write_value, value);
 }
 
 static void print_values(uint64_t value_max_chars) {
@@ -227,6 +228,38 @@ static void print_values(uint64_t value_max_chars) {
                         value))
             result_add(result, text, "#<unprintable object>");
     }
+}
+
+/* The content that is among the values, as JSON. */
+static void find_contents(void *argument) {
+    (void)argument;
+    cl_object values = ECL_NIL;
+    for (size_t i = evaluation.value_count; i > 0; i--)
+        values = ecl_cons(evaluation.values[i - 1], values);
+    evaluation.json = cl_funcall(2, lisp.function.contents, values);
+}
+
+/* Content is an instance, alone or in a list. */
+static bool may_have_content(void) {
+    for (size_t i = 0; i < evaluation.value_count; i++)
+        if (ECL_CONSP(evaluation.values[i]) || ecl_t_of(evaluation.values[i]) == t_instance)
+            return true;
+    return false;
+}
+
+static void keep_contents(void) {
+    struct result *result = evaluation.result;
+    if (!may_have_content())
+        return;
+    const bool found = guard_run(find_contents, NULL, NULL) == GUARD_RETURNED;
+    if (found && evaluation.json == ECL_NIL)
+        return;
+    if (!(found && ECL_STRINGP(evaluation.json) &&
+          result_keep(result, &result->json, evaluation.json)) &&
+        result->warning_count < RESULT_WARNINGS_MAX - 1)
+        result_add(result, &result->warnings[result->warning_count++],
+                   "WARNING: A value has content that cannot be sent: it is too large, or not as "
+                   "MCP:IMAGE and its like make it.");
 }
 
 static void fail(const char *type, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -469,10 +502,16 @@ static void warn_of_undefined_names(void *condition) {
     undefined_end(condition);
 }
 
+static void show_values(uint64_t value_max_chars) {
+    print_values(value_max_chars);
+    keep_contents();
+}
+
 /* Evaluates in the current package. */
 static void evaluate_in_package(uint64_t value_max_chars) {
     const cl_env_ptr env = ecl_process_env();
     enum guard_end end = guard_run(evaluate_code, NULL, &evaluation.stop);
+    numbers_settle();
     cl_object break_on_signals = ECL_SYM_VAL(env, lisp.break_on_signals);
     ECL_SETQ(env, lisp.break_on_signals, ECL_NIL); /* while the result is written */
     if (end == GUARD_ABORTED && !evaluation.run)
@@ -480,7 +519,7 @@ static void evaluate_in_package(uint64_t value_max_chars) {
     else if (end != GUARD_RETURNED)
         explain(end);
     else if (!evaluation.run)
-        print_values(value_max_chars);
+        show_values(value_max_chars);
     else if (!ECL_STRINGP(evaluation.json) ||
              !result_keep(evaluation.result, &evaluation.result->json, evaluation.json))
         fail("STORAGE-EXHAUSTED", "Out of memory for the result.");
@@ -495,6 +534,7 @@ static void evaluate_message(uint64_t value_max_chars) {
     struct source_scan scan = source_scan(message->code, 0);
     if (scan.too_deep) {
         struct source_place place = place_of(scan.at);
+        numbers_settle();
         fail("READER-ERROR", "The code nests deeper than %d levels at line %zu, column %zu.",
              SOURCE_DEPTH_MAX, place.line, place.column);
         add_form();
@@ -503,6 +543,7 @@ static void evaluate_message(uint64_t value_max_chars) {
     }
     enum guard_end end = guard_run(settle_package, NULL, &evaluation.stop);
     if (end != GUARD_RETURNED) {
+        numbers_settle();
         explain(end);
     } else if (evaluation.package) {
         cl_index bindings = (cl_index)(env->bds_top - env->bds_org);
@@ -523,6 +564,8 @@ static void begin(const struct evaluate_message *message, struct result *result)
     evaluate_forget();
     undefined_begin();
     streams_begin_call();
+    if (!message->inspection.bytes) /* which shows the objects of the last answer */
+        numbers_begin();
     result_begin(result);
     evaluation.message = message;
     evaluation.result = result;

@@ -7,6 +7,7 @@
 #include "worker/fault.h"
 #include "worker/guard.h"
 #include "worker/lisp.h"
+#include "worker/numbers.h"
 #include "worker/streams.h"
 #include "worker/undefined.h"
 
@@ -162,6 +163,7 @@ static void warm_up(const struct worker_configuration *configuration) {
     evaluate(&message, configuration->value_max_chars, &result);
     buffer_free(&result.arena);
     evaluate_forget();
+    numbers_forget();
     streams_discard();
 }
 
@@ -196,11 +198,8 @@ bool image_boot(const struct worker_configuration *configuration, struct error *
     boot_ecl(configuration);
     if (!fault_install(stack_bytes(), error) || !set_up_runtime(error))
         return false;
-    if (configuration->readable_count || configuration->scratch_bytes)
-        ECL_SETQ(
-            ecl_process_env(), lisp.files_hint,
-            ecl_make_constant_base_string(
-                "It does not exist, or is outside the directories that code may use here.", -1));
+    if (configuration->scratch_bytes)
+        ECL_SETQ(ecl_process_env(), lisp.scratch, ECL_T);
     warm_up(configuration);
     return true;
 }

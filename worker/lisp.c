@@ -7,6 +7,7 @@
 #include "worker/exchange.h"
 #include "worker/fault.h"
 #include "worker/guard.h"
+#include "worker/numbers.h"
 #include "worker/preload.h"
 
 #include <gc/gc.h>
@@ -61,6 +62,7 @@ void lisp_define(void) {
     ecl_def_c_function(lisp.clock_ns, (cl_objectfn_fixed)clock_ns, 0);
     ecl_def_c_function(lisp.bytes_allocated, (cl_objectfn_fixed)bytes_allocated, 0);
     ecl_def_c_function(lisp.send_ask, (cl_objectfn_fixed)exchange_send_ask, 1);
+    ecl_def_c_function(lisp.numbered_object, (cl_objectfn_fixed)numbers_find, 1);
 }
 
 static bool find_function(cl_object *slot, const char *package, const char *name,

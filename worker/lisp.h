@@ -37,7 +37,7 @@
     ROW(clock_ns, "ECLAVE", "CLOCK-NS")                                                            \
     ROW(bytes_allocated, "ECLAVE", "BYTES-ALLOCATED")                                              \
     ROW(confined, "ECLAVE", "*CONFINED*")                                                          \
-    ROW(files_hint, "ECLAVE", "*FILES-HINT*")                                                      \
+    ROW(scratch, "ECLAVE", "*SCRATCH*")                                                            \
     ROW(stop, "ECLAVE", "STOP")                                                                    \
     ROW(keep_warning, "ECLAVE", "KEEP-WARNING")                                                    \
     ROW(note_place, "ECLAVE", "NOTE-PLACE")                                                        \
@@ -51,6 +51,7 @@
     ROW(double_text, "ECLAVE", "DOUBLE-TEXT")                                                      \
     ROW(send_event, "ECLAVE", "SEND-EVENT")                                                        \
     ROW(send_ask, "ECLAVE", "SEND-ASK")                                                            \
+    ROW(numbered_object, "ECLAVE", "NUMBERED-OBJECT")                                              \
     ROW(unknown, "ECLAVE", "%UNKNOWN")                                                             \
     ROW(standard_output, "ECLAVE", "*STDOUT*")                                                     \
     ROW(standard_error, "ECLAVE", "*STDERR*")
@@ -78,6 +79,7 @@
     ROW(note_error, "ECLAVE", "NOTE-ERROR")                                                        \
     ROW(prepare_systems, "ECLAVE", "PREPARE-SYSTEMS")                                              \
     ROW(settle_systems, "ECLAVE", "SETTLE-SYSTEMS")                                                \
+    ROW(contents, "MCP", "CONTENTS")                                                               \
     ROW(run, "MCP", "RUN")
 
 struct lisp {

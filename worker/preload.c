@@ -5,6 +5,7 @@
 #include "worker/convert.h"
 #include "worker/evaluate.h"
 #include "worker/lisp.h"
+#include "worker/numbers.h"
 #include "worker/streams.h"
 #include "worker/worker.h"
 
@@ -166,6 +167,7 @@ static bool load(const struct worker_configuration *configuration, const char *f
     ECL_SETQ(ecl_process_env(), lisp.exit_code, ecl_make_fixnum(0));
     buffer_free(&result.arena);
     evaluate_forget();
+    numbers_forget();
     streams_discard();
     GC_gcollect(); /* each fork would copy the garbage */
     return good;

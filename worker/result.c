@@ -5,10 +5,8 @@
 #include "worker/guard.h"
 #include "worker/streams.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -24,15 +22,6 @@ struct capture {
 
 /* One for each depth of guards: a string may be written while another one is. */
 static struct capture captures[GUARD_DEPTH_MAX];
-
-enum {
-    OBJECTS_MAX = 512, /* of one result; further ones have no number */
-    ADDRESS_DIGITS_MIN = 6
-};
-
-/* The addresses in the values of the current result, in order of appearance. */
-static uint64_t objects[OBJECTS_MAX];
-static size_t object_count;
 
 static bool grow(struct sink *sink, size_t size) {
     struct capture *capture = (struct capture *)(void *)sink;
@@ -58,7 +47,6 @@ void result_begin(struct result *result) {
         arena = buffer_make(FRAME_PAYLOAD_MAX);
     arena.length = 0;
     arena.failed = false;
-    object_count = 0;
     buffer_shrink(&arena, ARENA_KEPT_BYTES);
     *result = (struct result){.arena = arena};
 }
@@ -105,16 +93,6 @@ static void end_capture(struct capture *capture) {
 static const char stream_word[] = " stream";
 static const char stream_text[] = "a stream";
 
-/* The length of " 0x55d0c1a2b3f0" at the start of TEXT if a ">" follows it, else 0. */
-static size_t address_length(const unsigned char *text, size_t length) {
-    if (length < 5 || memcmp(text, " 0x", 3) != 0)
-        return 0;
-    size_t at = 3;
-    while (at < length && isxdigit(text[at]))
-        at++;
-    return at > 3 && at < length && text[at] == '>' ? at : 0;
-}
-
 /* The length of an unreadable stream object, as in #<output stream "x">, at the start of TEXT, else
  * 0. It ends at the first ">" outside a string. */
 static size_t stream_length(const unsigned char *text, size_t length) {
@@ -139,9 +117,9 @@ static size_t stream_length(const unsigned char *text, size_t length) {
     return 0;
 }
 
-/* Removes addresses from TEXT and replaces unreadable stream objects by "a stream". Returns the new
- * length, at most LENGTH. */
-static size_t remove_addresses(unsigned char *text, size_t length) {
+/* Replaces unreadable stream objects in TEXT by "a stream". Returns the new length, at most LENGTH.
+ */
+static size_t remove_streams(unsigned char *text, size_t length) {
     size_t kept = 0;
     for (size_t at = 0; at < length;) {
         size_t size = stream_length(text + at, length - at);
@@ -149,61 +127,9 @@ static size_t remove_addresses(unsigned char *text, size_t length) {
             memcpy(text + kept, stream_text, sizeof stream_text - 1);
             kept += sizeof stream_text - 1;
             at += size;
-            continue;
-        }
-        at += address_length(text + at, length - at);
-        if (at < length)
+        } else {
             text[kept++] = text[at++];
-    }
-    return kept;
-}
-
-/* --- numbers in place of addresses --- */
-
-static size_t object_number(uint64_t address) {
-    size_t at = 0;
-    while (at < object_count && objects[at] != address)
-        at++;
-    if (at == OBJECTS_MAX)
-        return 0;
-    if (at == object_count)
-        objects[object_count++] = address;
-    return at + 1;
-}
-
-/* The length of what a backslash, a character name or a bar at the start of TEXT protects: a
- * string, a symbol between bars or a character. 0: nothing. */
-static size_t quoted_length(const unsigned char *text, size_t length) {
-    if (length > 2 && text[0] == '#' && text[1] == '\\')
-        return 3;
-    if (text[0] != '"' && text[0] != '|')
-        return 0;
-    size_t at = 1;
-    while (at < length && text[at] != text[0])
-        at += text[at] == '\\' ? 2 : 1;
-    return at < length ? at + 1 : length;
-}
-
-/* Values are printed with escapes, so that a string that looks like an object is left as it is. */
-static size_t number_addresses(unsigned char *text, size_t length) {
-    size_t kept = 0;
-    for (size_t at = 0; at < length;) {
-        size_t size = quoted_length(text + at, length - at);
-        if (size) {
-            memmove(text + kept, text + at, size);
-            kept += size;
-            at += size;
-            continue;
         }
-        size = address_length(text + at, length - at);
-        if (size < sizeof " 0x" - 1 + ADDRESS_DIGITS_MIN) {
-            text[kept++] = text[at++];
-            continue;
-        }
-        size_t number = object_number(strtoull((const char *)text + at, NULL, 16));
-        if (number)
-            kept += (size_t)snprintf((char *)text + kept, size, " @%zu", number);
-        at += size;
     }
     return kept;
 }
@@ -219,9 +145,7 @@ static bool keep_captured(struct result *result, struct result_text *text, struc
     unsigned char *bytes = capture->sink.bytes;
     size_t length = capture->sink.length;
     if (style & RESULT_TIDY)
-        length = remove_addresses(bytes, length);
-    if (style & RESULT_VALUE)
-        length = number_addresses(bytes, length);
+        length = remove_streams(bytes, length);
     if (style & RESULT_LINE)
         make_line(bytes, length);
     if (!keep(result, text, bytes, length))

@@ -21,9 +21,8 @@ enum {
 };
 
 enum result_style {
-    RESULT_TIDY = 1,  /* without addresses and stream objects, which differ in every run */
-    RESULT_LINE = 2,  /* on one line; "..." replaces the rest if it is cut */
-    RESULT_VALUE = 4, /* "@1", "@2" … in place of addresses, the same for the same object */
+    RESULT_TIDY = 1, /* without stream objects */
+    RESULT_LINE = 2  /* on one line; "..." replaces the rest if it is cut */
 };
 
 /* The place of a string in the arena, which moves when it grows. */

@@ -91,7 +91,7 @@ static bool add_values(struct json_object *root, const struct result_message *re
 static bool add_captured(struct json_object *root, const char *name, struct span captured,
                          const struct text_limits *limits) {
     cleanup_buffer struct buffer text = buffer_make(TEXT_MAX_BYTES);
-    text_append_captured(&text, captured, limits->shown_chars);
+    text_append_captured(&text, captured, limits->max_chars);
     return add(root, name, string_of(&text));
 }
 

@@ -96,7 +96,7 @@ static bool add_ending(struct json_object *mismatches, const char *expectation, 
 static bool add_stdout(struct json_object *mismatches, struct span wanted,
                        const struct evaluation *evaluation, const struct text_limits *limits) {
     cleanup_buffer struct buffer came = buffer_make(ENDING_MAX_BYTES);
-    text_append_captured(&came, evaluation->output, limits->shown_chars);
+    text_append_captured(&came, evaluation->output, limits->max_chars);
     return add_mismatch(mismatches, "expectStdout", wanted, &came);
 }
 

@@ -3,9 +3,10 @@
 #include "common/cleanup.h"
 #include "supervisor/command/commands.h"
 #include "supervisor/content/shape.h"
+#include "supervisor/content/uri.h"
 #include "supervisor/registry/beneath.h"
 #include "supervisor/registry/metadata.h"
-#include "supervisor/server/tools.h"
+#include "supervisor/server/builtins.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -148,11 +149,17 @@ static void name_file(const struct new_entry *entry, size_t i, char file[PATH_BY
     snprintf(file, PATH_BYTES, "%.64s%s", entry->name, ending_of(entry, i));
 }
 
-static bool is_builtin_tool(const char *name) {
-    for (const char *const *taken = tools_names(); *taken; taken++)
-        if (strcmp(*taken, name) == 0)
-            return true;
-    return false;
+/* What is built in under this NAME, as a word; NULL: nothing. */
+static const char *built_in(int folder, const char *name) {
+    char uri[URI_MAX_BYTES + 1];
+    if (folder == FOLDER_TOOLS && builtins_have(REGISTRY_TOOL, name))
+        return "tool";
+    if (folder == FOLDER_PROMPTS && builtins_have(REGISTRY_PROMPT, name))
+        return "prompt";
+    return folder == FOLDER_RESOURCES && uri_of_file("eclave:///", name, uri) &&
+                   builtins_have(REGISTRY_RESOURCE, uri)
+               ? "resource"
+               : NULL;
 }
 
 /* Checks that the server would find a file of this name and take it for this kind of entry. */
@@ -165,8 +172,9 @@ static bool check_name(const struct new_entry *entry, struct error *error) {
         return error_set(error, 0, "the name %s", why.text);
     if (name[0] == '.')
         return error_set(error, 0, "a file whose name begins with a dot is ignored");
-    if (entry->scaffold->folder == FOLDER_TOOLS && is_builtin_tool(name))
-        return error_set(error, 0, "%s is a built-in tool", name);
+    const char *taken = built_in(entry->scaffold->folder, name);
+    if (taken)
+        return error_set(error, 0, "%s is a built-in %s", name, taken);
     return entry->scaffold->folder != FOLDER_RESOURCES || length < size ||
            strcmp(name + length - size, metadata) != 0 ||
            error_set(error, 0, "a file whose name ends in %s is metadata of another", metadata);

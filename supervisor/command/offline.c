@@ -145,7 +145,7 @@ static void take_result(struct offline_call *call, const struct run_result *resu
 
 static void print_captured(const struct offline_call *call, const struct evaluation *evaluation) {
     cleanup_buffer struct buffer printed = buffer_make(TEXT_MAX_BYTES);
-    size_t shown = (size_t)call->settings->output_shown_chars;
+    size_t shown = (size_t)call->settings->text_max_chars;
     text_append_captured(&printed, evaluation->output, shown);
     text_append_errors(&printed, evaluation, shown);
     if (printed.length && printed.data[printed.length - 1] != '\n')

@@ -1,35 +1,67 @@
 /* Arguments, sessions, submission, progress and answers of tool calls. */
 #include "supervisor/mcp/tool_call.h"
+#include "common/utf8.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/json/json_number.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
+#include "supervisor/mcp/blocks.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/session/text.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    LONG_BYTES = 64 << 10,
-    TAIL_CHARS = 4000, /* of each stream, in the message of an error */
-    TAIL_BUFFER_BYTES = 64 << 10
-};
+enum { LONG_BYTES = 64 << 10, TAIL_BUFFER_BYTES = 64 << 10 };
 
-struct buffer *tool_result(struct request *request, const void *text, size_t size, bool is_error,
-                           int exit_code) {
+/* Appends the blocks after the text, which begins at START. If the response would be too long with
+ * them, a text takes their place: the call is done, and its own text is worth more. */
+static void append_blocks(struct request *request, struct json_object *blocks, size_t start) {
+    enum { OTHER_BYTES = 4096 }; /* of the response, but for the id and what was printed */
+    const struct settings *settings = request->server->settings;
+    struct buffer *out = request->out;
+    const size_t before = out->length, count = json_object_array_length(blocks),
+                 others = OTHER_BYTES + request->id.text.length +
+                          (size_t)UTF8_MAX_BYTES * (size_t)settings->text_max_chars;
+    const bool failed = out->failed;
+    for (size_t i = 0; i < count; i++) {
+        buffer_append_text(out, ",");
+        blocks_append(out, revision_of(request), json_object_array_get_idx(blocks, i));
+    }
+    if (!out->failed && out->length - start + others <= (size_t)settings->response_max_bytes)
+        return;
+    out->length = before;
+    out->failed = failed;
+    buffer_append_format(out,
+                         ",{\"type\":\"text\",\"text\":\"[%zu content block%s left out: the "
+                         "response would exceed response.max_bytes, %lld bytes]\"}",
+                         count, count == 1 ? "" : "s", (long long)settings->response_max_bytes);
+}
+
+/* BLOCKS follow the text; NULL: none. */
+static struct buffer *begin_result(struct request *request, struct span text,
+                                   struct json_object *blocks, bool is_error, int exit_code) {
     struct buffer *out = request_result(request);
+    const size_t start = out->length;
     request_member(request, "content");
     buffer_append_text(out, "[{\"type\":\"text\",\"text\":");
     /* A long text is that of an evaluation, which is UTF-8; the check of the line sees it again. */
-    (size > LONG_BYTES ? json_write_valid : json_write_bytes)(out, text, size);
-    buffer_append_text(out, "}]");
+    (text.length > LONG_BYTES ? json_write_valid : json_write_bytes)(out, text.bytes, text.length);
+    buffer_append_text(out, "}");
+    if (blocks)
+        append_blocks(request, blocks, start);
+    buffer_append_text(out, "]");
     request_member(request, "isError");
     buffer_append_text(out, is_error ? "true" : "false");
     request_meta(request);
     request_member(request, "exitCode");
     buffer_append_format(out, "%d", exit_code);
     return out;
+}
+
+struct buffer *tool_result(struct request *request, const void *text, size_t size, bool is_error,
+                           int exit_code) {
+    return begin_result(request, (struct span){text, size}, NULL, is_error, exit_code);
 }
 
 void tool_refuse(struct request *request, const char *type, const char *message) {
@@ -155,7 +187,7 @@ static void append_session(struct buffer *out, const struct request *request,
 /* The text of an evaluation includes its warnings; the text of a tool is the tool's own, so its
  * warnings go to `stderr`. */
 static void append_errors(struct request *request, const struct evaluation *evaluation) {
-    size_t shown = text_limits_of(request->server->settings).shown_chars;
+    size_t shown = text_limits_of(request->server->settings).max_chars;
     bool warned = evaluation->run && evaluation->result.warning_count;
     if (!warned && !evaluation->error_output.length)
         return;
@@ -174,6 +206,17 @@ void tool_append_facts(struct request *request, const struct evaluation *evaluat
     append_session(request->out, request, evaluation);
 }
 
+/* What follows the text of an evaluation, and is never cut. At most TEXT_RESERVED_MAX characters.
+ */
+static void append_ending(struct buffer *out, const struct request *request,
+                          const struct evaluation *evaluation) {
+    if (may_need_session(request, evaluation))
+        buffer_append_text(out, "\n\nThis call ran in a new session, where nothing is defined yet. "
+                                "Pass the argument session to continue in an existing one.");
+    if (request->new_session)
+        buffer_append_format(out, "\n; session %s", evaluation->session);
+}
+
 /* ANSWER is what the client is told. */
 static void record(struct request *request, const struct evaluation *evaluation,
                    struct span answer) {
@@ -185,21 +228,20 @@ static void record(struct request *request, const struct evaluation *evaluation,
 
 static void answer_result(struct request *request, const struct evaluation *evaluation) {
     const struct settings *settings = request->server->settings;
-    const struct text_limits limits = text_limits_of(settings);
+    struct text_limits limits = text_limits_of(settings);
+    cleanup_buffer struct buffer ending = buffer_make((size_t)UTF8_MAX_BYTES * TEXT_RESERVED_MAX);
     cleanup_buffer struct buffer text = buffer_make(2 * (size_t)settings->response_max_bytes);
+    append_ending(&ending, request, evaluation);
+    limits.reserved_chars = utf8_count(ending.data, ending.length);
     if (evaluation->reply[0])
         buffer_append_text(&text, evaluation->reply);
     else
         text_append_evaluation(&text, evaluation, &limits);
-    if (may_need_session(request, evaluation))
-        buffer_append_text(&text,
-                           "\n\nThis call ran in a new session, where nothing is defined yet. "
-                           "Pass the argument session to continue in an existing one.");
-    if (request->new_session)
-        buffer_append_format(&text, "%s; session %s", text.length ? "\n" : "", evaluation->session);
+    buffer_append(&text, ending.data, ending.length);
     record(request, evaluation, (struct span){text.data, text.length});
-    struct buffer *out = tool_result(request, text.data, text.length,
-                                     evaluation->outcome != OUTCOME_VALUE, evaluation->exit_code);
+    struct buffer *out =
+        begin_result(request, (struct span){text.data, text.length}, evaluation->content,
+                     evaluation->outcome != OUTCOME_VALUE, evaluation->exit_code);
     out->failed |= text.failed;
     tool_append_facts(request, evaluation);
     request_end(request);
@@ -215,7 +257,8 @@ static struct buffer *begin_end(struct request *request, enum rpc_code code, con
                                 const struct evaluation *evaluation) {
     cleanup_buffer struct buffer text = buffer_make((size_t)TAIL_BUFFER_BYTES);
     buffer_append_format(&text, "%s%s", subject, evaluation->cause);
-    text_append_tails(&text, evaluation, TAIL_CHARS);
+    const size_t share = (size_t)request->server->settings->text_max_chars / 4;
+    text_append_tails(&text, evaluation, share < TEXT_TAIL_CHARS ? share : TEXT_TAIL_CHARS);
     record(request, evaluation, (struct span){text.data, text.length});
     struct buffer *out = request_error_text(request, code, (struct span){text.data, text.length});
     out->failed |= text.failed;
@@ -223,7 +266,7 @@ static struct buffer *begin_end(struct request *request, enum rpc_code code, con
 }
 
 static void answer_timeout(struct request *request, const struct evaluation *evaluation) {
-    size_t shown = (size_t)request->server->settings->output_shown_chars;
+    size_t shown = (size_t)request->server->settings->text_max_chars;
     char subject[80];
     snprintf(subject, sizeof subject, "%s timed out. ", subject_of(request));
     struct buffer *out = begin_end(request, RPC_TIMED_OUT, subject, evaluation);

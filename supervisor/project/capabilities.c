@@ -7,7 +7,10 @@
 #include "supervisor/mcp/tool_call.h"
 #include "supervisor/project/invocation.h"
 
+#include <stdio.h>
 #include <string.h>
+
+enum { PATH_BYTES = 256 };
 
 /* `elicitation: {}` means forms: in its first revision there was nothing else. */
 static bool is_implied(const char *name, struct json_object *declared) {
@@ -33,12 +36,38 @@ struct json_object *capabilities_of(const struct request *request, struct json_o
                : request->server->client_capabilities;
 }
 
-void capabilities_refuse(struct request *request, struct json_object *missing) {
-    struct buffer *out =
-        request_error_data(request, RPC_MISSING_CAPABILITY,
-                           "The client did not declare a capability that this needs.");
+/* Appends the names of the capabilities in REQUIRED that DECLARED lacks: "elicitation.url, roots".
+ */
+/* NOLINTNEXTLINE(misc-no-recursion): as above */
+static void append_missing(struct buffer *out, struct json_object *declared,
+                           struct json_object *required, const char *prefix) {
+    json_object_object_foreach(required, name, wanted) {
+        struct json_object *have = json_tree_member(declared, name);
+        const bool is_object = json_object_is_type(wanted, json_type_object);
+        if (have ? !is_object || capabilities_include(have, wanted)
+                 : declared && is_implied(name, declared))
+            continue;
+        char path[PATH_BYTES];
+        snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "", name);
+        if (is_object && json_object_object_length(wanted))
+            append_missing(out, have, wanted, path);
+        else
+            buffer_append_format(out, "%s%s", out->length ? ", " : "", path);
+    }
+}
+
+void capabilities_refuse(struct request *request, struct json_object *declared,
+                         struct json_object *required) {
+    cleanup_buffer struct buffer names = buffer_make(4096);
+    cleanup_buffer struct buffer message = buffer_make(8192);
+    append_missing(&names, declared, required, "");
+    buffer_append_text(&message, "The client did not declare a capability that this needs: ");
+    buffer_append(&message, names.data, names.length);
+    buffer_append_text(&message, ".");
+    struct buffer *out = request_error_text(request, RPC_MISSING_CAPABILITY,
+                                            (struct span){message.data, message.length});
     buffer_append_text(out, "{\"requiredCapabilities\":");
-    json_write_tree(out, missing);
+    json_write_tree(out, required);
     buffer_append_text(out, "}");
     request_end(request);
 }
@@ -49,7 +78,7 @@ bool capabilities_refuse_entry(struct request *request, const struct registry_en
     if (!required || capabilities_include(capabilities_of(request, params), required))
         return false;
     if (request->modern) {
-        capabilities_refuse(request, required);
+        capabilities_refuse(request, capabilities_of(request, params), required);
         return true;
     }
     cleanup_buffer struct buffer message = buffer_make(4096);

@@ -14,8 +14,10 @@ struct json_object *capabilities_of(const struct request *request, struct json_o
 /* Does DECLARED (NULL: none) include those in the object REQUIRED? */
 bool capabilities_include(struct json_object *declared, struct json_object *required);
 
-/* Answers REQUEST, of the modern era, that its client did not declare MISSING. */
-void capabilities_refuse(struct request *request, struct json_object *missing);
+/* Answers REQUEST, of the modern era, that its client did not declare all of REQUIRED, an object,
+ * but only DECLARED, which may be NULL. */
+void capabilities_refuse(struct request *request, struct json_object *declared,
+                         struct json_object *required);
 /* Does the client lack a capability that ENTRY requires? If so, REQUEST has been answered. */
 bool capabilities_refuse_entry(struct request *request, const struct registry_entry *entry,
                                struct json_object *params);

@@ -96,7 +96,7 @@ void invocation_free(struct invocation *invocation) {
 /* Prompts and resources have no failure in their results: answers with an error. */
 static void answer_failure(struct invocation *invocation, const struct evaluation *evaluation) {
     struct request *request = invocation->request;
-    size_t shown = (size_t)invocation->server->settings->output_shown_chars;
+    size_t shown = (size_t)invocation->server->settings->text_max_chars;
     const struct result_message *result = &evaluation->result;
     cleanup_buffer struct buffer message = buffer_make(4096);
     buffer_append_format(&message, "%s failed: ", invocation->form->subject);
@@ -141,7 +141,7 @@ static void on_done(void *context, const struct evaluation *evaluation) {
     if (request && request->silent)
         request_drop(request);
     else if (request && ended_unanswered(invocation, evaluation))
-        capabilities_refuse(request, invocation->missing);
+        capabilities_refuse(request, NULL, invocation->missing);
     else if (request && evaluation->run)
         invocation->form->answer(invocation, evaluation);
     else if (request && (invocation->form->kind == RUN_TOOL || !tool_is_shown(evaluation)))

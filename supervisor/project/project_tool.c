@@ -3,9 +3,9 @@
 #include "supervisor/base/status.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
+#include "supervisor/mcp/blocks.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/mcp/tool_call.h"
-#include "supervisor/project/blocks.h"
 #include "supervisor/project/capabilities.h"
 #include "supervisor/project/invocation.h"
 #include "supervisor/project/methods.h"
@@ -114,7 +114,7 @@ static void answer(struct invocation *invocation, const struct evaluation *evalu
     if (evaluation->output.length) {
         request_member(request, "stdout");
         text_write_captured(out, evaluation->output,
-                            (size_t)invocation->server->settings->output_shown_chars);
+                            (size_t)invocation->server->settings->text_max_chars);
     }
     tool_append_facts(request, evaluation);
     request_end(request);

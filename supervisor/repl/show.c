@@ -39,7 +39,7 @@ static void show_captured(const struct repl *repl, const char *colour, struct sp
     if (!captured.length)
         return;
     text_append_captured(&text, captured,
-                         smaller(repl->settings->output_shown_chars, OUTPUT_SHOWN_CHARS));
+                         smaller(repl->settings->text_max_chars, OUTPUT_SHOWN_CHARS));
     show_buffer(repl, colour, &text);
 }
 

@@ -125,8 +125,8 @@ static void evaluate(struct buffer *text, const struct surroundings *here) {
     describe_size(text, settings->output_max_bytes);
     buffer_append_format(text,
                          " printed. Lists show 100 elements and 10 levels, a value %lld "
-                         "characters; what is left out is counted.",
-                         (long long)settings->value_max_chars);
+                         "characters, an answer %lld; what is left out is counted.",
+                         (long long)settings->value_max_chars, (long long)settings->text_max_chars);
     buffer_append_text(text, "\nExample: (defun sq (x) (* x x)) (sq 7) answers => 49");
 }
 
@@ -161,6 +161,11 @@ static void open_session(struct buffer *text, const struct surroundings *here) {
                            "Example: {\"from\": \"work\", \"name\": \"try\"}");
     else
         buffer_append_text(text, " that begins fresh. Sessions cannot be copied here.");
+}
+
+static void open_name(struct buffer *text, const struct surroundings *here) {
+    (void)here;
+    buffer_append_text(text, "Its name, 1-64 of A-Z a-z 0-9 _ . -; else one is made up.");
 }
 
 static void open_from(struct buffer *text, const struct surroundings *here) {
@@ -248,6 +253,34 @@ static void inspect_state(struct buffer *text, const struct surroundings *here) 
                              "changes, what is different since.");
 }
 
+static void read_output(struct buffer *text, const struct surroundings *here) {
+    buffer_append_format(text,
+                         "Read what an answer of more than %lld characters left out, also of a "
+                         "call that was undone. The answer names the arguments. The last 4 such "
+                         "calls are kept.",
+                         (long long)here->settings->text_max_chars);
+}
+
+static void read_call(struct buffer *text, const struct surroundings *here) {
+    (void)here;
+    buffer_append_text(text, "Number of the call. Default: the last one that is kept.");
+}
+
+static void read_stream(struct buffer *text, const struct surroundings *here) {
+    (void)here;
+    buffer_append_text(text, "Default: the first that is not empty.");
+}
+
+static void read_from(struct buffer *text, const struct surroundings *here) {
+    (void)here;
+    buffer_append_text(text, "First character, from 0; negative: from the end.");
+}
+
+static void read_count(struct buffer *text, const struct surroundings *here) {
+    (void)here;
+    buffer_append_text(text, "Characters. Default: as many as fit.");
+}
+
 static void list(struct buffer *text, const struct surroundings *here) {
     buffer_append_text(text, "List the open sessions: name, number of the present state, ");
     if (here->rolls_back)
@@ -287,6 +320,7 @@ static const struct {
     {"evaluate-lisp", "timeout", ALWAYS, false, timeout},
     {"evaluate-lisp", "session", ALWAYS, false, evaluate_session},
     {"open-session", NULL, ALWAYS, false, open_session},
+    {"open-session", "name", ALWAYS, false, open_name},
     {"open-session", "from", WITH_COPIES, false, open_from},
     {"open-session", "at", WITH_COPIES_OF_STATES, false, open_at},
     {"rollback-session", NULL, WITH_STATES, false, rollback},
@@ -304,6 +338,12 @@ static const struct {
     {"inspect-lisp", "state", WITH_STATES, false, inspect_state},
     {"inspect-lisp", "session", ALWAYS, true, any_session},
     {"inspect-lisp", "timeout", ALWAYS, false, timeout},
+    {"read-output", NULL, ALWAYS, false, read_output},
+    {"read-output", "call", ALWAYS, false, read_call},
+    {"read-output", "session", ALWAYS, true, any_session},
+    {"read-output", "stream", ALWAYS, false, read_stream},
+    {"read-output", "from", ALWAYS, false, read_from},
+    {"read-output", "count", ALWAYS, false, read_count},
     {"list-sessions", NULL, ALWAYS, false, list},
     {"reset-session", NULL, ALWAYS, false, reset},
     {"reset-session", "session", ALWAYS, true, any_session},

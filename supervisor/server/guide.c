@@ -67,15 +67,20 @@ static void append_ends(struct buffer *text, const struct surroundings *here) {
 
 static void append_shown(struct buffer *text, const struct surroundings *here) {
     const struct settings *settings = here->settings;
-    buffer_append_format(text,
-                         "\n## What is shown\n\nValues are printed pretty, circles marked, with at "
-                         "most 100 elements of a list and 10 levels, and %lld characters each; "
-                         "each value on a line of its own after `=> `. Of what the code prints, "
-                         "%lld characters are shown, from the beginning and the end. What is left "
-                         "out is counted at its place. Standard output is under `[stdout]`, error "
-                         "output and traces under `[stderr]`.\n",
-                         (long long)settings->value_max_chars,
-                         (long long)settings->output_shown_chars);
+    buffer_append_format(
+        text,
+        "\n## What is shown\n\nValues are printed pretty, circles marked, with at "
+        "most 100 elements of a list and 10 levels, and %lld characters each; "
+        "each value on a line of its own after `=> `. An object that cannot be "
+        "read back has a number, `#<FOO @1>`; `(eclave::numbered-object 1)` is that "
+        "object in the next call, and inspect-lisp shows it. `*`, `**` and `***` "
+        "are the last values. An answer has at most %lld characters: output is "
+        "shortened in its middle first. What is left out is counted at its place, "
+        "and read-output reads it. Standard output is under `[stdout]`, error "
+        "output and traces under `[stderr]`. A value of `(mcp:image OCTETS "
+        "\"image/png\")`, `mcp:audio`, `mcp:resource` or `mcp:link`, alone or in "
+        "a list, is sent as such.\n",
+        (long long)settings->value_max_chars, (long long)settings->text_max_chars);
 }
 
 static void append_limits(struct buffer *text, const struct surroundings *here) {

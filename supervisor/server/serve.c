@@ -143,6 +143,7 @@ static bool server_open(struct server *server, struct error *error) {
         !stdio_detach(error))
         return false;
     sessions_open(&server->sessions, &server->loop, &server->log, settings, &server->pool);
+    server->sessions.keeps_output = true;
     transcripts_open(&server->transcripts);
     server->builtins = builtins_open(settings, error);
     return server->builtins != NULL;

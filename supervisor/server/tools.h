@@ -31,10 +31,11 @@ struct tool {
 };
 
 extern const struct tool tool_close_session, tool_evaluate_lisp, tool_list_sessions,
-    tool_open_session, tool_reset_session, tool_rollback_session, tool_inspect_lisp;
+    tool_open_session, tool_read_output, tool_reset_session, tool_rollback_session,
+    tool_inspect_lisp;
 
 /* The built-in tools in the order of tools/list, the most used one first. */
-enum { TOOL_COUNT = 7 };
+enum { TOOL_COUNT = 8 };
 extern const struct tool *const tool_table[TOOL_COUNT];
 
 /* The names of the built-in tools; NULL terminates the list. */

@@ -78,7 +78,7 @@ const struct tool tool_evaluate_lisp = {.name = "evaluate-lisp",
 
 const struct tool *const tool_table[TOOL_COUNT] = {
     &tool_evaluate_lisp, &tool_open_session,  &tool_rollback_session, &tool_inspect_lisp,
-    &tool_list_sessions, &tool_reset_session, &tool_close_session,
+    &tool_read_output,   &tool_list_sessions, &tool_reset_session,    &tool_close_session,
 };
 
 const char *const *tools_names(void) {

@@ -1,5 +1,7 @@
 /* A call: its outcome, the report to its caller, and the messages of a run. */
 #include "supervisor/base/clock.h"
+#include "supervisor/json/json_tree.h"
+#include "supervisor/session/kept_output.h"
 #include "supervisor/session/session_internal.h"
 
 #include <math.h>
@@ -182,11 +184,15 @@ void call_conclude(struct call *call, struct result_message *result, const struc
                                     .inspects = call->inspects,
                                     .stays = call->stays,
                                     .reply = call->reply,
+                                    .call = call->number,
                                     .session = session->name};
     describe(call, &evaluation, result, pipes, state_lost);
-    if (call->run.result.json)
+    if (call->run.result.json && call->kind == CALL_RUN)
         evaluation.run = &call->run.result;
+    else if (call->run.result.json)
+        evaluation.content = json_tree_member(call->run.result.json, "content");
     evaluation.events_dropped = call->run.dropped;
+    evaluation.is_kept = call->kind == CALL_EVALUATE && kept_output_keep(session, &evaluation);
     bool loss_reported = add_loss(call, &evaluation);
     log_outcome(call, &evaluation);
     session->used_ns = clock_now_ns();
@@ -336,9 +342,11 @@ void call_on_ask(void *context, struct worker_process *worker, const unsigned ch
 
 /* What a call of this kind can have as its result. */
 static bool is_lawful(const struct call *call, const struct result_message *result) {
-    if (call->kind != CALL_RUN || result->condition.bytes)
-        return !result->json.bytes;
-    return result->json.bytes && result->json.length <= RUN_RESULT_MAX_BYTES;
+    if (result->json.length > RUN_RESULT_MAX_BYTES ||
+        (result->condition.bytes && result->json.bytes))
+        return false;
+    return call->kind != CALL_RUN || result->condition.bytes ||
+           (result->json.bytes && !result->value_count);
 }
 
 bool call_keep_result(struct call *call, const unsigned char *payload, size_t size) {
@@ -357,8 +365,8 @@ static enum run_step open_result(struct call *call, struct kept_result *kept) {
         return RUN_STEP_MALFORMED;
     kept->decoding = kept->message.json.bytes != NULL;
     if (kept->decoding)
-        run_decode_begin(&kept->decoder, call->run.kind, kept->message.json, call->run.wants_value,
-                         &call->run.result);
+        run_decode_begin(&kept->decoder, call->kind == CALL_RUN ? call->run.kind : RUN_CONTENT,
+                         kept->message.json, call->run.wants_value, &call->run.result);
     return kept->decoding ? RUN_STEP_MORE : RUN_STEP_DONE;
 }
 

@@ -1,4 +1,5 @@
 /* Calls that act on the session itself: rollback, reset, close and copy. */
+#include "supervisor/session/kept_output.h"
 #include "supervisor/session/session_internal.h"
 
 #include <unistd.h>
@@ -30,6 +31,7 @@ void session_roll_back(struct session *session) {
 void session_reset(struct session *session) {
     struct call *call = session_take_running(session);
     history_clear(session);
+    kept_output_forget(session);
     call_reply(call, "Session %s is reset to a fresh state.", session->name);
     conclude(call);
     session_step_later(session);

@@ -35,7 +35,11 @@ struct evaluation {
     const char *reply;                  /* of a call that evaluates nothing; else "" */
     struct result_message result;       /* with OUTCOME_VALUE and OUTCOME_CONDITION */
     const struct run_result *run;       /* of a CALL_RUN with OUTCOME_VALUE, else NULL */
+    struct json_object *content;        /* of a CALL_EVALUATE: the content blocks among its values,
+                                           checked;        NULL: none */
     size_t events_dropped;    /* of a CALL_RUN: progress and log messages above their rate */
+    uint32_t call;            /* its number in log events and for read-output */
+    bool is_kept;             /* read-output can read its output and values: kept_output.h */
     struct span output;       /* captured standard output: any bytes */
     struct span error_output; /* captured error output: any bytes */
     const char *limit_name;   /* with OUTCOME_OUTPUT: the setting, or the limit of run.h */

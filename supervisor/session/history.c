@@ -131,11 +131,15 @@ bool history_visit(struct session *session, uint64_t number, struct error *error
     return fork_state(session, holder, number, error);
 }
 
-void history_vacate(struct session *session) {
-    retire(session, session->head);
+bool history_vacate(struct session *session, struct worker_process *fresh) {
+    const bool safe = history_is_safe(session);
+    retire(session, safe ? session->head : fresh);
+    if (!safe)
+        return false;
     pipes_close(session->pipes);
     session->head = NULL;
     session->pipes = NULL;
+    return true;
 }
 
 bool history_visited(struct session *session) {

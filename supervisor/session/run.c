@@ -12,8 +12,8 @@
 enum { COMPLETIONS_MAX = 100 };
 
 const char *run_kind_word(enum run_kind kind) {
-    static const char *const words[RUN_KIND_COUNT] = {"tool", "prompt", "resource", "completion",
-                                                      "load"};
+    static const char *const words[RUN_KIND_COUNT] = {"tool",       "prompt", "resource",
+                                                      "completion", "load",   "content"};
     return words[kind];
 }
 
@@ -39,6 +39,7 @@ static const struct shape results[RUN_KIND_COUNT] = {
                                     {"total", shape_count, true},
                                     {"hasMore", shape_boolean, true}}},
     [RUN_LOAD] = {.members = {{0}}},
+    [RUN_CONTENT] = {.members = {{"content", content_check_blocks, true}}},
 };
 
 /* TEXT is a JSON object within the limits. */

@@ -30,7 +30,8 @@ enum run_kind {
     RUN_PROMPT,
     RUN_RESOURCE,
     RUN_COMPLETION,
-    RUN_LOAD, /* only checks that the source defines the name */
+    RUN_LOAD,    /* only checks that the source defines the name */
+    RUN_CONTENT, /* not a run: the content among the values of an evaluation */
     RUN_KIND_COUNT
 };
 
@@ -94,7 +95,8 @@ struct json_object *run_ask_decode(struct span text);
  *   RUN_PROMPT      `messages`
  *   RUN_RESOURCE    `contents`; without `mimeType` if the source names none
  *   RUN_COMPLETION  `values` (at most 100), `total`, `hasMore`
- *   RUN_LOAD        none */
+ *   RUN_LOAD        none
+ *   RUN_CONTENT     `content` */
 struct run_result {
     enum run_kind kind;
     struct json_object *json;

@@ -1,5 +1,6 @@
 /* A session: its states, its running call, its queue; and the table of all sessions. */
 #include "supervisor/base/clock.h"
+#include "supervisor/session/kept_output.h"
 #include "supervisor/session/session_internal.h"
 
 #include <signal.h>
@@ -167,6 +168,14 @@ static void refuse_call(struct session *session, const char *what, const char *r
     session_step_later(session);
 }
 
+/* The call cannot be run at the state that it asks for. */
+static void refuse_visit(struct session *session, const char *reason) {
+    call_decide(session->running, OUTCOME_REFUSED, "Session %s cannot be inspected: %s.",
+                session->name, reason);
+    history_abandon(session);
+    refuse_call(session, "", "");
+}
+
 static void send_call(struct session *session) {
     struct sessions *all = session->all;
     struct call *call = session->running;
@@ -197,8 +206,11 @@ static void on_served(void *context, struct worker_process *worker, struct pipes
                       const char *reason) {
     struct session *session = context;
     if (worker) {
-        if (session->head) /* the call visits the fresh state */
-            history_vacate(session);
+        if (session->head && !history_vacate(session, worker)) { /* it visits the fresh state */
+            pipes_close(pipes);
+            refuse_visit(session, "its state is lost");
+            return;
+        }
         session->head = worker;
         session->pipes = pipes;
         worker_set_owner(worker, &session_events, session, session->name);
@@ -207,14 +219,6 @@ static void on_served(void *context, struct worker_process *worker, struct pipes
         return;
     }
     refuse_call(session, "No worker can be started", reason);
-}
-
-/* The call cannot be run at the state that it asks for. */
-static void refuse_visit(struct session *session, const char *reason) {
-    call_decide(session->running, OUTCOME_REFUSED, "Session %s cannot be inspected: %s.",
-                session->name, reason);
-    history_abandon(session);
-    refuse_call(session, "", "");
 }
 
 static void visit(struct session *session, uint64_t number) {
@@ -278,8 +282,7 @@ static size_t result_bytes_max(const struct settings *settings) {
     size_t values =
         (size_t)RESULT_VALUES_MAX * CHARACTER_BYTES * (size_t)settings->value_max_chars +
         OTHER_BYTES;
-    return values > RUN_RESULT_MAX_BYTES + OTHER_BYTES ? values
-                                                       : RUN_RESULT_MAX_BYTES + OTHER_BYTES;
+    return values + RUN_RESULT_MAX_BYTES;
 }
 
 static void conclude_answer(struct session *session, enum outcome answer,
@@ -621,6 +624,7 @@ void sessions_open(struct sessions *sessions, struct loop *loop, struct log *log
                    const struct settings *settings, struct pool *pool) {
     *sessions = (struct sessions){.loop = loop, .log = log, .settings = settings, .pool = pool};
     TAILQ_INIT(&sessions->list);
+    TAILQ_INIT(&sessions->kept);
     memory_open(sessions);
 }
 
@@ -654,6 +658,7 @@ struct session *session_add(struct sessions *sessions, const char *name, bool tr
 void session_destroy(struct session *session) {
     struct sessions *all = session->all;
     history_clear(session);
+    kept_output_forget(session);
     if (session->running)
         call_free(session_take_running(session));
     TAILQ_CONCAT(&session->cancelled, &session->queue, entry);

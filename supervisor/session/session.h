@@ -56,6 +56,7 @@ struct call_request {
     void *context;
 };
 
+struct kept_output;
 struct memory_waiter;
 
 /* Of memory.c. */
@@ -90,6 +91,9 @@ struct sessions {
     bool reports_usage;
     bool unlogged; /* outcomes are not logged, because the caller reports each */
     struct memory_watch memory;
+    bool keeps_output; /* for read-output: kept_output.h */
+    size_t kept_bytes;
+    TAILQ_HEAD(kept_outputs, kept_output) kept; /* oldest first */
 };
 
 /* --- session.c: the sessions --- */

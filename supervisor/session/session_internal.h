@@ -181,8 +181,9 @@ void history_lost(struct session *session, const struct worker_process *worker);
 bool history_visit(struct session *session, uint64_t number, struct error *error);
 /* It is there, and becomes the head. False if the present state has been lost meanwhile. */
 bool history_visited(struct session *session);
-/* Retires the head, for one that comes from the pool. */
-void history_vacate(struct session *session);
+/* Retires the head, so that FRESH can become it. False, and FRESH is retired instead, if the
+ * present state has been lost meanwhile but for the head. */
+bool history_vacate(struct session *session, struct worker_process *fresh);
 /* Forgets `taking`, if there is one. It may still announce itself. */
 void history_abandon(struct session *session);
 /* Ends every process of the session. */

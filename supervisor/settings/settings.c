@@ -48,21 +48,28 @@ static bool set_path_variable(struct reading *reading, const struct setting *set
 
 static const char policy_variable[] = "ECLAVE_POLICY";
 
+static bool is_variable_of(const char *name, const char *text, size_t length) {
+    char variable[SETTING_NAME_BYTES];
+    setting_variable(name, variable);
+    return strlen(variable) == length && strncmp(variable, text, length) == 0;
+}
+
 /* Whether the first LENGTH bytes of TEXT are the variable of a setting. Otherwise NEAREST, which
  * may be NULL, is offered the variables of those settings that are documented. */
 static bool is_variable(const char *text, size_t length, struct nearest *nearest) {
     char variable[SETTING_NAME_BYTES];
-    for (size_t i = 0; i <= SETTING_COUNT; i++) {
-        if (i < SETTING_COUNT)
-            setting_variable(settings_table[i].name, variable);
-        else
-            memcpy(variable, policy_variable, sizeof policy_variable);
-        if (strlen(variable) == length && strncmp(variable, text, length) == 0)
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        const char *former = setting_former_name(&settings_table[i]);
+        if (is_variable_of(settings_table[i].name, text, length) ||
+            (former && is_variable_of(former, text, length)))
             return true;
-        if (nearest && (i == SETTING_COUNT || settings_table[i].help))
+        setting_variable(settings_table[i].name, variable);
+        if (nearest && settings_table[i].help)
             nearest_offer(nearest, variable);
     }
-    return false;
+    if (nearest)
+        nearest_offer(nearest, policy_variable);
+    return length == sizeof policy_variable - 1 && strncmp(policy_variable, text, length) == 0;
 }
 
 /* A mistyped variable would be a limit or a required layer that is not in force. */
@@ -88,10 +95,13 @@ static bool read_environment(struct settings *settings, struct error *error) {
     struct reading reading = {.settings = settings};
     for (size_t i = 0; i < SETTING_COUNT; i++) {
         const struct setting *setting = &settings_table[i];
-        char variable[SETTING_NAME_BYTES];
+        char former[SETTING_NAME_BYTES], variable[SETTING_NAME_BYTES];
+        const char *former_name = setting_former_name(setting);
+        if (former_name)
+            setting_variable(former_name, former);
         setting_variable(setting->name, variable);
-        const char *names[2] = {setting->alias, variable};
-        for (size_t j = 0; j < 2; j++) {
+        const char *names[] = {setting->alias, former_name ? former : NULL, variable};
+        for (size_t j = 0; j < sizeof names / sizeof *names; j++) {
             const char *value = names[j] ? getenv(names[j]) : NULL;
             if (value && !(setting->kind == SETTING_PATHS
                                ? set_path_variable(&reading, setting, names[j], value, error)

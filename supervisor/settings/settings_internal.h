@@ -60,7 +60,9 @@ extern const struct setting settings_table[SETTING_COUNT];
 /* The spellings of a name as a flag, without "--", and as a variable. */
 void setting_flag(const char *name, char flag[SETTING_NAME_BYTES]);
 void setting_variable(const char *name, char variable[SETTING_NAME_BYTES]);
-/* NULL if there is none. */
+/* The name that SETTING had before, or NULL. */
+const char *setting_former_name(const struct setting *setting);
+/* By a present or a former name. NULL if there is none. */
 const struct setting *setting_by_flag(const char *flag, size_t length);
 const struct setting *setting_by_name(const char *name);
 

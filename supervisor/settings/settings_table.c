@@ -35,6 +35,20 @@ const struct setting settings_table[SETTING_COUNT] = {
 #include "supervisor/settings/settings.def"
 };
 
+static const struct {
+    const char *former, *name;
+} former_names[] = {
+#define FORMER(former_name, present_name) {former_name, present_name},
+#include "supervisor/settings/settings.def"
+};
+
+const char *setting_former_name(const struct setting *setting) {
+    for (size_t i = 0; i < sizeof former_names / sizeof *former_names; i++)
+        if (strcmp(former_names[i].name, setting->name) == 0)
+            return former_names[i].former;
+    return NULL;
+}
+
 void setting_flag(const char *name, char flag[SETTING_NAME_BYTES]) {
     size_t i = 0;
     for (; i < SETTING_NAME_BYTES - 1 && name[i]; i++)
@@ -52,17 +66,23 @@ void setting_variable(const char *name, char variable[SETTING_NAME_BYTES]) {
 const struct setting *setting_by_flag(const char *flag, size_t length) {
     char name[SETTING_NAME_BYTES];
     for (size_t i = 0; i < SETTING_COUNT; i++) {
-        setting_flag(settings_table[i].name, name);
-        if (strlen(name) == length && strncmp(name, flag, length) == 0)
-            return &settings_table[i];
+        const char *const names[] = {settings_table[i].name,
+                                     setting_former_name(&settings_table[i])};
+        for (size_t j = 0; j < 2 && names[j]; j++) {
+            setting_flag(names[j], name);
+            if (strlen(name) == length && strncmp(name, flag, length) == 0)
+                return &settings_table[i];
+        }
     }
     return NULL;
 }
 
 const struct setting *setting_by_name(const char *name) {
-    for (size_t i = 0; i < SETTING_COUNT; i++)
-        if (strcmp(settings_table[i].name, name) == 0)
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        const char *former = setting_former_name(&settings_table[i]);
+        if (strcmp(settings_table[i].name, name) == 0 || (former && strcmp(former, name) == 0))
             return &settings_table[i];
+    }
     return NULL;
 }
 

@@ -9,6 +9,7 @@ import { test } from "node:test";
 import { claude } from "./program.mjs";
 import { startModel } from "./model.mjs";
 import { makeRecords, takeRecords } from "../clients/records.mjs";
+import { serverOptions, task } from "../clients/task.mjs";
 
 const { ECLAVE: eclave } = process.env;
 assert.ok(eclave, "ECLAVE names the server's executable");
@@ -79,20 +80,34 @@ function* conversation(project) {
   assert.equal(seen.result, "42");
 }
 
-for (const [name, environment] of Object.entries({
-  default: {},
-  legacy: { MCP_PROTOCOL_NEGOTIATION: "legacy" },
-}))
-  test(`Claude Code works with the server, ${name} negotiation`, async (context) => {
+// The task of the client libraries, as a conversation.
+function* twentySteps() {
+  const script = task();
+  let next = script.next();
+  while (!next.done) {
+    const seen = yield next.value;
+    next = script.next(Array.isArray(next.value[0]) ? seen.results : seen.result);
+  }
+}
+
+const conversations = {
+  "works with the server": { script: conversation, options: [] },
+  "does a task of twenty steps": { script: twentySteps, options: serverOptions },
+};
+const negotiations = { default: {}, legacy: { MCP_PROTOCOL_NEGOTIATION: "legacy" } };
+
+for (const [name, environment] of Object.entries(negotiations))
+  for (const [what, { script, options }] of Object.entries(conversations))
+  test(`Claude Code ${what}, ${name} negotiation`, async (context) => {
     const directory = makeRecords();
     const home = mkdtempSync(join(tmpdir(), "eclave-claude-code-"));
     const project = join(home, "project");
     context.after(() => rmSync(home, { recursive: true }));
     mkdirSync(join(project, "tools"), { recursive: true });
-    const model = await startModel(prefix, () => conversation(project));
+    const model = await startModel(prefix, () => script(project));
     context.after(() => model.close());
     const configuration = join(home, "mcp.json");
-    const args = [join(process.cwd(), "../clients/record.mjs"), directory, eclave, "--project", project];
+    const args = [join(process.cwd(), "../clients/record.mjs"), directory, eclave, "--project", project, ...options];
     writeFileSync(
       configuration,
       JSON.stringify({ mcpServers: { lisp: { type: "stdio", command: process.execPath, args } } }),

@@ -30,7 +30,7 @@ static void add_names(const char *line, char *names, size_t size) {
 }
 
 static const char all_names[] = "\"evaluate-lisp\"\"open-session\"\"rollback-session\""
-                                "\"inspect-lisp\"\"list-sessions\"\"reset-session\""
+                                "\"inspect-lisp\"\"read-output\"\"list-sessions\"\"reset-session\""
                                 "\"close-session\"";
 
 Test(paging, a_walk_meets_every_tool_once_and_ends_without_a_cursor) {

@@ -17,11 +17,12 @@ static const char *const values[] = {
     "\"ping\"", "\"shutdown\"", "\"exit\"", "\"tools/list\"", "\"tools/call\"",
     "\"logging/setLevel\"", "\"debug\"", "\"notifications/cancelled\"",
     "\"notifications/initialized\"", "\"evaluate-lisp\"", "\"open-session\"", "\"list-sessions\"",
-    "\"rollback-session\"", "\"close-session\"", "\"reset-session\"", "\"inspect-lisp\"",
+    "\"rollback-session\"", "\"close-session\"", "\"reset-session\"", "\"inspect-lisp\"", "\"read-output\"",
     "\"s-00000000000000000000000000000001\"", "\"server/discover\"", "\"prompts/get\"",
     "\"resources/read\"", "\"completion/complete\"", "\"elicitation/create\"", "\"object\"",
     "\"user\"", "\"caller\"", "\"text\"", "\"resource_link\"", "\"AAAA\"", "\"a:b\"",
-    "\"t://{a}/{+b}\"", "\"text/plain\"",
+    "\"t://{a}/{+b}\"", "\"text/plain\"", "\"eclave:///guide\"", "\"lisp-session\"",
+    "\"eclave:///sessions/{name}/transcript\"", "\"eclave:///sessions/main/transcript\"",
 };
 
 static const char *const members[] = {

@@ -65,7 +65,7 @@ static void check_repair(struct span bytes) {
 
 static void check_text(const struct result_message *result, struct fuzz_input *input) {
     static const char *const sentences[] = {"", "The code ended."};
-    struct text_limits limits = {.shown_chars = 100U + fuzz_byte(input),
+    struct text_limits limits = {.max_chars = 2000U + fuzz_byte(input),
                                  .value_max_chars = 16U + fuzz_byte(input)};
     struct evaluation evaluation = {.session = "main"};
     unsigned choice = fuzz_byte(input);
@@ -84,6 +84,7 @@ static void check_text(const struct result_message *result, struct fuzz_input *i
     text_append_evaluation(&text, &evaluation, &limits);
     FUZZ_CHECK(!text.failed, "no room for the text");
     FUZZ_CHECK(text.length == 0 || utf8_is_valid(text.data, text.length), "not UTF-8");
+    FUZZ_CHECK(utf8_count(text.data, text.length) <= limits.max_chars, "longer than its limit");
     bool marked = text.length >= 8 && memcmp(text.data, "[ERROR] ", 8) == 0;
     FUZZ_CHECK(marked == (evaluation.outcome != OUTCOME_VALUE), "the marker line");
 }

@@ -73,6 +73,7 @@ Test(ask, only_for_what_the_client_declared) {
             const char *line =
                 era_refused(client, era, -32021, "1", "tools/call", "\"name\":\"one\"");
             expect_contains(line, "\"requiredCapabilities\":{\"elicitation\":{");
+            expect_contains(line, "did not declare a capability that this needs: elicitation");
         }
         client_finish(client);
     }

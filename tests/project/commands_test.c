@@ -87,6 +87,8 @@ Test(project_commands, new_refuses_invalid_names_and_overwrites_nothing) {
         {"tool", "other", "tools/other.json"},
         {"tool", "linked", "tools/linked.lisp"},
         {"tool", "evaluate-lisp", "is a built-in tool"},
+        {"prompt", "lisp-session", "is a built-in prompt"},
+        {"resource", "guide", "is a built-in resource"},
         {"resource", "x.meta.json", "metadata of another"},
         {"resource", "a/b", "the name must"},
         {"tols", "x", "unknown kind tols"},

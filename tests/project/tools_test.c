@@ -268,7 +268,7 @@ Test(tools, that_run_in_the_session_of_the_caller_take_it_as_an_argument) {
 }
 
 Test(tools, are_paged_with_cursors_for_one_version_of_the_list) {
-    static const char *const options[] = {"--list-page-size", "7", NULL};
+    static const char *const options[] = {"--list-page-size", "9", NULL};
     for (int name = 'a'; name < 'j'; name++)
         project_files_write(formatted("tools/%c.lisp", name), HEAD "1");
     EACH_KIND(era) {
@@ -302,6 +302,8 @@ Test(tools, may_require_capabilities_of_the_client) {
     const char *line =
         era_refused(client, era_modern, -32021, "1", "tools/call", "\"name\":\"needs\"");
     expect_member(line, "{\"sampling\":{}}", "error", "data", "requiredCapabilities", NULL);
+    expect_member(line, "\"The client did not declare a capability that this needs: sampling.\"",
+                  "error", "message", NULL);
     client_finish(client);
     client = project_files_serve_in(era_legacy, NULL);
     cr_assert(era_call(client, era_legacy, "needs", "{}").is_error);

@@ -49,7 +49,7 @@ Test(concurrency, twenty_calls_at_once_get_twenty_answers) {
 /* Client and server would wait for each other if either wrote without reading. */
 Test(concurrency, a_megabyte_of_code_goes_in_while_a_megabyte_of_output_comes_out) {
     enum { LENGTH = 1 << 20 };
-    struct client *client = client_start_with("--output-shown-chars", "2000000");
+    struct client *client = client_start_with("--text-max-chars", "2000000");
     char *code = malloc(LENGTH + 64);
     cr_assert_not_null(code);
     size_t used = (size_t)snprintf(code, 64, "(progn (length \"");
@@ -70,7 +70,7 @@ Test(concurrency, a_megabyte_of_code_goes_in_while_a_megabyte_of_output_comes_ou
 
 Test(concurrency, a_slow_reader_gets_a_large_answer_whole_and_the_answers_after_it) {
     enum { LENGTH = 5000000 };
-    struct client *client = client_start_with("--output-shown-chars", "6000000");
+    struct client *client = client_start_with("--text-max-chars", "6000000");
     client_evaluate(client, "1");
     client_pause_reading(client, true);
     client_evaluate_send(client, "1",

@@ -138,7 +138,7 @@ Test(drain, lines_sent_after_the_signal_are_not_served) {
 
 Test(drain, a_large_answer_reaches_a_late_reader) {
     enum { LENGTH = 2000000 };
-    struct client *client = client_start_with("--output-shown-chars", "3000000");
+    struct client *client = client_start_with("--text-max-chars", "3000000");
     client_pause_reading(client, true);
     client_evaluate_send(client, "1",
                          "(progn (dotimes (i 2000) (write-string (make-string 1000 "
@@ -153,7 +153,7 @@ Test(drain, a_large_answer_reaches_a_late_reader) {
 
 Test(drain, a_reader_that_does_not_read_does_not_keep_the_server) {
     struct client *client =
-        client_start_with("--shutdown-grace-s", "1", "--output-shown-chars", "3000000");
+        client_start_with("--shutdown-grace-s", "1", "--text-max-chars", "3000000");
     client_evaluate(client, "1");
     client_pause_reading(client, true);
     client_evaluate_send(client, "1",

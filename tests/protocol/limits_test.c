@@ -62,13 +62,19 @@ Test(limits, output_counts_for_one_call_alone) {
 }
 
 Test(limits, the_middle_of_long_output_is_left_out_and_its_length_shown) {
-    struct client *client = client_start_with("--output-shown-chars", "1000");
+    struct client *client = client_start_with("--text-max-chars", "3000");
     struct evaluation evaluation = client_evaluate(
-        client, "(progn (write-char #\\() (dotimes (i 1998) (write-char (code-char 9731))) "
+        client, "(progn (write-char #\\() (dotimes (i 9998) (write-char (code-char 9731))) "
                 "(write-char #\\)) 1)");
     expect_contains(evaluation.text, "[stdout]\n(\xE2\x98\x83");
-    expect_contains(evaluation.text, "\n[\xE2\x80\xA6 1000 characters left out \xE2\x80\xA6]\n");
+    expect_contains(evaluation.text, " characters left out; to read them: read-output {\"call\":1,"
+                                     "\"stream\":\"stdout\",\"from\":");
     expect_contains(evaluation.text, "\xE2\x98\x83)\n=> 1");
+    size_t characters = 0;
+    for (const char *byte = evaluation.text; *byte; byte++)
+        characters += (*byte & 0xC0) != 0x80;
+    cr_assert_leq(characters, 3000);
+    cr_assert_geq(characters, 2900);
     client_finish(client);
 }
 
@@ -83,9 +89,8 @@ Test(limits, a_long_value_is_cut_with_a_visible_count) {
 }
 
 Test(limits, an_answer_over_the_limit_through_its_escapes_is_an_error_without_content) {
-    struct client *client =
-        client_start_with("--response-max-bytes", "1000000", "--output-shown-chars", "1000000",
-                          "--output-max-bytes", "400000");
+    struct client *client = client_start_with("--response-max-bytes", "1000000", "--text-max-chars",
+                                              "1000000", "--output-max-bytes", "400000");
     static const char code[] = "(progn (dotimes (i 300000) (write-char (code-char %d))) (values))";
     cr_assert_not(client_evaluate(client, formatted(code, 'e')).is_error);
     struct evaluation evaluation = client_evaluate(client, formatted(code, 1));

@@ -185,14 +185,16 @@ Test(outcomes, the_message_of_a_time_out_or_a_flood_is_enough_for_a_model) {
     expect_contains(evaluation.text, "Tool timed out. No answer within 0.5 s. ");
     expect_contains(evaluation.text, "The argument timeout allows up to 600 s.");
     expect_contains(evaluation.text, rolled_back);
-    expect_contains(evaluation.text, "\n\nThe end of [stdout]:\nxxx");
+    expect_contains(evaluation.text,
+                    "\n\nThe end of [stdout], which has 5012 characters; to read them: "
+                    "read-output {\"call\":1,\"stream\":\"stdout\"}:\nxxx");
     expect_contains(evaluation.text, "xxxthe end\n\nThe end of [stderr]:\nPROBLEM");
     expect_lacks(evaluation.text, "FIRST");
     evaluation = client_evaluate(client, "(loop for i from 0 do (print i))");
     cr_assert_eq(evaluation.error_code, -32603);
     expect_contains(evaluation.text, "more than 100000 bytes");
     expect_contains(evaluation.text, rolled_back);
-    expect_contains(evaluation.text, "\n\nThe end of [stdout]:\n");
+    expect_contains(evaluation.text, "\n\nThe end of [stdout], which has 100000 characters; ");
     client_finish(client);
 }
 

@@ -46,6 +46,7 @@ Test(tools, annotations_are_true) {
         {"\"open-session\"", "false", "false", "false"},
         {"\"rollback-session\"", "false", "true", "false"},
         {"\"inspect-lisp\"", "true", "false", "true"},
+        {"\"read-output\"", "true", "false", "true"},
         {"\"list-sessions\"", "true", "false", "true"},
         {"\"reset-session\"", "false", "true", "true"},
         {"\"close-session\"", "false", "true", "true"},

@@ -52,6 +52,7 @@ const requests = [
   { method: "tools/call", params: {} },
   { method: "tools/call", params: { name: "nope" } },
   { method: "tools/call", params: { name: "list-sessions" } },
+  { method: "tools/call", params: { name: "read-output" } },
   { method: "tools/call", params: { name: "open-session", arguments: { from: "main" } } },
   { method: "tools/call", params: { name: "open-session" } },
   { method: "tools/call", params: { name: "rollback-session", arguments: { steps: 1 } } },

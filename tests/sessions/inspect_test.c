@@ -134,7 +134,7 @@ static const struct {
      "#S(POINT :X 1 :Y NIL): POINT\n[parts]\n0: X = 1\n1: Y = NIL"},
     {"{\"operation\":\"object\",\"form\":\"(let ((h (make-hash-table :test 'equal))) "
      "(setf (gethash 'a h) 1) h)\"}",
-     "#<hash-table>: a hash table of 1, test EQUAL\n[parts]\n0: A = 1"},
+     "#<hash-table @1>: a hash table of 1, test EQUAL\n[parts]\n0: A = 1"},
     {"{\"operation\":\"last-error\"}", "No call of this session has ended with an error yet."},
     {"{\"operation\":\"macroexpand-1\",\"form\":\"(twice (print 1))\"}",
      "(TWICE (PRINT 1))\n[expansion]\n(progn (print 1) (print 1))"},
@@ -369,12 +369,12 @@ Test(inspect, broken_objects_are_shown_as_far_as_they_go) {
         const char *form, *text;
     } objects[] = {
         {"(make-instance 'signals :a 1)",
-         "#<unprintable SIGNALS>: SIGNALS\n[parts]\n0: A = 1\n1: B = (unbound)"},
+         "#<unprintable SIGNALS @1>: SIGNALS\n[parts]\n0: A = 1\n1: B = (unbound)"},
         {"(list 1 (make-instance 'throws) 2)",
-         "(1 #<unprintable THROWS> 2): a list of 3\n[parts]\n0: 1\n1: #<unprintable THROWS>\n2: 2"},
-        {"(make-instance 'aborts)", "#<unprintable ABORTS>: ABORTS"},
-        {"(make-instance 'debugs)", "#<unprintable DEBUGS>: DEBUGS"},
-        {"(make-instance 'recurs)", "#<unprintable RECURS>: RECURS"},
+         "(1 #<unprintable THROWS @1> 2): a list of 3\n[parts]\n0: 1\n1: #<unprintable THROWS @1>\n2: 2"},
+        {"(make-instance 'aborts)", "#<unprintable ABORTS @1>: ABORTS"},
+        {"(make-instance 'debugs)", "#<unprintable DEBUGS @1>: DEBUGS"},
+        {"(make-instance 'recurs)", "#<unprintable RECURS @1>: RECURS"},
         {"(let ((x (list 1 2))) (setf (cddr x) x))",
          "(1 2 1 2 1 2 1 2 ...): a circular list\n[parts]\n0: 1\n1: 2\n"
          "2: the rest, a circle = (1 2 1 2 1 2 1 2 ...)"},
@@ -408,7 +408,7 @@ Test(inspect, broken_objects_are_shown_as_far_as_they_go) {
                   objects[i].form, text);
     }
     expect_contains(answer(client, "{\"operation\":\"definitions\"}"),
-                    "\n*SIGNALS* = #<unprintable SIGNALS>");
+                    "\n*SIGNALS* = #<unprintable SIGNALS @1>");
     expect_contains(answer(client, "{\"operation\":\"class\",\"name\":\"orphan\"}"),
                     "\n(not finalized: a superclass is not defined)\n[slots]\nQ");
     expect_contains(
@@ -424,6 +424,9 @@ Test(inspect, a_name_is_what_it_is_now) {
                             "(defun |weird name| () 1) (defun (setf f) (v) v)");
     cr_assert_str_eq(answer(client, "{\"operation\":\"source\",\"name\":\"f\"}"),
                      "F: function, setf function\n[function]\n(lambda (y) y)");
+    client_evaluate(client, "(mapc #'eval '((defun made (x) \"Made.\" (list x))))");
+    cr_assert_str_eq(answer(client, "{\"operation\":\"source\",\"name\":\"made\"}"),
+                     "MADE: function\n[function]\n(defun made (x) \"Made.\" (list x))");
     cr_assert_str_eq(answer(client, "{\"operation\":\"source\",\"name\":\"g\"}"),
                      "G: macro\n[macro]\n(defmacro g () 2)");
     expect_refused(client, "{\"operation\":\"source\",\"name\":\"h\"}", "UNKNOWN-NAME",

@@ -350,8 +350,9 @@ static void on_evaluate(struct oracle *oracle, const struct incoming *incoming, 
 
 /* The other tools are not modelled. */
 static bool is_session_tool(struct text name) {
-    static const char *const tools[] = {"open-session", "rollback-session", "close-session",
-                                        "list-sessions", "reset-session", "inspect-lisp"};
+    static const char *const tools[] = {"open-session",  "rollback-session", "close-session",
+                                        "list-sessions", "reset-session",    "inspect-lisp",
+                                        "read-output"};
     for (size_t i = 0; i < sizeof tools / sizeof tools[0]; i++)
         if (oracle_decodes_to(name, tools[i]))
             return true;

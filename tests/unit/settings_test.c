@@ -14,8 +14,8 @@ Test(settings, the_defaults_are_those_of_the_contract) {
     cr_expect_eq(settings.session_queue, 64);
     cr_expect_eq(settings.output_max_bytes, 10485760);
     cr_expect_eq(settings.stderr_max_bytes, 10485760);
-    cr_expect_eq(settings.output_shown_chars, 100000);
-    cr_expect_eq(settings.value_max_chars, 50000);
+    cr_expect_eq(settings.text_max_chars, 40000);
+    cr_expect_eq(settings.value_max_chars, 20000);
     cr_expect_eq(settings.request_max_bytes, 16777216);
     cr_expect_eq(settings.json_max_depth, 128);
     cr_expect_eq(settings.response_max_bytes, 10485760);
@@ -66,6 +66,20 @@ Test(settings, a_flag_overrides_the_environment_which_overrides_the_file) {
     cr_assert_eq(settings.session_max, 2);
     cr_assert_eq(settings.session_queue, 30);
     cr_assert_eq(settings.call_timeout_s, 13);
+}
+
+Test(settings, a_former_name_of_a_setting_is_accepted_and_the_present_one_is_stronger) {
+    struct settings settings;
+    READ_FINE(&settings, "--output-shown-chars", "3000");
+    cr_assert_eq(settings.text_max_chars, 3000);
+    setenv("ECLAVE_OUTPUT_SHOWN_CHARS", "4000", 1);
+    READ_FINE(&settings);
+    cr_assert_eq(settings.text_max_chars, 4000);
+    setenv("ECLAVE_TEXT_MAX_CHARS", "5000", 1);
+    READ_FINE(&settings);
+    cr_assert_eq(settings.text_max_chars, 5000);
+    unsetenv("ECLAVE_TEXT_MAX_CHARS");
+    unsetenv("ECLAVE_OUTPUT_SHOWN_CHARS");
 }
 
 Test(settings, the_names_of_mcpbash_are_aliases) {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct text_limits limits = {.shown_chars = 1000, .value_max_chars = 100};
+static const struct text_limits limits = {.max_chars = 2000, .value_max_chars = 100};
 
 /* The text of EVALUATION, until the next call. */
 static const char *text_of_evaluation(const struct evaluation *evaluation) {
@@ -105,6 +105,24 @@ Test(text, an_argument_error_follows_the_format) {
     cr_assert_eq(parts.frames, 0);
 }
 
+/* A random part of BYTES, most often a short one; of whole characters, unless it may be ANY. */
+static struct span random_part(struct random *random, const unsigned char *bytes, size_t size,
+                               bool any) {
+    size_t most = random_percent(random, 70) ? 40 : random_percent(random, 70) ? 3000 : size - 16;
+    size_t from = random_below(random, 11), length = random_below(random, most);
+    if (!any) {
+        from = 0;
+        length -= length % 11;
+    }
+    return (struct span){bytes + from, length};
+}
+
+static void fill(struct random *random, struct span *parts, size_t count,
+                 const unsigned char *bytes, size_t size) {
+    for (size_t i = 0; i < count; i++)
+        parts[i] = random_part(random, bytes, size, false);
+}
+
 /* Cutting captured output. */
 
 /* COUNT characters, each of WIDTH bytes. */
@@ -174,6 +192,101 @@ Test(text, a_value_over_its_limit_is_cut_with_a_visible_count) {
     cr_assert(utf8_is_valid((const unsigned char *)cut, strlen(cut)));
     cr_assert_not_null(strstr(cut, "900"), "%s", cut);
     free(text);
+}
+
+/* Captured output is cut before values, and keeps its place in the text. */
+Test(text, output_is_cut_before_values) {
+    struct evaluation evaluation = {.outcome = OUTCOME_VALUE, .is_kept = true, .call = 12};
+    char *output = characters(5000, 1), *value = characters(90, 2);
+    evaluation.output = span_of(output);
+    for (size_t i = 0; i < 5; i++)
+        evaluation.result.values[i] = span_of(value);
+    evaluation.result.value_count = 5;
+    const char *text = text_of_evaluation(&evaluation);
+    size_t chars = utf8_count((const unsigned char *)text, strlen(text));
+    cr_assert_leq(chars, 2000);
+    cr_assert_geq(chars, 1950);
+    const char *line = strstr(text, "a\n[\xe2\x80\xa6 ");
+    cr_assert_not_null(line);
+    cr_assert_not_null(strstr(line, " characters left out; to read them: read-output "
+                                    "{\"call\":12,\"stream\":\"stdout\",\"from\":"));
+    const char *values = strstr(text, "\n=> ");
+    for (size_t i = 0; i < 5; i++, values += 4 + strlen(value)) {
+        cr_assert_eq(memcmp(values, "\n=> ", 4), 0);
+        cr_assert_eq(memcmp(values + 4, value, strlen(value)), 0);
+    }
+    cr_assert_eq(*(values), 0);
+    cr_assert(text_is_cut(&evaluation, &limits));
+    free(output);
+    free(value);
+}
+
+Test(text, the_numbers_of_a_cut_line_are_exact) {
+    struct evaluation evaluation = {.outcome = OUTCOME_VALUE, .is_kept = true, .call = 1};
+    for (size_t width = 1; width <= 4; width++) {
+        char *output = characters(30000, width);
+        evaluation.error_output = span_of(output);
+        const char *text = text_of_evaluation(&evaluation);
+        const char *line = strstr(text, "\n[\xe2\x80\xa6 "), *from = strstr(line, "\"from\":");
+        size_t left_out = strtoul(line + 6, NULL, 10), head = strtoul(from + 7, NULL, 10);
+        const char *end = strstr(line, "\xe2\x80\xa6]\n") + 5, *tail = strstr(end, "\n; no");
+        cr_assert_eq((size_t)(line - strlen("[stderr]\n") - text), head * width);
+        cr_assert_eq(head + left_out + (size_t)(tail - end) / width, 30000);
+        free(output);
+    }
+}
+
+Test(text, values_are_cut_where_output_is_not_enough) {
+    struct evaluation evaluation = {.outcome = OUTCOME_VALUE};
+    char *value = characters(90, 1), *output = characters(700, 1);
+    evaluation.output = span_of(output);
+    for (size_t i = 0; i < RESULT_VALUES_MAX; i++)
+        evaluation.result.values[i] = i % 2 ? span_of(value) : span_of("T");
+    evaluation.result.value_count = RESULT_VALUES_MAX;
+    const char *text = text_of_evaluation(&evaluation);
+    cr_assert_leq(utf8_count((const unsigned char *)text, strlen(text)), 2000);
+    cr_assert_not_null(strstr(text, " characters left out \xe2\x80\xa6]\n"));
+    cr_assert_not_null(strstr(text, "more values"), "%s", text);
+    free(value);
+    free(output);
+}
+
+/* A text of random parts of random sizes, some of them those of a hostile worker. */
+Test(text, a_text_is_never_longer_than_its_limit) {
+    struct random random = random_for("text_limit");
+    static unsigned char bytes[60000];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)"a\xc3\xa9\xe2\x82\xac\n\xf0\x9f\x90\x8d"[i % 11];
+    for (size_t trial = 0; trial < random_trials(3000, 100000); trial++) {
+        struct evaluation evaluation = {.outcome = random_below(&random, OUTCOME_COUNT),
+                                        .is_kept = random_percent(&random, 50),
+                                        .call = UINT32_MAX};
+        struct text_limits some = {.max_chars = 2000 + random_below(&random, 8000),
+                                   .value_max_chars = 16 + random_below(&random, 20000),
+                                   .reserved_chars = random_below(&random, TEXT_RESERVED_MAX)};
+        struct result_message *result = &evaluation.result;
+        char cause[600];
+        struct span *const parts[] = {&result->condition, &result->text, &evaluation.output,
+                                      &evaluation.error_output};
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+            *parts[i] = random_part(&random, bytes, sizeof bytes, i >= 2);
+        const bool is_value = evaluation.outcome == OUTCOME_VALUE;
+        result->value_count = is_value ? random_below(&random, RESULT_VALUES_MAX + 1) : 0;
+        result->frame_count = is_value ? 0 : random_below(&random, RESULT_FRAMES_MAX + 1);
+        result->warning_count = random_below(&random, RESULT_WARNINGS_MAX + 1);
+        fill(&random, result->values, result->value_count, bytes, sizeof bytes);
+        fill(&random, result->frames, result->frame_count, bytes, sizeof bytes);
+        fill(&random, result->warnings, result->warning_count, bytes, sizeof bytes);
+        memset(cause, 'c', sizeof cause);
+        cause[random_below(&random, sizeof cause)] = 0;
+        snprintf(evaluation.cause, sizeof evaluation.cause, "%s", cause);
+        cleanup_buffer struct buffer out = buffer_make(1 << 20);
+        text_append_evaluation(&out, &evaluation, &some);
+        cr_assert_not(out.failed);
+        cr_assert(utf8_is_valid(out.data, out.length));
+        cr_assert_leq(utf8_count(out.data, out.length), some.max_chars - some.reserved_chars,
+                      "outcome %d", (int)evaluation.outcome);
+    }
 }
 
 Test(text, a_full_buffer_is_reported) {

@@ -36,22 +36,64 @@ const struct worker_case worker_cases[] = {
     {"(length \"\303\251\342\202\254\360\237\220\215\")", .values = "3"},
     {"(progn (defclass foo () ()) (defmethod print-object ((x foo) s) (error \"p\"))"
      " (make-instance 'foo))",
-     .values = "#<unprintable FOO>"},
+     .values = "#<unprintable FOO @1>"},
     {"(progn (defclass foo () ()) (defmethod print-object ((x foo) s) (throw 'out 1))"
      " (make-instance 'foo))",
-     .values = "#<unprintable FOO>"},
+     .values = "#<unprintable FOO @1>"},
     {"(progn (defclass foo () ()) (defmethod print-object ((x foo) s) (princ \"FOO!\" s))"
      " (list (make-instance 'foo)))",
      .values = "(FOO!)"},
     {"(let ((x nil)) (dotimes (i 1000000) (setf x (list x))) x)",
      .values = "((((((((((#))))))))))"},
 
-    /* Unreadable objects have numbers in place of addresses */
-    {"(progn (defclass foo () ()) (make-instance 'foo))",
-     .values = "#<a COMMON-LISP-USER::FOO @1>"},
+    /* Unreadable objects have numbers in place of addresses, and are found by them */
+    {"(progn (defclass foo () ()) (make-instance 'foo))", .values = "#<FOO @1>"},
+    {"(multiple-value-list (eclave::numbered-object 1))", .same = true, .values = "(#<FOO @1> T)"},
+    {"(list (eq (eclave::numbered-object 1) (first *)) (eclave::numbered-object 2))", .same = true,
+     .values = "(T NIL)"},
+    {"(list (multiple-value-list (eclave::numbered-object 1)) (eclave::numbered-object -1)"
+     " (eclave::numbered-object 'a) (eclave::numbered-object (expt 2 70)))",
+     .same = true, .values = "((NIL NIL) NIL NIL NIL)"},
     {"(let ((x (make-instance 'standard-object)) (y (make-instance 'standard-object)))"
      " (values x y (list y)))",
-     .values = "#<a STANDARD-OBJECT @1>\n#<a STANDARD-OBJECT @2>\n(#<a STANDARD-OBJECT @2>)"},
+     .values = "#<STANDARD-OBJECT @1>\n#<STANDARD-OBJECT @2>\n(#<STANDARD-OBJECT @2>)"},
+    {"(let ((x (make-hash-table)) (y (lambda (z) z))) (print y) (princ x) (prin1 y *error-output*)"
+     " (list x y (princ-to-string x) (make-condition 'error)))",
+     .values = "(#<hash-table @2> #<bytecompiled-function @1> \"#<hash-table @2>\" #<ERROR @3>)",
+     .output = "\n#<bytecompiled-function @1> #<hash-table @2>",
+     .error = "#<bytecompiled-function @1>"},
+    {"(defun f (x) (error \"bad: ~s\" x)) (f (make-instance 'standard-object))",
+     .type = "SIMPLE-ERROR", .message = "bad: #<STANDARD-OBJECT @1>",
+     .frame = "(F #<STANDARD-OBJECT @1>)"},
+    {"(values (eclave::numbered-object 1))", .same = true, .values = "#<STANDARD-OBJECT @1>"},
+    {"(warn \"~a\" (make-random-state t)) (warn \"~a\" (make-hash-table))",
+     .warning = "WARNING: #<random-state @1>\nWARNING: #<hash-table @2>"},
+    {"(defpackage :p (:use :cl)) (in-package :p) (defclass c () ())"
+     " (list (make-instance 'c) (make-instance (make-instance 'standard-class)))",
+     .values = "(#<C @1> #<NIL @2>)"},
+    {"(in-package :cl-user) (elt ** 0)", .same = true, .values = "#<P::C @1>"},
+    {"(defclass k () ((a :initform 1))) (defparameter *k* (make-instance 'k)) *k*",
+     .values = "#<K @1>"},
+    {"(defclass k () ((b :initform 2))) *k*", .same = true, .values = "#<K @1>"},
+    {"(slot-value (eclave::numbered-object 1) 'b)", .same = true, .values = "2"},
+    {"(let ((x (make-instance 'standard-object))) (print-unreadable-object (x *standard-output*"
+     " :identity t) (princ \"me\")) (print-unreadable-object (x *standard-output* :type t)))",
+     .output = "#<me @1>#<standard-object >"},
+    {"(defclass l () ()) (defmethod print-object ((x l) s) (format s \"~x\" (si:pointer x)))"
+     " (stringp (princ-to-string (make-instance 'l)))",
+     .values = "T"},
+    {"(let ((l (list (make-instance 'standard-object)))) (setf (cdr l) l) l)",
+     .values = "#1=(#<STANDARD-OBJECT @1> . #1#)"},
+    /* What only was printed is not held, and its address may be that of another object then */
+    {"(dotimes (i 7000) (let ((s (princ-to-string (make-instance 'standard-object))))"
+     " (unless (equal s (if (< i 5000) (format nil \"#<STANDARD-OBJECT @~d>\" (1+ i))"
+     " \"#<STANDARD-OBJECT @...>\")) (error \"~a\" s)))) (make-instance 'standard-object)",
+     .values = "#<STANDARD-OBJECT @5001>"},
+    {"(dotimes (i 300) (let ((h (make-hash-table))) (setf (gethash 1 h) (make-array 1000000))"
+     " (princ-to-string h)))",
+     .values = "NIL"},
+    {"(list (make-instance 'standard-object) (lambda ()))", .same = true,
+     .values = "(#<STANDARD-OBJECT @1> #<bytecompiled-function @2>)"},
     {"\"#<x 0x123456789>\"", .values = "\"#<x 0x123456789>\""},
     {"'|#<x 0x123456789>|", .values = "|#<x 0x123456789>|"},
     {"(list \"\\\" 0x123456789>\" #\\\" \" 0x123456789>\")",
@@ -75,7 +117,7 @@ const struct worker_case worker_cases[] = {
     {"*x*", .same = true, .values = "2"},
     {"(progn (defclass foo () ()) (defmethod print-object ((x foo) s) (abort)) (make-instance "
      "'foo))",
-     .values = "#<unprintable FOO>"},
+     .values = "#<unprintable FOO @1>"},
     {"(let ((*debugger-hook* (lambda (c h) (throw :x (list (princ-to-string c) (functionp h))))))"
      " (catch :x (error \"oops\")))",
      .values = "(\"oops\" T)"},
@@ -91,8 +133,22 @@ const struct worker_case worker_cases[] = {
     {"(setf *break-on-signals* '(no such type))", .same = true, .values = "(NO SUCH TYPE)"},
     {"(list *break-on-signals* (ignore-errors (error \"x\")))", .same = true,
      .values = "(NIL NIL)"},
-    {"(step (+ 1 (* 2 3)))", .values = "7", .error = "(+ 1 (* 2 3)) => 7\n"},
+    {"(step (+ 1 (* 2 3)))", .values = "7", .error = "(* 2 3) => 6\n(+ 1 (* 2 3)) => 7\n"},
     {"(step (values 1 2))", .values = "1\n2", .error = "(VALUES 1 2) => 1 => 2\n"},
+    {"(step 'a) (step *)", .values = "A", .error = "'A => A\n* => A\n"},
+    {"(step (when (evenp 2) (let ((x (list 1))) (car x))))", .values = "1",
+     .error = "(EVENP 2) => T\n(LET ((X (LIST 1))) (CAR X)) => 1\n"
+              "(WHEN (EVENP 2) (LET ((X #)) (CAR X))) => 1\n"},
+    {"(flet ((f (x) (* 2 x))) (step (f (f 1))))", .values = "4",
+     .error = "(F 1) => 2\n(F (F 1)) => 4\n"},
+    {"(step (progn (car '(1)) (car 5)))", .type = "TYPE-ERROR", .error = "(CAR '(1)) => 1\n"},
+    {"(step (dotimes (i 2) (print i)))", .values = "NIL"},
+    {"(invoke-debugger (make-condition 'simple-error :format-control \"x\"))",
+     .type = "SIMPLE-ERROR", .message = "x"},
+    {"(invoke-debugger (make-condition 'simple-condition :format-control \"y\"))",
+     .type = "SIMPLE-CONDITION", .message = "y\nThe code entered the debugger"},
+    {"(let ((*debugger-hook* (lambda (c h) (declare (ignore c h)) (abort)))) (error \"x\"))",
+     .values = ""},
     {"(break \"at ~a\" 5)", .type = "SIMPLE-ERROR", .message = "BREAK: at 5"},
     {"(inspect 'car)", .type = "SIMPLE-ERROR", .message = "INSPECT needs a person"},
     {"(assert (= 1 2))", .type = "SIMPLE-ERROR", .message = "The assertion (= 1 2) failed."},
@@ -272,7 +328,7 @@ const struct worker_case worker_cases[] = {
     {"(error 'stream-error :stream *standard-output*)", .type = "STREAM-ERROR",
      .message = "a stream"},
     {"(error \"~a\" *standard-output*)", .type = "SIMPLE-ERROR", .message = "a stream"},
-    {"(error \"~a\" (make-hash-table))", .type = "SIMPLE-ERROR", .message = "#<hash-table>"},
+    {"(error \"~a\" (make-hash-table))", .type = "SIMPLE-ERROR", .message = "#<hash-table @1>"},
     {"(define-condition my-c (error) ((a :initarg :a))) (error 'my-c :a 5)", .type = "MY-C",
      .message = "A condition of type MY-C was signalled with A = 5."},
     {"(define-condition my-r (error) () (:report \"my report\")) (error 'my-r)", .type = "MY-R",
@@ -358,9 +414,9 @@ const struct worker_case worker_cases[] = {
      .frame = "(F \"zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz\"...)"},
     {"(defclass bad () ()) (defmethod print-object ((b bad) s) (error \"no\"))"
      "(defun f (l) (error \"x\")) (f (make-instance 'bad))",
-     .type = "SIMPLE-ERROR", .frame = "(F #<unprintable BAD>)"},
+     .type = "SIMPLE-ERROR", .frame = "(F #<unprintable BAD @1>)"},
     {"(defun f (l) (error \"x\")) (f (make-hash-table))", .type = "SIMPLE-ERROR",
-     .frame = "(F #<hash-table>)"},
+     .frame = "(F #<hash-table @1>)"},
     {"(defun f (s) (error \"x\")) (f (format nil \"a~%b\"))", .type = "SIMPLE-ERROR",
      .frame = "(F \"a b\")"},
 

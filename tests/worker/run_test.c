@@ -202,7 +202,7 @@ static const struct row rows[] = {
      .message = "#<MCP:QUESTION \"roots\"> is a question"},
     {TOOL("(format nil \"~{~a~^ ~}\" (list (mcp:text \"a b\") (mcp:image #(1) \"image/png\")"
           " (mcp:resource \"x:y\" \"t\") (mcp:link \"x:z\" \"n\") (mcp:structured 5)))"),
-     .text = "#<MCP:TEXT \"a b\"> #<MCP:IMAGE \"image/png\"> #<MCP:RESOURCE \"x:y\"> "
+     .text = "#<MCP:TEXT \"a b\"> #<MCP:IMAGE image/png, 1 byte> #<MCP:RESOURCE \"x:y\"> "
              "#<MCP:LINK \"x:z\"> #<MCP:STRUCTURED 5>"},
     {"(mcp:defprompt \"x\" () (list nil \"a\"))", .kind = "prompt",
      .json = "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"a\"}}]}"},

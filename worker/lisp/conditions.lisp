@@ -280,17 +280,13 @@ that CODE refers to."
   (declare (ignore condition origin))
   (write-string "The memory limit of the session is reached." stream))
 
-(defvar *files-hint*
-  "No files exist in this sandbox: pass data in the code, or let the operator grant a directory with --allow-read."
-  "Set by C where there are files.")
-
 (defun report-file-error (condition origin stream)
   "ECL lists three possible causes, none of which is the sandbox."
   (declare (ignore origin))
   (write-string "The file " stream)
   (write-brief (ignore-errors (namestring (file-error-pathname condition))) stream)
   (write-string " cannot be opened. " stream)
-  (write-string *files-hint* stream))
+  (write-string (files-hint) stream))
 
 (defparameter *reports*
   '((file-error . report-file-error)
@@ -320,8 +316,11 @@ that CODE refers to."
 
 (defun reportless-p (condition)
   "Does CONDITION print as an object because it has no report?"
-  (starts-with-p "#<a " (let ((*print-length* 1) (*print-level* 1))
-                          (princ-to-string condition))))
+  (string= (let ((*print-length* 1)
+                 (*print-level* 1)
+                 (*omitted* condition))
+             (princ-to-string condition))
+           ""))
 
 (defun write-fallback (condition stream)
   "For a condition without a report, or whose report fails or is empty."
@@ -341,27 +340,30 @@ that CODE refers to."
 
 (defun write-missing-package (condition stream)
   (report condition stream)
-  (let ((name (first (simple-condition-format-arguments condition))))
-    (when (member name '("ASDF" "UIOP" "QL") :test #'equalp)
+  (let ((hint (package-hint (first (simple-condition-format-arguments condition)))))
+    (when hint
       (write-char #\Newline stream)
-      (write-string (if (and *asdf* (string-not-equal name "QL"))
-                        "(require :asdf) loads it."
-                        *modules-hint*)
-                    stream))))
+      (write-string hint stream))))
 
-(defun write-message (condition origin stream)
+(defun write-report (condition origin stream)
   (let ((own (cdr (assoc (class-name (class-of condition)) *reports*))))
     (cond (own (funcall own condition origin stream))
           ((missing-package-p condition) (write-missing-package condition stream))
           ((reportless-p condition) (write-fallback condition stream))
           (t (report condition stream)))))
 
+(defun write-message (condition origin stream)
+  "Called by C for the condition that ended the call."
+  (write-report condition origin stream)
+  (unless (typep condition 'serious-condition)
+    (format stream "~%The code entered the debugger, which needs a person, and nobody is here.")))
+
 (defun write-warning (warning stream)
   (if (eq (class-name (class-of warning)) 'simple-warning)
       (write-string "WARNING" stream)
       (write-type warning stream))
   (write-string ": " stream)
-  (write-message warning nil stream))
+  (write-report warning nil stream))
 
 ;;; Names that are undefined at the end of a call.
 

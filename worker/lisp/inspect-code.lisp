@@ -9,7 +9,21 @@
     (if record
         (record-source record)
         (let ((expression (safely nil (function-lambda-expression (function-of name)))))
-          (and expression (pretty-text expression))))))
+          (and expression (pretty-text (as-definition expression)))))))
+
+(defun as-definition (expression)
+  "The DEFUN form that ECL has made EXPRESSION of, or EXPRESSION."
+  (if (and (eq (first expression) 'ext:lambda-block) (not (macro-function-name-p expression)))
+      (destructuring-bind (name lambda-list &rest body) (rest expression)
+        `(defun ,name ,lambda-list
+           ,@(let ((text (safely nil (documentation name 'function))))
+               (and text (list text)))
+           ,@(remove '(declare (si::c-global)) body :test #'equal)))
+      expression))
+
+(defun macro-function-name-p (expression)
+  (let ((name (second expression)))
+    (and (symbolp name) (macro-function name) t)))
 
 (defun method-sources (name)
   (mapcar #'record-source (gethash (list "method" name) *records*)))

@@ -41,7 +41,8 @@ without ARGUMENTS, CONTROL itself, a string or a condition."
   key)   ; with :QUESTION
 
 (defun content-summary (content)
-  "The name of its operator, and a string that distinguishes it from others of that operator."
+  "The name of its operator, and an object that distinguishes it from others of that operator; third
+value: is that a string to be shown without quotation marks?"
   (let ((value (content-value content)))
     (ecase (content-kind content)
       (:structured (values "structured" value))
@@ -49,10 +50,16 @@ without ARGUMENTS, CONTROL itself, a string or a condition."
       (:question (values "question" (content-key content)))
       (:block
        (let ((type (ref value "type")))
-         (if (string= type "resource_link")
-             (values "link" (ref value "uri"))
-             (values type (or (ref value "text") (ref value "mimeType")
-                              (ref value "resource" "uri")))))))))
+         (cond ((string= type "resource_link") (values "link" (ref value "uri")))
+               ((ref value "data") (values type (data-summary value) t))
+               (t (values type (or (ref value "text") (ref value "resource" "uri"))))))))))
+
+(defun data-summary (block)
+  (format nil "~a, ~:d byte~:p" (ref block "mimeType") (decoded-length (ref block "data"))))
+
+(defun decoded-length (base64)
+  (let ((end (or (position #\= base64) (length base64))))
+    (floor (* 3 end) 4)))
 
 (defvar *within-content* nil
   "Is content being printed? Content within it is then printed as its operator only, since each
@@ -60,12 +67,12 @@ BRIEF starts again at depth 0 and would not end if the content contained itself.
 
 (defun print-content (content stream depth)
   (declare (ignore depth))
-  (multiple-value-bind (operator detail) (content-summary content)
+  (multiple-value-bind (operator detail plain) (content-summary content)
     (format stream "#<MCP:~:@(~a~)~@[ ~a~]>" operator
             (and detail
                  (not *within-content*)
                  (let ((*within-content* t))
-                   (brief detail))))))
+                   (if plain detail (brief detail)))))))
 
 (defun uri-character-p (char)
   (and (< 32 (char-code char) 127)
@@ -429,6 +436,23 @@ arguments are `argument`, the name of the argument to complete, `value`, its cha
 
 (defun failed-result (failure)
   (object "content" (vector (block-value (princ-to-string failure))) "isError" t))
+
+;;; Values of an evaluation.
+
+(defun blocks-in (value)
+  "The content blocks that VALUE is, or that are elements of it."
+  (cond ((block-p value) (list value))
+        ((and (consp value) (ignore-errors (list-length value))) (remove-if-not #'block-p value))))
+
+(defconstant +blocks-max+ 1024)
+
+(defun contents (values)
+  "Called by C. The contents among VALUES as JSON, or NIL."
+  (let ((blocks (loop for value in values append (blocks-in value))))
+    (when (nthcdr +blocks-max+ blocks)
+      (error "There are more than ~d contents." +blocks-max+))
+    (when blocks
+      (write-json (object "content" (array (mapcar #'content-value blocks)))))))
 
 (defun prompt-result (value)
   (object "messages"

@@ -28,9 +28,24 @@ once instead of three times."
 
 (defun write-unprintable (object stream)
   "Replaces an object whose printing fails."
-  (write-string "#<unprintable " stream)
-  (write-class-name object stream)
-  (write-string ">" stream))
+  (let ((*print-readably* nil)
+        (*print-level* nil))
+    (print-unreadable-object (object stream :identity t)
+      (write-string "unprintable " stream)
+      (write-class-name object stream))))
+
+(defun write-plainly (instance stream)
+  "Prints what no method prints otherwise. The identity is a number: worker/numbers.c."
+  (print-unreadable-object (instance stream :identity t)
+    (write (class-name (class-of instance))
+           :stream stream :escape t :circle nil :pretty nil)))
+
+(defvar *omitted* nil "An object that prints as nothing, unless a method prints it.")
+
+(defmethod print-object ((instance standard-object) stream)
+  (unless (eq instance *omitted*)
+    (write-plainly instance stream))
+  instance)
 
 (defconstant +brief-string+ 60)
 (defconstant +brief-bits+ 256)

@@ -4,10 +4,6 @@
 
 (in-package "ECLAVE")
 
-(defvar *readable* '() "The directories that code may read; set by C.")
-
-(defvar *asdf* nil "True if ASDF is mapped.")
-
 (defun asdf-file ()
   (concatenate 'base-string (namestring (si:get-library-pathname)) "asdf.fas"))
 
@@ -140,6 +136,7 @@
   (unless (start-asdf)
     (refuse "ECL's ASDF is missing: ~a" (asdf-file)))
   (loading-unrecorded (lambda () (load-system name)))
+  (push name *systems*)
   t)
 
 ;;; The image that workers are forked from.

@@ -1,6 +1,6 @@
 /* Content blocks for a revision of the protocol. */
-#ifndef ECLAVE_SUPERVISOR_PROJECT_BLOCKS_H
-#define ECLAVE_SUPERVISOR_PROJECT_BLOCKS_H
+#ifndef ECLAVE_SUPERVISOR_MCP_BLOCKS_H
+#define ECLAVE_SUPERVISOR_MCP_BLOCKS_H
 
 #include "common/buffer.h"
 #include "supervisor/mcp/revision.h"

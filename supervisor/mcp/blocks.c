@@ -1,5 +1,5 @@
 /* A block that a revision does not have would break its clients: it is replaced by a text. */
-#include "supervisor/project/blocks.h"
+#include "supervisor/mcp/blocks.h"
 #include "supervisor/json/json_tree.h"
 #include "supervisor/json/json_write.h"
 

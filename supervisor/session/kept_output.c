@@ -1,0 +1,144 @@
+/* One list of all kept calls, oldest first: there are few. */
+#include "supervisor/session/kept_output.h"
+#include "common/utf8.h"
+#include "supervisor/session/session_internal.h"
+
+#include <stdlib.h>
+
+struct kept_output {
+    TAILQ_ENTRY(kept_output) entry;
+    const struct session *session;
+    uint32_t call;
+    struct buffer streams[TEXT_STREAMS];
+    size_t chars[TEXT_STREAMS];
+    size_t bytes;
+};
+
+static void drop(struct sessions *all, struct kept_output *kept) {
+    TAILQ_REMOVE(&all->kept, kept, entry);
+    all->kept_bytes -= kept->bytes;
+    for (size_t i = 0; i < TEXT_STREAMS; i++)
+        buffer_free(&kept->streams[i]);
+    free(kept);
+}
+
+void kept_output_forget(struct session *session) {
+    struct kept_output *kept = TAILQ_FIRST(&session->all->kept);
+    while (kept) {
+        struct kept_output *next = TAILQ_NEXT(kept, entry);
+        if (kept->session == session)
+            drop(session->all, kept);
+        kept = next;
+    }
+}
+
+/* Makes room for BYTES of SESSION. */
+static void make_room(struct session *session, size_t bytes) {
+    struct sessions *all = session->all;
+    struct kept_output *kept = TAILQ_LAST(&all->kept, kept_outputs);
+    size_t calls = 1, total = bytes;
+    while (kept) { /* from the newest to the oldest */
+        struct kept_output *older = TAILQ_PREV(kept, kept_outputs, entry);
+        if (kept->session == session) {
+            total += kept->bytes;
+            if (++calls > KEPT_CALLS_MAX || total > KEPT_SESSION_BYTES)
+                drop(all, kept);
+        }
+        kept = older;
+    }
+    while (all->kept_bytes + bytes > KEPT_TOTAL_BYTES)
+        drop(all, TAILQ_FIRST(&all->kept));
+}
+
+/* An answer that is an error shows the ends of the streams, or nothing. */
+static bool leaves_out(const struct session *session, const struct evaluation *evaluation) {
+    struct text_limits limits = text_limits_of(session->all->settings);
+    limits.reserved_chars = TEXT_RESERVED_MAX;
+    switch (evaluation->outcome) {
+    case OUTCOME_TIMEOUT:
+    case OUTCOME_OUTPUT:
+        return evaluation->output.length > TEXT_TAIL_CHARS ||
+               evaluation->error_output.length > TEXT_TAIL_CHARS;
+    case OUTCOME_CANCELLED:
+        return evaluation->output.length || evaluation->error_output.length;
+    default:
+        return text_is_cut(evaluation, &limits);
+    }
+}
+
+static void append_values(struct buffer *out, const struct evaluation *evaluation) {
+    const struct result_message *result = &evaluation->result;
+    for (size_t i = 0; i < result->value_count; i++) {
+        buffer_append_text(out, i ? "\n" : "");
+        buffer_append_text(out, evaluation->inspects ? "" : "=> ");
+        buffer_append(out, result->values[i].bytes, result->values[i].length);
+    }
+}
+
+/* A copy of the streams and values; NULL if they are too large, or when out of memory. */
+static struct kept_output *copy(const struct evaluation *evaluation) {
+    struct kept_output *kept = calloc(1, sizeof *kept);
+    bool failed = false;
+    if (!kept)
+        return NULL;
+    kept->call = evaluation->call;
+    for (size_t i = 0; i < TEXT_STREAMS; i++)
+        kept->streams[i] = buffer_make(KEPT_SESSION_BYTES);
+    buffer_append(&kept->streams[TEXT_STDOUT], evaluation->output.bytes, evaluation->output.length);
+    buffer_append(&kept->streams[TEXT_STDERR], evaluation->error_output.bytes,
+                  evaluation->error_output.length);
+    append_values(&kept->streams[TEXT_VALUES], evaluation);
+    for (size_t i = 0; i < TEXT_STREAMS; i++) {
+        failed |= kept->streams[i].failed;
+        kept->bytes += kept->streams[i].length;
+        kept->chars[i] = utf8_count(kept->streams[i].data, kept->streams[i].length);
+    }
+    if (!failed && kept->bytes <= KEPT_SESSION_BYTES)
+        return kept;
+    for (size_t i = 0; i < TEXT_STREAMS; i++)
+        buffer_free(&kept->streams[i]);
+    free(kept);
+    return NULL;
+}
+
+bool kept_output_keep(struct session *session, const struct evaluation *evaluation) {
+    struct sessions *all = session->all;
+    if (!all->keeps_output || session->transient || !leaves_out(session, evaluation))
+        return false;
+    struct kept_output *kept = copy(evaluation);
+    if (!kept)
+        return false;
+    kept->session = session;
+    make_room(session, kept->bytes);
+    TAILQ_INSERT_TAIL(&all->kept, kept, entry);
+    all->kept_bytes += kept->bytes;
+    return true;
+}
+
+const struct kept_output *kept_output_before(const struct session *session,
+                                             const struct kept_output *before) {
+    const struct kept_output *kept = before ? TAILQ_PREV(before, kept_outputs, entry)
+                                            : TAILQ_LAST(&session->all->kept, kept_outputs);
+    while (kept && kept->session != session)
+        kept = TAILQ_PREV(kept, kept_outputs, entry);
+    return kept;
+}
+
+const struct kept_output *kept_output_find(const struct session *session, uint32_t call) {
+    const struct kept_output *kept = kept_output_before(session, NULL);
+    while (kept && call && kept->call != call)
+        kept = kept_output_before(session, kept);
+    return kept;
+}
+
+uint32_t kept_output_call(const struct kept_output *kept) {
+    return kept->call;
+}
+
+struct span kept_output_bytes(const struct kept_output *kept, enum text_stream stream) {
+    return (struct span){kept->streams[stream].data, kept->streams[stream].length};
+}
+
+size_t kept_output_chars(const struct kept_output *kept, enum text_stream stream) {
+    return kept->chars[stream];
+}
