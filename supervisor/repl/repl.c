@@ -123,6 +123,7 @@ static bool run(struct repl *repl, struct error *error) {
     one_shot->interrupted = on_interrupt;
     one_shot->interrupted_context = repl;
     one_shot->sessions.reports_usage = false;
+    one_shot->sessions.no_client = true;
     /* A line of the log would appear in what is being typed. */
     if (!repl->settings->log_level_set) {
         one_shot->log.least = LOG_ERROR_LEVEL;

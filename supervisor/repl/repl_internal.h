@@ -59,7 +59,7 @@ struct repl {
     bool timed;          /* it was given to ,time */
     bool interrupted;    /* what was typed ahead of the next prompt is dropped */
     bool ended;
-    bool undo_explained, quit_explained;
+    bool undo_explained, quit_explained, timeout_explained;
     int status;
     char branch[PLACE_NAME_CHARS + 1]; /* the name of the copy that is being made */
     uint64_t branched_at;              /* the number of the state that is copied */

@@ -89,7 +89,8 @@ struct sessions {
     /* A call of session_submit_once is done when its process is reaped, with the resources that the
      * process used. */
     bool reports_usage;
-    bool unlogged; /* outcomes are not logged, because the caller reports each */
+    bool unlogged;  /* outcomes are not logged, because the caller reports each */
+    bool no_client; /* a person calls: messages advise no arguments of tools */
     struct memory_watch memory;
     bool keeps_output; /* for read-output: kept_output.h */
     size_t kept_bytes;

@@ -242,7 +242,8 @@ Test(repl, the_end_of_a_call_is_explained) {
     evaluate("(defvar *x* 1)", "=> *X*", "main 1");
     evaluate("(ext:quit)", "PROCESS-EXIT: The code ended its process with status 0.", "main 1");
     expect_contains(screen_text(), "; to leave eclave, type ,quit or press Ctrl-D");
-    evaluate("(loop)", "TIMEOUT: No answer within 1 s.", "main 1");
+    evaluate("(loop)", "TIMEOUT: No answer within 1 s. The session is as it was", "main 1");
+    expect_contains(screen_text(), "; the option --call-timeout-s sets the limit");
     evaluate(CRASH, "WORKER-CRASH", "main 2"); /* two forms */
     evaluate(VIOLATION, "SANDBOX-VIOLATION: The code made the forbidden system call kill.",
              "main 3");
