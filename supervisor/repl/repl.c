@@ -10,6 +10,7 @@
 #include "supervisor/base/status.h"
 #include "supervisor/repl/repl_internal.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,10 +202,9 @@ int repl_run(const struct settings *settings) {
         return STATUS_INTERNAL;
     }
     if (supervisor > 0) {
-        int channel = dup(ends[0]); /* without close-on-exec */
-        close(ends[0]);
+        fcntl(ends[0], F_SETFD, 0); /* not closed at exec */
         close(ends[1]);
-        become_editor(path, channel, supervisor, settings->request_max_bytes);
+        become_editor(path, ends[0], supervisor, settings->request_max_bytes);
     }
     close(ends[0]);
     int status = supervise(settings, ends[1]);

@@ -43,7 +43,7 @@ static const char *tmux(const char *const *arguments) {
 
 static long watchdog_s(void) {
     const char *given = getenv("TEST_WATCHDOG_S");
-    return given ? atol(given) : WATCHDOG_DEFAULT_S;
+    return given ? strtol(given, NULL, 10) : WATCHDOG_DEFAULT_S;
 }
 
 static void pause_a_moment(void) {
@@ -136,12 +136,12 @@ const char *screen_directory(void) {
     return directory;
 }
 
-void screen_type(const char *typed) {
-    TMUX("send-keys", "-t", "s", "-l", "--", typed);
+void screen_type(const char *keys) {
+    TMUX("send-keys", "-t", "s", "-l", "--", keys);
 }
 
-void screen_enter(const char *typed) {
-    screen_type(typed);
+void screen_enter(const char *keys) {
+    screen_type(keys);
     screen_press("Enter");
 }
 
@@ -149,9 +149,9 @@ void screen_press(const char *key) {
     TMUX("send-keys", "-t", "s", key);
 }
 
-void screen_paste(const char *pasted) {
+void screen_paste(const char *lines) {
     const char *path = formatted("%s/pasted", directory);
-    write_file(path, pasted);
+    write_file(path, lines);
     TMUX("load-buffer", path);
     TMUX("paste-buffer", "-p", "-t", "s");
 }
@@ -234,9 +234,8 @@ static const char *end_of_program(void) {
 }
 
 int screen_wait_end(void) {
-    int number = 0;
     WAIT_UNTIL(strcmp(end_of_program(), " \n") != 0, "the end of the program");
     const char *end = end_of_program();
-    cr_assert_eq(sscanf(end, "%d", &number), 1, "%s", end);
+    const int number = (int)strtol(end, NULL, 10);
     return end[0] == ' ' ? 128 + number : number;
 }

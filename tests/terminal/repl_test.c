@@ -253,6 +253,36 @@ Test(repl, the_end_of_a_call_is_explained) {
 
 /* --- the terminal --- */
 
+/* The shell's prompt appears, and fg resumes. */
+Test(repl, it_can_be_suspended) {
+    screen_begin("PS1='shell> ' exec bash --norc --noprofile");
+    screen_wait_last("shell>");
+    screen_enter("$E repl");
+    screen_wait_last(PROMPT("main", "0"));
+    screen_type("(+ 1");
+    screen_press("C-z");
+    screen_wait("Stopped");
+    screen_wait_last("shell>");
+    screen_enter("stty -a | grep -wo icanon; fg");
+    screen_wait("\nicanon\n");
+    screen_wait_last(PROMPT("main", "0") " (+ 1");
+    screen_enter(" 2)");
+    screen_wait("=> 3");
+    screen_wait_last(PROMPT("main", "1"));
+    screen_enter("(loop)");
+    screen_wait_busy();
+    screen_press("C-z");
+    screen_wait_times("Stopped", 2);
+    screen_wait_last("shell>");
+    screen_enter("fg");
+    screen_wait_busy();
+    screen_press("C-c");
+    screen_wait("CANCELLED");
+    screen_wait_last(PROMPT("main", "1"));
+    screen_press("C-d");
+    screen_wait_last("shell>");
+}
+
 Test(repl, code_cannot_control_the_terminal) {
     begin();
     evaluate("(format t \"~Ared~A[2J~A]0;title~A\" (code-char 27) (code-char 27) (code-char 27) "
