@@ -564,7 +564,10 @@ static void begin(const struct evaluate_message *message, struct result *result)
     evaluate_forget();
     undefined_begin();
     streams_begin_call();
-    if (!message->inspection.bytes) /* which shows the objects of the last answer */
+    /* What an inspection prints is gone after it, but for the objects of the last answer. */
+    if (message->inspection.bytes)
+        numbers_freeze();
+    else
         numbers_begin();
     result_begin(result);
     evaluation.message = message;

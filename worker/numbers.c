@@ -23,6 +23,7 @@ static struct numbered answers[2];
 static struct numbered *current = &answers[0], *last = &answers[1];
 static uint16_t numbers[INDEX_SIZE]; /* of the current answer, by address; 0: free */
 static bool code_runs;
+static bool frozen; /* no object gets a number */
 
 static cl_object object_at(const struct numbered *answer, size_t at) {
     void *hidden = answer->hidden[at];
@@ -60,7 +61,8 @@ static size_t number_of(cl_object object) {
     for (; numbers[slot]; slot = (slot + 1) & (INDEX_SIZE - 1))
         if (object_at(current, numbers[slot] - 1U) == object)
             return numbers[slot];
-    if (current->count == (code_runs ? NUMBERS_CODE_MAX : NUMBERS_MAX) || !enter(current, object))
+    if (frozen || current->count == (code_runs ? NUMBERS_CODE_MAX : NUMBERS_MAX) ||
+        !enter(current, object))
         return 0;
     numbers[slot] = (uint16_t)current->count;
     return current->count;
@@ -98,7 +100,12 @@ static void release(struct numbered *answer) {
     answer->count = 0;
 }
 
+void numbers_freeze(void) {
+    frozen = true;
+}
+
 void numbers_begin(void) {
+    frozen = false;
     struct numbered *ended = current;
     release(last);
     if (ended->count)

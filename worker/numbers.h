@@ -15,6 +15,10 @@ enum {
  * an object that code prints is not held, so that printing does not fill the heap. */
 void numbers_begin(void);
 
+/* Until numbers_begin, objects of the last answer print with their numbers and are found by them,
+ * and others print as "@...". */
+void numbers_freeze(void);
+
 /* The code has ended, and its result is printed. From now on the objects of this answer that still
  * exist are held and found by their numbers, and those of the last one are released. */
 void numbers_settle(void);

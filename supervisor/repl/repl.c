@@ -27,8 +27,8 @@ static const char first_session[] = "main";
 
 struct session *repl_session(const struct repl *repl) {
     struct sessions *all = (struct sessions *)&repl->one_shot.sessions;
-    struct session *found = sessions_find(all, string_span(repl->place->handle));
-    return found ? found : sessions_own(all, repl->place->handle);
+    struct session *found = sessions_find(all, string_span(repl->place->name));
+    return found ? found : sessions_own(all, repl->place->name);
 }
 
 void repl_end(struct repl *repl) {
@@ -153,7 +153,7 @@ static int supervise(const struct settings *settings, int channel) {
         shown_complain(error.text);
         return status;
     }
-    repl.place = places_add(&repl.places, string_span(first_session), first_session);
+    repl.place = places_add(&repl.places, string_span(first_session));
     if (!repl.place || !run(&repl, &error)) {
         shown_complain(repl.place ? error.text : "out of memory");
         repl.status = STATUS_INTERNAL;

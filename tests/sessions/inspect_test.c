@@ -98,6 +98,8 @@ static const struct {
     {"{\"operation\":\"callers\",\"name\":\"*count*\"}",
      "*COUNT*: variable\n[called by]\n(none of the 6 functions and methods of the session)\n"
      "[set by]\nAREA"},
+    {"{\"operation\":\"callers\",\"name\":\"car\"}",
+     "CAR: function\n[called by]\n(none of the 6 functions and methods of the session)"},
     {"{\"operation\":\"callees\",\"name\":\"area\"}",
      "AREA: function\n[calls]\nSETF: macro of COMMON-LISP\nSQUARE: function\n"
      "[sets variables]\n*COUNT*"},
@@ -134,7 +136,7 @@ static const struct {
      "#S(POINT :X 1 :Y NIL): POINT\n[parts]\n0: X = 1\n1: Y = NIL"},
     {"{\"operation\":\"object\",\"form\":\"(let ((h (make-hash-table :test 'equal))) "
      "(setf (gethash 'a h) 1) h)\"}",
-     "#<hash-table @1>: a hash table of 1, test EQUAL\n[parts]\n0: A = 1"},
+     "#<hash-table>: a hash table of 1, test EQUAL\n[parts]\n0: A = 1"},
     {"{\"operation\":\"last-error\"}", "No call of this session has ended with an error yet."},
     {"{\"operation\":\"macroexpand-1\",\"form\":\"(twice (print 1))\"}",
      "(TWICE (PRINT 1))\n[expansion]\n(progn (print 1) (print 1))"},
@@ -362,6 +364,36 @@ Test(inspect, a_running_call_can_be_cancelled) {
     client_finish(client);
 }
 
+/* --- numbered objects --- */
+
+Test(inspect, an_object_is_named_by_its_number_in_the_last_answer) {
+    struct client *client = client_start_ready(NULL, NULL);
+    static const char second[] = "{\"operation\":\"object\",\"object\":\"@2\"}";
+    static const char two[] =
+        "#<A @2>: A\n[parts]\n0: X = (1 2)\n1: Y = #<A @1>\n2: Z = #<hash-table>";
+    client_evaluate(client, "(defclass a () ((x :initform (list 1 2)) (y :initarg :y)"
+                            " (z :initform (make-hash-table))))"
+                            "(defvar *list* (let ((a (make-instance 'a :y 3)))"
+                            " (list a (make-instance 'a :y a))))");
+    client_session_expect(client, NULL, "*list*", "=> (#<A @1> #<A @2>)");
+    for (int i = 0; i < 3; i++)
+        cr_assert_str_eq(answer(client, second), two, "an inspection keeps the numbers");
+    cr_assert_str_eq(answer(client, "{\"operation\":\"object\",\"object\":\"2\",\"path\":\"y/y\"}"),
+                     "3: an integer");
+    expect_refused(client, "{\"operation\":\"object\",\"object\":\"@3\"}", "UNKNOWN-NAME",
+                   "There is no object @3: the last answer of the session shows @1 to @2.");
+    expect_refused(client, "{\"operation\":\"object\",\"object\":\"@0\"}", "UNKNOWN-NAME",
+                   "There is no object @0");
+    expect_refused(client, "{\"operation\":\"object\",\"object\":\"@99999999\"}", "UNKNOWN-NAME",
+                   "There is no object @99999999");
+    expect_contains(answer(client, "{\"operation\":\"definitions\"}"),
+                    "\n*LIST* = (#<A @1> #<A @2>)");
+    client_session_expect(client, NULL, "(second *list*)", "=> #<A @1>");
+    expect_refused(client, second, "UNKNOWN-NAME",
+                   "There is no object @2: the last answer of the session shows @1 only.");
+    client_finish(client);
+}
+
 /* --- broken objects --- */
 
 Test(inspect, broken_objects_are_shown_as_far_as_they_go) {
@@ -369,12 +401,12 @@ Test(inspect, broken_objects_are_shown_as_far_as_they_go) {
         const char *form, *text;
     } objects[] = {
         {"(make-instance 'signals :a 1)",
-         "#<unprintable SIGNALS @1>: SIGNALS\n[parts]\n0: A = 1\n1: B = (unbound)"},
+         "#<unprintable SIGNALS>: SIGNALS\n[parts]\n0: A = 1\n1: B = (unbound)"},
         {"(list 1 (make-instance 'throws) 2)",
-         "(1 #<unprintable THROWS @1> 2): a list of 3\n[parts]\n0: 1\n1: #<unprintable THROWS @1>\n2: 2"},
-        {"(make-instance 'aborts)", "#<unprintable ABORTS @1>: ABORTS"},
-        {"(make-instance 'debugs)", "#<unprintable DEBUGS @1>: DEBUGS"},
-        {"(make-instance 'recurs)", "#<unprintable RECURS @1>: RECURS"},
+         "(1 #<unprintable THROWS> 2): a list of 3\n[parts]\n0: 1\n1: #<unprintable THROWS>\n2: 2"},
+        {"(make-instance 'aborts)", "#<unprintable ABORTS>: ABORTS"},
+        {"(make-instance 'debugs)", "#<unprintable DEBUGS>: DEBUGS"},
+        {"(make-instance 'recurs)", "#<unprintable RECURS>: RECURS"},
         {"(let ((x (list 1 2))) (setf (cddr x) x))",
          "(1 2 1 2 1 2 1 2 ...): a circular list\n[parts]\n0: 1\n1: 2\n"
          "2: the rest, a circle = (1 2 1 2 1 2 1 2 ...)"},
@@ -408,7 +440,7 @@ Test(inspect, broken_objects_are_shown_as_far_as_they_go) {
                   objects[i].form, text);
     }
     expect_contains(answer(client, "{\"operation\":\"definitions\"}"),
-                    "\n*SIGNALS* = #<unprintable SIGNALS @1>");
+                    "\n*SIGNALS* = #<unprintable SIGNALS>");
     expect_contains(answer(client, "{\"operation\":\"class\",\"name\":\"orphan\"}"),
                     "\n(not finalized: a superclass is not defined)\n[slots]\nQ");
     expect_contains(

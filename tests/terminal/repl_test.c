@@ -178,7 +178,7 @@ Test(repl, a_branch_is_a_copy) {
     screen_wait_last(PROMPT("main", "1"));
     evaluate("(list :in-main *x*)", "=> (:IN-MAIN 1)", "main 2");
     evaluate(",branch idea", "there is a session idea; ,session idea switches to it", "main 2");
-    evaluate(",branch a/b", "a session has a name of 1 to 64", "main 2");
+    evaluate(",branch a/b", "the name of a session has 1 to 64", "main 2");
     evaluate(",session new", "; this is new, a new session", "new 0");
     evaluate("(boundp '*x*)", "=> NIL", "new 1");
     evaluate(",sessions", "* new", "new 1");

@@ -134,11 +134,30 @@
          (declare (ignorable #'call-next-method #'next-method-p))
          ,@(rest rest)))))
 
+(defun variables-in (lambda-list)
+  "The symbols in LAMBDA-LIST, of a macro, that can be variables."
+  (cond ((consp lambda-list)
+         (remove-duplicates (append (variables-in (car lambda-list))
+                                    (variables-in (cdr lambda-list)))))
+        ((and lambda-list (symbolp lambda-list) (not (constantp lambda-list))
+              (not (member lambda-list lambda-list-keywords)))
+         (list lambda-list))))
+
+(defun code-of (name)
+  "A lambda expression for the function or macro NAME, or NIL. That of a macro in ECL has the code
+that takes its arguments apart."
+  (let* ((record (function-record name))
+         (form (and record (record-form record))))
+    (safely nil
+      (if (and form (eq (first form) 'defmacro))
+          `(lambda ,(variables-in (third form)) ,@(cdddr form))
+          (function-lambda-expression (function-of name))))))
+
 (defun session-code ()
   "A list of (title . lambda expression) for all code that the session has defined."
   (append
    (loop for name in (session-functions)
-         for expression = (safely nil (function-lambda-expression (function-of name)))
+         for expression = (code-of name)
          when expression
            collect (cons (brief-text name) expression))
    (loop for key being the hash-keys of *records* using (hash-value records)
@@ -163,7 +182,7 @@
 
 (defun own-code (name)
   "The (title . lambda expression) of the function and the methods of NAME."
-  (let ((expression (safely nil (function-lambda-expression (function-of name)))))
+  (let ((expression (code-of name)))
     (append (and expression (list (cons (brief-text name) expression)))
             (loop for record in (gethash (list "method" name) *records*)
                   collect (cons (method-title name (record-form record))

@@ -78,11 +78,22 @@
                  (put-brief (part-value part) (1- depth) out))))
   (write-string ">" out))
 
+(defun without-blanks-for-numbers (text)
+  "TEXT without \" @...\", which stands for an object that the last answer does not show."
+  (let ((mark (search " @...>" text)))
+    (if mark
+        (concatenate 'string (subseq text 0 mark)
+                     (without-blanks-for-numbers (subseq text (+ mark 5))))
+        text)))
+
 (defun brief-atom (object)
-  (or (safely nil
-        (plain-line (with-output-to-string (out) (write-brief object out))))
-      (safely "#<unprintable object>"
-        (with-output-to-string (out) (write-unprintable object out)))))
+  (let ((text (or (safely nil
+                    (plain-line (with-output-to-string (out) (write-brief object out))))
+                  (safely "#<unprintable object>"
+                    (with-output-to-string (out) (write-unprintable object out))))))
+    (if (typep object '(or string symbol))
+        text
+        (without-blanks-for-numbers text))))
 
 (defun put-elements (list open depth out)
   (write-string open out)
