@@ -843,8 +843,8 @@ static void note_state(const struct request *request, const struct evaluation *e
     if (request->transient || !known)
         return;
     if (evaluates)
-        known->number +=
-            evaluation->outcome == OUTCOME_VALUE || evaluation->outcome == OUTCOME_CONDITION;
+        known->number += evaluation->stays && (evaluation->outcome == OUTCOME_VALUE ||
+                                               evaluation->outcome == OUTCOME_CONDITION);
     else if (evaluation->outcome != OUTCOME_VALUE)
         return;
     else if (request->kind == CALL_ROLLBACK)
@@ -913,6 +913,7 @@ static void submit_kind(enum call_kind kind) {
     static unsigned char code[1 << 20];
     unsigned choice = next();
     bool once = kind == CALL_RUN && choice & 1;
+    bool inspects = kind == CALL_EVALUATE && choice % 8 == 5;
     struct session *session = once ? NULL : some_session();
     if (script.request_count == REQUESTS_MAX || (!once && !session))
         return;
@@ -928,7 +929,10 @@ static void submit_kind(enum call_kind kind) {
         .code = {code, choice == 255 ? sizeof code : 8},
         .timeout_ms = TIMEOUT_MS + choice / 64 * (int64_t)TIMEOUT_MS,
         .steps = request->steps,
-        .at = kind == CALL_COPY ? (int64_t)(choice % 8) - 1 : 0,
+        .inspection = {inspects ? code : NULL, inspects ? 4 : 0},
+        .at = kind == CALL_COPY ? (int64_t)(choice % 8) - 1
+              : inspects        ? (int64_t)(choice >> 3 & 7) - 1
+                                : 0,
         .run = {.kind = request->run, .name = string_span("n"), .arguments = string_span("{}")},
         .event = on_event,
         .ask = choice & 32 ? NULL : on_ask,
