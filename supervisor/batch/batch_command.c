@@ -186,10 +186,10 @@ int batch_command(const struct settings *settings, const struct batch_options *o
     struct batch batch;
     struct error error;
     int status = STATUS_USAGE;
-    /* The limits of all processes together depend on session.max. Each job is a session, and so is
-     * the spare worker for its next line. */
-    if (own.session_max < 2 * options->jobs)
-        own.session_max = 2 * options->jobs;
+    /* On which the limits of all processes together depend. Each job is a call, and another one may
+     * be ending; there are no other sessions. */
+    own.call_running_max = 2 * options->jobs;
+    own.session_max = own.session_unnamed_max = 1;
     batch_begin(&batch, &own, options);
     if (!open_input(file, &error) || !roles_are_distinct(options, file, &error) ||
         !raise_descriptor_limit(options->jobs, &error) ||
@@ -203,5 +203,6 @@ int batch_command(const struct settings *settings, const struct batch_options *o
     if (!settings->log_level_set)
         batch.one_shot.log.least = LOG_WARNING_LEVEL;
     batch.one_shot.sessions.unlogged = true;
+    batch.one_shot.sessions.unbounded = true; /* options->jobs calls at a time */
     return run(&batch);
 }

@@ -60,7 +60,8 @@ struct request {
     bool transient; /* its call runs in a session that ends with the call */
     bool reports;   /* the code's own progress is sent under its token */
     const char *subject; /* first word of an error message: "Prompt", …; NULL: "Tool" */
-    bool new_session;    /* modern: its session was created for it */
+    bool new_session;    /* its session was created for it */
+    bool named_session;  /* with it: under a name that the request gave */
     struct call *call;
     struct transcript_call *recorded; /* for the transcript of its session; NULL: it is not */
     struct server *server;

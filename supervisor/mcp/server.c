@@ -35,6 +35,8 @@ void server_stop(void *context) {
 }
 
 void server_start_grace(struct server *server, void (*over)(void *context)) {
+    if (server->hurries)
+        return;
     loop_timer_start(&server->loop, &server->grace,
                      server->settings->shutdown_grace_s * CLOCK_MS_PER_S, over, server);
 }

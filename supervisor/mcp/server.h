@@ -57,6 +57,7 @@ struct server {
     bool shutting_down;           /* `shutdown` was served; new work is refused */
     bool draining;                /* no more input; running calls have their grace */
     bool finishing;               /* nothing runs; what is queued is being written */
+    bool hurries;                 /* the end does not wait for calls or for the client */
     struct request *exit_request; /* `exit` with an id, which is answered last */
     struct loop_timer grace, resume, warm_up;
     int exit_status;
@@ -73,7 +74,7 @@ void server_warm_up(struct server *server);
 
 /* Ends the loop. CONTEXT is the server. */
 void server_stop(void *context);
-/* Calls OVER after shutdown.grace_s. */
+/* Calls OVER after shutdown.grace_s. Does nothing if the server hurries. */
 void server_start_grace(struct server *server, void (*over)(void *context));
 /* Ends the server: no more input, and what is queued is written for as long as the client reads. */
 void server_finish(struct server *server);

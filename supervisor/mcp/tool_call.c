@@ -9,6 +9,7 @@
 #include "supervisor/mcp/server.h"
 #include "supervisor/session/text.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -108,26 +109,76 @@ static bool is_name(struct span wanted, const char *name) {
     return wanted.length == strlen(name) && memcmp(wanted.bytes, name, wanted.length) == 0;
 }
 
-bool tool_session_is_known(const struct server *server, const struct request *request,
-                           struct json_object *name) {
-    const struct span wanted = json_tree_string(name);
+bool tool_has_session(const struct server *server, const struct request *request,
+                      struct span name) {
     const char *own = tool_implicit_session(server, request);
-    return wanted.bytes &&
-           ((own && is_name(wanted, own)) || sessions_find(&server->sessions, wanted));
+    return (own && is_name(name, own)) || sessions_find(&server->sessions, name);
 }
 
-/* A new session for a call that names none. */
-static struct session *new_session(struct server *server, struct request *request) {
-    struct session *session = sessions_make(&server->sessions);
+/* SESSION, just made for the request; NULL: out of memory. */
+static struct session *take_new(struct request *request, struct session *session) {
+    request->new_session = session != NULL;
     if (session)
-        request->new_session = true;
+        transcript_session_opened(&request->server->transcripts, session_name(session));
     else
-        tool_no_room(request);
+        request_error(request, RPC_INTERNAL_ERROR, "Out of memory.");
     return session;
 }
 
-struct session *tool_session(struct server *server, struct request *request,
-                             struct json_object *arguments, const char *name, bool make) {
+__attribute__((format(printf, 3, 4))) static void
+refuse_session(struct request *request, const char *type, const char *format, ...) {
+    char message[400];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    tool_refuse(request, type, message);
+}
+
+void tool_refuse_name(struct request *request, const char *argument) {
+    refuse_session(request, "TYPE-ERROR",
+                   "The argument %s must be a name of " SESSION_NAME_RULE ".", argument);
+}
+
+/* NAME is valid, and no session has it. */
+static void refuse_missing(struct request *request, struct span name) {
+    static const char unknown[] = "UNKNOWN-SESSION";
+    static const char anew[] = "open-session with that name opens it anew, without its state.";
+    const struct session_gone *gone = sessions_gone(&request->server->sessions, name);
+    const int length = (int)name.length;
+    const char *text = (const char *)name.bytes;
+    if (!gone)
+        refuse_session(request, unknown,
+                       "There is no session %.*s. list-sessions names those that are open; "
+                       "evaluate-lisp with a new name, or open-session, opens one.",
+                       length, text);
+    else if (gone->end == SESSION_CLOSED)
+        refuse_session(request, unknown, "Session %.*s was closed by close-session. %s", length,
+                       text, anew);
+    else if (gone->end == SESSION_LOST)
+        refuse_session(request, unknown,
+                       "Session %.*s was lost: its worker ended between calls%s%s. %s", length,
+                       text, gone->why ? " because " : "", gone->why ? gone->why : "", anew);
+    else
+        refuse_session(request, unknown,
+                       "Session %.*s was dropped: only the newest %lld unnamed sessions are kept. "
+                       "Its state is gone; pass a name of your own as session to keep state.",
+                       length, text, (long long)request->server->settings->session_unnamed_max);
+}
+
+/* The session that a call comes back to. */
+static struct session *take_existing(struct request *request, struct session *session) {
+    if (session_keep(session))
+        return session;
+    tool_no_room(request);
+    return NULL;
+}
+
+enum session_use { USE_EXISTING, USE_OR_MAKE, USE_TO_CLOSE };
+
+static struct session *find_session(struct server *server, struct request *request,
+                                    struct json_object *arguments, const char *name,
+                                    enum session_use use) {
     struct span wanted = {0};
     char message[160];
     if (!tool_string(arguments, name, &wanted)) {
@@ -142,27 +193,75 @@ struct session *tool_session(struct server *server, struct request *request,
             request_error(request, RPC_INTERNAL_ERROR, "Out of memory.");
         return session;
     }
-    if (!wanted.bytes && make)
-        return new_session(server, request);
+    if (!wanted.bytes && use == USE_OR_MAKE)
+        return take_new(request, sessions_make_unnamed(&server->sessions));
     if (!wanted.bytes) {
-        snprintf(message, sizeof message,
-                 "The argument %s is required: this revision of MCP has no implicit session.",
-                 name);
-        tool_refuse(request, "TYPE-ERROR", message);
+        refuse_session(request, "TYPE-ERROR",
+                       "The argument %s is required here: name the session, as the last line of an "
+                       "earlier answer or list-sessions does.",
+                       name);
+        return NULL;
+    }
+    if (!session_name_is_valid(wanted)) {
+        tool_refuse_name(request, name);
         return NULL;
     }
     struct session *session = sessions_find(&server->sessions, wanted);
-    if (!session)
-        tool_refuse(request, "UNKNOWN-SESSION",
-                    "There is no session of that name: it was closed, or made room for another. "
-                    "Use open-session to create one.");
-    return session;
+    if (session)
+        return use == USE_TO_CLOSE ? session : take_existing(request, session);
+    if (use != USE_OR_MAKE || sessions_gone(&server->sessions, wanted)) {
+        refuse_missing(request, wanted);
+        return NULL;
+    }
+    if (!sessions_have_room(&server->sessions)) {
+        tool_no_room(request);
+        return NULL;
+    }
+    request->named_session = true;
+    return take_new(request, sessions_make(&server->sessions, wanted));
+}
+
+struct session *tool_session(struct server *server, struct request *request,
+                             struct json_object *arguments, const char *name, bool make) {
+    return find_session(server, request, arguments, name, make ? USE_OR_MAKE : USE_EXISTING);
+}
+
+struct session *tool_session_to_close(struct server *server, struct request *request,
+                                      struct json_object *arguments) {
+    return find_session(server, request, arguments, "session", USE_TO_CLOSE);
+}
+
+/* The session that was idle longest of those that are idle for less time than BEFORE; NULL: none.
+ */
+static const struct session *next_idle(const struct sessions *sessions,
+                                       const struct session *before) {
+    const struct session *longest = NULL;
+    for (const struct session *session = sessions_next(sessions, NULL); session;
+         session = sessions_next(sessions, session))
+        if (session_is_closable(session) && (!before || session_used_after(session, before)) &&
+            (!longest || session_used_after(longest, session)))
+            longest = session;
+    return longest;
 }
 
 void tool_no_room(struct request *request) {
-    request_error_limit(request, RPC_INTERNAL_ERROR,
-                        "Too many sessions are open, and none of them is idle.", "session.max",
-                        request->server->settings->session_max);
+    enum { NAMED = 10 };
+    const struct sessions *sessions = &request->server->sessions;
+    const struct session *session = NULL;
+    cleanup_buffer struct buffer text = buffer_make(8192);
+    size_t count = 0;
+    buffer_append_format(&text,
+                         "%lld sessions are open, which is the limit session.max, and none is "
+                         "closed to make room. ",
+                         (long long)request->server->settings->session_max);
+    while (count < NAMED && (session = next_idle(sessions, session)) != NULL)
+        buffer_append_format(&text, "%s%s",
+                             count++ ? ", " : "Idle longest: ", session_name(session));
+    buffer_append_text(&text, count
+                                  ? ". Use close-session for what you no longer need."
+                                  : "All of them are busy: wait for a call to end, or cancel it.");
+    buffer_append(&text, "", 1);
+    tool_refuse(request, "SESSION-LIMIT", (const char *)text.data);
 }
 
 /* The code may be undefined only because the call ran in a new session. */
@@ -206,15 +305,25 @@ void tool_append_facts(struct request *request, const struct evaluation *evaluat
     append_session(request->out, request, evaluation);
 }
 
+void tool_append_session(struct buffer *text, const struct request *request,
+                         const struct evaluation *evaluation) {
+    if (request->new_session)
+        buffer_append_format(text, "; session %s%s", evaluation->session,
+                             request->named_session ? " (new)" : "");
+}
+
 /* What follows the text of an evaluation, and is never cut. At most TEXT_RESERVED_MAX characters.
  */
 static void append_ending(struct buffer *out, const struct request *request,
                           const struct evaluation *evaluation) {
     if (may_need_session(request, evaluation))
-        buffer_append_text(out, "\n\nThis call ran in a new session, where nothing is defined yet. "
-                                "Pass the argument session to continue in an existing one.");
+        buffer_append_format(
+            out, "\n\nThis call ran in a new session, where nothing is defined yet. %s",
+            request->named_session ? "list-sessions names those that are open."
+                                   : "Pass the argument session to continue in an existing one.");
     if (request->new_session)
-        buffer_append_format(out, "\n; session %s", evaluation->session);
+        buffer_append_text(out, "\n");
+    tool_append_session(out, request, evaluation);
 }
 
 /* ANSWER is what the client is told. */
@@ -389,7 +498,9 @@ bool tool_token_is_free(const struct server *server, const struct json_token *to
 }
 
 void tool_queue_full(struct request *request) {
-    request_error_limit(request, RPC_INTERNAL_ERROR, "Too many calls are waiting on this session.",
+    request_error_limit(request, RPC_INTERNAL_ERROR,
+                        "Too many calls, or more than 64 MiB of them, are waiting already. Wait "
+                        "for answers.",
                         "session.queue", request->server->settings->session_queue);
 }
 
@@ -412,5 +523,7 @@ void tool_submit(struct server *server, struct request *request, struct session 
         session_step(session);
         return;
     }
+    if (kept->new_session)
+        session_destroy(session);
     tool_queue_full(kept);
 }

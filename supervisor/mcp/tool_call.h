@@ -30,24 +30,32 @@ bool tool_integer(struct json_object *arguments, const char *name, int64_t minim
 
 /* The name of the session for calls that name none; NULL when each such call gets a new one. */
 const char *tool_implicit_session(const struct server *server, const struct request *request);
-/* NAME, any JSON value, is the name of an existing session or of the implicit one. */
-bool tool_session_is_known(const struct server *server, const struct request *request,
-                           struct json_object *name);
+/* NAME is the name of an existing session or of the implicit one. */
+bool tool_has_session(const struct server *server, const struct request *request, struct span name);
 
-/* The session that the argument NAME names, or the implicit one when it is absent. Where there is
- * no implicit session a new one is created if MAKE is set. NULL when the request was answered with
- * an error. */
+/* The session that the argument NAME names, or the implicit one when it is absent. If MAKE is set,
+ * a session is created for a name that was never used, and where there is no implicit session. NULL
+ * when the request was answered with an error. */
 struct session *tool_session(struct server *server, struct request *request,
                              struct json_object *arguments, const char *name, bool make);
+/* The session that the argument `session` names, for a call that closes it. */
+struct session *tool_session_to_close(struct server *server, struct request *request,
+                                      struct json_object *arguments);
 /* Answers that session.queue is reached. */
 void tool_queue_full(struct request *request);
-/* Answers that session.max is reached. */
+/* Refuses to open a session: session.max is reached. Names some that can be closed. */
 void tool_no_room(struct request *request);
+/* Refuses ARGUMENT, which is no valid name of a session. */
+void tool_refuse_name(struct request *request, const char *argument);
 
 /* Keeps the request and submits the call. DONE receives the request as its context and answers it.
  */
 void tool_submit(struct server *server, struct request *request, struct session *session,
                  const struct call_request *wanted, call_done done);
+/* Appends the last line of a text, which names the session that was created for REQUEST, if one
+ * was. */
+void tool_append_session(struct buffer *text, const struct request *request,
+                         const struct evaluation *evaluation);
 /* The usual DONE: answers as in doc/contract.md, section 6. */
 void tool_answer(void *context, const struct evaluation *evaluation);
 

@@ -16,7 +16,7 @@ struct transcript_call {
 
 struct transcript {
     TAILQ_ENTRY(transcript) entry;
-    char session[SESSION_NAME_MAX + 1];
+    char session[SESSION_NAME_BYTES];
     TAILQ_HEAD(, transcript_call) calls; /* oldest first */
     size_t kept;
     unsigned long long total;
@@ -85,7 +85,7 @@ static struct transcript *find_or_make(struct transcripts *transcripts,
         TAILQ_INSERT_TAIL(&transcripts->list, transcript, entry);
         return transcript;
     }
-    if (transcripts->count >= sessions->count + SPARE_TRANSCRIPTS)
+    if (transcripts->count >= sessions_count(sessions) + SPARE_TRANSCRIPTS)
         forget_closed(transcripts, sessions);
     transcript = calloc(1, sizeof *transcript);
     if (!transcript)
@@ -95,6 +95,12 @@ static struct transcript *find_or_make(struct transcripts *transcripts,
     TAILQ_INSERT_TAIL(&transcripts->list, transcript, entry);
     transcripts->count++;
     return transcript;
+}
+
+void transcript_session_opened(struct transcripts *transcripts, const char *session) {
+    struct transcript *transcript = find(transcripts, session);
+    if (transcript)
+        forget(transcripts, transcript);
 }
 
 struct transcript_call *transcript_call_begin(const struct call_request *wanted) {

@@ -27,6 +27,9 @@ void transcripts_open(struct transcripts *transcripts);
 /* Does nothing to a zeroed struct, which was not opened. */
 void transcripts_close(struct transcripts *transcripts);
 
+/* Forgets the transcript of an earlier session of that name. */
+void transcript_session_opened(struct transcripts *transcripts, const char *session);
+
 /* Begins to record a call; NULL: calls of this kind are not recorded, or out of memory. */
 struct transcript_call *transcript_call_begin(const struct call_request *wanted);
 /* Frees a call that was not ended. NULL does nothing. */

@@ -17,6 +17,9 @@ enum {
     /* The control group of all workers, for each session besides its history: its head, one process
      * being forked and one ending. */
     SESSION_PROCESSES = 3,
+    /* For each call that may run: that of a project's definition; half of one that waits for its
+     * client; and one or the other ending. */
+    RUN_PROCESSES = 3,
     OTHER_PROCESSES = 8
 };
 
@@ -29,21 +32,30 @@ size_t confinement_session_bytes(const struct settings *settings) {
                                       : SESSION_WORKERS * confinement_worker_bytes(settings);
 }
 
+uint64_t confinement_sessions(const struct settings *settings) {
+    enum { OWN = 1 };
+    return (uint64_t)settings->session_max + OWN + (uint64_t)settings->session_unnamed_max +
+           (uint64_t)settings->call_running_max;
+}
+
 struct policy confinement_policy(const struct settings *settings) {
     uint64_t memory = (uint64_t)settings->session_memory_mb << 20;
     uint64_t scratch = (uint64_t)settings->scratch_mb << 20;
-    uint64_t sessions = (uint64_t)settings->session_max + 1;
+    /* Sessions that run a call may use all of their memory; the others hold a heap each. */
+    uint64_t sessions = confinement_sessions(settings);
+    uint64_t running = (uint64_t)settings->call_running_max + 1;
     return (struct policy){
         .layers = POLICY_LAYERS_ALL & ~settings->without,
         .required = settings->require,
         .degraded = settings->degraded != 0,
         .user = geteuid() == 0 ? NOBODY : 0,
         .address_space_bytes = ADDRESS_SPACE_HEAPS * memory + ADDRESS_SPACE_MARGIN,
-        .all_memory_bytes =
-            sessions * (confinement_session_bytes(settings) + scratch) + ADDRESS_SPACE_MARGIN,
+        .all_memory_bytes = running * confinement_session_bytes(settings) +
+                            (sessions - running) * memory + sessions * scratch +
+                            ADDRESS_SPACE_MARGIN,
         .all_processes =
             (uint32_t)(sessions * ((uint64_t)settings->session_history + SESSION_PROCESSES) +
-                       OTHER_PROCESSES),
+                       RUN_PROCESSES * (uint64_t)settings->call_running_max + OTHER_PROCESSES),
         .scratch_bytes = scratch,
         .readable = (const char *const *)settings->allow_read.paths,
         .readable_count = settings->allow_read.count};

@@ -17,6 +17,10 @@ size_t confinement_worker_bytes(const struct settings *settings);
  * the largest size fit, so that the state before a call can be kept whatever the call does. */
 size_t confinement_session_bytes(const struct settings *settings);
 
+/* The most sessions that have processes at a time: kept ones, that of the connection, and unnamed
+ * ones, idle or running. */
+uint64_t confinement_sessions(const struct settings *settings);
+
 /* Whether workers can be confined here: tries the required layers on a child. False with *error. */
 bool confinement_is_possible(const struct settings *settings, struct error *error);
 /* The same without the files that SETTINGS grants. If only this is possible, the server does not

@@ -19,6 +19,7 @@ enum {
     CONTROL_FD = 3,        /* where the zygote finds its channel */
     BOOT_LIMIT_MS = 20000, /* from exec to FRAME_BOOTED, and from a spawn to its worker */
     CLOSE_LIMIT_MS = 2000,
+    HURRIED_CLOSE_LIMIT_MS = 40,
     FAILURES_MAX = 3 /* in a row, before the waiting requests fail */
 };
 
@@ -598,6 +599,23 @@ void pool_reap(struct pool *pool) {
     }
 }
 
+/* Reaps all children. */
+static void await_children(int64_t limit_ms) {
+    sigset_t blocked; /* those of the signalfd */
+    sigprocmask(SIG_BLOCK, NULL, &blocked);
+    int64_t deadline_ns = clock_now_ns() + limit_ms * CLOCK_NS_PER_MS;
+    for (int number = 0; number != SIGTERM && number != SIGINT;) {
+        pid_t pid = waitpid(-1, NULL, WNOHANG);
+        int64_t left_ns = deadline_ns - clock_now_ns();
+        if (pid < 0 || left_ns <= 0)
+            break; /* no child is left, or its death signal will kill it */
+        const struct timespec left = {.tv_sec = left_ns / 1000000000,
+                                      .tv_nsec = left_ns % 1000000000};
+        if (pid == 0)
+            number = sigtimedwait(&blocked, NULL, &left);
+    }
+}
+
 void pool_close(struct pool *pool) {
     if (!pool->loop)
         return;
@@ -609,20 +627,7 @@ void pool_close(struct pool *pool) {
     if (pool->zygote_pid > 1)
         workers_signal(&pool->workers, pool->zygote_pid, SIGKILL);
     policy_launcher_close(&pool->launcher); /* it ends when the control group is empty */
-    sigset_t child;
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD); /* which is blocked, for the signalfd */
-    int64_t deadline_ns = clock_now_ns() + (int64_t)CLOSE_LIMIT_MS * CLOCK_NS_PER_MS;
-    for (;;) {
-        pid_t pid = waitpid(-1, NULL, WNOHANG);
-        int64_t left_ns = deadline_ns - clock_now_ns();
-        if (pid < 0 || left_ns <= 0)
-            break; /* no child is left, or its death signal will kill it */
-        const struct timespec left = {.tv_sec = left_ns / 1000000000,
-                                      .tv_nsec = left_ns % 1000000000};
-        if (pid == 0)
-            sigtimedwait(&child, NULL, &left);
-    }
+    await_children(pool->hurries ? HURRIED_CLOSE_LIMIT_MS : CLOSE_LIMIT_MS);
     while (!LIST_EMPTY(&pool->workers.list))
         worker_destroy(LIST_FIRST(&pool->workers.list));
     while (!TAILQ_EMPTY(&pool->spares))

@@ -66,6 +66,7 @@ struct pool {
     bool scoped;        /* the kernel confines the supervisor's signals to its descendants */
     bool confined;      /* the supervisor is */
     bool closing;
+    bool hurries; /* pool_close does not wait long: death signals end what is left */
 };
 
 /* Finds the worker program and, but in minimal mode, starts the launcher; one spare is wanted. When
@@ -78,7 +79,7 @@ void pool_dismiss_launcher(struct pool *pool);
  * byte read. A stream cannot be opened after that. False with *error if a layer is missing that
  * must not be. */
 bool pool_confine_supervisor(struct pool *pool, struct error *error);
-/* Kills and reaps all children, within a time limit. */
+/* Kills and reaps all children, within a time limit, which SIGTERM and SIGINT end. */
 void pool_close(struct pool *pool);
 
 /* Boots the zygote if there is none, and starts missing spares. */

@@ -60,6 +60,7 @@ struct memory_use {
     size_t weighed_faults;         /* before it was weighed */
     enum { UNWEIGHED, WEIGHED, WEIGHED_IN_VAIN } weighed;
     bool due;           /* to be weighed */
+    bool settled;       /* was measured while it was stopped, and does not change until it wakes */
     uint32_t round;     /* in which it was last measured */
     const char *excess; /* why it was killed; NULL: not for its memory */
     enum worker_place { PLACE_UNKNOWN, PLACE_HEAD, PLACE_PARKED } place; /* policy_oom_prefer */

@@ -337,6 +337,7 @@ static void resume(struct request *request, struct invocation *invocation,
     kept->subject = invocation->form->subject;
     kept->transient = !invocation->entry->in_caller_session;
     kept->new_session = invocation->new_session;
+    kept->named_session = invocation->named_session;
     invocation->request = kept;
     progress_begin(invocation);
     json_object_put(invocation->capabilities);

@@ -197,7 +197,7 @@ static struct invocation *oldest_like(const struct invocation *invocation, uint6
 }
 
 static int64_t most_that_yield(const struct settings *settings) {
-    return settings->session_max < 8 ? 1 : settings->session_max / 4;
+    return settings->call_running_max < 8 ? 1 : settings->call_running_max / 4;
 }
 
 /* May INVOCATION begin, perhaps in place of another? */
@@ -227,7 +227,7 @@ static struct session *session_for(struct request *request, const struct registr
         !entry->in_caller_session || (!tool && !named && !tool_implicit_session(server, request));
     if (*fresh)
         return NULL;
-    if (!tool && named && !tool_session_is_known(server, request, named)) {
+    if (!tool && named && !tool_has_session(server, request, json_tree_string(named))) {
         request_error_invalid(request, "session", "There is no session of that name.");
         return NULL;
     }
@@ -286,14 +286,19 @@ void invocation_begin(struct request *request, const struct registry_entry *entr
     invocation->capabilities = json_object_get(capabilities_of(request, params));
     invocation->early_responses = request->modern ? json_object_get(responses) : NULL;
     invocation->new_session = request->new_session;
+    invocation->named_session = request->named_session;
     invocation->binding = request_state_binding(&server->project->key, form->method, name, bound);
     bool placed = take_place(invocation);
     invocation->call = placed ? submit(invocation, session, arguments) : NULL;
     if (!invocation->call) {
-        request_error_limit(invocation->request, RPC_INTERNAL_ERROR, "Too many calls are running.",
-                            placed ? "session.max" : "completions",
-                            placed ? server->settings->session_max
-                                   : most_that_yield(server->settings));
+        if (session && invocation->new_session)
+            session_destroy(session);
+        if (placed)
+            tool_queue_full(invocation->request);
+        else
+            request_error_limit(invocation->request, RPC_INTERNAL_ERROR,
+                                "Too many completions are running.", "completions",
+                                most_that_yield(server->settings));
         invocation_free(invocation);
         return;
     }

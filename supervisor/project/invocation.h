@@ -29,7 +29,7 @@ struct invocation_form {
     const char *method;
     int64_t timeout_max_ms; /* 0: none but the settings' */
     bool asks;              /* may ask the client */
-    bool yields; /* a quarter of session.max, but at least one, may run at a time; another one
+    bool yields; /* a quarter of call.running_max, but at least one, may run at a time; another one
                     replaces the oldest of the same binding, or is refused */
     /* Answers the request with a result, in the shape that run.h has for the kind. */
     void (*answer)(struct invocation *invocation, const struct evaluation *evaluation);
@@ -53,7 +53,7 @@ struct invocation {
     struct json_object *responses;       /* key -> result, so far */
     struct json_object *early_responses; /* `inputResponses` of the first request; may be NULL */
     struct json_object *missing;         /* capability that the last questions needed; NULL: none */
-    bool new_session;                    /* its session was made for it, and the answer names it */
+    bool new_session, named_session;     /* as in struct request */
     char failure[ERROR_TEXT_BYTES];      /* why a question has no result; empty: none has failed */
     int failure_code;
     uint64_t round; /* how often it has asked */

@@ -69,8 +69,9 @@ static void append_text_block(struct request *request, size_t before, const stru
     out->failed |= text->failed;
 }
 
-static void append_content(struct invocation *invocation, const struct run_result *result,
-                           bool structured, const char *session) {
+static void append_content(struct invocation *invocation, const struct evaluation *evaluation,
+                           bool structured) {
+    const struct run_result *result = evaluation->run;
     struct request *request = invocation->request;
     struct json_object *content = json_tree_member(result->json, "content");
     size_t count = json_object_array_length(content);
@@ -82,7 +83,7 @@ static void append_content(struct invocation *invocation, const struct run_resul
         text.length = 0;
     }
     if (request->new_session) {
-        buffer_append_format(&text, "; session %s", session);
+        tool_append_session(&text, request, evaluation);
         append_text_block(request, count, &text);
     }
     buffer_append_text(request->out, "]");
@@ -101,7 +102,7 @@ static void answer(struct invocation *invocation, const struct evaluation *evalu
                       (revision->modern || result->structured.bytes[0] == '{');
     struct buffer *out = request_result(request);
     request_member(request, "content");
-    append_content(invocation, result, structured, evaluation->session);
+    append_content(invocation, evaluation, structured);
     if (structured) {
         request_member(request, "structuredContent");
         append_structured(out, result);

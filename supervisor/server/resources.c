@@ -57,7 +57,7 @@ void prompts_list(struct server *server, struct request *request, struct json_ob
 /* What URI stands for. */
 struct found {
     struct registry_entry *entry;       /* NULL: nothing that is built in */
-    char session[SESSION_NAME_MAX + 1]; /* of a transcript; empty if it can be no session's name */
+    char session[SESSION_NAME_BYTES]; /* of a transcript; empty if it can be no session's name */
 };
 
 /* A session may be called "..", which a normal form removes. */

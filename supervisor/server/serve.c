@@ -18,7 +18,8 @@
 #include <unistd.h>
 
 enum {
-    EXIT_WAIT_MS = 5000 /* for `exit` after `shutdown`, once nothing runs */
+    EXIT_WAIT_MS = 5000, /* for `exit` after `shutdown`, once nothing runs */
+    HURRY_MS = 40        /* for the answers to calls that were killed, if the client reads them */
 };
 
 /* --- the end --- */
@@ -48,12 +49,36 @@ void server_drain(struct server *server) {
     if (server->draining)
         return;
     server->draining = true;
+    LOG_TRACE(&server->log, &(const struct log_event){.name = "drain"},
+              "no more input; %zu calls may end", server->sessions.active);
     input_stop(&server->input);
     project_drain(server->project);
     if (server_is_idle(server))
         server_finish(server);
     else if (!server->shutting_down)
         server_start_grace(server, on_grace_over);
+}
+
+static void on_hurry_over(void *context) {
+    server_finish(context);
+    server_stop(context);
+}
+
+/* Ends a drain: what still runs is killed and answered. */
+static void hurry(struct server *server) {
+    if (server->hurries)
+        return;
+    loop_timer_start(&server->loop, &server->grace, HURRY_MS, on_hurry_over, server);
+    server->hurries = server->pool.hurries = true;
+    sessions_cancel_all(&server->sessions, "The server was told to end at once.");
+}
+
+/* The first signal begins a drain, as the end of input does. */
+static void take_signal(struct server *server) {
+    const bool is_ending = server->draining || server->shutting_down;
+    server_drain(server);
+    if (is_ending)
+        hurry(server);
 }
 
 /* --- what the loop calls --- */
@@ -69,7 +94,7 @@ static void on_signal(void *context, uint32_t events) {
         if (number == SIGCHLD)
             pool_reap(&server->pool);
         else
-            server_drain(server);
+            take_signal(server);
     }
 }
 
@@ -108,12 +133,12 @@ static bool choose_mode(struct server *server, struct error *error) {
 }
 
 /* Many sessions need more descriptors than the usual soft limit: each has the channels of its head,
- * checkpoints and fork, a listener and two pipes. Transient sessions need fewer. */
+ * checkpoints and fork, a listener and two pipes, and twice that while processes end. */
 static void raise_descriptor_limit(const struct settings *settings) {
-    enum { PER_SESSION = 8, OTHERS = 256 };
-    descriptors_raise_limit(2 * (uint64_t)settings->session_max *
+    enum { PER_SESSION = 8, PER_RUN = 16, OTHERS = 256 };
+    descriptors_raise_limit(2 * confinement_sessions(settings) *
                                 (PER_SESSION + (uint64_t)settings->session_history) +
-                            OTHERS);
+                            PER_RUN * (uint64_t)settings->call_running_max + OTHERS);
 }
 
 /* False with *error. The caller closes what was opened: server_close restores the flags of the
@@ -184,17 +209,20 @@ static bool confine(struct server *server, struct error *error) {
     return server->minimal;
 }
 
-/* Requests that are still in flight are answered if the server failed, so that the client knows. */
+/* Requests that are still in flight are answered if the server failed or hurries, so that the
+ * client knows. */
 static void free_requests(struct server *server) {
+    struct request *request;
     rpc_drop_line(server);
     if (server->reading)
         rpc_batch_close(server, server->reading);
-    while (server->requests.in_flight)
+    while ((request = server->requests.in_flight) != NULL)
         if (server->exit_status == STATUS_INTERNAL)
-            request_error(server->requests.in_flight, RPC_INTERNAL_ERROR,
-                          "The server has failed and is ending.");
+            request_error(request, RPC_INTERNAL_ERROR, "The server has failed and is ending.");
+        else if (server->hurries && !request->silent)
+            request_error(request, RPC_CANCELLED, "The server was told to end at once.");
         else
-            request_drop(server->requests.in_flight);
+            request_drop(request);
 }
 
 /* After the last flush. Answers that nobody read are no success. */

@@ -18,6 +18,11 @@ static const struct tool_argument session_only[] = {SESSION_ARGUMENT};
 /* --- open-session --- */
 
 static const struct tool_argument arguments_of_open[] = {
+    {.name = "name",
+     .type = "string",
+     .description =
+         "Name of the new session: 1 to 64 of A-Z a-z 0-9 _ . -. Default: a name is made "
+         "up."},
     {.name = "from",
      .type = "string",
      .description = "Copy the state of this session (`main` is the connection's own). The two are "
@@ -30,6 +35,7 @@ static const struct tool_argument arguments_of_open[] = {
 
 static void answer_opened(struct request *request, const char *name) {
     char text[200];
+    transcript_session_opened(&request->server->transcripts, name);
     snprintf(text, sizeof text,
              "Session %s is open. Pass it as the argument session of evaluate-lisp.", name);
     struct buffer *out = tool_result(request, text, strlen(text), false, 0);
@@ -47,39 +53,69 @@ static void copied(void *context, const struct evaluation *evaluation) {
         answer_opened(request, evaluation->reply);
     else if (evaluation->outcome == OUTCOME_CANCELLED)
         request_error(request, RPC_CANCELLED, "Tool cancelled.");
-    else if (evaluation->outcome == OUTCOME_FULL)
-        tool_no_room(request);
     else
         tool_refuse(request, "SESSION-ERROR", evaluation->cause);
     server_call_done(server);
 }
 
-static void open_fresh(struct server *server, struct request *request) {
-    struct session *session = sessions_make(&server->sessions);
-    if (session)
+static void open_fresh(struct server *server, struct request *request, struct span name) {
+    const struct session *session = NULL;
+    if (!sessions_have_room(&server->sessions))
+        tool_no_room(request);
+    else if (!(session = sessions_make(&server->sessions, name)))
+        request_error(request, RPC_INTERNAL_ERROR, "Out of memory.");
+    else
         answer_opened(request, session_name(session));
+}
+
+static void open_copy(struct server *server, struct request *request, struct json_object *arguments,
+                      const struct call_request *wanted) {
+    struct session *source = tool_session(server, request, arguments, "from", false);
+    if (!source)
+        return;
+    if (sessions_have_room(&server->sessions))
+        tool_submit(server, request, source, wanted, copied);
     else
         tool_no_room(request);
+}
+
+/* Stores the argument `name`. False when it is not the name of a session that can be opened, and
+ * the request was answered. */
+static bool take_name(struct server *server, struct request *request, struct json_object *arguments,
+                      struct span *name) {
+    char message[SESSION_NAME_BYTES + 200];
+    if (!tool_string(arguments, "name", name) || (name->bytes && !session_name_is_valid(*name))) {
+        tool_refuse_name(request, "name");
+        return false;
+    }
+    if (!name->bytes || !tool_has_session(server, request, *name))
+        return true;
+    snprintf(message, sizeof message,
+             "Session %.*s is open already: pass it as the argument session, or choose another "
+             "name. reset-session discards its state.",
+             (int)name->length, (const char *)name->bytes);
+    tool_refuse(request, "SESSION-ERROR", message);
+    return false;
 }
 
 static void open_session(struct server *server, struct request *request,
                          struct json_object *arguments) {
     struct call_request wanted = {.kind = CALL_COPY, .at = -1};
     bool copies = tool_given(arguments, "from") != NULL;
+    if (!take_name(server, request, arguments, &wanted.name))
+        return;
     if (!tool_integer(arguments, "at", 0, INT64_MAX, &wanted.at)) {
         tool_refuse(request, "TYPE-ERROR", "The argument at must be an integer, at least 0.");
     } else if (!copies && wanted.at >= 0) {
         tool_refuse(request, "TYPE-ERROR", "The argument at requires from.");
     } else if (!copies) {
-        open_fresh(server, request);
+        open_fresh(server, request, wanted.name);
     } else if (server->settings->scratch_mb) {
         tool_refuse(
             request, "UNSUPPORTED-OPERATION",
             "A session with a scratch directory cannot be copied: the copy would share its files.");
     } else {
-        struct session *source = tool_session(server, request, arguments, "from", false);
-        if (source)
-            tool_submit(server, request, source, &wanted, copied);
+        open_copy(server, request, arguments, &wanted);
     }
 }
 
@@ -87,8 +123,7 @@ const struct tool tool_open_session = {
     .name = "open-session",
     .title = "Open a session",
     .description = "Open another Lisp session, fresh or as an independent copy of an existing one "
-                   "(`from`), to try something without touching the original. Returns its name. At "
-                   "the limit session.max, the least recently used idle session is closed.",
+                   "(`from`), to try something without touching the original. Returns its name.",
     .arguments = arguments_of_open,
     .argument_count = sizeof arguments_of_open / sizeof *arguments_of_open,
     .call = open_session};
@@ -130,21 +165,21 @@ const struct tool tool_rollback_session = {
 
 /* --- reset-session, close-session --- */
 
-static void simple(struct server *server, struct request *request, struct json_object *arguments,
-                   enum call_kind kind) {
-    struct session *session = tool_session(server, request, arguments, "session", false);
+static void submit_kind(struct server *server, struct request *request, struct session *session,
+                        enum call_kind kind) {
     const struct call_request wanted = {.kind = kind};
     if (session)
         tool_submit(server, request, session, &wanted, tool_answer);
 }
 
 static void reset(struct server *server, struct request *request, struct json_object *arguments) {
-    simple(server, request, arguments, CALL_RESET);
+    submit_kind(server, request, tool_session(server, request, arguments, "session", false),
+                CALL_RESET);
 }
 
 static void close_it(struct server *server, struct request *request,
                      struct json_object *arguments) {
-    simple(server, request, arguments, CALL_CLOSE);
+    submit_kind(server, request, tool_session_to_close(server, request, arguments), CALL_CLOSE);
 }
 
 const struct tool tool_reset_session = {
@@ -184,15 +219,38 @@ static void append_row(struct buffer *text, const struct session_facts *facts) {
                              facts->states_dropped == 1 ? "" : "s");
 }
 
+/* Appends the sessions that are UNNAMED, or those that are not. Of the unnamed ones, those whose
+ * call has not started are only counted. */
+static void append_rows(struct buffer *text, const struct server *server, bool unnamed) {
+    size_t shown = 0, waiting = 0;
+    for (struct session *session = sessions_next(&server->sessions, NULL); session;
+         session = sessions_next(&server->sessions, session)) {
+        const struct session_facts facts = session_facts(session);
+        if (facts.unnamed != unnamed)
+            continue;
+        if (unnamed && facts.waits) {
+            waiting++;
+            continue;
+        }
+        if (unnamed && shown++ == 0)
+            buffer_append_format(text,
+                                 "%sUnnamed, of which only the newest %lld are kept until a call "
+                                 "names them:",
+                                 text->length ? "\n" : "",
+                                 (long long)server->settings->session_unnamed_max);
+        append_row(text, &facts);
+    }
+    if (waiting)
+        buffer_append_format(text, "%s%zu call%s for a new session.", text->length ? "\n" : "",
+                             waiting, waiting == 1 ? " waits" : "s wait");
+}
+
 static void answer_list(void *context) {
     struct request *request = context;
     struct server *server = request->server;
     cleanup_buffer struct buffer text = buffer_make(1 << 20);
-    for (struct session *session = sessions_next(&server->sessions, NULL); session;
-         session = sessions_next(&server->sessions, session)) {
-        const struct session_facts facts = session_facts(session);
-        append_row(&text, &facts);
-    }
+    append_rows(&text, server, false);
+    append_rows(&text, server, true);
     if (text.length == 0)
         buffer_append_text(&text, "No session is open yet.");
     tool_result(request, text.data, text.length, false, 0);

@@ -110,7 +110,6 @@ static bool shows_warnings(const struct call *call) {
     case OUTCOME_CANCELLED:
     case OUTCOME_OUTPUT:
     case OUTCOME_NO_WORKER:
-    case OUTCOME_FULL:
         return false;
     default:
         return true;
@@ -121,7 +120,8 @@ static bool shows_warnings(const struct call *call) {
 static bool add_loss(const struct call *call, struct evaluation *evaluation) {
     const struct session *session = call->session;
     struct result_message *result = &evaluation->result;
-    if (!session->loss[0] || !shows_warnings(call) || result->warning_count == RESULT_WARNINGS_MAX)
+    if (!session->loss[0] || session->over || !shows_warnings(call) ||
+        result->warning_count == RESULT_WARNINGS_MAX)
         return false;
     memmove(result->warnings + 1, result->warnings,
             result->warning_count * sizeof *result->warnings);
@@ -162,7 +162,7 @@ static void describe(const struct call *call, struct evaluation *evaluation,
     evaluation->error_output = pipes_captured(&pipes->error_output);
     evaluation->state_lost = state_lost;
     const struct session *session = call->session;
-    if (!outcome_table[call->outcome].ends_process || session->transient)
+    if (!outcome_table[call->outcome].ends_process || session->kind == SESSION_TRANSIENT)
         return;
     const char *state = !state_lost ? "The session is as it was before the call."
                         : session->head
@@ -197,9 +197,12 @@ void call_conclude(struct call *call, struct result_message *result, const struc
     log_outcome(call, &evaluation);
     session->used_ns = clock_now_ns();
     session->all->active--;
+    if (session->kind == SESSION_UNNAMED) /* before the client can name one that goes */
+        sessions_drop_unnamed(session->all, session);
     call->done(call->context, &evaluation);
     if (loss_reported)
         session->loss[0] = 0;
+    session_settle_copy(call);
     call_free(call);
 }
 
@@ -306,6 +309,7 @@ bool call_answer(struct call *call, struct span json) {
         !worker_answer(session->head, json))
         return false;
     call->run.asking = false;
+    admission_take(call);
     switch_clock(session, &call->run.wait_left_ms, call->run.left_ms, session_on_time_limit);
     return true;
 }
@@ -330,6 +334,7 @@ void call_on_ask(void *context, struct worker_process *worker, const unsigned ch
         return;
     }
     call->run.asking = true;
+    admission_release(call); /* its client may need other calls for the answer */
     switch_clock(session, &call->run.left_ms, call->run.wait_left_ms, on_wait_limit);
     if (call->ask)
         call->ask(call->context, questions);

@@ -2,6 +2,7 @@
 #include "supervisor/session/kept_output.h"
 #include "supervisor/session/session_internal.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 static void conclude(struct call *call) {
@@ -39,40 +40,42 @@ void session_reset(struct session *session) {
 
 void session_close(struct session *session) {
     struct call *call = session_take_running(session);
+    if (session->kind != SESSION_OWN) /* whose next call creates it again */
+        names_remember(session->all, session->name, SESSION_CLOSED, NULL);
+    session->over = true;
     call_reply(call, "Session %s is closed.", session->name);
     conclude(call);
-    session_conclude_cancelled(session);
-    while (!TAILQ_EMPTY(&session->queue)) {
-        call = TAILQ_FIRST(&session->queue);
-        session_unqueue(call);
-        call_decide(call, OUTCOME_REFUSED, "Session %s was closed before this call.",
-                    session->name);
-        conclude(call);
-    }
-    session_destroy(session);
+    snprintf(session->loss, sizeof session->loss, "Session %s was closed before this call.",
+             session->name);
+    session_end(session);
 }
 
-void session_end_copy(struct session *session, enum outcome outcome, const char *what) {
+void session_end_copy(struct session *session, const char *what) {
     struct call *call = session_take_running(session);
-    struct session *copy = session->copy;
-    session->copy = NULL;
-    if (outcome == OUTCOME_VALUE) {
-        if (copy->state == SESSION_NASCENT)
-            session_enter(copy, SESSION_IDLE);
-        call_reply(call, "%s", copy->name);
-        session_step_later(copy);
+    struct session *copy = call->copy;
+    if (what) {
+        call_decide(call, OUTCOME_REFUSED, "Session %s cannot be copied: %s.", session->name, what);
     } else {
-        if (copy)
-            session_destroy(copy);
-        call_decide(call, outcome, "Session %s cannot be copied: %s.", session->name, what);
+        session_enter(copy, SESSION_IDLE);
+        session_step_later(copy);
+        call_reply(call, "%s", copy->name);
     }
     conclude(call);
     session_step_later(session);
 }
 
+void session_settle_copy(struct call *call) {
+    char why[sizeof call->copy->loss];
+    if (!call->copy || call->outcome == OUTCOME_VALUE)
+        return;
+    snprintf(why, sizeof why, "Session %s was not opened: session %s could not be copied.",
+             call->copy->name, call->session->name);
+    session_abandon(call->copy, why);
+}
+
 /* Forks HOLDER as the head of the copy. */
 static bool fork_copy(struct session *session, struct worker_process *holder, struct error *error) {
-    struct session *copy = session->copy;
+    struct session *copy = session->running->copy;
     int outputs[2];
     copy->pipes = pipes_open(copy->all->loop, copy->all->settings, outputs, error);
     if (!copy->pipes)
@@ -96,23 +99,15 @@ void session_begin_copy(struct session *session) {
     struct worker_process *holder = history_holder(session, number);
     if (!holder && !fresh) {
         error_set(&error, 0, "state number %llu is not kept", (unsigned long long)number);
-        session_end_copy(session, OUTCOME_REFUSED, error.text);
-        return;
-    }
-    if (holder && !worker_can_fork(holder)) {
-        session_end_copy(session, OUTCOME_REFUSED, "seccomp notifications are unavailable");
-        return;
-    }
-    session->copy = sessions_make(session->all);
-    if (!session->copy) {
-        session_end_copy(session, OUTCOME_FULL, "there are session.max sessions, and none is idle");
+        session_end_copy(session, error.text);
+    } else if (holder && !worker_can_fork(holder)) {
+        session_end_copy(session, "seccomp notifications are unavailable");
     } else if (!holder || fresh) {
-        session_end_copy(session, OUTCOME_VALUE, NULL);
+        session_end_copy(session, NULL);
     } else {
         session_enter(session, SESSION_COPYING);
-        session_enter(session->copy, SESSION_NASCENT);
-        session->copy->began_fresh = false;
+        call->copy->began_fresh = false;
         if (!fork_copy(session, holder, &error))
-            session_end_copy(session, OUTCOME_REFUSED, error.text);
+            session_end_copy(session, error.text);
     }
 }

@@ -78,7 +78,10 @@ static void measure(struct worker_process *worker, void *context) {
             return;
         }
         put_in_place(worker, worker == pass->session->head ? PLACE_HEAD : PLACE_PARKED);
-        worker_measure(worker);
+        const bool stopped = worker_is_stopped(worker);
+        if (!stopped || !worker->memory.settled)
+            worker_measure(worker);
+        worker->memory.settled = stopped;
         worker->memory.round = round;
     }
     pass->resident_bytes += worker->memory.resident_bytes;
@@ -260,7 +263,7 @@ static void begin_round(struct sessions *all) {
     TAILQ_CONCAT(&watch->waiting, &watch->newcomers, entry);
     loop_timer_start(all->loop, &watch->patience, PATIENCE_MS, end_patience, all);
     TAILQ_FOREACH(session, &all->list, entry) {
-        session->memory.wanted = !session->transient;
+        session->memory.wanted = session->kind != SESSION_TRANSIENT;
     }
     watch->round++;
     watch->checking = true;

@@ -1,10 +1,8 @@
-/* A session: its states, its running call, its queue; and the table of all sessions. */
+/* A session: its states, its running call and its queue. */
 #include "supervisor/base/clock.h"
-#include "supervisor/session/kept_output.h"
 #include "supervisor/session/session_internal.h"
 
 #include <signal.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +13,7 @@
 enum {
     MEMORY_CHECK_MS = 50,
     ANSWER_LIMIT_MS = 1000, /* for the rest of an answer that has begun before the time limit */
-    END_LIMIT_MS = 200,     /* from the end of the channel to the kill, with reports_usage */
-    NAME_RANDOM_BYTES = 16
+    END_LIMIT_MS = 200      /* from the end of the channel to the kill, with reports_usage */
 };
 
 /* --- states --- */
@@ -64,6 +61,7 @@ struct call *session_take_running(struct session *session) {
     if (session->state != SESSION_IDLE)
         session_enter(session, SESSION_IDLE);
     session->running = NULL;
+    admission_release(call);
     return call;
 }
 
@@ -72,7 +70,7 @@ static void advise_timeout(const struct call *call, char *advice, size_t size) {
     const struct session *session = call->session;
     const int64_t most_s = session->all->settings->call_timeout_max_s;
     *advice = 0;
-    if (call->kind == CALL_EVALUATE && !session->transient &&
+    if (call->kind == CALL_EVALUATE && session->kind != SESSION_TRANSIENT &&
         call->timeout_ms < most_s * CLOCK_MS_PER_S)
         snprintf(advice, size, " The argument timeout allows up to %lld s.", (long long)most_s);
 }
@@ -135,7 +133,7 @@ bool sessions_prepare_pipes(struct sessions *sessions, struct error *error) {
     return sessions->fresh_pipes != NULL;
 }
 
-static void discard_fresh_pipes(struct sessions *sessions) {
+void sessions_discard_pipes(struct sessions *sessions) {
     if (!sessions->fresh_pipes)
         return;
     pipes_close(sessions->fresh_pipes);
@@ -202,8 +200,8 @@ static void send_call(struct session *session) {
     buffer_free(&call->payload);
 }
 
-static void on_served(void *context, struct worker_process *worker, struct pipes *pipes,
-                      const char *reason) {
+void session_on_served(void *context, struct worker_process *worker, struct pipes *pipes,
+                       const char *reason) {
     struct session *session = context;
     if (worker) {
         if (session->head && !history_vacate(session, worker)) { /* it visits the fresh state */
@@ -363,16 +361,30 @@ static void on_result(void *context, struct worker_process *worker, const unsign
         on_decode(session);
 }
 
-/* The head ended between calls, because of EXCESS (NULL: the reason is unknown). */
+/* The head ended between calls, because of EXCESS (NULL: the reason is unknown). A session that has
+ * lost all of its state ends, since a call that names it relies on what is gone. */
 static void note_loss(struct session *session, const char *excess) {
     const struct log_event event = {
         .level = LOG_WARNING_LEVEL, .name = "worker-lost", .session = session->name};
+    const char *because = excess ? " because " : "";
+    const bool ends = !session->head && session->kind != SESSION_OWN;
     const char *what = session->head ? "the effects of the last calls are lost"
+                       : ends        ? "the session is lost"
                                      : "the state of the session is lost, and it started afresh";
+    excess = excess ? excess : "";
+    log_write(session->all->log, &event, "the worker ended between calls%s%s; %s", because, excess,
+              what);
+    if (ends) {
+        char why[sizeof session->loss];
+        snprintf(why, sizeof why,
+                 "Session %s was lost before this call: its worker ended between calls%s%s.",
+                 session->name, because, excess);
+        names_remember(session->all, session->name, SESSION_LOST, *excess ? excess : NULL);
+        session_abandon(session, why);
+        return;
+    }
     snprintf(session->loss, sizeof session->loss,
-             "SESSION-LOST: the worker ended between calls%s%s; %s", excess ? " because " : "",
-             excess ? excess : "", what);
-    log_write(session->all->log, &event, "%s", session->loss + strlen("SESSION-LOST: "));
+             "SESSION-LOST: the worker ended between calls%s%s; %s", because, excess, what);
 }
 
 static void head_ended(struct session *session, bool inside_frame, int status) {
@@ -381,7 +393,7 @@ static void head_ended(struct session *session, bool inside_frame, int status) {
     if (session->state == SESSION_CHECKPOINTING)
         history_failed(session, "the worker ended");
     if (session->state != SESSION_EVALUATING) {
-        if (!history_restore(session))
+        if (!history_restore(session) && session->state != SESSION_NASCENT)
             note_loss(session, excess);
         return;
     }
@@ -438,7 +450,7 @@ static void on_fork_failed(void *context, struct worker_process *worker, const c
     if (session->state == SESSION_CHECKPOINTING)
         history_failed(session, what);
     else if (session->state == SESSION_COPYING)
-        session_end_copy(session, OUTCOME_REFUSED, what);
+        session_end_copy(session, what);
     else if (session->state == SESSION_WAITING && session->taking)
         refuse_visit(session, what);
     session_step_later(session);
@@ -478,6 +490,11 @@ const struct worker_events session_events = {.ready = on_ready,
 
 /* --- the step --- */
 
+bool session_is_idle(const struct session *session) {
+    return (session->state == SESSION_IDLE || session->state == SESSION_CHECKPOINTING) &&
+           !session->running && TAILQ_EMPTY(&session->queue) && TAILQ_EMPTY(&session->cancelled);
+}
+
 static void (*const runners[])(struct session *session) = {
     [CALL_EVALUATE] = evaluate,   [CALL_RUN] = evaluate,        [CALL_ROLLBACK] = session_roll_back,
     [CALL_RESET] = session_reset, [CALL_CLOSE] = session_close, [CALL_COPY] = session_begin_copy};
@@ -492,13 +509,13 @@ static bool is_quiet(const struct session *session) {
     return !session->head || session->head->state == WORKER_READY;
 }
 
-/* Stops the processes that have nothing to do. A head with calls to come continues. */
-static void rest(struct session *session) {
+/* Stops the processes that have nothing to do. A head whose next call starts now continues. */
+static void rest(struct session *session, bool starts) {
     const struct checkpoint *checkpoint;
     LIST_FOREACH(checkpoint, &session->checkpoints, entry) {
         worker_rest(checkpoint->worker);
     }
-    if (session->head && (TAILQ_EMPTY(&session->queue) || session->all->held))
+    if (session->head && !starts)
         worker_rest(session->head);
 }
 
@@ -510,16 +527,45 @@ void session_conclude_cancelled(struct session *session) {
     }
 }
 
-void session_step(struct session *session) {
-    loop_timer_stop(session->all->loop, &session->step);
-    session_conclude_cancelled(session);
-    if (session->transient && session->state == SESSION_IDLE && TAILQ_EMPTY(&session->queue)) {
+/* Ends a session that is over. False if it goes on. */
+static bool has_ended(struct session *session) {
+    if (session->state != SESSION_IDLE && session->state != SESSION_NASCENT)
+        return false;
+    if (session->over) {
+        session_end(session);
+        return true;
+    }
+    if (session->kind == SESSION_TRANSIENT && TAILQ_EMPTY(&session->queue)) {
         session_destroy(session); /* its call is done */
+        return true;
+    }
+    return false;
+}
+
+static void start(struct session *session) {
+    struct call *next = TAILQ_FIRST(&session->queue);
+    if (next->payload.length > JSON_READER_SMALL_BYTES && !next->rested) {
+        next->rested = true; /* encoding it was work enough for a turn */
+        session_step_later(session);
         return;
     }
-    if (session->state == SESSION_COPYING && session->copy->head &&
-        session->copy->head->state != WORKER_STARTING) {
-        session_end_copy(session, OUTCOME_VALUE, NULL);
+    session->running = next;
+    session_unqueue(next);
+    if (next->kind == CALL_EVALUATE || next->kind == CALL_RUN)
+        admission_take(next);
+    runners[next->kind](session);
+}
+
+void session_step(struct session *session) {
+    loop_timer_stop(session->all->loop, &session->step);
+    session->backlogged = false;
+    session_conclude_cancelled(session);
+    if (has_ended(session))
+        return;
+    if (session->state == SESSION_COPYING) {
+        const struct session *copy = session->running->copy;
+        if (copy->head && copy->head->state != WORKER_STARTING)
+            session_end_copy(session, NULL);
         return;
     }
     if (session->state != SESSION_IDLE || !is_quiet(session))
@@ -529,19 +575,10 @@ void session_step(struct session *session) {
         if (session->state != SESSION_IDLE)
             return;
     }
-    rest(session);
-    if (TAILQ_EMPTY(&session->queue) || session->all->held ||
-        (session->transient && !transient_has_room(session->all)))
-        return;
-    struct call *next = TAILQ_FIRST(&session->queue);
-    if (next->payload.length > JSON_READER_SMALL_BYTES && !next->rested) {
-        next->rested = true; /* encoding it was work enough for a turn */
-        session_step_later(session);
-        return;
-    }
-    session->running = next;
-    session_unqueue(session->running);
-    runners[session->running->kind](session);
+    const bool starts = !TAILQ_EMPTY(&session->queue) && admission_asks(session);
+    rest(session, starts);
+    if (starts)
+        start(session);
 }
 
 static void on_step(void *context) {
@@ -572,27 +609,55 @@ static bool encode(struct call *call, const struct call_request *request) {
     return run_message_encode(&call->payload, &run);
 }
 
-struct call *session_submit(struct session *session, const struct call_request *request) {
-    struct sessions *all = session->all;
-    /* Each is below the limit of a line or a frame, so the sum cannot overflow. */
-    size_t size = request->code.length + request->inspection.length +
-                  request->run.arguments.length + request->held_bytes;
-    if (session->queued >= (size_t)all->settings->session_queue ||
-        size > SESSION_QUEUE_BYTES_MAX - session->queued_bytes)
-        return NULL;
+/* The calls that wait on all sessions of KIND. */
+static void count_waiting(const struct sessions *all, enum session_kind kind, size_t *calls,
+                          size_t *bytes) {
+    const struct session *session;
+    *calls = *bytes = 0;
+    TAILQ_FOREACH(session, &all->list, entry) {
+        *calls += session->kind == kind ? session->queued : 0;
+        *bytes += session->kind == kind ? session->queued_bytes : 0;
+    }
+}
+
+/* Whether a call of SIZE bytes may wait on the session. */
+static bool has_place(const struct session *session, size_t size) {
+    const struct sessions *all = session->all;
+    size_t calls = session->queued, bytes = session->queued_bytes;
+    if (all->unbounded)
+        return true;
+    if (session->kind == SESSION_UNNAMED || session->kind == SESSION_TRANSIENT)
+        count_waiting(all, session->kind, &calls, &bytes);
+    return calls < (size_t)all->settings->session_queue && bytes <= SESSION_QUEUE_BYTES_MAX &&
+           size <= SESSION_QUEUE_BYTES_MAX - bytes &&
+           size <= SESSIONS_QUEUE_BYTES_MAX - all->queued_bytes;
+}
+
+/* Begins the copy, which waits for the call: the calls that name it meanwhile wait on it. */
+static bool add_copy(struct call *call, struct span name) {
+    char handle[SESSION_NAME_BYTES];
+    if (!name.bytes) {
+        names_make_handle(call->session->all, handle);
+        name = string_span(handle);
+    }
+    call->copy = session_add(call->session->all, name, SESSION_KEPT);
+    if (call->copy)
+        session_enter(call->copy, SESSION_NASCENT);
+    return call->copy != NULL;
+}
+
+/* NULL when out of memory. */
+static struct call *make_call(struct session *session, const struct call_request *request) {
     struct call *call = calloc(1, sizeof *call);
     if (!call)
         return NULL;
-    if (!encode(call, request)) {
+    call->session = session;
+    if (!encode(call, request) || (request->kind == CALL_COPY && !add_copy(call, request->name))) {
         call_free(call);
         return NULL;
     }
-    if (++all->last_call == 0)
-        all->last_call = 1;
-    call->session = session;
     call->kind = request->kind;
     call->inspects = request->inspection.bytes != NULL;
-    call->number = all->last_call;
     call->size = call->payload.length + request->held_bytes;
     call->timeout_ms = request->timeout_ms;
     call->steps = request->steps;
@@ -603,9 +668,24 @@ struct call *session_submit(struct session *session, const struct call_request *
     call->ask = request->ask;
     call->done = request->done;
     call->context = request->context;
+    return call;
+}
+
+struct call *session_submit(struct session *session, const struct call_request *request) {
+    struct sessions *all = session->all;
+    /* Each is below the limit of a line or a frame, so the sum cannot overflow. */
+    size_t size = request->code.length + request->inspection.length +
+                  request->run.arguments.length + request->held_bytes;
+    struct call *call = has_place(session, size) ? make_call(session, request) : NULL;
+    if (!call)
+        return NULL;
+    if (++all->last_call == 0)
+        all->last_call = 1;
+    call->number = all->last_call;
     TAILQ_INSERT_TAIL(&session->queue, call, entry);
     session->queued++;
     session->queued_bytes += call->size;
+    all->queued_bytes += call->size;
     session->used_ns = clock_now_ns();
     all->active++;
     return call;
@@ -616,166 +696,5 @@ void session_unqueue(struct call *call) {
     TAILQ_REMOVE(&session->queue, call, entry);
     session->queued--;
     session->queued_bytes -= call->size;
-}
-
-/* --- all sessions --- */
-
-void sessions_open(struct sessions *sessions, struct loop *loop, struct log *log,
-                   const struct settings *settings, struct pool *pool) {
-    *sessions = (struct sessions){.loop = loop, .log = log, .settings = settings, .pool = pool};
-    TAILQ_INIT(&sessions->list);
-    TAILQ_INIT(&sessions->kept);
-    memory_open(sessions);
-}
-
-void sessions_close(struct sessions *sessions) {
-    if (!sessions->loop)
-        return;
-    while (!TAILQ_EMPTY(&sessions->list))
-        session_destroy(TAILQ_FIRST(&sessions->list));
-    memory_close(sessions);
-    discard_fresh_pipes(sessions);
-}
-
-struct session *session_add(struct sessions *sessions, const char *name, bool transient) {
-    struct session *session = calloc(1, sizeof *session);
-    if (!session)
-        return NULL;
-    session->all = sessions;
-    session->state = SESSION_IDLE;
-    session->began_fresh = true;
-    session->born_ns = session->used_ns = clock_now_ns();
-    session->waiter = (struct pool_waiter){.served = on_served, .context = session};
-    session->transient = transient;
-    TAILQ_INIT(&session->queue);
-    TAILQ_INIT(&session->cancelled);
-    snprintf(session->name, sizeof session->name, "%s", name);
-    TAILQ_INSERT_TAIL(&sessions->list, session, entry);
-    sessions->count += !transient;
-    return session;
-}
-
-void session_destroy(struct session *session) {
-    struct sessions *all = session->all;
-    history_clear(session);
-    kept_output_forget(session);
-    if (session->running)
-        call_free(session_take_running(session));
-    TAILQ_CONCAT(&session->cancelled, &session->queue, entry);
-    while (!TAILQ_EMPTY(&session->cancelled)) {
-        struct call *call = TAILQ_FIRST(&session->cancelled);
-        TAILQ_REMOVE(&session->cancelled, call, entry);
-        call_free(call);
-    }
-    pool_withdraw(all->pool, &session->waiter);
-    loop_timer_stop(all->loop, &session->step);
-    TAILQ_REMOVE(&all->list, session, entry);
-    all->count -= !session->transient;
-    if (session->transient)
-        transient_ended(all);
-    free(session);
-}
-
-struct session *sessions_find(const struct sessions *sessions, struct span name) {
-    struct session *session;
-    TAILQ_FOREACH(session, &sessions->list, entry) {
-        if (session->state != SESSION_NASCENT && !session->transient &&
-            strlen(session->name) == name.length &&
-            memcmp(session->name, name.bytes, name.length) == 0)
-            break;
-    }
-    return session;
-}
-
-static bool is_idle(const struct session *session) {
-    return (session->state == SESSION_IDLE || session->state == SESSION_CHECKPOINTING) &&
-           !session->running && TAILQ_EMPTY(&session->queue) && TAILQ_EMPTY(&session->cancelled);
-}
-
-/* Closes the least recently used session that is idle and not `own`. False if there is none. */
-static bool close_oldest(struct sessions *sessions) {
-    struct session *session, *oldest = NULL;
-    TAILQ_FOREACH(session, &sessions->list, entry) {
-        if (is_idle(session) && !session->own && !session->transient &&
-            (!oldest || session->used_ns < oldest->used_ns))
-            oldest = session;
-    }
-    if (!oldest)
-        return false;
-    const struct log_event event = {
-        .level = LOG_NOTICE_LEVEL, .name = "session-closed", .session = oldest->name};
-    log_write(sessions->log, &event, "session.max is reached, and it was the least recently used");
-    session_destroy(oldest);
-    return true;
-}
-
-static bool make_room(struct sessions *sessions) {
-    while (sessions->count >= (size_t)sessions->settings->session_max)
-        if (!close_oldest(sessions))
-            return false;
-    return true;
-}
-
-struct session *sessions_own(struct sessions *sessions, const char *name) {
-    struct session *session =
-        sessions_find(sessions, (struct span){(const unsigned char *)name, strlen(name)});
-    if (!session) {
-        make_room(sessions); /* if all others are busy, there is one too many for a while */
-        session = session_add(sessions, name, false);
-    }
-    if (session)
-        session->own = true;
-    return session;
-}
-
-struct session *sessions_make(struct sessions *sessions) {
-    unsigned char random[NAME_RANDOM_BYTES];
-    char name[2 * NAME_RANDOM_BYTES + 3] = "s-";
-    if (!make_room(sessions))
-        return NULL;
-    randombytes_buf(random, sizeof random);
-    sodium_bin2hex(name + 2, sizeof name - 2, random, sizeof random);
-    return session_add(sessions, name, false);
-}
-
-struct session *sessions_next(const struct sessions *sessions, const struct session *after) {
-    struct session *next = after ? TAILQ_NEXT(after, entry) : TAILQ_FIRST(&sessions->list);
-    while (next && (next->state == SESSION_NASCENT || next->transient))
-        next = TAILQ_NEXT(next, entry);
-    return next;
-}
-
-const char *session_name(const struct session *session) {
-    return session->name;
-}
-
-struct session_facts session_facts(const struct session *session) {
-    struct session_facts facts = {.name = session->name,
-                                  .age_s = clock_elapsed_ms(session->born_ns) / CLOCK_MS_PER_S,
-                                  .idle_s = clock_elapsed_ms(session->used_ns) / CLOCK_MS_PER_S,
-                                  .number = session->number,
-                                  .history = history_length(session),
-                                  .busy = !is_idle(session)};
-    memory_add_facts(session, &facts);
-    return facts;
-}
-
-void sessions_hold(struct sessions *sessions, bool held) {
-    struct session *session;
-    sessions->held = held;
-    TAILQ_FOREACH(session, &sessions->list, entry) {
-        if (!held)
-            session_step_later(session);
-    }
-}
-
-void sessions_cancel_all(struct sessions *sessions, const char *cause) {
-    struct session *session;
-    TAILQ_FOREACH(session, &sessions->list, entry) {
-        if (session->running)
-            call_cancel(session->running, cause);
-        while (!TAILQ_EMPTY(&session->queue))
-            call_cancel(TAILQ_FIRST(&session->queue), cause);
-    }
-    memory_answer_all(sessions);
+    session->all->queued_bytes -= call->size;
 }

@@ -19,7 +19,13 @@
 struct call;
 struct session;
 
-enum { SESSION_QUEUE_BYTES_MAX = 64 << 20, SESSION_NAME_MAX = 64 };
+enum {
+    SESSION_QUEUE_BYTES_MAX = 64 << 20, /* of the calls that wait on one session */
+    SESSIONS_QUEUE_BYTES_MAX = 1 << 30, /* of those that wait on all */
+    SESSION_NAME_CHARS = 64,
+    SESSION_NAME_BYTES,
+    SESSIONS_GONE_MAX = 4096 /* names that are remembered after their session, of each kind */
+};
 
 typedef void (*call_done)(void *context, const struct evaluation *evaluation);
 
@@ -43,6 +49,7 @@ struct call_request {
     int64_t timeout_ms;     /* CALL_EVALUATE, CALL_RUN */
     int64_t steps;          /* CALL_ROLLBACK; at least 1 */
     int64_t at;             /* CALL_COPY, an inspection; -1: the present state */
+    struct span name;       /* CALL_COPY: valid, and that of no session; bytes NULL: a handle */
     struct run_request run; /* CALL_RUN */
     size_t held_bytes;      /* memory that the caller holds for the call, for the queue's limit */
     /* CALL_RUN. Either may be NULL: events are then dropped, and questions answered with an error.
@@ -51,7 +58,7 @@ struct call_request {
     void (*ask)(void *context, struct json_object *questions);
     /* Called once for each submitted call, never within session_submit. The outcome of a call that
      * is neither CALL_EVALUATE nor CALL_RUN is VALUE, with `reply` (of a copy: its name), or
-     * REFUSED or (of a copy) FULL, with `cause`; or CANCELLED. */
+     * REFUSED, with `cause`; or CANCELLED. */
     call_done done;
     void *context;
 };
@@ -74,22 +81,47 @@ struct memory_watch {
     int64_t killed_ns;    /* when the number last grew */
 };
 
+/* Why a name has no session any more. */
+enum session_end {
+    SESSION_CLOSED,  /* by a CALL_CLOSE */
+    SESSION_LOST,    /* its state was lost between calls */
+    SESSION_DROPPED, /* it was unnamed, and newer ones took its place */
+    SESSION_ENDS
+};
+
+struct session_gone {
+    char name[SESSION_NAME_BYTES];
+    enum session_end end;
+    const char *why; /* of SESSION_LOST; static; NULL: the reason is unknown */
+    TAILQ_ENTRY(session_gone) entry;
+};
+
+/* Oldest first. */
+struct session_names {
+    TAILQ_HEAD(, session_gone) list;
+    size_t count;
+};
+
 struct sessions {
     struct loop *loop;
     struct log *log;
     const struct settings *settings;
     struct pool *pool;
     TAILQ_HEAD(, session) list; /* oldest first */
-    size_t count;               /* without transient sessions */
-    size_t active;              /* calls submitted and not done */
-    uint32_t last_call;         /* number of the newest call */
-    struct pipes *fresh_pipes;  /* that no worker has, with the ends for it; NULL: none */
+    struct session_names gone[SESSION_ENDS];
+    size_t active;               /* calls submitted and not done */
+    size_t running;              /* calls that count towards call.running_max */
+    size_t queued_bytes;         /* of all sessions */
+    struct loop_timer admission; /* starts the calls that wait for others to end */
+    uint32_t last_call;          /* number of the newest call */
+    struct pipes *fresh_pipes;   /* that no worker has, with the ends for it; NULL: none */
     int fresh_ends[2];
     bool held; /* no call starts: the client does not read its answers */
     /* A call of session_submit_once is done when its process is reaped, with the resources that the
      * process used. */
     bool reports_usage;
-    bool unlogged; /* outcomes are not logged, because the caller reports each */
+    bool unlogged;  /* outcomes are not logged, because the caller reports each */
+    bool unbounded; /* the caller limits how many calls wait, and their bytes */
     struct memory_watch memory;
     bool keeps_output; /* for read-output: kept_output.h */
     size_t kept_bytes;
@@ -107,21 +139,38 @@ void sessions_close(struct sessions *sessions);
  * pool_confine_supervisor. False with *error. */
 bool sessions_confine_supervisor(struct sessions *sessions, struct error *error);
 
-/* The session of that name, or NULL. */
+/* The session of that name, or NULL. A copy that is being made is found. */
 struct session *sessions_find(const struct sessions *sessions, struct span name);
-/* The session of that name, created if missing, which is never closed to make room. NULL when out
- * of memory. */
+/* The session of that name, created if missing, which calls that name none use. It does not count
+ * towards session.max. NULL when out of memory. */
 struct session *sessions_own(struct sessions *sessions, const char *name);
-/* A new session with an unguessable name. If session.max is reached, the least recently used idle
- * session is closed. NULL if none is idle, or when out of memory. */
-struct session *sessions_make(struct sessions *sessions);
+/* Whether another session may be opened or kept: session.max. */
+bool sessions_have_room(const struct sessions *sessions);
+/* A new session, for which there is room. NAME is valid and that of no session; bytes NULL: a
+ * handle. NULL when out of memory. */
+struct session *sessions_make(struct sessions *sessions, struct span name);
+/* A new session for a call that names none. Once it is idle, the newest session.unnamed_max of its
+ * kind are kept, and older ones are dropped. NULL when out of memory. */
+struct session *sessions_make_unnamed(struct sessions *sessions);
+/* Keeps SESSION, to which a call has come back, until it is closed. False, with nothing changed, if
+ * there is no room for it. */
+bool session_keep(struct session *session);
+/* Frees the session and its calls without calling `done`, and without remembering its name. */
+void session_destroy(struct session *session);
+/* The number of sessions that sessions_next finds. */
+size_t sessions_count(const struct sessions *sessions);
 /* The session after AFTER, oldest first; NULL: the first, or none is left. */
 struct session *sessions_next(const struct sessions *sessions, const struct session *after);
 
 const char *session_name(const struct session *session);
+/* Whether closing SESSION makes room for another, and no call of it runs or waits. */
+bool session_is_closable(const struct session *session);
+bool session_used_after(const struct session *session, const struct session *other);
 /* What list-sessions reports. */
 struct session_facts {
     const char *name;
+    bool unnamed; /* dropped when newer ones take its place */
+    bool waits;   /* none of its calls has started yet */
     int64_t age_s, idle_s;
     uint64_t number;             /* of the present state: calls kept */
     size_t history;              /* calls that can be rolled back */
@@ -141,21 +190,29 @@ void sessions_hold(struct sessions *sessions, bool held);
 void sessions_cancel_all(struct sessions *sessions, const char *cause);
 
 /* Queues a call, which session_step starts. NULL, and `done` is not called, if the queue is full
- * (session.queue calls, SESSION_QUEUE_BYTES_MAX) or when out of memory. */
+ * (session.queue calls, SESSION_QUEUE_BYTES_MAX) or when out of memory. Unnamed sessions share one
+ * queue. For a CALL_COPY there must be room for a session. */
 struct call *session_submit(struct session *session, const struct call_request *request);
 /* Starts what can start now. May call `done`, and may free SESSION. */
 void session_step(struct session *session);
 
+/* --- names.c --- */
+
+#define SESSION_NAME_RULE "1 to 64 letters, digits, dots, dashes or underscores (A-Z a-z 0-9 . - _)"
+
+bool session_name_is_valid(struct span name);
+/* The name of a session that is no more; NULL: no session had it, or it is forgotten. */
+const struct session_gone *sessions_gone(const struct sessions *sessions, struct span name);
+
 /* --- transient.c: sessions for one call --- */
 
 /* Queues a CALL_RUN in a new session that ends with it, has no name for clients and keeps no state.
- * It does not count for session.max, but at most that many may be busy. NULL as session_submit, or
- * if so many are busy. */
+ * It does not count towards session.max. NULL as session_submit; all such calls share one queue. */
 struct call *session_submit_once(struct sessions *sessions, const struct call_request *request);
 /* The number of transient sessions busy with a run of KIND; RUN_KIND_COUNT: of any kind. */
 size_t sessions_busy_with(const struct sessions *sessions, enum run_kind kind);
-/* Parks a call that waits for a client which may never return: it no longer counts as busy. The
- * caller parks at most sessions_parked_max calls. */
+/* Parks a call that waits for a client which may never return: it is no longer busy. The caller
+ * parks at most sessions_parked_max calls. */
 void call_park(struct call *call, bool parked);
 size_t sessions_parked_max(const struct settings *settings);
 

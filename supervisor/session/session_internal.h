@@ -37,7 +37,9 @@ struct call {
     struct buffer payload; /* of the FRAME_EVALUATE or FRAME_RUN */
     size_t size;           /* bytes, for the queue's limit */
     int64_t timeout_ms, steps, at;
-    int64_t started_ns; /* 0: no worker has it yet */
+    int64_t started_ns;   /* 0: no worker has it yet */
+    bool counted;         /* in sessions.running */
+    struct session *copy; /* of a CALL_COPY that is not done: NASCENT */
     struct run_state run;
     void (*event)(void *context, const struct run_event *event);
     void (*ask)(void *context, struct json_object *questions);
@@ -71,23 +73,32 @@ struct checkpoint {
 
 /* session.c has a table of the transitions. */
 enum session_state {
-    SESSION_NASCENT,       /* a copy being forked: nothing finds it, and nothing of it runs */
+    SESSION_NASCENT,       /* a copy that is not made yet: nothing of it runs */
     SESSION_IDLE,          /* the next queued call may start */
     SESSION_CHECKPOINTING, /* the head forks a checkpoint: `taking` */
     SESSION_WAITING,       /* the running call waits for a worker of the pool, or for `taking` */
     SESSION_EVALUATING,    /* the head runs the running call, or is being killed for it */
-    SESSION_COPYING,       /* a process of the session forks: `copy` */
+    SESSION_COPYING,       /* a process of the session forks, for the copy of the running call */
     SESSION_STATES
+};
+
+/* What may end a session, besides a CALL_CLOSE. */
+enum session_kind {
+    SESSION_OWN,      /* of the calls that name none: nothing */
+    SESSION_KEPT,     /* opened, named or continued: the loss of its state */
+    SESSION_UNNAMED,  /* of one call, to which none has come back: newer ones too */
+    SESSION_TRANSIENT /* of one call, with which it ends; it has no name for clients */
 };
 
 struct session {
     struct sessions *all;
     TAILQ_ENTRY(session) entry;
     enum session_state state;
-    char name[SESSION_NAME_MAX];
+    char name[SESSION_NAME_BYTES];
     int64_t born_ns, used_ns;
-    bool own;       /* never closed to make room */
-    bool transient; /* for one call */
+    enum session_kind kind;
+    bool over;       /* nothing finds it; once it is idle it ends, and refuses with `loss` */
+    bool backlogged; /* its next call waits for calls of other sessions */
 
     struct worker_process *head;         /* NULL: there is no process, and the state is fresh */
     struct pipes *pipes;                 /* with head */
@@ -102,7 +113,6 @@ struct session {
     TAILQ_HEAD(, call) queue;
     TAILQ_HEAD(, call) cancelled; /* before they ran; concluded in the next step */
     size_t queued, queued_bytes;
-    struct session *copy; /* being made by the running CALL_COPY */
     struct loop_timer time_limit, memory_check, step, decode;
     struct {
         bool wanted;                     /* its weight, by list-sessions */
@@ -112,7 +122,7 @@ struct session {
         size_t processes;                /* when it was last weighed */
         size_t dropped;                  /* states */
     } memory;
-    char loss[200]; /* a state was lost between calls; reported with the next answer */
+    char loss[260]; /* a state was lost between calls; reported with the next answer */
 };
 
 /* --- session.c --- */
@@ -120,12 +130,14 @@ struct session {
 /* Changes the state. A transition that the table does not have is a bug, logged as critical. */
 void session_enter(struct session *session, enum session_state state);
 extern const struct worker_events session_events;
+/* Of the waiter in a session. */
+void session_on_served(void *context, struct worker_process *worker, struct pipes *pipes,
+                       const char *reason);
+/* Nothing runs or waits. */
+bool session_is_idle(const struct session *session);
 /* Makes the fresh pipes, unless they are there. False with *error. */
 bool sessions_prepare_pipes(struct sessions *sessions, struct error *error);
-/* A new session, which no name finds if TRANSIENT. NULL when out of memory. */
-struct session *session_add(struct sessions *sessions, const char *name, bool transient);
-/* Frees the session and its calls without calling `done`. */
-void session_destroy(struct session *session);
+void sessions_discard_pipes(struct sessions *sessions);
 /* Steps in the next round of the loop, after the output of this one is written. */
 void session_step_later(struct session *session);
 /* Ends the running call's time in the session, which is then idle. */
@@ -136,6 +148,41 @@ void session_unqueue(struct call *call);
 void session_conclude_cancelled(struct session *session);
 void session_on_time_limit(void *context);
 
+/* --- table.c --- */
+
+/* A new session, last in the list. NULL when out of memory. */
+struct session *session_add(struct sessions *sessions, struct span name, enum session_kind kind);
+/* Ends the session later; nothing finds it any more. WHY: as `loss`, for calls that wait on it. */
+void session_abandon(struct session *session, const char *why);
+/* Refuses the calls that wait on the session, for its `loss`, and frees it. */
+void session_end(struct session *session);
+/* Drops the idle unnamed sessions beyond session.unnamed_max, those first that were used longest
+ * ago, but not USED. */
+void sessions_drop_unnamed(struct sessions *sessions, const struct session *used);
+
+/* --- names.c --- */
+
+/* A new handle, that of no session. */
+void names_make_handle(const struct sessions *sessions, char name[SESSION_NAME_BYTES]);
+/* Remembers how the session of that name ended, and forgets the oldest of that kind beyond
+ * SESSIONS_GONE_MAX. */
+void names_remember(struct sessions *sessions, const char *name, enum session_end end,
+                    const char *why);
+/* Forgets NAME, which has a session again. */
+void names_forget(struct sessions *sessions, struct span name);
+void names_free(struct sessions *sessions);
+
+/* --- admission.c: call.running_max --- */
+
+/* Whether the next call of the session, which is ready for it, may start. If not, it starts when
+ * others have ended, in order of arrival. */
+bool admission_asks(struct session *session);
+/* Counts a call that starts, and one that works again; and no longer. */
+void admission_take(struct call *call);
+void admission_release(struct call *call);
+/* Another call may be able to start. */
+void admission_open(struct sessions *sessions);
+
 /* --- control.c: calls that act on the session itself --- */
 
 /* Each carries out the running call. */
@@ -143,15 +190,15 @@ void session_roll_back(struct session *session);
 void session_reset(struct session *session);
 void session_close(struct session *session); /* frees SESSION */
 void session_begin_copy(struct session *session);
-/* Concludes the copy. WHAT: the reason, unless OUTCOME is VALUE. */
-void session_end_copy(struct session *session, enum outcome outcome, const char *what);
+/* Concludes the copy. WHAT: the reason why there is none; NULL: it is complete. */
+void session_end_copy(struct session *session, const char *what);
+/* A CALL_COPY is done; its copy remains only with OUTCOME_VALUE. */
+void session_settle_copy(struct call *call);
 
 /* --- transient.c --- */
 
-/* Whether one more transient session may start its call. */
+/* Whether one more transient session may have a process. */
 bool transient_has_room(const struct sessions *sessions);
-/* Steps the transient sessions that wait for room, after one has ended. */
-void transient_ended(struct sessions *sessions);
 
 /* --- history.c: checkpoints --- */
 

@@ -63,7 +63,7 @@ const sessions = {
 
 // Durations, shares and amounts of memory.
 const unit = /\b\d+(?:\.\d+)?( ms|%| bytes)/g;
-const handle = /s-[0-9a-f]{32}/g;
+const handle = /\bs-[a-hjkmnp-z2-9]{6}\b/g;
 
 function shownArguments(more) {
   const parts = Object.entries(more).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);

@@ -1,7 +1,10 @@
 /* The resources, the template and the prompt that a server has without a project, in every
  * revision: guide, policy, transcripts of sessions, and the prompt for work in a session. */
+#include "tests/support/client_sessions.h"
 #include "tests/support/command.h"
 #include "tests/support/eras.h"
+#include "tests/support/family.h"
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -169,6 +172,33 @@ Test(builtin, a_closed_session_leaves_no_transcript) {
     client_tool(client, "close-session", "{\"session\":\"main\"}");
     const char *text = read_text(client, era_legacy, "eclave:///sessions/main/transcript");
     cr_assert_str_eq(text, ";;; session main: no calls yet\n");
+    client_finish(client);
+}
+
+static void end_idle(struct client *client, const char *session) {
+    pid_t workers[3]; /* the head, its checkpoint and the spare */
+    client_session_settle(client, session);
+    family_await_no_zombies(client);
+    family_workers(client, COUNT_OF(workers), workers, COUNT_OF(workers));
+    client_kill(client, SIGSTOP);
+    for (size_t i = 0; i < COUNT_OF(workers); i++)
+        kill(workers[i], SIGKILL);
+    client_kill(client, SIGCONT);
+    for (size_t i = 0; i < COUNT_OF(workers); i++)
+        family_await_gone(client, workers[i]);
+}
+
+Test(builtin, a_session_that_is_opened_anew_begins_its_transcript_anew) {
+    static const char uri[] = "eclave:///sessions/work/transcript";
+    struct client *client = client_start_with("--session-history", "0");
+    client_session_evaluate(client, "work", "(list 1)");
+    end_idle(client, "work");
+    client_tool(client, "open-session", "{\"name\":\"work\"}");
+    cr_assert_str_eq(read_text(client, era_legacy, uri), ";;; session work: no calls yet\n");
+    client_session_evaluate(client, "work", "(list 2)");
+    client_session_close(client, "work");
+    client_tool(client, "open-session", "{\"name\":\"work\",\"from\":\"main\"}");
+    cr_assert_str_eq(read_text(client, era_legacy, uri), ";;; session work: no calls yet\n");
     client_finish(client);
 }
 

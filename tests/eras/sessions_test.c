@@ -18,7 +18,7 @@ Test(sessions, a_call_without_one_runs_in_a_new_one_and_names_it) {
     const char *other = era_handle(client, &second);
     cr_assert_str_eq(era_text(client, &second), "=> NIL");
     cr_assert_str_neq(one, other);
-    cr_assert_geq(strlen(one), 32, "%s can be guessed", one);
+    cr_assert_eq(strlen(one), strlen("s-k3x9q2"), "%s", one);
     client_finish(client);
 }
 
@@ -69,30 +69,29 @@ Test(sessions, a_legacy_call_gets_neither_name_nor_hint) {
     client_finish(client);
 }
 
-Test(sessions, an_unknown_name_is_a_tool_error_that_points_to_open_session) {
-    static const char *const arguments[] = {
-        "{\"code\":\"1\",\"session\":\"s-0123456789abcdef0123456789abcdef\"}",
-        "{\"code\":\"1\",\"session\":\" \"}",
-        "{\"code\":\"1\",\"session\":\"main\"}",
-    };
+Test(sessions, a_name_of_the_client_opens_one_and_the_next_call_continues_in_it) {
     struct client *client = client_start(NULL);
-    for (size_t i = 0; i < COUNT_OF(arguments); i++) {
-        struct evaluation evaluation = era_call(client, era_modern, "evaluate-lisp", arguments[i]);
-        cr_assert(evaluation.is_error);
-        cr_assert_eq(strncmp(evaluation.text, "[ERROR] UNKNOWN-SESSION\n", 24), 0);
-        expect_contains(evaluation.text, "open-session");
-    }
+    expect_in(client, "main", "(defvar *x* 1)", "=> *X*\n; session main (new)");
+    expect_in(client, "main", "*x*", "=> 1");
+    struct evaluation lost = era_evaluate(client, era_modern, "work", "*x*");
+    cr_assert(lost.is_error);
+    expect_contains(lost.text, "ran in a new session, where nothing is defined yet. list-sessions");
+    expect_contains(lost.text, "\n; session work (new)");
     client_finish(client);
 }
 
 Test(sessions, session_tools_require_a_name) {
-    static const char *const calls[][2] = {
-        {"close-session", "{}"}, {"reset-session", "{}"}, {"rollback-session", "{\"steps\":1}"}};
+    static const char *const calls[][2] = {{"close-session", "{}"},
+                                           {"reset-session", "{}"},
+                                           {"rollback-session", "{\"steps\":1}"},
+                                           {"close-session", "{\"session\":null}"},
+                                           {"reset-session", "{\"session\":\"\"}"},
+                                           {"rollback-session", "{\"session\":null,\"steps\":1}"}};
     struct client *client = client_start(NULL);
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
         struct evaluation evaluation = era_call(client, era_modern, calls[i][0], calls[i][1]);
         cr_assert(evaluation.is_error);
-        expect_contains(evaluation.text, "session");
+        expect_contains(evaluation.text, "The argument session is required here");
     }
     client_finish(client);
 }
@@ -125,49 +124,118 @@ Test(sessions, a_new_one_whose_first_call_times_out_can_still_be_used) {
     client_finish(client);
 }
 
-Test(sessions, the_least_recently_used_idle_one_is_closed_to_make_room) {
-    struct client *client = era_start(era_modern, STRINGS("--session-max", "3"));
-    const char *handles[3];
-    for (size_t i = 0; i < 3; i++) {
-        struct evaluation evaluation = era_evaluate(client, era_modern, NULL, "(defvar *x* 1)");
+#define UNNAMED "Unnamed, of which only the newest"
+
+Test(sessions, the_newest_unnamed_ones_are_kept_and_older_ones_go_without_a_word) {
+    enum { CALLS = 12, KEPT = 3 };
+    struct client *client = era_start(era_modern, STRINGS("--session-unnamed-max", "3"));
+    const char *handles[CALLS];
+    for (int i = 0; i < CALLS; i++) {
+        struct evaluation evaluation =
+            era_evaluate(client, era_modern, NULL, formatted("(defvar *x* %d)", i));
         handles[i] = era_handle(client, &evaluation);
     }
-    expect_in(client, handles[0], "*x*", "=> 1"); /* the second is the oldest now */
-    era_evaluate(client, era_modern, NULL, "1");
-    expect_in(client, handles[0], "*x*", "=> 1");
-    expect_in(client, handles[2], "*x*", "=> 1");
-    struct evaluation gone = era_evaluate(client, era_modern, handles[1], "*x*");
-    cr_assert(gone.is_error);
-    expect_contains(gone.text, "UNKNOWN-SESSION");
+    struct evaluation listed = era_call(client, era_modern, "list-sessions", "{}");
+    cr_assert_eq(strncmp(listed.text, UNNAMED " 3 are", strlen(UNNAMED " 3 are")), 0);
+    for (int i = 0; i < CALLS; i++)
+        cr_assert_eq(strstr(listed.text, handles[i]) != NULL, i >= CALLS - KEPT, "%s", listed.text);
+    for (int i = 0; i < CALLS - KEPT; i++) {
+        struct evaluation gone = era_evaluate(client, era_modern, handles[i], "*x*");
+        cr_assert(gone.is_error);
+        cr_assert_eq(strncmp(gone.text, "[ERROR] UNKNOWN-SESSION\n", 24), 0);
+        expect_contains(gone.text, formatted("Session %s was dropped: only the newest 3 unnamed "
+                                             "sessions are kept.",
+                                             handles[i]));
+        expect_contains(gone.text, "pass a name of your own");
+    }
+    for (int i = CALLS - KEPT; i < CALLS; i++)
+        expect_in(client, handles[i], "*x*", formatted("=> %d", i));
+    expect_lacks(client_stderr(client), "session");
     client_finish(client);
 }
 
-Test(sessions, busy_ones_are_not_closed_and_the_error_names_the_limit) {
-    struct client *client = era_start(era_modern, STRINGS("--session-max", "2"));
-    era_call_send(client, era_modern, "1", "evaluate-lisp", "{\"code\":\"(loop)\"}");
-    era_call_send(client, era_modern, "2", "evaluate-lisp", "{\"code\":\"(loop)\"}");
-    const char *line = era_refused(client, era_modern, -32603, "3", "tools/call",
-                                   "\"name\":\"evaluate-lisp\",\"arguments\":{\"code\":\"1\"}");
-    expect_member(line, "2", "error", "data", "limit", NULL);
-    expect_member(line, "\"session.max\"", "error", "data", "name", NULL);
-    era_refused(client, era_modern, -32603, "3", "tools/call", "\"name\":\"open-session\"");
-    client_send_line(client, CANCEL("1"));
-    struct evaluation evaluation;
-    do /* the cancelled call ends a moment later */
-        evaluation = era_evaluate(client, era_modern, NULL, "(+ 1 2)");
-    while (evaluation.error_code);
-    cr_assert_str_eq(era_text(client, &evaluation), "=> 3");
-    client_send_line(client, CANCEL("2"));
-    client_expect_silence(client);
+Test(sessions, one_that_a_call_continues_is_kept) {
+    static const char *const tools[][2] = {
+        {"evaluate-lisp", "{\"code\":\"*x*\",\"session\":\"%s\"}"},
+        {"rollback-session", "{\"steps\":99,\"session\":\"%s\"}"},
+        {"open-session", "{\"from\":\"%s\"}"},
+    };
+    struct client *client = era_start(era_modern, STRINGS("--session-unnamed-max", "1"));
+    for (size_t i = 0; i < COUNT_OF(tools); i++) {
+        struct evaluation first = era_evaluate(client, era_modern, NULL, "(defvar *x* 1)");
+        const char *handle = era_handle(client, &first);
+        const char *mark = strstr(tools[i][1], "%s");
+        era_call(client, era_modern, tools[i][0],
+                 formatted("%.*s%s%s", (int)(mark - tools[i][1]), tools[i][1], handle, mark + 2));
+        for (int j = 0; j < 4; j++)
+            era_evaluate(client, era_modern, NULL, "1");
+        expect_in(client, handle, "*x*", "=> 1");
+    }
     client_finish(client);
 }
 
-Test(sessions, the_legacy_one_is_not_closed_to_make_room) {
-    struct client *client = client_start_with("--session-max", "2");
-    client_evaluate(client, "(defvar *x* 7)");
-    for (int i = 0; i < 4; i++)
-        cr_assert_eq(era_evaluate(client, era_modern, NULL, "1").error_code, 0);
-    cr_assert_str_eq(client_evaluate(client, "*x*").text, "=> 7");
+Test(sessions, unnamed_ones_never_close_one_that_was_opened) {
+    struct client *client = era_start(era_modern, STRINGS("--session-max", "1"));
+    expect_in(client, "work", "(defvar *x* 1)", "=> *X*\n; session work (new)");
+    for (int i = 0; i < 20; i++)
+        cr_assert_not(era_evaluate(client, era_modern, NULL, "1").is_error);
+    expect_in(client, "work", "*x*", "=> 1");
+    client_finish(client);
+}
+
+/* It then is unnamed still, so that a later call can continue it if it is there. */
+Test(sessions, an_unnamed_one_is_not_continued_beyond_the_limit) {
+    struct client *client = era_start(era_modern, STRINGS("--session-max", "1"));
+    expect_in(client, "work", "1", "=> 1\n; session work (new)");
+    struct evaluation first = era_evaluate(client, era_modern, NULL, "(defvar *x* 1)");
+    const char *handle = era_handle(client, &first);
+    struct evaluation refused = era_evaluate(client, era_modern, handle, "*x*");
+    cr_assert(refused.is_error);
+    expect_contains(refused.text, "[ERROR] SESSION-LIMIT\n1 sessions are open");
+    expect_contains(refused.text, "Idle longest: work.");
+    era_call(client, era_modern, "close-session", "{\"session\":\"work\"}");
+    expect_in(client, handle, "*x*", "=> 1");
+    client_finish(client);
+}
+
+Test(sessions, busy_unnamed_ones_are_not_dropped) {
+    struct client *client = era_start(era_modern, STRINGS("--session-unnamed-max", "1"));
+    era_call_send(client, era_modern, "1", "evaluate-lisp",
+                  "{\"code\":\"(progn (sleep 0.5) (defvar *x* 5) 5)\"}");
+    for (int i = 0; i < 5; i++)
+        era_evaluate(client, era_modern, NULL, "1");
+    struct evaluation slow = client_evaluate_await(client, "1");
+    const char *handle = era_handle(client, &slow);
+    cr_assert_str_eq(era_text(client, &slow), "=> 5");
+    expect_in(client, handle, "*x*", "=> 5");
+    client_finish(client);
+}
+
+Test(sessions, named_ones_are_listed_before_the_unnamed) {
+    struct client *client = client_start(NULL);
+    struct evaluation first = era_evaluate(client, era_modern, NULL, "1");
+    const char *handle = era_handle(client, &first);
+    expect_in(client, "work", "1", "=> 1\n; session work (new)");
+    struct evaluation listed = era_call(client, era_modern, "list-sessions", "{}");
+    cr_assert_eq(strncmp(listed.text, "work: state number 1,", 21), 0, "%s", listed.text);
+    const char *heading = strstr(listed.text, "\n" UNNAMED " 8 are kept");
+    cr_assert_not_null(heading, "%s", listed.text);
+    expect_contains(heading, formatted("\n%s: state number 1,", handle));
+    client_finish(client);
+}
+
+Test(sessions, calls_that_wait_for_a_new_one_are_counted_and_not_listed) {
+    struct client *client = era_start(era_modern, STRINGS("--call-running-max", "1"));
+    era_call_send(client, era_modern, "0", "evaluate-lisp", "{\"code\":\"(loop)\"}");
+    client_busy_worker(client);
+    for (int i = 1; i <= 5; i++)
+        era_call_send(client, era_modern, formatted("%d", i), "evaluate-lisp", "{\"code\":\"1\"}");
+    struct evaluation listed = era_call(client, era_modern, "list-sessions", "{}");
+    expect_contains(listed.text, "\n5 calls wait for a new session.");
+    cr_assert_eq(era_session_count(client, era_modern), 1);
+    client_send_line(client, CANCEL("0"));
+    for (int i = 1; i <= 5; i++)
+        client_evaluate_await(client, formatted("%d", i));
     client_finish(client);
 }
 
@@ -198,4 +266,19 @@ Test(sessions, the_operator_can_choose_one_for_both_eras) {
     struct evaluation listed = era_call(client, era_modern, "list-sessions", "{}");
     expect_contains(listed.text, "shared: ");
     client_finish(client);
+}
+
+Test(sessions, the_chosen_one_is_neither_opened_nor_counted) {
+    EACH_KIND(era) {
+        struct client *client =
+            era_start(era, STRINGS("--default-session", "shared", "--session-max", "1"));
+        cr_assert_str_eq(era_evaluate(client, era, "shared", "(defvar *x* 1)").text, "=> *X*");
+        cr_assert_str_eq(era_evaluate(client, era, "work", "(boundp '*x*)").text,
+                         "=> NIL\n; session work (new)");
+        expect_contains(era_call(client, era, "open-session", "{\"name\":\"shared\"}").text,
+                        "is open already");
+        era_call(client, era, "close-session", "{}");
+        cr_assert_str_eq(era_evaluate(client, era, NULL, "(boundp '*x*)").text, "=> NIL");
+        client_finish(client);
+    }
 }

@@ -89,7 +89,7 @@ struct request {
 
 /* What is known of a session: the highest number that its state can have. */
 struct known {
-    char name[SESSION_NAME_MAX];
+    char name[SESSION_NAME_BYTES];
     uint64_t number;
     bool seen;
 };

@@ -128,8 +128,8 @@ Test(prompts, that_complete_without_end_leave_room_for_tools) {
     }
 }
 
-Test(prompts, are_not_completed_beyond_the_limit_of_sessions) {
-    static const char *const options[] = {"--session-max", "2", NULL};
+Test(prompts, are_not_completed_beyond_their_part_of_the_running_calls) {
+    static const char *const options[] = {"--call-running-max", "2", NULL};
     project_files_write("prompts/other.txt", "{{what}}");
     project_files_write(
         "prompts/other.json",

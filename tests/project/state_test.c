@@ -201,8 +201,8 @@ Test(state, answers_without_a_state_belong_to_their_own_call) {
     client_finish(client);
 }
 
-static void expect_room(const char *session_max, size_t kept) {
-    const char *const arguments[] = {"--session-max", session_max, NULL};
+static void expect_room(const char *running_max, size_t kept) {
+    const char *const arguments[] = {"--call-running-max", running_max, NULL};
     enum { CALLS = 40 };
     struct client *client = project_files_serve(arguments);
     const char *states[CALLS];
@@ -225,7 +225,7 @@ Test(state, calls_that_are_not_continued_make_room_for_new_ones) {
 
 /* Each waits until an abandoned call has ended, and none is refused. */
 Test(state, simultaneous_calls_wait_for_a_place) {
-    static const char *const arguments[] = {"--session-max", "3", NULL};
+    static const char *const arguments[] = {"--call-running-max", "3", NULL};
     enum { CALLS = 3, ROUNDS = 20 };
     add_asker("ask");
     struct client *client = project_files_serve(arguments);

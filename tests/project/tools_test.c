@@ -260,8 +260,15 @@ Test(tools, that_run_in_the_session_of_the_caller_take_it_as_an_argument) {
                       client_string(client, opened.line, "result", "_meta", "session", NULL));
         cr_assert_str_eq(era_call(client, era, "count", arguments).text, "2");
         cr_assert_str_eq(era_call(client, era, "count", arguments).text, "4");
-        struct evaluation other = era_call(client, era, "count", "{\"session\":\"nowhere\"}");
-        expect_contains(other.text, "[ERROR] UNKNOWN-SESSION");
+        const char *line =
+            era_request(client, era, "9", "tools/call",
+                        "\"name\":\"count\",\"arguments\":{\"by\":3,\"session\":\"work\"}");
+        expect_contains(line, "\"text\":\"3\"");
+        expect_contains(line, "\"text\":\"; session work (new)\"");
+        cr_assert_str_eq(era_call(client, era, "count", "{\"session\":\"work\"}").text, "4");
+        era_call(client, era, "close-session", "{\"session\":\"work\"}");
+        struct evaluation other = era_call(client, era, "count", "{\"session\":\"work\"}");
+        expect_contains(other.text, "[ERROR] UNKNOWN-SESSION\nSession work was closed");
         other = era_call(client, era, "count", "{\"session\":5}");
         expect_contains(other.text, "Invalid arguments for count");
     }

@@ -116,17 +116,6 @@ Test(drain, a_whole_conversation_in_one_write_is_answered_before_the_end) {
     expect_end(client);
 }
 
-Test(drain, a_second_signal_changes_nothing) {
-    struct client *client = client_start_ready(NULL, NULL);
-    client_evaluate_send(client, "1", "(progn (sleep 0.3) 42)");
-    terminate(client);
-    client_kill(client, SIGTERM);
-    client_kill(client, SIGINT);
-    client_close_stdin(client);
-    cr_assert_str_eq(client_evaluate_await(client, "1").text, "=> 42");
-    expect_end(client);
-}
-
 Test(drain, lines_sent_after_the_signal_are_not_served) {
     struct client *client = client_start_ready(NULL, NULL);
     client_evaluate_send(client, "1", "(progn (sleep 0.5) 42)");

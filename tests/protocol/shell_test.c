@@ -9,6 +9,8 @@ static void begin(void) {
     cr_assert_eq(chdir(project_files_path()), 0);
     project_files_write("lines", "{\"code\":\"(+ 1 2)\"}\n");
     project_files_write("requests", PING("1") "\n");
+    project_files_write("slow-requests", INITIALIZE("1", "\"2025-11-25\"") "\n" EVALUATE(
+                                             "2", "(progn (sleep 1) 42)") "\n");
     project_files_write("tools/greet.lisp", "(mcp:deftool greet () \"hello\")");
 }
 
@@ -135,6 +137,15 @@ Test(shell, a_server_ignores_what_was_ignored) {
     expect("trap '' TERM; mkfifo in; \"$1\" <in >out & p=$!; exec 3>in; cat requests >&3\n"
            "until grep -qs result out; do :; done; kill -TERM $p; cat requests >&3; exec 3>&-\n"
            "wait $p && test $(grep -c result out) = 2",
+           0, "");
+}
+
+/* The second signal would end it at once. */
+Test(shell, a_server_that_drains_ignores_what_was_ignored) {
+    expect("trap '' INT; mkfifo in; \"$1\" --log-level debug <in >out 2>log & p=$!; exec 3>in\n"
+           "cat slow-requests >&3; until grep -qs 'sent EVALUATE' log; do :; done; exec 3>&-\n"
+           "until grep -qs 'no more input' log; do :; done; kill -INT $p; kill -INT $p\n"
+           "wait $p && grep -q '=> 42' out",
            0, "");
 }
 

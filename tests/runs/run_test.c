@@ -286,7 +286,6 @@ RUN_TEST(single_calls_share_nothing_and_are_not_listed) {
     start(first, NULL, &wanted);
     wanted.context = second;
     start(second, NULL, &wanted);
-    cr_assert_eq(bench.sessions.count, 0);
     cr_assert_null(sessions_next(&bench.sessions, NULL));
     cr_assert_null(
         sessions_find(&bench.sessions, span_of(session_name(call_session(first->call)))));
@@ -297,11 +296,32 @@ RUN_TEST(single_calls_share_nothing_and_are_not_listed) {
     cr_assert(TAILQ_EMPTY(&bench.sessions.list));
 }
 
-RUN_TEST(single_calls_count_as_sessions) {
-    struct run *run = prepare();
-    const struct call_request wanted = request(run, TOOL("1"), "{}");
-    bench.settings.session_max = 1;
+/* In processes of their own or in a session, and those that wait for their client do not count. */
+RUN_TEST(calls_beyond_the_limit_wait_for_others_to_end) {
+    struct run *first = prepare(), *second = prepare(), *third = prepare();
+    bench.settings.call_running_max = 1;
+    struct call_request wanted = request(first, TOOL("(sleep 0.1) \"1\""), "{}");
+    start(first, NULL, &wanted);
+    wanted.context = second;
+    start(second, sessions_own(&bench.sessions, "main"), &wanted);
+    wanted.context = third;
+    start(third, NULL, &wanted);
+    cr_assert_eq(bench.sessions.running, 1);
+    cr_assert_not(call_progress(second->call).running || call_progress(third->call).running);
+    wait_for_all();
+    cr_assert_eq(bench.sessions.running, 0);
+    cr_assert(first->outcome == OUTCOME_VALUE && second->outcome == OUTCOME_VALUE &&
+              third->outcome == OUTCOME_VALUE);
+}
+
+RUN_TEST(single_calls_share_one_queue) {
+    struct run *run = prepare(), *waiting = prepare(), *refused = prepare();
+    bench.settings.call_running_max = bench.settings.session_queue = 1;
+    struct call_request wanted = request(run, TOOL("\"1\""), "{}");
     start(run, NULL, &wanted);
+    wanted.context = waiting;
+    start(waiting, NULL, &wanted);
+    wanted.context = refused;
     cr_assert_null(session_submit_once(&bench.sessions, &wanted));
     wait_for_all();
 }

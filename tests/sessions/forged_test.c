@@ -152,10 +152,12 @@ Test(forged, an_origin_that_reads_the_channel_of_its_copy_harms_only_the_copy) {
         siege_expect_unharmed(&siege);
     /* The copy had no earlier state. */
     struct evaluation evaluation = client_evaluate_await(siege.client, "\"copy\"");
-    expect_contains(evaluation.text, LOST);
-    expect_contains(evaluation.text, "it started afresh");
-    expect_contains(evaluation.text, "=> NIL");
-    siege_end(&siege, &copy, 1);
+    cr_assert(evaluation.is_error);
+    expect_contains(evaluation.text,
+                    formatted("Session %s was lost before this call: its worker ended", copy));
+    expect_contains(siege_evaluate(&siege, copy, "1", 0).text,
+                    formatted("[ERROR] UNKNOWN-SESSION\nSession %s was lost: its worker", copy));
+    siege_end(&siege, NULL, 0);
 }
 
 Test(forged, code_that_runs_on_after_its_answer_is_stopped) {

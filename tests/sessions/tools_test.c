@@ -32,15 +32,18 @@ static struct session_row row_of(struct client *client, const char *session) {
 
 /* Opening and closing. */
 
-Test(tools, a_name_is_unguessable_and_new_each_time) {
-    enum { SESSIONS = 10, NAME_LENGTH = 2 + 32 };
+Test(tools, a_made_up_name_is_short_and_new_each_time) {
+    enum { SESSIONS = 10, NAME_LENGTH = 2 + 6 };
     const char *names[SESSIONS];
     struct client *client = client_start_ready(NULL, NULL);
     for (size_t i = 0; i < SESSIONS; i++) {
         names[i] = client_session_open(client);
         cr_assert_eq(strlen(names[i]), NAME_LENGTH, "%s", names[i]);
-        for (const char *digit = names[i] + 2; *digit; digit++)
-            cr_assert(isxdigit((unsigned char)*digit));
+        cr_assert_eq(strncmp(names[i], "s-", 2), 0, "%s", names[i]);
+        for (const char *sign = names[i] + 2; *sign; sign++)
+            cr_assert((islower((unsigned char)*sign) || isdigit((unsigned char)*sign)) &&
+                          !strchr("ilo01", *sign),
+                      "%s", names[i]);
         for (size_t j = 0; j < i; j++)
             cr_assert_str_neq(names[i], names[j]);
     }
@@ -59,14 +62,10 @@ Test(tools, an_opened_session_is_independent_of_all_others) {
     client_finish(client);
 }
 
-Test(tools, an_unknown_session_is_a_tool_error_everywhere) {
+Test(tools, only_an_evaluation_opens_a_session_by_its_name) {
     static const struct {
         const char *tool, *arguments;
     } rows[] = {
-        {"evaluate-lisp", "{\"code\":\"1\",\"session\":\"nobody\"}"},
-        {"evaluate-lisp", "{\"code\":\"1\",\"session\":\" \"}"},
-        {"evaluate-lisp", "{\"code\":\"1\",\"session\":\"mai\"}"},
-        {"evaluate-lisp", "{\"code\":\"1\",\"session\":\"main\\u0000\"}"},
         {"open-session", "{\"from\":\"nobody\"}"},
         {"rollback-session", "{\"session\":\"nobody\",\"steps\":1}"},
         {"reset-session", "{\"session\":\"nobody\"}"},
@@ -75,6 +74,7 @@ Test(tools, an_unknown_session_is_a_tool_error_everywhere) {
     struct client *client = client_start_ready(NULL, NULL);
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         expect_tool_error(client, rows[i].tool, rows[i].arguments, "UNKNOWN-SESSION");
+    cr_assert_eq(client_session_count(client), 0);
     client_finish(client);
 }
 
@@ -82,7 +82,8 @@ Test(tools, wrong_arguments_are_tool_errors) {
     static const struct {
         const char *tool, *arguments;
     } rows[] = {
-        {"open-session", "{\"name\":\"mine\"}"},
+        {"open-session", "{\"name\":1}"},
+        {"open-session", "{\"title\":\"mine\"}"},
         {"open-session", "{\"at\":1}"},
         {"open-session", "{\"from\":\"main\",\"at\":-1}"},
         {"open-session", "{\"from\":\"main\",\"at\":1.5}"},
@@ -343,79 +344,41 @@ Test(tools, calls_of_a_session_run_in_order_and_those_of_others_beside_it) {
     client_finish(client);
 }
 
-static void expect_full(struct client *client, const char *arguments) {
-    struct evaluation refused = client_tool(client, "open-session", arguments);
-    cr_assert_eq(refused.error_code, -32603, "%s", refused.line);
-    cr_assert_eq(client_integer(client, refused.line, "error", "data", "limit", NULL), 2);
-    cr_assert_str_eq(client_string(client, refused.line, "error", "data", "name", NULL),
-                     "session.max");
-}
-
-Test(tools, no_session_is_opened_when_all_are_busy) {
-    struct client *client = client_start_with("--session-max", "2");
-    const char *one = client_session_open(client), *other = client_session_open(client);
-    client_session_send(client, "1", one, ENDLESS, 0);
-    client_session_send(client, "2", other, "(sleep 1000)", 0);
-    expect_full(client, "{}");
-    client_tool_send(client, "3", "open-session", formatted("{\"from\":\"%s\"}", other));
-    client_send_line(client, CANCEL("2"));
-    cr_assert_eq(client_evaluate_await(client, "2").error_code, -32001);
-    struct evaluation refused = client_evaluate_await(client, "3");
-    cr_assert_eq(refused.error_code, -32603, "%s", refused.line);
-    cr_assert_str_eq(client_string(client, refused.line, "error", "data", "name", NULL),
-                     "session.max");
-    client_send_line(client, CANCEL("1"));
-    cr_assert_eq(client_evaluate_await(client, "1").error_code, -32001);
-    client_session_open(client);
+/* A copy is opened, and counted, when it is asked for. */
+Test(tools, a_copy_that_waits_for_its_origin_takes_the_calls_that_name_it) {
+    struct client *client = client_start_with("--session-max", "1");
+    client_session_expect(client, NULL, "(defvar *x* 5)", "=> *X*");
+    client_evaluate_send(client, "\"busy\"", "(progn (sleep 0.2) (setf *x* 6))");
+    client_tool_send(client, "1", "open-session", "{\"from\":\"main\",\"name\":\"twin\"}");
+    client_session_send(client, "2", "twin", "*x*", 0);
+    expect_contains(client_tool(client, "open-session", "{}").text, "[ERROR] SESSION-LIMIT\n");
+    expect_contains(client_tool(client, "open-session", "{\"name\":\"twin\"}").text,
+                    "is open already");
+    cr_assert_not(client_evaluate_await(client, "1").is_error);
+    cr_assert_str_eq(client_evaluate_await(client, "2").text, "=> 6");
+    client_evaluate_await(client, "\"busy\"");
     client_finish(client);
 }
 
-Test(tools, the_least_recently_used_idle_session_is_closed_to_make_room) {
-    struct client *client = client_start_with("--session-max", "3");
-    client_session_expect(client, NULL, "(defvar *x* 0)", "=> *X*");
-    const char *one = client_session_open(client), *two = client_session_open(client);
-    client_session_expect(client, one, "(defvar *x* 1)", "=> *X*");
-    client_session_expect(client, two, "(defvar *x* 2)", "=> *X*");
-    client_session_expect(client, one, "*x*", "=> 1");
-    const char *three = client_session_open(client);
-    expect_contains(client_session_evaluate(client, two, "*x*").text, UNKNOWN);
-    client_session_expect(client, one, "*x*", "=> 1");
-    client_session_send(client, "1", three, "(loop)", 0);
-    client_session_open(client);
-    expect_contains(client_session_evaluate(client, one, "*x*").text, UNKNOWN);
-    client_session_expect(client, NULL, "*x*", "=> 0"); /* it is never closed */
-    client_send_line(client, CANCEL("1"));
-    client_evaluate_await(client, "1");
-    client_finish(client);
-}
-
-Test(tools, there_are_never_more_sessions_than_allowed) {
-    struct client *client = client_start_with("--session-max", "2");
-    for (int i = 0; i < 5; i++) {
-        client_session_expect(client, client_session_open(client), "1", "=> 1");
-        cr_assert_leq(client_session_count(client), 2);
+Test(tools, calls_on_a_copy_that_is_not_made_are_refused) {
+    static const char *const ends[][2] = {{"close-session", "{}"}, {"reset-session", "{}"}};
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
+        struct client *client = client_start_ready(NULL, NULL);
+        count_up(client, NULL, 2);
+        client_evaluate_send(client, "\"busy\"", "(sleep 0.2)");
+        client_tool_send(client, "0", ends[i][0], ends[i][1]);
+        client_tool_send(client, "1", "open-session",
+                         "{\"from\":\"main\",\"at\":2,\"name\":\"twin\"}");
+        client_tool_send(client, "2", "open-session", "{\"from\":\"twin\",\"name\":\"third\"}");
+        client_session_send(client, "3", "twin", "*x*", 0);
+        client_session_send(client, "4", "third", "*x*", 0);
+        for (int id = 1; id <= 4; id++)
+            cr_assert(client_evaluate_await(client, formatted("%d", id)).is_error);
+        client_evaluate_await(client, "0");
+        client_evaluate_await(client, "\"busy\"");
+        client_session_expect(client, "twin", "(boundp '*x*)", "=> NIL\n; session twin (new)");
+        client_finish(client);
     }
-    client_session_expect(client, NULL, "1", "=> 1");
-    cr_assert_leq(client_session_count(client), 2);
-    client_session_open(client);
-    cr_assert_leq(client_session_count(client), 2);
-    client_finish(client);
-}
-
-Test(tools, a_copy_that_is_being_made_is_not_closed_to_make_room) {
-    struct client *client = client_start_with("--session-max", "2");
-    client_session_expect(client, NULL, "(defvar *x* (make-list 1000000))", "=> *X*");
-    for (int i = 0; i < 10; i++) {
-        client_session_settle(client, NULL);
-        client_tool_send(client, "1", "open-session", "{\"from\":\"main\"}");
-        client_tool_send(client, "2", "open-session", "{}");
-        const char *copy = client_string(client, client_evaluate_await(client, "1").line, "result",
-                                         "_meta", "session", NULL);
-        struct evaluation second = client_evaluate_await(client, "2");
-        if (second.error_code) /* else the copy was complete and was closed */
-            client_session_expect(client, copy, "(length *x*)", "=> 1000000");
-    }
-    client_finish(client);
 }
 
 Test(tools, a_copy_that_is_being_made_is_not_shown) {
@@ -432,11 +395,11 @@ Test(tools, a_copy_that_is_being_made_is_not_shown) {
     client_finish(client);
 }
 
-/* A session is closed to make room while it forks; another, which forks meanwhile, must keep its
- * fork. With much memory a fork takes long. */
+/* A session is closed while it forks; another, which forks meanwhile, must keep its fork. With much
+ * memory a fork takes long. */
 Test(tools, a_session_closed_in_the_middle_of_a_fork_harms_no_other) {
     enum { ROUNDS = 8 };
-    struct client *client = client_start_with("--session-max", "2");
+    struct client *client = client_start_ready(NULL, NULL);
     client_session_expect(client, NULL, "(defvar *n* 0) (defvar *y* (make-list 2000000))",
                           "=> *Y*");
     for (int i = 1; i <= ROUNDS; i++) {
@@ -446,7 +409,7 @@ Test(tools, a_session_closed_in_the_middle_of_a_fork_harms_no_other) {
         cr_assert_not(client_evaluate_await(client, "1").is_error);
         client_evaluate_send(client, "2", "(incf *n*)");
         cr_assert_str_eq(client_evaluate_await(client, "2").text, value);
-        client_session_open(client);
+        client_session_close(client, session);
         client_evaluate_send(client, "3", "(setf *n* 0) (ext:quit 1)");
         expect_contains(client_evaluate_await(client, "3").text,
                         "The session is as it was before the call.");

@@ -1,5 +1,6 @@
 /* See client_sessions.h. */
 #include "tests/support/client_sessions.h"
+#include "tests/support/eras.h"
 #include "tests/support/lines.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,11 +128,7 @@ bool client_session_row(struct client *client, const char *session, struct sessi
 }
 
 size_t client_session_count(struct client *client) {
-    struct evaluation list = client_tool(client, "list-sessions", "{}");
-    size_t count = 0;
-    for (const char *at = list.text; (at = strstr(at, ": state number ")) != NULL; at++)
-        count++;
-    return count;
+    return era_session_count(client, era_legacy);
 }
 
 /* A rollback of too many steps is refused in its turn and changes nothing. */

@@ -87,6 +87,14 @@ struct evaluation era_evaluate(struct client *client, const struct era *era, con
     return evaluation;
 }
 
+size_t era_session_count(struct client *client, const struct era *era) {
+    struct evaluation list = era_call(client, era, "list-sessions", "{}");
+    size_t count = 0;
+    for (const char *at = list.text; (at = strstr(at, ": state number ")) != NULL; at++)
+        count++;
+    return count;
+}
+
 static const char mark[] = "; session ";
 
 /* Where the line that names the session begins; NULL when there is none. */

@@ -80,6 +80,9 @@ struct evaluation era_call(struct client *client, const struct era *era, const c
 struct evaluation era_evaluate(struct client *client, const struct era *era, const char *session,
                                const char *code);
 
+/* The number of sessions that are listed. */
+size_t era_session_count(struct client *client, const struct era *era);
+
 /* The handle of the session in a modern answer; kept by the client. Fails when the last line of the
  * text and `_meta` do not agree on it. */
 const char *era_handle(struct client *client, const struct evaluation *evaluation);

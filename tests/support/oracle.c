@@ -23,14 +23,14 @@ enum {
     EXIT_TOO_EARLY = -32005,
     UNSUPPORTED_VERSION = -32022,
 
-    SESSIONS_MAX = 16,
+    RUNNING_MAX = 16, /* call.running_max */
     SUBSCRIPTIONS_MAX = 16
 };
 
 static const struct text null_id = {"null", 4};
 
 struct oracle oracle_make(void) {
-    return (struct oracle){.line_max = 16 << 20, .depth_max = 128, .queue_max = 64};
+    return (struct oracle){.line_max = 16 << 20, .depth_max = 128, .queue_max = 4096};
 }
 
 static void free_answer(struct answer *answer) {
@@ -277,8 +277,7 @@ static void foresee_value(struct oracle *oracle, struct answer *answer, const ch
 static void on_run(struct oracle *oracle, const struct incoming *incoming, struct text code,
                    bool own, bool plain) {
     struct text token, level;
-    size_t limit = own ? oracle->queue_max : (size_t)SESSIONS_MAX - oracle->own_session;
-    bool full = count_calls(oracle, own) >= limit;
+    bool full = count_calls(oracle, own) >= oracle->queue_max;
     struct answer *answer = add_result(oracle, incoming, SHAPE_CALL);
     if (answer->kind == ANSWER_OPEN)
         return;
@@ -340,12 +339,14 @@ static void on_evaluate(struct oracle *oracle, const struct incoming *incoming, 
         add_result(oracle, incoming, SHAPE_TOOL_ERROR);
         return;
     }
-    oracle->own_session = oracle->own_session || !incoming->modern;
-    if (main && !oracle->own_session)
-        foresee(add_result(oracle, incoming, SHAPE_TOOL_ERROR), SHAPE_TOOL_ERROR,
-                "[ERROR] UNKNOWN-SESSION\n");
-    else
-        on_run(oracle, incoming, code, main || !incoming->modern, !has_package && !has_timeout);
+    if (main && incoming->modern && oracle->closes) {
+        add_open(oracle, incoming);
+        return;
+    }
+    bool opens = main && incoming->modern && !oracle->own_session;
+    oracle->own_session = oracle->own_session || main || !incoming->modern;
+    on_run(oracle, incoming, code, main || !incoming->modern, !has_package && !has_timeout);
+    oracle->answers[oracle->count - 1].opens = opens;
 }
 
 /* The other tools are not modelled. */
@@ -362,6 +363,7 @@ static bool is_session_tool(struct text name) {
 static void on_tools_call(struct oracle *oracle, const struct incoming *incoming) {
     struct text name, arguments, code;
     bool named = param(incoming, "name", &name);
+    oracle->closes = oracle->closes || (named && is_session_tool(name));
     if (named && is_session_tool(name))
         add_open(oracle, incoming);
     else if (!named || !oracle_decodes_to(name, "evaluate-lisp") ||
@@ -712,10 +714,13 @@ const char *oracle_endless(const struct oracle *oracle) {
 }
 
 bool oracle_is_blocked(const struct oracle *oracle) {
-    for (size_t i = 0; i < oracle->count; i++)
+    size_t endless = 0;
+    for (size_t i = 0; i < oracle->count; i++) {
+        endless += oracle->answers[i].endless;
         if (oracle->answers[i].endless && oracle->answers[i].own_session)
             return true;
-    return false;
+    }
+    return endless >= RUNNING_MAX;
 }
 
 void oracle_settle(struct oracle *oracle) {

@@ -48,7 +48,8 @@ struct answer {
     bool modern;
     bool silent;       /* it may stay away */
     bool runs;         /* an evaluation, which occupies a session */
-    bool own_session;  /* which is the connection's own */
+    bool own_session;  /* which is the connection's own, or the one called "main" */
+    bool opens;        /* it opens the session that it names */
     bool endless;      /* it runs until something ends it */
     bool may_overflow; /* a limit on calls or sessions may be reached */
     bool may_be_cancelled;
@@ -71,7 +72,8 @@ struct oracle {
     size_t depth_max;      /* json.max_depth */
     size_t queue_max;      /* session.queue */
     size_t messages;       /* notifications/message that may still come */
-    bool own_session;      /* the connection's own session has been used */
+    bool own_session;      /* the connection's own session has been used, or one of its name */
+    bool closes;           /* session tools may have changed which sessions there are */
     unsigned long counted; /* evaluations of ORACLE_COUNT in it */
     size_t cancelled[2];   /* calls cancelled since the last two settlements, which may still run */
     size_t batch_count;
@@ -98,7 +100,7 @@ size_t oracle_due(const struct oracle *oracle);
 const struct answer *oracle_first_due(const struct oracle *oracle); /* NULL: none */
 /* The id of an endless call that was not cancelled, or NULL. */
 const char *oracle_endless(const struct oracle *oracle);
-/* True when calls wait for an endless one in the connection's own session. */
+/* True when calls may wait for an endless one: in its session, or since as many run as may. */
 bool oracle_is_blocked(const struct oracle *oracle);
 /* Records that the server has answered a request sent after all others: silent answers will not
  * come. */

@@ -94,10 +94,12 @@ static const char *text_fault(const struct answer *answer, const char *text, str
     const char *newline = strrchr(text, '\n'), *line = newline ? newline + 1 : text;
     bool names = begins_with(line, mark);
     size_t length = !names ? strlen(text) : (size_t)((newline ? newline : line) - text);
-    if (names != (answer->runs && answer->modern && !answer->own_session))
+    if (names != (answer->runs && answer->modern && (answer->opens || !answer->own_session)))
         return names ? "the text names a session that the call did not make"
                      : "the text does not name the session that the call made";
-    if (names && !oracle_decodes_to(session, line + sizeof mark - 1))
+    if (names && answer->opens != (strcmp(line, "; session main (new)") == 0))
+        return "the text does not say whether the name is the client's";
+    if (names && !answer->opens && !oracle_decodes_to(session, line + sizeof mark - 1))
         return "the text and _meta name different sessions";
     if (answer->text && (!begins_with(text, answer->text) ||
                          (answer->shape == SHAPE_VALUE && length != strlen(answer->text))))
@@ -181,7 +183,7 @@ static bool is_excused(const struct answer *answer, const struct wire_message *m
         return false;
     if (message->code == -32603 && answer->may_overflow)
         return json_at(message->body, &name, "data", "name", NULL) &&
-               text_is(name, answer->own_session ? "\"session.queue\"" : "\"session.max\"");
+               text_is(name, "\"session.queue\"");
     return message->code == -32001 && answer->may_be_cancelled;
 }
 

@@ -7,6 +7,7 @@
 void model_free(struct model *model) {
     while (model->first)
         model_close(model, model->first);
+    free(model->gone);
 }
 
 struct model_session *model_find(const struct model *model, const char *name) {
@@ -20,51 +21,92 @@ struct model_session *model_own(const struct model *model) {
     return model_find(model, "main");
 }
 
-static struct model_session *add(struct model *model) {
+static struct model_session *add(struct model *model, const char *name) {
     struct model_session *session = calloc(1, sizeof *session);
     if (!session)
         abort();
+    snprintf(session->name, sizeof session->name, "%s", name);
     session->fresh = true;
     session->next = model->first;
     model->first = session;
-    model->count++;
-    model_use(model, session);
+    for (size_t i = 0; i < model->gone_count; i++)
+        if (strcmp(model->gone[i].name, name) == 0)
+            model->gone[i].name[0] = 0;
     return session;
 }
 
-void model_close(struct model *model, struct model_session *session) {
+static void end(struct model *model, struct model_session *session, enum model_end how) {
     struct model_session **link = &model->first;
     while (*link != session)
         link = &(*link)->next;
     *link = session->next;
-    model->count--;
+    if (!session->own) {
+        model->gone = realloc(model->gone, ++model->gone_count * sizeof *model->gone);
+        if (!model->gone)
+            abort();
+        struct model_gone *gone = &model->gone[model->gone_count - 1];
+        gone->end = how;
+        snprintf(gone->name, sizeof gone->name, "%s", session->name);
+    }
     free(session);
 }
 
-/* Closes the least recently used session that may be closed, until there is room for another. */
-static bool make_room(struct model *model) {
-    while (model->count >= model->maximum) {
-        struct model_session *oldest = NULL;
-        for (struct model_session *session = model->first; session; session = session->next)
-            if (!session->own && !session->copied && (!oldest || session->used < oldest->used))
-                oldest = session;
-        if (!oldest)
-            return false;
-        model_close(model, oldest);
-    }
-    return true;
+void model_close(struct model *model, struct model_session *session) {
+    end(model, session, MODEL_CLOSED);
+}
+
+enum model_end model_end_of(const struct model *model, const char *name) {
+    for (size_t i = model->gone_count; i-- > 0;)
+        if (strcmp(model->gone[i].name, name) == 0)
+            return model->gone[i].end;
+    return MODEL_NEVER;
+}
+
+size_t model_count(const struct model *model) {
+    size_t count = 0;
+    for (const struct model_session *session = model->first; session; session = session->next)
+        count++;
+    return count;
+}
+
+bool model_has_room(const struct model *model) {
+    size_t count = 0;
+    for (const struct model_session *session = model->first; session; session = session->next)
+        count += !session->own && !session->unnamed;
+    return count < model->maximum;
 }
 
 struct model_session *model_make_own(struct model *model) {
-    make_room(model);
-    struct model_session *session = add(model);
+    struct model_session *session = add(model, "main");
     session->own = true;
-    snprintf(session->name, sizeof session->name, "main");
     return session;
 }
 
-struct model_session *model_open(struct model *model) {
-    return make_room(model) ? add(model) : NULL;
+struct model_session *model_open(struct model *model, const char *name) {
+    return model_has_room(model) ? add(model, name) : NULL;
+}
+
+bool model_keep(const struct model *model, struct model_session *session) {
+    if (session->unnamed && !model_has_room(model))
+        return false;
+    session->unnamed = false;
+    return true;
+}
+
+struct model_session *model_make_unnamed(struct model *model, const char *name) {
+    struct model_session *made = add(model, name);
+    made->unnamed = true;
+    made->made = ++model->clock;
+    size_t count = 0;
+    struct model_session *oldest = NULL;
+    for (struct model_session *session = model->first; session; session = session->next) {
+        count += session->unnamed;
+        if (session->unnamed && (!oldest || session->made < oldest->made))
+            oldest = session;
+    }
+    if (count > model->unnamed_max)
+        end(model, oldest, MODEL_DROPPED);
+    return made;
 }
 
 /* Number of the oldest state held by a process. */
@@ -77,29 +119,19 @@ bool model_holds(const struct model_session *session, unsigned long number) {
            (session->kept && number <= session->number && number >= oldest_kept(session));
 }
 
-struct model_session *model_copy(struct model *model, struct model_session *session,
-                                 unsigned long number) {
+struct model_session *model_copy(struct model *model, const struct model_session *session,
+                                 unsigned long number, const char *name) {
     bool fresh = number == 0 && session->fresh;
     struct model_world world = {0};
     if (!fresh)
         world = session->states[number - oldest_kept(session)];
-    session->copied = true;
-    bool room = make_room(model);
-    session->copied = false;
-    if (!room)
-        return NULL;
-    struct model_session *copy = add(model);
-    if (!fresh) {
+    struct model_session *copy = model_open(model, name);
+    if (copy && !fresh) {
         copy->fresh = false;
         copy->states[0] = world;
         copy->kept = 1;
     }
-    model_use(model, session);
     return copy;
-}
-
-void model_use(struct model *model, struct model_session *session) {
-    session->used = ++model->clock;
 }
 
 struct model_world model_present(const struct model_session *session) {

@@ -1,8 +1,5 @@
 /* A model of a server's sessions in plain tables: a few integers under a few names for each state
- * that is kept, and the session that is closed to make room.
- *
- * The order of use is that of the calls of model_use. After calls that ran side by side, the caller
- * must settle that order before a session may be closed. */
+ * that is kept; which sessions there may be, and what has become of the others. */
 #ifndef ECLAVE_TESTS_SUPPORT_SESSION_MODEL_H
 #define ECLAVE_TESTS_SUPPORT_SESSION_MODEL_H
 
@@ -24,20 +21,29 @@ struct model_world {
 struct model_session {
     struct model_session *next;
     char name[MODEL_NAME_MAX];
-    bool own;             /* the connection's: never closed to make room */
+    bool own;             /* the connection's: does not count */
+    bool unnamed;         /* dropped when there are too many: the oldest first */
     bool fresh;           /* state 0 is a fresh Lisp */
-    bool copied;          /* it is busy, being copied */
     unsigned long number; /* of the present state */
-    unsigned long used;
+    unsigned long made;   /* with unnamed */
     /* The states held by a process: KEPT of them, the last is the present one. */
     struct model_world states[MODEL_HISTORY_MAX + 1];
     size_t kept;
 };
 
+enum model_end { MODEL_NEVER, MODEL_CLOSED, MODEL_DROPPED };
+
+struct model_gone {
+    char name[MODEL_NAME_MAX]; /* empty: it has a session again */
+    enum model_end end;
+};
+
 struct model {
     struct model_session *first;
-    size_t count, maximum, history;
+    size_t maximum, unnamed_max, history;
     unsigned long clock;
+    struct model_gone *gone;
+    size_t gone_count;
 };
 
 void model_free(struct model *model);
@@ -48,16 +54,23 @@ struct model_session *model_find(const struct model *model, const char *name);
 struct model_session *model_own(const struct model *model);
 struct model_session *model_make_own(struct model *model);
 
-/* A fresh session; NULL when there is no room. The caller names it. */
-struct model_session *model_open(struct model *model);
+/* May another session be opened or kept? */
+bool model_has_room(const struct model *model);
+/* A fresh session; NULL when there is no room. */
+struct model_session *model_open(struct model *model, const char *name);
+/* A fresh session for one call, in place of the oldest of its kind if there are too many. */
+struct model_session *model_make_unnamed(struct model *model, const char *name);
+/* A call names SESSION, which is not dropped from now on. False when there is no room for it. */
+bool model_keep(const struct model *model, struct model_session *session);
+/* What became of the last session of that name, which has none now. */
+enum model_end model_end_of(const struct model *model, const char *name);
+size_t model_count(const struct model *model);
 /* True when that state of SESSION can be copied. */
 bool model_holds(const struct model_session *session, unsigned long number);
 /* The copy; NULL when there is no room. */
-struct model_session *model_copy(struct model *model, struct model_session *session,
-                                 unsigned long number);
+struct model_session *model_copy(struct model *model, const struct model_session *session,
+                                 unsigned long number, const char *name);
 void model_close(struct model *model, struct model_session *session);
-
-void model_use(struct model *model, struct model_session *session);
 
 struct model_world model_present(const struct model_session *session);
 /* A call has ended in the state WORLD. */

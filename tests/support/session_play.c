@@ -1,6 +1,7 @@
 /* See session_play.h. Every answer is awaited in the end. */
 #include "tests/support/session_play.h"
 #include "tests/support/client_sessions.h"
+#include "tests/support/eras.h"
 #include "tests/support/family.h"
 #include "tests/support/lines.h"
 #include "tests/support/session_model.h"
@@ -27,8 +28,6 @@ struct stage {
     char slots[SESSION_PLAY_SLOTS][MODEL_NAME_MAX];
     struct expectation pending[PENDING_MAX];
     size_t pending_count, ids, line;
-    bool side_by_side; /* calls on several sessions run, or have run since the last settlement */
-    const struct model_session *last_sent;
 };
 
 /* Awaiting. */
@@ -79,46 +78,42 @@ static const char *handle_of(const struct stage *stage, size_t slot) {
     return slot ? stage->slots[slot] : NULL;
 }
 
-/* Uses the sessions one after the other, so that their order of use is known. */
-static void settle(struct stage *stage) {
-    await_all(stage);
-    for (struct model_session *session = stage->model.first; session; session = session->next) {
-        client_session_settle(stage->client, session->name);
-        model_use(&stage->model, session);
+/* The session that a call is for. */
+struct target {
+    struct model_session *session; /* NULL: the call is refused */
+    bool opened;                   /* by the call */
+    const char *refusal;
+};
+
+/* MAKES: the call opens a session by a name that was never used. */
+static struct target target_of(struct stage *stage, size_t slot, bool makes) {
+    struct target target = {.session = model_find(&stage->model, stage->slots[slot])};
+    if (slot == 0) {
+        struct model_session *own = model_own(&stage->model);
+        target.session = own ? own : model_make_own(&stage->model);
+        return target;
     }
-    stage->side_by_side = false;
-    stage->last_sent = NULL;
+    const enum model_end end = model_end_of(&stage->model, stage->slots[slot]);
+    if (target.session && !model_keep(&stage->model, target.session))
+        target = (struct target){.refusal = "[ERROR] SESSION-LIMIT\n"};
+    else if (target.session)
+        return target;
+    else if (end != MODEL_NEVER || !makes)
+        target.refusal = end == MODEL_CLOSED    ? "was closed by close-session."
+                         : end == MODEL_DROPPED ? "was dropped: only the newest"
+                                                : "There is no session ";
+    else if ((target.session = model_open(&stage->model, stage->slots[slot])) != NULL)
+        target.opened = true;
+    else
+        target.refusal = "[ERROR] SESSION-LIMIT\n";
+    return target;
 }
 
-/* Called before a session may be closed to make room. */
-static void settle_order(struct stage *stage) {
-    await_all(stage);
-    if (stage->side_by_side)
-        settle(stage);
-}
-
-/* The session of a slot, about to be used; NULL when it is closed. */
-static struct model_session *session_of(struct stage *stage, size_t slot) {
-    if (slot)
-        return model_find(&stage->model, stage->slots[slot]);
-    struct model_session *own = model_own(&stage->model);
-    if (own)
-        return own;
-    settle_order(stage);
-    return model_make_own(&stage->model);
-}
-
-/* Records a call on SESSION. False when there is none, which the answer must say. */
-static bool use(struct stage *stage, struct model_session *session, struct expectation *expected) {
-    if (!session) {
-        expect_text(expected, true, false, "[ERROR] UNKNOWN-SESSION\n");
-        return false;
-    }
-    model_use(&stage->model, session);
-    if (stage->last_sent && stage->last_sent != session)
-        stage->side_by_side = true;
-    stage->last_sent = session;
-    return true;
+/* False when the call is refused, which the answer must say. */
+static bool accepts(const struct target *target, struct expectation *expected) {
+    if (!target->session)
+        expect_text(expected, true, false, "%s", target->refusal);
+    return target->session != NULL;
 }
 
 /* Lisp. */
@@ -156,7 +151,9 @@ static void append_code(char *code, const char *form, size_t key, long value) {
     *end = '\0';
 }
 
-static void expect_look(struct expectation *expected, const struct model_world *world) {
+/* OPENED: the name of the session that the call opened, or NULL. */
+static void expect_look(struct expectation *expected, const struct model_world *world,
+                        const char *opened) {
     char text[TEXT_MAX] = "";
     for (size_t i = 0; i < (size_t)MODEL_KINDS * MODEL_KEYS; i++) {
         long value = world->values[i / MODEL_KEYS][i % MODEL_KEYS];
@@ -166,7 +163,8 @@ static void expect_look(struct expectation *expected, const struct model_world *
         else
             snprintf(text + length, sizeof text - length, "%s%ld", i ? " " : "", value);
     }
-    expect_text(expected, false, true, "=> \"%s\"", text);
+    expect_text(expected, false, true, "=> \"%s\"%s%s%s", text, opened ? "\n; session " : "",
+                opened ? opened : "", opened ? " (new)" : "");
 }
 
 /* An integer that a line sets or adds to. */
@@ -177,35 +175,58 @@ struct assignment {
 
 static void set_value(struct stage *stage, size_t slot, struct assignment what, bool add) {
     char code[CODE_MAX] = "";
-    struct model_session *session = session_of(stage, slot);
+    const struct target target = target_of(stage, slot, true);
     struct expectation *expected = expect(stage);
     append_code(code, add ? kinds[what.kind].add : kinds[what.kind].set, what.key, what.value);
     append_code(code, look, 0, 0);
     client_session_send(stage->client, expected->id, handle_of(stage, slot), code, 0);
-    if (!use(stage, session, expected))
+    if (!accepts(&target, expected))
         return;
-    struct model_world world = model_present(session);
+    struct model_world world = model_present(target.session);
     long *value = &world.values[what.kind][what.key];
     if (add && *value == MODEL_UNSET) {
         expect_text(expected, true, false, "[ERROR] ");
     } else {
         *value = what.value + (add ? *value : 0);
-        expect_look(expected, &world);
+        expect_look(expected, &world, target.opened ? target.session->name : NULL);
     }
-    model_advance(&stage->model, session, &world);
+    model_advance(&stage->model, target.session, &world);
 }
 
 static void set_half(struct stage *stage, size_t slot, struct assignment what) {
     char code[CODE_MAX] = "";
-    struct model_session *session = session_of(stage, slot);
+    const struct target target = target_of(stage, slot, true);
     struct expectation *expected = expect(stage);
     append_code(code, kinds[what.kind].set, what.key, what.value);
     append_code(code, "(error \"half\")", 0, 0);
     append_code(code, kinds[what.kind].set, what.key, what.value + 1);
     client_session_send(stage->client, expected->id, handle_of(stage, slot), code, 0);
-    if (!use(stage, session, expected))
+    if (!accepts(&target, expected))
         return;
     expect_text(expected, true, false, "[ERROR] SIMPLE-ERROR\nhalf");
+    struct model_world world = model_present(target.session);
+    world.values[what.kind][what.key] = what.value;
+    model_advance(&stage->model, target.session, &world);
+}
+
+static void let_go(struct stage *stage, size_t slot);
+
+/* A stateless call without a session, alone: the name of its own goes into the slot. */
+static void call_unnamed(struct stage *stage, size_t slot, struct assignment what) {
+    char code[CODE_MAX] = "";
+    await_all(stage);
+    let_go(stage, slot);
+    append_code(code, kinds[what.kind].set, what.key, what.value);
+    append_code(code, "(list 1)", 0, 0);
+    struct evaluation got = era_evaluate(stage->client, era_modern, NULL, code);
+    if (!got.line || got.error_code || got.is_error ||
+        strncmp(got.text, "=> (1)\n; session s-", 19) != 0) {
+        client_fail(stage->client, "line %zu: no unnamed session: %.300s", stage->line, got.text);
+        return;
+    }
+    snprintf(stage->slots[slot], sizeof stage->slots[slot], "%s",
+             got.text + strlen("=> (1)\n; session "));
+    struct model_session *session = model_make_unnamed(&stage->model, stage->slots[slot]);
     struct model_world world = model_present(session);
     world.values[what.kind][what.key] = what.value;
     model_advance(&stage->model, session, &world);
@@ -237,10 +258,10 @@ static void cancel(struct stage *stage, const char *id) {
 
 static void fail(struct stage *stage, size_t slot, struct assignment what, const struct way *way) {
     char code[CODE_MAX] = "", before[24] = "";
-    struct model_session *session = session_of(stage, slot);
+    const struct target target = target_of(stage, slot, true);
     append_code(code, kinds[what.kind].set, what.key, 999);
     append_code(code, way->code, 0, 0);
-    if (way->queued && session) {
+    if (way->queued && target.session) {
         struct expectation *expected = expect(stage);
         snprintf(before, sizeof before, "%s", expected->id);
         client_session_send(stage->client, before, handle_of(stage, slot), ENDLESS, 0);
@@ -249,11 +270,11 @@ static void fail(struct stage *stage, size_t slot, struct assignment what, const
     }
     struct expectation *expected = expect(stage);
     client_session_send(stage->client, expected->id, handle_of(stage, slot), code, way->timeout_s);
-    if (way->cancelled && session)
+    if (way->cancelled && target.session)
         cancel(stage, expected->id);
     if (*before)
         cancel(stage, before);
-    if (!use(stage, session, expected))
+    if (!accepts(&target, expected))
         return;
     expect_text(expected, way->error_code == 0, false, "%s", way->text);
     expected->error_code = way->error_code;
@@ -270,49 +291,72 @@ static void send_tool(struct stage *stage, const struct expectation *expected, c
 }
 
 static void roll_back(struct stage *stage, size_t slot, size_t steps) {
-    struct model_session *session = session_of(stage, slot);
+    const struct target target = target_of(stage, slot, false);
     struct expectation *expected = expect(stage);
     send_tool(stage, expected, "rollback-session", slot, (long)steps);
-    if (!use(stage, session, expected))
+    if (!accepts(&target, expected))
         return;
-    size_t most = model_history(&stage->model, session);
+    size_t most = model_history(&stage->model, target.session);
     if (steps > most) {
         expect_text(expected, true, false, "can be rolled back by at most %zu calls", most);
         return;
     }
-    model_roll_back(session, steps);
-    expect_text(expected, false, false, "state number %lu.", session->number);
+    model_roll_back(target.session, steps);
+    expect_text(expected, false, false, "state number %lu.", target.session->number);
 }
 
 static void reset(struct stage *stage, size_t slot) {
-    struct model_session *session = session_of(stage, slot);
+    const struct target target = target_of(stage, slot, false);
     struct expectation *expected = expect(stage);
     send_tool(stage, expected, "reset-session", slot, 0);
-    if (!use(stage, session, expected))
+    if (!accepts(&target, expected))
         return;
     expect_text(expected, false, false, "is reset to a fresh state.");
-    model_reset(session);
+    model_reset(target.session);
 }
 
 static void close_it(struct stage *stage, size_t slot) {
-    struct model_session *session = session_of(stage, slot);
+    struct target target = {.session = slot ? model_find(&stage->model, stage->slots[slot]) : NULL};
+    if (!target.session) /* an unnamed one is closed even if it could not be kept */
+        target = target_of(stage, slot, false);
     struct expectation *expected = expect(stage);
     send_tool(stage, expected, "close-session", slot, 0);
-    if (!use(stage, session, expected))
+    if (!accepts(&target, expected))
         return;
     expect_text(expected, false, false, "is closed.");
-    await_all(stage); /* the name may be given to another session */
-    stage->last_sent = NULL;
-    model_close(&stage->model, session);
+    await_all(stage); /* a call that came before the end would get another answer */
+    model_close(&stage->model, target.session);
 }
 
-/* The answer to open-session, for which the model has made SESSION (NULL: no room). */
-static void take_opened(struct stage *stage, size_t slot, struct evaluation opened,
-                        struct model_session *session) {
+/* The slot refers to another session from now on. Its own one is closed if no line can name it
+ * again. */
+static void let_go(struct stage *stage, size_t slot) {
+    struct model_session *former = model_find(&stage->model, stage->slots[slot]);
+    if (!former || strncmp(former->name, "s-", 2) != 0)
+        return;
+    client_session_close(stage->client, former->name);
+    model_close(&stage->model, former);
+}
+
+static void take_client_name(struct stage *stage, size_t slot, size_t name) {
+    static const char *const names[SESSION_PLAY_NAMES] = {"alpha", "b.2", "C_3", "-d"};
+    await_all(stage);
+    let_go(stage, slot);
+    snprintf(stage->slots[slot], sizeof stage->slots[slot], "%s", names[name]);
+}
+
+/* Sends open-session with the slot's own name if NAMED; FROM: members before it. SESSION is what
+ * the model has made for it, with that name; NULL: no room. */
+static void open_slot(struct stage *stage, size_t slot, bool named, const char *from,
+                      struct model_session *session) {
+    const char *name = named ? formatted("\"name\":\"%s\"", stage->slots[slot]) : "";
+    struct evaluation opened =
+        client_tool(stage->client, "open-session",
+                    formatted("{%s%s%s}", from, *from && *name ? "," : "", name));
     if (!opened.line)
         return;
     if (!session) {
-        if (opened.error_code != -32603)
+        if (!opened.is_error || !strstr(opened.text, "[ERROR] SESSION-LIMIT\n"))
             client_fail(stage->client, "line %zu: wanted no room for a session, got %.500s",
                         stage->line, opened.line);
         return;
@@ -321,41 +365,60 @@ static void take_opened(struct stage *stage, size_t slot, struct evaluation open
         client_fail(stage->client, "line %zu: no session: %.500s", stage->line, opened.line);
         return;
     }
-    const char *name =
+    const char *given =
         client_string(stage->client, opened.line, "result", "_meta", "session", NULL);
-    snprintf(session->name, sizeof session->name, "%s", name ? name : "");
-    struct model_session *former = model_find(&stage->model, stage->slots[slot]);
-    if (former) { /* no slot names it any more */
-        client_session_close(stage->client, former->name);
-        model_close(&stage->model, former);
-    }
+    if (named && given && strcmp(given, stage->slots[slot]) != 0)
+        client_fail(stage->client, "line %zu: another name: %s", stage->line, given);
+    snprintf(session->name, sizeof session->name, "%s", given ? given : "");
+    if (!named)
+        let_go(stage, slot);
     snprintf(stage->slots[slot], sizeof stage->slots[slot], "%s", session->name);
 }
 
-static void open_fresh(struct stage *stage, size_t slot) {
-    settle_order(stage);
-    struct model_session *session = model_open(&stage->model);
-    take_opened(stage, slot, client_tool(stage->client, "open-session", "{}"), session);
+/* Is the name of the slot taken? Then open-session must say so. */
+static bool is_taken(struct stage *stage, size_t slot) {
+    if (!model_find(&stage->model, stage->slots[slot]))
+        return false;
+    struct evaluation refused = client_tool(stage->client, "open-session",
+                                            formatted("{\"name\":\"%s\"}", stage->slots[slot]));
+    if (refused.line && (!refused.is_error || !strstr(refused.text, "is open already")))
+        client_fail(stage->client, "line %zu: wanted that %s is open already, got %.300s",
+                    stage->line, stage->slots[slot], refused.text);
+    return true;
 }
 
-static void copy(struct stage *stage, size_t slot, size_t from, unsigned long back) {
-    settle_order(stage);
-    struct model_session *source = session_of(stage, from);
+static void open_fresh(struct stage *stage, size_t slot, bool named) {
+    await_all(stage);
+    if (named && is_taken(stage, slot))
+        return;
+    open_slot(stage, slot, named, "", model_open(&stage->model, named ? stage->slots[slot] : "?"));
+}
+
+static void copy(struct stage *stage, size_t slot, size_t from, unsigned long back, bool named) {
+    await_all(stage);
+    if (named && is_taken(stage, slot))
+        return;
+    const struct target target = target_of(stage, from, false);
+    const struct model_session *source = target.session;
     unsigned long number = source && back <= source->number ? source->number - back : 1000000;
     const char *name = from ? stage->slots[from] : "main";
-    const char *arguments = back ? formatted("{\"from\":\"%s\",\"at\":%lu}", name, number)
-                                 : formatted("{\"from\":\"%s\"}", name);
+    const char *arguments = back ? formatted("\"from\":\"%s\",\"at\":%lu", name, number)
+                                 : formatted("\"from\":\"%s\"", name);
     if (source && model_holds(source, number)) {
-        /* The model must use the source before it closes a session to make room. */
-        model_use(&stage->model, source);
-        struct model_session *copied = model_copy(&stage->model, source, number);
-        take_opened(stage, slot, client_tool(stage->client, "open-session", arguments), copied);
+        open_slot(stage, slot, named, arguments,
+                  model_copy(&stage->model, source, number, named ? stage->slots[slot] : "?"));
         return;
     }
     struct expectation *expected = expect(stage);
-    client_tool_send(stage->client, expected->id, "open-session", arguments);
-    if (use(stage, source, expected))
+    client_tool_send(stage->client, expected->id, "open-session", formatted("{%s}", arguments));
+    if (!accepts(&target, expected)) {
+        await_all(stage);
+        return;
+    }
+    if (model_has_room(&stage->model)) /* which is looked for first */
         expect_text(expected, true, false, "state number %lu is not kept", number);
+    else
+        expect_text(expected, true, false, "[ERROR] SESSION-LIMIT\n");
     await_all(stage);
 }
 
@@ -363,10 +426,10 @@ static void copy(struct stage *stage, size_t slot, size_t from, unsigned long ba
 
 static void list(struct stage *stage) {
     await_all(stage);
-    size_t count = client_session_count(stage->client);
-    if (count != stage->model.count)
+    size_t count = client_session_count(stage->client), wanted = model_count(&stage->model);
+    if (count != wanted)
         client_fail(stage->client, "line %zu: %zu sessions instead of %zu", stage->line, count,
-                    stage->model.count);
+                    wanted);
     for (const struct model_session *session = stage->model.first; session;
          session = session->next) {
         struct session_row row = {0};
@@ -381,24 +444,26 @@ static void list(struct stage *stage) {
 }
 
 static void kill_idle(struct stage *stage, size_t slot) {
-    struct model_session *session = session_of(stage, slot);
-    if (!session)
+    if (slot && !model_find(&stage->model, stage->slots[slot]))
+        return;
+    const struct target target = target_of(stage, slot, false);
+    if (!target.session)
         return;
     await_all(stage);
-    pid_t head = family_head(stage->client, session->name);
-    struct model_world world = model_present(session);
-    model_use(&stage->model, session);
-    model_advance(&stage->model, session, &world);
-    client_session_settle(stage->client, session->name);
+    pid_t head = family_head(stage->client, target.session->name);
+    struct model_world world = model_present(target.session);
+    model_advance(&stage->model, target.session, &world);
+    client_session_settle(stage->client, target.session->name);
     if (head <= 1 || client_failure(stage->client))
         return;
     kill(head, SIGKILL);
     family_await_gone(stage->client, head);
 }
 
+/* Waits until each session has its checkpoint. */
 static void count_processes(struct stage *stage) {
     enum { SPARE = 1 };
-    settle(stage);
+    await_all(stage);
     size_t workers = SPARE;
     for (const struct model_session *session = stage->model.first; session; session = session->next)
         workers += model_workers(session);
@@ -406,13 +471,16 @@ static void count_processes(struct stage *stage) {
         family_workers(stage->client, workers, NULL, 0);
 }
 
+/* Continues every session that may be. */
 static void look_at_all(struct stage *stage) {
-    settle(stage);
+    await_all(stage);
     for (struct model_session *session = stage->model.first; session; session = session->next) {
+        if (!model_keep(&stage->model, session))
+            continue;
         struct expectation *expected = expect(stage);
         struct model_world world = model_present(session);
         client_session_send(stage->client, expected->id, session->name, look, 0);
-        expect_look(expected, &world);
+        expect_look(expected, &world, NULL);
         model_advance(&stage->model, session, &world);
         await_all(stage);
     }
@@ -463,11 +531,15 @@ static void obey(struct stage *stage, const struct order *order) {
     } else if (strcmp(word, "close") == 0) {
         close_it(stage, slot);
         wait = order->numbers[1];
+    } else if (strcmp(word, "name") == 0) {
+        take_client_name(stage, other_slot, pick(order, 1, SESSION_PLAY_NAMES));
+    } else if (strcmp(word, "unnamed") == 0) {
+        call_unnamed(stage, other_slot, what);
     } else if (strcmp(word, "open") == 0) {
-        open_fresh(stage, other_slot);
+        open_fresh(stage, other_slot, pick(order, 1, 2));
     } else if (strcmp(word, "copy") == 0) {
         copy(stage, other_slot, pick(order, 1, SESSION_PLAY_SLOTS),
-             pick(order, 2, MODEL_HISTORY_MAX));
+             pick(order, 2, MODEL_HISTORY_MAX), pick(order, 3, 2));
     } else if (strcmp(word, "list") == 0) {
         list(stage);
     } else if (strcmp(word, "kill") == 0) {
@@ -486,9 +558,14 @@ char *session_play(const struct script *script) {
     if (strcmp(first.word, "server") != 0)
         return NULL;
     struct stage stage = {.model = {.maximum = 1 + pick(&first, 0, SESSION_PLAY_SLOTS + 1),
-                                    .history = pick(&first, 1, MODEL_HISTORY_MAX)}};
+                                    .history = pick(&first, 1, MODEL_HISTORY_MAX),
+                                    .unnamed_max = 1 + pick(&first, 2, SESSION_PLAY_SLOTS)}};
     const char *const arguments[] = {"--session-max",
                                      formatted("%zu", stage.model.maximum),
+                                     "--session-unnamed-max",
+                                     formatted("%zu", stage.model.unnamed_max),
+                                     "--call-running-max",
+                                     formatted("%zu", 1 + pick(&first, 3, SESSION_PLAY_SLOTS)),
                                      "--session-history",
                                      formatted("%zu", stage.model.history),
                                      "--output-max-bytes",
@@ -529,9 +606,9 @@ static const struct {
     const char *word;
     size_t numbers;
 } lines[] = {
-    {30, "set", 5},      {20, "add", 5},  {6, "half", 5},  {17, "fail", 5},
-    {10, "rollback", 3}, {1, "reset", 2}, {1, "close", 2}, {2, "open", 1},
-    {7, "copy", 3},      {2, "list", 0},  {3, "kill", 1},  {1, "count", 0},
+    {28, "set", 5},    {18, "add", 5},  {6, "half", 5}, {16, "fail", 5}, {9, "rollback", 3},
+    {1, "reset", 2},   {2, "close", 2}, {2, "open", 2}, {6, "copy", 4},  {2, "name", 2},
+    {4, "unnamed", 4}, {2, "list", 0},  {3, "kill", 1}, {1, "count", 0},
 };
 
 static void add_random_line(struct random *random, struct script *script) {
@@ -558,9 +635,11 @@ static void add_random_line(struct random *random, struct script *script) {
 struct script session_play_make(struct random *random, size_t steps) {
     struct script script = {0};
     long maximum = random_percent(random, 10) ? 0 : random_between(random, 2, SESSION_PLAY_SLOTS);
-    script_add_line(&script, formatted("server %ld %ld", maximum, random_between(random, 0, 4)));
+    script_add_line(&script,
+                    formatted("server %ld %ld %ld %ld", maximum, random_between(random, 0, 4),
+                              random_between(random, 0, 2), random_between(random, 0, 4)));
     for (int slot = 0; slot < SESSION_PLAY_SLOTS - 1; slot++)
-        script_add_line(&script, formatted("open %d", slot));
+        script_add_line(&script, formatted("open %d 0", slot));
     for (size_t i = script.count; i <= steps; i++)
         add_random_line(random, &script);
     return script;

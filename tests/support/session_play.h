@@ -1,13 +1,17 @@
 /* Plays a script to a server with several sessions and holds every answer against session_model.h.
  * A line is a word and numbers; any numbers have a meaning, and an unknown word is ignored.
  *
- *   server MORE HISTORY              the first line: the number of sessions beyond one
+ *   server MORE HISTORY UNNAMED RUNNING   the first line: how many sessions, unnamed ones and
+ *                                    running calls beyond one
  *   set SLOT KIND KEY VALUE WAIT     in the session of that slot
  *   add SLOT KIND KEY VALUE WAIT     a condition when the integer is not set
  *   half SLOT KIND KEY VALUE WAIT    sets, then signals a condition
  *   fail SLOT KIND KEY WAY WAIT      sets, then ends its process in one of several ways
  *   rollback SLOT STEPS WAIT   reset SLOT WAIT   close SLOT WAIT
- *   open SLOT   copy SLOT FROM BACK  into the slot, which may name another session
+ *   open SLOT NAMED   copy SLOT FROM BACK NAMED   under the name in the slot, or one that is made
+ *                                    up, which goes into the slot
+ *   name SLOT NAME                   puts a name of the client into the slot
+ *   unnamed SLOT KIND KEY VALUE      sets in a session that the call does not name
  *   list   kill SLOT   count
  *
  * Slot 0 is the connection's own session. With a WAIT of 0 the next line is sent at once. */
@@ -17,7 +21,7 @@
 #include "tests/support/random.h"
 #include "tests/support/script.h"
 
-enum { SESSION_PLAY_SLOTS = 5, SESSION_PLAY_WAYS = 10 };
+enum { SESSION_PLAY_SLOTS = 5, SESSION_PLAY_WAYS = 10, SESSION_PLAY_NAMES = 4 };
 
 /* A script of STEPS lines after the first. */
 struct script session_play_make(struct random *random, size_t steps);

@@ -12,7 +12,7 @@ const { ECLAVE: eclave, TEST_RECORD: record } = process.env;
 assert.ok(eclave, "ECLAVE names the server's executable");
 
 const here = fileURLToPath(new URL(".", import.meta.url));
-const sessionName = /s-[0-9a-f]{32}/g;
+const sessionName = /\bs-[a-hjkmnp-z2-9]{6}\b/g;
 
 // Answers that describe the server: every recorded member must still exist.
 const descriptions = ["initialize", "server/discover", "tools/list"];

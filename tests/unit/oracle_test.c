@@ -179,7 +179,7 @@ Test(oracle, modern_requests) {
          "-32022", "1"},
         {MODERN_EVALUATE("2", "(list 1)"), "value", "2"},
         {MODERN_EVALUATE("3", "(car 5)"), "tool error", "3"},
-        {MODERN_CALL("4", "{\"code\":\"1\",\"session\":\"main\"}"), "tool error", "4"},
+        {MODERN_CALL("4", "{\"code\":\"1\",\"session\":\"main\"}"), "call", "4"},
         {MODERN_EVALUATE("5", "(+ 1 2)"), "call", "5"},
         {MODERN_EVALUATE("6", "(loop)"), "-32004", "6"},
         {LISTEN("7", "{}"), "subscription", "7"},

@@ -78,7 +78,7 @@ Test(memory, a_check_of_many_processes_is_divided_into_turns) {
     cr_assert(loop_open(&loop, NULL));
     settings_default(&settings);
     sessions_open(&sessions, &loop, &log, &settings, &pool);
-    struct session *session = session_add(&sessions, "many", false);
+    struct session *session = session_add(&sessions, string_span("many"), SESSION_KEPT);
     fill(session, pid);
     loop.before_wait = on_round;
     loop.before_wait_context = session;

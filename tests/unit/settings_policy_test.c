@@ -91,7 +91,7 @@ Test(settings_policy, a_file_named_like_a_profile_is_found_by_its_path) {
     cr_expect_eq(settings.session_max, 2);
     cr_expect_eq(settings.call_timeout_s, 30);
     READ_FINE(&settings, "--policy", "ci");
-    cr_expect_eq(settings.session_max, 16);
+    cr_expect_eq(settings.session_max, 256);
     cr_expect_eq(unlink("ci"), 0);
     cr_expect_eq(rmdir(directory), 0);
 }

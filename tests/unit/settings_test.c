@@ -9,9 +9,11 @@ Test(settings, the_defaults_are_those_of_the_contract) {
     cr_expect_eq(settings.call_timeout_s, 30);
     cr_expect_eq(settings.call_timeout_max_s, 600);
     cr_expect_eq(settings.session_memory_mb, 512);
-    cr_expect_eq(settings.session_max, 16);
+    cr_expect_eq(settings.session_max, 256);
+    cr_expect_eq(settings.session_unnamed_max, 8);
+    cr_expect_eq(settings.call_running_max, 16);
     cr_expect_eq(settings.session_history, 8);
-    cr_expect_eq(settings.session_queue, 64);
+    cr_expect_eq(settings.session_queue, 4096);
     cr_expect_eq(settings.output_max_bytes, 10485760);
     cr_expect_eq(settings.stderr_max_bytes, 10485760);
     cr_expect_eq(settings.text_max_chars, 40000);

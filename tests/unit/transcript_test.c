@@ -4,17 +4,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static struct loop loop;
+static struct log events;
+static struct settings settings;
+static struct pool pool;
 static struct transcripts transcripts;
 static struct sessions sessions;
 
+static void open_session(const char *name) {
+    cr_assert(sessions_make(&sessions, string_span(name)));
+}
+
 static void begin(void) {
+    cr_assert(loop_open(&loop, NULL));
+    settings_default(&settings);
+    sessions_open(&sessions, &loop, &events, &settings, &pool);
     transcripts_open(&transcripts);
-    TAILQ_INIT(&sessions.list);
-    sessions.count = 1000; /* enough for the names below */
 }
 
 static void end(void) {
     transcripts_close(&transcripts);
+    sessions_close(&sessions);
+    loop_close(&loop);
 }
 
 TestSuite(transcript, .init = begin, .fini = end);
@@ -55,6 +66,8 @@ Test(transcript, ends_with_its_session) {
 
 Test(transcript, keeps_the_newest_calls_of_all_sessions_within_its_limit) {
     static char code[20000];
+    for (int i = 0; i < 100; i++)
+        open_session(formatted("s%d", i));
     memset(code, 'x', sizeof code - 1);
     for (int i = 0; i < 100; i++)
         for (int call = 0; call < TRANSCRIPT_CALLS_MAX + 5; call++)
@@ -66,8 +79,17 @@ Test(transcript, keeps_the_newest_calls_of_all_sessions_within_its_limit) {
 }
 
 Test(transcript, of_sessions_that_are_gone_are_forgotten) {
-    sessions.count = 0;
     for (int i = 0; i < 1000; i++)
         add(formatted("s%d", i), CALL_EVALUATE, "(f)", "=> 1");
     cr_assert_leq(transcripts.count, 17);
+}
+
+Test(transcript, of_an_earlier_session_of_that_name_is_forgotten) {
+    open_session("a");
+    add("a", CALL_EVALUATE, "(f)", "=> 1");
+    transcript_session_opened(&transcripts, "b");
+    expect_contains(text_of_session("a"), "(f)");
+    transcript_session_opened(&transcripts, "a");
+    cr_assert_str_eq(text_of_session("a"), ";;; session a: no calls yet\n");
+    cr_assert_eq(transcripts.bytes, 0);
 }
