@@ -565,7 +565,7 @@ static void send_frame(const struct process *process, const struct channel *chan
 
 static void send_result(const struct process *process, const struct channel *channel,
                         unsigned choice) {
-    static const char *const results[RUN_KIND_COUNT] = {
+    static const char *const results[RUN_CONTENT] = {
         "{\"content\":[]}", "{\"messages\":[]}", "{\"contents\":[]}",
         "{\"values\":[],\"total\":0,\"hasMore\":false}", "{}"};
     cleanup_buffer struct buffer payload = buffer_make(4096);
@@ -919,7 +919,7 @@ static void submit_kind(enum call_kind kind) {
         return;
     struct request *request = &script.requests[script.request_count];
     *request = (struct request){.kind = kind,
-                                .run = choice % 8 < 4 ? RUN_TOOL : choice % RUN_KIND_COUNT,
+                                .run = choice % 8 < 4 ? RUN_TOOL : choice % RUN_CONTENT,
                                 .transient = once,
                                 .submitted_ns = fuzz_edges.now_ns,
                                 .answers_at_once = choice & 16};
