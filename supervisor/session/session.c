@@ -71,7 +71,7 @@ static void advise_timeout(const struct call *call, char *advice, size_t size) {
     const int64_t most_s = session->all->settings->call_timeout_max_s;
     *advice = 0;
     if (call->kind == CALL_EVALUATE && session->kind != SESSION_TRANSIENT &&
-        call->timeout_ms < most_s * CLOCK_MS_PER_S)
+        !session->all->no_client && call->timeout_ms < most_s * CLOCK_MS_PER_S)
         snprintf(advice, size, " The argument timeout allows up to %lld s.", (long long)most_s);
 }
 
