@@ -210,8 +210,8 @@ int main(int count, char **arguments) {
         fputs("eclave-editor: a part of eclave repl, which starts it\n", stderr);
         return 2;
     }
-    const int channel = atoi(arguments[1]);
-    const pid_t supervisor = atoi(arguments[2]);
+    const int channel = (int)strtol(arguments[1], NULL, 10);
+    const pid_t supervisor = (pid_t)strtol(arguments[2], NULL, 10);
     editor.text = buffer_make((size_t)strtoull(arguments[3], NULL, 10));
     fcntl(channel, F_SETFD, FD_CLOEXEC);
     terminal_open(&editor.terminal, channel);

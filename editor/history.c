@@ -13,7 +13,8 @@
 
 enum {
     ENTRIES_MAX = 1000,
-    FILE_MAX_BYTES = 4 << 20,  /* of which ENTRIES_MAX are kept at the start */
+    FILE_MAX_BYTES = 4 << 20, /* of which ENTRIES_MAX are kept at the start */
+    READ_MAX_BYTES = 64 << 20,
     ENTRY_MAX_BYTES = 64 << 10 /* longer ones are not written */
 };
 
@@ -105,7 +106,7 @@ void history_file_open(struct history_file *file, History *known) {
         return;
     }
     cleanup_fd int fd = open_file(file->path, O_RDWR);
-    if (fd < 0 || fstat(fd, &status) != 0 || status.st_size > 16 * FILE_MAX_BYTES) {
+    if (fd < 0 || fstat(fd, &status) != 0 || status.st_size > READ_MAX_BYTES) {
         file->path[0] = 0;
         return;
     }

@@ -69,7 +69,7 @@ static void stop_here(const struct terminal *terminal, bool editing) {
     if (editing)
         el_set(terminal->editor, EL_PREP_TERM, 0);
     set_modes(&terminal->normal);
-    raise(SIGSTOP);
+    kill(getpid(), SIGSTOP);
     if (!editing)
         set_busy(terminal);
     else
@@ -160,6 +160,14 @@ static int read_character(EditLine *editor, wchar_t *character) {
     return 1;
 }
 
+/* For Ctrl-Z, which libedit takes from the terminal's driver: stops this process and the
+ * supervisor, as the driver does while code runs. */
+static unsigned char suspend(EditLine *editor, int key) {
+    (void)editor, (void)key;
+    kill(0, SIGTSTP);
+    return CC_NORM;
+}
+
 static void bind_keys(EditLine *editor) {
     static const char *const keys[][2] = {
         {"^R", "em-inc-search-prev"},  {"^I", "ed-insert"},
@@ -167,6 +175,8 @@ static void bind_keys(EditLine *editor) {
         {"\\e[H", "ed-move-to-beg"},   {"\\e[F", "ed-move-to-end"},
         {"\\e[1~", "ed-move-to-beg"},  {"\\e[4~", "ed-move-to-end"},
         {"\\e[1;5C", "em-next-word"},  {"\\e[1;5D", "ed-prev-word"}};
+    el_set(editor, EL_ADDFN, "eclave-suspend", "stop eclave", suspend);
+    el_set(editor, EL_BIND, "^Z", "eclave-suspend", NULL);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         el_set(editor, EL_BIND, keys[i][0], keys[i][1], NULL);
 }

@@ -63,7 +63,7 @@ eclave_add_node_tests(clients 300
 # What a model sees through the libraries that hosts use, and what the list of tools costs it.
 eclave_add_node_tests(clients 120
   FILES hosts.mjs task.mjs
-  TESTS tokens)
+  TESTS tokens ai-sdk openai-agents mastra langchain mcporter bridges)
 eclave_add_node_tests(conformance 300 FILES bridge.mjs TESTS conformance)
 if(ECLAVE_CLAUDE_CODE)
   eclave_add_node_tests(claude-code 300

@@ -18,12 +18,11 @@ struct place *places_find(const struct places *places, struct span name) {
     return place;
 }
 
-struct place *places_add(struct places *places, struct span name, const char *handle) {
+struct place *places_add(struct places *places, struct span name) {
     struct place *place = calloc(1, sizeof *place);
     if (!place)
         return NULL;
     memcpy(place->name, name.bytes, name.length);
-    snprintf(place->handle, sizeof place->handle, "%s", handle);
     place_note(place, 0, string_span(user_package));
     TAILQ_INSERT_TAIL(places, place, entry);
     return place;
@@ -35,13 +34,6 @@ void places_free(struct places *places) {
         TAILQ_REMOVE(places, place, entry);
         free(place);
     }
-}
-
-bool place_name_is_valid(struct span name) {
-    for (size_t i = 0; i < name.length; i++)
-        if (!isascii(name.bytes[i]) || (!isalnum(name.bytes[i]) && !strchr("-_.", name.bytes[i])))
-            return false;
-    return name.length && name.length <= PLACE_NAME_CHARS;
 }
 
 void place_note(struct place *place, uint64_t number, struct span package) {

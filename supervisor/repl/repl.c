@@ -10,6 +10,7 @@
 #include "supervisor/base/status.h"
 #include "supervisor/repl/repl_internal.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,8 +27,8 @@ static const char first_session[] = "main";
 
 struct session *repl_session(const struct repl *repl) {
     struct sessions *all = (struct sessions *)&repl->one_shot.sessions;
-    struct session *found = sessions_find(all, string_span(repl->place->handle));
-    return found ? found : sessions_own(all, repl->place->handle);
+    struct session *found = sessions_find(all, string_span(repl->place->name));
+    return found ? found : sessions_own(all, repl->place->name);
 }
 
 void repl_end(struct repl *repl) {
@@ -123,6 +124,7 @@ static bool run(struct repl *repl, struct error *error) {
     one_shot->interrupted = on_interrupt;
     one_shot->interrupted_context = repl;
     one_shot->sessions.reports_usage = false;
+    one_shot->sessions.no_client = true;
     /* A line of the log would appear in what is being typed. */
     if (!repl->settings->log_level_set) {
         one_shot->log.least = LOG_ERROR_LEVEL;
@@ -151,7 +153,7 @@ static int supervise(const struct settings *settings, int channel) {
         shown_complain(error.text);
         return status;
     }
-    repl.place = places_add(&repl.places, string_span(first_session), first_session);
+    repl.place = places_add(&repl.places, string_span(first_session));
     if (!repl.place || !run(&repl, &error)) {
         shown_complain(repl.place ? error.text : "out of memory");
         repl.status = STATUS_INTERNAL;
@@ -200,10 +202,9 @@ int repl_run(const struct settings *settings) {
         return STATUS_INTERNAL;
     }
     if (supervisor > 0) {
-        int channel = dup(ends[0]); /* without close-on-exec */
-        close(ends[0]);
+        fcntl(ends[0], F_SETFD, 0); /* not closed at exec */
         close(ends[1]);
-        become_editor(path, channel, supervisor, settings->request_max_bytes);
+        become_editor(path, ends[0], supervisor, settings->request_max_bytes);
     }
     close(ends[0]);
     int status = supervise(settings, ends[1]);

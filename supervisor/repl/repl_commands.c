@@ -62,11 +62,8 @@ static bool may_add(struct repl *repl, struct span name) {
     struct place *place;
     TAILQ_FOREACH(place, &repl->places, entry)
     count++;
-    if (!place_name_is_valid(name))
-        show_mistake(repl,
-                     "a session has a name of 1 to %d letters, digits, dots, dashes or "
-                     "underscores",
-                     PLACE_NAME_CHARS);
+    if (!session_name_is_valid(name))
+        show_mistake(repl, "the name of a session has " SESSION_NAME_RULE);
     else if (count >= (size_t)repl->settings->session_max)
         show_mistake(repl, "there are already %zu sessions (session.max)", count);
     else
@@ -79,7 +76,7 @@ static void on_branched(void *context, const struct evaluation *evaluation) {
     const struct place *origin = repl->place;
     struct place *place = NULL;
     if (evaluation->outcome == OUTCOME_VALUE)
-        place = places_add(&repl->places, string_span(repl->branch), evaluation->reply);
+        place = places_add(&repl->places, string_span(repl->branch));
     if (place) {
         place_copy_package(place, origin, repl->branched_at);
         repl->place = place;
@@ -104,16 +101,17 @@ static void branch(struct repl *repl, struct span name) {
     const struct session *origin = repl_session(repl);
     repl->branched_at = origin ? session_facts(origin).number : 0;
     snprintf(repl->branch, sizeof repl->branch, "%.*s", (int)name.length, (const char *)name.bytes);
-    repl_submit(repl, &(struct call_request){
-                          .kind = CALL_COPY, .at = -1, .done = on_branched, .context = repl});
+    repl_submit(repl, &(struct call_request){.kind = CALL_COPY,
+                                             .at = -1,
+                                             .name = string_span(repl->branch),
+                                             .done = on_branched,
+                                             .context = repl});
 }
 
 static void session(struct repl *repl, struct span name) {
-    char handle[PLACE_NAME_CHARS + 1];
     struct place *place = places_find(&repl->places, name);
     if (!place && may_add(repl, name)) {
-        snprintf(handle, sizeof handle, "%.*s", (int)name.length, (const char *)name.bytes);
-        place = places_add(&repl->places, name, handle);
+        place = places_add(&repl->places, name);
         if (place)
             show_note(repl, "this is %s, a new session", place->name);
         else
@@ -129,7 +127,7 @@ static void sessions(struct repl *repl, struct span argument) {
     const struct place *place;
     TAILQ_FOREACH(place, &repl->places, entry) {
         const struct session *found =
-            sessions_find(&repl->one_shot.sessions, string_span(place->handle));
+            sessions_find(&repl->one_shot.sessions, string_span(place->name));
         const struct session_facts facts = found ? session_facts(found) : (struct session_facts){0};
         printf("%s %-20s state %llu, %zu call%s can be taken back\n",
                place == repl->place ? "*" : " ", place->name, (unsigned long long)facts.number,

@@ -10,17 +10,14 @@
 #include <sys/types.h>
 
 enum {
-    PLACE_NAME_CHARS = 64,
     PACKAGE_BYTES = 128,
     STATES_MAX = 257 /* the most that session.history keeps, and the present one */
 };
 
-/* --- places.c: the sessions as the person names them --- */
+/* --- places.c: the sessions of the person --- */
 
-/* A session. It is called HANDLE by the supervisor, which chooses the name of a copy itself. */
 struct place {
-    char name[PLACE_NAME_CHARS + 1];
-    char handle[PLACE_NAME_CHARS + 1];
+    char name[SESSION_NAME_BYTES]; /* of the session */
     /* The current package after each call, by the number of the state, modulo STATES_MAX. */
     struct {
         uint64_t number;
@@ -33,10 +30,9 @@ TAILQ_HEAD(places, place);
 
 /* The place called NAME, or NULL. */
 struct place *places_find(const struct places *places, struct span name);
-/* A new one, called NAME, which place_name_is_valid allows. NULL when out of memory. */
-struct place *places_add(struct places *places, struct span name, const char *handle);
+/* A new one, called NAME, which is valid. NULL when out of memory. */
+struct place *places_add(struct places *places, struct span name);
 void places_free(struct places *places);
-bool place_name_is_valid(struct span name);
 /* Notes the package after the call that made state NUMBER. */
 void place_note(struct place *place, uint64_t number, struct span package);
 /* The first state of COPY has the package of the state NUMBER of ORIGIN. */
@@ -59,10 +55,10 @@ struct repl {
     bool timed;          /* it was given to ,time */
     bool interrupted;    /* what was typed ahead of the next prompt is dropped */
     bool ended;
-    bool undo_explained, quit_explained;
+    bool undo_explained, quit_explained, timeout_explained;
     int status;
-    char branch[PLACE_NAME_CHARS + 1]; /* the name of the copy that is being made */
-    uint64_t branched_at;              /* the number of the state that is copied */
+    char branch[SESSION_NAME_BYTES]; /* the name of the copy that is being made */
+    uint64_t branched_at;            /* the number of the state that is copied */
 };
 
 /* The current session, or NULL when out of memory. */

@@ -79,6 +79,10 @@ static void explain(struct repl *repl, enum outcome outcome) {
         show_note(repl, "to leave eclave, type ,quit or press Ctrl-D");
         repl->quit_explained = true;
     }
+    if (outcome == OUTCOME_TIMEOUT && !repl->timeout_explained) {
+        show_note(repl, "the option --call-timeout-s sets the limit");
+        repl->timeout_explained = true;
+    }
 }
 
 void show_evaluation(struct repl *repl, const struct evaluation *evaluation) {

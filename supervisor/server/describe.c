@@ -116,16 +116,21 @@ static void evaluate(struct buffer *text, const struct surroundings *here) {
                              "\nDefinitions stay in the session `%s` unless you name another.",
                              here->implicit);
     else
-        buffer_append_text(text, "\nTo keep definitions, pass the same `session` in each call. A "
-                                 "call without it runs in a new session, which the last line names "
-                                 "(`; session NAME`).");
+        buffer_append_format(text,
+                             "\nTo keep definitions, pass the same `session` in each call. A call "
+                             "without it runs in a new session, which the last line names (`; "
+                             "session NAME`); pass that on to continue there. Of those that no "
+                             "call continues, the newest %lld stay.",
+                             (long long)settings->session_unnamed_max);
     buffer_append_text(text, "\nLimits: ");
     append_time_limit(text, settings);
     buffer_append_format(text, ", %lld MiB of heap, ", (long long)settings->session_memory_mb);
     describe_size(text, settings->output_max_bytes);
     buffer_append_format(text,
                          " printed. Lists show 100 elements and 10 levels, a value %lld "
-                         "characters, an answer %lld; what is left out is counted.",
+                         "characters, an answer %lld; what is left out is counted, and read-output "
+                         "reads it. An unreadable object shows as #<FOO @1>, which inspect-lisp "
+                         "takes. `*` is the last value.",
                          (long long)settings->value_max_chars, (long long)settings->text_max_chars);
     buffer_append_text(text, "\nExample: (defun sq (x) (* x x)) (sq 7) answers => 49");
 }
@@ -137,7 +142,8 @@ static void code(struct buffer *text, const struct surroundings *here) {
 
 static void package(struct buffer *text, const struct surroundings *here) {
     (void)here;
-    buffer_append_text(text, "Package to read and print in, for this call only. in-package lasts.");
+    buffer_append_text(text,
+                       "Package to read and evaluate in, for this call only. in-package lasts.");
 }
 
 static void timeout(struct buffer *text, const struct surroundings *here) {
@@ -434,7 +440,7 @@ void describe_instructions(struct buffer *text, const struct server *server,
                                  "without one, a call runs in a new session. ");
     buffer_append_format(text,
                          "Calls of one session run in order, sessions side by side; at most %lld "
-                         "sessions are open. ",
+                         "sessions stay open, until they are closed. ",
                          (long long)settings->session_max);
     append_undone(text, &here);
     if (here.undoes)

@@ -26,10 +26,14 @@ static void append_calls(struct buffer *text, const struct surroundings *here) {
     if (here->implicit)
         buffer_append_format(text, "- A call without `session` runs in `%s`.\n", here->implicit);
     else
-        buffer_append_text(text, "- A call without `session` runs in a new session, which the last "
-                                 "line of the answer names: `; session NAME`.\n");
+        buffer_append_format(text,
+                             "- A call without `session` runs in a new session, which the last "
+                             "line of the answer names: `; session NAME`. A call that passes the "
+                             "name on continues there and keeps it; of the others, only the newest "
+                             "%lld stay.\n",
+                             (long long)here->settings->session_unnamed_max);
     buffer_append_text(text, "- Any name of 1 to 64 of the characters A-Z a-z 0-9 _ . - can be a "
-                             "session's: its first call opens it.\n"
+                             "session's: its first call opens it. It stays until it is closed.\n"
                              "- Calls of one session run in order. Calls of different sessions run "
                              "side by side.\n");
     if (here->copies)
@@ -95,7 +99,10 @@ static void append_limits(struct buffer *text, const struct surroundings *here) 
     describe_size(text, settings->output_max_bytes);
     buffer_append_text(text, " |\n| error output of a call | ");
     describe_size(text, settings->stderr_max_bytes);
-    buffer_append_format(text, " |\n| open sessions | %lld |\n", (long long)settings->session_max);
+    buffer_append_format(text,
+                         " |\n| sessions that stay open | %lld |\n| calls that run at a time; "
+                         "others wait | %lld |\n",
+                         (long long)settings->session_max, (long long)settings->call_running_max);
     if (here->rolls_back)
         buffer_append_format(text, "| calls that can be rolled back | %lld |\n",
                              (long long)settings->session_history);

@@ -121,6 +121,7 @@ struct sessions {
      * process used. */
     bool reports_usage;
     bool unlogged;  /* outcomes are not logged, because the caller reports each */
+    bool no_client; /* a person calls: messages advise no arguments of tools */
     bool unbounded; /* the caller limits how many calls wait, and their bytes */
     struct memory_watch memory;
     bool keeps_output; /* for read-output: kept_output.h */

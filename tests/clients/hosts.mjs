@@ -60,8 +60,8 @@ const cases = [
   { name: "a process that exits", code: "(ext:quit 3)", seen: ["[ERROR] PROCESS-EXIT", "status 3"] },
   {
     name: "a long answer",
-    code: "(dotimes (i 20000) (format t \"line ~d~%\" i)) :end",
-    seen: ["line 0\n", "line 19999\n", "left out", "=> :END"],
+    code: "(dotimes (i 10000) (format t \"line ~d~%\" i)) :end",
+    seen: ["line 0\n", "line 9999\n", "left out", "=> :END"],
     most: 41000,
   },
 ];
@@ -98,7 +98,8 @@ async function follow(host, script) {
   return steps;
 }
 
-// OPEN connects the library to { command, args, env }. `cancels`: the library passes a signal on.
+// OPEN connects the library to { command, args, env }. `cancels`: it tells the
+// server that a call was aborted.
 export function checkHost(name, open, { cancels = true } = {}) {
   describe(name, () => {
     const directory = mkdtempSync(join(tmpdir(), "eclave-host-"));
@@ -132,7 +133,17 @@ export function checkHost(name, open, { cancels = true } = {}) {
       texts.forEach((text, i) => assert.ok(text.includes(`=> (${i} :OF-SIXTEEN)`), text));
     });
 
-    if (cancels)
+    if (!cancels)
+      test("a call that the library abandons holds up no other session", async () => {
+        const stop = new AbortController();
+        const running = evaluate("(loop)", { timeout: 2, session: "abandoned" }, { signal: stop.signal });
+        running.catch(() => {});
+        await setTimeout(300);
+        stop.abort(new Error("changed my mind"));
+        assert.ok((await evaluate("(list :other)")).includes("=> (:OTHER)"));
+        await running.catch(() => {});
+      });
+    else
       test("a cancelled call ends, and the next one works", async () => {
         const stop = new AbortController();
         await evaluate("(defvar *kept* 1)");

@@ -107,7 +107,7 @@ Test(describe, every_tool_and_argument_has_a_text_without_words_about_eras) {
 static const char *required_arguments(struct text tool, const char *session) {
     char arguments[400] = "";
     static const char *const values[][2] = {
-        {"code", "\"1\""}, {"steps", "1"}, {"call", "1"}, {"operation", "\"apropos\""}};
+        {"code", "\"1\""}, {"steps", "1"}, {"call", "1"}, {"operation", "\"definitions\""}};
     for (size_t i = 0; i < COUNT_OF(values); i++)
         if (requires(tool, values[i][0]))
             snprintf(arguments + strlen(arguments), sizeof arguments - strlen(arguments),
@@ -124,8 +124,9 @@ static bool is_refused_for_arguments(const struct evaluation *evaluation) {
 }
 
 Test(describe, what_is_required_is_required_and_nothing_else) {
-    static const char *const names[] = {"evaluate-lisp", "open-session",  "rollback-session",
-                                        "list-sessions", "reset-session", "close-session"};
+    static const char *const names[] = {"evaluate-lisp", "open-session", "rollback-session",
+                                        "inspect-lisp",  "read-output",  "list-sessions",
+                                        "reset-session", "close-session"};
     EACH_SETTING(row) EACH_KIND_STARTED(era, settings[row].arguments) {
         const struct setting *setting = &settings[row];
         struct evaluation first = era_evaluate(client, era, NULL, "1");
@@ -142,9 +143,11 @@ Test(describe, what_is_required_is_required_and_nothing_else) {
             if (takes_session && strcmp(names[i], "evaluate-lisp") != 0)
                 cr_assert_eq(requires(tool, "session"), implicit(setting, era) == NULL);
             if (requires(tool, "session")) {
-                struct evaluation without =
-                    era_call(client, era, names[i],
-                             strcmp(names[i], "rollback-session") == 0 ? "{\"steps\":1}" : "{}");
+                const char *others = strcmp(names[i], "rollback-session") == 0 ? "{\"steps\":1}"
+                                     : strcmp(names[i], "inspect-lisp") == 0
+                                         ? "{\"operation\":\"definitions\"}"
+                                         : "{}";
+                struct evaluation without = era_call(client, era, names[i], others);
                 cr_assert(is_refused_for_arguments(&without), "%s", without.line);
                 expect_contains(without.text, "session");
             }

@@ -16,14 +16,14 @@ void screen_end(void);
 /* The directory. */
 const char *screen_directory(void);
 
-/* Types TEXT as it is, without a newline at its end. */
-void screen_type(const char *text);
-/* Types TEXT and presses Enter. */
-void screen_enter(const char *text);
+/* Types KEYS as they are, without a newline at its end. */
+void screen_type(const char *keys);
+/* Types KEYS and presses Enter. */
+void screen_enter(const char *keys);
 /* Presses a key: "Enter", "Up", "C-c" … */
 void screen_press(const char *key);
-/* Pastes TEXT as a terminal does. */
-void screen_paste(const char *text);
+/* Pastes LINES as a terminal does. */
+void screen_paste(const char *lines);
 /* Changes the size. */
 void screen_resize(int columns, int rows);
 

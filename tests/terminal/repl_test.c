@@ -178,7 +178,7 @@ Test(repl, a_branch_is_a_copy) {
     screen_wait_last(PROMPT("main", "1"));
     evaluate("(list :in-main *x*)", "=> (:IN-MAIN 1)", "main 2");
     evaluate(",branch idea", "there is a session idea; ,session idea switches to it", "main 2");
-    evaluate(",branch a/b", "a session has a name of 1 to 64", "main 2");
+    evaluate(",branch a/b", "the name of a session has 1 to 64", "main 2");
     evaluate(",session new", "; this is new, a new session", "new 0");
     evaluate("(boundp '*x*)", "=> NIL", "new 1");
     evaluate(",sessions", "* new", "new 1");
@@ -242,7 +242,8 @@ Test(repl, the_end_of_a_call_is_explained) {
     evaluate("(defvar *x* 1)", "=> *X*", "main 1");
     evaluate("(ext:quit)", "PROCESS-EXIT: The code ended its process with status 0.", "main 1");
     expect_contains(screen_text(), "; to leave eclave, type ,quit or press Ctrl-D");
-    evaluate("(loop)", "TIMEOUT: No answer within 1 s.", "main 1");
+    evaluate("(loop)", "TIMEOUT: No answer within 1 s. The session is as it was", "main 1");
+    expect_contains(screen_text(), "; the option --call-timeout-s sets the limit");
     evaluate(CRASH, "WORKER-CRASH", "main 2"); /* two forms */
     evaluate(VIOLATION, "SANDBOX-VIOLATION: The code made the forbidden system call kill.",
              "main 3");
@@ -251,6 +252,36 @@ Test(repl, the_end_of_a_call_is_explained) {
 }
 
 /* --- the terminal --- */
+
+/* The shell's prompt appears, and fg resumes. */
+Test(repl, it_can_be_suspended) {
+    screen_begin("PS1='shell> ' exec bash --norc --noprofile");
+    screen_wait_last("shell>");
+    screen_enter("$E repl");
+    screen_wait_last(PROMPT("main", "0"));
+    screen_type("(+ 1");
+    screen_press("C-z");
+    screen_wait("Stopped");
+    screen_wait_last("shell>");
+    screen_enter("stty -a | grep -wo icanon; fg");
+    screen_wait("\nicanon\n");
+    screen_wait_last(PROMPT("main", "0") " (+ 1");
+    screen_enter(" 2)");
+    screen_wait("=> 3");
+    screen_wait_last(PROMPT("main", "1"));
+    screen_enter("(loop)");
+    screen_wait_busy();
+    screen_press("C-z");
+    screen_wait_times("Stopped", 2);
+    screen_wait_last("shell>");
+    screen_enter("fg");
+    screen_wait_busy();
+    screen_press("C-c");
+    screen_wait("CANCELLED");
+    screen_wait_last(PROMPT("main", "1"));
+    screen_press("C-d");
+    screen_wait_last("shell>");
+}
 
 Test(repl, code_cannot_control_the_terminal) {
     begin();
