@@ -199,6 +199,8 @@ static bool open_editor(struct terminal *terminal) {
     el_set(editor, EL_PROMPT_ESC, prompt_of, '\1');
     el_set(editor, EL_HIST, history, terminal->history);
     el_set(editor, EL_GETCFN, read_character);
+    /* Between two lines the driver must not echo what is pasted; see set_busy. */
+    el_set(editor, EL_SETTY, "-x", "-echo", "-icanon", NULL);
     bind_keys(editor);
     el_source(editor, NULL); /* ~/.editrc */
     return true;
@@ -238,7 +240,10 @@ static enum line_end read_edited(struct terminal *terminal, const char *prompt,
     int count = 0;
     const char *colour = terminal->coloured ? "\1\033[1m\1" : "";
     const char *end = terminal->coloured ? "\1\033[0m\1" : "";
-    snprintf(terminal->prompt, sizeof terminal->prompt, "%s%s%s", colour, prompt, end);
+    /* libedit drops a sequence that no character follows: the last blank is not coloured. */
+    const size_t length = strlen(prompt), last = length ? length - 1 : 0;
+    snprintf(terminal->prompt, sizeof terminal->prompt, "%s%.*s%s%s", colour, (int)last, prompt,
+             end, prompt + last);
     terminal->cause = LINE_ENDED;
     const char *line = el_gets(terminal->editor, &count);
     if (line && count > 0)
