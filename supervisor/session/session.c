@@ -174,11 +174,19 @@ static void refuse_visit(struct session *session, const char *reason) {
     refuse_call(session, "", "");
 }
 
+/* Does the running call look at another state than the present one? */
+static bool is_visit(const struct session *session) {
+    const struct call *call = session->running;
+    return call->inspects && call->at >= 0 && (uint64_t)call->at != session->number;
+}
+
 static void send_call(struct session *session) {
     struct sessions *all = session->all;
     struct call *call = session->running;
     struct error error;
     if (!ensure_own_pipes(session, &error)) {
+        if (is_visit(session)) /* the head holds that state */
+            worker_kill(session->head);
         refuse_call(session, "The call cannot be sent to its worker", error.text);
         return;
     }
@@ -229,9 +237,8 @@ static void visit(struct session *session, uint64_t number) {
 }
 
 static void evaluate(struct session *session) {
-    const struct call *call = session->running;
-    if (call->inspects && call->at >= 0 && (uint64_t)call->at != session->number) {
-        visit(session, (uint64_t)call->at);
+    if (is_visit(session)) {
+        visit(session, (uint64_t)session->running->at);
     } else if (session->head) {
         send_call(session);
     } else {

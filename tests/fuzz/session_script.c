@@ -565,7 +565,7 @@ static void send_frame(const struct process *process, const struct channel *chan
 
 static void send_result(const struct process *process, const struct channel *channel,
                         unsigned choice) {
-    static const char *const results[RUN_KIND_COUNT] = {
+    static const char *const results[RUN_CONTENT] = {
         "{\"content\":[]}", "{\"messages\":[]}", "{\"contents\":[]}",
         "{\"values\":[],\"total\":0,\"hasMore\":false}", "{}"};
     cleanup_buffer struct buffer payload = buffer_make(4096);
@@ -843,8 +843,8 @@ static void note_state(const struct request *request, const struct evaluation *e
     if (request->transient || !known)
         return;
     if (evaluates)
-        known->number +=
-            evaluation->outcome == OUTCOME_VALUE || evaluation->outcome == OUTCOME_CONDITION;
+        known->number += evaluation->stays && (evaluation->outcome == OUTCOME_VALUE ||
+                                               evaluation->outcome == OUTCOME_CONDITION);
     else if (evaluation->outcome != OUTCOME_VALUE)
         return;
     else if (request->kind == CALL_ROLLBACK)
@@ -913,12 +913,13 @@ static void submit_kind(enum call_kind kind) {
     static unsigned char code[1 << 20];
     unsigned choice = next();
     bool once = kind == CALL_RUN && choice & 1;
+    bool inspects = kind == CALL_EVALUATE && choice % 8 == 5;
     struct session *session = once ? NULL : some_session();
     if (script.request_count == REQUESTS_MAX || (!once && !session))
         return;
     struct request *request = &script.requests[script.request_count];
     *request = (struct request){.kind = kind,
-                                .run = choice % 8 < 4 ? RUN_TOOL : choice % RUN_KIND_COUNT,
+                                .run = choice % 8 < 4 ? RUN_TOOL : choice % RUN_CONTENT,
                                 .transient = once,
                                 .submitted_ns = fuzz_edges.now_ns,
                                 .answers_at_once = choice & 16};
@@ -928,7 +929,10 @@ static void submit_kind(enum call_kind kind) {
         .code = {code, choice == 255 ? sizeof code : 8},
         .timeout_ms = TIMEOUT_MS + choice / 64 * (int64_t)TIMEOUT_MS,
         .steps = request->steps,
-        .at = kind == CALL_COPY ? (int64_t)(choice % 8) - 1 : 0,
+        .inspection = {inspects ? code : NULL, inspects ? 4 : 0},
+        .at = kind == CALL_COPY ? (int64_t)(choice % 8) - 1
+              : inspects        ? (int64_t)(choice >> 3 & 7) - 1
+                                : 0,
         .run = {.kind = request->run, .name = string_span("n"), .arguments = string_span("{}")},
         .event = on_event,
         .ask = choice & 32 ? NULL : on_ask,
