@@ -3,6 +3,8 @@
 #include "common/utf8.h"
 #include "supervisor/json/json_write.h"
 
+#include <ctype.h>
+
 struct text_limits text_limits_of(const struct settings *settings) {
     return (struct text_limits){.max_chars = (size_t)settings->text_max_chars,
                                 .value_max_chars = (size_t)settings->value_max_chars};
@@ -34,12 +36,13 @@ static bool is_long(struct span captured, size_t shown_chars) {
 /* Where the part of a stream that a text leaves out can be read. */
 struct source {
     const char *stream; /* NULL: nowhere */
+    const char *session;
     uint32_t call;
 };
 
 static void append_read_output(struct buffer *out, const struct source *source, size_t from) {
-    buffer_append_format(out, "read-output {\"call\":%lu,\"stream\":\"%s\"",
-                         (unsigned long)source->call, source->stream);
+    buffer_append_format(out, "read-output {\"call\":%lu,\"session\":\"%s\",\"stream\":\"%s\"",
+                         (unsigned long)source->call, source->session, source->stream);
     if (from)
         buffer_append_format(out, ",\"from\":%zu", from);
     buffer_append_text(out, "}");
@@ -116,7 +119,7 @@ static void append_captured(struct buffer *out, struct span captured, size_t sho
 }
 
 void text_append_captured(struct buffer *out, struct span captured, size_t shown_chars) {
-    append_captured(out, captured, shown_chars, &(struct source){NULL, 0});
+    append_captured(out, captured, shown_chars, &(struct source){NULL, NULL, 0});
 }
 
 /* Appends the last CHARS characters of CAPTURED, after a heading. */
@@ -148,9 +151,9 @@ static struct span captured_of(const struct evaluation *evaluation, size_t strea
     return stream == 0 ? evaluation->output : evaluation->error_output;
 }
 
-static struct source source_of(const struct evaluation *evaluation, size_t stream) {
+static struct source source_of(const struct evaluation *evaluation, enum text_stream stream) {
     return (struct source){evaluation->is_kept ? text_stream_names[stream] : NULL,
-                           evaluation->call};
+                           evaluation->session, evaluation->call};
 }
 
 void text_append_tails(struct buffer *out, const struct evaluation *evaluation, size_t chars) {
@@ -197,9 +200,9 @@ void text_write_errors(struct buffer *out, const struct evaluation *evaluation,
 /* --- what fits --- */
 
 enum {
-    CUT_LINE_CHARS = 128,
-    MARK_CHARS = 40,  /* of "… [N more characters]" and the like */
-    WHOLE_CHARS = 80, /* of the line that says how to read values that are cut */
+    CUT_LINE_CHARS = 208,
+    MARK_CHARS = 40,   /* of "… [N more characters]" and the like */
+    WHOLE_CHARS = 160, /* of the line that says how to read values that are cut */
     VALUE_LEAST_CHARS = 64
 };
 
@@ -317,16 +320,35 @@ bool text_is_cut(const struct evaluation *evaluation, const struct text_limits *
     return plan.is_cut[0] || plan.is_cut[1] || plan.values_are_cut;
 }
 
+static const char mark_start[] = "… [", mark_end[] = " more characters]";
+
+/* Removes the mark of the worker from the end of TEXT. Returns the number in it, 0: there is none.
+ */
+static size_t take_mark(struct span *text) {
+    const size_t end = sizeof mark_end - 1, start = sizeof mark_start - 1;
+    size_t number = 0, scale = 1, at = text->length;
+    if (at < start + end || memcmp(text->bytes + at - end, mark_end, end) != 0)
+        return 0;
+    for (at -= end; at > start && isdigit(text->bytes[at - 1]) && scale < SIZE_MAX / 100;
+         scale *= 10)
+        number += scale * (size_t)(text->bytes[--at] - '0');
+    if (at < start || memcmp(text->bytes + at - start, mark_start, start) != 0)
+        return 0;
+    text->length = at - start;
+    return number;
+}
+
 /* Appends TEXT, or as much of it as fits into MAX_CHARS with a mark. */
 static void append_cut(struct buffer *out, struct span text, size_t max_chars) {
     if (text.length <= max_chars || chars_of(text) <= max_chars) {
         append_span(out, text);
         return;
     }
+    const size_t left_out = take_mark(&text);
     size_t end = utf8_offset(text.bytes, text.length, max_chars - least(max_chars, MARK_CHARS));
     buffer_append(out, text.bytes, end);
-    buffer_append_format(out, "… [%zu more characters]",
-                         utf8_count(text.bytes + end, text.length - end));
+    buffer_append_format(out, "%s%zu%s", mark_start,
+                         left_out + utf8_count(text.bytes + end, text.length - end), mark_end);
 }
 
 void text_append_value(struct buffer *out, struct span value, size_t max_chars) {
@@ -429,9 +451,9 @@ static void append_values(struct buffer *out, const struct evaluation *evaluatio
     if (count < result->value_count)
         buffer_append_format(out, "\n; %zu more values", result->value_count - count);
     if (plan->values_are_cut && evaluation->is_kept) {
+        const struct source source = source_of(evaluation, TEXT_VALUES);
         buffer_append_text(out, "\n; the whole: ");
-        append_read_output(out, &(struct source){text_stream_names[TEXT_VALUES], evaluation->call},
-                           0);
+        append_read_output(out, &source, 0);
     }
 }
 

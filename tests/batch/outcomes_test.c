@@ -126,11 +126,11 @@ Test(batch_outcomes, each_expectation_is_met_or_reported_with_both_values) {
 }
 
 Test(batch_outcomes, expectations_are_compared_with_the_whole_output) {
-    static char wanted[4001];
+    static char wanted[6001];
     memset(wanted, 'x', sizeof wanted - 1);
-    batch_add("1", "(princ (make-string 4000 :initial-element #\\x)) 1",
+    batch_add("1", "(princ (make-string 6000 :initial-element #\\x)) 1",
               formatted(",\"expectStdout\":\"%s\"", wanted));
-    struct text line = batch_line(BATCH(0, "--output-shown-chars", "2000")->output, 0);
+    struct text line = batch_line(BATCH(0, "--output-shown-chars", "4000")->output, 0);
     batch_expect(line, "pass", "true");
     char *shown = batch_string(line, "stdout");
     expect_contains(shown, "2000 characters left out");

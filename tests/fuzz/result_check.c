@@ -65,7 +65,7 @@ static void check_repair(struct span bytes) {
 
 static void check_text(const struct result_message *result, struct fuzz_input *input) {
     static const char *const sentences[] = {"", "The code ended."};
-    struct text_limits limits = {.max_chars = 2000U + fuzz_byte(input),
+    struct text_limits limits = {.max_chars = 4000U + fuzz_byte(input),
                                  .value_max_chars = 16U + fuzz_byte(input)};
     struct evaluation evaluation = {.session = "main"};
     unsigned choice = fuzz_byte(input);

@@ -62,19 +62,19 @@ Test(limits, output_counts_for_one_call_alone) {
 }
 
 Test(limits, the_middle_of_long_output_is_left_out_and_its_length_shown) {
-    struct client *client = client_start_with("--text-max-chars", "3000");
+    struct client *client = client_start_with("--text-max-chars", "4000");
     struct evaluation evaluation = client_evaluate(
         client, "(progn (write-char #\\() (dotimes (i 9998) (write-char (code-char 9731))) "
                 "(write-char #\\)) 1)");
     expect_contains(evaluation.text, "[stdout]\n(\xE2\x98\x83");
     expect_contains(evaluation.text, " characters left out; to read them: read-output {\"call\":1,"
-                                     "\"stream\":\"stdout\",\"from\":");
+                                     "\"session\":\"main\",\"stream\":\"stdout\",\"from\":");
     expect_contains(evaluation.text, "\xE2\x98\x83)\n=> 1");
     size_t characters = 0;
     for (const char *byte = evaluation.text; *byte; byte++)
         characters += (*byte & 0xC0) != 0x80;
-    cr_assert_leq(characters, 3000);
-    cr_assert_geq(characters, 2900);
+    cr_assert_leq(characters, 4000);
+    cr_assert_geq(characters, 3850);
     client_finish(client);
 }
 

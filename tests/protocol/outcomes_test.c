@@ -187,7 +187,7 @@ Test(outcomes, the_message_of_a_time_out_or_a_flood_is_enough_for_a_model) {
     expect_contains(evaluation.text, rolled_back);
     expect_contains(evaluation.text,
                     "\n\nThe end of [stdout], which has 5012 characters; to read them: "
-                    "read-output {\"call\":1,\"stream\":\"stdout\"}:\nxxx");
+                    "read-output {\"call\":1,\"session\":\"main\",\"stream\":\"stdout\"}:\nxxx");
     expect_contains(evaluation.text, "xxxthe end\n\nThe end of [stderr]:\nPROBLEM");
     expect_lacks(evaluation.text, "FIRST");
     evaluation = client_evaluate(client, "(loop for i from 0 do (print i))");

@@ -3,6 +3,7 @@
 #include "tests/support/client.h"
 #include "tests/support/eras.h"
 #include "tests/support/lines.h"
+#include <string.h>
 
 /* In the text of a JSON string. */
 #define IMAGE      "(mcp:image #(1 2 3) \\\"image/png\\\")"
@@ -113,4 +114,37 @@ Test(contents, content_that_cannot_be_sent_is_reported) {
                     warning);
     expect_contains(client_evaluate(client, "*x*").text, "=> 2");
     client_finish(client);
+}
+
+/* Counts the members that the contract does not name. */
+static bool count_unknown(struct text whole, struct text name, struct text value, void *context) {
+    static const char *const allowed[] = {"\"exitCode\"", "\"stderr\"", "\"elapsedMs\"",
+                                          "\"session\"", "\"io.modelcontextprotocol/serverInfo\""};
+    size_t *unknown = context;
+    (void)whole;
+    (void)value;
+    for (size_t i = 0; i < COUNT_OF(allowed); i++)
+        if (text_is(name, allowed[i]))
+            return true;
+    ++*unknown;
+    return true;
+}
+
+/* One client library shows its model results with other members as escaped JSON. */
+Test(contents, meta_has_the_members_of_the_contract_only) {
+    static const char *const codes[] = {"(princ 1 *error-output*) (warn \\\"w\\\") " IMAGE,
+                                        "(error \\\"x\\\")", "(ext:quit 3)",
+                                        "(dotimes (i 50000) (write-char (code-char 120)))"};
+    EACH_ERA_STARTED(era, NULL) {
+        for (size_t i = 0; i < COUNT_OF(codes); i++) {
+            const char *line = evaluate(client, era, codes[i]);
+            struct text meta, content;
+            size_t unknown = 0;
+            cr_assert(json_at(text_of(line), &meta, "result", "_meta", NULL), "%s", line);
+            cr_assert(json_at(text_of(line), &content, "result", "content", NULL));
+            json_walk(meta, count_unknown, &unknown);
+            cr_assert_eq(unknown, 0, "%s", line);
+            cr_assert_null(memmem(content.bytes, content.length, "\"_meta\"", 7), "%s", line);
+        }
+    }
 }

@@ -146,8 +146,10 @@ Test(read_output, a_call_that_was_rolled_back_is_kept) {
         client, "{\"code\":\"(dotimes (i 9000) (write-char #\\\\t)) (finish-output) (loop)\","
                 "\"timeout\":0.5}");
     cr_assert_eq(evaluation.error_code, -32004);
-    expect_contains(evaluation.text, "\n\nThe end of [stdout], which has 9000 characters; to read "
-                                     "them: read-output {\"call\":1,\"stream\":\"stdout\"}:\nttt");
+    expect_contains(
+        evaluation.text,
+        "\n\nThe end of [stdout], which has 9000 characters; to read "
+        "them: read-output {\"call\":1,\"session\":\"main\",\"stream\":\"stdout\"}:\nttt");
     expect_contains(read_output(client, named_arguments(client, evaluation.text)), "of 9000]\nttt");
     evaluation = client_evaluate(client, "(loop (write-char #\\f))");
     cr_assert_eq(evaluation.error_code, -32603);
@@ -195,11 +197,13 @@ Test(read_output, values_and_error_output_are_kept_too) {
         client, "(dotimes (i 30000) (write-char #\\e *error-output*))"
                 "(values (make-string 18000 :initial-element #\\v) (make-string 18000))");
     cr_assert_leq(characters(evaluation.text), 40000);
-    expect_contains(evaluation.text, "{\"call\":1,\"stream\":\"stderr\",\"from\":");
+    expect_contains(evaluation.text,
+                    "{\"call\":1,\"session\":\"main\",\"stream\":\"stderr\",\"from\":");
     expect_contains(read_output(client, "{\"count\":3}"), "[stderr of call 1: from character 0 up "
                                                           "to 3, of 30000]\neee\n");
-    expect_contains(evaluation.text,
-                    "\n; the whole: read-output {\"call\":1,\"stream\":\"values\"}");
+    expect_contains(
+        evaluation.text,
+        "\n; the whole: read-output {\"call\":1,\"session\":\"main\",\"stream\":\"values\"}");
     expect_contains(read_output(client, "{\"stream\":\"values\",\"count\":6}"), "\n=> \"vv\n[to");
     client_finish(client);
 }

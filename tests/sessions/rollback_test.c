@@ -303,3 +303,32 @@ Test(rollback, conditions_keep_what_completed_and_count_as_calls) {
     cr_assert_eq(row.number, 3);
     client_finish(client);
 }
+
+/* The variables of a read-eval-print loop belong to the state of the session. */
+Test(rollback, the_last_values_and_forms_are_rolled_back_too) {
+    struct client *client = client_start_ready(NULL, NULL);
+    client_session_expect(client, NULL, "(floor 7 2)", "=> 3\n=> 1");
+    client_session_expect(client, NULL, "(list * / +)", "=> (3 (3 1) (FLOOR 7 2))");
+    client_session_rollback(client, NULL, 1);
+    client_session_expect(client, NULL, "(list * (first +))", "=> (3 FLOOR)");
+    client_session_evaluate_within(client, NULL, "'lost (loop)", 0.3);
+    client_session_expect(client, NULL, "*", "=> (3 FLOOR)");
+    const char *copy = client_session_copy(client, NULL, -1);
+    client_session_expect(client, copy, "(list *)", "=> ((3 FLOOR))");
+    client_session_expect(client, NULL, "(eclave::numbered-object 1)", "=> NIL\n=> NIL");
+    client_session_expect(client, NULL, "(find-package :eclave)", "=> #<\"ECLAVE\" package>");
+    client_finish(client);
+}
+
+/* So do the numbers of objects. */
+Test(rollback, the_numbered_objects_are_those_of_the_last_answer_that_was_kept) {
+    struct client *client = client_start_ready(NULL, NULL);
+    client_session_expect(client, NULL, "(defclass a () ()) (make-instance 'a)", "=> #<A @1>");
+    client_session_evaluate_within(client, NULL, "(print (make-hash-table)) (loop)", 0.3);
+    client_session_expect(client, NULL, "(values (eclave::numbered-object 1))", "=> #<A @1>");
+    client_session_expect(client, NULL, "(list (make-hash-table) (eclave::numbered-object 1))",
+                          "=> (#<hash-table @1> #<A @2>)");
+    client_session_rollback(client, NULL, 1);
+    client_session_expect(client, NULL, "(type-of (eclave::numbered-object 1))", "=> A");
+    client_finish(client);
+}

@@ -72,8 +72,8 @@ Test(settings, a_flag_overrides_the_environment_which_overrides_the_file) {
 
 Test(settings, a_former_name_of_a_setting_is_accepted_and_the_present_one_is_stronger) {
     struct settings settings;
-    READ_FINE(&settings, "--output-shown-chars", "3000");
-    cr_assert_eq(settings.text_max_chars, 3000);
+    READ_FINE(&settings, "--output-shown-chars", "6000");
+    cr_assert_eq(settings.text_max_chars, 6000);
     setenv("ECLAVE_OUTPUT_SHOWN_CHARS", "4000", 1);
     READ_FINE(&settings);
     cr_assert_eq(settings.text_max_chars, 4000);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct text_limits limits = {.max_chars = 2000, .value_max_chars = 100};
+static const struct text_limits limits = {.max_chars = 4000, .value_max_chars = 100};
 
 /* The text of EVALUATION, until the next call. */
 static const char *text_of_evaluation(const struct evaluation *evaluation) {
@@ -196,7 +196,8 @@ Test(text, a_value_over_its_limit_is_cut_with_a_visible_count) {
 
 /* Captured output is cut before values, and keeps its place in the text. */
 Test(text, output_is_cut_before_values) {
-    struct evaluation evaluation = {.outcome = OUTCOME_VALUE, .is_kept = true, .call = 12};
+    struct evaluation evaluation = {
+        .outcome = OUTCOME_VALUE, .is_kept = true, .call = 12, .session = "main"};
     char *output = characters(5000, 1), *value = characters(90, 2);
     evaluation.output = span_of(output);
     for (size_t i = 0; i < 5; i++)
@@ -204,12 +205,13 @@ Test(text, output_is_cut_before_values) {
     evaluation.result.value_count = 5;
     const char *text = text_of_evaluation(&evaluation);
     size_t chars = utf8_count((const unsigned char *)text, strlen(text));
-    cr_assert_leq(chars, 2000);
-    cr_assert_geq(chars, 1950);
+    cr_assert_leq(chars, 4000);
+    cr_assert_geq(chars, 3850);
     const char *line = strstr(text, "a\n[\xe2\x80\xa6 ");
     cr_assert_not_null(line);
-    cr_assert_not_null(strstr(line, " characters left out; to read them: read-output "
-                                    "{\"call\":12,\"stream\":\"stdout\",\"from\":"));
+    cr_assert_not_null(strstr(line,
+                              " characters left out; to read them: read-output "
+                              "{\"call\":12,\"session\":\"main\",\"stream\":\"stdout\",\"from\":"));
     const char *values = strstr(text, "\n=> ");
     for (size_t i = 0; i < 5; i++, values += 4 + strlen(value)) {
         cr_assert_eq(memcmp(values, "\n=> ", 4), 0);
@@ -222,7 +224,8 @@ Test(text, output_is_cut_before_values) {
 }
 
 Test(text, the_numbers_of_a_cut_line_are_exact) {
-    struct evaluation evaluation = {.outcome = OUTCOME_VALUE, .is_kept = true, .call = 1};
+    struct evaluation evaluation = {
+        .outcome = OUTCOME_VALUE, .is_kept = true, .call = 1, .session = "main"};
     for (size_t width = 1; width <= 4; width++) {
         char *output = characters(30000, width);
         evaluation.error_output = span_of(output);
@@ -236,15 +239,33 @@ Test(text, the_numbers_of_a_cut_line_are_exact) {
     }
 }
 
+/* The worker has cut each value, and the text has room for a part of what it sent only. */
+Test(text, the_number_of_a_value_that_was_cut_twice_is_exact) {
+    struct evaluation evaluation = {.outcome = OUTCOME_VALUE};
+    struct text_limits some = {.max_chars = 4000, .value_max_chars = 3000};
+    char value[3100];
+    memset(value, 'v', 3000);
+    snprintf(value + 3000, 100, "\xe2\x80\xa6 [1234567 more characters]");
+    evaluation.result.values[0] = evaluation.result.values[1] = span_of(value);
+    evaluation.result.value_count = 2;
+    cleanup_buffer struct buffer out = buffer_make(1 << 20);
+    text_append_evaluation(&out, &evaluation, &some);
+    buffer_append(&out, "", 1);
+    const char *text = (const char *)out.data;
+    size_t shown = strspn(text + 3, "v");
+    cr_assert_eq(strtoul(text + 3 + shown + strlen("\xe2\x80\xa6 ["), NULL, 10),
+                 1234567 + 3000 - shown, "%s", text);
+}
+
 Test(text, values_are_cut_where_output_is_not_enough) {
     struct evaluation evaluation = {.outcome = OUTCOME_VALUE};
-    char *value = characters(90, 1), *output = characters(700, 1);
+    char *value = characters(90, 1), *output = characters(3000, 1);
     evaluation.output = span_of(output);
     for (size_t i = 0; i < RESULT_VALUES_MAX; i++)
         evaluation.result.values[i] = i % 2 ? span_of(value) : span_of("T");
     evaluation.result.value_count = RESULT_VALUES_MAX;
     const char *text = text_of_evaluation(&evaluation);
-    cr_assert_leq(utf8_count((const unsigned char *)text, strlen(text)), 2000);
+    cr_assert_leq(utf8_count((const unsigned char *)text, strlen(text)), 4000);
     cr_assert_not_null(strstr(text, " characters left out \xe2\x80\xa6]\n"));
     cr_assert_not_null(strstr(text, "more values"), "%s", text);
     free(value);
@@ -254,14 +275,16 @@ Test(text, values_are_cut_where_output_is_not_enough) {
 /* A text of random parts of random sizes, some of them those of a hostile worker. */
 Test(text, a_text_is_never_longer_than_its_limit) {
     struct random random = random_for("text_limit");
+    static const char name[] = "a-name-of-sixty-four-characters-0123456789012345678901234567890";
     static unsigned char bytes[60000];
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (unsigned char)"a\xc3\xa9\xe2\x82\xac\n\xf0\x9f\x90\x8d"[i % 11];
     for (size_t trial = 0; trial < random_trials(3000, 100000); trial++) {
         struct evaluation evaluation = {.outcome = random_below(&random, OUTCOME_COUNT),
                                         .is_kept = random_percent(&random, 50),
+                                        .session = name,
                                         .call = UINT32_MAX};
-        struct text_limits some = {.max_chars = 2000 + random_below(&random, 8000),
+        struct text_limits some = {.max_chars = 4000 + random_below(&random, 8000),
                                    .value_max_chars = 16 + random_below(&random, 20000),
                                    .reserved_chars = random_below(&random, TEXT_RESERVED_MAX)};
         struct result_message *result = &evaluation.result;
