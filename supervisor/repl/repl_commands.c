@@ -110,7 +110,7 @@ static void branch(struct repl *repl, struct span name) {
                                              .context = repl});
 }
 
-static void session(struct repl *repl, struct span name) {
+static void switch_session(struct repl *repl, struct span name) {
     struct place *place = places_find(&repl->places, name);
     if (!place && may_add(repl, name)) {
         place = places_add(&repl->places, name);
@@ -124,7 +124,7 @@ static void session(struct repl *repl, struct span name) {
     repl_answered(repl);
 }
 
-static void sessions(struct repl *repl, struct span argument) {
+static void list_sessions(struct repl *repl, struct span argument) {
     (void)argument;
     const struct place *place;
     TAILQ_FOREACH(place, &repl->places, entry) {
@@ -166,8 +166,9 @@ static const struct repl_command {
 } commands[] = {
     {"undo", "[N]", "take back the last call, or the last N", false, false, undo},
     {"branch", "NAME", "copy this session and go on in the copy", true, false, branch},
-    {"session", "NAME", "switch to a session, which is made if it is new", true, false, session},
-    {"sessions", "", "list the sessions", false, true, sessions},
+    {"session", "NAME", "switch to a session, which is made if it is new", true, false,
+     switch_session},
+    {"sessions", "", "list the sessions", false, true, list_sessions},
     {"reset", "", "begin this session afresh", false, true, reset},
     {"load", "FILE", "evaluate a file of this machine, as one call", true, false, load},
     {"time", "FORM", "evaluate a form and show how long it took", true, false, time_form},
