@@ -63,7 +63,7 @@ void place_package(const struct place *place, uint64_t number, struct buffer *sh
         package = "CL-USER";
     for (const char *byte = package; *byte; byte++)
         is_upper = is_upper && !islower((unsigned char)*byte);
-    for (; package[length] && length < SHOWN_PACKAGE_CHARS; length++)
+    for (; length < SHOWN_PACKAGE_CHARS && package[length]; length++)
         name[length] = is_upper && isascii((unsigned char)package[length])
                            ? (char)tolower((unsigned char)package[length])
                            : package[length];

@@ -89,12 +89,14 @@ static void on_branched(void *context, const struct evaluation *evaluation) {
 }
 
 static void branch(struct repl *repl, struct span name) {
-    bool exists = places_find(&repl->places, name) != NULL;
-    if (exists)
-        show_mistake(repl, "there is a session %s; ,session %s switches to it",
-                     places_find(&repl->places, name)->name,
-                     places_find(&repl->places, name)->name);
-    if (exists || !may_add(repl, name)) {
+    const struct place *known = places_find(&repl->places, name);
+    if (known)
+        show_mistake(repl, "there is a session %s; ,session %s switches to it", known->name,
+                     known->name);
+    else if (repl->settings->scratch_mb)
+        show_mistake(repl, "a session with a scratch directory cannot be copied: the copy would "
+                           "share its files");
+    if (known || repl->settings->scratch_mb || !may_add(repl, name)) {
         repl_answered(repl);
         return;
     }
@@ -108,7 +110,7 @@ static void branch(struct repl *repl, struct span name) {
                                              .context = repl});
 }
 
-static void session(struct repl *repl, struct span name) {
+static void switch_session(struct repl *repl, struct span name) {
     struct place *place = places_find(&repl->places, name);
     if (!place && may_add(repl, name)) {
         place = places_add(&repl->places, name);
@@ -122,7 +124,7 @@ static void session(struct repl *repl, struct span name) {
     repl_answered(repl);
 }
 
-static void sessions(struct repl *repl, struct span argument) {
+static void list_sessions(struct repl *repl, struct span argument) {
     (void)argument;
     const struct place *place;
     TAILQ_FOREACH(place, &repl->places, entry) {
@@ -164,8 +166,9 @@ static const struct repl_command {
 } commands[] = {
     {"undo", "[N]", "take back the last call, or the last N", false, false, undo},
     {"branch", "NAME", "copy this session and go on in the copy", true, false, branch},
-    {"session", "NAME", "switch to a session, which is made if it is new", true, false, session},
-    {"sessions", "", "list the sessions", false, true, sessions},
+    {"session", "NAME", "switch to a session, which is made if it is new", true, false,
+     switch_session},
+    {"sessions", "", "list the sessions", false, true, list_sessions},
     {"reset", "", "begin this session afresh", false, true, reset},
     {"load", "FILE", "evaluate a file of this machine, as one call", true, false, load},
     {"time", "FORM", "evaluate a form and show how long it took", true, false, time_form},

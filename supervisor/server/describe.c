@@ -410,8 +410,6 @@ void describe_append(struct buffer *text, const struct surroundings *here, const
     size_t row = row_of(tool, argument);
     if (row < ROW_COUNT)
         rows[row].append(text, here);
-    else
-        buffer_append_text(text, argument ? argument->description : tool->description);
 }
 
 bool describe_default(struct buffer *json, const struct surroundings *here,

@@ -16,33 +16,18 @@ static const char *const operations[] = {"describe",         "apropos",    "docu
                                          "disassemble",      "changes",    NULL};
 
 static const struct tool_argument arguments_of_inspect[] = {
-    {.name = "operation",
-     .type = "string",
-     .description = "What to do.",
-     .required = true,
-     .choices = operations},
-    {.name = "name",
-     .type = "string",
-     .description = "Symbol, function, class or package, such as FOO, PKG::FOO or (setf FOO); of "
-                    "apropos, a part of the name."},
-    {.name = "form",
-     .type = "string",
-     .description = "Lisp form, for macroexpand-*, time, profile, disassemble, object."},
-    {.name = "object", .type = "string", .description = "@N from the last answer."},
-    {.name = "path", .type = "string", .description = "Part of the object, such as 0/2."},
-    {.name = "kind", .type = "string", .description = "Only function, macro, variable, class …"},
-    {.name = "package", .type = "string", .description = "Package to read names and forms in."},
-    {.name = "limit",
-     .type = "integer",
-     .description = "Lines of a section. Default 50.",
-     .minimum = 1},
-    {.name = "state",
-     .type = "integer",
-     .description = "Number of an earlier state: what was there then; of changes, since when."},
-    {.name = "session", .type = "string", .description = "As of evaluate-lisp."},
+    {.name = "operation", .type = "string", .required = true, .choices = operations},
+    {.name = "name", .type = "string"},
+    {.name = "form", .type = "string"},
+    {.name = "object", .type = "string"},
+    {.name = "path", .type = "string"},
+    {.name = "kind", .type = "string"},
+    {.name = "package", .type = "string"},
+    {.name = "limit", .type = "integer", .minimum = 1},
+    {.name = "state", .type = "integer"},
+    {.name = "session", .type = "string"},
     {.name = "timeout",
      .type = "number",
-     .description = "Seconds.",
      .maximum_setting = offsetof(struct settings, call_timeout_max_s)},
 };
 
@@ -142,15 +127,10 @@ static void inspect(struct server *server, struct request *request, struct json_
                 is_named(operation, "changes") ? compare : tool_answer);
 }
 
-const struct tool tool_inspect_lisp = {
-    .name = "inspect-lisp",
-    .title = "Inspect a Lisp session",
-    .description =
-        "Ask about the code and the objects of a session: what a name is, where it is used, the "
-        "last error with its local variables, the parts of an object, what a form expands to or "
-        "costs. Nothing that it runs stays. An error says which arguments an operation needs.",
-    .arguments = arguments_of_inspect,
-    .argument_count = ARGUMENT_COUNT,
-    .read_only = true,
-    .idempotent = true,
-    .call = inspect};
+const struct tool tool_inspect_lisp = {.name = "inspect-lisp",
+                                       .title = "Inspect a Lisp session",
+                                       .arguments = arguments_of_inspect,
+                                       .argument_count = ARGUMENT_COUNT,
+                                       .read_only = true,
+                                       .idempotent = true,
+                                       .call = inspect};

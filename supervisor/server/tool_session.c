@@ -7,30 +7,16 @@
 #include <string.h>
 
 #define SESSION_ARGUMENT                                                                           \
-    {                                                                                              \
-        .name = "session", .type = "string",                                                       \
-        .description = "Name of the session. Default: the connection's own session. Stateless "    \
-                       "revisions have none, so there it is required."                             \
-    }
+    { .name = "session", .type = "string" }
 
 static const struct tool_argument session_only[] = {SESSION_ARGUMENT};
 
 /* --- open-session --- */
 
 static const struct tool_argument arguments_of_open[] = {
-    {.name = "name",
-     .type = "string",
-     .description =
-         "Name of the new session: 1 to 64 of A-Z a-z 0-9 _ . -. Default: a name is made "
-         "up."},
-    {.name = "from",
-     .type = "string",
-     .description = "Copy the state of this session (`main` is the connection's own). The two are "
-                    "independent afterwards."},
-    {.name = "at",
-     .type = "integer",
-     .description = "With `from`: copy its state after call number AT instead of the current "
-                    "state. list-sessions shows the numbers."},
+    {.name = "name", .type = "string"},
+    {.name = "from", .type = "string"},
+    {.name = "at", .type = "integer"},
 };
 
 static void answer_opened(struct request *request, const char *name) {
@@ -119,14 +105,12 @@ static void open_session(struct server *server, struct request *request,
     }
 }
 
-const struct tool tool_open_session = {
-    .name = "open-session",
-    .title = "Open a session",
-    .description = "Open another Lisp session, fresh or as an independent copy of an existing one "
-                   "(`from`), to try something without touching the original. Returns its name.",
-    .arguments = arguments_of_open,
-    .argument_count = sizeof arguments_of_open / sizeof *arguments_of_open,
-    .call = open_session};
+const struct tool tool_open_session = {.name = "open-session",
+                                       .title = "Open a session",
+                                       .arguments = arguments_of_open,
+                                       .argument_count =
+                                           sizeof arguments_of_open / sizeof *arguments_of_open,
+                                       .call = open_session};
 
 /* --- rollback-session --- */
 
@@ -134,7 +118,6 @@ static const struct tool_argument arguments_of_rollback[] = {
     SESSION_ARGUMENT,
     {.name = "steps",
      .type = "integer",
-     .description = "How many calls to undo.",
      .required = true,
      .minimum = 1,
      .maximum_setting = offsetof(struct settings, session_history)},
@@ -152,16 +135,13 @@ static void rollback(struct server *server, struct request *request,
         tool_submit(server, request, session, &wanted, tool_answer);
 }
 
-const struct tool tool_rollback_session = {
-    .name = "rollback-session",
-    .title = "Roll a session back",
-    .description = "Restore the state that a session had before its last `steps` calls, including "
-                   "definitions. Calls that ended in a time-out, crash or the like changed nothing "
-                   "and do not count.",
-    .arguments = arguments_of_rollback,
-    .argument_count = sizeof arguments_of_rollback / sizeof *arguments_of_rollback,
-    .destructive = true,
-    .call = rollback};
+const struct tool tool_rollback_session = {.name = "rollback-session",
+                                           .title = "Roll a session back",
+                                           .arguments = arguments_of_rollback,
+                                           .argument_count = sizeof arguments_of_rollback /
+                                                             sizeof *arguments_of_rollback,
+                                           .destructive = true,
+                                           .call = rollback};
 
 /* --- reset-session, close-session --- */
 
@@ -182,21 +162,16 @@ static void close_it(struct server *server, struct request *request,
     submit_kind(server, request, tool_session_to_close(server, request, arguments), CALL_CLOSE);
 }
 
-const struct tool tool_reset_session = {
-    .name = "reset-session",
-    .title = "Reset a session",
-    .description = "Discard the state of a session: no definitions, package CL-USER, no history.",
-    .arguments = session_only,
-    .argument_count = 1,
-    .destructive = true,
-    .idempotent = true,
-    .call = reset};
+const struct tool tool_reset_session = {.name = "reset-session",
+                                        .title = "Reset a session",
+                                        .arguments = session_only,
+                                        .argument_count = 1,
+                                        .destructive = true,
+                                        .idempotent = true,
+                                        .call = reset};
 
 const struct tool tool_close_session = {.name = "close-session",
                                         .title = "Close a session",
-                                        .description =
-                                            "Close a session and free its memory. The connection's "
-                                            "own session starts afresh with its next call.",
                                         .arguments = session_only,
                                         .argument_count = 1,
                                         .destructive = true,
@@ -270,12 +245,8 @@ static void list(struct server *server, struct request *request, struct json_obj
     sessions_weigh(&server->sessions, answer_list, kept);
 }
 
-const struct tool tool_list_sessions = {
-    .name = "list-sessions",
-    .title = "List sessions",
-    .description =
-        "List the open sessions: name, number of the current state (calls kept), how many calls "
-        "can be rolled back, age, and the memory used by all their processes.",
-    .read_only = true,
-    .idempotent = true,
-    .call = list};
+const struct tool tool_list_sessions = {.name = "list-sessions",
+                                        .title = "List sessions",
+                                        .read_only = true,
+                                        .idempotent = true,
+                                        .call = list};

@@ -14,7 +14,6 @@ struct server;
 struct tool_argument {
     const char *name;
     const char *type; /* JSON Schema: "string", "number", "integer" */
-    const char *description;
     bool required;
     const char *const *choices; /* strings: all values, up to NULL; NULL: any */
     double minimum;             /* numbers; exclusive for "number" */
@@ -22,7 +21,7 @@ struct tool_argument {
 };
 
 struct tool {
-    const char *name, *title, *description;
+    const char *name, *title;
     const struct tool_argument *arguments;
     size_t argument_count;
     bool destructive, idempotent, read_only;
