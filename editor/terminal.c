@@ -160,14 +160,6 @@ static int read_character(EditLine *editor, wchar_t *character) {
     return 1;
 }
 
-/* For Ctrl-Z, which libedit takes from the terminal's driver: stops this process and the
- * supervisor, as the driver does while code runs. */
-static unsigned char suspend(EditLine *editor, int key) {
-    (void)editor, (void)key;
-    kill(0, SIGTSTP);
-    return CC_NORM;
-}
-
 static void bind_keys(EditLine *editor) {
     static const char *const keys[][2] = {
         {"^R", "em-inc-search-prev"},  {"^I", "ed-insert"},
@@ -175,8 +167,6 @@ static void bind_keys(EditLine *editor) {
         {"\\e[H", "ed-move-to-beg"},   {"\\e[F", "ed-move-to-end"},
         {"\\e[1~", "ed-move-to-beg"},  {"\\e[4~", "ed-move-to-end"},
         {"\\e[1;5C", "em-next-word"},  {"\\e[1;5D", "ed-prev-word"}};
-    el_set(editor, EL_ADDFN, "eclave-suspend", "stop eclave", suspend);
-    el_set(editor, EL_BIND, "^Z", "eclave-suspend", NULL);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         el_set(editor, EL_BIND, keys[i][0], keys[i][1], NULL);
 }
@@ -199,6 +189,10 @@ static bool open_editor(struct terminal *terminal) {
     el_set(editor, EL_PROMPT_ESC, prompt_of, '\1');
     el_set(editor, EL_HIST, history, terminal->history);
     el_set(editor, EL_GETCFN, read_character);
+    /* Between two lines the driver must not echo what is pasted; see set_busy. */
+    el_set(editor, EL_SETTY, "-x", "-echo", "-icanon", NULL);
+    /* Ctrl-Z suspends, which libedit would prevent. */
+    el_set(editor, EL_SETTY, "-d", "susp=^Z", NULL);
     bind_keys(editor);
     el_source(editor, NULL); /* ~/.editrc */
     return true;
@@ -238,7 +232,10 @@ static enum line_end read_edited(struct terminal *terminal, const char *prompt,
     int count = 0;
     const char *colour = terminal->coloured ? "\1\033[1m\1" : "";
     const char *end = terminal->coloured ? "\1\033[0m\1" : "";
-    snprintf(terminal->prompt, sizeof terminal->prompt, "%s%s%s", colour, prompt, end);
+    /* libedit drops a sequence that no character follows: the last blank is not coloured. */
+    const size_t length = strlen(prompt), last = length ? length - 1 : 0;
+    snprintf(terminal->prompt, sizeof terminal->prompt, "%s%.*s%s%s", colour, (int)last, prompt,
+             end, prompt + last);
     terminal->cause = LINE_ENDED;
     const char *line = el_gets(terminal->editor, &count);
     if (line && count > 0)

@@ -623,11 +623,12 @@ void pool_close(struct pool *pool) {
     close_zygote(pool);
     for (size_t i = 0; i < POOL_NAMESPACES_MAX; i++)
         keep_namespaces(pool, -1);
-    workers_kill_all(&pool->workers);
+    if (!pool->workers.left_alone)
+        workers_kill_all(&pool->workers);
     if (pool->zygote_pid > 1)
         workers_signal(&pool->workers, pool->zygote_pid, SIGKILL);
     policy_launcher_close(&pool->launcher); /* it ends when the control group is empty */
-    await_children(pool->hurries ? HURRIED_CLOSE_LIMIT_MS : CLOSE_LIMIT_MS);
+    await_children(pool->workers.left_alone ? HURRIED_CLOSE_LIMIT_MS : CLOSE_LIMIT_MS);
     while (!LIST_EMPTY(&pool->workers.list))
         worker_destroy(LIST_FIRST(&pool->workers.list));
     while (!TAILQ_EMPTY(&pool->spares))

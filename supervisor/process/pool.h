@@ -66,7 +66,6 @@ struct pool {
     bool scoped;        /* the kernel confines the supervisor's signals to its descendants */
     bool confined;      /* the supervisor is */
     bool closing;
-    bool hurries; /* pool_close does not wait long: death signals end what is left */
 };
 
 /* Finds the worker program and, but in minimal mode, starts the launcher; one spare is wanted. When

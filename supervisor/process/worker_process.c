@@ -86,7 +86,7 @@ int workers_open_oom(const struct workers *workers) {
 }
 
 static void signal_worker(const struct worker_process *worker, int number) {
-    if (worker->pid > 1 && !worker->reaped)
+    if (worker->pid > 1 && !worker->reaped && !worker->workers->left_alone)
         workers_signal(worker->workers, worker->pid, number);
 }
 

@@ -110,6 +110,8 @@ struct workers {
     pid_t zygote;                           /* a child that is not a worker; 0: none */
     const struct policy_launcher *launcher; /* NULL: none, as in tests */
     bool may_signal;                        /* otherwise the launcher does it, if there is one */
+    bool left_alone; /* nothing is signalled any more: what there is ends with its namespace, or by
+                        its death signal; thousands of kills would take a second */
 };
 
 /* A worker in state STARTING. *THEIR_CHANNEL is its end of the channel, for the zygote to pass on,

@@ -89,12 +89,14 @@ static void on_branched(void *context, const struct evaluation *evaluation) {
 }
 
 static void branch(struct repl *repl, struct span name) {
-    bool exists = places_find(&repl->places, name) != NULL;
-    if (exists)
-        show_mistake(repl, "there is a session %s; ,session %s switches to it",
-                     places_find(&repl->places, name)->name,
-                     places_find(&repl->places, name)->name);
-    if (exists || !may_add(repl, name)) {
+    const struct place *known = places_find(&repl->places, name);
+    if (known)
+        show_mistake(repl, "there is a session %s; ,session %s switches to it", known->name,
+                     known->name);
+    else if (repl->settings->scratch_mb)
+        show_mistake(repl, "a session with a scratch directory cannot be copied: the copy would "
+                           "share its files");
+    if (known || repl->settings->scratch_mb || !may_add(repl, name)) {
         repl_answered(repl);
         return;
     }

@@ -97,6 +97,14 @@ static void append_undone(struct buffer *text, const struct surroundings *here) 
                                  : "ends its session: the next call finds nothing defined.");
 }
 
+/* An example with MEMBERS, and with the session where that is required. */
+static void append_example(struct buffer *text, const struct surroundings *here,
+                           const char *members) {
+    const char *session = here->implicit ? "" : "\"session\": \"work\"";
+    buffer_append_format(text, " Example: {%s%s%s}", session, *session && *members ? ", " : "",
+                         members);
+}
+
 /* --- the tools --- */
 
 static void evaluate(struct buffer *text, const struct surroundings *here) {
@@ -187,10 +195,9 @@ static void open_at(struct buffer *text, const struct surroundings *here) {
 }
 
 static void rollback(struct buffer *text, const struct surroundings *here) {
-    (void)here;
     buffer_append_text(text, "Restore the state before the last `steps` calls of a session, "
-                             "definitions included. Calls that were undone do not count. Example: "
-                             "{\"steps\": 1}");
+                             "definitions included. Calls that were undone do not count.");
+    append_example(text, here, "\"steps\": 1");
 }
 
 static void rollback_steps(struct buffer *text, const struct surroundings *here) {
@@ -206,15 +213,15 @@ static void inspect(struct buffer *text, const struct surroundings *here) {
         "expands to or costs.");
     buffer_append_text(text, here->undoes ? " Nothing that it runs stays."
                                           : " What it runs stays, as with evaluate-lisp.");
-    buffer_append_text(text, " Example: {\"operation\": \"callers\", \"name\": \"sq\"}");
+    append_example(text, here, "\"operation\": \"callers\", \"name\": \"sq\"");
 }
 
 static void inspect_operation(struct buffer *text, const struct surroundings *here) {
-    (void)here;
     buffer_append_text(text, "What to answer. All take `name` but these: symbols, definitions, "
                              "last-error and package need nothing; object needs `object` or "
                              "`form`; macroexpand-1, macroexpand-all, time and profile need "
-                             "`form`; disassemble needs `name` or `form`; changes needs `state`.");
+                             "`form`; disassemble needs `name` or `form`");
+    buffer_append_text(text, here->rolls_back ? "; changes needs `state`." : ".");
 }
 
 static void inspect_name(struct buffer *text, const struct surroundings *here) {
@@ -265,6 +272,7 @@ static void read_output(struct buffer *text, const struct surroundings *here) {
                          "call that was undone. The answer names the arguments. The last 4 such "
                          "calls are kept.",
                          (long long)here->settings->text_max_chars);
+    append_example(text, here, "\"from\": 20000");
 }
 
 static void read_call(struct buffer *text, const struct surroundings *here) {
@@ -296,13 +304,15 @@ static void list(struct buffer *text, const struct surroundings *here) {
 
 static void reset(struct buffer *text, const struct surroundings *here) {
     (void)here;
-    buffer_append_text(text, "Return a session to a fresh process: no definitions, no history.");
+    buffer_append_text(text, "Return a session to a fresh process: no definitions, no history. "
+                             "Example: {\"session\": \"work\"}");
 }
 
 static void close_session(struct buffer *text, const struct surroundings *here) {
     buffer_append_text(text, "End a session and free its memory.");
     if (here->implicit)
         buffer_append_format(text, " `%s` starts afresh with its next call.", here->implicit);
+    buffer_append_text(text, " Example: {\"session\": \"try\"}");
 }
 
 static void any_session(struct buffer *text, const struct surroundings *here) {
@@ -389,6 +399,10 @@ bool describe_requires(const struct surroundings *here, const struct tool *tool,
                        const struct tool_argument *argument) {
     size_t row = row_of(tool, argument);
     return argument->required || (row < ROW_COUNT && rows[row].names_session && !here->implicit);
+}
+
+bool describe_offers_choice(const struct surroundings *here, const char *choice) {
+    return here->rolls_back || strcmp(choice, "changes") != 0;
 }
 
 void describe_append(struct buffer *text, const struct surroundings *here, const struct tool *tool,

@@ -31,6 +31,8 @@ struct surroundings describe_surroundings(const struct server *server,
 /* Is TOOL, or its ARGUMENT unless that is NULL, of any use here? If not, it is not listed. */
 bool describe_offers(const struct surroundings *here, const struct tool *tool,
                      const struct tool_argument *argument);
+/* The same for a CHOICE of an argument. */
+bool describe_offers_choice(const struct surroundings *here, const char *choice);
 /* Does a call of TOOL fail without ARGUMENT? */
 bool describe_requires(const struct surroundings *here, const struct tool *tool,
                        const struct tool_argument *argument);

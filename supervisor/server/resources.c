@@ -56,7 +56,7 @@ void prompts_list(struct server *server, struct request *request, struct json_ob
 
 /* What URI stands for. */
 struct found {
-    struct registry_entry *entry;       /* NULL: nothing that is built in */
+    struct registry_entry *entry;     /* NULL: nothing that is built in */
     char session[SESSION_NAME_BYTES]; /* of a transcript; empty if it can be no session's name */
 };
 

@@ -69,7 +69,7 @@ static void hurry(struct server *server) {
     if (server->hurries)
         return;
     loop_timer_start(&server->loop, &server->grace, HURRY_MS, on_hurry_over, server);
-    server->hurries = server->pool.hurries = true;
+    server->hurries = true;
     sessions_cancel_all(&server->sessions, "The server was told to end at once.");
 }
 
@@ -236,6 +236,7 @@ static void report_lost_output(struct server *server) {
 }
 
 static void server_close(struct server *server) {
+    server->pool.workers.left_alone = server->hurries;
     cursors_free(&server->cursors);
     transcripts_close(&server->transcripts);
     builtins_close(server->builtins);

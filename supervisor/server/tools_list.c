@@ -31,14 +31,15 @@ static void append_argument(struct buffer *out, const struct surroundings *here,
     json_write_name(out, argument->name);
     buffer_append_format(out, "{\"type\":\"%s\",", argument->type);
     append_description(out, here, tool, argument);
-    if (argument->choices) {
-        buffer_append_text(out, ",\"enum\":[");
-        for (const char *const *choice = argument->choices; *choice; choice++) {
-            buffer_append_text(out, choice == argument->choices ? "" : ",");
+    const char *separator = ",\"enum\":[";
+    for (const char *const *choice = argument->choices; choice && *choice; choice++)
+        if (describe_offers_choice(here, *choice)) {
+            buffer_append_text(out, separator);
             json_write_string(out, *choice);
+            separator = ",";
         }
+    if (argument->choices)
         buffer_append_text(out, "]");
-    }
     if (number || argument->minimum > 0)
         buffer_append_format(out, ",\"%s\":%g", number ? "exclusiveMinimum" : "minimum",
                              argument->minimum);

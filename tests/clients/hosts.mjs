@@ -23,7 +23,7 @@ const environment = Object.fromEntries(
 function serverIn(directory) {
   const script = join(directory, "server");
   const pid = join(directory, "pid");
-  writeFileSync(script, `#!/bin/sh\necho $$ >${pid}\nexec ${eclave} "$@" 2>${join(directory, "log")}\n`, { mode: 0o755 });
+  writeFileSync(script, `#!/bin/sh\n[ $# = 0 ] || echo $$ >${pid}\nexec ${eclave} "$@" 2>${join(directory, "log")}\n`, { mode: 0o755 });
   return { command: script, args: serverOptions, env: environment, pid };
 }
 
@@ -98,9 +98,9 @@ async function follow(host, script) {
   return steps;
 }
 
-// OPEN connects the library to { command, args, env }. `cancels`: it tells the
-// server that a call was aborted.
-export function checkHost(name, open, { cancels = true } = {}) {
+// OPEN connects the library to { command, args, env }. `cancels`: it tells the server that a call was
+// aborted. `shows`: it hands on the message of an error.
+export function checkHost(name, open, { cancels = true, shows = true } = {}) {
   describe(name, () => {
     const directory = mkdtempSync(join(tmpdir(), "eclave-host-"));
     let host;
@@ -157,6 +157,15 @@ export function checkHost(name, open, { cancels = true } = {}) {
 
     test("a task of twenty steps ends with the right state", async () => {
       assert.equal(await follow(host, task()), 20);
+    });
+
+    test(`the model ${shows ? "sees" : "does not see"} the error for a time-out`, async () => {
+      const other = await open({ ...server, args: [] });
+      const options = { code: '(progn (princ "so far") (finish-output) (loop))', timeout: 0.5, session: "other" };
+      const text = await other.call("evaluate-lisp", options).then(textIn, ({ message }) => message);
+      for (const part of ["Tool timed out.", "0.5 s", "as it was before the call", "so far"])
+        assert.equal(text.includes(part), shows, text);
+      await other.close();
     });
 
     test("closing while a call runs ends the server", async () => {

@@ -96,8 +96,8 @@ for (const era of ["legacy", "modern"])
       inspect(era, exitToolError, "--method", "tools/call", "--tool-name", "no-such-tool", "-q");
     });
 
-    // In the modern era each of these calls gets its own session, and there are at most 16.
-    const atOnce = era === "modern" ? "16" : "20";
+    // More than run at a time. In the modern era each of these calls gets its own session.
+    const atOnce = "40";
     test(`a load of 200 calls, ${atOnce} at a time, without an error`, () => {
       const run = inspect(
         era,

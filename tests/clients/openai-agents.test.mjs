@@ -2,7 +2,7 @@
 import { MCPServerStdio, RunContext, getAllMcpTools } from "@openai/agents";
 import { checkHost } from "./hosts.mjs";
 
-checkHost("OpenAI's Agents SDK", async ({ command, args, env }) => {
+const open = async ({ command, args, env }) => {
   const server = new MCPServerStdio({ name: "lisp", command, args, env });
   await server.connect();
   const tools = await getAllMcpTools({ mcpServers: [server] });
@@ -13,4 +13,6 @@ checkHost("OpenAI's Agents SDK", async ({ command, args, env }) => {
         .invoke(new RunContext({}), JSON.stringify(input), { signal }),
     close: () => server.close(),
   };
-});
+};
+
+checkHost("OpenAI's Agents SDK", open, { shows: false });

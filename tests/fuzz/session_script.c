@@ -865,7 +865,7 @@ static void on_done(void *context, const struct evaluation *evaluation) {
                "call %u: nothing explains %s (%s)", request->number,
                outcome_table[evaluation->outcome].word, evaluation->cause);
     FUZZ_CHECK(evaluates || evaluation->outcome == OUTCOME_VALUE ||
-                   evaluation->outcome == OUTCOME_REFUSED || evaluation->outcome == OUTCOME_FULL ||
+                   evaluation->outcome == OUTCOME_REFUSED ||
                    (evaluation->outcome == OUTCOME_CANCELLED && request->cancelled),
                "call %u: %s", request->number, outcome_table[evaluation->outcome].word);
     FUZZ_CHECK(evaluation->output.length <= OUTPUT_MAX &&
@@ -915,7 +915,8 @@ static void submit_kind(enum call_kind kind) {
     bool once = kind == CALL_RUN && choice & 1;
     bool inspects = kind == CALL_EVALUATE && choice % 8 == 5;
     struct session *session = once ? NULL : some_session();
-    if (script.request_count == REQUESTS_MAX || (!once && !session))
+    if (script.request_count == REQUESTS_MAX || (!once && !session) ||
+        (kind == CALL_COPY && !sessions_have_room(&script.sessions)))
         return;
     struct request *request = &script.requests[script.request_count];
     *request = (struct request){.kind = kind,
@@ -1022,6 +1023,19 @@ static void answer_weigher(void) {
     fuzz_faults_pause();
 }
 
+/* By name, if that is free, by a handle, or unnamed; or continues one that is unnamed. */
+static void open_session(void) {
+    static const char *const names[] = {"one", "two"};
+    const unsigned choice = next();
+    const struct span name = string_span(names[choice / 4 % 2]);
+    if (choice % 4 == 0)
+        sessions_make_unnamed(&script.sessions);
+    else if (choice % 4 == 1)
+        session_keep(some_session());
+    else if (sessions_have_room(&script.sessions) && !sessions_find(&script.sessions, name))
+        sessions_make(&script.sessions, choice % 4 == 2 ? name : (struct span){0});
+}
+
 static void manage(void) {
     struct request *request;
     struct session *session;
@@ -1036,7 +1050,7 @@ static void manage(void) {
         break;
     case 2:
         fuzz_faults_resume();
-        sessions_make(&script.sessions);
+        open_session();
         fuzz_faults_pause();
         break;
     case 3:
@@ -1440,6 +1454,8 @@ static void begin(const uint8_t *data, size_t size) {
     unsigned options = next();
     script.settings.session_max = 2 + options % 2;
     script.settings.session_history = options >> 1 & 3;
+    script.settings.session_unnamed_max = 1;
+    script.settings.call_running_max = 1 + (options >> 3 & 1);
     script.settings.session_queue = 3;
     script.settings.output_max_bytes = OUTPUT_MAX;
     script.settings.stderr_max_bytes = OUTPUT_MAX;

@@ -162,6 +162,47 @@ Test(describe, what_is_required_is_required_and_nothing_else) {
     }
 }
 
+/* The name of a member, with its quotes, must be an argument; one that is required is counted. */
+struct example {
+    struct text tool;
+    size_t required;
+};
+
+static bool visit_example(struct text whole, struct text name, struct text value, void *context) {
+    (void)whole, (void)value;
+    struct example *example = context;
+    struct text schema;
+    char *argument = json_decode(name, NULL);
+    cr_assert(has_argument(example->tool, argument, &schema), "%s", argument);
+    example->required += requires(example->tool, argument);
+    free(argument);
+    return true;
+}
+
+Test(describe, examples_are_calls_that_the_schema_allows) {
+    static const char lead[] = "Example: {";
+    EACH_SETTING(row) EACH_KIND_STARTED(era, settings[row].arguments) {
+        struct text tools, tool, required;
+        cr_assert(json_at(text_of(list_of(client, era)), &tools, "result", "tools", NULL));
+        size_t examples = 0;
+        for (size_t i = 0; json_element(tools, i, &tool); i++) {
+            const char *begin = strstr(description_of(client, tool), lead);
+            struct example example = {.tool = tool};
+            if (!begin)
+                continue;
+            begin += sizeof lead - 2;
+            const struct text object = {begin, (size_t)(strchr(begin, '}') + 1 - begin)};
+            cr_assert_null(json_fault(object, 1), "%s", begin);
+            json_walk(object, visit_example, &example);
+            cr_assert_eq(example.required, json_at(tool, &required, "inputSchema", "required", NULL)
+                                               ? json_count(required)
+                                               : 0);
+            examples++;
+        }
+        cr_assert_geq(examples, 4);
+    }
+}
+
 Test(describe, the_session_without_a_name_is_the_one_that_the_list_names) {
     EACH_SETTING(row) EACH_KIND_STARTED(era, settings[row].arguments) {
         const char *named = implicit(&settings[row], era);

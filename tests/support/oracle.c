@@ -206,12 +206,21 @@ static void on_set_level(struct oracle *oracle, const struct incoming *incoming)
     }
 }
 
-static void on_tools_list(struct oracle *oracle, const struct incoming *incoming) {
+static void on_any_list(struct oracle *oracle, const struct incoming *incoming,
+                        enum answer_shape shape) {
     struct text cursor;
     if (!param(incoming, "cursor", &cursor))
-        add_result(oracle, incoming, SHAPE_TOOLS);
+        add_result(oracle, incoming, shape);
     else
         add_error(oracle, incoming, INVALID_PARAMS); /* the server has handed out no cursor */
+}
+
+static void on_tools_list(struct oracle *oracle, const struct incoming *incoming) {
+    on_any_list(oracle, incoming, SHAPE_TOOLS);
+}
+
+static void on_list(struct oracle *oracle, const struct incoming *incoming) {
+    on_any_list(oracle, incoming, SHAPE_LIST);
 }
 
 /* A subscription is answered at its end; how many are open is not known while an answer is open. */
@@ -374,9 +383,26 @@ static void on_tools_call(struct oracle *oracle, const struct incoming *incoming
         on_evaluate(oracle, incoming, code, arguments);
 }
 
-/* Resources, prompts and completions are not modelled. */
-static void on_content(struct oracle *oracle, const struct incoming *incoming) {
-    add_open(oracle, incoming);
+/* What a resource, prompt or completion has in it is not modelled. */
+static void on_named(struct oracle *oracle, const struct incoming *incoming, const char *member,
+                     enum value_kind kind) {
+    struct text value;
+    if (param(incoming, member, &value) && json_kind(value) == kind)
+        add_open(oracle, incoming);
+    else
+        add_error(oracle, incoming, INVALID_PARAMS);
+}
+
+static void on_read(struct oracle *oracle, const struct incoming *incoming) {
+    on_named(oracle, incoming, "uri", VALUE_STRING);
+}
+
+static void on_get(struct oracle *oracle, const struct incoming *incoming) {
+    on_named(oracle, incoming, "name", VALUE_STRING);
+}
+
+static void on_complete(struct oracle *oracle, const struct incoming *incoming) {
+    on_named(oracle, incoming, "ref", VALUE_OBJECT);
 }
 
 /* Calls in flight have the grace time to finish; how many do is not foreseen. */
@@ -400,16 +426,16 @@ static const struct method {
     bool legacy, modern, before_initialize, after_shutdown, in_minimal_mode, in_batch;
     void (*serve)(struct oracle *oracle, const struct incoming *incoming);
 } methods[] = {
-    {"completion/complete", true, true, false, false, false, true, on_content},
+    {"completion/complete", true, true, false, false, false, true, on_complete},
     {"exit", true, false, true, true, true, true, on_exit_request},
     {"initialize", true, false, true, false, true, false, on_initialize},
     {"logging/setLevel", true, false, false, false, true, true, on_set_level},
     {"ping", true, false, true, false, true, true, on_ping},
-    {"prompts/get", true, true, false, false, false, true, on_content},
-    {"prompts/list", true, true, false, false, false, true, on_content},
-    {"resources/list", true, true, false, false, false, true, on_content},
-    {"resources/read", true, true, false, false, false, true, on_content},
-    {"resources/templates/list", true, true, false, false, false, true, on_content},
+    {"prompts/get", true, true, false, false, false, true, on_get},
+    {"prompts/list", true, true, false, false, false, true, on_list},
+    {"resources/list", true, true, false, false, false, true, on_list},
+    {"resources/read", true, true, false, false, false, true, on_read},
+    {"resources/templates/list", true, true, false, false, false, true, on_list},
     {"server/discover", false, true, true, false, true, true, on_discover},
     {"shutdown", true, false, true, true, true, true, on_shutdown},
     {"subscriptions/listen", false, true, true, false, true, false, on_listen},

@@ -26,6 +26,7 @@ enum answer_shape {
     SHAPE_EMPTY,      /* exactly {} */
     SHAPE_INITIALIZE, /* `revision` was negotiated */
     SHAPE_TOOLS,
+    SHAPE_LIST, /* of resources, templates or prompts */
     SHAPE_DISCOVERY,
     SHAPE_SUBSCRIPTION,
     SHAPE_CALL,       /* the result of a tool */

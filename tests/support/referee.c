@@ -129,6 +129,7 @@ static const char *call_fault(const struct answer *answer, struct text result) {
 }
 
 static const char *result_fault(const struct answer *answer, struct text result) {
+    struct text value;
     const char *fault = era_fault(answer, result);
     if (fault)
         return fault;
@@ -139,6 +140,8 @@ static const char *result_fault(const struct answer *answer, struct text result)
         return initialize_fault(answer, result);
     case SHAPE_TOOLS:
         return tools_fault(answer, result);
+    case SHAPE_LIST:
+        return json_member(result, "tools", &value) ? "a list of tools" : NULL;
     case SHAPE_DISCOVERY:
         return discovery_fault(result);
     case SHAPE_SUBSCRIPTION:

@@ -122,9 +122,7 @@ bool model_holds(const struct model_session *session, unsigned long number) {
 struct model_session *model_copy(struct model *model, const struct model_session *session,
                                  unsigned long number, const char *name) {
     bool fresh = number == 0 && session->fresh;
-    struct model_world world = {0};
-    if (!fresh)
-        world = session->states[number - oldest_kept(session)];
+    const struct model_world world = model_state(session, number);
     struct model_session *copy = model_open(model, name);
     if (copy && !fresh) {
         copy->fresh = false;
@@ -135,9 +133,13 @@ struct model_session *model_copy(struct model *model, const struct model_session
 }
 
 struct model_world model_present(const struct model_session *session) {
+    return model_state(session, session->number);
+}
+
+struct model_world model_state(const struct model_session *session, unsigned long number) {
     struct model_world world;
-    if (session->kept)
-        return session->states[session->kept - 1];
+    if (session->kept && number >= oldest_kept(session))
+        return session->states[number - oldest_kept(session)];
     for (size_t kind = 0; kind < MODEL_KINDS; kind++)
         for (size_t key = 0; key < MODEL_KEYS; key++)
             world.values[kind][key] = MODEL_UNSET;

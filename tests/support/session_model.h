@@ -73,6 +73,8 @@ struct model_session *model_copy(struct model *model, const struct model_session
 void model_close(struct model *model, struct model_session *session);
 
 struct model_world model_present(const struct model_session *session);
+/* That state, which model_holds. */
+struct model_world model_state(const struct model_session *session, unsigned long number);
 /* A call has ended in the state WORLD. */
 void model_advance(const struct model *model, struct model_session *session,
                    const struct model_world *world);

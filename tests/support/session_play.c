@@ -152,17 +152,22 @@ static void append_code(char *code, const char *form, size_t key, long value) {
 }
 
 /* OPENED: the name of the session that the call opened, or NULL. */
-static void expect_look(struct expectation *expected, const struct model_world *world,
-                        const char *opened) {
-    char text[TEXT_MAX] = "";
+static void write_look(const struct model_world *world, char text[TEXT_MAX]) {
+    *text = 0;
     for (size_t i = 0; i < (size_t)MODEL_KINDS * MODEL_KEYS; i++) {
         long value = world->values[i / MODEL_KEYS][i % MODEL_KEYS];
         size_t length = strlen(text);
         if (value == MODEL_UNSET)
-            snprintf(text + length, sizeof text - length, "%sNIL", i ? " " : "");
+            snprintf(text + length, TEXT_MAX - length, "%sNIL", i ? " " : "");
         else
-            snprintf(text + length, sizeof text - length, "%s%ld", i ? " " : "", value);
+            snprintf(text + length, TEXT_MAX - length, "%s%ld", i ? " " : "", value);
     }
+}
+
+static void expect_look(struct expectation *expected, const struct model_world *world,
+                        const char *opened) {
+    char text[TEXT_MAX];
+    write_look(world, text);
     expect_text(expected, false, true, "=> \"%s\"%s%s%s", text, opened ? "\n; session " : "",
                 opened ? opened : "", opened ? " (new)" : "");
 }
@@ -230,6 +235,35 @@ static void call_unnamed(struct stage *stage, size_t slot, struct assignment wha
     struct model_world world = model_present(session);
     world.values[what.kind][what.key] = what.value;
     model_advance(&stage->model, session, &world);
+}
+
+/* Sets an integer and looks, in a call of inspect-lisp on the state BACK calls ago, of which
+ * nothing may stay. */
+static void inspect(struct stage *stage, size_t slot, struct assignment what, unsigned long back) {
+    char form[CODE_MAX] = "(progn ", text[TEXT_MAX];
+    const struct target target = target_of(stage, slot, false);
+    const struct model_session *session = target.session;
+    unsigned long number = session && back <= session->number ? session->number - back : 1000000;
+    struct expectation *expected = expect(stage);
+    append_code(form, kinds[what.kind].set, what.key, what.value);
+    append_code(form, look, 0, 0);
+    append_code(form, ")", 0, 0);
+    char *quoted = json_quote(form, strlen(form));
+    client_tool_send(stage->client, expected->id, "inspect-lisp",
+                     formatted("{\"operation\":\"object\",\"form\":%s,\"state\":%lu%s}", quoted,
+                               number,
+                               slot ? formatted(",\"session\":\"%s\"", stage->slots[slot]) : ""));
+    free(quoted);
+    if (!accepts(&target, expected))
+        return;
+    if (!model_holds(session, number)) {
+        expect_text(expected, true, false, "state number %lu is not kept", number);
+        return;
+    }
+    struct model_world world = model_state(session, number);
+    world.values[what.kind][what.key] = what.value;
+    write_look(&world, text);
+    expect_text(expected, false, false, "\n[text]\n%s", text);
 }
 
 /* Ways to end a process. */
@@ -519,6 +553,9 @@ static void obey(struct stage *stage, const struct order *order) {
     } else if (strcmp(word, "half") == 0) {
         set_half(stage, slot, what);
         wait = order->numbers[4];
+    } else if (strcmp(word, "inspect") == 0) {
+        inspect(stage, slot, what, (unsigned long)order->numbers[3] % 4);
+        wait = order->numbers[4];
     } else if (strcmp(word, "fail") == 0) {
         fail(stage, slot, what, &ways[pick(order, 3, SESSION_PLAY_WAYS)]);
         wait = order->numbers[4];
@@ -606,9 +643,9 @@ static const struct {
     const char *word;
     size_t numbers;
 } lines[] = {
-    {28, "set", 5},    {18, "add", 5},  {6, "half", 5}, {16, "fail", 5}, {9, "rollback", 3},
-    {1, "reset", 2},   {2, "close", 2}, {2, "open", 2}, {6, "copy", 4},  {2, "name", 2},
-    {4, "unnamed", 4}, {2, "list", 0},  {3, "kill", 1}, {1, "count", 0},
+    {22, "set", 5},     {6, "inspect", 5}, {18, "add", 5},  {6, "half", 5}, {16, "fail", 5},
+    {9, "rollback", 3}, {1, "reset", 2},   {2, "close", 2}, {2, "open", 2}, {6, "copy", 4},
+    {2, "name", 2},     {4, "unnamed", 4}, {2, "list", 0},  {3, "kill", 1}, {1, "count", 0},
 };
 
 static void add_random_line(struct random *random, struct script *script) {

@@ -6,6 +6,7 @@
  *   set SLOT KIND KEY VALUE WAIT     in the session of that slot
  *   add SLOT KIND KEY VALUE WAIT     a condition when the integer is not set
  *   half SLOT KIND KEY VALUE WAIT    sets, then signals a condition
+ *   inspect SLOT KIND KEY VALUE WAIT sets in the state VALUE modulo 4 calls ago; nothing stays
  *   fail SLOT KIND KEY WAY WAIT      sets, then ends its process in one of several ways
  *   rollback SLOT STEPS WAIT   reset SLOT WAIT   close SLOT WAIT
  *   open SLOT NAMED   copy SLOT FROM BACK NAMED   under the name in the slot, or one that is made

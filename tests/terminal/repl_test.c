@@ -84,6 +84,32 @@ Test(repl, several_forms_can_be_pasted_at_once) {
     leave();
 }
 
+/* More than the terminal's driver holds, while code runs. */
+Test(repl, a_long_text_can_be_pasted) {
+    enum { LINES = 300 };
+    char *text = calloc(1, LINES * 40 + 40), *at = stpcpy(text, "(length '(\n");
+    for (int i = 0; i < LINES; i++)
+        at += sprintf(at, "  (:line %d \"ä ) %d\")\n", i, i);
+    stpcpy(at, "))\n(list :then)\n");
+    begin();
+    screen_paste(text);
+    free(text);
+    screen_wait("=> 300");
+    screen_wait("=> (:THEN)");
+    screen_wait_last(PROMPT("main", "2"));
+    const char *screen = screen_text();
+    for (int i = 0; i < LINES; i++) { /* each is shown once */
+        const char *line = formatted("(:line %d ", i), *shown = strstr(screen, line);
+        cr_assert(shown && !strstr(shown + 1, line), "%s: %s", line, screen);
+    }
+    screen_press("Up");
+    screen_press("Up");
+    screen_press("Enter");
+    screen_wait_times("=> 300", 2);
+    screen_wait_last(PROMPT("main", "3"));
+    leave();
+}
+
 Test(repl, what_is_typed_while_code_runs_is_read_after_it) {
     begin();
     screen_enter("(progn (sleep 1) :slept)");
@@ -186,6 +212,12 @@ Test(repl, a_branch_is_a_copy) {
                                    "  idea                 state 1, 1 call can be taken back\n"
                                    "* new                  state 1, 1 call can be taken back\n");
     evaluate(",reset", "; session new begins afresh", "new 0");
+    leave();
+}
+
+Test(repl, what_is_not_rolled_back_is_not_copied) {
+    begin_with("exec $E repl --scratch 4");
+    evaluate(",branch idea", "a session with a scratch directory cannot be copied", "main 0");
     leave();
 }
 
@@ -327,6 +359,7 @@ Test(repl, colours_are_used_unless_they_are_unwanted) {
     begin();
     evaluate("(car 1)", "TYPE-ERROR", "main 1");
     expect_contains(screen_coloured(), "\033[31mTYPE-ERROR");
+    expect_contains(screen_coloured(), "\033[1mcl-user[main 0]>\033[0m");
     leave();
     screen_end();
     begin_with("NO_COLOR=1 exec $E repl");
