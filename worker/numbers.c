@@ -68,11 +68,14 @@ static size_t number_of(cl_object object) {
     return current->count;
 }
 
-/* The type of the object is that of the library's own declaration. */
-void _ecl_write_addr(void *object, cl_object stream); /* NOLINT(bugprone-reserved-identifier) */
+/* ECL's name; the type of the object is that of its own declaration. */
+/* NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp,readability-identifier-naming)
+ */
+void _ecl_write_addr(void *object, cl_object stream);
 
-__attribute__((visibility("default"))) void
-_ecl_write_addr(void *object, cl_object stream) { /* NOLINT(bugprone-reserved-identifier) */
+__attribute__((visibility("default"))) void _ecl_write_addr(void *object, cl_object stream) {
+    /* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp,readability-identifier-naming)
+     */
     char text[24] = "@...";
     const size_t number = number_of(object);
     if (number)
@@ -96,8 +99,8 @@ static void hold(struct numbered *answer) {
 
 static void release(struct numbered *answer) {
     hold(answer);
-    memset(answer->held, 0, answer->count * sizeof *answer->held);
-    answer->count = 0;
+    while (answer->count)
+        answer->held[--answer->count] = NULL;
 }
 
 void numbers_freeze(void) {

@@ -231,15 +231,13 @@ struct session *tool_session_to_close(struct server *server, struct request *req
     return find_session(server, request, arguments, "session", USE_TO_CLOSE);
 }
 
-/* The session that was idle longest of those that are idle for less time than BEFORE; NULL: none.
- */
-static const struct session *next_idle(const struct sessions *sessions,
-                                       const struct session *before) {
+/* The session that was idle longest of those that were used after USED_NS; NULL: none. */
+static const struct session *next_idle(const struct sessions *sessions, int64_t used_ns) {
     const struct session *longest = NULL;
     for (const struct session *session = sessions_next(sessions, NULL); session;
          session = sessions_next(sessions, session))
-        if (session_is_closable(session) && (!before || session_used_after(session, before)) &&
-            (!longest || session_used_after(longest, session)))
+        if (session_is_closable(session) && session_used_ns(session) > used_ns &&
+            (!longest || session_used_ns(session) < session_used_ns(longest)))
             longest = session;
     return longest;
 }
@@ -247,16 +245,19 @@ static const struct session *next_idle(const struct sessions *sessions,
 void tool_no_room(struct request *request) {
     enum { NAMED = 10 };
     const struct sessions *sessions = &request->server->sessions;
-    const struct session *session = NULL;
+    const struct session *session;
     cleanup_buffer struct buffer text = buffer_make(8192);
+    int64_t used_ns = INT64_MIN;
     size_t count = 0;
     buffer_append_format(&text,
                          "%lld sessions are open, which is the limit session.max, and none is "
                          "closed to make room. ",
                          (long long)request->server->settings->session_max);
-    while (count < NAMED && (session = next_idle(sessions, session)) != NULL)
+    while (count < NAMED && (session = next_idle(sessions, used_ns)) != NULL) {
         buffer_append_format(&text, "%s%s",
                              count++ ? ", " : "Idle longest: ", session_name(session));
+        used_ns = session_used_ns(session);
+    }
     buffer_append_text(&text, count
                                   ? ". Use close-session for what you no longer need."
                                   : "All of them are busy: wait for a call to end, or cancel it.");

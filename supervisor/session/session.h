@@ -166,7 +166,8 @@ struct session *sessions_next(const struct sessions *sessions, const struct sess
 const char *session_name(const struct session *session);
 /* Whether closing SESSION makes room for another, and no call of it runs or waits. */
 bool session_is_closable(const struct session *session);
-bool session_used_after(const struct session *session, const struct session *other);
+/* When a call last came to it or was answered; monotonic. */
+int64_t session_used_ns(const struct session *session);
 /* What list-sessions reports. */
 struct session_facts {
     const char *name;

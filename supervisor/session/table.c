@@ -197,8 +197,8 @@ bool session_is_closable(const struct session *session) {
     return session->kind == SESSION_KEPT && session_is_idle(session);
 }
 
-bool session_used_after(const struct session *session, const struct session *other) {
-    return session->used_ns > other->used_ns;
+int64_t session_used_ns(const struct session *session) {
+    return session->used_ns;
 }
 
 struct session_facts session_facts(const struct session *session) {

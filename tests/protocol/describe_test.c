@@ -22,7 +22,8 @@ static const struct setting {
     {STRINGS("--degraded", "--default-session", "w.1"), "w.1", false, false, false, 30},
 };
 
-#define EACH_SETTING(row) for (size_t row = 0; row < COUNT_OF(settings); row++)
+/* Runs what follows with the number of each set in `row`. */
+#define EACH_SETTING for (size_t row = 0; row < COUNT_OF(settings); row++)
 
 static const char *implicit(const struct setting *setting, const struct era *era) {
     return setting->session ? setting->session : era->modern ? NULL : "main";
@@ -88,7 +89,7 @@ Test(describe, the_list_is_ordered_by_use) {
 }
 
 Test(describe, every_tool_and_argument_has_a_text_without_words_about_eras) {
-    EACH_SETTING(row) EACH_KIND_STARTED(era, settings[row].arguments) {
+    EACH_SETTING EACH_KIND_STARTED(era, settings[row].arguments) {
         const char *list = list_of(client, era);
         struct text tools, tool, properties;
         cr_assert(json_at(text_of(list), &tools, "result", "tools", NULL));
@@ -127,7 +128,7 @@ Test(describe, what_is_required_is_required_and_nothing_else) {
     static const char *const names[] = {"evaluate-lisp", "open-session", "rollback-session",
                                         "inspect-lisp",  "read-output",  "list-sessions",
                                         "reset-session", "close-session"};
-    EACH_SETTING(row) EACH_KIND_STARTED(era, settings[row].arguments) {
+    EACH_SETTING EACH_KIND_STARTED(era, settings[row].arguments) {
         const struct setting *setting = &settings[row];
         struct evaluation first = era_evaluate(client, era, NULL, "1");
         const char *session = client_string(client, first.line, "result", "_meta", "session", NULL);
@@ -181,7 +182,7 @@ static bool visit_example(struct text whole, struct text name, struct text value
 
 Test(describe, examples_are_calls_that_the_schema_allows) {
     static const char lead[] = "Example: {";
-    EACH_SETTING(row) EACH_KIND_STARTED(era, settings[row].arguments) {
+    EACH_SETTING EACH_KIND_STARTED(era, settings[row].arguments) {
         struct text tools, tool, required;
         cr_assert(json_at(text_of(list_of(client, era)), &tools, "result", "tools", NULL));
         size_t examples = 0;
@@ -204,7 +205,7 @@ Test(describe, examples_are_calls_that_the_schema_allows) {
 }
 
 Test(describe, the_session_without_a_name_is_the_one_that_the_list_names) {
-    EACH_SETTING(row) EACH_KIND_STARTED(era, settings[row].arguments) {
+    EACH_SETTING EACH_KIND_STARTED(era, settings[row].arguments) {
         const char *named = implicit(&settings[row], era);
         struct text tool, argument, value;
         cr_assert(find_tool(list_of(client, era), "evaluate-lisp", &tool));
@@ -231,17 +232,17 @@ Test(describe, the_session_without_a_name_is_the_one_that_the_list_names) {
 }
 
 Test(describe, the_default_and_the_largest_time_are_in_force) {
-    EACH_SETTING(row) EACH_KIND_STARTED(era, settings[row].arguments) {
+    EACH_SETTING EACH_KIND_STARTED(era, settings[row].arguments) {
         struct text tool, argument, value, most;
         cr_assert(find_tool(list_of(client, era), "evaluate-lisp", &tool));
         cr_assert(has_argument(tool, "timeout", &argument));
         cr_assert(json_member(argument, "default", &value));
         cr_assert(text_is(value, formatted("%d", settings[row].timeout_s)));
         cr_assert(json_member(argument, "maximum", &most));
-        int maximum = atoi(most.bytes);
-        const char *line = formatted("{\"code\":\"1\",\"timeout\":%d}", maximum);
+        long maximum = strtol(most.bytes, NULL, 10);
+        const char *line = formatted("{\"code\":\"1\",\"timeout\":%ld}", maximum);
         cr_assert_not(era_call(client, era, "evaluate-lisp", line).is_error);
-        line = formatted("{\"code\":\"1\",\"timeout\":%d.5}", maximum);
+        line = formatted("{\"code\":\"1\",\"timeout\":%ld.5}", maximum);
         cr_assert(era_call(client, era, "evaluate-lisp", line).is_error);
         cr_assert(json_member(argument, "exclusiveMinimum", &value) && text_is(value, "0"));
         cr_assert(
@@ -260,7 +261,7 @@ Test(describe, the_default_and_the_largest_time_are_in_force) {
 }
 
 Test(describe, what_ends_the_process_is_undone_where_the_list_says_so) {
-    EACH_SETTING(row) EACH_KIND_STARTED(era, settings[row].arguments) {
+    EACH_SETTING EACH_KIND_STARTED(era, settings[row].arguments) {
         struct text tool;
         cr_assert(find_tool(list_of(client, era), "evaluate-lisp", &tool));
         const char *text = description_of(client, tool);
@@ -279,7 +280,7 @@ Test(describe, what_ends_the_process_is_undone_where_the_list_says_so) {
 }
 
 Test(describe, only_tools_and_arguments_that_can_work_are_listed) {
-    EACH_SETTING(row) EACH_KIND_STARTED(era, settings[row].arguments) {
+    EACH_SETTING EACH_KIND_STARTED(era, settings[row].arguments) {
         const struct setting *setting = &settings[row];
         const char *list = list_of(client, era);
         struct text tool, argument;
@@ -292,7 +293,7 @@ Test(describe, only_tools_and_arguments_that_can_work_are_listed) {
             struct text maximum, minimum;
             cr_assert(json_member(argument, "maximum", &maximum) &&
                       json_member(argument, "minimum", &minimum));
-            cr_assert_leq(atoi(minimum.bytes), atoi(maximum.bytes));
+            cr_assert_leq(strtol(minimum.bytes, NULL, 10), strtol(maximum.bytes, NULL, 10));
         }
         struct evaluation back = era_call(client, era, "rollback-session",
                                           formatted("{\"session\":\"%s\",\"steps\":1}", session));
@@ -344,7 +345,7 @@ Test(describe, the_lisp_and_what_is_loaded_in_it_are_named) {
 }
 
 Test(describe, the_instructions_are_short_and_follow_the_options) {
-    EACH_SETTING(row) EACH_KIND(era) {
+    EACH_SETTING EACH_KIND(era) {
         const struct setting *setting = &settings[row];
         const struct client_options options = {.arguments = setting->arguments};
         struct client *client = client_start(&options);

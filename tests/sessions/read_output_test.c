@@ -82,8 +82,8 @@ Test(read_output, what_was_left_out_is_read_whole) {
     const char *last = cut;
     while (last[-1] != '\n')
         last--;
-    int number = atoi(last);
-    expect_contains(text, formatted("\n%d\n%d\n", number + 2, number + 3));
+    long number = strtol(last, NULL, 10);
+    expect_contains(text, formatted("\n%ld\n%ld\n", number + 2, number + 3));
     client_finish(client);
 }
 

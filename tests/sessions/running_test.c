@@ -164,7 +164,7 @@ Test(running, the_bytes_that_wait_are_limited_too) {
     char *code = malloc(LENGTH + 16);
     cr_assert_not_null(code);
     memset(code, ' ', LENGTH);
-    strcpy(code + LENGTH, "(+ 1 2)");
+    memcpy(code + LENGTH, "(+ 1 2)", sizeof "(+ 1 2)");
     EACH_KIND(era) {
         struct client *client = era_start(era, STRINGS("--call-running-max", "1"));
         size_t refused = 0;
