@@ -180,10 +180,8 @@ static struct session *find_session(struct server *server, struct request *reque
                                     struct json_object *arguments, const char *name,
                                     enum session_use use) {
     struct span wanted = {0};
-    char message[160];
     if (!tool_string(arguments, name, &wanted)) {
-        snprintf(message, sizeof message, "The argument %s must be a string.", name);
-        tool_refuse(request, "TYPE-ERROR", message);
+        refuse_session(request, "TYPE-ERROR", "The argument %s must be a string.", name);
         return NULL;
     }
     const char *own = tool_implicit_session(server, request);

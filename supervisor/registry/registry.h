@@ -44,7 +44,8 @@ struct registry_change {
 };
 
 struct registry_options {
-    /* Whether something built in has the KEY of an entry of KIND, which is then refused; or NULL. */
+    /* Whether something built in has the KEY of an entry of KIND, which is then refused; or NULL.
+     */
     bool (*is_reserved)(enum registry_kind kind, const char *key);
     /* Called at the end of each scan, even if it failed or changed nothing; may use the registry,
      * but not close it. May be NULL. */

@@ -643,11 +643,9 @@ static bool has_place(const struct session *session, size_t size) {
 /* Begins the copy, which waits for the call: the calls that name it meanwhile wait on it. */
 static bool add_copy(struct call *call, struct span name) {
     char handle[SESSION_NAME_BYTES];
-    if (!name.bytes) {
-        names_make_handle(call->session->all, handle);
-        name = string_span(handle);
-    }
-    call->copy = session_add(call->session->all, name, SESSION_KEPT);
+    names_make_handle(call->session->all, handle);
+    call->copy =
+        session_add(call->session->all, name.bytes ? name : string_span(handle), SESSION_KEPT);
     if (call->copy)
         session_enter(call->copy, SESSION_NASCENT);
     return call->copy != NULL;

@@ -51,8 +51,9 @@ static char *read_all(struct client *client, const char *arguments) {
         const char *text = read_output(client, arguments);
         const char *start = strchr(text, '\n') + 1, *end = strrchr(text, '\n');
         size_t length = strlen(all), part = (size_t)(end - start);
-        all = realloc(all, length + part + 1);
-        cr_assert_not_null(all);
+        char *longer = realloc(all, length + part + 1);
+        cr_assert_not_null(longer);
+        all = longer;
         memcpy(all + length, start, part);
         all[length + part] = 0;
         if (strstr(end, "\n[the end of "))
