@@ -70,9 +70,9 @@ Test(eval_command, refuses_unusable_arguments_and_code) {
         const char *input, *named;
     } rows[] = {
         {{"eval", "-e"}, NULL, "-e needs a value"},
-        {{"eval", "-x"}, NULL, "usage"},
+        {{"eval", "-x"}, NULL, "unknown option -x"},
         {{"eval", "one", "two"}, NULL, "usage"},
-        {{"eval", "-e", "1", "2"}, NULL, "usage"},
+        {{"eval", "-e", "1", "2"}, NULL, "either -e CODE or a file"},
         {{"eval", "/nonexistent/code.lisp"},
          NULL,
          "/nonexistent/code.lisp: No such file or directory"},
