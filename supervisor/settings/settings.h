@@ -35,7 +35,12 @@ char *path_link(const char *path, const char *base);
 
 /* --- settings.c --- */
 
-enum { SETTING_TEXT_BYTES = 65, NAME_LIST_MAX = 32, NAME_BYTES = 96 };
+enum {
+    SETTING_TEXT_MAX = 64,
+    SETTING_TEXT_BYTES = 72, /* with a null character, in whole words: the struct has no padding */
+    NAME_LIST_MAX = 32,
+    NAME_BYTES = 96
+};
 
 struct name_list {
     char names[NAME_LIST_MAX][NAME_BYTES];

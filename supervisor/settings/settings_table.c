@@ -123,7 +123,7 @@ void setting_words(const struct setting *setting, char words[SETTING_WORDS_BYTES
         break;
     case SETTING_TEXT:
         snprintf(words, SETTING_WORDS_BYTES, "1 to %d letters, digits, dots, dashes or underscores",
-                 SETTING_TEXT_BYTES - 1);
+                 SETTING_TEXT_MAX);
         break;
     case SETTING_PATHS:
         snprintf(words, SETTING_WORDS_BYTES, "%s that can be read",

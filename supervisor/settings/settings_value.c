@@ -60,7 +60,7 @@ static bool parse_text(struct value *value, void *slot) {
     for (size_t i = 0; i < length; i++)
         if (!isalnum((unsigned char)value->text[i]) && !strchr(".-_", value->text[i]))
             return false;
-    if (length == 0 || length >= SETTING_TEXT_BYTES)
+    if (length == 0 || length > SETTING_TEXT_MAX)
         return false;
     memcpy(slot, value->text, length + 1);
     return true;
