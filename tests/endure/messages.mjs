@@ -203,7 +203,7 @@ class Conversation {
       () => this.request("tools/call", { name: 5 }, (m) => (m.error ? undefined : "accepted")),
       () => this.request("tools/call", { name: "evaluate-lisp" }, (m) => (m.error || m.result.isError ? undefined : "accepted")),
       () => this.call("evaluate-lisp", { code: 5, session: [] }, (m) => (m.error || m.result.isError ? undefined : "accepted")),
-      () => this.call("evaluate-lisp", { code: "1", session: "s-none" }, (m) => (m.error || m.result.isError ? undefined : "accepted")),
+      () => this.call("evaluate-lisp", { code: "1", session: "s none" }, (m) => (m.error || m.result.isError ? undefined : "accepted")),
       () => this.call("rollback-session", { steps: 1e9, session: this.counters[0].name }, (m) => (m.error || m.result.isError ? undefined : "accepted")),
       () => this.call("no-such-tool", {}, (m) => (m.error || m.result.isError ? undefined : "accepted")),
     ])();

@@ -11,10 +11,12 @@ const classes = lines(expectedFile)
   .map((line) => /^(\S+)\s+(.*)$/.exec(line))
   .map(([, name, pattern]) => ({ name, pattern: new RegExp(pattern) }));
 
-// Addresses, times and the numbers of generated names differ from run to run.
+// Addresses, times and the numbers of generated names differ from run to run. ECL writes an instance as
+// #<a FOO 0x7f…>, and eclave as #<FOO @1>.
 const comparable = (text) =>
   text
     .replace(/\s+/g, " ")
+    .replace(/#<an? /g, "#<")
     .replace(/0x[0-9a-f]+|@\d+|#:?\w+\d+/gi, "@")
     .replace(/\d+\.\d+ ?(s|sec|seconds)\b/g, "@ s");
 
