@@ -93,10 +93,11 @@ static struct played play_with(const struct play *play, const struct script *scr
     const struct answer *due = oracle_first_due(&oracle);
     if (due && !client_failure(client))
         client_fail(client, "not everything was answered at the end");
-    if (client_failure(client) &&
-        asprintf(&played.fault, "%s%s%s%s%s", client_failure(client),
-                 due ? "; the first answer due has id " : "", due ? due->id : "",
-                 *client_stderr(client) ? "; stderr: " : "", client_stderr(client)) < 0)
+    const char *complaint = client_stderr(client); /* each call may move the bytes */
+    if (client_failure(client) && asprintf(&played.fault, "%s%s%s%s%s", client_failure(client),
+                                           due ? "; the first answer due has id " : "",
+                                           due ? due->id : "", *complaint ? "; stderr: " : "",
+                                           complaint) < 0)
         abort();
     client_free(client);
     oracle_free(&oracle);
