@@ -94,10 +94,10 @@ static struct played play_with(const struct play *play, const struct script *scr
     if (due && !client_failure(client))
         client_fail(client, "not everything was answered at the end");
     const char *complaint = client_stderr(client); /* each call may move the bytes */
-    if (client_failure(client) && asprintf(&played.fault, "%s%s%s%s%s", client_failure(client),
-                                           due ? "; the first answer due has id " : "",
-                                           due ? due->id : "", *complaint ? "; stderr: " : "",
-                                           complaint) < 0)
+    if (client_failure(client) &&
+        asprintf(&played.fault, "%s%s%s%s%s", client_failure(client),
+                 due ? "; the first answer due has id " : "", due ? due->id : "",
+                 *complaint ? "; stderr: " : "", complaint) < 0)
         abort();
     client_free(client);
     oracle_free(&oracle);
