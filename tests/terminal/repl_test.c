@@ -258,6 +258,7 @@ Test(repl, an_interrupt_drops_the_forms_that_follow) {
 Test(repl, an_interrupt_at_the_prompt_drops_the_input) {
     begin();
     screen_type("(half a form");
+    screen_wait("(half a form");
     screen_press("C-c");
     screen_wait("^C");
     screen_wait_last(PROMPT("main", "0"));
@@ -292,6 +293,7 @@ Test(repl, it_can_be_suspended) {
     screen_enter("$E repl");
     screen_wait_last(PROMPT("main", "0"));
     screen_type("(+ 1");
+    screen_wait_last(PROMPT("main", "0") " (+ 1"); /* the key discards what has not been read */
     screen_press("C-z");
     screen_wait("Stopped");
     screen_wait_last("shell>");
