@@ -5,6 +5,8 @@
 #include "supervisor/batch/batch_internal.h"
 
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum {
@@ -148,20 +150,32 @@ static void close_parts(struct batch *batch) {
     batch_free(batch);
 }
 
-/* Prints the summary. UNKNOWN lines of the earlier run were not in the input. */
-static void summarize(const struct batch *batch, size_t unknown, int64_t began_ns) {
-    fputs("eclave: ", stderr);
-    tally_print(&batch->tally, stderr);
-    fprintf(stderr, "; %.1f s\n", (double)clock_elapsed_ms(began_ns) / CLOCK_MS_PER_S);
+/* UNKNOWN lines of the earlier run were not in the input. */
+static void put_summary(FILE *out, const struct batch *batch, size_t unknown, int64_t began_ns) {
+    fputs("eclave: ", out);
+    tally_print(&batch->tally, out);
+    fprintf(out, "; %.1f s\n", (double)clock_elapsed_ms(began_ns) / CLOCK_MS_PER_S);
     if (unknown && !batch->cut_short)
-        fprintf(stderr, "eclave: lines of the earlier run that are not in the input: %zu\n",
-                unknown);
+        fprintf(out, "eclave: lines of the earlier run that are not in the input: %zu\n", unknown);
     if (batch->failure[0])
-        fprintf(stderr, "eclave: %s\n", batch->failure);
+        fprintf(out, "eclave: %s\n", batch->failure);
     if (batch->cut_short || batch->failure[0])
         fputs("eclave: the run was cut short. To resume it, run the same command with --skip-done "
               "OUT, where OUT has the lines written so far, and append to it: >>OUT\n",
-              stderr);
+              out);
+}
+
+/* In one write, since the next command of a pipeline may write to the same place now. */
+static void summarize(const struct batch *batch, size_t unknown, int64_t began_ns) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return;
+    put_summary(out, batch, unknown, began_ns);
+    if (fclose(out) == 0)
+        fwrite(text, 1, size, stderr);
+    free(text);
 }
 
 static int run(struct batch *batch) {
