@@ -35,7 +35,8 @@ Test(terminal_commands, eval_without_code_says_how_to_end_it) {
 }
 
 Test(terminal_commands, eval_shows_nothing_before_a_result_that_a_refusal_is_part_of) {
-    screen_begin("$E eval -e '(null (ignore-errors (open \"/etc/passwd\")))'; echo done; sleep 600");
+    screen_begin(
+        "$E eval -e '(null (ignore-errors (open \"/etc/passwd\")))'; echo done; sleep 600");
     screen_wait("done");
     cr_assert_str_eq(screen_text(), "=> T\ndone");
 }
@@ -55,7 +56,7 @@ Test(terminal_commands, the_log_of_eval_can_be_asked_for) {
 }
 
 Test(terminal_commands, a_batch_that_is_typed_is_not_mixed_with_its_progress) {
-    screen_begin("exec $E batch");
+    screen_begin("$E batch; sleep 600");
     screen_wait("Ctrl-D");
     screen_enter("{\"id\":1,\"code\":\"(progn (sleep 1/2) 7)\"}");
     screen_wait("\"outcome\":\"value\"");
