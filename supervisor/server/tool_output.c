@@ -22,14 +22,14 @@ static const struct tool_argument arguments_of_read[] = {
 };
 
 struct part {
-    const struct kept_output *kept;
+    struct kept_output *kept;
     enum text_stream stream;
     int64_t from, count;
     const char *session; /* to be named in the next call; NULL: it is implicit */
 };
 
 /* "call 7: stdout 12345 characters, values 17 characters" */
-static void append_kept(struct buffer *out, const struct kept_output *kept) {
+static void append_kept(struct buffer *out, struct kept_output *kept) {
     const char *before = ": ";
     buffer_append_format(out, "call %lu", (unsigned long)kept_output_call(kept));
     for (enum text_stream i = 0; i < TEXT_STREAMS; i++) {
@@ -45,7 +45,7 @@ static void append_kept(struct buffer *out, const struct kept_output *kept) {
 static void refuse_with_kept(struct request *request, const struct session *session,
                              const char *type, const char *message) {
     cleanup_buffer struct buffer text = buffer_make(8192);
-    const struct kept_output *kept = kept_output_before(session, NULL);
+    struct kept_output *kept = kept_output_before(session, NULL);
     buffer_append_format(&text, "%s For session %s ", message, session_name(session));
     if (!kept)
         buffer_append_text(&text, "nothing is kept: no answer left anything out.");
@@ -59,7 +59,7 @@ static void refuse_with_kept(struct request *request, const struct session *sess
     tool_refuse(request, type, (const char *)text.data);
 }
 
-static enum text_stream first_stream(const struct kept_output *kept) {
+static enum text_stream first_stream(struct kept_output *kept) {
     enum text_stream stream = 0;
     while (stream < TEXT_STREAMS - 1 && !kept_output_chars(kept, stream))
         stream++;

@@ -5,12 +5,14 @@
 
 #include <stdlib.h>
 
+#define NOT_COUNTED SIZE_MAX
+
 struct kept_output {
     TAILQ_ENTRY(kept_output) entry;
     const struct session *session;
     uint32_t call;
     struct buffer streams[TEXT_STREAMS];
-    size_t chars[TEXT_STREAMS];
+    size_t chars[TEXT_STREAMS]; /* NOT_COUNTED: few calls are ever read */
     size_t bytes;
 };
 
@@ -91,7 +93,7 @@ static struct kept_output *copy(const struct evaluation *evaluation) {
     for (size_t i = 0; i < TEXT_STREAMS; i++) {
         failed |= kept->streams[i].failed;
         kept->bytes += kept->streams[i].length;
-        kept->chars[i] = utf8_count(kept->streams[i].data, kept->streams[i].length);
+        kept->chars[i] = NOT_COUNTED;
     }
     if (!failed && kept->bytes <= KEPT_SESSION_BYTES)
         return kept;
@@ -116,17 +118,17 @@ bool kept_output_keep(struct session *session, const struct evaluation *evaluati
     return true;
 }
 
-const struct kept_output *kept_output_before(const struct session *session,
-                                             const struct kept_output *before) {
-    const struct kept_output *kept = before ? TAILQ_PREV(before, kept_outputs, entry)
-                                            : TAILQ_LAST(&session->all->kept, kept_outputs);
+struct kept_output *kept_output_before(const struct session *session,
+                                       const struct kept_output *before) {
+    struct kept_output *kept = before ? TAILQ_PREV(before, kept_outputs, entry)
+                                      : TAILQ_LAST(&session->all->kept, kept_outputs);
     while (kept && kept->session != session)
         kept = TAILQ_PREV(kept, kept_outputs, entry);
     return kept;
 }
 
-const struct kept_output *kept_output_find(const struct session *session, uint32_t call) {
-    const struct kept_output *kept = kept_output_before(session, NULL);
+struct kept_output *kept_output_find(const struct session *session, uint32_t call) {
+    struct kept_output *kept = kept_output_before(session, NULL);
     while (kept && call && kept->call != call)
         kept = kept_output_before(session, kept);
     return kept;
@@ -140,6 +142,8 @@ struct span kept_output_bytes(const struct kept_output *kept, enum text_stream s
     return (struct span){kept->streams[stream].data, kept->streams[stream].length};
 }
 
-size_t kept_output_chars(const struct kept_output *kept, enum text_stream stream) {
+size_t kept_output_chars(struct kept_output *kept, enum text_stream stream) {
+    if (kept->chars[stream] == NOT_COUNTED)
+        kept->chars[stream] = utf8_count(kept->streams[stream].data, kept->streams[stream].length);
     return kept->chars[stream];
 }

@@ -23,15 +23,16 @@ bool kept_output_keep(struct session *session, const struct evaluation *evaluati
 void kept_output_forget(struct session *session);
 
 /* What is kept for the call with this number; 0: for the newest one. NULL: nothing. */
-const struct kept_output *kept_output_find(const struct session *session, uint32_t call);
+struct kept_output *kept_output_find(const struct session *session, uint32_t call);
 /* The one before BEFORE, NULL: the newest. NULL: there is none. */
-const struct kept_output *kept_output_before(const struct session *session,
-                                             const struct kept_output *before);
+struct kept_output *kept_output_before(const struct session *session,
+                                       const struct kept_output *before);
 
 uint32_t kept_output_call(const struct kept_output *kept);
 /* Any bytes; of values, UTF-8. Valid until the loop continues. */
 struct span kept_output_bytes(const struct kept_output *kept, enum text_stream stream);
-/* Its characters; what is not UTF-8 is not counted exactly. */
-size_t kept_output_chars(const struct kept_output *kept, enum text_stream stream);
+/* Its characters, counted when they are first asked for; what is not UTF-8 is not counted exactly.
+ */
+size_t kept_output_chars(struct kept_output *kept, enum text_stream stream);
 
 #endif
