@@ -23,6 +23,11 @@ static void print_quoted(const char *text, const char *special) {
     }
 }
 
+/* Can the argument of a command be completed? */
+static bool is_completed(const struct flag *argument) {
+    return argument->value != FLAG_SWITCH && argument->value != FLAG_WORD;
+}
+
 static void print_flag_name(void *context, const struct flag *flag) {
     (void)context;
     printf(" %s", flag->name);
@@ -141,7 +146,7 @@ static void bash_flags_of(void *context, const char *name, const char *summary,
 static void bash_argument_of(void *context, const char *name, const char *summary,
                              const struct flag *argument) {
     (void)context, (void)summary;
-    if (argument->value == FLAG_SWITCH || argument->value == FLAG_WORD)
+    if (!is_completed(argument))
         return;
     printf("    %s:0) ", name);
     bash_value(argument);
@@ -236,7 +241,7 @@ static void zsh_arguments_of(void *context, const char *name, const char *summar
     (void)summary;
     printf("    %s)\n        own=(\n", name);
     options_visit(name, zsh_flag, context);
-    if (argument->value != FLAG_SWITCH && argument->value != FLAG_WORD) {
+    if (is_completed(argument)) {
         fputs("        '1", stdout);
         zsh_value(argument);
         fputs("'\n", stdout);
@@ -327,7 +332,7 @@ static void fish_command(void *context, const char *name, const char *summary,
     printf("complete -c eclave -n __eclave_is -a %s -d '", name);
     print_quoted(summary, "\\");
     fputs("'\n", stdout);
-    if (argument->value != FLAG_SWITCH && argument->value != FLAG_WORD) {
+    if (is_completed(argument)) {
         printf("complete -c eclave -n '__eclave_is %s'", name);
         if (argument->value == FLAG_FILE)
             fputs(" -F", stdout);
