@@ -78,6 +78,13 @@ bool buffer_append_format(struct buffer *buffer, const char *format, ...) {
     return done;
 }
 
+const char *buffer_string(struct buffer *buffer, const char *otherwise) {
+    if (buffer->failed || !buffer_append(buffer, "", 1))
+        return otherwise;
+    buffer->length--;
+    return (const char *)buffer->data;
+}
+
 void buffer_consume(struct buffer *buffer, size_t size) {
     buffer->length -= size;
     if (buffer->length)

@@ -41,6 +41,10 @@ void buffer_free(struct buffer *buffer);
  * `failed`. The caller fills the room and adds the number of bytes to `length`. */
 unsigned char *buffer_reserve(struct buffer *buffer, size_t extra);
 
+/* The contents as a string: a null character follows them, which does not count. OTHERWISE if the
+ * buffer has failed. */
+const char *buffer_string(struct buffer *buffer, const char *otherwise);
+
 /* Appends SIZE bytes, a string, or formatted output. False, with nothing appended, on failure. */
 bool buffer_append(struct buffer *buffer, const void *bytes, size_t size);
 bool buffer_append_text(struct buffer *buffer, const char *text);

@@ -89,8 +89,7 @@ static void judge(struct tests *tests, const struct test *test, const struct off
     buffer_append_text(&message, ", got ");
     json_write_bytes(&message, got.bytes, whole ? got.length : SHOWN_BYTES);
     buffer_append_text(&message, whole ? "" : " …");
-    buffer_append(&message, "", 1);
-    report(tests, message.failed ? "not the expected result" : (const char *)message.data);
+    report(tests, buffer_string(&message, "not the expected result"));
 }
 
 /* --- one test --- */

@@ -21,10 +21,9 @@ static void refuse_version(struct request *request, const char *requested) {
         request_error_data(request, RPC_UNSUPPORTED_VERSION, "Unsupported protocol version.");
     cleanup_buffer struct buffer dates = buffer_make(256);
     revision_append_dates(&dates, true, false);
-    buffer_append(&dates, "", 1);
     char quoted[32];
     snprintf(quoted, sizeof quoted, "\"%.20s\"", requested);
-    bool legacy = strstr((const char *)dates.data, quoted) != NULL;
+    bool legacy = strstr(buffer_string(&dates, ""), quoted) != NULL;
     buffer_append_text(out, "{\"supported\":");
     revision_append_dates(out, !legacy, true);
     buffer_append_text(out, ",\"requested\":");

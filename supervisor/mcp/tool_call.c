@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LONG_BYTES = 64 << 10, TAIL_BUFFER_BYTES = 64 << 10 };
+enum { LONG_BYTES = 64 << 10, TAIL_BUFFER_BYTES = 64 << 10, MESSAGE_BYTES = 1024 };
 
 /* Appends the blocks after the text, which begins at START. If the response would be too long with
  * them, a text takes their place: the call is done, and its own text is worth more. */
@@ -72,6 +72,15 @@ void tool_refuse(struct request *request, const char *type, const char *message)
     request_end(request);
 }
 
+void tool_refuse_format(struct request *request, const char *type, const char *format, ...) {
+    char message[MESSAGE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    tool_refuse(request, type, message);
+}
+
 struct json_object *tool_given(struct json_object *arguments, const char *name) {
     struct json_object *value = NULL;
     json_object_object_get_ex(arguments, name, &value);
@@ -125,19 +134,9 @@ static struct session *take_new(struct request *request, struct session *session
     return session;
 }
 
-__attribute__((format(printf, 3, 4))) static void
-refuse_session(struct request *request, const char *type, const char *format, ...) {
-    char message[400];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
-    tool_refuse(request, type, message);
-}
-
 void tool_refuse_name(struct request *request, const char *argument) {
-    refuse_session(request, "TYPE-ERROR",
-                   "The argument %s must be a name of " SESSION_NAME_RULE ".", argument);
+    tool_refuse_format(request, "TYPE-ERROR",
+                       "The argument %s must be a name of " SESSION_NAME_RULE ".", argument);
 }
 
 /* NAME is valid, and no session has it. */
@@ -148,22 +147,23 @@ static void refuse_missing(struct request *request, struct span name) {
     const int length = (int)name.length;
     const char *text = (const char *)name.bytes;
     if (!gone)
-        refuse_session(request, unknown,
-                       "There is no session %.*s. list-sessions names those that are open; "
-                       "evaluate-lisp with a new name, or open-session, opens one.",
-                       length, text);
+        tool_refuse_format(request, unknown,
+                           "There is no session %.*s. list-sessions names those that are open; "
+                           "evaluate-lisp with a new name, or open-session, opens one.",
+                           length, text);
     else if (gone->end == SESSION_CLOSED)
-        refuse_session(request, unknown, "Session %.*s was closed by close-session. %s", length,
-                       text, anew);
+        tool_refuse_format(request, unknown, "Session %.*s was closed by close-session. %s", length,
+                           text, anew);
     else if (gone->end == SESSION_LOST)
-        refuse_session(request, unknown,
-                       "Session %.*s was lost: its worker ended between calls%s%s. %s", length,
-                       text, gone->why ? " because " : "", gone->why ? gone->why : "", anew);
+        tool_refuse_format(request, unknown,
+                           "Session %.*s was lost: its worker ended between calls%s%s. %s", length,
+                           text, gone->why ? " because " : "", gone->why ? gone->why : "", anew);
     else
-        refuse_session(request, unknown,
-                       "Session %.*s was dropped: only the newest %lld unnamed sessions are kept. "
-                       "Its state is gone; pass a name of your own as session to keep state.",
-                       length, text, (long long)request->server->settings->session_unnamed_max);
+        tool_refuse_format(
+            request, unknown,
+            "Session %.*s was dropped: only the newest %lld unnamed sessions are kept. "
+            "Its state is gone; pass a name of your own as session to keep state.",
+            length, text, (long long)request->server->settings->session_unnamed_max);
 }
 
 /* The session that a call comes back to. */
@@ -181,7 +181,7 @@ static struct session *find_session(struct server *server, struct request *reque
                                     enum session_use use) {
     struct span wanted = {0};
     if (!tool_string(arguments, name, &wanted)) {
-        refuse_session(request, "TYPE-ERROR", "The argument %s must be a string.", name);
+        tool_refuse_format(request, "TYPE-ERROR", "The argument %s must be a string.", name);
         return NULL;
     }
     const char *own = tool_implicit_session(server, request);
@@ -194,10 +194,11 @@ static struct session *find_session(struct server *server, struct request *reque
     if (!wanted.bytes && use == USE_OR_MAKE)
         return take_new(request, sessions_make_unnamed(&server->sessions));
     if (!wanted.bytes) {
-        refuse_session(request, "TYPE-ERROR",
-                       "The argument %s is required here: name the session, as the last line of an "
-                       "earlier answer or list-sessions does.",
-                       name);
+        tool_refuse_format(
+            request, "TYPE-ERROR",
+            "The argument %s is required here: name the session, as the last line of an "
+            "earlier answer or list-sessions does.",
+            name);
         return NULL;
     }
     if (!session_name_is_valid(wanted)) {
@@ -259,8 +260,7 @@ void tool_no_room(struct request *request) {
     buffer_append_text(&text, count
                                   ? ". Use close-session for what you no longer need."
                                   : "All of them are busy: wait for a call to end, or cancel it.");
-    buffer_append(&text, "", 1);
-    tool_refuse(request, "SESSION-LIMIT", (const char *)text.data);
+    tool_refuse(request, "SESSION-LIMIT", buffer_string(&text, "session.max is reached."));
 }
 
 /* The code may be undefined only because the call ran in a new session. */

@@ -16,6 +16,9 @@
 
 /* Answers with a tool error. No worker is involved. */
 void tool_refuse(struct request *request, const char *type, const char *message);
+/* The same with a formatted message, of which 1,023 bytes are sent. */
+__attribute__((format(printf, 3, 4))) void
+tool_refuse_format(struct request *request, const char *type, const char *format, ...);
 
 /* The argument NAME; NULL when it is absent, null or an empty string, since models fill every
  * field. */

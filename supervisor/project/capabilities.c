@@ -84,13 +84,11 @@ bool capabilities_refuse_entry(struct request *request, const struct registry_en
     cleanup_buffer struct buffer message = buffer_make(4096);
     buffer_append_text(&message, "The client did not declare capabilities that this needs: ");
     json_write_tree(&message, required);
-    buffer_append(&message, "", 1);
-    if (message.failed)
-        request_error(request, RPC_INVALID_PARAMS, "The client lacks a capability.");
-    else if (entry->kind == REGISTRY_TOOL)
-        tool_refuse(request, "MISSING-CAPABILITY", (const char *)message.data);
+    const char *text = buffer_string(&message, "The client lacks a capability.");
+    if (entry->kind == REGISTRY_TOOL && !message.failed)
+        tool_refuse(request, "MISSING-CAPABILITY", text);
     else
-        request_error(request, RPC_INVALID_PARAMS, (const char *)message.data);
+        request_error(request, RPC_INVALID_PARAMS, text);
     return true;
 }
 

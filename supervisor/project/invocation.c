@@ -105,9 +105,8 @@ static void answer_failure(struct invocation *invocation, const struct evaluatio
                       result->text.length < 2000 ? result->text.length : 2000);
     else
         buffer_append_text(&message, evaluation->cause);
-    buffer_append(&message, "", 1);
-    struct buffer *out =
-        request_error_data(request, RPC_INTERNAL_ERROR, (const char *)message.data);
+    struct buffer *out = request_error_data(request, RPC_INTERNAL_ERROR,
+                                            buffer_string(&message, "The definition failed."));
     buffer_append_text(out, invocation->form->kind == RUN_RESOURCE ? "{\"uri\":" : "{\"name\":");
     json_write_string(out, invocation->name);
     buffer_append_text(out, ",\"type\":");

@@ -4,7 +4,6 @@
 #include "supervisor/mcp/server.h"
 #include "supervisor/server/tools.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static const char *const operations[] = {"describe",         "apropos",    "documentation",
@@ -49,8 +48,8 @@ static void refuse_operation(struct request *request) {
     buffer_append_text(&message, "The argument operation must be one of");
     for (const char *const *operation = operations; *operation; operation++)
         buffer_append_format(&message, "%s %s", operation == operations ? "" : ",", *operation);
-    buffer_append(&message, ".", sizeof ".");
-    tool_refuse(request, "TYPE-ERROR", (const char *)message.data);
+    buffer_append_text(&message, ".");
+    tool_refuse(request, "TYPE-ERROR", buffer_string(&message, "Invalid argument operation."));
 }
 
 /* Checks the types that the schema gives. What an operation needs is for the worker to say. */
@@ -60,18 +59,18 @@ static bool has_types(struct request *request, struct json_object *arguments) {
         const bool is_string = strcmp(argument->type, "string") == 0;
         struct span string;
         int64_t number;
-        char message[80];
         if (is_string ? tool_string(arguments, argument->name, &string)
                       : strcmp(argument->type, "integer") != 0 ||
                             tool_integer(arguments, argument->name, (int64_t)argument->minimum,
                                          INT64_MAX, &number))
             continue;
         if (is_string)
-            snprintf(message, sizeof message, "The argument %s must be a string.", argument->name);
+            tool_refuse_format(request, "TYPE-ERROR", "The argument %s must be a string.",
+                               argument->name);
         else
-            snprintf(message, sizeof message, "The argument %s must be an integer, at least %.0f.",
-                     argument->name, argument->minimum);
-        tool_refuse(request, "TYPE-ERROR", message);
+            tool_refuse_format(request, "TYPE-ERROR",
+                               "The argument %s must be an integer, at least %.0f.", argument->name,
+                               argument->minimum);
         return false;
     }
     return true;

@@ -55,8 +55,7 @@ static void refuse_with_kept(struct request *request, const struct session *sess
         buffer_append_text(&text, "\n");
         append_kept(&text, kept);
     }
-    buffer_append(&text, "", 1);
-    tool_refuse(request, type, (const char *)text.data);
+    tool_refuse(request, type, buffer_string(&text, message));
 }
 
 static enum text_stream first_stream(struct kept_output *kept) {

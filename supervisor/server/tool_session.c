@@ -69,18 +69,16 @@ static void open_copy(struct server *server, struct request *request, struct jso
  * the request was answered. */
 static bool take_name(struct server *server, struct request *request, struct json_object *arguments,
                       struct span *name) {
-    char message[SESSION_NAME_BYTES + 200];
     if (!tool_string(arguments, "name", name) || (name->bytes && !session_name_is_valid(*name))) {
         tool_refuse_name(request, "name");
         return false;
     }
     if (!name->bytes || !tool_has_session(server, request, *name))
         return true;
-    snprintf(message, sizeof message,
-             "Session %.*s is open already: pass it as the argument session, or choose another "
-             "name. reset-session discards its state.",
-             (int)name->length, (const char *)name->bytes);
-    tool_refuse(request, "SESSION-ERROR", message);
+    tool_refuse_format(request, "SESSION-ERROR",
+                       "Session %.*s is open already: pass it as the argument session, or choose "
+                       "another name. reset-session discards its state.",
+                       (int)name->length, (const char *)name->bytes);
     return false;
 }
 

@@ -44,13 +44,11 @@ static bool timeout_argument(struct json_object *arguments, const struct setting
 
 bool tools_timeout(struct request *request, struct json_object *arguments,
                    const struct settings *settings, int64_t *timeout_ms) {
-    char message[160];
     if (timeout_argument(arguments, settings, timeout_ms))
         return true;
-    snprintf(message, sizeof message,
-             "The argument timeout must be a number of seconds above 0 and at most %lld.",
-             (long long)settings->call_timeout_max_s);
-    tool_refuse(request, "TYPE-ERROR", message);
+    tool_refuse_format(request, "TYPE-ERROR",
+                       "The argument timeout must be a number of seconds above 0 and at most %lld.",
+                       (long long)settings->call_timeout_max_s);
     return false;
 }
 
@@ -134,8 +132,7 @@ static bool refuse_unknown(struct request *request, const struct tool *tool,
         for (size_t i = 0; i < tool->argument_count; i++)
             buffer_append_format(&message, "%s %s", i ? "," : "", tool->arguments[i].name);
         buffer_append_text(&message, tool->argument_count ? "." : " none.");
-        buffer_append(&message, "", 1);
-        tool_refuse(request, "TYPE-ERROR", (const char *)message.data);
+        tool_refuse(request, "TYPE-ERROR", buffer_string(&message, "Unknown argument."));
         return true;
     }
     return false;

@@ -82,6 +82,18 @@ Test(buffer, a_formatted_string_may_use_the_last_byte) {
     expect_contents(&buffer, "1234");
 }
 
+Test(buffer, is_a_string_unless_it_failed) {
+    cleanup_buffer struct buffer buffer = buffer_make(4);
+    cr_assert_str_eq(buffer_string(&buffer, "other"), "");
+    buffer_append_text(&buffer, "abc");
+    cr_assert_str_eq(buffer_string(&buffer, "other"), "abc");
+    expect_contents(&buffer, "abc");
+    buffer_append_text(&buffer, "d");
+    cr_assert_str_eq(buffer_string(&buffer, "other"), "other", "there is no room for its end");
+    buffer.length = 1;
+    cr_assert_str_eq(buffer_string(&buffer, "other"), "other", "it is not whole");
+}
+
 Test(buffer, consumes_from_the_front) {
     cleanup_buffer struct buffer buffer = buffer_make(10);
     buffer_append_text(&buffer, "abcdef");
