@@ -4,7 +4,6 @@
 #include "tests/support/command.h"
 #include "tests/support/eras.h"
 #include "tests/support/family.h"
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -180,12 +179,7 @@ static void end_idle(struct client *client, const char *session) {
     client_session_settle(client, session);
     family_await_no_zombies(client);
     family_workers(client, COUNT_OF(workers), workers, COUNT_OF(workers));
-    client_kill(client, SIGSTOP);
-    for (size_t i = 0; i < COUNT_OF(workers); i++)
-        kill(workers[i], SIGKILL);
-    client_kill(client, SIGCONT);
-    for (size_t i = 0; i < COUNT_OF(workers); i++)
-        family_await_gone(client, workers[i]);
+    family_kill_together(client, workers, COUNT_OF(workers));
 }
 
 Test(builtin, a_session_that_is_opened_anew_begins_its_transcript_anew) {

@@ -99,12 +99,7 @@ static void kill_all(struct client *client) {
     pid_t pids[PIDS_MAX + 1];
     size_t count = family_workers(client, WORKERS, pids, PIDS_MAX);
     pids[count++] = family_zygote(client, WORKERS);
-    client_kill(client, SIGSTOP);
-    for (size_t i = 0; i < count; i++)
-        end_process(pids[i], SIGKILL);
-    client_kill(client, SIGCONT);
-    for (size_t i = 0; i < count; i++)
-        family_await_gone(client, pids[i]);
+    family_kill_together(client, pids, count);
 }
 
 Test(processes, when_everything_is_killed_the_next_call_works) {

@@ -3,7 +3,6 @@
 #include "tests/support/client_sessions.h"
 #include "tests/support/eras.h"
 #include "tests/support/family.h"
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,12 +160,7 @@ Test(names, a_lost_name_is_an_error_that_says_why_until_it_is_opened_anew) {
     pid_t workers[3]; /* the head, its checkpoint and the spare */
     family_await_no_zombies(client);
     family_workers(client, COUNT_OF(workers), workers, COUNT_OF(workers));
-    client_kill(client, SIGSTOP);
-    for (size_t i = 0; i < COUNT_OF(workers); i++)
-        kill(workers[i], SIGKILL);
-    client_kill(client, SIGCONT);
-    for (size_t i = 0; i < COUNT_OF(workers); i++)
-        family_await_gone(client, workers[i]);
+    family_kill_together(client, workers, COUNT_OF(workers));
     expect_everywhere(client, era_legacy, "work",
                       "Session work was lost: its worker ended between calls.");
     cr_assert_eq(client_session_count(client), 0);

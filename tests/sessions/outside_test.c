@@ -133,12 +133,7 @@ Test(outside, a_loss_is_reported_in_the_next_result) {
     family_await_no_zombies(client);
     size_t count = family_workers(client, CHECKPOINTS + SPARE_AND_HEAD, workers, PIDS_MAX);
     /* All while the server is stopped, or it would make another checkpoint in between. */
-    client_kill(client, SIGSTOP);
-    for (size_t i = 0; i < count; i++)
-        kill(workers[i], SIGKILL);
-    client_kill(client, SIGCONT);
-    for (size_t i = 0; i < count; i++)
-        family_await_gone(client, workers[i]);
+    family_kill_together(client, workers, count);
     struct evaluation evaluation =
         client_evaluate_with(client, "{\"code\":\"(loop)\",\"timeout\":0.1}");
     cr_assert_eq(evaluation.error_code, -32004);

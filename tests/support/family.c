@@ -3,8 +3,10 @@
 #include "policy/policy.h"
 #include "tests/support/client_sessions.h"
 #include "tests/support/process.h"
+#include <criterion/criterion.h>
 #include <ctype.h>
 #include <dirent.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -140,6 +142,17 @@ static size_t zombies(struct client *client) {
     }
     closedir(directory);
     return count;
+}
+
+void family_kill_together(struct client *client, const pid_t *pids, size_t count) {
+    client_kill(client, SIGSTOP);
+    for (size_t i = 0; i < count; i++) {
+        cr_assert_gt(pids[i], 1);
+        kill(pids[i], SIGKILL);
+    }
+    client_kill(client, SIGCONT);
+    for (size_t i = 0; i < count; i++)
+        family_await_gone(client, pids[i]);
 }
 
 size_t family_zombies(struct client *client) {

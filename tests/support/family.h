@@ -28,6 +28,10 @@ void family_await_stopped(struct client *client, size_t wanted);
 /* Waits until PID has been reaped. */
 void family_await_gone(struct client *client, pid_t pid);
 
+/* Kills the COUNT processes PIDS with SIGKILL, so that the server learns of all at once, and waits
+ * until they have been reaped. */
+void family_kill_together(struct client *client, const pid_t *pids, size_t count);
+
 /* The number of zombies among the server's children. */
 size_t family_zombies(struct client *client);
 /* Waits until there are none. */
