@@ -1,6 +1,6 @@
-/* Lisp source, scanned before Lisp reads it: how deep it nests, what is left open at its end, and
- * where its forms end. Knows only the standard syntax; with reader macros of its own a session may
- * get a poorer error message or be asked for more input, but never a wrong value. Allocates
+/* A scan of Lisp source before Lisp reads it: how deeply it nests, what is not closed, and where
+ * each form ends. It knows the standard syntax only. In a session with reader macros of its own, an
+ * error message may say less or the prompt may ask for more input, but no value is wrong. Allocates
  * nothing. */
 #ifndef ECLAVE_COMMON_SOURCE_H
 #define ECLAVE_COMMON_SOURCE_H

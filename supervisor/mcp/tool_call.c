@@ -15,8 +15,8 @@
 
 enum { LONG_BYTES = 64 << 10, TAIL_BUFFER_BYTES = 64 << 10, MESSAGE_BYTES = 1024 };
 
-/* Appends the blocks after the text, which begins at START. If the response would be too long with
- * them, a text takes their place: the call is done, and its own text is worth more. */
+/* Appends the blocks after the text, which begins at START. If they would make the response too
+ * long, a text replaces them: the call is done, and its own text matters more. */
 static void append_blocks(struct request *request, struct json_object *blocks, size_t start) {
     enum { OTHER_BYTES = 4096 }; /* of the response, but for the id and what was printed */
     const struct settings *settings = request->server->settings;
@@ -325,7 +325,7 @@ static void append_ending(struct buffer *out, const struct request *request,
     tool_append_session(out, request, evaluation);
 }
 
-/* ANSWER is what the client is told. */
+/* ANSWER: the text that the client gets. */
 static void record(struct request *request, const struct evaluation *evaluation,
                    struct span answer) {
     struct server *server = request->server;

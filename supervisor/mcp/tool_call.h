@@ -55,7 +55,7 @@ void tool_refuse_name(struct request *request, const char *argument);
  */
 void tool_submit(struct server *server, struct request *request, struct session *session,
                  const struct call_request *wanted, call_done done);
-/* Appends the last line of a text, which names the session that was created for REQUEST, if one
+/* Appends the last line of a text: the name of the session that was created for REQUEST, if one
  * was. */
 void tool_append_session(struct buffer *text, const struct request *request,
                          const struct evaluation *evaluation);

@@ -165,7 +165,7 @@ static const struct repl_command {
     void (*run)(struct repl *repl, struct span argument);
 } commands[] = {
     {"undo", "[N]", "take back the last call, or the last N", false, false, undo},
-    {"branch", "NAME", "copy this session and go on in the copy", true, false, branch},
+    {"branch", "NAME", "copy this session and continue in the copy", true, false, branch},
     {"session", "NAME", "switch to a session, which is made if it is new", true, false,
      switch_session},
     {"sessions", "", "list the sessions", false, true, list_sessions},

@@ -1,5 +1,5 @@
-/* What a model is told about the tools: the texts of tools/list and the instructions. They depend
- * on the era and on the settings, and are all in describe.c, so that they agree. */
+/* The descriptions in tools/list and the instructions, which a model reads. They depend on the era
+ * and on the settings. All of them are in describe.c, so that they agree. */
 #ifndef ECLAVE_SUPERVISOR_SERVER_DESCRIBE_H
 #define ECLAVE_SUPERVISOR_SERVER_DESCRIBE_H
 
