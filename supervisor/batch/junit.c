@@ -69,7 +69,7 @@ static void put_head(FILE *out, const struct tally *tally) {
     char head[HEAD_BYTES];
     snprintf(counts, sizeof counts,
              "tests=\"%llu\" failures=\"%llu\" errors=\"%llu\" time=\"%.3f\"",
-             (unsigned long long)tally->lines, (unsigned long long)tally->failed,
+             (unsigned long long)tally->cases, (unsigned long long)tally->failed,
              (unsigned long long)tally->broken, tally->wall_ms / CLOCK_MS_PER_S);
     int used = snprintf(head, sizeof head,
                         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites %s>\n"
@@ -124,11 +124,12 @@ static void put_error(FILE *out, const struct record *record) {
     fputs("</error>\n", out);
 }
 
-void junit_add(struct junit *junit, const struct record *record) {
+void junit_add(struct junit *junit, const struct record *record, struct span suite) {
     FILE *out = junit->file;
     if (!out)
         return;
-    fputs("<testcase classname=\"eclave.batch\"", out);
+    fputs("<testcase", out);
+    put_attribute(out, "classname", suite.bytes ? suite : string_span("eclave.batch"));
     put_attribute(out, "name", record_name(record));
     fprintf(out, " time=\"%.3f\">\n", record_number(record, "wallMs") / CLOCK_MS_PER_S);
     if (record->standing == STANDING_FAILED)
