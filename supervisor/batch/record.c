@@ -12,6 +12,7 @@
 enum { TEXT_MAX_BYTES = 1 << 30 };
 
 static const char invalid_word[] = "invalid";
+static const char not_run[] = "the process of the setup ended so, or could not be forked";
 
 /* The constant of an outcome word, or NULL. */
 static const char *known_outcome(struct span word) {
@@ -194,7 +195,8 @@ struct json_object *record_of_test(const struct batch_line *test, size_t number,
     if (good && evaluation)
         good = add_evaluation(root, test, evaluation, batch->settings);
     else if (good)
-        good = add(root, "outcome", json_object_new_string(outcome_table[outcome].word));
+        good = add(root, "outcome", json_object_new_string(outcome_table[outcome].word)) &&
+               add(root, "reason", json_object_new_string(not_run));
     bool passed = good && evaluation && has_passed(root, evaluation->outcome);
     good = good && add(root, "pass", json_object_new_boolean(passed)) &&
            add(root, "points", points(passed ? test->points : 0)) &&

@@ -384,8 +384,9 @@ static void note_loss(struct session *session, const char *excess) {
                        : ends        ? "the session is lost"
                                      : "the state of the session is lost, and it started afresh";
     excess = excess ? excess : "";
-    log_write(session->all->log, &event, "the worker ended between calls%s%s; %s", because, excess,
-              what);
+    if (!session_is_anonymous(session)) /* whose caller reports it */
+        log_write(session->all->log, &event, "the worker ended between calls%s%s; %s", because,
+                  excess, what);
     if (ends) {
         char why[sizeof session->loss];
         snprintf(why, sizeof why,
@@ -476,7 +477,8 @@ static void on_malformed(void *context, struct worker_process *worker, const cha
     }
     const struct log_event event = {
         .level = LOG_ERROR_LEVEL, .name = "malformed", .session = session->name};
-    log_write(session->all->log, &event, "%s", what);
+    if (!session_is_anonymous(session))
+        log_write(session->all->log, &event, "%s", what);
 }
 
 static void on_violation(void *context, struct worker_process *worker, const char *call_name) {
@@ -488,7 +490,8 @@ static void on_violation(void *context, struct worker_process *worker, const cha
     }
     const struct log_event event = {
         .level = LOG_WARNING_LEVEL, .name = "violation", .session = session->name};
-    log_write(session->all->log, &event, "%s between calls", call_name);
+    if (!session_is_anonymous(session))
+        log_write(session->all->log, &event, "%s between calls", call_name);
 }
 
 const struct worker_events session_events = {.ready = on_ready,
