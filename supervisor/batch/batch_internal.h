@@ -103,10 +103,10 @@ struct json_object *record_of_test(const struct batch_line *test, size_t number,
                                    const struct batch *batch);
 /* Replaces the costs in the record of a setup by those of its whole process. */
 bool record_set_usage(struct json_object *root, struct usage usage);
-/* Makes the record of LINE from that of its setup and those of its tests, each of which it takes,
- * with the sums of their points. False if out of memory, with nothing to free. */
+/* Makes the record of LINE from that of its setup and the array of those of its tests, both of
+ * which it takes, with the sums of their points. False if out of memory, with nothing to free. */
 bool record_join(struct record *record, const struct batch_line *line, struct json_object *setup,
-                 struct json_object **tests);
+                 struct json_object *tests);
 
 /* The number of tests; 0: the line has none. */
 size_t record_test_count(const struct record *record);

@@ -18,9 +18,8 @@ struct submission {
     struct session *source; /* the process of the setup; NULL: it has ended, or is not started */
     struct call *call;      /* of the setup, or the last one of its process; NULL: none runs */
     struct test_run *runs;
-    struct json_object *setup;  /* records */
-    struct json_object **tests; /* not yet done: NULL */
-    size_t started, running;    /* tests */
+    struct json_object *setup, *tests; /* record, and array of records; not yet done: null */
+    size_t started, running;           /* tests */
     bool cannot_fork;
     bool cancelled;
     enum outcome outcome;           /* of the setup; unless it is VALUE, no test counts */
@@ -42,28 +41,19 @@ struct submission *submission_make(struct batch *batch, const struct batch_line 
     submission->batch = batch;
     submission->line = line;
     submission->runs = calloc(line->test_count, sizeof *submission->runs);
-    submission->tests = calloc(line->test_count, sizeof *submission->tests);
+    submission->tests = json_object_new_array();
     if (submission->runs && submission->tests)
         return submission;
     submission_free(submission);
     return NULL;
 }
 
-static void drop_records(struct submission *submission) {
-    json_object_put(submission->setup);
-    submission->setup = NULL;
-    for (size_t i = 0; submission->tests && i < submission->line->test_count; i++) {
-        json_object_put(submission->tests[i]);
-        submission->tests[i] = NULL;
-    }
-}
-
 void submission_free(struct submission *submission) {
     if (!submission)
         return;
-    drop_records(submission);
+    json_object_put(submission->setup);
+    json_object_put(submission->tests);
     free(submission->runs);
-    free(submission->tests);
     free(submission);
 }
 
@@ -117,6 +107,14 @@ static void start_setup(struct submission *submission) {
 
 /* --- the tests --- */
 
+/* Takes RECORD, in place of an earlier one; NULL is out of memory. */
+static void put_test(struct submission *submission, size_t index, struct json_object *record) {
+    if (record && json_object_array_put_idx(submission->tests, index, record) == 0)
+        return;
+    json_object_put(record);
+    fail(submission, "out of memory for the result of a test");
+}
+
 static void on_test(void *context, const struct evaluation *evaluation) {
     struct test_run *run = context;
     struct submission *submission = run->submission;
@@ -132,11 +130,9 @@ static void on_test(void *context, const struct evaluation *evaluation) {
         submission->cannot_fork = true;
         snprintf(seen.cause, sizeof seen.cause, "The process after the setup could not be forked.");
     }
-    submission->tests[run->index] =
-        record_of_test(&submission->line->tests[run->index], run->index + 1, &seen, OUTCOME_VALUE,
-                       submission->batch);
-    if (!submission->tests[run->index])
-        fail(submission, "out of memory for the result of a test");
+    put_test(submission, run->index,
+             record_of_test(&submission->line->tests[run->index], run->index + 1, &seen,
+                            OUTCOME_VALUE, submission->batch));
 }
 
 static void start_test(struct submission *submission) {
@@ -211,7 +207,7 @@ static void end_source(struct submission *submission) {
 
 /* Gives each test that did not run the outcome of the setup, and, if that failed after all, every
  * test. */
-static bool complete_tests(struct submission *submission) {
+static void complete_tests(struct submission *submission) {
     const struct batch_line *line = submission->line;
     bool failed = submission->outcome != OUTCOME_VALUE;
     bool is_foreign =
@@ -219,26 +215,19 @@ static bool complete_tests(struct submission *submission) {
     enum outcome outcome =
         is_foreign || !failed ? OUTCOME_CRASH : submission->outcome; /* not failed: no fork */
     for (size_t i = 0; i < line->test_count; i++) {
-        if (submission->tests[i] && !failed)
-            continue;
-        json_object_put(submission->tests[i]);
-        submission->tests[i] =
-            record_of_test(&line->tests[i], i + 1, NULL, outcome, submission->batch);
-        if (!submission->tests[i])
-            return false;
+        bool ran = json_object_array_get_idx(submission->tests, i) != NULL;
+        if (failed || !ran)
+            put_test(submission, i,
+                     record_of_test(&line->tests[i], i + 1, NULL, outcome, submission->batch));
     }
-    return true;
 }
 
 static void join(struct submission *submission, struct record *record) {
-    if (!complete_tests(submission)) {
-        fail(submission, "out of memory for the result of a line");
+    complete_tests(submission);
+    if (submission->failure[0])
         return;
-    }
     bool joined = record_join(record, submission->line, submission->setup, submission->tests);
-    submission->setup = NULL;
-    for (size_t i = 0; i < submission->line->test_count; i++)
-        submission->tests[i] = NULL;
+    submission->setup = submission->tests = NULL;
     if (!joined)
         fail(submission, "out of memory for the result of a line");
 }
