@@ -105,7 +105,7 @@ static struct kept_output *make(const struct evaluation *evaluation) {
 
 bool kept_output_keep(struct session *session, struct evaluation *evaluation, struct pipes *pipes) {
     struct sessions *all = session->all;
-    if (!pipes || !all->keeps_output || session->kind == SESSION_TRANSIENT ||
+    if (!pipes || !all->keeps_output || session_is_anonymous(session) ||
         !leaves_out(session, evaluation))
         return false;
     const size_t streams = evaluation->output.length + evaluation->error_output.length;
