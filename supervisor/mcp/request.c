@@ -233,7 +233,6 @@ void request_end(struct request *request) {
     struct rpc_batch *batch = request->batch;
     close_parts(request);
     if (request->task) {
-        request->element.length--; /* the end of the message */
         task_answer(request->task, &request->element, request->part == PART_ERROR);
         buffer_free(&request->element);
     } else if (batch) {

@@ -71,9 +71,12 @@ static struct task *make(struct request *request) {
     return task;
 }
 
+/* A client that has said all that it will say cannot fetch an answer. */
 static void on_due(void *context) {
     struct request *request = context;
-    struct task *task = request->silent ? NULL : make(request);
+    const struct server *server = request->server;
+    const bool fetches = !request->silent && !server->shutting_down && !server->draining;
+    struct task *task = fetches ? make(request) : NULL;
     if (task)
         request_become_task(request, task);
 }
@@ -141,6 +144,7 @@ void task_answer(struct task *task, struct buffer *answer, bool failed) {
         fail(task, "The call is done, but its answer is not kept: those of other tasks take "
                    "128 MiB already.");
     } else {
+        answer->length--; /* the end of the message */
         task->answer = *answer;
         *answer = (struct buffer){0};
         set_status(task, failed ? TASK_FAILED : TASK_COMPLETED);
@@ -153,6 +157,10 @@ void task_end(struct task *task) {
 }
 
 void task_ask(struct task *task, uint64_t asker, struct json_object *questions) {
+    if (task->status == TASK_CANCELLED) {
+        json_object_put(questions);
+        return;
+    }
     json_object_put(task->questions);
     task->questions = questions;
     task->asker = asker;

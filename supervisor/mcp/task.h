@@ -58,7 +58,7 @@ void task_answer(struct task *task, struct buffer *answer, bool failed);
 void task_end(struct task *task);
 
 /* TASK waits for responses to QUESTIONS, which it takes over, of the invocation ASKER; NULL: it
- * waits no more. */
+ * waits no more. Does nothing but free them if TASK was cancelled. */
 void task_ask(struct task *task, uint64_t asker, struct json_object *questions);
 
 /* Undoes the call of TASK. Does nothing if it has ended. */

@@ -149,3 +149,11 @@ Test(tasks, one_that_runs_at_the_end_of_input_does_not_hold_the_server) {
     begin(client, EVALUATE_AS_TASK("1", "(loop)"));
     client_finish(client);
 }
+
+Test(tasks, none_begins_when_its_client_can_no_longer_fetch_the_answer) {
+    struct client *client = client_start_with("--task-after-ms", "300");
+    client_send_line(client, EVALUATE_AS_TASK("1", "(sleep 1) (* 6 7)"));
+    client_close_stdin(client);
+    expect_member(client_await(client, "1", NULL), "\"complete\"", "result", "resultType", NULL);
+    client_finish(client);
+}
