@@ -49,7 +49,7 @@ Test(batch_submission, each_test_has_the_state_after_the_setup) {
 }
 
 Test(batch_submission, the_setup_is_loaded_once) {
-    cleanup_buffer struct buffer tests = buffer_make(MANY_TESTS * TEST_BYTES);
+    cleanup_buffer struct buffer tests = buffer_make((size_t)MANY_TESTS * TEST_BYTES);
     for (int i = 0; i < MANY_TESTS; i++)
         buffer_append_format(&tests, "%s{\"code\":\"*loaded*\",\"expect\":\"T\"}", i ? "," : "");
     buffer_append(&tests, "", 1);
