@@ -1,6 +1,6 @@
 /* Tasks, the extension io.modelcontextprotocol/tasks of the modern era: calls whose client was told
- * that it will fetch the answer. A call becomes a task when it runs for task.after_ms and its
- * request declares the extension; so only who can poll has to. */
+ * that it will fetch the answer. A call becomes a task when it has run for task.after_ms and
+ * its request declares the extension, so that only clients that can poll have to. */
 #ifndef ECLAVE_SUPERVISOR_MCP_TASK_H
 #define ECLAVE_SUPERVISOR_MCP_TASK_H
 

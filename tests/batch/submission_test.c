@@ -104,16 +104,6 @@ Test(batch_submission, a_setup_that_fails_gives_each_test_its_outcome) {
 /* Answers the call of the setup, the first of the run. */
 #define FORGE "(defun f () 1) (hostile::answer 1 \"42\") "
 
-static const char *hostile_setup(const char *code) {
-    static struct buffer whole;
-    buffer_free(&whole);
-    whole = buffer_make(LISP_FILE_MAX);
-    lisp_file_append_hostile(&whole);
-    buffer_append_format(&whole, "\n%s", code);
-    buffer_append(&whole, "", 1);
-    return (const char *)whole.data;
-}
-
 /* The first is the control: the same file, without an attack. */
 Test(batch_submission, what_the_process_of_the_setup_does_after_its_answer_counts) {
     static const struct {
@@ -129,7 +119,7 @@ Test(batch_submission, what_the_process_of_the_setup_does_after_its_answer_count
         {FORGE "(hostile::send-octets 3 '(5 0 0))", false},
     };
     for (size_t i = 0; i < COUNT_OF(setups); i++) {
-        submit("1", hostile_setup(setups[i].code),
+        submit("1", lisp_file_hostile(setups[i].code),
                "{\"code\":\"(sleep 0.1) (f)\",\"expect\":\"1\"}", ",\"timeout\":2");
         batch_add("2", "2", ",\"expect\":\"2\"");
         const struct command_result *result = BATCH(setups[i].passes ? 0 : 1, "-j1");
