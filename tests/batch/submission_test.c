@@ -109,14 +109,16 @@ Test(batch_submission, what_the_process_of_the_setup_does_after_its_answer_count
     static const struct {
         const char *code;
         bool passes;
+        bool is_value; /* the outcome of the line */
     } setups[] = {
-        {"(defun f () 1)", true},
-        {FORGE "(loop)", false},
-        {FORGE "(hostile::call :exit_group 0)", false},
-        {FORGE "(hostile::call :execve 0 0 0)", false},
-        {FORGE "(hostile::call :tgkill (hostile::call :getpid) (hostile::call :gettid) 6)", false},
-        {FORGE "7", false}, /* the worker sends the true result too */
-        {FORGE "(hostile::send-octets 3 '(5 0 0))", false},
+        {"(defun f () 1)", true, true},
+        {FORGE "(loop)", false, false},
+        {FORGE "(hostile::call :exit_group 0)", false, false},
+        {FORGE "(hostile::call :execve 0 0 0)", false, true},
+        {FORGE "(hostile::call :tgkill (hostile::call :getpid) (hostile::call :gettid) 6)", false,
+         false},
+        {FORGE "7", false, false}, /* the worker sends the true result too */
+        {FORGE "(hostile::send-octets 3 '(5 0 0))", false, false},
     };
     for (size_t i = 0; i < COUNT_OF(setups); i++) {
         submit("1", lisp_file_hostile(setups[i].code),
@@ -125,6 +127,9 @@ Test(batch_submission, what_the_process_of_the_setup_does_after_its_answer_count
         const struct command_result *result = BATCH(setups[i].passes ? 0 : 1, "-j1");
         struct text line = batch_line(result->output, 0);
         batch_expect(line, "pass", setups[i].passes ? "true" : "false");
+        char *outcome = batch_string(line, "outcome");
+        cr_expect_eq(strcmp(outcome, "value") == 0, setups[i].is_value, "%s", setups[i].code);
+        free(outcome);
         batch_expect(line, "points", setups[i].passes ? "1" : "0");
         batch_expect(batch_line(result->output, 1), "pass", "true"); /* disturbs nobody */
     }
