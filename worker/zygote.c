@@ -126,7 +126,6 @@ static bool preload(const struct zygote *zygote, struct error *error) {
     const struct worker_configuration *configuration = &zygote->configuration;
     if (configuration->systems_count + configuration->preload_count == 0)
         return true;
-    scrub_begin();
     preload_begin(report_failure);
     if (!set_environment(zygote, error))
         return false;
@@ -140,12 +139,13 @@ static bool preload(const struct zygote *zygote, struct error *error) {
     forget_strings(zygote);
     if (!image_forget_places(error))
         return false;
-    scrub_end();
+    scrub_lisp();
     return true;
 }
 
 static bool boot(struct zygote *zygote, struct error *error) {
     const struct worker_configuration *configuration = &zygote->configuration;
+    scrub_begin();
     if (!configure(zygote, error) || !image_boot(configuration, error))
         return false;
     if (!image_make_readable((const char *const *)zygote->readable, configuration->readable_count,
@@ -153,6 +153,7 @@ static bool boot(struct zygote *zygote, struct error *error) {
         return false;
     if (!preload(zygote, error) || !image_is_forkable(error))
         return false;
+    scrub_end();
     const struct policy policy = make_policy(zygote);
     zygote->prepared = policy_prepare(&policy, &zygote->report, error);
     return zygote->prepared != NULL;
