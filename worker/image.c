@@ -64,9 +64,9 @@ extern char data_start[], end[];
  * pointer to an address shortly after a multiple of 4 GiB and would never free a large array there.
  * Therefore these addresses are reserved while they are free: in the 4 GiB of the heap and, since
  * the heap grows down, in the 4 GiB below. */
-static void keep_headers_from_pointing(void) {
+static void keep_headers_from_pointing(const void *heap) {
     enum { HEADER_BITS = 32, PART_BYTES = 1 << 20, PARTS = 128 };
-    const uintptr_t upper_half = (uintptr_t)ecl_process_env() >> HEADER_BITS;
+    const uintptr_t upper_half = (uintptr_t)heap >> HEADER_BITS;
     for (uintptr_t half = upper_half - 1; half <= upper_half; half++)
         for (uintptr_t part = 0; part < PARTS; part++)
             (void)mmap((void *)((half << HEADER_BITS) + part * PART_BYTES), PART_BYTES, PROT_NONE,
@@ -103,7 +103,7 @@ static void boot_ecl(const struct worker_configuration *configuration) {
     ecl_set_option(ECL_OPT_HEAP_SIZE, (cl_fixnum)configuration->memory_bytes);
     ecl_set_option(ECL_OPT_HEAP_SAFETY_AREA, HEAP_SAFETY_BYTES);
     cl_boot(1, arguments);
-    keep_headers_from_pointing();
+    keep_headers_from_pointing(ecl_process_env());
     GC_set_on_collection_event(on_collection);
     GC_add_roots(data_start, end);
 }
@@ -244,6 +244,15 @@ bool image_is_forkable(struct error *error) {
     settled.bytes = settled.at_boot = GC_get_heap_size();
     settled.patience = 1;
     return true;
+}
+
+bool image_continue(struct error *error) {
+    void *probe = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (probe == MAP_FAILED)
+        return error_set(error, errno, "image: cannot map memory");
+    munmap(probe, 1);
+    keep_headers_from_pointing(probe); /* the kernel places new heap near it */
+    return limit_stack(error);
 }
 
 void image_become_worker(void) {
