@@ -9,9 +9,6 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* The choices of --image, in the order of settings.def. */
-enum { IMAGE_CHOICE_AUTO, IMAGE_CHOICE_OFF, IMAGE_CHOICE_REBUILD };
-
 enum { IMAGE_DAYS_MAX = 7 }; /* the age at which an image is made anew, with another layout */
 
 struct image_cache {
