@@ -62,7 +62,7 @@ static bool boots(const char *choice, const char *words) {
         struct evaluation got = client_evaluate(client, calls[i][0]);
         cr_expect_neq(strstr(got.text, calls[i][1]), NULL, "%s: %s", calls[i][0], got.text);
     }
-    client_finish(client);
+    client_end(client);
     const char *log = client_stderr(client);
     bool booted = strstr(log, "Lisp was booted") != NULL;
     if (words)
