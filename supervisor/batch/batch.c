@@ -21,10 +21,11 @@ struct batch_item {
     TAILQ_ENTRY(batch_item) entry;
     struct batch_line line;
     enum item_state state;
-    bool dropped;         /* RUNNING: its result is discarded */
-    struct call *call;    /* RUNNING */
-    struct record record; /* DONE */
-    size_t bytes;         /* of its line and record */
+    bool dropped;                  /* RUNNING: its result is discarded */
+    struct call *call;             /* RUNNING, without tests */
+    struct submission *submission; /* RUNNING, with tests */
+    struct record record;          /* DONE */
+    size_t bytes;                  /* of its line and record */
 };
 
 /* --- items --- */
@@ -47,6 +48,7 @@ static void remove_item(struct batch_item *item) {
     batch->item_count--;
     batch->item_bytes -= item->bytes;
     record_free(&item->record);
+    submission_free(item->submission);
     batch_line_free(&item->line);
     free(item);
 }
@@ -81,6 +83,13 @@ static void stop(struct batch *batch) {
     input_stop(&batch->input);
 }
 
+static void cancel(struct batch_item *item) {
+    if (item->submission)
+        submission_cancel(item->submission);
+    else
+        call_cancel(item->call, "The batch was ended.");
+}
+
 /* Gives up those items from ITEM on that are in one of STATES. */
 static void drop(struct batch *batch, struct batch_item *item, unsigned states) {
     while (item) {
@@ -91,7 +100,7 @@ static void drop(struct batch *batch, struct batch_item *item, unsigned states) 
                 remove_item(item);
             } else {
                 item->dropped = true;
-                call_cancel(item->call, "The batch was ended.");
+                cancel(item);
             }
         }
         item = next;
@@ -139,14 +148,9 @@ int batch_status(const struct batch *batch) {
 
 /* --- evaluation --- */
 
-/* Makes the record of ITEM; EVALUATION is NULL for an invalid line. */
-static void finish_item(struct batch_item *item, const struct evaluation *evaluation) {
+/* The record of ITEM is made. */
+static void count_done(struct batch_item *item) {
     struct batch *batch = item->batch;
-    if (!record_make(&item->record, &item->line, evaluation, batch->settings)) {
-        remove_item(item);
-        fail(batch, "out of memory for the result of a line");
-        return;
-    }
     size_t bytes = json_held_bytes(item->record.root);
     item->state = ITEM_DONE;
     item->bytes += bytes;
@@ -156,6 +160,45 @@ static void finish_item(struct batch_item *item, const struct evaluation *evalua
     batch->failed_fast = true;
     stop(batch);
     drop_from(batch, TAILQ_NEXT(item, entry), ITEM_WAITING | ITEM_RUNNING);
+}
+
+/* Makes the record of ITEM; EVALUATION is NULL for an invalid line. */
+static void finish_item(struct batch_item *item, const struct evaluation *evaluation) {
+    struct batch *batch = item->batch;
+    if (record_make(&item->record, &item->line, evaluation, batch->settings)) {
+        count_done(item);
+    } else {
+        remove_item(item);
+        fail(batch, "out of memory for the result of a line");
+    }
+}
+
+/* Continues a submission. False if ITEM is done and may be gone. */
+static bool step_submission(struct batch_item *item) {
+    struct batch *batch = item->batch;
+    const char *failure = NULL;
+    if (!submission_step(item->submission, &item->record, &failure))
+        return true;
+    item->submission = NULL;
+    if (item->dropped || failure) {
+        remove_item(item);
+        if (failure)
+            fail(batch, "%s", failure);
+    } else {
+        count_done(item);
+    }
+    return false;
+}
+
+/* Earlier submissions first, and tests before further lines. */
+static void step_submissions(struct batch *batch) {
+    struct batch_item *item = TAILQ_FIRST(&batch->items);
+    while (item) {
+        if (item->state == ITEM_RUNNING && item->submission && !step_submission(item))
+            item = TAILQ_FIRST(&batch->items); /* others may be gone too */
+        else
+            item = TAILQ_NEXT(item, entry);
+    }
 }
 
 static void on_done(void *context, const struct evaluation *evaluation) {
@@ -172,8 +215,24 @@ static void on_done(void *context, const struct evaluation *evaluation) {
     }
 }
 
+static void start_submission(struct batch_item *item) {
+    struct batch *batch = item->batch;
+    item->submission = submission_make(batch, &item->line);
+    if (!item->submission) {
+        remove_item(item);
+        fail(batch, "out of memory");
+        return;
+    }
+    item->state = ITEM_RUNNING;
+    step_submission(item);
+}
+
 static void start(struct batch_item *item) {
     struct batch *batch = item->batch;
+    if (item->line.tests) {
+        start_submission(item);
+        return;
+    }
     const struct call_request request = {.code = item->line.code,
                                          .timeout_ms = item->line.timeout_ms,
                                          .done = on_done,
@@ -192,6 +251,7 @@ static void start(struct batch_item *item) {
 static void start_waiting(struct batch *batch) {
     size_t jobs = (size_t)batch->options->jobs, waiting = 0;
     struct batch_item *item;
+    step_submissions(batch);
     while (batch->running < jobs && (item = first_of(batch, ITEM_WAITING)) != NULL)
         start(item);
     TAILQ_FOREACH(item, &batch->items, entry) {
@@ -203,13 +263,28 @@ static void start_waiting(struct batch *batch) {
 
 /* --- output --- */
 
+static void report_case(struct batch *batch, uint64_t number, const struct record *record,
+                        struct span suite) {
+    junit_add(&batch->junit, record, suite);
+    if (batch->options->tap)
+        tap_add(&batch->outbox.queue, number, record, suite);
+}
+
+/* Each test, or a line without any; they are counted already. */
+static void report_cases(struct batch *batch, const struct record *record) {
+    const size_t tests = record_test_count(record);
+    struct record test;
+    if (tests == 0)
+        report_case(batch, batch->tally.cases, record, (struct span){0});
+    for (size_t i = 0; record_test(record, i, &test); i++)
+        report_case(batch, batch->tally.cases - tests + i + 1, &test, record_name(record));
+}
+
 static void report(struct batch *batch, const struct record *record, bool is_written) {
     struct buffer *out = &batch->outbox.queue;
     tally_add(&batch->tally, record);
-    junit_add(&batch->junit, record);
-    if (batch->options->tap) {
-        tap_add(out, batch->tally.lines, record);
-    } else if (!is_written) {
+    report_cases(batch, record);
+    if (!batch->options->tap && !is_written) {
         record_write(out, record);
         buffer_append_text(out, "\n");
     }
@@ -347,7 +422,7 @@ void batch_take_end(void *context) {
 /* Stops the loop once everything is written. */
 static void close_output(struct batch *batch) {
     if (!batch->closing && batch->options->tap)
-        tap_end(&batch->outbox.queue, batch->tally.lines, batch->cut_short || batch->failure[0]);
+        tap_end(&batch->outbox.queue, batch->tally.cases, batch->cut_short || batch->failure[0]);
     batch->closing = true;
     flush(batch);
     if (outbox_backlog(&batch->outbox) == 0)

@@ -16,6 +16,7 @@ struct batch_options {
     const char *skip_done; /* path or NULL */
     const char *junit;     /* path or NULL */
     bool unordered, fail_fast, tap;
+    bool for_student; /* of hidden tests, shows name, outcome and points only */
 };
 
 /* Runs the batch in FILE, or on standard input if FILE is NULL or "-". Returns the exit status. */

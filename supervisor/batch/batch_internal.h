@@ -18,15 +18,26 @@
 #include <sys/queue.h>
 #include <sys/stat.h>
 
+struct batch; /* batch.c */
+
 /* --- line.c: an input line, with the members of line.def --- */
 
+enum match { MATCH_EXACT, MATCH_TRIM, MATCH_WORDS };
+
+/* A line, or one of its tests, which has no key and does not own its root. */
 struct batch_line {
     struct buffer key; /* the id as it was written, which is JSON, or else "line N" */
     bool has_id;
     uint64_t number;                                           /* of the line, from 1 */
     struct json_object *root;                                  /* owns the bytes of the spans */
     struct span code, expect, expect_stdout, expect_condition; /* bytes NULL: absent */
+    struct span match_word, setup, name;                       /* bytes NULL: absent */
+    enum match match; /* how expect and expectStdout are compared */
     int64_t timeout_ms;
+    struct batch_line *tests; /* owned; of a line with a setup, which has no code */
+    size_t test_count;
+    double points;   /* of a test */
+    bool hidden;     /* a test of which --for student shows little */
     size_t size;     /* bytes of the line */
     char fault[160]; /* why the line is invalid; empty if it is valid */
 };
@@ -79,6 +90,30 @@ bool record_make(struct record *record, const struct batch_line *line,
 bool record_read(struct record *record, struct span text);
 void record_free(struct record *record);
 
+/* What a submission's line has in place of `code`: its setup, and a record for each test. */
+
+/* The record of the setup, as of code without expectations. NULL when out of memory. */
+struct json_object *record_of_setup(const struct batch_line *line,
+                                    const struct evaluation *evaluation,
+                                    const struct settings *settings);
+/* The record of the test NUMBER, from 1. EVALUATION NULL: it was not run, because the setup ended
+ * with OUTCOME. NULL when out of memory. */
+struct json_object *record_of_test(const struct batch_line *test, size_t number,
+                                   const struct evaluation *evaluation, enum outcome outcome,
+                                   const struct batch *batch);
+/* Replaces the costs in the record of a setup by those of its whole process. */
+bool record_set_usage(struct json_object *root, struct usage usage);
+/* Makes the record of LINE from that of its setup and the array of those of its tests, both of
+ * which it takes, with the sums of their points. False if out of memory, with nothing to free. */
+bool record_join(struct record *record, const struct batch_line *line, struct json_object *setup,
+                 struct json_object *tests);
+
+/* The number of tests; 0: the line has none. */
+size_t record_test_count(const struct record *record);
+/* The test as a record of its own, which refers to RECORD and is not freed. False if there is no
+ * such test, or it is no record. */
+bool record_test(const struct record *record, size_t index, struct record *test);
+
 /* Appends the output line without its newline. */
 void record_write(struct buffer *out, const struct record *record);
 
@@ -124,9 +159,10 @@ struct tally {
         const char *word;
         uint64_t lines;
     } outcomes[TALLY_WORDS_MAX]; /* in the order of their first line */
-    uint64_t lines, met, unmet, failed, broken;
-    uint64_t earlier; /* lines of an earlier run */
-    double wall_ms;   /* sum over all lines */
+    uint64_t lines, met, unmet;
+    uint64_t cases, failed, broken; /* tests, and lines without any */
+    uint64_t earlier;               /* lines of an earlier run */
+    double wall_ms;                 /* sum over all lines */
 };
 
 void tally_add(struct tally *tally, const struct record *record);
@@ -161,15 +197,16 @@ struct junit {
 };
 
 bool junit_open(struct junit *junit, const char *path, struct error *error);
-void junit_add(struct junit *junit, const struct record *record);
+/* Adds a test case. SUITE: the submission of a test; bytes NULL: a line without tests. */
+void junit_add(struct junit *junit, const struct record *record, struct span suite);
 /* Completes the report, if there is one. False with *error if not all of it was written. */
 bool junit_close(struct junit *junit, const struct tally *tally, struct error *error);
 
 /* --- tap.c: results in the Test Anything Protocol, version 13 --- */
 
 void tap_begin(struct buffer *out);
-/* NUMBER counts from 1. */
-void tap_add(struct buffer *out, uint64_t number, const struct record *record);
+/* NUMBER counts from 1. SUITE as of junit_add. */
+void tap_add(struct buffer *out, uint64_t number, const struct record *record, struct span suite);
 /* The plan, or "Bail out!" if the run was CUT_SHORT. */
 void tap_end(struct buffer *out, uint64_t count, bool cut_short);
 
@@ -190,6 +227,19 @@ void outbox_close(struct outbox *outbox);
 void outbox_flush(struct outbox *outbox);
 /* Bytes not yet written. */
 size_t outbox_backlog(const struct outbox *outbox);
+
+/* --- submission.c: a line with tests --- */
+
+struct submission;
+
+/* NULL when out of memory. LINE must outlive it. */
+struct submission *submission_make(struct batch *batch, const struct batch_line *line);
+/* Starts as much as options.jobs permits. True once all is done; then it is freed, with the record
+ * made, or, if it was cancelled or *failure was set, not. */
+bool submission_step(struct submission *submission, struct record *record, const char **failure);
+/* Ends its calls. */
+void submission_cancel(struct submission *submission);
+void submission_free(struct submission *submission);
 
 /* --- batch.c: the lines in hand --- */
 
@@ -219,12 +269,13 @@ struct batch {
     struct loop_timer read_turn;
     size_t item_bytes; /* of their lines and records */
     bool input_ended;
-    bool stopping;                  /* no further line is read or started */
-    bool interrupted;               /* stopped by a signal */
-    bool failed_fast;               /* stopped by --fail-fast */
-    bool cut_short;                 /* lines were left undone */
-    bool closing;                   /* everything is in the outbox */
-    char failure[ERROR_TEXT_BYTES]; /* why the run cannot continue; empty if it can */
+    bool stopping;                             /* no further line is read or started */
+    bool interrupted;                          /* stopped by a signal */
+    bool failed_fast;                          /* stopped by --fail-fast */
+    bool cut_short;                            /* lines were left undone */
+    bool closing;                              /* everything is in the outbox */
+    char submission_failure[ERROR_TEXT_BYTES]; /* the text that submission_step returns */
+    char failure[ERROR_TEXT_BYTES];            /* why the run cannot continue; empty if it can */
 };
 
 /* Prepares an empty batch. */

@@ -69,7 +69,7 @@ static void put_head(FILE *out, const struct tally *tally) {
     char head[HEAD_BYTES];
     snprintf(counts, sizeof counts,
              "tests=\"%llu\" failures=\"%llu\" errors=\"%llu\" time=\"%.3f\"",
-             (unsigned long long)tally->lines, (unsigned long long)tally->failed,
+             (unsigned long long)tally->cases, (unsigned long long)tally->failed,
              (unsigned long long)tally->broken, tally->wall_ms / CLOCK_MS_PER_S);
     int used = snprintf(head, sizeof head,
                         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites %s>\n"
@@ -92,7 +92,22 @@ bool junit_open(struct junit *junit, const char *path, struct error *error) {
     return true;
 }
 
+/* An element with how RECORD ended. */
+static void put_end(FILE *out, const char *element, const struct record *record) {
+    struct span reason = record_string(record, "reason"), text = record_string(record, "text");
+    fprintf(out, "<%s", element);
+    put_attribute(out, "type", string_span(record->outcome));
+    put_attribute(out, "message", reason.length ? reason : string_span(record->outcome));
+    fputc('>', out);
+    put_text(out, text);
+    fprintf(out, "</%s>\n", element);
+}
+
 static void put_mismatches(FILE *out, const struct record *record) {
+    if (record_mismatch_count(record) == 0) { /* a test that ended without a value, or is hidden */
+        put_end(out, "failure", record);
+        return;
+    }
     const struct mismatch first = record_mismatch(record, 0);
     fputs("<failure", out);
     put_attribute(out, "type", first.expectation);
@@ -114,27 +129,18 @@ static void put_mismatches(FILE *out, const struct record *record) {
     fputs("</failure>\n", out);
 }
 
-static void put_error(FILE *out, const struct record *record) {
-    struct span reason = record_string(record, "reason"), text = record_string(record, "text");
-    fputs("<error", out);
-    put_attribute(out, "type", string_span(record->outcome));
-    put_attribute(out, "message", reason.length ? reason : string_span(record->outcome));
-    fputc('>', out);
-    put_text(out, text);
-    fputs("</error>\n", out);
-}
-
-void junit_add(struct junit *junit, const struct record *record) {
+void junit_add(struct junit *junit, const struct record *record, struct span suite) {
     FILE *out = junit->file;
     if (!out)
         return;
-    fputs("<testcase classname=\"eclave.batch\"", out);
+    fputs("<testcase", out);
+    put_attribute(out, "classname", suite.bytes ? suite : string_span("eclave.batch"));
     put_attribute(out, "name", record_name(record));
     fprintf(out, " time=\"%.3f\">\n", record_number(record, "wallMs") / CLOCK_MS_PER_S);
     if (record->standing == STANDING_FAILED)
         put_mismatches(out, record);
     else if (record->standing == STANDING_BROKEN)
-        put_error(out, record);
+        put_end(out, "error", record);
     put_element(out, "system-out", record_string(record, "stdout"));
     put_element(out, "system-err", record_string(record, "stderr"));
     fputs("</testcase>\n", out);

@@ -8,21 +8,26 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdlib.h>
+
+enum place { IN_LINE = 1, IN_TEST = 2 };
 
 static const struct member {
     const char *name;
-    bool is_string, required;
+    bool is_string;
+    unsigned places;
     size_t offset; /* of the span in struct batch_line */
 } members[] = {
-#define STRING(field, name, required)                                                              \
-    {(name), true, (required), offsetof(struct batch_line, field)},
-#define OTHER(name) {(name), false, false, 0},
+#define STRING(field, name, places) {(name), true, (places), offsetof(struct batch_line, field)},
+#define OTHER(name, places)         {(name), false, (places), 0},
 #include "supervisor/batch/line.def"
 #undef STRING
 #undef OTHER
 };
 
-enum { MEMBER_COUNT = sizeof members / sizeof *members, NAME_SHOWN_BYTES = 40 };
+enum { MEMBER_COUNT = sizeof members / sizeof *members, NAME_SHOWN_BYTES = 40, TESTS_MAX = 10000 };
+
+static const double points_max = 1e6;
 
 __attribute__((format(printf, 2, 3))) static bool fault(struct batch_line *line, const char *format,
                                                         ...) {
@@ -33,37 +38,36 @@ __attribute__((format(printf, 2, 3))) static bool fault(struct batch_line *line,
     return false;
 }
 
-static bool is_member(const char *name) {
+static bool is_member(const char *name, enum place place) {
     for (size_t i = 0; i < MEMBER_COUNT; i++)
-        if (strcmp(members[i].name, name) == 0)
+        if (members[i].places & place && strcmp(members[i].name, name) == 0)
             return true;
     return false;
 }
 
-static bool refuse_member(struct batch_line *line, const char *name) {
+static bool refuse_member(struct batch_line *line, const char *name, enum place place) {
     struct nearest nearest = nearest_to(name);
     for (size_t i = 0; i < MEMBER_COUNT; i++)
-        nearest_offer(&nearest, members[i].name);
+        if (members[i].places & place)
+            nearest_offer(&nearest, members[i].name);
     return fault(line, "unknown member \"%.*s\"%s", NAME_SHOWN_BYTES, name,
                  nearest_hint(&nearest, "").text);
 }
 
-static bool knows_every_member(struct batch_line *line) {
+static bool knows_every_member(struct batch_line *line, enum place place) {
     json_object_object_foreach(line->root, name, value) {
         (void)value;
-        if (!is_member(name))
-            return refuse_member(line, name);
+        if (!is_member(name, place))
+            return refuse_member(line, name, place);
     }
     return true;
 }
 
-static bool read_strings(struct batch_line *line) {
+static bool read_strings(struct batch_line *line, enum place place) {
     for (size_t i = 0; i < MEMBER_COUNT; i++) {
         const struct member *member = &members[i];
         struct json_object *value = json_tree_member(line->root, member->name);
-        if (!value && member->required)
-            return fault(line, "the member %s is missing", member->name);
-        if (!value || !member->is_string)
+        if (!value || !member->is_string || !(member->places & place))
             continue;
         struct span *slot = (struct span *)(void *)((char *)line + member->offset);
         *slot = json_tree_string(value);
@@ -73,9 +77,11 @@ static bool read_strings(struct batch_line *line) {
     return true;
 }
 
-static bool read_timeout(struct batch_line *line, const struct settings *settings) {
+/* A test without a limit of its own has that of its line, DEFAULT_MS. */
+static bool read_timeout(struct batch_line *line, int64_t default_ms,
+                         const struct settings *settings) {
     struct json_object *value = json_tree_member(line->root, "timeout");
-    line->timeout_ms = settings->call_timeout_s * CLOCK_MS_PER_S;
+    line->timeout_ms = default_ms;
     if (!value)
         return true;
     double seconds = json_object_get_double(value);
@@ -86,6 +92,86 @@ static bool read_timeout(struct batch_line *line, const struct settings *setting
     line->timeout_ms = (int64_t)ceil(seconds * CLOCK_MS_PER_S);
     return true;
 }
+
+static bool read_match(struct batch_line *line) {
+    static const char *const words[] = {
+        [MATCH_EXACT] = "exact", [MATCH_TRIM] = "trim", [MATCH_WORDS] = "words"};
+    if (!line->match_word.bytes)
+        return true;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (span_equal(line->match_word, string_span(words[i]))) {
+            line->match = (enum match)i;
+            return true;
+        }
+    return fault(line, "the member match must be exact, trim or words");
+}
+
+/* --- tests --- */
+
+static bool read_points(struct batch_line *test) {
+    struct json_object *value = json_tree_member(test->root, "points");
+    test->points = value ? json_object_get_double(value) : 1;
+    return !value || (json_is_number(value) && test->points >= 0 && test->points <= points_max) ||
+           fault(test, "the member points must be a number from 0 to %.0f", points_max);
+}
+
+static bool read_hidden(struct batch_line *test) {
+    struct json_object *value = json_tree_member(test->root, "hidden");
+    test->hidden = value && json_object_get_boolean(value);
+    return !value || json_object_is_type(value, json_type_boolean) ||
+           fault(test, "the member hidden must be true or false");
+}
+
+static bool read_test(struct batch_line *test, struct json_object *root, int64_t timeout_ms,
+                      const struct settings *settings) {
+    test->root = root;
+    if (!json_object_is_type(root, json_type_object))
+        return fault(test, "it must be a JSON object");
+    return knows_every_member(test, IN_TEST) && read_strings(test, IN_TEST) &&
+           (test->code.bytes || fault(test, "the member code is missing")) && read_match(test) &&
+           read_points(test) && read_hidden(test) && read_timeout(test, timeout_ms, settings);
+}
+
+static bool read_array(struct batch_line *line, struct json_object *array,
+                       const struct settings *settings) {
+    size_t count = json_object_array_length(array);
+    if (count == 0 || count > TESTS_MAX)
+        return fault(line, "the member tests must have 1 to %d tests", TESTS_MAX);
+    line->tests = calloc(count, sizeof *line->tests);
+    if (!line->tests)
+        return fault(line, "out of memory");
+    for (line->test_count = 0; line->test_count < count; line->test_count++) {
+        struct batch_line *test = &line->tests[line->test_count];
+        if (!read_test(test, json_object_array_get_idx(array, line->test_count), line->timeout_ms,
+                       settings))
+            return fault(line, "test %zu: %.120s", line->test_count + 1, test->fault);
+    }
+    return true;
+}
+
+/* Either code with its expectations, or a setup with its tests. */
+static bool read_tests(struct batch_line *line, const struct settings *settings) {
+    struct json_object *array = json_tree_member(line->root, "tests");
+    if (!array && line->setup.bytes)
+        return fault(line, "the member tests is missing");
+    if (!array)
+        return line->code.bytes || fault(line, "the member code is missing");
+    if (!line->setup.bytes)
+        return fault(line, "the member setup is missing");
+    if (line->code.bytes || batch_line_has_expectations(line) || line->match_word.bytes)
+        return fault(line, "with tests, code and expectations are members of each test");
+    if (!json_object_is_type(array, json_type_array))
+        return fault(line, "the member tests must be an array");
+    return read_array(line, array, settings);
+}
+
+static bool read_rules(struct batch_line *line, const struct settings *settings) {
+    return knows_every_member(line, IN_LINE) && read_strings(line, IN_LINE) && read_match(line) &&
+           read_timeout(line, settings->call_timeout_s * CLOCK_MS_PER_S, settings) &&
+           read_tests(line, settings);
+}
+
+/* --- lines --- */
 
 /* Makes the id the key of the line, in place of the number. */
 static bool take_id(struct batch_line *line, const struct json_token *id) {
@@ -111,8 +197,8 @@ static void read_members(struct batch_line *line, struct json_reader *reader,
         reader->root = NULL;
         if (!line->root)
             fault(line, "out of memory");
-        else if (knows_every_member(line) && read_strings(line))
-            read_timeout(line, settings);
+        else
+            read_rules(line, settings);
     }
 }
 
@@ -153,4 +239,6 @@ void batch_line_free(struct batch_line *line) {
     buffer_free(&line->key);
     json_object_put(line->root);
     line->root = NULL;
+    free(line->tests); /* whose roots are part of the line's */
+    line->tests = NULL;
 }

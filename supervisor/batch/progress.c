@@ -17,13 +17,26 @@ static void count_outcome(struct tally *tally, const char *word) {
     tally->outcomes[i].lines++;
 }
 
+static void count_case(struct tally *tally, const struct record *record) {
+    tally->cases++;
+    tally->failed += record->standing == STANDING_FAILED;
+    tally->broken += record->standing == STANDING_BROKEN;
+}
+
+static void count_cases(struct tally *tally, const struct record *record) {
+    struct record test;
+    if (record_test_count(record) == 0)
+        count_case(tally, record);
+    for (size_t i = 0; record_test(record, i, &test); i++)
+        count_case(tally, &test);
+}
+
 void tally_add(struct tally *tally, const struct record *record) {
     count_outcome(tally, record->outcome);
     tally->lines++;
     tally->met += record->verdict == VERDICT_MET;
     tally->unmet += record->verdict == VERDICT_UNMET;
-    tally->failed += record->standing == STANDING_FAILED;
-    tally->broken += record->standing == STANDING_BROKEN;
+    count_cases(tally, record);
     tally->wall_ms += record_number(record, "wallMs");
 }
 

@@ -12,6 +12,7 @@
 enum { TEXT_MAX_BYTES = 1 << 30 };
 
 static const char invalid_word[] = "invalid";
+static const char not_run[] = "the process of the setup ended so, or could not be forked";
 
 /* The constant of an outcome word, or NULL. */
 static const char *known_outcome(struct span word) {
@@ -110,9 +111,11 @@ static bool add_verdict(struct json_object *root, const struct batch_line *line,
 static bool add_evaluation(struct json_object *root, const struct batch_line *line,
                            const struct evaluation *evaluation, const struct settings *settings) {
     const struct text_limits limits = text_limits_of(settings);
-    /* A call that was ended from outside has no outcome of its own in a batch. */
-    enum outcome outcome =
-        evaluation->outcome == OUTCOME_CANCELLED ? OUTCOME_CRASH : evaluation->outcome;
+    /* A call that was ended from outside, or for which there was no process, has no outcome of its
+     * own in a batch. */
+    bool is_foreign =
+        evaluation->outcome == OUTCOME_CANCELLED || evaluation->outcome == OUTCOME_REFUSED;
+    enum outcome outcome = is_foreign ? OUTCOME_CRASH : evaluation->outcome;
     return add(root, "outcome", json_object_new_string(outcome_table[outcome].word)) &&
            add_text(root, evaluation, &limits) && add_values(root, &evaluation->result, &limits) &&
            add_captured(root, "stdout", evaluation->output, &limits) &&
@@ -139,12 +142,125 @@ static bool add_members(struct json_object *root, const struct batch_line *line,
            add(root, "reason", json_object_new_string(line->fault));
 }
 
+/* --- submissions --- */
+
+struct json_object *record_of_setup(const struct batch_line *line,
+                                    const struct evaluation *evaluation,
+                                    const struct settings *settings) {
+    struct json_object *root = json_object_new_object();
+    if (root && add_members(root, line, evaluation, settings))
+        return root;
+    json_object_put(root);
+    return NULL;
+}
+
+bool record_set_usage(struct json_object *root, struct usage usage) {
+    return add(root, "cpuMs", milliseconds(usage.cpu_us)) &&
+           add(root, "maxRssKb", json_object_new_int64(usage.peak_kb));
+}
+
+static struct json_object *points(double value) {
+    char text[32];
+    snprintf(text, sizeof text, "%.10g", value);
+    return json_number_make(string_span(text));
+}
+
+static bool add_test_name(struct json_object *root, const struct batch_line *test, size_t number) {
+    char text[32];
+    snprintf(text, sizeof text, "test %zu", number);
+    struct span name = test->name.bytes ? test->name : string_span(text);
+    return add(root, "name",
+               json_object_new_string_len((const char *)name.bytes, (int)name.length));
+}
+
+/* A test passes if it meets its expectations, or has none and a value. */
+static bool has_passed(struct json_object *root, enum outcome outcome) {
+    struct json_object *pass = json_tree_member(root, "pass");
+    return pass ? json_object_get_boolean(pass) : outcome == OUTCOME_VALUE;
+}
+
+/* What a student must not see of a hidden test: the text names what was called, too. */
+static void hide(struct json_object *root) {
+    static const char *const hidden[] = {"text",     "values", "stdout", "stderr",  "mismatches",
+                                         "exitCode", "wallMs", "cpuMs",  "maxRssKb"};
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
+        json_object_object_del(root, hidden[i]);
+}
+
+struct json_object *record_of_test(const struct batch_line *test, size_t number,
+                                   const struct evaluation *evaluation, enum outcome outcome,
+                                   const struct batch *batch) {
+    struct json_object *root = json_object_new_object();
+    bool good = root && add_test_name(root, test, number);
+    if (good && evaluation)
+        good = add_evaluation(root, test, evaluation, batch->settings);
+    else if (good)
+        good = add(root, "outcome", json_object_new_string(outcome_table[outcome].word)) &&
+               add(root, "reason", json_object_new_string(not_run));
+    bool passed = good && evaluation && has_passed(root, evaluation->outcome);
+    good = good && add(root, "pass", json_object_new_boolean(passed)) &&
+           add(root, "points", points(passed ? test->points : 0)) &&
+           add(root, "pointsMax", points(test->points));
+    if (good && test->hidden)
+        good = add(root, "hidden", json_object_new_boolean(true));
+    if (good && test->hidden && batch->options->for_student)
+        hide(root);
+    if (good)
+        return root;
+    json_object_put(root);
+    return NULL;
+}
+
+/* Takes TESTS, and sums them up. */
+static bool add_tests(struct json_object *root, const struct batch_line *line,
+                      struct json_object *tests) {
+    double earned = 0, most = 0;
+    bool passed = true, good = add(root, "tests", tests);
+    for (size_t i = 0; good && i < line->test_count; i++) {
+        struct json_object *test = json_object_array_get_idx(tests, i);
+        bool test_passed = json_object_get_boolean(json_tree_member(test, "pass"));
+        earned += test_passed ? line->tests[i].points : 0;
+        most += line->tests[i].points;
+        passed &= test_passed;
+    }
+    return good && add(root, "points", points(earned)) && add(root, "pointsMax", points(most)) &&
+           add(root, "pass", json_object_new_boolean(passed));
+}
+
+/* A record of LINE that has its members yet to come. */
+static struct record record_for(const struct batch_line *line, struct json_object *root) {
+    struct span key = {line->key.data, line->key.length};
+    return (struct record){
+        .root = root, .key = key, .id = line->has_id ? key : string_span("null")};
+}
+
+bool record_join(struct record *record, const struct batch_line *line, struct json_object *setup,
+                 struct json_object *tests) {
+    *record = record_for(line, setup);
+    bool good = setup && add_tests(setup, line, tests) && classify(record);
+    if (!good)
+        record_free(record);
+    return good;
+}
+
+size_t record_test_count(const struct record *record) {
+    struct json_object *tests = json_tree_member(record->root, "tests");
+    return json_object_is_type(tests, json_type_array) ? json_object_array_length(tests) : 0;
+}
+
+bool record_test(const struct record *record, size_t index, struct record *test) {
+    if (index >= record_test_count(record))
+        return false;
+    struct json_object *tests = json_tree_member(record->root, "tests");
+    *test =
+        (struct record){.root = json_object_array_get_idx(tests, index), .id = string_span("null")};
+    test->key = json_tree_string(json_tree_member(test->root, "name"));
+    return test->key.bytes && classify(test);
+}
+
 bool record_make(struct record *record, const struct batch_line *line,
                  const struct evaluation *evaluation, const struct settings *settings) {
-    struct span key = {line->key.data, line->key.length};
-    *record = (struct record){.root = json_object_new_object(),
-                              .key = key,
-                              .id = line->has_id ? key : string_span("null")};
+    *record = record_for(line, json_object_new_object());
     if (record->root && add_members(record->root, line, evaluation, settings) && classify(record))
         return true;
     record_free(record);

@@ -43,9 +43,13 @@ static void append_diagnosis(struct buffer *out, const struct record *record) {
     buffer_append_text(out, "  ...\n");
 }
 
-void tap_add(struct buffer *out, uint64_t number, const struct record *record) {
+void tap_add(struct buffer *out, uint64_t number, const struct record *record, struct span suite) {
     bool passed = record->standing == STANDING_PASSED;
     buffer_append_format(out, "%sok %llu - ", passed ? "" : "not ", (unsigned long long)number);
+    if (suite.bytes) {
+        append_name(out, suite);
+        buffer_append_text(out, ": ");
+    }
     append_name(out, record_name(record));
     buffer_append_text(out, "\n");
     if (!passed)

@@ -10,6 +10,50 @@ bool batch_line_has_expectations(const struct batch_line *line) {
     return line->expect.bytes || line->expect_stdout.bytes || line->expect_condition.bytes;
 }
 
+static bool is_blank(unsigned char byte) {
+    return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r' || byte == '\f';
+}
+
+static struct span trimmed(struct span text) {
+    while (text.length && is_blank(text.bytes[text.length - 1]))
+        text.length--;
+    while (text.length && is_blank(*text.bytes)) {
+        text.bytes++;
+        text.length--;
+    }
+    return text;
+}
+
+/* Cuts the first word off TEXT, which has no blanks at its ends. */
+static struct span cut_word(struct span *text) {
+    struct span word = {text->bytes, 0};
+    while (word.length < text->length && !is_blank(text->bytes[word.length]))
+        word.length++;
+    *text = trimmed((struct span){text->bytes + word.length, text->length - word.length});
+    return word;
+}
+
+static bool same_words(struct span left, struct span right) {
+    left = trimmed(left);
+    right = trimmed(right);
+    while (left.length && right.length)
+        if (!span_equal(cut_word(&left), cut_word(&right)))
+            return false;
+    return left.length == right.length;
+}
+
+static bool matches(enum match match, struct span came, struct span wanted) {
+    switch (match) {
+    case MATCH_TRIM:
+        return span_equal(trimmed(came), trimmed(wanted));
+    case MATCH_WORDS:
+        return same_words(came, wanted);
+    case MATCH_EXACT:
+        break;
+    }
+    return span_equal(came, wanted);
+}
+
 /* The word after [ERROR] in the text of a failure; bytes NULL for a value. */
 static struct span error_type(const struct evaluation *evaluation) {
     const char *type = outcome_table[evaluation->outcome].type;
@@ -103,13 +147,14 @@ static bool add_stdout(struct json_object *mismatches, struct span wanted,
 bool verdict_compare(const struct batch_line *line, const struct evaluation *evaluation,
                      const struct text_limits *limits, struct json_object *mismatches) {
     struct span value = primary_value(evaluation);
-    if (line->expect.bytes && !(value.bytes && span_equal(value, line->expect)) &&
+    if (line->expect.bytes && !(value.bytes && matches(line->match, value, line->expect)) &&
         !add_ending(mismatches, "expect", line->expect, evaluation, limits))
         return false;
     if (line->expect_condition.bytes && !meets_condition(evaluation, line->expect_condition) &&
         !add_ending(mismatches, "expectCondition", line->expect_condition, evaluation, limits))
         return false;
-    if (line->expect_stdout.bytes && !span_equal(evaluation->output, line->expect_stdout) &&
+    if (line->expect_stdout.bytes &&
+        !matches(line->match, evaluation->output, line->expect_stdout) &&
         !add_stdout(mismatches, line->expect_stdout, evaluation, limits))
         return false;
     /* Code that printed the expected output and then crashed has not met the expectation. */

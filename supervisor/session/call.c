@@ -162,7 +162,7 @@ static void describe(const struct call *call, struct evaluation *evaluation,
     evaluation->error_output = pipes_captured(&pipes->error_output);
     evaluation->state_lost = state_lost;
     const struct session *session = call->session;
-    if (!outcome_table[call->outcome].ends_process || session->kind == SESSION_TRANSIENT)
+    if (!outcome_table[call->outcome].ends_process || session_is_anonymous(session))
         return;
     const char *state = !state_lost ? "The session is as it was before the call."
                         : session->head

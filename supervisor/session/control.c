@@ -100,6 +100,8 @@ void session_begin_copy(struct session *session) {
     if (!holder && !fresh) {
         error_set(&error, 0, "state number %llu is not kept", (unsigned long long)number);
         session_end_copy(session, error.text);
+    } else if (session->kind == SESSION_SOURCE && !session->head) {
+        session_end_copy(session, "its process has ended");
     } else if (holder && !worker_can_fork(holder)) {
         session_end_copy(session, "seccomp notifications are unavailable");
     } else if (!holder || fresh) {

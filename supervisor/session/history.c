@@ -63,7 +63,7 @@ bool history_is_safe(const struct session *session) {
 }
 
 bool history_is_due(const struct session *session) {
-    return session->head && session->kind != SESSION_TRANSIENT && !session->unprotected &&
+    return session->head && !session_is_anonymous(session) && !session->unprotected &&
            !history_is_safe(session) && worker_can_fork(session->head);
 }
 

@@ -105,8 +105,7 @@ static struct kept_output *copy(const struct evaluation *evaluation) {
 
 bool kept_output_keep(struct session *session, const struct evaluation *evaluation) {
     struct sessions *all = session->all;
-    if (!all->keeps_output || session->kind == SESSION_TRANSIENT ||
-        !leaves_out(session, evaluation))
+    if (!all->keeps_output || session_is_anonymous(session) || !leaves_out(session, evaluation))
         return false;
     struct kept_output *kept = copy(evaluation);
     if (!kept)

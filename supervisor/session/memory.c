@@ -263,7 +263,7 @@ static void begin_round(struct sessions *all) {
     TAILQ_CONCAT(&watch->waiting, &watch->newcomers, entry);
     loop_timer_start(all->loop, &watch->patience, PATIENCE_MS, end_patience, all);
     TAILQ_FOREACH(session, &all->list, entry) {
-        session->memory.wanted = session->kind != SESSION_TRANSIENT;
+        session->memory.wanted = !session_is_anonymous(session);
     }
     watch->round++;
     watch->checking = true;

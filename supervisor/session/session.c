@@ -70,8 +70,8 @@ static void advise_timeout(const struct call *call, char *advice, size_t size) {
     const struct session *session = call->session;
     const int64_t most_s = session->all->settings->call_timeout_max_s;
     *advice = 0;
-    if (call->kind == CALL_EVALUATE && session->kind != SESSION_TRANSIENT &&
-        !session->all->no_client && call->timeout_ms < most_s * CLOCK_MS_PER_S)
+    if (call->kind == CALL_EVALUATE && !session_is_anonymous(session) && !session->all->no_client &&
+        call->timeout_ms < most_s * CLOCK_MS_PER_S)
         snprintf(advice, size, " The argument timeout allows up to %lld s.", (long long)most_s);
 }
 
@@ -237,7 +237,10 @@ static void visit(struct session *session, uint64_t number) {
 }
 
 static void evaluate(struct session *session) {
-    if (is_visit(session)) {
+    if (session->kind == SESSION_SOURCE && session->loss[0]) {
+        call_decide(session->running, OUTCOME_REFUSED, "The process ended between calls.");
+        refuse_call(session, "", "");
+    } else if (is_visit(session)) {
         visit(session, (uint64_t)session->running->at);
     } else if (session->head) {
         send_call(session);
@@ -305,7 +308,8 @@ static void conclude_answer(struct session *session, enum outcome answer,
 static void take_kept(struct session *session) {
     struct result_message *message = &session->running->kept->message;
     enum outcome answer = message->condition.bytes ? OUTCOME_CONDITION : OUTCOME_VALUE;
-    if (session->all->reports_usage || !session->running->stays)
+    const struct call *call = session->running;
+    if ((session->all->reports_usage && !call->goes_on) || !call->stays)
         await_end(session, answer);
     else
         conclude_answer(session, answer, message);
@@ -374,13 +378,15 @@ static void note_loss(struct session *session, const char *excess) {
     const struct log_event event = {
         .level = LOG_WARNING_LEVEL, .name = "worker-lost", .session = session->name};
     const char *because = excess ? " because " : "";
-    const bool ends = !session->head && session->kind != SESSION_OWN;
+    const bool ends =
+        !session->head && session->kind != SESSION_OWN && session->kind != SESSION_SOURCE;
     const char *what = session->head ? "the effects of the last calls are lost"
                        : ends        ? "the session is lost"
                                      : "the state of the session is lost, and it started afresh";
     excess = excess ? excess : "";
-    log_write(session->all->log, &event, "the worker ended between calls%s%s; %s", because, excess,
-              what);
+    if (!session_is_anonymous(session)) /* whose caller reports it */
+        log_write(session->all->log, &event, "the worker ended between calls%s%s; %s", because,
+                  excess, what);
     if (ends) {
         char why[sizeof session->loss];
         snprintf(why, sizeof why,
@@ -416,7 +422,7 @@ static void head_ended(struct session *session, bool inside_frame, int status) {
     bool answered = call->outcome == OUTCOME_VALUE || call->outcome == OUTCOME_CONDITION;
     if (!answered)
         call_drop_result(call);
-    if (answered && !restored)
+    if (answered && !restored && !session_is_anonymous(session)) /* which end with the call */
         note_loss(session, NULL);
     call_conclude(call, answered ? &call->kept->message : NULL, pipes, status, !restored);
     pipes_end(pipes);
@@ -471,7 +477,8 @@ static void on_malformed(void *context, struct worker_process *worker, const cha
     }
     const struct log_event event = {
         .level = LOG_ERROR_LEVEL, .name = "malformed", .session = session->name};
-    log_write(session->all->log, &event, "%s", what);
+    if (!session_is_anonymous(session))
+        log_write(session->all->log, &event, "%s", what);
 }
 
 static void on_violation(void *context, struct worker_process *worker, const char *call_name) {
@@ -483,7 +490,8 @@ static void on_violation(void *context, struct worker_process *worker, const cha
     }
     const struct log_event event = {
         .level = LOG_WARNING_LEVEL, .name = "violation", .session = session->name};
-    log_write(session->all->log, &event, "%s between calls", call_name);
+    if (!session_is_anonymous(session))
+        log_write(session->all->log, &event, "%s between calls", call_name);
 }
 
 const struct worker_events session_events = {.ready = on_ready,
@@ -542,7 +550,8 @@ static bool has_ended(struct session *session) {
         session_end(session);
         return true;
     }
-    if (session->kind == SESSION_TRANSIENT && TAILQ_EMPTY(&session->queue)) {
+    const bool ends = session->kind == SESSION_TRANSIENT || session->finished;
+    if (ends && session->state == SESSION_IDLE && TAILQ_EMPTY(&session->queue)) {
         session_destroy(session); /* its call is done */
         return true;
     }
@@ -644,8 +653,9 @@ static bool has_place(const struct session *session, size_t size) {
 static bool add_copy(struct call *call, struct span name) {
     char handle[SESSION_NAME_BYTES];
     names_make_handle(call->session->all, handle);
-    call->copy =
-        session_add(call->session->all, name.bytes ? name : string_span(handle), SESSION_KEPT);
+    const bool is_fork = call->session->kind == SESSION_SOURCE;
+    call->copy = session_add(call->session->all, name.bytes ? name : string_span(handle),
+                             is_fork ? SESSION_TRANSIENT : SESSION_KEPT);
     if (call->copy)
         session_enter(call->copy, SESSION_NASCENT);
     return call->copy != NULL;
@@ -663,6 +673,7 @@ static struct call *make_call(struct session *session, const struct call_request
     }
     call->kind = request->kind;
     call->inspects = request->inspection.bytes != NULL;
+    call->goes_on = request->goes_on;
     call->size = call->payload.length + request->held_bytes;
     call->timeout_ms = request->timeout_ms;
     call->steps = request->steps;

@@ -51,7 +51,8 @@ struct call_request {
     int64_t at;             /* CALL_COPY, an inspection; -1: the present state */
     struct span name;       /* CALL_COPY: valid, and that of no session; bytes NULL: a handle */
     struct run_request run; /* CALL_RUN */
-    size_t held_bytes;      /* memory that the caller holds for the call, for the queue's limit */
+    bool goes_on; /* CALL_EVALUATE: its process stays after the answer, also with reports_usage */
+    size_t held_bytes; /* memory that the caller holds for the call, for the queue's limit */
     /* CALL_RUN. Either may be NULL: events are then dropped, and questions answered with an error.
      * The arguments are valid until the callback returns; QUESTIONS as from run_ask_decode. */
     void (*event)(void *context, const struct run_event *event);
@@ -211,6 +212,18 @@ const struct session_gone *sessions_gone(const struct sessions *sessions, struct
 /* Queues a CALL_RUN in a new session that ends with it, has no name for clients and keeps no state.
  * It does not count towards session.max. NULL as session_submit; all such calls share one queue. */
 struct call *session_submit_once(struct sessions *sessions, const struct call_request *request);
+/* Queues a CALL_EVALUATE in a new session, the source of forks, whose process goes on after its
+ * answer. It keeps no states, and remains until session_finish. NULL when out of memory. */
+struct call *session_submit_source(struct sessions *sessions, const struct call_request *request);
+/* Queues a CALL_EVALUATE for a fork of the process of SOURCE, in a session that ends with it. It is
+ * REFUSED if there can be no fork. NULL when out of memory. session_step(SOURCE) starts it. */
+struct call *session_submit_fork(struct session *source, const struct call_request *request);
+/* Queues the last call of SOURCE, with which its process ends, so that its usage is known; it is
+ * REFUSED if the process has ended before. NULL when out of memory. REQUEST may be NULL: then the
+ * process is killed, and the result is NULL. SOURCE is freed once its calls are done. */
+struct call *session_finish(struct session *source, const struct call_request *request);
+/* Whether SOURCE still has its process. */
+bool session_has_process(const struct session *source);
 /* The number of transient sessions busy with a run of KIND; RUN_KIND_COUNT: of any kind. */
 size_t sessions_busy_with(const struct sessions *sessions, enum run_kind kind);
 /* Parks a call that waits for a client which may never return: it is no longer busy. The caller

@@ -47,6 +47,7 @@ struct call {
     void *context;
     bool inspects; /* its effects are undone, */
     bool stays;    /* unless the session cannot return to its state */
+    bool goes_on;  /* its process stays after the answer, also with reports_usage */
     bool rested;   /* a large one waited for a turn of the loop */
     bool decided;  /* the members below are set */
     int64_t decided_ns;
@@ -87,6 +88,7 @@ enum session_kind {
     SESSION_OWN,      /* of the calls that name none: nothing */
     SESSION_KEPT,     /* opened, named or continued: the loss of its state */
     SESSION_UNNAMED,  /* of one call, to which none has come back: newer ones too */
+    SESSION_SOURCE,   /* of processes for other sessions: its owner; it has no name for clients */
     SESSION_TRANSIENT /* of one call, with which it ends; it has no name for clients */
 };
 
@@ -98,6 +100,7 @@ struct session {
     int64_t born_ns, used_ns;
     enum session_kind kind;
     bool over;       /* nothing finds it; once it is idle it ends, and refuses with `loss` */
+    bool finished;   /* of a source: it ends with its last call */
     bool backlogged; /* its next call waits for calls of other sessions */
 
     struct worker_process *head;         /* NULL: there is no process, and the state is fresh */
@@ -133,6 +136,10 @@ extern const struct worker_events session_events;
 /* Of the waiter in a session. */
 void session_on_served(void *context, struct worker_process *worker, struct pipes *pipes,
                        const char *reason);
+/* It has no name for clients, and its state is not theirs. */
+static inline bool session_is_anonymous(const struct session *session) {
+    return session->kind == SESSION_TRANSIENT || session->kind == SESSION_SOURCE;
+}
 /* Nothing runs or waits. */
 bool session_is_idle(const struct session *session);
 /* Makes the fresh pipes, unless they are there. False with *error. */

@@ -44,7 +44,7 @@ struct session *session_add(struct sessions *sessions, struct span name, enum se
     TAILQ_INIT(&session->cancelled);
     snprintf(session->name, sizeof session->name, "%.*s", (int)name.length,
              (const char *)name.bytes);
-    if (kind != SESSION_TRANSIENT)
+    if (!session_is_anonymous(session))
         names_forget(sessions, name);
     TAILQ_INSERT_TAIL(&sessions->list, session, entry);
     return session;
@@ -165,7 +165,7 @@ void sessions_drop_unnamed(struct sessions *sessions, const struct session *used
 struct session *sessions_find(const struct sessions *sessions, struct span name) {
     struct session *session;
     TAILQ_FOREACH(session, &sessions->list, entry) {
-        if (session->kind != SESSION_TRANSIENT && !session->over &&
+        if (!session_is_anonymous(session) && !session->over &&
             strlen(session->name) == name.length &&
             memcmp(session->name, name.bytes, name.length) == 0)
             break;
@@ -175,8 +175,7 @@ struct session *sessions_find(const struct sessions *sessions, struct span name)
 
 struct session *sessions_next(const struct sessions *sessions, const struct session *after) {
     struct session *next = after ? TAILQ_NEXT(after, entry) : TAILQ_FIRST(&sessions->list);
-    while (next &&
-           (next->state == SESSION_NASCENT || next->kind == SESSION_TRANSIENT || next->over))
+    while (next && (next->state == SESSION_NASCENT || session_is_anonymous(next) || next->over))
         next = TAILQ_NEXT(next, entry);
     return next;
 }

@@ -33,12 +33,47 @@ bool transient_has_room(const struct sessions *sessions) {
            (size_t)sessions->settings->call_running_max + sessions_parked_max(sessions->settings);
 }
 
-struct call *session_submit_once(struct sessions *sessions, const struct call_request *request) {
+/* A call in a new session, which is freed if the call cannot be queued. */
+static struct call *submit_in_new(struct sessions *sessions, const struct call_request *request,
+                                  enum session_kind kind) {
     char name[SESSION_NAME_BYTES];
     snprintf(name, sizeof name, "run-%u", sessions->last_call + 1);
-    struct session *session = session_add(sessions, string_span(name), SESSION_TRANSIENT);
+    struct session *session = session_add(sessions, string_span(name), kind);
     struct call *call = session ? session_submit(session, request) : NULL;
     if (session && !call)
         session_destroy(session);
     return call;
+}
+
+struct call *session_submit_once(struct sessions *sessions, const struct call_request *request) {
+    return submit_in_new(sessions, request, SESSION_TRANSIENT);
+}
+
+/* --- sources of forks --- */
+
+struct call *session_submit_source(struct sessions *sessions, const struct call_request *request) {
+    struct call_request stays = *request;
+    stays.goes_on = true;
+    return submit_in_new(sessions, &stays, SESSION_SOURCE);
+}
+
+/* The fork itself is no result: its failure refuses the call that waits for it. */
+static void on_forked(void *context, const struct evaluation *evaluation) {
+    (void)context, (void)evaluation;
+}
+
+struct call *session_submit_fork(struct session *source, const struct call_request *request) {
+    const struct call_request fork = {.kind = CALL_COPY, .at = -1, .done = on_forked};
+    struct call *forking = session_submit(source, &fork);
+    return forking ? session_submit(forking->copy, request) : NULL;
+}
+
+struct call *session_finish(struct session *source, const struct call_request *request) {
+    source->finished = true;
+    session_step_later(source);
+    return request ? session_submit(source, request) : NULL;
+}
+
+bool session_has_process(const struct session *source) {
+    return source->head != NULL;
 }

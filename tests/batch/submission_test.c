@@ -1,0 +1,268 @@
+/* Lines with a setup and tests: the setup is loaded once, and each test runs in a fork after it. */
+#include "common/buffer.h"
+#include "tests/support/batch.h"
+#include "tests/support/lines.h"
+#include "tests/support/lisp_file.h"
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+enum { MANY_TESTS = 200, TEST_BYTES = 64, SUBMISSIONS = 30 };
+
+/* Adds a submission; SETUP is Lisp, TESTS the elements of the array as JSON, MORE further members.
+ */
+static void submit(const char *id, const char *setup, const char *tests, const char *more) {
+    char *quoted = json_quote(setup, strlen(setup));
+    batch_add_text(
+        formatted("{\"id\":%s,\"setup\":%s,\"tests\":[%s]%s}\n", id, quoted, tests, more));
+    free(quoted);
+}
+
+/* Test number INDEX, from 0, of a line. */
+static struct text test_of(struct text line, size_t index) {
+    struct text tests, test;
+    cr_assert(json_member(line, "tests", &tests));
+    cr_assert(json_element(tests, index, &test), "there is no test %zu", index);
+    return test;
+}
+
+static struct text only_line(int status) {
+    const struct command_result *result = BATCH(status, "-j2");
+    cr_assert_eq(batch_lines(result->output), 1, "%s", result->output);
+    return batch_line(result->output, 0);
+}
+
+Test(batch_submission, each_test_has_the_state_after_the_setup) {
+    submit("1", "(princ :loaded) (defvar *n* 0) (defun f (x) (* x x))",
+           "{\"name\":\"square\",\"code\":\"(incf *n*) (f 3)\",\"expect\":\"9\"},"
+           "{\"code\":\"(incf *n*)\",\"expect\":\"1\",\"points\":2.5},"
+           "{\"code\":\"(incf *n*)\",\"expect\":\"1\"}",
+           "");
+    struct text line = only_line(0);
+    batch_expect(line, "stdout", "\"LOADED\"");
+    batch_expect(line, "pass", "true");
+    batch_expect(line, "points", "4.5");
+    batch_expect(line, "pointsMax", "4.5");
+    batch_expect(test_of(line, 0), "name", "\"square\"");
+    batch_expect(test_of(line, 0), "stdout", "\"\"");
+    batch_expect(test_of(line, 1), "name", "\"test 2\"");
+    batch_expect(test_of(line, 1), "points", "2.5");
+}
+
+Test(batch_submission, the_setup_is_loaded_once) {
+    cleanup_buffer struct buffer tests = buffer_make(MANY_TESTS * TEST_BYTES);
+    for (int i = 0; i < MANY_TESTS; i++)
+        buffer_append_format(&tests, "%s{\"code\":\"*loaded*\",\"expect\":\"T\"}", i ? "," : "");
+    buffer_append(&tests, "", 1);
+    submit("1", "(sleep 1) (defvar *loaded* t)", (const char *)tests.data, ",\"timeout\":20");
+    struct text line = only_line(0);
+    batch_expect(line, "points", formatted("%d", MANY_TESTS));
+    double total = 0;
+    for (size_t i = 0; i < MANY_TESTS; i++)
+        total += batch_number(test_of(line, i), "wallMs");
+    cr_assert_lt(total, 1000.0 * MANY_TESTS, "each test slept");
+}
+
+Test(batch_submission, a_test_cannot_disturb_the_others) {
+    submit("1", "(defun answer () 42)",
+           "{\"code\":\"(defun answer () 0)\"},"
+           "{\"code\":\"(loop)\",\"timeout\":0.2},"
+           "{\"code\":\"(ext:quit 0)\"},"
+           "{\"code\":\"(ffi:c-inline () () :void \\\"*(volatile int*)0=1;\\\")\"},"
+           "{\"code\":\"(fmakunbound 'answer) (unintern 'answer)\"},"
+           "{\"code\":\"(answer)\",\"expect\":\"42\"}",
+           "");
+    struct text line = only_line(1);
+    batch_expect(test_of(line, 1), "outcome", "\"timeout\"");
+    batch_expect(test_of(line, 2), "outcome", "\"exit\"");
+    batch_expect(test_of(line, 2), "pass", "false");
+    batch_expect(test_of(line, 5), "pass", "true");
+    batch_expect(line, "pass", "false");
+}
+
+Test(batch_submission, a_setup_that_fails_gives_each_test_its_outcome) {
+    static const char tests[] = "{\"code\":\"1\",\"expect\":\"1\"},{\"code\":\"2\"}";
+    submit("\"error\"", "(car 1)", tests, "");
+    submit("\"exit\"", "(ext:quit 0)", tests, "");
+    submit("\"timeout\"", "(loop)", tests, ",\"timeout\":0.2");
+    submit("\"error\" ", "(princ \"x\") (error \"no\")", tests, "");
+    const struct command_result *result = BATCH(1);
+    cr_assert_eq(batch_lines(result->output), 4);
+    static const char *const outcomes[] = {"\"error\"", "\"exit\"", "\"timeout\"", "\"error\""};
+    for (size_t i = 0; i < COUNT_OF(outcomes); i++) {
+        struct text line = batch_line(result->output, i);
+        batch_expect(line, "outcome", outcomes[i]);
+        batch_expect(line, "points", "0");
+        batch_expect(line, "pointsMax", "2");
+        for (size_t test = 0; test < 2; test++) {
+            batch_expect(test_of(line, test), "outcome", outcomes[i]);
+            batch_expect(test_of(line, test), "pass", "false");
+            cr_assert_not(batch_has(test_of(line, test), "text"), "the reason is on the line");
+        }
+    }
+}
+
+/* Answers the call of the setup, the first of the run. */
+#define FORGE "(defun f () 1) (hostile::answer 1 \"42\") "
+
+static const char *hostile_setup(const char *code) {
+    static struct buffer whole;
+    buffer_free(&whole);
+    whole = buffer_make(LISP_FILE_MAX);
+    lisp_file_append_hostile(&whole);
+    buffer_append_format(&whole, "\n%s", code);
+    buffer_append(&whole, "", 1);
+    return (const char *)whole.data;
+}
+
+/* The first is the control: the same file, without an attack. */
+Test(batch_submission, what_the_process_of_the_setup_does_after_its_answer_counts) {
+    static const struct {
+        const char *code;
+        bool passes;
+    } setups[] = {
+        {"(defun f () 1)", true},
+        {FORGE "(loop)", false},
+        {FORGE "(hostile::call :exit_group 0)", false},
+        {FORGE "(hostile::call :execve 0 0 0)", false},
+        {FORGE "(hostile::call :tgkill (hostile::call :getpid) (hostile::call :gettid) 6)", false},
+        {FORGE "7", false}, /* the worker sends the true result too */
+        {FORGE "(hostile::send-octets 3 '(5 0 0))", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(setups); i++) {
+        submit("1", hostile_setup(setups[i].code),
+               "{\"code\":\"(sleep 0.1) (f)\",\"expect\":\"1\"}", ",\"timeout\":2");
+        batch_add("2", "2", ",\"expect\":\"2\"");
+        const struct command_result *result = BATCH(setups[i].passes ? 0 : 1, "-j1");
+        struct text line = batch_line(result->output, 0);
+        batch_expect(line, "pass", setups[i].passes ? "true" : "false");
+        batch_expect(line, "points", setups[i].passes ? "1" : "0");
+        batch_expect(batch_line(result->output, 1), "pass", "true"); /* disturbs nobody */
+    }
+}
+
+Test(batch_submission, submissions_and_lines_keep_their_order) {
+    for (int i = 0; i < SUBMISSIONS; i++) {
+        if (i % 3 == 0)
+            batch_add(formatted("%d", i), formatted("%d", i), "");
+        else
+            submit(formatted("%d", i), formatted("(sleep 0.0%d) (defvar *i* %d)", i % 7, i),
+                   formatted("{\"code\":\"*i*\",\"expect\":\"%d\"},"
+                             "{\"code\":\"(sleep 0.02) *i*\",\"expect\":\"%d\"}",
+                             i, i),
+                   "");
+    }
+    const struct command_result *result = BATCH(0, "-j3");
+    cr_assert_eq(batch_lines(result->output), SUBMISSIONS);
+    for (size_t i = 0; i < SUBMISSIONS; i++)
+        batch_expect(batch_line(result->output, i), "id", formatted("%zu", i));
+}
+
+Test(batch_submission, fail_fast_ends_running_tests) {
+    submit("1", "1", "{\"code\":\"1\",\"expect\":\"2\"}", "");
+    submit("2", "1", "{\"code\":\"(sleep 100)\"},{\"code\":\"(sleep 100)\"}", "");
+    submit("3", "(sleep 100)", "{\"code\":\"1\"}", "");
+    const struct command_result *result = BATCH(1, "--fail-fast", "-j4");
+    cr_assert_eq(batch_lines(result->output), 1);
+}
+
+Test(batch_submission, values_can_be_compared_without_regard_to_blanks) {
+    submit("1", "(defun out (x) (princ x) 1)",
+           "{\"code\":\"(out \\\" a  b \\n\\\")\",\"expectStdout\":\"a  b\",\"match\":\"trim\"},"
+           "{\"code\":\"(out \\\" a  b \\\")\",\"expectStdout\":\"a b\",\"match\":\"words\"},"
+           "{\"code\":\"(out \\\"ab\\\")\",\"expectStdout\":\"a b\",\"match\":\"words\"},"
+           "{\"code\":\"(out \\\"a b c\\\")\",\"expectStdout\":\"a b\",\"match\":\"words\"},"
+           "{\"code\":\"(out \\\"a  b\\\")\",\"expectStdout\":\"a b\",\"match\":\"trim\"},"
+           "{\"code\":\"(out \\\" a\\\")\",\"expectStdout\":\"a\"},"
+           "{\"code\":\"(out \\\" \\\")\",\"expectStdout\":\"\",\"match\":\"words\"}",
+           "");
+    static const char *const passes[] = {"true",  "true",  "false", "false",
+                                         "false", "false", "true"};
+    struct text line = only_line(1);
+    for (size_t i = 0; i < COUNT_OF(passes); i++)
+        batch_expect(test_of(line, i), "pass", passes[i]);
+}
+
+Test(batch_submission, for_a_student_a_hidden_test_shows_name_outcome_and_points) {
+    submit("1", "(defun f (x) (print x) 0)",
+           "{\"name\":\"open\",\"code\":\"(f 1)\",\"expect\":\"1\"},"
+           "{\"name\":\"secret\",\"code\":\"(f 4711)\",\"expect\":\"4711\",\"hidden\":true}",
+           "");
+    const struct command_result *result = BATCH(1);
+    expect_contains(result->output, "4711"); /* the teacher sees it */
+    result = BATCH(1, "--for-student");
+    expect_lacks(result->output, "4711");
+    expect_lacks(result->error, "4711");
+    struct text line = batch_line(result->output, 0);
+    batch_expect(test_of(line, 1), "name", "\"secret\"");
+    batch_expect(test_of(line, 1), "outcome", "\"value\"");
+    batch_expect(test_of(line, 1), "points", "0");
+    cr_assert(batch_has(test_of(line, 0), "mismatches"));
+    result = BATCH(1, "--for-student", "--tap");
+    expect_lacks(result->output, "4711");
+}
+
+Test(batch_submission, tap_and_junit_have_a_case_for_each_test) {
+    submit("\"ada\"", "(defun f () 1)",
+           "{\"name\":\"good\",\"code\":\"(f)\",\"expect\":\"1\"},"
+           "{\"name\":\"bad\",\"code\":\"(f)\",\"expect\":\"2\"},"
+           "{\"name\":\"none\",\"code\":\"(car 1)\"}",
+           "");
+    batch_add("\"line\"", "1", "");
+    const char *junit = batch_file("junit.xml");
+    const struct command_result *result = BATCH(1, "--tap", "--junit", junit);
+    expect_contains(result->output, "ok 1 - ada: good\nnot ok 2 - ada: bad\n");
+    expect_contains(result->output, "not ok 3 - ada: none\n");
+    expect_contains(result->output, "ok 4 - line\n1..4\n");
+    char *report = batch_read(junit);
+    expect_contains(report, "tests=\"4\" failures=\"2\" errors=\"0\"");
+    expect_contains(report, "<testcase classname=\"ada\" name=\"bad\"");
+    expect_contains(report, "<failure type=\"error\" message=\"error\">");
+    free(report);
+}
+
+Test(batch_submission, an_interrupted_run_resumes) {
+    submit("1", "1", "{\"code\":\"1\",\"expect\":\"1\"}", "");
+    submit("2", "1", "{\"code\":\"1\",\"expect\":\"2\"}", "");
+    const struct command_result *result = BATCH(1);
+    const char *done = batch_file("done.jsonl");
+    batch_write(done, result->output);
+    result = BATCH(1, "--skip-done", done);
+    cr_assert_str_empty(result->output);
+}
+
+Test(batch_submission, malformed_submissions_are_invalid) {
+    static const struct {
+        const char *members, *reason;
+    } cases[] = {
+        {"\"setup\":\"1\"", "the member tests is missing"},
+        {"\"setup\":\"1\",\"tests\":null", "the member tests is missing"},
+        {"\"tests\":[{\"code\":\"1\"}]", "the member setup is missing"},
+        {"\"setup\":\"1\",\"tests\":[]", "the member tests must have"},
+        {"\"setup\":\"1\",\"tests\":{}", "the member tests must be an array"},
+        {"\"setup\":\"1\",\"tests\":[1]", "test 1: it must be a JSON object"},
+        {"\"setup\":\"1\",\"tests\":[null]", "test 1: it must be a JSON object"},
+        {"\"setup\":\"1\",\"tests\":[{\"code\":\"1\"},{}]", "test 2: the member code is missing"},
+        {"\"setup\":\"1\",\"tests\":[{\"cod\":\"1\"}]", "test 1: unknown member"},
+        {"\"setup\":\"1\",\"tests\":[{\"code\":\"1\",\"id\":1}]", "test 1: unknown member"},
+        {"\"setup\":\"1\",\"tests\":[{\"code\":\"1\",\"points\":-1}]", "points"},
+        {"\"setup\":\"1\",\"tests\":[{\"code\":\"1\",\"points\":1e99}]", "points"},
+        {"\"setup\":\"1\",\"tests\":[{\"code\":\"1\",\"points\":\"1\"}]", "points"},
+        {"\"setup\":\"1\",\"tests\":[{\"code\":\"1\",\"hidden\":1}]", "hidden"},
+        {"\"setup\":\"1\",\"tests\":[{\"code\":\"1\",\"match\":\"x\"}]", "match"},
+        {"\"setup\":\"1\",\"tests\":[{\"code\":\"1\",\"timeout\":0}]", "timeout"},
+        {"\"setup\":\"1\",\"code\":\"1\",\"tests\":[{\"code\":\"1\"}]", "members of each test"},
+        {"\"setup\":\"1\",\"expect\":\"1\",\"tests\":[{\"code\":\"1\"}]", "members of each test"},
+        {"\"code\":\"1\",\"points\":1", "unknown member"},
+        {"\"expect\":\"1\"", "the member code is missing"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        batch_add_text(formatted("{%s}\n", cases[i].members));
+    const struct command_result *result = BATCH(0);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct text line = batch_line(result->output, i);
+        batch_expect(line, "outcome", "\"invalid\"");
+        char *reason = batch_string(line, "reason");
+        expect_contains(reason, cases[i].reason);
+        free(reason);
+    }
+}
