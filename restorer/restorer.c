@@ -14,21 +14,27 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-extern char __executable_start[], _end[];
+extern char __executable_start[], _end[]; // NOLINT: names of the linker
 void *memcpy(void *to, const void *from, size_t size);
 void *memset(void *to, int byte, size_t size);
 _Noreturn void begin(uint64_t *stack);
 
-/* The compiler may call these. */
+/* The compiler may call these, and must not make of them what calls them. */
+#define KEEP_LOOP __asm__ volatile("" : : : "memory")
+
 void *memcpy(void *to, const void *from, size_t size) {
-    for (size_t i = 0; i < size; i++)
+    for (size_t i = 0; i < size; i++) {
         ((char *)to)[i] = ((const char *)from)[i];
+        KEEP_LOOP;
+    }
     return to;
 }
 
 void *memset(void *to, int byte, size_t size) {
-    for (size_t i = 0; i < size; i++)
+    for (size_t i = 0; i < size; i++) {
         ((char *)to)[i] = (char)byte;
+        KEEP_LOOP;
+    }
     return to;
 }
 
@@ -122,7 +128,7 @@ static void find_stack(void) {
 }
 
 static void read_tables(void) {
-    struct stat status;
+    struct stat status = {0};
     uint64_t have = 0;
     long got;
     if (CALL(__NR_fstat, IMAGE_FILE_FD, &status, 0, 0, 0, 0) < 0)
@@ -155,7 +161,7 @@ static void check_machine(void) {
 
 static void open_source(uint32_t index) {
     const struct image_source *source = &image_sources(&tables.header)[index];
-    struct stat status;
+    struct stat status = {0};
     sources[index] = source->path[0] ? (int)CALL(__NR_openat, AT_FDCWD, source->path,
                                                  O_RDONLY | O_CLOEXEC, 0, 0, 0)
                                      : IMAGE_PROGRAM_FD;

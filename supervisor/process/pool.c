@@ -310,18 +310,20 @@ enum { CONTROL, ERRORS, PASSED };
  * the lowest free ones. Returns why there is no image. */
 static enum image_reason give_image(const struct pool_programs *programs) {
     int directory, image;
-    int program = open(programs->worker, O_RDONLY);
+    int program = open(programs->worker, O_RDONLY | O_CLOEXEC);
     enum image_reason reason = image_cache_take(&programs->images, &directory, &image);
     if (reason == IMAGE_OFF || program != IMAGE_PROGRAM_FD)
         return IMAGE_OFF;
+    fcntl(program, F_SETFD, 0);
     if (directory == IMAGE_DIRECTORY_FD)
         fcntl(directory, F_SETFD, 0);
     if (reason != IMAGE_FITS)
         return reason;
-    int restorer = open(programs->restorer, O_RDONLY);
+    int restorer = open(programs->restorer, O_RDONLY | O_CLOEXEC);
     if (image != IMAGE_FILE_FD || restorer != IMAGE_RESTORER_FD)
         return IMAGE_OFF;
     fcntl(image, F_SETFD, 0);
+    fcntl(restorer, F_SETFD, 0);
     return IMAGE_FITS;
 }
 

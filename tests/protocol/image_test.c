@@ -128,7 +128,7 @@ Test(image, a_damaged_image_costs_one_boot) {
     damage(0);
     cr_expect(boots("auto", "another program"));
     expect_restored();
-    cr_assert_eq(truncate(image(), 2 * IMAGE_PAGE), 0);
+    cr_assert_eq(truncate(image(), 2UL * IMAGE_PAGE), 0);
     cr_expect(boots("auto", "it was damaged"));
     expect_restored();
     cr_assert_eq(truncate(image(), 0), 0);

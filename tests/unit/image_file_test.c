@@ -5,7 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { START = 0x100000, PAGES = 16 };
+#define START UINT64_C(0x100000)
+#define PAGES 16UL
 
 static _Alignas(IMAGE_PAGE) char image[IMAGE_PAGE];
 
@@ -30,14 +31,14 @@ static void make(void) {
     memset(image, 0, sizeof image);
     *header() = (struct image_header){.magic = IMAGE_MAGIC,
                                       .tables_bytes = IMAGE_PAGE,
-                                      .bytes = 3 * IMAGE_PAGE,
+                                      .bytes = 3UL * IMAGE_PAGE,
                                       .sources = 1,
                                       .areas = 2,
                                       .runs = 1,
                                       .entry = START + 8,
-                                      .stack = START + 3 * IMAGE_PAGE,
-                                      .thread = START + 3 * IMAGE_PAGE,
-                                      .handoff = START + 4 * IMAGE_PAGE};
+                                      .stack = START + 3UL * IMAGE_PAGE,
+                                      .thread = START + 3UL * IMAGE_PAGE,
+                                      .handoff = START + 4UL * IMAGE_PAGE};
     strcpy(source()->path, "/lib/x.so");
     *area(0) = (struct image_area){
         .start = START, .end = START + IMAGE_PAGE, .protection = PROT_READ | PROT_EXEC};
@@ -45,7 +46,7 @@ static void make(void) {
                                    .end = START + PAGES * IMAGE_PAGE,
                                    .source = IMAGE_ZEROS,
                                    .protection = PROT_READ | PROT_WRITE};
-    *run() = (struct image_run){.start = START + 2 * IMAGE_PAGE,
+    *run() = (struct image_run){.start = START + 2UL * IMAGE_PAGE,
                                 .offset = IMAGE_PAGE,
                                 .pages = 2,
                                 .protection = PROT_READ | PROT_WRITE};
@@ -55,7 +56,7 @@ static void make(void) {
 static enum image_reason judge_sealed(void) {
     header()->checksum = 0;
     header()->checksum = image_file_checksum(image, sizeof image);
-    return image_file_judge(image, sizeof image, 3 * IMAGE_PAGE);
+    return image_file_judge(image, sizeof image, 3UL * IMAGE_PAGE);
 }
 
 Test(image_file, a_whole_image_fits) {
@@ -71,8 +72,8 @@ Test(image_file, every_changed_bit_of_header_and_tables_is_noticed) {
         make();
         header()->checksum = image_file_checksum(image, sizeof image);
         image[bit / 8] = (char)(image[bit / 8] ^ 1 << bit % 8);
-        cr_assert_neq(image_file_judge(image, sizeof image, 3 * IMAGE_PAGE), IMAGE_FITS, "bit %zu",
-                      bit);
+        cr_assert_neq(image_file_judge(image, sizeof image, 3UL * IMAGE_PAGE), IMAGE_FITS,
+                      "bit %zu", bit);
     }
 }
 
@@ -80,13 +81,13 @@ Test(image_file, an_image_that_is_cut_off_or_longer_is_damaged) {
     for (uint64_t size = 0; size < sizeof image; size++) {
         make();
         header()->checksum = image_file_checksum(image, sizeof image);
-        cr_assert_neq(image_file_judge(image, size, 3 * IMAGE_PAGE), IMAGE_FITS);
+        cr_assert_neq(image_file_judge(image, size, 3UL * IMAGE_PAGE), IMAGE_FITS);
     }
-    for (uint64_t bytes = 0; bytes < 5 * IMAGE_PAGE; bytes += 512) {
+    for (uint64_t bytes = 0; bytes < 5UL * IMAGE_PAGE; bytes += 512) {
         make();
         header()->checksum = image_file_checksum(image, sizeof image);
         bool fits = image_file_judge(image, sizeof image, bytes) == IMAGE_FITS;
-        cr_assert_eq(fits, bytes == 3 * IMAGE_PAGE);
+        cr_assert_eq(fits, bytes == 3UL * IMAGE_PAGE);
     }
 }
 
@@ -112,14 +113,14 @@ Test(image_file, numbers_that_lead_out_of_the_tables_are_refused) {
     REFUSED(header()->runs, IMAGE_RUNS_MAX + 1);
     REFUSED(header()->runs, 200);
     REFUSED(header()->tables_bytes, 0);
-    REFUSED(header()->tables_bytes, 2 * IMAGE_PAGE);
+    REFUSED(header()->tables_bytes, 2UL * IMAGE_PAGE);
 }
 
 Test(image_file, areas_and_runs_out_of_place_are_refused) {
     REFUSED(area(0)->start, 0);
     REFUSED(area(0)->start, START + 1);
     REFUSED(area(0)->end, START);
-    REFUSED(area(0)->end, START + 2 * IMAGE_PAGE);
+    REFUSED(area(0)->end, START + 2UL * IMAGE_PAGE);
     REFUSED(area(1)->end, IMAGE_ADDRESS_END);
     REFUSED(area(1)->end, UINT64_MAX - IMAGE_PAGE + 1);
     REFUSED(area(1)->end, IMAGE_RESTORER_START + IMAGE_PAGE);
@@ -130,12 +131,12 @@ Test(image_file, areas_and_runs_out_of_place_are_refused) {
     REFUSED(area(1)->protection, 8);
     REFUSED(run()->start, START);
     REFUSED(run()->start, START + PAGES * IMAGE_PAGE);
-    REFUSED(run()->start, START + 2 * IMAGE_PAGE + 8);
+    REFUSED(run()->start, START + 2UL * IMAGE_PAGE + 8);
     REFUSED(run()->pages, 0);
     REFUSED(run()->pages, PAGES);
     REFUSED(run()->pages, UINT32_MAX);
     REFUSED(run()->offset, 0);
-    REFUSED(run()->offset, 3 * IMAGE_PAGE);
+    REFUSED(run()->offset, 3UL * IMAGE_PAGE);
     REFUSED(run()->offset, UINT64_MAX - IMAGE_PAGE + 1);
     REFUSED(run()->protection, PROT_READ);
 }
@@ -145,10 +146,10 @@ Test(image_file, a_beginning_outside_of_fitting_memory_is_refused) {
     REFUSED(header()->entry, 0);
     REFUSED(header()->stack, START + IMAGE_PAGE);
     REFUSED(header()->stack, 0);
-    REFUSED(header()->stack, START + 3 * IMAGE_PAGE + 8);
+    REFUSED(header()->stack, START + 3UL * IMAGE_PAGE + 8);
     REFUSED(header()->thread, START);
     REFUSED(header()->handoff, START + PAGES * IMAGE_PAGE - 8);
-    REFUSED(header()->handoff, START + 4 * IMAGE_PAGE + 1);
+    REFUSED(header()->handoff, START + 4UL * IMAGE_PAGE + 1);
     REFUSED(header()->handoff, UINT64_MAX - 7);
 }
 
