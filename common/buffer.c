@@ -91,6 +91,16 @@ void buffer_consume(struct buffer *buffer, size_t size) {
         memmove(buffer->data, buffer->data + size, buffer->length);
 }
 
+void buffer_trim(struct buffer *buffer) {
+    unsigned char *data = buffer->length ? realloc(buffer->data, buffer->length) : NULL;
+    if (buffer->length == 0) {
+        buffer_free(buffer);
+    } else if (data) {
+        buffer->data = data;
+        buffer->capacity = buffer->length;
+    }
+}
+
 void buffer_shrink(struct buffer *buffer, size_t keep) {
     if (buffer->length == 0 && buffer->capacity > keep)
         buffer_free(buffer);

@@ -54,6 +54,9 @@ __attribute__((format(printf, 2, 3))) bool buffer_append_format(struct buffer *b
 /* Removes the first SIZE bytes (at most `length`). */
 void buffer_consume(struct buffer *buffer, size_t size);
 
+/* Gives the memory that the contents do not need back. The contents may move. */
+void buffer_trim(struct buffer *buffer);
+
 /* Frees the memory if the buffer is empty and has more than KEEP bytes of it. */
 void buffer_shrink(struct buffer *buffer, size_t keep);
 

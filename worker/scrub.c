@@ -1,5 +1,5 @@
-/* Overwrites what loading the operator's files leaves in memory. Freed memory of the C library is
- * overwritten when it is freed; that of Lisp after a collection, by its mark bits. */
+/* Overwrites what booting and loading the operator's files leave in memory. Freed memory of the C
+ * library is overwritten when it is freed; that of Lisp after a collection, by its mark bits. */
 #include "worker/scrub.h"
 
 #include <ecl/ecl.h>
@@ -115,10 +115,9 @@ static void clear_heap(void) {
         fclose(maps);
 }
 
-void scrub_end(void) {
+void scrub_lisp(void) {
     int on_demand = GC_get_finalize_on_demand();
     clear_reader();
-    clear_cache();
     clear_stack();
     clear_free_lists();
     GC_gcollect(); /* runs the finalizers, which allocate */
@@ -129,6 +128,11 @@ void scrub_end(void) {
     clear_free_blocks();
     GC_gcollect();
     GC_set_finalize_on_demand(on_demand);
+}
+
+void scrub_end(void) {
+    clear_cache();
+    clear_stack();
 #ifdef M_PERTURB
     mallopt(M_PERTURB, 0);
 #endif

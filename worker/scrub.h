@@ -1,12 +1,17 @@
-/* Overwrites what loading the operator's files leaves in memory: their paths and their text. */
+/* Overwrites what the start of the zygote leaves in memory: paths, which the collector has read in
+ * /proc/self/maps, and the text of the operator's files. */
 #ifndef ECLAVE_WORKER_SCRUB_H
 #define ECLAVE_WORKER_SCRUB_H
 
-/* Called before the files are loaded: from now on the C library overwrites memory that is freed. */
+/* Called first: from now on the C library overwrites memory that is freed. */
 void scrub_begin(void);
 
-/* Called after the last file, with no Lisp running: overwrites what no live Lisp object uses, and
- * the stack. What definitions of the files refer to stays. */
+/* Called after the last file, with no Lisp running: overwrites what no live Lisp object uses. What
+ * definitions of the files refer to stays. */
+void scrub_lisp(void);
+
+/* Called last: overwrites what the C library keeps of freed memory, and the stack below the
+ * caller. */
 void scrub_end(void);
 
 #endif

@@ -134,7 +134,6 @@ static bool preload(const struct zygote *zygote, struct error *error) {
     const struct worker_configuration *configuration = &zygote->configuration;
     if (configuration->systems_count + configuration->preload_count == 0)
         return true;
-    scrub_begin();
     preload_begin(report_failure);
     if (!set_environment(zygote, error))
         return false;
@@ -148,7 +147,7 @@ static bool preload(const struct zygote *zygote, struct error *error) {
     forget_strings(zygote);
     if (!image_forget_places(error))
         return false;
-    scrub_end();
+    scrub_lisp();
     return true;
 }
 
@@ -196,12 +195,16 @@ static bool pass_image(struct zygote *zygote, struct error *error) {
 
 static bool boot(struct zygote *zygote, struct error *error) {
     const struct worker_configuration *configuration = &zygote->configuration;
+    scrub_begin();
     if (!configure(zygote, error) || !image_boot(configuration, error))
         return false;
     if (!image_make_readable((const char *const *)zygote->readable, configuration->readable_count,
                              error))
         return false;
-    if (!preload(zygote, error) || !image_is_forkable(error) || !pass_image(zygote, error))
+    if (!preload(zygote, error) || !image_is_forkable(error))
+        return false;
+    scrub_end();
+    if (!pass_image(zygote, error))
         return false;
     close_range(CONTROL + 1, ~0U, 0);
     const struct policy policy = make_policy(zygote);

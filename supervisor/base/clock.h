@@ -1,9 +1,10 @@
-/* Monotonic time, and rate limits. Deadlines are absolute and in nanoseconds. */
+/* Monotonic time, the time of day, and rate limits. Deadlines are absolute and in nanoseconds. */
 #ifndef ECLAVE_SUPERVISOR_BASE_CLOCK_H
 #define ECLAVE_SUPERVISOR_BASE_CLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <time.h>
 
 enum {
@@ -21,6 +22,25 @@ static inline int64_t clock_now_ns(void) {
 
 static inline int64_t clock_elapsed_ms(int64_t since_ns) {
     return (clock_now_ns() - since_ns) / CLOCK_NS_PER_MS;
+}
+
+/* Milliseconds since 1970. */
+static inline int64_t clock_realtime_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * CLOCK_MS_PER_S + now.tv_nsec / CLOCK_NS_PER_MS;
+}
+
+enum { CLOCK_UTC_BYTES = 48 };
+
+/* Writes a time of clock_realtime_ms as 2026-07-28T12:00:00.000Z. */
+static inline void clock_write_utc(char text[static CLOCK_UTC_BYTES], int64_t time_ms) {
+    const time_t seconds = (time_t)(time_ms / CLOCK_MS_PER_S);
+    struct tm utc;
+    size_t length = 0;
+    if (gmtime_r(&seconds, &utc))
+        length = strftime(text, CLOCK_UTC_BYTES - 8, "%Y-%m-%dT%H:%M:%S", &utc);
+    snprintf(text + length, CLOCK_UTC_BYTES - length, ".%03dZ", (int)(time_ms % CLOCK_MS_PER_S));
 }
 
 /* A token bucket that holds time: each event costs a share of the minute. */

@@ -62,14 +62,10 @@ static void format_text(struct buffer *line, const struct log *log, const struct
 
 static void format_json(struct buffer *line, const struct log *log, const struct log_event *event,
                         const char *cause) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    struct tm utc;
-    char stamp[32] = "";
-    if (gmtime_r(&now.tv_sec, &utc))
-        strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &utc);
-    buffer_append_format(line, "{\"time\":\"%s.%03ldZ\",\"level\":\"%s\",\"event\":", stamp,
-                         now.tv_nsec / CLOCK_NS_PER_MS, log_level_names[event->level]);
+    char stamp[CLOCK_UTC_BYTES];
+    clock_write_utc(stamp, clock_realtime_ms());
+    buffer_append_format(line, "{\"time\":\"%s\",\"level\":\"%s\",\"event\":", stamp,
+                         log_level_names[event->level]);
     json_write_string(line, event->name);
     if (event->session) {
         buffer_append_text(line, ",\"session\":");

@@ -90,6 +90,10 @@ bool record_make(struct record *record, const struct batch_line *line,
 bool record_read(struct record *record, struct span text);
 void record_free(struct record *record);
 
+/* The outcome that a record gives for OUTCOME. A call that was ended from outside, or for which
+ * there was no process, has none of its own in a batch: it is a crash. */
+enum outcome record_outcome(enum outcome outcome);
+
 /* What a submission's line has in place of `code`: its setup, and a record for each test. */
 
 /* The record of the setup, as of code without expectations. NULL when out of memory. */

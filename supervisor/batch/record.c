@@ -108,14 +108,14 @@ static bool add_verdict(struct json_object *root, const struct batch_line *line,
            (met || add(root, "mismatches", json_object_get(mismatches)));
 }
 
+enum outcome record_outcome(enum outcome outcome) {
+    return outcome == OUTCOME_CANCELLED || outcome == OUTCOME_REFUSED ? OUTCOME_CRASH : outcome;
+}
+
 static bool add_evaluation(struct json_object *root, const struct batch_line *line,
                            const struct evaluation *evaluation, const struct settings *settings) {
     const struct text_limits limits = text_limits_of(settings);
-    /* A call that was ended from outside, or for which there was no process, has no outcome of its
-     * own in a batch. */
-    bool is_foreign =
-        evaluation->outcome == OUTCOME_CANCELLED || evaluation->outcome == OUTCOME_REFUSED;
-    enum outcome outcome = is_foreign ? OUTCOME_CRASH : evaluation->outcome;
+    const enum outcome outcome = record_outcome(evaluation->outcome);
     return add(root, "outcome", json_object_new_string(outcome_table[outcome].word)) &&
            add_text(root, evaluation, &limits) && add_values(root, &evaluation->result, &limits) &&
            add_captured(root, "stdout", evaluation->output, &limits) &&

@@ -210,10 +210,8 @@ static void end_source(struct submission *submission) {
 static void complete_tests(struct submission *submission) {
     const struct batch_line *line = submission->line;
     bool failed = submission->outcome != OUTCOME_VALUE;
-    bool is_foreign =
-        submission->outcome == OUTCOME_CANCELLED || submission->outcome == OUTCOME_REFUSED;
-    enum outcome outcome =
-        is_foreign || !failed ? OUTCOME_CRASH : submission->outcome; /* not failed: no fork */
+    const enum outcome outcome =
+        record_outcome(failed ? submission->outcome : OUTCOME_REFUSED); /* REFUSED: no fork */
     for (size_t i = 0; i < line->test_count; i++) {
         bool ran = json_object_array_get_idx(submission->tests, i) != NULL;
         if (failed || !ran)

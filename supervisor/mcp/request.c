@@ -4,6 +4,7 @@
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/revision.h"
 #include "supervisor/mcp/server.h"
+#include "supervisor/mcp/task.h"
 #include "supervisor/mcp/transcript.h"
 
 #include <json-c/json.h>
@@ -44,12 +45,14 @@ struct request *request_keep(struct server *server, const struct request *reques
     kept->progress_token.text.bytes = token;
     kept->next = server->requests.in_flight;
     server->requests.in_flight = kept;
+    if (kept->takes_task)
+        task_offer(kept);
     return kept;
 }
 
 struct request *request_find(const struct requests *requests, const struct json_token *id) {
     struct request *request = requests->in_flight;
-    while (request && (request->silent || !json_token_equal(&request->id, id)))
+    while (request && (request->silent || request->task || !json_token_equal(&request->id, id)))
         request = request->next;
     return request;
 }
@@ -60,6 +63,9 @@ static void release(struct request *request) {
         if (*link == request) {
             *link = request->next;
             loop_timer_stop(&request->server->loop, &request->heartbeat);
+            loop_timer_stop(&request->server->loop, &request->task_timer);
+            if (request->task)
+                task_end(request->task);
             free_token(request->id.text.bytes);
             free_token(request->progress_token.text.bytes);
             json_object_put(request->filter);
@@ -129,7 +135,11 @@ static void batch_add(struct server *server, struct rpc_batch *batch, const stru
 
 static struct buffer *begin(struct request *request) {
     struct server *server = request->server;
-    request->answered = true;
+    if (request->task) {
+        request->element =
+            buffer_make((size_t)server->settings->response_max_bytes - TASK_ROOM_BYTES);
+        return request->out = &request->element;
+    }
     if (request->batch) {
         request->element = buffer_make((size_t)server->settings->response_max_bytes);
         request->out = &request->element;
@@ -206,11 +216,26 @@ static void close_parts(struct request *request) {
     buffer_append_text(request->out, request->part == PART_META ? "}}}" : "}}");
 }
 
+/* The client has its answer: its id is free again, and nothing more is sent for it. */
+void request_become_task(struct request *request, struct task *task) {
+    begin_result(request, "task");
+    task_append(request, task, false);
+    close_parts(request);
+    output_line_end(&request->server->output, request->id.text);
+    loop_timer_stop(&request->server->loop, &request->heartbeat);
+    request->reports = false;
+    request->log_level = -1;
+    request->task = task;
+}
+
 void request_end(struct request *request) {
     struct server *server = request->server;
     struct rpc_batch *batch = request->batch;
     close_parts(request);
-    if (batch) {
+    if (request->task) {
+        task_answer(request->task, &request->element, request->part == PART_ERROR);
+        buffer_free(&request->element);
+    } else if (batch) {
         batch_add(server, batch, &request->element, request->id.text);
         buffer_free(&request->element);
         batch->pending--;

@@ -13,6 +13,7 @@
 struct call;
 struct json_object;
 struct server;
+struct task;
 struct transcript_call;
 
 /* Error codes of JSON-RPC, MCP and this server: doc/contract.md, section 3. */
@@ -50,8 +51,7 @@ struct request {
     bool modern;             /* the request carries its own revision */
     int log_level;           /* modern: lowest level of log events it asked for; -1: none */
     struct json_token
-        progress_token; /* raw JSON, owned like id; bytes NULL: no progress requested */
-    bool answered;
+        progress_token;         /* raw JSON, owned like id; bytes NULL: no progress requested */
     bool silent;                /* cancelled, and the client expects no answer */
     bool listening;             /* an open subscriptions/listen */
     struct json_object *filter; /* with it: the notifications it selects, as acknowledged; owned */
@@ -60,15 +60,18 @@ struct request {
     bool transient; /* its call runs in a session that ends with the call */
     bool reports;   /* the code's own progress is sent under its token */
     const char *subject; /* first word of an error message: "Prompt", …; NULL: "Tool" */
-    bool new_session;    /* its session was created for it */
-    bool named_session;  /* with it: under a name that the request gave */
+    bool takes_task;     /* its client can fetch the answer later */
+    struct task *task;   /* that gets the answer; NULL: the client */
+    struct loop_timer task_timer;
+    bool new_session;   /* its session was created for it */
+    bool named_session; /* with it: under a name that the request gave */
     struct call *call;
     struct transcript_call *recorded; /* for the transcript of its session; NULL: it is not */
     struct server *server;
     struct loop_timer heartbeat; /* sends progress while the call runs */
     /* The answer being built. */
     struct buffer *out;
-    struct buffer element; /* with batch */
+    struct buffer element; /* with batch or task */
     enum { PART_NONE, PART_RESULT, PART_META, PART_ERROR } part;
     size_t members;       /* of the object being written */
     struct request *next; /* in flight */
@@ -106,6 +109,8 @@ void request_error_invalid(struct request *request, const char *name, const char
 /* Answers with an error whose `data` names the limit that was reached. */
 void request_error_limit(struct request *request, enum rpc_code code, const char *message,
                          const char *name, int64_t limit);
+/* Answers the client with TASK, which gets the answer of REQUEST. */
+void request_become_task(struct request *request, struct task *task);
 /* Ends the answer and frees a kept request. */
 void request_end(struct request *request);
 

@@ -94,5 +94,7 @@ void revision_append_capabilities(struct buffer *out, const struct server *serve
         if (revision->since >= SINCE_2025_03)
             buffer_append_text(out, ",\"completions\":{}");
     }
+    if (!server->minimal && revision->modern)
+        buffer_append_text(out, ",\"extensions\":{\"" TASK_EXTENSION "\":{}}");
     buffer_append_text(out, "}");
 }

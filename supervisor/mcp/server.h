@@ -9,6 +9,7 @@
 #include "supervisor/mcp/output.h"
 #include "supervisor/mcp/request.h"
 #include "supervisor/mcp/revision.h"
+#include "supervisor/mcp/task.h"
 #include "supervisor/mcp/transcript.h"
 #include "supervisor/process/pool.h"
 #include "supervisor/session/session.h"
@@ -37,6 +38,7 @@ struct server {
     struct loop_timer read_turn; /* its next turn */
     struct cursors cursors;
     struct transcripts transcripts;
+    struct tasks tasks;
     struct builtins *builtins; /* the resources and prompts without a project */
     struct project *project;   /* the user's tools, resources and prompts; NULL without any, and in
                                   minimal mode */

@@ -156,3 +156,11 @@ struct span pipes_captured(const struct captured_stream *stream) {
     size_t length = stream->bytes.length < stream->limit ? stream->bytes.length : stream->limit;
     return (struct span){stream->bytes.data, length};
 }
+
+struct buffer pipes_take(struct captured_stream *stream) {
+    struct buffer taken = stream->bytes;
+    taken.length = pipes_captured(stream).length;
+    stream->bytes = buffer_make(taken.maximum);
+    buffer_trim(&taken);
+    return taken;
+}

@@ -52,5 +52,8 @@ void pipes_end(struct pipes *pipes);
 
 /* The captured bytes, at most the limit; valid until pipes_end. */
 struct span pipes_captured(const struct captured_stream *stream);
+/* Hands these bytes over with their memory, so that they need not be copied. The stream is empty
+ * afterwards. */
+struct buffer pipes_take(struct captured_stream *stream);
 
 #endif

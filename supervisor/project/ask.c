@@ -183,10 +183,10 @@ void project_take_response(struct project *project, struct json_object *response
         answer_responses(invocation);
 }
 
-/* --- modern: a result that asks --- */
+/* --- modern: a result that asks, or a task that does --- */
 
 static bool is_parked(const struct invocation *invocation) {
-    return !invocation->request && invocation->questions;
+    return invocation->questions && (!invocation->request || invocation->request->task);
 }
 
 /* Cancels the oldest parked invocation if there are too many: each of them holds a worker. */
@@ -206,7 +206,30 @@ static void limit_parked(struct project *project) {
     }
 }
 
-static void ask_modern(struct invocation *invocation) {
+static void park(struct invocation *invocation) {
+    invocation->parked_ns = clock_now_ns();
+    call_park(invocation->call, true);
+}
+
+/* The questions that have no response yet; the caller's. */
+static struct json_object *open_questions(const struct invocation *invocation) {
+    struct json_object *open = json_object_new_object();
+    json_object_object_foreach(invocation->questions, key, question) {
+        if (!json_object_object_get_ex(invocation->responses, key, NULL))
+            json_object_object_add(open, key, json_object_get(question));
+    }
+    return open;
+}
+
+/* A new round, so that no requestState of an earlier one continues it. */
+static void ask_by_task(struct invocation *invocation) {
+    invocation->round++;
+    task_ask(invocation->request->task, invocation->number, open_questions(invocation));
+    park(invocation);
+    limit_parked(invocation->server->project);
+}
+
+static void ask_by_result(struct invocation *invocation) {
     struct project *project = invocation->server->project;
     struct request *request = invocation->request;
     const struct settings *settings = invocation->server->settings;
@@ -224,10 +247,16 @@ static void ask_modern(struct invocation *invocation) {
     request_member(request, "requestState");
     json_write_string(out, text);
     invocation->request = NULL;
-    invocation->parked_ns = clock_now_ns();
-    call_park(invocation->call, true);
+    park(invocation);
     request_end(request);
     limit_parked(project);
+}
+
+static void ask_modern(struct invocation *invocation) {
+    if (invocation->request->task)
+        ask_by_task(invocation);
+    else
+        ask_by_result(invocation);
 }
 
 /* Takes from RESPONSES those to the questions. False if one is missing or malformed: the same
@@ -380,5 +409,31 @@ bool project_resume(struct request *request, const char *method, const char *nam
         request_error_invalid(request, "inputResponses", fault);
     else
         resume(request, invocation, responses, params);
+    return true;
+}
+
+/* --- modern: the responses to a task --- */
+
+bool project_answer_task(struct request *request, struct task *task, struct json_object *responses,
+                         struct json_object *params) {
+    struct project *project = request->server->project;
+    struct invocation *invocation = NULL;
+    if (!project || task->status != TASK_INPUT_REQUIRED)
+        return true;
+    LIST_FOREACH(invocation, &project->invocations, link) {
+        if (invocation->number == task->asker)
+            break;
+    }
+    if (!invocation || !is_parked(invocation))
+        return true;
+    if (capabilities_refuse_large(request, invocation->responses, responses, params))
+        return false;
+    if (take_responses(invocation, responses)) {
+        task_ask(task, 0, NULL);
+        call_park(invocation->call, false);
+        answer_responses(invocation);
+    } else {
+        task_ask(task, invocation->number, open_questions(invocation));
+    }
     return true;
 }

@@ -9,6 +9,7 @@
 
 struct project;
 struct request;
+struct task;
 struct invocation;
 
 /* Asks QUESTIONS (in the shape of run.h) for INVOCATION. Those for which the client did not declare
@@ -28,5 +29,11 @@ void project_take_response(struct project *project, struct json_object *response
  * here. NAME and ARGUMENTS are those that its requestState is bound to. */
 bool project_resume(struct request *request, const char *method, const char *name,
                     struct json_object *arguments, struct json_object *params);
+
+/* Takes RESPONSES, an object, to the questions of TASK, and continues the task when none is open.
+ * Those that answer no question, or are malformed, are left out. False if REQUEST, whose parameters
+ * are PARAMS, was refused because they are too large. */
+bool project_answer_task(struct request *request, struct task *task, struct json_object *responses,
+                         struct json_object *params);
 
 #endif

@@ -11,6 +11,7 @@
 #include "supervisor/server/resources.h"
 #include "supervisor/server/serve.h"
 #include "supervisor/server/subscriptions.h"
+#include "supervisor/server/tasks.h"
 #include "supervisor/server/tools.h"
 
 #include <stdio.h>
@@ -229,6 +230,9 @@ static const struct method methods[] = {
      handle_shutdown},
     {"subscriptions/listen", METHOD_MODERN | METHOD_BEFORE_INITIALIZE | METHOD_IN_MINIMAL_MODE,
      subscriptions_listen},
+    {"tasks/cancel", METHOD_MODERN | METHOD_IN_BATCH, tasks_cancel},
+    {"tasks/get", METHOD_MODERN | METHOD_IN_BATCH, tasks_get},
+    {"tasks/update", METHOD_MODERN | METHOD_IN_BATCH, tasks_update},
     {"tools/call", METHOD_BOTH_ERAS | METHOD_IN_BATCH, tools_call},
     {"tools/list", METHOD_BOTH_ERAS | METHOD_IN_BATCH, tools_list},
 };

@@ -244,6 +244,7 @@ static void server_close(struct server *server) {
     project_close(server->project);
     json_object_put(server->client_capabilities);
     free_requests(server);
+    tasks_free(&server->tasks);
     output_flush(&server->output);
     report_lost_output(server);
     pool_close(&server->pool);

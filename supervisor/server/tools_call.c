@@ -6,6 +6,7 @@
 #include "supervisor/json/json_write.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/project/ask.h"
+#include "supervisor/project/capabilities.h"
 #include "supervisor/project/catalog.h"
 #include "supervisor/project/methods.h"
 #include "supervisor/server/tools.h"
@@ -160,6 +161,8 @@ void tools_call(struct server *server, struct request *request, struct json_obje
         request_error_invalid(request, "name", "The tool's name must be a string.");
         return;
     }
+    request->takes_task =
+        request->modern && !request->batch && task_is_declared(capabilities_of(request, params));
     const char *plain_name = json_plain_string(name);
     const struct tool *tool = plain_name ? find(plain_name) : NULL;
     const struct registry_entry *entry =

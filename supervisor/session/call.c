@@ -172,7 +172,7 @@ static void describe(const struct call *call, struct evaluation *evaluation,
     snprintf(evaluation->cause, sizeof evaluation->cause, "%s %s", call->cause, state);
 }
 
-void call_conclude(struct call *call, struct result_message *result, const struct pipes *pipes,
+void call_conclude(struct call *call, struct result_message *result, struct pipes *pipes,
                    int status, bool state_lost) {
     struct session *session = call->session;
     struct evaluation evaluation = {.outcome = call->outcome,
@@ -192,7 +192,8 @@ void call_conclude(struct call *call, struct result_message *result, const struc
     else if (call->run.result.json)
         evaluation.content = json_tree_member(call->run.result.json, "content");
     evaluation.events_dropped = call->run.dropped;
-    evaluation.is_kept = call->kind == CALL_EVALUATE && kept_output_keep(session, &evaluation);
+    evaluation.is_kept =
+        call->kind == CALL_EVALUATE && kept_output_keep(session, &evaluation, pipes);
     bool loss_reported = add_loss(call, &evaluation);
     log_outcome(call, &evaluation);
     session->used_ns = clock_now_ns();

@@ -77,39 +77,48 @@ static void append_values(struct buffer *out, const struct evaluation *evaluatio
     }
 }
 
-/* A copy of the streams and values; NULL if they are too large, or when out of memory. */
-static struct kept_output *copy(const struct evaluation *evaluation) {
+static size_t values_bytes(const struct evaluation *evaluation) {
+    const struct result_message *result = &evaluation->result;
+    size_t bytes = 0;
+    for (size_t i = 0; i < result->value_count; i++)
+        bytes += result->values[i].length + sizeof "\n=> " - 1;
+    return bytes;
+}
+
+/* Its values only. NULL when out of memory. */
+static struct kept_output *make(const struct evaluation *evaluation) {
     struct kept_output *kept = calloc(1, sizeof *kept);
-    bool failed = false;
     if (!kept)
         return NULL;
     kept->call = evaluation->call;
-    for (size_t i = 0; i < TEXT_STREAMS; i++)
-        kept->streams[i] = buffer_make(KEPT_SESSION_BYTES);
-    buffer_append(&kept->streams[TEXT_STDOUT], evaluation->output.bytes, evaluation->output.length);
-    buffer_append(&kept->streams[TEXT_STDERR], evaluation->error_output.bytes,
-                  evaluation->error_output.length);
-    append_values(&kept->streams[TEXT_VALUES], evaluation);
     for (size_t i = 0; i < TEXT_STREAMS; i++) {
-        failed |= kept->streams[i].failed;
-        kept->bytes += kept->streams[i].length;
+        kept->streams[i] = buffer_make(KEPT_SESSION_BYTES);
         kept->chars[i] = NOT_COUNTED;
     }
-    if (!failed && kept->bytes <= KEPT_SESSION_BYTES)
+    append_values(&kept->streams[TEXT_VALUES], evaluation);
+    if (!kept->streams[TEXT_VALUES].failed)
         return kept;
-    for (size_t i = 0; i < TEXT_STREAMS; i++)
-        buffer_free(&kept->streams[i]);
+    buffer_free(&kept->streams[TEXT_VALUES]);
     free(kept);
     return NULL;
 }
 
-bool kept_output_keep(struct session *session, const struct evaluation *evaluation) {
+bool kept_output_keep(struct session *session, struct evaluation *evaluation, struct pipes *pipes) {
     struct sessions *all = session->all;
-    if (!all->keeps_output || session_is_anonymous(session) || !leaves_out(session, evaluation))
+    if (!pipes || !all->keeps_output || session_is_anonymous(session) ||
+        !leaves_out(session, evaluation))
         return false;
-    struct kept_output *kept = copy(evaluation);
+    const size_t streams = evaluation->output.length + evaluation->error_output.length;
+    struct kept_output *kept =
+        streams + values_bytes(evaluation) <= KEPT_SESSION_BYTES ? make(evaluation) : NULL;
     if (!kept)
         return false;
+    kept->streams[TEXT_STDOUT] = pipes_take(&pipes->output);
+    kept->streams[TEXT_STDERR] = pipes_take(&pipes->error_output);
+    evaluation->output = kept_output_bytes(kept, TEXT_STDOUT);
+    evaluation->error_output = kept_output_bytes(kept, TEXT_STDERR);
+    for (size_t i = 0; i < TEXT_STREAMS; i++)
+        kept->bytes += kept->streams[i].length;
     kept->session = session;
     make_room(session, kept->bytes);
     TAILQ_INSERT_TAIL(&all->kept, kept, entry);

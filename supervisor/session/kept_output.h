@@ -4,6 +4,7 @@
 #ifndef ECLAVE_SUPERVISOR_SESSION_KEPT_OUTPUT_H
 #define ECLAVE_SUPERVISOR_SESSION_KEPT_OUTPUT_H
 
+#include "supervisor/process/pipes.h"
 #include "supervisor/session/session.h"
 #include "supervisor/session/text.h"
 
@@ -15,9 +16,10 @@ enum {
 
 struct kept_output;
 
-/* Keeps a copy of what the text of EVALUATION will leave out, unless it leaves out nothing. False
- * if it is not kept. */
-bool kept_output_keep(struct session *session, const struct evaluation *evaluation);
+/* Keeps what the text of EVALUATION will leave out, unless it leaves out nothing. False if it is
+ * not kept. Otherwise the output is taken from PIPES, where EVALUATION found it, and EVALUATION
+ * refers to it here, until something is kept or forgotten again. */
+bool kept_output_keep(struct session *session, struct evaluation *evaluation, struct pipes *pipes);
 
 /* Frees everything that is kept for SESSION. */
 void kept_output_forget(struct session *session);

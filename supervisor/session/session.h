@@ -212,8 +212,9 @@ const struct session_gone *sessions_gone(const struct sessions *sessions, struct
 /* Queues a CALL_RUN in a new session that ends with it, has no name for clients and keeps no state.
  * It does not count towards session.max. NULL as session_submit; all such calls share one queue. */
 struct call *session_submit_once(struct sessions *sessions, const struct call_request *request);
-/* Queues a CALL_EVALUATE in a new session, the source of forks, whose process goes on after its
- * answer. It keeps no states, and remains until session_finish. NULL when out of memory. */
+/* Queues a CALL_EVALUATE in a new session, whose process can be forked once it has answered. The
+ * session, the source of these forks, keeps no states and stays until session_finish. NULL when out
+ * of memory. */
 struct call *session_submit_source(struct sessions *sessions, const struct call_request *request);
 /* Queues a CALL_EVALUATE for a fork of the process of SOURCE, in a session that ends with it. It is
  * REFUSED if there can be no fork. NULL when out of memory. session_step(SOURCE) starts it. */

@@ -267,8 +267,8 @@ __attribute__((format(printf, 2, 3))) void call_reply(struct call *call, const c
 /* Decides by the exit status of the process. INSIDE_FRAME: it ended within a frame. */
 void call_decide_by_status(struct call *call, bool inside_frame, int status);
 /* Reports a decided call to its caller, and frees it. RESULT: NULL if the worker sent none. PIPES:
- * NULL if the call never ran. */
-void call_conclude(struct call *call, struct result_message *result, const struct pipes *pipes,
+ * NULL if the call never ran; loses what is kept of its output. */
+void call_conclude(struct call *call, struct result_message *result, struct pipes *pipes,
                    int status, bool state_lost);
 /* Frees a call without calling `done`. */
 void call_free(struct call *call);

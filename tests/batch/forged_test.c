@@ -21,21 +21,11 @@ static const struct sequel {
     {FORGE "7", "malformed", "70"}, /* the worker sends the true result too */
 };
 
-static const char *hostile_code(const char *code) {
-    static struct buffer whole;
-    buffer_free(&whole);
-    whole = buffer_make(LISP_FILE_MAX);
-    lisp_file_append_hostile(&whole);
-    buffer_append_format(&whole, "\n%s", code);
-    buffer_append(&whole, "", 1);
-    return (const char *)whole.data;
-}
-
 Test(batch_forged, what_a_process_does_after_its_answer_is_the_outcome) {
     for (size_t i = 0; i < COUNT_OF(sequels); i++) {
         const struct sequel *sequel = &sequels[i];
         bool is_value = strcmp(sequel->outcome, "value") == 0;
-        batch_add("1", hostile_code(sequel->code), ",\"expect\":\"42\"");
+        batch_add("1", lisp_file_hostile(sequel->code), ",\"expect\":\"42\"");
         const struct command_result *result = BATCH(is_value ? 0 : 1, "-j", "1");
         struct text line = batch_line(result->output, 0);
         batch_expect_string(line, "outcome", sequel->outcome);
@@ -46,8 +36,8 @@ Test(batch_forged, what_a_process_does_after_its_answer_is_the_outcome) {
 }
 
 Test(batch_forged, an_honest_answer_is_the_outcome) {
-    batch_add("1", hostile_code("(list 4 2)"), ",\"expect\":\"(4 2)\"");
-    batch_add("2", hostile_code("(error \"mine\")"), ",\"expectCondition\":\"SIMPLE-ERROR\"");
+    batch_add("1", lisp_file_hostile("(list 4 2)"), ",\"expect\":\"(4 2)\"");
+    batch_add("2", lisp_file_hostile("(error \"mine\")"), ",\"expectCondition\":\"SIMPLE-ERROR\"");
     BATCH(0, "-j", "1");
 }
 

@@ -49,7 +49,7 @@ Test(batch_submission, each_test_has_the_state_after_the_setup) {
 }
 
 Test(batch_submission, the_setup_is_loaded_once) {
-    cleanup_buffer struct buffer tests = buffer_make(MANY_TESTS * TEST_BYTES);
+    cleanup_buffer struct buffer tests = buffer_make((size_t)MANY_TESTS * TEST_BYTES);
     for (int i = 0; i < MANY_TESTS; i++)
         buffer_append_format(&tests, "%s{\"code\":\"*loaded*\",\"expect\":\"T\"}", i ? "," : "");
     buffer_append(&tests, "", 1);
@@ -104,37 +104,31 @@ Test(batch_submission, a_setup_that_fails_gives_each_test_its_outcome) {
 /* Answers the call of the setup, the first of the run. */
 #define FORGE "(defun f () 1) (hostile::answer 1 \"42\") "
 
-static const char *hostile_setup(const char *code) {
-    static struct buffer whole;
-    buffer_free(&whole);
-    whole = buffer_make(LISP_FILE_MAX);
-    lisp_file_append_hostile(&whole);
-    buffer_append_format(&whole, "\n%s", code);
-    buffer_append(&whole, "", 1);
-    return (const char *)whole.data;
-}
-
 /* The first is the control: the same file, without an attack. */
 Test(batch_submission, what_the_process_of_the_setup_does_after_its_answer_counts) {
     static const struct {
         const char *code;
         bool passes;
+        const char *outcome; /* of the line; NULL: depends on when the end of the process is seen */
     } setups[] = {
-        {"(defun f () 1)", true},
-        {FORGE "(loop)", false},
-        {FORGE "(hostile::call :exit_group 0)", false},
-        {FORGE "(hostile::call :execve 0 0 0)", false},
-        {FORGE "(hostile::call :tgkill (hostile::call :getpid) (hostile::call :gettid) 6)", false},
-        {FORGE "7", false}, /* the worker sends the true result too */
-        {FORGE "(hostile::send-octets 3 '(5 0 0))", false},
+        {"(defun f () 1)", true, "value"},
+        {FORGE "(loop)", false, "crash"},
+        {FORGE "(hostile::call :exit_group 0)", false, NULL},
+        {FORGE "(hostile::call :execve 0 0 0)", false, NULL},
+        {FORGE "(hostile::call :tgkill (hostile::call :getpid) (hostile::call :gettid) 6)", false,
+         "crash"},
+        {FORGE "7", false, "crash"}, /* the worker sends the true result too */
+        {FORGE "(hostile::send-octets 3 '(5 0 0))", false, "crash"},
     };
     for (size_t i = 0; i < COUNT_OF(setups); i++) {
-        submit("1", hostile_setup(setups[i].code),
+        submit("1", lisp_file_hostile(setups[i].code),
                "{\"code\":\"(sleep 0.1) (f)\",\"expect\":\"1\"}", ",\"timeout\":2");
         batch_add("2", "2", ",\"expect\":\"2\"");
         const struct command_result *result = BATCH(setups[i].passes ? 0 : 1, "-j1");
         struct text line = batch_line(result->output, 0);
         batch_expect(line, "pass", setups[i].passes ? "true" : "false");
+        if (setups[i].outcome)
+            batch_expect_string(line, "outcome", setups[i].outcome);
         batch_expect(line, "points", setups[i].passes ? "1" : "0");
         batch_expect(batch_line(result->output, 1), "pass", "true"); /* disturbs nobody */
     }

@@ -73,7 +73,8 @@ for (const [name, { mode, era, servers }] of Object.entries(modes))
     test("connects in its era", () => {
       assert.equal(client.getProtocolEra(), era);
       assert.equal(client.getServerVersion().name, "eclave");
-      const offered = ["completions", "logging", "prompts", "resources", "tools"];
+      const extensions = era === "modern" ? ["extensions"] : [];
+      const offered = ["completions", ...extensions, "logging", "prompts", "resources", "tools"];
       assert.deepEqual(Object.keys(client.getServerCapabilities()).sort(), offered);
       assert.ok(client.getInstructions().length <= 2048);
     });

@@ -28,6 +28,9 @@ static int not_found_code(const struct era *era) {
 
 /* --- what is offered --- */
 
+#define WITH_COMPLETIONS                                                                           \
+    "{\"logging\":{},\"tools\":{},\"resources\":{},\"prompts\":{},\"completions\":{}"
+
 Test(builtin, capabilities_name_what_is_offered) {
     EACH_ERA(era) {
         struct client *client = client_start(NULL);
@@ -35,8 +38,9 @@ Test(builtin, capabilities_name_what_is_offered) {
                                        : client_initialize(client, era->revision);
         expect_member(line,
                       era == eras ? "{\"logging\":{},\"tools\":{},\"resources\":{},\"prompts\":{}}"
-                                  : "{\"logging\":{},\"tools\":{},\"resources\":{},\"prompts\":{},"
-                                    "\"completions\":{}}",
+                      : era->modern ? WITH_COMPLETIONS
+                          ",\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}"
+                                    : WITH_COMPLETIONS "}",
                       "result", "capabilities", NULL);
         client_finish(client);
     }

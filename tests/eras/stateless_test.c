@@ -13,9 +13,10 @@ Test(stateless, discover_describes_the_server) {
     expect_member(line,
                   "[\"2026-07-28\",\"2025-11-25\",\"2025-06-18\",\"2025-03-26\",\"2024-11-05\"]",
                   "result", "supportedVersions", NULL);
-    expect_member(
-        line, "{\"logging\":{},\"tools\":{},\"resources\":{},\"prompts\":{},\"completions\":{}}",
-        "result", "capabilities", NULL);
+    expect_member(line,
+                  "{\"logging\":{},\"tools\":{},\"resources\":{},\"prompts\":{},\"completions\":{},"
+                  "\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}",
+                  "result", "capabilities", NULL);
     expect_member(line, "\"public\"", "result", "cacheScope", NULL);
     cr_assert_geq(client_integer(client, line, "result", "ttlMs", NULL), 0);
     expect_member(line, "\"eclave\"", "result", "_meta", "io.modelcontextprotocol/serverInfo",

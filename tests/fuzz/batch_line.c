@@ -43,10 +43,10 @@ static void check_record(const struct batch_line *line, const struct record *mad
                record.outcome);
     struct buffer tap = buffer_make(TEXT_MAX_BYTES);
     struct junit junit = {.file = junit_file};
-    tap_add(&tap, 1, &record);
+    tap_add(&tap, 1, &record, (struct span){line->key.data, line->key.length});
     FUZZ_CHECK(utf8_is_valid(tap.data, tap.length), "TAP is not UTF-8");
     rewind(junit_file);
-    junit_add(&junit, &record);
+    junit_add(&junit, &record, (struct span){line->key.data, line->key.length});
     buffer_free(&tap);
     record_free(&record);
     buffer_free(&out);
@@ -67,8 +67,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (memchr(data, '\n', length))
         return 0; /* not one line */
     FUZZ_CHECK(batch_line_read(&line, (struct span){data, length}, 7, &settings), "no memory");
-    FUZZ_CHECK(line.fault[0] || (line.code.bytes && line.timeout_ms > 0 && line.root),
+    FUZZ_CHECK(line.fault[0] || (line.timeout_ms > 0 && line.root &&
+                                 (line.code.bytes ? !line.test_count : line.setup.bytes != NULL)),
                "neither good nor bad");
+    for (size_t i = 0; i < line.test_count; i++)
+        FUZZ_CHECK(line.fault[0] || line.tests[i].code.bytes, "a test without code");
+    if (line.test_count) { /* its record is made of those of its tests, which a run alone has */
+        batch_line_free(&line);
+        return 0;
+    }
     const struct evaluation evaluation = evaluation_of(printed);
     struct record record;
     FUZZ_CHECK(record_make(&record, &line, line.fault[0] ? NULL : &evaluation, &settings),

@@ -150,10 +150,11 @@ static void mend(void) {
     }
 }
 
+#define MINIMAL "{\"logging\":{},\"tools\":{\"listChanged\":true}"
+
 /* Nothing of it is known, so nothing of it is offered but the tools that may come. */
 Test(failures, at_the_start_leave_the_built_in_tools) {
     static const char *const arguments[] = {"--registry-max-entries", "2", NULL};
-    static const char minimal[] = "{\"logging\":{},\"tools\":{\"listChanged\":true}}";
     static const char *const lists[] = {"resources/list", "resources/templates/list",
                                         "prompts/list"};
     static void (*const breaks[])(void) = {break_size, break_folder};
@@ -163,7 +164,11 @@ Test(failures, at_the_start_leave_the_built_in_tools) {
             struct client *client = project_files_serve(arguments);
             const char *line = era->modern ? era_request(client, era, "0", "server/discover", NULL)
                                            : client_initialize(client, era->revision);
-            expect_member(line, minimal, "result", "capabilities", NULL);
+            expect_member(line,
+                          era->modern ? MINIMAL
+                              ",\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}"
+                                      : MINIMAL "}",
+                          "result", "capabilities", NULL);
             if (!era->modern)
                 expect_message(client_await_notification(client, "notifications/message", NULL),
                                "registry-failed", "error");

@@ -81,8 +81,27 @@ function firstFault(schema, ...checks) {
   return null;
 }
 
+// The extension of tasks has no schema of its own.
+function taskFault(method, result) {
+  const expected = {
+    taskId: /^[0-9a-f]{32}$/,
+    status: method === "tools/call" ? /^working$/ : /^(working|input_required|completed|failed|cancelled)$/,
+    createdAt: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,
+    lastUpdatedAt: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,
+    ttlMs: /^\d+$/,
+    pollIntervalMs: /^\d+$/,
+  };
+  const bad = Object.keys(expected).find((name) => !expected[name].test(String(result[name])));
+  const ends = { completed: "result", failed: "error", input_required: "inputRequests" };
+  const due = ends[result.status];
+  const wrong = Object.values(ends).find((name) => (name in result) !== (name === due));
+  return bad ?? wrong ? `${bad ?? wrong} of a task: ${JSON.stringify(result).slice(0, 200)}` : null;
+}
+
 function resultFault(revision, method, message) {
   const schema = schemas[revision];
+  if (message.result.resultType === "task" || (method === "tasks/get" && message.result.taskId))
+    return firstFault(schema, ["JSONRPCResultResponse", message]) ?? taskFault(method, message.result);
   const asks = message.result.resultType === "input_required";
   const name = asks ? "InputRequiredResult" : (results[method] ?? "EmptyResult");
   if (!schema.has(name)) return `${method} has no result in ${revision}`;

@@ -68,3 +68,14 @@ void lisp_file_load_hostile(struct client *client, const char *session) {
     lisp_file_append_hostile(&code);
     lisp_file_evaluate(client, session, &code);
 }
+
+const char *lisp_file_hostile(const char *code) {
+    static struct buffer whole;
+    buffer_free(&whole);
+    whole = buffer_make(LISP_FILE_MAX);
+    lisp_file_append_hostile(&whole);
+    buffer_append_format(&whole, "\n%s", code);
+    buffer_append(&whole, "", 1);
+    cr_assert_not(whole.failed);
+    return (const char *)whole.data;
+}

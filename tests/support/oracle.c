@@ -17,6 +17,7 @@ enum {
     METHOD_NOT_FOUND = -32601,
     INVALID_PARAMS = -32602,
     INTERNAL_ERROR = -32603,
+    MISSING_CAPABILITY = -32021,
     NOT_INITIALIZED = -32002,
     SHUTTING_DOWN = -32003,
     TIMED_OUT = -32004,
@@ -405,6 +406,11 @@ static void on_complete(struct oracle *oracle, const struct incoming *incoming) 
     on_named(oracle, incoming, "ref", VALUE_OBJECT);
 }
 
+/* No generated client declares the extension. */
+static void on_tasks(struct oracle *oracle, const struct incoming *incoming) {
+    add_error(oracle, incoming, MISSING_CAPABILITY);
+}
+
 /* Calls in flight have the grace time to finish; how many do is not foreseen. */
 static void on_shutdown(struct oracle *oracle, const struct incoming *incoming) {
     for (size_t i = 0; i < oracle->count; i++) {
@@ -439,6 +445,9 @@ static const struct method {
     {"server/discover", false, true, true, false, true, true, on_discover},
     {"shutdown", true, false, true, true, true, true, on_shutdown},
     {"subscriptions/listen", false, true, true, false, true, false, on_listen},
+    {"tasks/cancel", false, true, false, false, false, true, on_tasks},
+    {"tasks/get", false, true, false, false, false, true, on_tasks},
+    {"tasks/update", false, true, false, false, false, true, on_tasks},
     {"tools/call", true, true, false, false, false, true, on_tools_call},
     {"tools/list", true, true, false, false, false, true, on_tools_list},
 };

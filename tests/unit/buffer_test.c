@@ -152,3 +152,18 @@ Test(buffer, behaves_like_a_bounded_queue_of_bytes) {
         }
     }
 }
+
+Test(buffer, trimming_keeps_the_contents_and_no_more_memory_than_they_need) {
+    cleanup_buffer struct buffer buffer = buffer_make(100000);
+    cr_assert(buffer_reserve(&buffer, 90000));
+    buffer_trim(&buffer); /* nothing is in it */
+    cr_assert_null(buffer.data);
+    cr_assert_eq(buffer.capacity, 0);
+    cr_assert(buffer_append_text(&buffer, "some"));
+    cr_assert(buffer_reserve(&buffer, 90000));
+    buffer_trim(&buffer);
+    cr_assert_eq(buffer.capacity, 4);
+    expect_contents(&buffer, "some");
+    cr_assert(buffer_append_text(&buffer, " more"));
+    expect_contents(&buffer, "some more");
+}
