@@ -18,14 +18,6 @@ enum {
     FRAME_BYTES = 8192     /* below the frame, for its own variables */
 };
 
-/* A line of /proc/self/maps. */
-struct mapping {
-    uint64_t start, end, offset;
-    uint32_t protection;
-    bool shared;
-    char path[IMAGE_PATH_BYTES];
-};
-
 /* --- the vDSO --- */
 
 static const char *const vdso_names[SCAN_VDSO_FUNCTIONS] = {
@@ -78,7 +70,7 @@ static bool read_maps(struct scan *scan) {
 }
 
 /* Takes one line from *AT. False at the end, or if it has no such form. */
-static bool next_mapping(const char **at, struct mapping *mapping) {
+static bool next_mapping(const char **at, struct scan_mapping *mapping) {
     char *rest;
     const char *end = strchr(*at, '\n');
     if (!end)
@@ -193,8 +185,8 @@ static bool is_wanted(const struct scan *scan, uint64_t address, uint64_t entry,
 }
 
 /* From START on, since the stack below it is left out. */
-static bool add_pages(struct scan *scan, int pagemap, uint64_t start, const struct mapping *mapping,
-                      bool of_file) {
+static bool add_pages(struct scan *scan, int pagemap, uint64_t start,
+                      const struct scan_mapping *mapping, bool of_file) {
     if (!(mapping->protection & PROT_READ))
         return true;
     for (uint64_t at = start; at < mapping->end;) {
@@ -214,7 +206,7 @@ static bool add_pages(struct scan *scan, int pagemap, uint64_t start, const stru
 }
 
 /* The stack becomes an area of its full size, since only the kernel's own grows. */
-static bool add_stack(struct scan *scan, int pagemap, const struct mapping *stack,
+static bool add_stack(struct scan *scan, int pagemap, const struct scan_mapping *stack,
                       uint64_t previous_end) {
     struct rlimit limit = {0};
     getrlimit(RLIMIT_STACK, &limit);
@@ -231,7 +223,7 @@ static bool add_stack(struct scan *scan, int pagemap, const struct mapping *stac
            add_pages(scan, pagemap, used > stack->start ? used : stack->start, stack, false);
 }
 
-static bool add_vdso(struct scan *scan, const struct mapping *vdso) {
+static bool add_vdso(struct scan *scan, const struct scan_mapping *vdso) {
     const struct image_area area = {.start = vdso->start,
                                     .end = vdso->end,
                                     .source = IMAGE_ZEROS,
@@ -251,7 +243,7 @@ static bool is_kernels(const char *path) {
            strncmp(path, "[anon", 5) != 0;
 }
 
-static bool add_mapping(struct scan *scan, int pagemap, const struct mapping *mapping,
+static bool add_mapping(struct scan *scan, int pagemap, const struct scan_mapping *mapping,
                         uint64_t previous_end, struct error *error) {
     const uint64_t here = (uint64_t)scan;
     bool good;
@@ -284,12 +276,12 @@ bool scan_process(struct scan *scan, struct error *error) {
     if (pagemap < 0 || !read_maps(scan))
         return error_set(error, errno, "cannot read its maps");
     const char *at = scan->maps;
-    struct mapping mapping;
+    struct scan_mapping *mapping = &scan->mapping;
     uint64_t previous_end = 0;
-    while (next_mapping(&at, &mapping)) {
-        if (!add_mapping(scan, pagemap, &mapping, previous_end, error))
+    while (next_mapping(&at, mapping)) {
+        if (!add_mapping(scan, pagemap, mapping, previous_end, error))
             return false;
-        previous_end = mapping.end;
+        previous_end = mapping->end;
     }
     return !*at || error_set(error, 0, "its maps have an unknown form");
 }

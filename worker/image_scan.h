@@ -14,7 +14,16 @@ enum {
     SCAN_PAGES = 4096 /* entries of pagemap that are read at a time */
 };
 
-/* Too large for a stack; in memory that is not part of the image. */
+/* A line of /proc/self/maps. */
+struct scan_mapping {
+    uint64_t start, end, offset;
+    uint32_t protection;
+    bool shared;
+    char path[IMAGE_PATH_BYTES];
+};
+
+/* Too large for a stack; in memory that is not part of the image. Workers must not find a path of
+ * the host in theirs, so that what is read of the maps is nowhere else. */
 struct scan {
     uint64_t forced_start, forced_end; /* pages that change after the scan */
     uint64_t frame;                    /* the stack below it is left out */
@@ -27,6 +36,7 @@ struct scan {
     uint64_t pagemap[SCAN_PAGES];
     unsigned char vdso[SCAN_VDSO_BYTES]; /* its copy */
     char maps[SCAN_MAPS_BYTES];
+    struct scan_mapping mapping;
     _Alignas(IMAGE_PAGE) char tables[IMAGE_TABLES_MAX];
 };
 
