@@ -46,6 +46,7 @@ struct call_request {
     /* CALL_EVALUATE: the arguments of inspect-lisp, JSON. What such a call does to the session is
      * undone, as far as the session can return to its state. bytes NULL: none. */
     struct span inspection;
+    struct span input;      /* CALL_EVALUATE: standard input; bytes NULL: it is empty */
     int64_t timeout_ms;     /* CALL_EVALUATE, CALL_RUN */
     int64_t steps;          /* CALL_ROLLBACK; at least 1 */
     int64_t at;             /* CALL_COPY, an inspection; -1: the present state */
