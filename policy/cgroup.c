@@ -184,12 +184,12 @@ void policy_cgroup_accompany(pid_t launcher) {
     companion = launcher;
 }
 
-/* PARENT/NAME, in GROUP. */
-static bool make_directory(char group[PATH_MAX], const char *parent, const char *name,
+/* PARENT/NAME, whose path is stored in MADE. */
+static bool make_directory(char made[PATH_MAX], const char *parent, const char *name,
                            struct error *error) {
-    return join_path(group, parent, name, error) &&
-           (mkdir(group, 0755) == 0 || errno == EEXIST ||
-            error_set(error, errno, "cannot create the control group %.100s", group));
+    return join_path(made, parent, name, error) &&
+           (mkdir(made, 0755) == 0 || errno == EEXIST ||
+            error_set(error, errno, "cannot create the control group %.100s", made));
 }
 
 static bool make_group(const char *parent, char group[PATH_MAX], struct error *error) {
@@ -267,7 +267,7 @@ static void strip_supervisor(char *group) {
 }
 
 static int open_version_2(const struct policy *policy, struct error *error) {
-    char parent[PATH_MAX], group[PATH_MAX], leaf[PATH_MAX];
+    char parent[PATH_MAX], group[PATH_MAX], workers[PATH_MAX];
     static const char controls[] = "+memory +pids";
     if (!find_directory(NULL, parent, error))
         return -1;
@@ -279,11 +279,11 @@ static int open_version_2(const struct policy *policy, struct error *error) {
     if (!make_group(parent, group, error) ||
         !limit(group, memory_control.file_2, policy->all_memory_bytes, error) ||
         !limit(group, process_control.file_2, policy->all_processes, error) ||
-        !make_directory(leaf, group, workers_leaf, error))
+        !make_directory(workers, group, workers_leaf, error))
         return -1;
     /* Where that fails, groups of sessions have no limit and are not entered. */
     write_file(group, "cgroup.subtree_control", "+memory", NULL);
-    return open_group(leaf, error);
+    return open_group(workers, error);
 }
 
 bool policy_cgroup_open(const struct policy *policy, struct policy_cgroup *cgroup,
