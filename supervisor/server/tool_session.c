@@ -183,11 +183,10 @@ const struct tool tool_close_session = {.name = "close-session",
 
 static void append_row(struct buffer *text, const struct session_facts *facts) {
     if (facts->dormant) {
-        buffer_append_format(text,
-                             "%s%s: saved by an earlier server, %.1f KiB, last used %lld s ago; its "
-                             "next call brings it back",
-                             text->length ? "\n" : "", facts->name,
-                             (double)facts->saved_bytes / (1 << 10), (long long)facts->idle_s);
+        buffer_append_format(
+            text, "%s%s: saved, %.1f KiB, last used %lld s ago; its next call brings it back",
+            text->length ? "\n" : "", facts->name, (double)facts->saved_bytes / (1 << 10),
+            (long long)facts->idle_s);
         return;
     }
     buffer_append_format(

@@ -75,8 +75,8 @@ struct call_progress call_progress(const struct call *call) {
 
 bool call_cancel(struct call *call, const char *cause) {
     struct session *session = call->session;
-    const bool acts = call == session->running && (session->state == SESSION_COPYING ||
-                                                   session->state == SESSION_SAVING);
+    const bool acts = call == session->running &&
+                      (session->state == SESSION_COPYING || session->state == SESSION_SAVING);
     if (call->decided || acts) /* a fork and a write cannot be cancelled */
         return false;
     call_decide(call, OUTCOME_CANCELLED, "%s", cause);
@@ -166,13 +166,12 @@ static void describe(const struct call *call, struct evaluation *evaluation,
     const struct session *session = call->session;
     if (!outcome_table[call->outcome].ends_process || session_is_anonymous(session))
         return;
-    const char *state = !state_lost ? "The session is as it was before the call."
-                        : durable_saves(session)
-                            ? "The session is brought back to where it was by its next call."
-                        : session->head
-                            ? "The session is back at an earlier state; the effects of the "
-                              "calls since are lost."
-                            : "The state of the session is lost; it starts afresh.";
+    const char *state =
+        !state_lost              ? "The session is as it was before the call."
+        : durable_saves(session) ? "The session is brought back to where it was by its next call."
+        : session->head          ? "The session is back at an earlier state; the effects of the "
+                                   "calls since are lost."
+                                 : "The state of the session is lost; it starts afresh.";
     snprintf(evaluation->cause, sizeof evaluation->cause, "%s %s", call->cause, state);
 }
 
@@ -196,8 +195,8 @@ void call_conclude(struct call *call, struct result_message *result, struct pipe
     else if (call->run.result.json)
         evaluation.content = json_tree_member(call->run.result.json, "content");
     evaluation.events_dropped = call->run.dropped;
-    evaluation.is_kept =
-        call->kind == CALL_EVALUATE && !call->replays && kept_output_keep(session, &evaluation, pipes);
+    evaluation.is_kept = call->kind == CALL_EVALUATE && !call->replays &&
+                         kept_output_keep(session, &evaluation, pipes);
     bool loss_reported = !call->replays && add_loss(call, &evaluation);
     log_outcome(call, &evaluation);
     session->used_ns = clock_now_ns();

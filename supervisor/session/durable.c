@@ -2,8 +2,8 @@
  * saved are evaluated again, in a fresh process, where the state of a session is not in its
  * processes: at its first use in a new server, and after its processes were lost.
  *
- * The calls in force in the journal are those that the state of the session consists of. If there are
- * more of them than its number tells, they are to be brought back. */
+ * The calls in force in the journal are those that the state of the session consists of. If there
+ * are more of them than its number tells, they are to be brought back. */
 #include "common/cleanup.h"
 #include "supervisor/session/session_internal.h"
 
@@ -84,12 +84,12 @@ static void save_record(struct session *session, struct journal_record *record, 
 void durable_save_call(struct session *session, durable_then then) {
     const struct call *call = session->running;
     struct journal_record record = {.kind = RECORD_CALL,
-                            .is_run = call->kind == CALL_RUN,
-                            .run = (uint32_t)call->run.kind,
-                            .wants_value = call->run.wants_value,
-                            .text = {call->payload.data, call->payload.length},
-                            .condition = call->kept->message.condition,
-                            .answers = {call->answers.data, call->answers.length}};
+                                    .is_run = call->kind == CALL_RUN,
+                                    .run = (uint32_t)call->run.kind,
+                                    .wants_value = call->run.wants_value,
+                                    .text = {call->payload.data, call->payload.length},
+                                    .condition = call->kept->message.condition,
+                                    .answers = {call->answers.data, call->answers.length}};
     save_record(session, &record, then);
 }
 
@@ -142,8 +142,7 @@ static void refuse_first(struct session *session, const char *why) {
 static void on_opened(void *context, const struct keeper_reply *reply);
 
 static void open_journal(struct session *session) {
-    struct keeper_request request = {.operation = KEEPER_OPEN,
-                                     .bytes = string_span(session->name)};
+    struct keeper_request request = {.operation = KEEPER_OPEN, .bytes = string_span(session->name)};
     ask(session, &request, on_opened);
 }
 
@@ -240,8 +239,7 @@ static void on_replayed(void *context, const struct evaluation *evaluation) {
     case OUTCOME_NO_WORKER:
     case OUTCOME_REFUSED:
         snprintf(saved->failure, sizeof saved->failure,
-                 "Session %s cannot be brought back now: %.300s", session->name,
-                 evaluation->cause);
+                 "Session %s cannot be brought back now: %.300s", session->name, evaluation->cause);
         break;
     default:
         saved->replayed++;

@@ -425,12 +425,12 @@ static void note_loss(struct session *session, const char *excess) {
         .level = LOG_WARNING_LEVEL, .name = "worker-lost", .session = session->name};
     const char *because = excess ? " because " : "";
     const bool saved = durable_saves(session);
-    const bool ends = !saved && !session->head && session->kind != SESSION_OWN &&
-                      session->kind != SESSION_SOURCE;
+    const bool ends =
+        !saved && !session->head && session->kind != SESSION_OWN && session->kind != SESSION_SOURCE;
     const char *what = saved           ? "its state is brought back by the next call"
                        : session->head ? "the effects of the last calls are lost"
-                       : ends        ? "the session is lost"
-                                     : "the state of the session is lost, and it started afresh";
+                       : ends          ? "the session is lost"
+                                       : "the state of the session is lost, and it started afresh";
     excess = excess ? excess : "";
     if (!session_is_anonymous(session)) /* whose caller reports it */
         log_write(session->all->log, &event, "the worker ended between calls%s%s; %s", because,
@@ -573,8 +573,10 @@ bool session_is_idle(const struct session *session) {
 }
 
 static void (*const runners[])(struct session *session) = {
-    [CALL_EVALUATE] = session_evaluate, [CALL_RUN] = session_evaluate, [CALL_OPEN] = session_open,        [CALL_ROLLBACK] = session_roll_back,
-    [CALL_RESET] = session_reset, [CALL_CLOSE] = session_close, [CALL_COPY] = session_begin_copy};
+    [CALL_EVALUATE] = session_evaluate, [CALL_RUN] = session_evaluate,
+    [CALL_OPEN] = session_open,         [CALL_ROLLBACK] = session_roll_back,
+    [CALL_RESET] = session_reset,       [CALL_CLOSE] = session_close,
+    [CALL_COPY] = session_begin_copy};
 
 /* Every process of the session waits for a frame. */
 static bool is_quiet(const struct session *session) {

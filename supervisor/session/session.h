@@ -128,7 +128,7 @@ struct sessions {
     bool unbounded; /* the caller limits how many calls wait, and their bytes */
     struct memory_watch memory;
     struct keeper *keeper; /* saves the sessions; NULL: they end with the server */
-    bool keeps_output; /* for read-output: kept_output.h */
+    bool keeps_output;     /* for read-output: kept_output.h */
     size_t kept_bytes;
     TAILQ_HEAD(kept_outputs, kept_output) kept; /* oldest first */
 };

@@ -47,12 +47,12 @@ struct call {
     call_done done;
     void *context;
     struct buffer answers; /* of its client, to be saved with it */
-    bool replays;  /* it is brought back: durable.c */
-    bool inspects; /* its effects are undone, */
-    bool stays;    /* unless the session cannot return to its state */
-    bool goes_on;  /* its process stays after the answer, also with reports_usage */
-    bool rested;   /* a large one waited for a turn of the loop */
-    bool decided;  /* the members below are set */
+    bool replays;          /* it is brought back: durable.c */
+    bool inspects;         /* its effects are undone, */
+    bool stays;            /* unless the session cannot return to its state */
+    bool goes_on;          /* its process stays after the answer, also with reports_usage */
+    bool rested;           /* a large one waited for a turn of the loop */
+    bool decided;          /* the members below are set */
     int64_t decided_ns;
     enum outcome outcome;
     char cause[ERROR_TEXT_BYTES + 40];
@@ -102,22 +102,22 @@ typedef void (*durable_then)(struct session *session, const char *failure);
 
 /* What is saved of a session. */
 struct session_saved {
-    uint64_t number;      /* of the session, for the keeper; 0: nothing is saved */
-    bool listed;          /* an earlier server saved it */
-    bool open;            /* its journal is, and `count` is known */
-    uint64_t bytes;       /* of what was listed */
-    uint64_t count;       /* calls in force in the journal */
-    uint64_t base;        /* of a copy: calls before its state 0 */
-    durable_then then;    /* while the journal is written */
-    int64_t locked_ns;    /* since when another process has had it; 0: none has */
+    uint64_t number;   /* of the session, for the keeper; 0: nothing is saved */
+    bool listed;       /* an earlier server saved it */
+    bool open;         /* its journal is, and `count` is known */
+    uint64_t bytes;    /* of what was listed */
+    uint64_t count;    /* calls in force in the journal */
+    uint64_t base;     /* of a copy: calls before its state 0 */
+    durable_then then; /* while the journal is written */
+    int64_t locked_ns; /* since when another process has had it; 0: none has */
     struct loop_timer retry;
     struct replay *replay; /* of the running call */
     uint64_t replayed, differed, left_out;
-    char difference[110]; /* the first one */
-    bool drops;           /* the call that was brought back last did not come back */
+    char difference[110];           /* the first one */
+    bool drops;                     /* the call that was brought back last did not come back */
     char failure[ERROR_TEXT_BYTES]; /* of bringing back, for the call that waits */
-    bool head_ended;      /* while the journal was written for the running call, */
-    int end_status;       /* with this status */
+    bool head_ended;                /* while the journal was written for the running call, */
+    int end_status;                 /* with this status */
 };
 
 struct session {

@@ -70,7 +70,7 @@ static char *make_absolute(const char *path, int *code) {
     if (path[0] == '/')
         return strdup(path);
     return getcwd(here, sizeof here) && asprintf(&absolute, "%s/%s", here, path) > 0 ? absolute
-                                                                                      : NULL;
+                                                                                     : NULL;
 }
 
 char *path_find(const char *path, const char *base, enum path_kind kind, int *code) {

@@ -58,7 +58,8 @@ struct keeper {
  * sessions. False with *error. */
 bool keeper_start(struct keeper *keeper, struct loop *loop, struct store *store, const char *path,
                   bool sync, uint64_t limit_bytes, struct error *error);
-/* Does nothing to a zeroed struct. The caller of wait() reaps the process. No callback is called. */
+/* Does nothing to a zeroed struct. The caller of wait() reaps the process. No callback is called.
+ */
 void keeper_close(struct keeper *keeper);
 bool keeper_is_there(const struct keeper *keeper);
 

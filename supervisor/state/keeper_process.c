@@ -125,8 +125,8 @@ static enum store_end do_read(struct state *state, struct request *request, stru
                : STORE_FAILED;
 }
 
-static enum store_end do_append(struct state *state, struct request *request,
-                                struct answer *answer, struct error *error) {
+static enum store_end do_append(struct state *state, struct request *request, struct answer *answer,
+                                struct error *error) {
     struct saved *saved = request->session->saved;
     const struct span record = {request->bytes.data, request->bytes.length};
     const struct journal before = saved->journal;
@@ -158,8 +158,8 @@ static enum store_end do_copy(struct state *state, struct request *request, stru
     (void)answer;
     if (!has_room(state, source->journal.end, error))
         return STORE_FAILED;
-    struct saved *copy = saved_copy(source, (size_t)request->wire.number,
-                                    buffer_string(&request->bytes, ""), error);
+    struct saved *copy =
+        saved_copy(source, (size_t)request->wire.number, buffer_string(&request->bytes, ""), error);
     if (!copy)
         return STORE_FAILED;
     add(state, request->wire.other, copy);
@@ -167,8 +167,8 @@ static enum store_end do_copy(struct state *state, struct request *request, stru
     return !state->sync || saved_sync(copy, error) ? STORE_DONE : STORE_FAILED;
 }
 
-static enum store_end do_remove(struct state *state, struct request *request,
-                                struct answer *answer, struct error *error) {
+static enum store_end do_remove(struct state *state, struct request *request, struct answer *answer,
+                                struct error *error) {
     const char *name = buffer_string(&request->bytes, "");
     struct open_session *session = request->session;
     (void)answer;
@@ -193,9 +193,9 @@ static const struct {
                           struct error *error);
     bool needs_session;
 } operations[KEEPER_OPERATIONS] = {
-    [KEEPER_OPEN] = {do_open, false},       [KEEPER_READ] = {do_read, true},
-    [KEEPER_APPEND] = {do_append, true},    [KEEPER_SHORTEN] = {do_shorten, true},
-    [KEEPER_COPY] = {do_copy, true},        [KEEPER_REMOVE] = {do_remove, false},
+    [KEEPER_OPEN] = {do_open, false},    [KEEPER_READ] = {do_read, true},
+    [KEEPER_APPEND] = {do_append, true}, [KEEPER_SHORTEN] = {do_shorten, true},
+    [KEEPER_COPY] = {do_copy, true},     [KEEPER_REMOVE] = {do_remove, false},
 };
 
 static void fail(struct answer *answer, enum store_end end, const struct error *error) {
@@ -280,8 +280,7 @@ _Noreturn void keeper_run(int socket, struct store *store, bool sync, uint64_t l
     for (;;) {
         struct pollfd more = {.fd = socket, .events = POLLIN};
         take_request(&state);
-        while (state.answer_count < TOGETHER_MAX && poll(&more, 1, 0) == 1 &&
-               more.revents & POLLIN)
+        while (state.answer_count < TOGETHER_MAX && poll(&more, 1, 0) == 1 && more.revents & POLLIN)
             take_request(&state);
         answer_all(&state);
     }

@@ -42,11 +42,11 @@ static bool take_facts(struct span bytes, struct journal_record *record) {
         facts.wants_value > 1 || facts.run >= RUN_KINDS_MAX)
         return false;
     *record = (struct journal_record){.kind = (enum record_kind)facts.kind,
-                              .number = facts.number,
-                              .time_s = facts.time_s,
-                              .is_run = facts.is_run,
-                              .run = facts.run,
-                              .wants_value = facts.wants_value};
+                                      .number = facts.number,
+                                      .time_s = facts.time_s,
+                                      .is_run = facts.is_run,
+                                      .run = facts.run,
+                                      .wants_value = facts.wants_value};
     return true;
 }
 

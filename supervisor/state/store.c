@@ -191,16 +191,14 @@ void store_close(struct store *store) {
 /* Adds up the files of the session in ENTRY. False if it is not there. */
 static bool measure(const struct store *store, const char *entry, struct store_entry *found) {
     struct stat status;
-    cleanup_fd int fd =
-        openat(store->fd, entry, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    cleanup_fd int fd = openat(store->fd, entry, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     cleanup_dir DIR *dir = fd >= 0 ? list_of(fd) : NULL;
     if (!dir || fstatat(fd, "journal", &status, AT_SYMLINK_NOFOLLOW) != 0)
         return false;
     found->used_s = status.st_mtime;
     found->bytes = 0;
     for (const struct dirent *file; (file = readdir(dir)) != NULL;)
-        if (fstatat(fd, file->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-            S_ISREG(status.st_mode))
+        if (fstatat(fd, file->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode))
             found->bytes += (uint64_t)status.st_size;
     return true;
 }
@@ -214,8 +212,7 @@ struct store_entry *store_list(const struct store *store, size_t *count, struct 
         free(list);
         return NULL;
     }
-    for (const struct dirent *entry;
-         *count < STORE_SESSIONS_MAX && (entry = readdir(dir)) != NULL;)
+    for (const struct dirent *entry; *count < STORE_SESSIONS_MAX && (entry = readdir(dir)) != NULL;)
         *count += decode_name(entry->d_name, &list[*count]) &&
                   measure(store, entry->d_name, &list[*count]);
     return list;
@@ -239,7 +236,8 @@ static bool add_call(struct saved *saved, const struct journal *before) {
 }
 
 /* Does what RECORD, which begins at BEFORE, says. False if it makes no sense. */
-static bool apply(struct saved *saved, const struct journal_record *record, const struct journal *before) {
+static bool apply(struct saved *saved, const struct journal_record *record,
+                  const struct journal *before) {
     switch (record->kind) {
     case RECORD_CALL:
         return add_call(saved, before);
@@ -294,8 +292,8 @@ static bool write_journal(struct saved *saved, const struct saved *source, size_
                   (add_call(&next, &before) || error_set(error, ENOMEM, "its journal"));
     }
     /* An empty one loses nothing; it is made with the first call, which should not wait. */
-    if (written && ((count && fdatasync(fd) != 0) || renameat(saved->directory, name, saved->directory,
-                                                   "journal") != 0))
+    if (written && ((count && fdatasync(fd) != 0) ||
+                    renameat(saved->directory, name, saved->directory, "journal") != 0))
         written = error_set(error, errno, "its journal cannot be written");
     if (!written) {
         unlinkat(saved->directory, name, 0);
@@ -511,6 +509,40 @@ void saved_close(struct saved *saved) {
     close(saved->directory);
     free(saved->calls);
     free(saved);
+}
+
+/* --- looking --- */
+
+bool store_visit(const struct store *store, const char *name, store_visitor visit, void *context,
+                 struct error *error) {
+    cleanup_buffer struct buffer bytes = buffer_make(JOURNAL_RECORD_MAX);
+    struct journal journal;
+    struct journal_record record;
+    int fd = -1, more;
+    for (int unnamed = 0; unnamed < 2 && fd < 0; unnamed++) {
+        char path[ENTRY_BYTES + sizeof "/journal"];
+        encode_name(path, name, unnamed);
+        strcat(path, "/journal");
+        fd = openat(store->fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    }
+    cleanup_fd int own = fd;
+    if (own < 0)
+        return error_set(error, 0, "no session of that name is saved");
+    if (!journal_open(&journal, own, store->key, error))
+        return false;
+    while ((more = journal_next(&journal, &bytes, error)) > 0) {
+        if (!record_decode((struct span){bytes.data, bytes.length}, &record))
+            return error_set(error, 0, "a record is malformed");
+        visit(context, &record);
+    }
+    return more == 0;
+}
+
+bool store_is_locked(const struct store *store, const struct store_entry *entry) {
+    char name[ENTRY_BYTES];
+    encode_name(name, entry->name, entry->unnamed);
+    cleanup_fd int fd = openat(store->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0;
 }
 
 /* --- changes --- */

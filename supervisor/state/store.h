@@ -33,6 +33,14 @@ struct store_entry {
 /* The sessions, in no order, *count of them. The caller frees the result. NULL with *error. */
 struct store_entry *store_list(const struct store *store, size_t *count, struct error *error);
 
+/* Calls VISIT with each record of the session NAME, also while another process has it, and changes
+ * nothing. False with *error at what cannot be read. */
+typedef void (*store_visitor)(void *context, const struct journal_record *record);
+bool store_visit(const struct store *store, const char *name, store_visitor visit, void *context,
+                 struct error *error);
+/* Whether a process has the session open. */
+bool store_is_locked(const struct store *store, const struct store_entry *entry);
+
 /* Where a call that is in force begins. */
 struct saved_call {
     uint64_t offset;
@@ -50,8 +58,8 @@ struct saved {
     struct journal journal;
     struct saved_call *calls; /* in force */
     size_t count, capacity;
-    bool torn;           /* what was written in part could not be removed */
-    bool renamed;        /* since the last saved_sync: its directory must be on disk too */
+    bool torn;    /* what was written in part could not be removed */
+    bool renamed; /* since the last saved_sync: its directory must be on disk too */
 };
 
 enum store_end { STORE_DONE, STORE_LOCKED, STORE_FAILED };
