@@ -179,7 +179,10 @@ Test(saved, a_session_without_a_name_comes_back_by_its_handle) {
     char *newer = strdup(era_handle(client, &first));
     saved_kill(client);
     client = era_start(era_modern, STRINGS("--state", saved_path()));
-    cr_assert_eq(era_session_count(client, era_modern), 8);
+    const char *list = era_call(client, era_modern, "list-sessions", "{}").text;
+    expect_contains(list, "Unnamed, of which only the newest 8 are kept");
+    expect_contains(list, formatted("%s: saved, ", newer));
+    cr_assert_null(strstr(list, handle));
     expect_contains(era_evaluate(client, era_modern, newer, "*n*").text, "=> 8");
     cr_assert(era_evaluate(client, era_modern, handle, "*n*").is_error);
     for (int i = 0; i < 9; i++)
@@ -283,15 +286,26 @@ Test(saved, without_checkpoints_a_call_that_ends_its_process_costs_nothing) {
     client_finish(client);
 }
 
-Test(saved, a_project_tool_and_the_answers_of_its_client_come_back) {
+/* The tool runs in the session of its caller, and keeps what it was told. */
+Test(saved, a_project_tool_and_the_answer_of_its_client_come_back) {
     project_files_begin();
-    project_files_write("tools/put.lisp", "(mcp:deftool put ((n :type integer)) \"\""
-                                          " (defparameter cl-user::*put* n) \"done\")");
-    struct client *client = saved_serve(STRINGS("--project", project_files_path()));
-    client_tool(client, "put", "{\"n\":12}");
-    saved_kill(client);
-    client = saved_serve(STRINGS("--project", project_files_path()));
-    cr_assert_eq(client_tool(client, "put", "{\"n\":13}").error_code, 0);
+    project_files_write(
+        "tools/who.lisp",
+        ";;; {\"description\": \"x\", \"session\": \"caller\"}\n"
+        "(mcp:deftool \"who\" () (defparameter cl-user::*who* (mcp:ref (mcp:ask :elicit \"Who?\""
+        " '(:object :type :object :properties (:object))) \"content\" \"name\")) \"done\")");
+    const char *arguments[] = {"--state", saved_path(), "--project", project_files_path(), NULL};
+    struct client *client = client_start(&(struct client_options){.arguments = arguments});
+    client_initialize_with(client, NULL, "{\"elicitation\":{}}");
+    client_tool_send(client, "1", "who", "{}");
+    const char *question = client_read_line(client, NULL);
+    client_send_format(client,
+                       "{\"jsonrpc\":\"2.0\",\"id\":\"%s\",\"result\":{\"action\":\"accept\","
+                       "\"content\":{\"name\":\"Ada\"}}}",
+                       client_string(client, question, "id", NULL));
+    expect_contains(client_await(client, "1", NULL), "done");
+    client = restart(client); /* without the project, whose source is saved */
+    expect_restored(client, NULL, "*who*", 1, "\"Ada\"");
     client_finish(client);
     project_files_end();
 }
@@ -335,7 +349,7 @@ Test(saved, a_directory_of_others_is_refused) {
     chmod(formatted("%s/key", saved_path()), 0644);
     expect_no_start("key is open to other users");
     chmod(formatted("%s/key", saved_path()), 0600);
-    truncate(formatted("%s/key", saved_path()), 3);
+    cr_assert_eq(truncate(formatted("%s/key", saved_path()), 3), 0);
     expect_no_start("key is damaged");
     unlink(formatted("%s/key", saved_path()));
     rmdir(saved_path());
