@@ -91,11 +91,13 @@ static void note_answer(struct client *client, const char *line) {
 /* Whether TEXT, a list as Lisp prints it, is LOG with each number twice. */
 static bool is_log(const char *text, const struct log *log) {
     char *wanted = malloc(40 * log->count + 16), *end = wanted;
-    end += sprintf(end, log->count ? "=> (" : "=> NIL");
+    end += sprintf(end, log->count ? "=> \"(" : "=> \"NIL\"");
     for (size_t i = log->count; i > 0; i--)
-        end += sprintf(end, "%d %d%s", log->numbers[i - 1], log->numbers[i - 1], i > 1 ? " " : ")");
+        end +=
+            sprintf(end, "%d %d%s", log->numbers[i - 1], log->numbers[i - 1], i > 1 ? " " : ")\"");
     const char *found = strstr(text, "=> ");
-    const bool same = found && strcmp(found, wanted) == 0;
+    const bool same = found && strlen(wanted) == strcspn(found, "\n") &&
+                      strncmp(found, wanted, strlen(wanted)) == 0;
     free(wanted);
     return same;
 }
@@ -103,7 +105,9 @@ static bool is_log(const char *text, const struct log *log) {
 /* Finds how many of the steps came true: at least those that were answered. */
 static void check(struct client *client, struct session *session) {
     struct evaluation look = client_session_evaluate(
-        client, session->name, "(if (boundp '*log*) (symbol-value '*log*) nil)");
+        client, session->name,
+        "(let ((*print-pretty* nil)) (princ-to-string (if (boundp '*log*) (symbol-value "
+        "'*log*))))");
     size_t least = 0, done = 0;
     for (size_t i = 0; i < session->step_count; i++)
         if (session->steps[i].answered)
