@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { TIME_BYTES = 32 };
+enum { TIME_BYTES = 32, NS_PER_S = 1000000000 };
 
 static int complain(const char *name, const char *what) {
     char text[ERROR_TEXT_BYTES + STORE_NAME_BYTES];
@@ -44,7 +44,7 @@ static int list(const struct store *store) {
         cleanup_buffer struct buffer name = buffer_make(1024);
         shown_append(&name, string_span(entries[i].name), SHOWN_AS_NAME);
         printf("%-24s %10.1f KiB  %s%s\n", buffer_string(&name, "?"),
-               (double)entries[i].bytes / (1 << 10), show_time(when, entries[i].used_s),
+               (double)entries[i].bytes / (1 << 10), show_time(when, entries[i].used_ns / NS_PER_S),
                store_is_locked(store, &entries[i]) ? "  in use" : "");
         total += entries[i].bytes;
     }

@@ -383,8 +383,8 @@ void durable_end(struct session *session) {
 }
 
 static int compare_use(const void *one, const void *other) {
-    const int64_t left = ((const struct store_entry *)one)->used_s,
-                  right = ((const struct store_entry *)other)->used_s;
+    const int64_t left = ((const struct store_entry *)one)->used_ns,
+                  right = ((const struct store_entry *)other)->used_ns;
     return (left > right) - (left < right);
 }
 
@@ -392,8 +392,8 @@ static int compare_use(const void *one, const void *other) {
 static bool add_saved(struct sessions *all, const struct store *store, struct error *error) {
     size_t count;
     cleanup_free struct store_entry *list = store_list(store, &count, error);
-    const int64_t now_s = time(NULL);
-    if (!list)
+    struct timespec now;
+    if (!list || clock_gettime(CLOCK_REALTIME, &now) != 0)
         return false;
     qsort(list, count, sizeof *list, compare_use);
     for (size_t i = 0; i < count; i++) {
@@ -406,7 +406,7 @@ static bool add_saved(struct sessions *all, const struct store *store, struct er
             return error_set(error, 0, "out of memory");
         session->saved.listed = true;
         session->saved.bytes = list[i].bytes;
-        session->used_ns -= (now_s - list[i].used_s) * CLOCK_MS_PER_S * CLOCK_NS_PER_MS;
+        session->used_ns -= (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - list[i].used_ns;
         session->born_ns = session->used_ns;
     }
     const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "state"};
@@ -424,7 +424,10 @@ bool sessions_save(struct sessions *all, struct error *error) {
         return error_set(error, 0, "out of memory");
     const char *path = settings->state.paths[0];
     all->keeper = keeper; /* sessions that are made from now on are saved */
-    return store_open(&store, path, true, error) && add_saved(all, &store, error) &&
-           keeper_start(keeper, all->loop, &store, path, settings->durable == DURABLE_SYNC,
-                        (uint64_t)settings->state_max_mb << 20, error);
+    if (!store_open(&store, path, true, error) || !add_saved(all, &store, error) ||
+        !keeper_start(keeper, all->loop, &store, path, settings->durable == DURABLE_SYNC,
+                      (uint64_t)settings->state_max_mb << 20, error))
+        return false;
+    sessions_drop_unnamed(all, NULL); /* the last server was perhaps killed before it had */
+    return true;
 }

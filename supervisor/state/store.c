@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { NS_PER_S = 1000000000 };
+
 static const char key_file[] = "key";
 
 static void cleanup_dir_value(DIR *const *dir) {
@@ -195,7 +197,7 @@ static bool measure(const struct store *store, const char *entry, struct store_e
     cleanup_dir DIR *dir = fd >= 0 ? list_of(fd) : NULL;
     if (!dir || fstatat(fd, "journal", &status, AT_SYMLINK_NOFOLLOW) != 0)
         return false;
-    found->used_s = status.st_mtime;
+    found->used_ns = (int64_t)status.st_mtim.tv_sec * NS_PER_S + status.st_mtim.tv_nsec;
     found->bytes = 0;
     for (const struct dirent *file; (file = readdir(dir)) != NULL;)
         if (fstatat(fd, file->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode))

@@ -28,7 +28,7 @@ struct store_entry {
     char name[STORE_NAME_BYTES]; /* any bytes but null characters */
     bool unnamed;                /* its client did not choose the name */
     uint64_t bytes;              /* of all its files */
-    int64_t used_s;              /* when its journal was last written; since 1970 */
+    int64_t used_ns;             /* when its journal was last written; since 1970 */
 };
 /* The sessions, in no order, *count of them. The caller frees the result. NULL with *error. */
 struct store_entry *store_list(const struct store *store, size_t *count, struct error *error);

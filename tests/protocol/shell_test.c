@@ -4,6 +4,11 @@
 #include "tests/support/project_files.h"
 #include <unistd.h>
 
+static struct command_result run(const char *script) {
+    return command_run(
+        &(struct command){.arguments = STRINGS("/bin/sh", "-c", script, "sh", ECLAVE_BINARY)});
+}
+
 static void begin(void) {
     project_files_begin();
     cr_assert_eq(chdir(project_files_path()), 0);
@@ -12,15 +17,6 @@ static void begin(void) {
     project_files_write("slow-requests", INITIALIZE("1", "\"2025-11-25\"") "\n" EVALUATE(
                                              "2", "(progn (sleep 1) 42)") "\n");
     project_files_write("tools/greet.lisp", "(mcp:deftool greet () \"hello\")");
-}
-
-static struct command_result run(const char *script) {
-    return command_run(
-        &(struct command){.arguments = STRINGS("/bin/sh", "-c", script, "sh", ECLAVE_BINARY)});
-}
-
-static void begin_with_state(void) {
-    begin();
     struct command_result result = run("\"$1\" --state state <slow-requests");
     cr_assert_eq(result.status, 0, "%s", result.error);
     command_result_free(&result);
@@ -80,11 +76,11 @@ static void expect_lost(const char *redirection, const char *reason) {
     }
 }
 
-Test(shell, a_closed_output_is_status_70_and_a_message, .init = begin_with_state) {
+Test(shell, a_closed_output_is_status_70_and_a_message) {
     expect_lost(">&-", "Bad file descriptor");
 }
 
-Test(shell, a_full_disk_is_status_70_and_a_message, .init = begin_with_state) {
+Test(shell, a_full_disk_is_status_70_and_a_message) {
     expect_lost(">/dev/full", "No space left on device");
 }
 
