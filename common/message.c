@@ -64,6 +64,7 @@ bool evaluate_message_encode(struct buffer *payload, const struct evaluate_messa
     return (!message->package.bytes || put_span(payload, SECTION_PACKAGE, message->package)) &&
            (!message->inspection.bytes ||
             put_span(payload, SECTION_ARGUMENTS, message->inspection)) &&
+           (!message->input.bytes || put_span(payload, SECTION_INPUT, message->input)) &&
            put_span(payload, SECTION_CODE, message->code);
 }
 
@@ -78,6 +79,7 @@ bool evaluate_message_decode(const unsigned char *payload, size_t length,
         bool taken = tag == SECTION_CODE        ? take_once(&message->code, span)
                      : tag == SECTION_PACKAGE   ? take_once(&message->package, span)
                      : tag == SECTION_ARGUMENTS ? take_once(&message->inspection, span)
+                     : tag == SECTION_INPUT     ? take_once(&message->input, span)
                                                 : false;
         if (!taken || !utf8_is_valid(span.bytes, span.length))
             return false;

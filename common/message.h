@@ -27,6 +27,7 @@ enum section_tag {
     /* result of a run that returned: exactly one, and no SECTION_VALUE; of an evaluation: the
        content among its values, at most one */
     SECTION_JSON,
+    SECTION_INPUT, /* evaluate: what standard input has, at most one */
     SECTION_TAG_END
 };
 
@@ -49,6 +50,7 @@ struct evaluate_message {
     struct span package;    /* bytes NULL: no such argument */
     struct span inspection; /* the arguments of inspect-lisp, whose answer is the only value, and
                                then the code is not evaluated; bytes NULL: an evaluation */
+    struct span input;      /* standard input; bytes NULL: it is empty */
 };
 
 bool evaluate_message_encode(struct buffer *payload, const struct evaluate_message *message);

@@ -48,6 +48,8 @@ static cl_fixnum position(void) {
 
 static void settle_package(void *argument) {
     (void)argument;
+    if (evaluation.message->input.bytes)
+        cl_funcall(2, lisp.function.open_input, convert_utf8_to_string(evaluation.message->input));
     cl_funcall(1, lisp.function.settle);
     if (evaluation.message->package.bytes)
         evaluation.package = cl_funcall(2, lisp.function.resolve_package,

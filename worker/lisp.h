@@ -61,6 +61,7 @@
     ROW(settle, "ECLAVE", "SETTLE")                                                                \
     ROW(install, "ECLAVE", "INSTALL")                                                              \
     ROW(resolve_package, "ECLAVE", "RESOLVE-PACKAGE")                                              \
+    ROW(open_input, "ECLAVE", "OPEN-INPUT")                                                        \
     ROW(user_package, "ECLAVE", "USER-PACKAGE")                                                    \
     ROW(write_value, "ECLAVE", "WRITE-VALUE")                                                      \
     ROW(write_unprintable, "ECLAVE", "WRITE-UNPRINTABLE")                                          \

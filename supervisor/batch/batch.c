@@ -234,6 +234,7 @@ static void start(struct batch_item *item) {
         return;
     }
     const struct call_request request = {.code = item->line.code,
+                                         .input = item->line.input,
                                          .timeout_ms = item->line.timeout_ms,
                                          .done = on_done,
                                          .context = item};

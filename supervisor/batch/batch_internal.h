@@ -18,8 +18,6 @@
 #include <sys/queue.h>
 #include <sys/stat.h>
 
-struct batch; /* batch.c */
-
 /* --- line.c: an input line, with the members of line.def --- */
 
 enum match { MATCH_EXACT, MATCH_TRIM, MATCH_WORDS };
@@ -31,7 +29,8 @@ struct batch_line {
     uint64_t number;                                           /* of the line, from 1 */
     struct json_object *root;                                  /* owns the bytes of the spans */
     struct span code, expect, expect_stdout, expect_condition; /* bytes NULL: absent */
-    struct span match_word, setup, name;                       /* bytes NULL: absent */
+    struct span match_word, input, setup;                      /* bytes NULL: absent */
+    struct span name, expect_form;                             /* of a test */
     enum match match; /* how expect and expectStdout are compared */
     int64_t timeout_ms;
     struct batch_line *tests; /* owned; of a line with a setup, which has no code */
@@ -60,6 +59,12 @@ bool batch_line_has_expectations(const struct batch_line *line);
  * that is not met. False if out of memory. */
 bool verdict_compare(const struct batch_line *line, const struct evaluation *evaluation,
                      const struct text_limits *limits, struct json_object *mismatches);
+
+/* The printed primary value; bytes NULL if there is none. */
+struct span verdict_value(const struct evaluation *evaluation);
+/* Adds {"expectation","wanted","came"} to MISMATCHES. False if out of memory. */
+bool verdict_add_mismatch(struct json_object *mismatches, const char *expectation,
+                          struct span wanted, struct span came);
 
 /* --- record.c: an output line --- */
 
@@ -104,13 +109,17 @@ struct json_object *record_of_setup(const struct batch_line *line,
  * with OUTCOME. NULL when out of memory. */
 struct json_object *record_of_test(const struct batch_line *test, size_t number,
                                    const struct evaluation *evaluation, enum outcome outcome,
-                                   const struct batch *batch);
+                                   const struct settings *settings);
+/* Adds to the record of a test that its form was not met, with what CAME; takes its points. False
+ * if out of memory. */
+bool record_fail_form(struct json_object *root, const struct batch_line *test, const char *came);
 /* Replaces the costs in the record of a setup by those of its whole process. */
 bool record_set_usage(struct json_object *root, struct usage usage);
 /* Makes the record of LINE from that of its setup and the array of those of its tests, both of
- * which it takes, with the sums of their points. False if out of memory, with nothing to free. */
+ * which it takes, with the sums of their points. FOR_STUDENT: without what is hidden. False if out
+ * of memory, with nothing to free. */
 bool record_join(struct record *record, const struct batch_line *line, struct json_object *setup,
-                 struct json_object *tests);
+                 struct json_object *tests, bool for_student);
 
 /* The number of tests; 0: the line has none. */
 size_t record_test_count(const struct record *record);
@@ -234,6 +243,7 @@ size_t outbox_backlog(const struct outbox *outbox);
 
 /* --- submission.c: a line with tests --- */
 
+struct batch; /* below */
 struct submission;
 
 /* NULL when out of memory. LINE must outlive it. */

@@ -158,8 +158,9 @@ static bool read_tests(struct batch_line *line, const struct settings *settings)
         return line->code.bytes || fault(line, "the member code is missing");
     if (!line->setup.bytes)
         return fault(line, "the member setup is missing");
-    if (line->code.bytes || batch_line_has_expectations(line) || line->match_word.bytes)
-        return fault(line, "with tests, code and expectations are members of each test");
+    if (line->code.bytes || batch_line_has_expectations(line) || line->match_word.bytes ||
+        line->input.bytes)
+        return fault(line, "with tests, code, stdin and expectations are members of each test");
     if (!json_object_is_type(array, json_type_array))
         return fault(line, "the member tests must be an array");
     return read_array(line, array, settings);

@@ -189,11 +189,11 @@ static void hide(struct json_object *root) {
 
 struct json_object *record_of_test(const struct batch_line *test, size_t number,
                                    const struct evaluation *evaluation, enum outcome outcome,
-                                   const struct batch *batch) {
+                                   const struct settings *settings) {
     struct json_object *root = json_object_new_object();
     bool good = root && add_test_name(root, test, number);
     if (good && evaluation)
-        good = add_evaluation(root, test, evaluation, batch->settings);
+        good = add_evaluation(root, test, evaluation, settings);
     else if (good)
         good = add(root, "outcome", json_object_new_string(outcome_table[outcome].word)) &&
                add(root, "reason", json_object_new_string(not_run));
@@ -203,17 +203,26 @@ struct json_object *record_of_test(const struct batch_line *test, size_t number,
            add(root, "pointsMax", points(test->points));
     if (good && test->hidden)
         good = add(root, "hidden", json_object_new_boolean(true));
-    if (good && test->hidden && batch->options->for_student)
-        hide(root);
     if (good)
         return root;
     json_object_put(root);
     return NULL;
 }
 
+bool record_fail_form(struct json_object *root, const struct batch_line *test, const char *came) {
+    struct json_object *mismatches = json_tree_member(root, "mismatches");
+    if (!mismatches) {
+        mismatches = json_object_new_array();
+        if (!add(root, "mismatches", mismatches))
+            return false;
+    }
+    return verdict_add_mismatch(mismatches, "expectForm", test->expect_form, string_span(came)) &&
+           add(root, "pass", json_object_new_boolean(false)) && add(root, "points", points(0));
+}
+
 /* Takes TESTS, and sums them up. */
 static bool add_tests(struct json_object *root, const struct batch_line *line,
-                      struct json_object *tests) {
+                      struct json_object *tests, bool for_student) {
     double earned = 0, most = 0;
     bool passed = true, good = add(root, "tests", tests);
     for (size_t i = 0; good && i < line->test_count; i++) {
@@ -222,6 +231,8 @@ static bool add_tests(struct json_object *root, const struct batch_line *line,
         earned += test_passed ? line->tests[i].points : 0;
         most += line->tests[i].points;
         passed &= test_passed;
+        if (for_student && line->tests[i].hidden)
+            hide(test);
     }
     return good && add(root, "points", points(earned)) && add(root, "pointsMax", points(most)) &&
            add(root, "pass", json_object_new_boolean(passed));
@@ -235,9 +246,9 @@ static struct record record_for(const struct batch_line *line, struct json_objec
 }
 
 bool record_join(struct record *record, const struct batch_line *line, struct json_object *setup,
-                 struct json_object *tests) {
+                 struct json_object *tests, bool for_student) {
     *record = record_for(line, setup);
-    bool good = setup && add_tests(setup, line, tests) && classify(record);
+    bool good = setup && add_tests(setup, line, tests, for_student) && classify(record);
     if (!good)
         record_free(record);
     return good;

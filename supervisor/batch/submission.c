@@ -1,4 +1,5 @@
 /* A submission: its setup is loaded once, and each test runs in a fork of the process after it. */
+#include "common/cleanup.h"
 #include "supervisor/batch/batch_internal.h"
 
 #include <stdlib.h>
@@ -8,7 +9,9 @@ enum phase { PHASE_SETUP, PHASE_TESTS, PHASE_END, PHASE_DONE };
 struct test_run {
     struct submission *submission;
     size_t index;
-    struct call *call; /* while it runs */
+    struct call *call;   /* while it runs, or its form is checked */
+    struct buffer value; /* printed, to be checked */
+    bool is_unchecked;   /* the check of its form is yet to start */
 };
 
 struct submission {
@@ -20,6 +23,7 @@ struct submission {
     struct test_run *runs;
     struct json_object *setup, *tests; /* record, and array of records; not yet done: null */
     size_t started, running;           /* tests */
+    size_t unchecked;                  /* tests that wait for the check of their form */
     bool cannot_fork;
     bool cancelled;
     enum outcome outcome;           /* of the setup; unless it is VALUE, no test counts */
@@ -53,6 +57,8 @@ void submission_free(struct submission *submission) {
         return;
     json_object_put(submission->setup);
     json_object_put(submission->tests);
+    for (size_t i = 0; i < submission->started; i++)
+        buffer_free(&submission->runs[i].value);
     free(submission->runs);
     free(submission);
 }
@@ -115,6 +121,91 @@ static void put_test(struct submission *submission, size_t index, struct json_ob
     fail(submission, "out of memory for the result of a test");
 }
 
+/* --- the form of a test: its value is read back and compared in a fresh process --- */
+
+/* The code that the submission ran in has no part in it. */
+static bool append_check(struct buffer *code, struct span form) {
+    return buffer_append_text(code,
+                              "(cl:let* ((cl:*read-eval* cl:nil) (%end (cl:list cl:nil)) "
+                              "(%came (cl:read cl:*standard-input*))) "
+                              "(cl:and (cl:eq (cl:read cl:*standard-input* cl:nil %end) %end) "
+                              "(cl:equalp %came (cl:progn\n") &&
+           buffer_append(code, form.bytes, form.length) && buffer_append_text(code, "\n))))");
+}
+
+static void on_checked(void *context, const struct evaluation *evaluation) {
+    struct test_run *run = context;
+    struct submission *submission = run->submission;
+    const struct batch_line *test = &submission->line->tests[run->index];
+    struct json_object *record = json_object_array_get_idx(submission->tests, run->index);
+    const struct span value = verdict_value(evaluation);
+    run->call = NULL;
+    submission->running--;
+    submission->batch->running--;
+    if (evaluation->outcome == OUTCOME_NO_WORKER) {
+        fail(submission, "%s", evaluation->cause);
+        return;
+    }
+    bool met = value.bytes && span_equal(value, string_span("T"));
+    const char *came = value.bytes && span_equal(value, string_span("NIL"))
+                           ? "another value"
+                           : "a value that cannot be compared";
+    if (!met && !record_fail_form(record, test, came))
+        fail(submission, "out of memory for the result of a test");
+    buffer_free(&run->value);
+}
+
+static void start_check(struct submission *submission, struct test_run *run) {
+    enum { CHECK_BYTES = 400 };
+    struct batch *batch = submission->batch;
+    const struct batch_line *test = &submission->line->tests[run->index];
+    cleanup_buffer struct buffer code = buffer_make(test->expect_form.length + CHECK_BYTES);
+    bool good = append_check(&code, test->expect_form);
+    const struct call_request request = {
+        .code = {code.data, code.length},
+        .input =
+            run->value.length ? (struct span){run->value.data, run->value.length} : string_span(""),
+        .timeout_ms = test->timeout_ms,
+        .done = on_checked,
+        .context = run};
+    run->is_unchecked = false;
+    submission->unchecked--;
+    run->call = good ? session_submit_once(&batch->one_shot.sessions, &request) : NULL;
+    if (!run->call) {
+        fail(submission, "out of memory");
+        return;
+    }
+    submission->running++;
+    batch->running++;
+    session_step(call_session(run->call));
+}
+
+static void start_checks(struct submission *submission) {
+    const struct batch *batch = submission->batch;
+    for (size_t i = 0; submission->unchecked && !submission->failure[0] && i < submission->started;
+         i++) {
+        if (batch->running >= (size_t)batch->options->jobs)
+            return;
+        if (submission->runs[i].is_unchecked)
+            start_check(submission, &submission->runs[i]);
+    }
+}
+
+/* Keeps the value of a test that has a form. */
+static void keep_value(struct submission *submission, struct test_run *run,
+                       const struct evaluation *evaluation) {
+    const struct batch_line *test = &submission->line->tests[run->index];
+    const struct span value = verdict_value(evaluation);
+    if (!test->expect_form.bytes || !value.bytes)
+        return;
+    run->value = buffer_make(value.length);
+    run->is_unchecked = buffer_append(&run->value, value.bytes, value.length);
+    if (run->is_unchecked)
+        submission->unchecked++;
+    else
+        fail(submission, "out of memory for the result of a test");
+}
+
 static void on_test(void *context, const struct evaluation *evaluation) {
     struct test_run *run = context;
     struct submission *submission = run->submission;
@@ -130,9 +221,10 @@ static void on_test(void *context, const struct evaluation *evaluation) {
         submission->cannot_fork = true;
         snprintf(seen.cause, sizeof seen.cause, "The process after the setup could not be forked.");
     }
+    keep_value(submission, run, evaluation);
     put_test(submission, run->index,
              record_of_test(&submission->line->tests[run->index], run->index + 1, &seen,
-                            OUTCOME_VALUE, submission->batch));
+                            OUTCOME_VALUE, submission->batch->settings));
 }
 
 static void start_test(struct submission *submission) {
@@ -140,8 +232,11 @@ static void start_test(struct submission *submission) {
     const struct batch_line *test = &submission->line->tests[index];
     struct test_run *run = &submission->runs[index];
     *run = (struct test_run){.submission = submission, .index = index};
-    const struct call_request request = {
-        .code = test->code, .timeout_ms = test->timeout_ms, .done = on_test, .context = run};
+    const struct call_request request = {.code = test->code,
+                                         .input = test->input,
+                                         .timeout_ms = test->timeout_ms,
+                                         .done = on_test,
+                                         .context = run};
     run->call = session_submit_fork(submission->source, &request);
     if (!run->call) {
         fail(submission, "out of memory");
@@ -154,13 +249,14 @@ static void start_test(struct submission *submission) {
 
 static void step_tests(struct submission *submission) {
     const struct batch *batch = submission->batch;
+    start_checks(submission);
     while (!submission->failure[0] && !submission->cannot_fork &&
            submission->started < submission->line->test_count &&
            batch->running < (size_t)batch->options->jobs)
         start_test(submission);
     bool all_started =
         submission->started == submission->line->test_count || submission->cannot_fork;
-    if (all_started && submission->running == 0)
+    if (all_started && submission->running == 0 && submission->unchecked == 0)
         submission->phase = PHASE_END;
 }
 
@@ -215,8 +311,9 @@ static void complete_tests(struct submission *submission) {
     for (size_t i = 0; i < line->test_count; i++) {
         bool ran = json_object_array_get_idx(submission->tests, i) != NULL;
         if (failed || !ran)
-            put_test(submission, i,
-                     record_of_test(&line->tests[i], i + 1, NULL, outcome, submission->batch));
+            put_test(
+                submission, i,
+                record_of_test(&line->tests[i], i + 1, NULL, outcome, submission->batch->settings));
     }
 }
 
@@ -224,7 +321,8 @@ static void join(struct submission *submission, struct record *record) {
     complete_tests(submission);
     if (submission->failure[0])
         return;
-    bool joined = record_join(record, submission->line, submission->setup, submission->tests);
+    bool joined = record_join(record, submission->line, submission->setup, submission->tests,
+                              submission->batch->options->for_student);
     submission->setup = submission->tests = NULL;
     if (!joined)
         fail(submission, "out of memory for the result of a line");

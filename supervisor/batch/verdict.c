@@ -7,7 +7,8 @@
 enum { ENDING_MAX_BYTES = 1 << 30 };
 
 bool batch_line_has_expectations(const struct batch_line *line) {
-    return line->expect.bytes || line->expect_stdout.bytes || line->expect_condition.bytes;
+    return line->expect.bytes || line->expect_stdout.bytes || line->expect_condition.bytes ||
+           line->expect_form.bytes;
 }
 
 static bool is_blank(unsigned char byte) {
@@ -60,8 +61,7 @@ static struct span error_type(const struct evaluation *evaluation) {
     return type ? string_span(type) : evaluation->result.condition;
 }
 
-/* The printed primary value; bytes NULL if there is none. */
-static struct span primary_value(const struct evaluation *evaluation) {
+struct span verdict_value(const struct evaluation *evaluation) {
     const struct result_message *result = &evaluation->result;
     return evaluation->outcome == OUTCOME_VALUE && result->value_count ? result->values[0]
                                                                        : (struct span){0};
@@ -107,24 +107,28 @@ static bool add_string(struct json_object *object, const char *name, struct span
     return false;
 }
 
-static bool add_mismatch(struct json_object *mismatches, const char *expectation,
-                         struct span wanted, const struct buffer *came) {
+bool verdict_add_mismatch(struct json_object *mismatches, const char *expectation,
+                          struct span wanted, struct span came) {
     struct json_object *mismatch = json_object_new_object();
-    struct span actual = came->length ? (struct span){came->data, came->length} : string_span("");
-    if (mismatch && !came->failed &&
-        add_string(mismatch, "expectation", string_span(expectation)) &&
-        add_string(mismatch, "wanted", wanted) && add_string(mismatch, "came", actual) &&
+    if (mismatch && add_string(mismatch, "expectation", string_span(expectation)) &&
+        add_string(mismatch, "wanted", wanted) && add_string(mismatch, "came", came) &&
         json_object_array_add(mismatches, mismatch) == 0)
         return true;
     json_object_put(mismatch);
     return false;
 }
 
+static bool add_mismatch(struct json_object *mismatches, const char *expectation,
+                         struct span wanted, const struct buffer *came) {
+    struct span actual = came->length ? (struct span){came->data, came->length} : string_span("");
+    return !came->failed && verdict_add_mismatch(mismatches, expectation, wanted, actual);
+}
+
 /* A mismatch with how the evaluation ended. */
 static bool add_ending(struct json_object *mismatches, const char *expectation, struct span wanted,
                        const struct evaluation *evaluation, const struct text_limits *limits) {
     cleanup_buffer struct buffer ending = buffer_make(ENDING_MAX_BYTES);
-    struct span type = error_type(evaluation), value = primary_value(evaluation);
+    struct span type = error_type(evaluation), value = verdict_value(evaluation);
     if (type.bytes) {
         bool is_ambiguous = evaluation->outcome == OUTCOME_CONDITION && is_outcome_type(type);
         buffer_append_text(&ending, is_ambiguous ? "[ERROR] CL-USER::" : "[ERROR] ");
@@ -146,7 +150,7 @@ static bool add_stdout(struct json_object *mismatches, struct span wanted,
 
 bool verdict_compare(const struct batch_line *line, const struct evaluation *evaluation,
                      const struct text_limits *limits, struct json_object *mismatches) {
-    struct span value = primary_value(evaluation);
+    struct span value = verdict_value(evaluation);
     if (line->expect.bytes && !(value.bytes && matches(line->match, value, line->expect)) &&
         !add_ending(mismatches, "expect", line->expect, evaluation, limits))
         return false;
@@ -157,8 +161,11 @@ bool verdict_compare(const struct batch_line *line, const struct evaluation *eva
         !matches(line->match, evaluation->output, line->expect_stdout) &&
         !add_stdout(mismatches, line->expect_stdout, evaluation, limits))
         return false;
+    if (line->expect_form.bytes && !value.bytes &&
+        !add_ending(mismatches, "expectForm", line->expect_form, evaluation, limits))
+        return false;
     /* Code that printed the expected output and then crashed has not met the expectation. */
-    return line->expect.bytes || line->expect_condition.bytes ||
+    return line->expect.bytes || line->expect_condition.bytes || line->expect_form.bytes ||
            evaluation->outcome == OUTCOME_VALUE ||
            add_ending(mismatches, "outcome", string_span("value"), evaluation, limits);
 }

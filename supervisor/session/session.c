@@ -680,8 +680,10 @@ void session_step_later(struct session *session) {
 static bool encode(struct call *call, const struct call_request *request) {
     call->payload = buffer_make(FRAME_PAYLOAD_MAX);
     if (request->kind == CALL_EVALUATE) {
-        const struct evaluate_message message = {
-            .code = request->code, .package = request->package, .inspection = request->inspection};
+        const struct evaluate_message message = {.code = request->code,
+                                                 .package = request->package,
+                                                 .inspection = request->inspection,
+                                                 .input = request->input};
         return evaluate_message_encode(&call->payload, &message);
     }
     if (request->kind != CALL_RUN)
@@ -767,7 +769,7 @@ struct call *session_submit(struct session *session, const struct call_request *
     struct sessions *all = session->all;
     /* Each is below the limit of a line or a frame, so the sum cannot overflow. */
     size_t size = request->code.length + request->inspection.length +
-                  request->run.arguments.length + request->held_bytes;
+                  request->run.arguments.length + request->input.length + request->held_bytes;
     struct call *call = has_place(session, size) ? make_call(session, request) : NULL;
     if (!call)
         return NULL;

@@ -47,6 +47,7 @@ struct call_request {
     /* CALL_EVALUATE: the arguments of inspect-lisp, JSON. What such a call does to the session is
      * undone, as far as the session can return to its state. bytes NULL: none. */
     struct span inspection;
+    struct span input;      /* CALL_EVALUATE: standard input; bytes NULL: it is empty */
     int64_t timeout_ms;     /* CALL_EVALUATE, CALL_RUN */
     int64_t steps;          /* CALL_ROLLBACK; at least 1 */
     int64_t at;             /* CALL_COPY, an inspection; -1: the present state */
@@ -117,6 +118,7 @@ struct sessions {
     size_t queued_bytes;         /* of all sessions */
     struct loop_timer admission; /* starts the calls that wait for others to end */
     uint32_t last_call;          /* number of the newest call */
+    uint64_t last_serial;        /* of the newest session */
     struct pipes *fresh_pipes;   /* that no worker has, with the ends for it; NULL: none */
     int fresh_ends[2];
     bool held; /* no call starts: the client does not read its answers */

@@ -6,7 +6,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-enum { MANY_TESTS = 200, TEST_BYTES = 64, SUBMISSIONS = 30 };
+enum { MANY_TESTS = 200, TEST_BYTES = 64, CHECK_BYTES = 300, SUBMISSIONS = 30 };
 
 /* Adds a submission; SETUP is Lisp, TESTS the elements of the array as JSON, MORE further members.
  */
@@ -174,6 +174,82 @@ Test(batch_submission, values_can_be_compared_without_regard_to_blanks) {
     struct text line = only_line(1);
     for (size_t i = 0; i < COUNT_OF(passes); i++)
         batch_expect(test_of(line, i), "pass", passes[i]);
+}
+
+/* The value of each test is compared with the form in another process. */
+struct checked {
+    const char *code, *form, *pass;
+};
+
+/* Cheats: each would pass if the comparison ran beside the submission, or trusted its text. */
+static const struct checked checks[] = {
+    {"(f 1)", "(list (- 2 1) \\\"a\\\" #(1 2))", "true"}, /* EQUALP: letters of either case */
+    {"'(1 . #.(+ 1 1))", "'(1 . 2)", "true"},
+    {"nil", "nil", "true"},
+    {"(f 1)", "2", "false"},
+    {"(defun equalp (a b) t)", "2", "false"},
+    {"(si::package-lock :cl nil) (setf (fdefinition 'equalp) (constantly t)) 1", "2", "false"},
+    {"(throw 'x 1)", "1", "false"},
+    {"(ext:quit 0)", "1", "false"},
+    {"(values)", "nil", "false"},
+    {"(shows \\\"\\\")", "nil", "false"},
+    {"(shows \\\"1 1\\\")", "1", "false"},
+    {"(shows \\\"#.(+ 0 1)\\\")", "1", "false"},
+    {"(shows \\\"#.(ext:quit 0)\\\")", "1", "false"},
+    {"(shows \\\"1)))) (cl:or t\\\")", "2", "false"},
+    {"(shows \\\"%end\\\")", "1", "false"},
+    {"(shows \\\"#\\\\\\\"\\\")", "1", "false"},
+    {"(shows \\\"#1=(1 . #1#)\\\")", "1", "false"},
+    {"(shows \\\"q::x\\\")", "1", "false"},
+    {"(make-instance 'shown)", "1", "false"},
+    {"1", "1 2)", "false"}, /* a malformed form is met by nothing */
+    {"1", "(loop)", "false"},
+    {"1", "(ext:quit 0)", "false"},
+    {"1", "(error \\\"no\\\")", "false"},
+};
+
+Test(batch_submission, a_form_is_compared_where_the_submission_has_no_part) {
+    cleanup_buffer struct buffer tests = buffer_make(COUNT_OF(checks) * CHECK_BYTES);
+    for (size_t i = 0; i < COUNT_OF(checks); i++)
+        buffer_append_format(&tests, "%s{\"code\":\"%s\",\"expectForm\":\"%s\",\"timeout\":0.5}",
+                             i ? "," : "", checks[i].code, checks[i].form);
+    buffer_append(&tests, "", 1);
+    submit("1",
+           "(defpackage q) (defun f (x) (list x \"A\" (vector 1 2)))"
+           "(defclass shown () ((text :initform \"#<shown>\" :initarg :text)))"
+           "(defun shows (text) (make-instance 'shown :text text))"
+           "(defmethod print-object ((x shown) s) (write-string (slot-value x 'text) s))",
+           (const char *)tests.data, ",\"timeout\":5");
+    struct text line = only_line(1);
+    for (size_t i = 0; i < COUNT_OF(checks); i++) {
+        struct text test = test_of(line, i), pass;
+        cr_assert(json_member(test, "pass", &pass));
+        cr_assert(text_is(pass, checks[i].pass), "%s: %.*s", checks[i].code, (int)test.length,
+                  test.bytes);
+        bool met = strcmp(checks[i].pass, "true") == 0;
+        batch_expect(test, "points", met ? "1" : "0");
+        cr_assert_eq(batch_has(test, "mismatches"), !met, "%s", checks[i].code);
+    }
+}
+
+Test(batch_submission, standard_input_is_what_the_test_gives) {
+    submit(
+        "1", "(defun sum () (+ (read) (read)))",
+        "{\"code\":\"(sum)\",\"stdin\":\"1 2\",\"expect\":\"3\"},"
+        "{\"code\":\"(sum)\",\"stdin\":\"1\",\"expectCondition\":\"END-OF-FILE\"},"
+        "{\"code\":\"(sum)\",\"expectCondition\":\"END-OF-FILE\"},"
+        "{\"code\":\"(read-line)\",\"stdin\":\"\xc3\xa4\\u0000\\n\",\"expect\":"
+        "\"\\\"\xc3\xa4\\u0000\\\"\"},"
+        "{\"code\":\"(read-char *terminal-io*)\",\"stdin\":\"x\",\"expect\":\"#\\\\x\"},"
+        "{\"code\":\"(read-line *standard-input* nil :end)\",\"stdin\":\"\",\"expect\":\":END\"}",
+        "");
+    batch_add("2", "(list (read-line) (read-line))",
+              ",\"stdin\":\"a\\nb\",\"expect\":\"(\\\"a\\\" \\\"b\\\")\"");
+    batch_add("3", "1", ",\"stdin\":1");
+    const struct command_result *result = BATCH(0);
+    batch_expect(batch_line(result->output, 0), "pass", "true");
+    batch_expect(batch_line(result->output, 1), "pass", "true");
+    batch_expect(batch_line(result->output, 2), "outcome", "\"invalid\"");
 }
 
 Test(batch_submission, for_a_student_a_hidden_test_shows_name_outcome_and_points) {

@@ -186,6 +186,17 @@ Test(message, an_evaluate_message_can_carry_an_inspection) {
     cr_assert_not(evaluate_message_decode(payload.data, payload.length, &got), "everything twice");
 }
 
+Test(message, an_evaluate_message_can_carry_standard_input) {
+    cleanup_buffer struct buffer payload = buffer_make(PAYLOAD_MAX);
+    struct evaluate_message sent = {.code = span_of("(read)"), .input = span_of("1")}, got;
+    cr_assert(evaluate_message_encode(&payload, &sent));
+    cr_assert(evaluate_message_decode(payload.data, payload.length, &got));
+    cr_assert(span_is(got.input, "1"));
+    cr_assert(span_is(got.code, "(read)"));
+    message_put(&payload, SECTION_INPUT, "2", 1);
+    cr_assert_not(evaluate_message_decode(payload.data, payload.length, &got), "twice");
+}
+
 struct invalid {
     const char *what;
     struct section sections[SECTIONS_MAX];

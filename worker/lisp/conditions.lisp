@@ -212,7 +212,9 @@ that CODE refers to."
 
 (defun stream-title (stream)
   (cond ((or (eq stream *stdin*) (eq stream *terminal*) (eq stream *query*) (eq stream *debug*))
-         "standard input, which is empty here")
+         (if (typep *stdin* 'string-stream)
+             "standard input, which has no more"
+             "standard input, which is empty here"))
         ((typep stream 'string-stream) "a string stream")
         (t "a stream")))
 

@@ -80,6 +80,11 @@
         *query* (make-two-way-stream *stdin* *stdout*)
         *debug* (make-two-way-stream *stdin* *stderr*)))
 
+(defun open-input (text)
+  "Called by C before SETTLE: makes TEXT what standard input has."
+  (setf *stdin* (make-string-input-stream text))
+  (make-terminals))
+
 (defun settle ()
   "Called by C before each evaluation."
   (setf si::*handler-clusters* *warning-handlers*
