@@ -14,6 +14,7 @@ static void refuse(struct session *session, const char *failure) {
     struct call *call = session_take_running(session);
     call_decide(call, OUTCOME_REFUSED, "This cannot be saved, and is not done: %s.", failure);
     conclude(call);
+    session_note_end(session);
     session_step_later(session);
 }
 
@@ -116,6 +117,7 @@ static void finish_copy(struct session *session, const char *what) {
         call_reply(call, "%s", copy->name);
     }
     conclude(call);
+    session_note_end(session);
     session_step_later(session);
 }
 

@@ -242,6 +242,11 @@ static void on_replayed(void *context, const struct evaluation *evaluation) {
                  "Session %s cannot be brought back now: %.300s", session->name, evaluation->cause);
         break;
     default:
+        if (outcome_table[evaluation->outcome].ends_process &&
+            saved->failed_at != place(session) + 1) { /* once more: it may not have been the code */
+            saved->failed_at = place(session) + 1;
+            break;
+        }
         saved->replayed++;
         compare(session, saved->replay, evaluation);
         saved->drops = outcome_table[evaluation->outcome].ends_process;
@@ -303,6 +308,10 @@ static void on_read(void *context, const struct keeper_reply *reply) {
     struct journal_record record;
     struct call *call = NULL;
     session_enter(session, SESSION_IDLE);
+    if (session->saved.asked != place(session)) { /* its processes were lost meanwhile */
+        session_step_later(session);
+        return;
+    }
     const bool lawful = !reply->failure && record_decode(reply->record, &record) &&
                         record.kind == RECORD_CALL &&
                         (!record.is_run || record.run < RUN_KIND_COUNT);
@@ -351,6 +360,7 @@ void durable_step(struct session *session) {
         save_record(session, &record, dropped);
     } else {
         struct keeper_request request = {.operation = KEEPER_READ, .number = place(session)};
+        saved->asked = request.number;
         ask(session, &request, on_read);
     }
 }

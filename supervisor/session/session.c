@@ -302,8 +302,7 @@ static size_t result_bytes_max(const struct settings *settings) {
 static void note_loss(struct session *session, const char *excess);
 static void conclude_end(struct session *session, int status);
 
-/* The head ended while the call was being saved. */
-static void note_end(struct session *session) {
+void session_note_end(struct session *session) {
     if (!session->saved.head_ended)
         return;
     session->saved.head_ended = false;
@@ -317,7 +316,7 @@ static void finish_answer(struct session *session) {
     session->unprotected = false;
     call_conclude(call, &call->kept->message, session->pipes, 0, false);
     pipes_end(session->pipes);
-    note_end(session);
+    session_note_end(session);
     session_step_later(session);
 }
 

@@ -113,6 +113,8 @@ struct session_saved {
     struct loop_timer retry;
     struct replay *replay; /* of the running call */
     uint64_t replayed, differed, left_out;
+    uint64_t asked;                 /* the place of the call that is being read */
+    uint64_t failed_at;             /* the place after a call that ended its process; 0: none */
     char difference[110];           /* the first one */
     bool drops;                     /* the call that was brought back last did not come back */
     char failure[ERROR_TEXT_BYTES]; /* of bringing back, for the call that waits */
@@ -177,6 +179,9 @@ bool sessions_prepare_pipes(struct sessions *sessions, struct error *error);
 void sessions_discard_pipes(struct sessions *sessions);
 /* Steps in the next round of the loop, after the output of this one is written. */
 void session_step_later(struct session *session);
+/* The call for which the journal was written is done: if the head ended meanwhile, that counts now.
+ */
+void session_note_end(struct session *session);
 /* Runs the running call, which evaluates. */
 void session_evaluate(struct session *session);
 /* A number for a new call. */
