@@ -84,7 +84,7 @@ void session_reset(struct session *session) {
 }
 
 static void closed(struct session *session, const char *failure) {
-    if (failure && session->saved.listed | session->saved.open) {
+    if (failure && (session->saved.listed || session->saved.open)) {
         refuse(session, failure);
         return;
     }

@@ -29,7 +29,7 @@ static _Noreturn void run(int socket, struct store *store, const char *path, boo
                           uint64_t limit_bytes) {
     enum { SOCKET = STDIN_FILENO, DIRECTORY = STDOUT_FILENO, OTHERS };
     struct error error;
-    int moved = fcntl(store->fd, F_DUPFD, 16); /* it may have one of these numbers */
+    int moved = fcntl(store->fd, F_DUPFD_CLOEXEC, 16); /* it may have one of these numbers */
     bool ready = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && moved >= 0 && dup2(socket, SOCKET) >= 0 &&
                  dup2(moved, DIRECTORY) >= 0 && close_range(OTHERS, ~0U, 0) == 0 &&
                  prctl(PR_SET_NAME, "eclave-keeper") == 0 && policy_confine_keeper(path, &error);

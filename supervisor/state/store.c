@@ -47,8 +47,12 @@ static void encode_name(char entry[ENTRY_BYTES], const char *name, bool unnamed)
     for (const char *next = name; *next; next++) {
         const unsigned char byte = (unsigned char)*next;
         const bool plain = islower(byte) || isdigit(byte) || strchr("_.-", byte);
-        end += sprintf(end, plain ? "%c" : "=%02x", byte);
+        if (plain)
+            *end++ = *next;
+        else
+            end += snprintf(end, sizeof "=00", "=%02x", byte);
     }
+    *end = 0;
 }
 
 /* False if ENTRY is not the directory of a session. */
@@ -522,9 +526,9 @@ bool store_visit(const struct store *store, const char *name, store_visitor visi
     struct journal_record record;
     int fd = -1, more;
     for (int unnamed = 0; unnamed < 2 && fd < 0; unnamed++) {
-        char path[ENTRY_BYTES + sizeof "/journal"];
-        encode_name(path, name, unnamed);
-        strcat(path, "/journal");
+        char entry[ENTRY_BYTES], path[ENTRY_BYTES + sizeof "/journal"];
+        encode_name(entry, name, unnamed);
+        snprintf(path, sizeof path, "%s/journal", entry);
         fd = openat(store->fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     }
     cleanup_fd int own = fd;

@@ -353,7 +353,7 @@ Test(saved, a_directory_of_others_is_refused) {
     expect_no_start("key is damaged");
     unlink(formatted("%s/key", saved_path()));
     rmdir(saved_path());
-    close(open(saved_path(), O_WRONLY | O_CREAT, 0600));
+    close(open(saved_path(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     expect_no_start("directory");
 }
 
@@ -442,7 +442,7 @@ Test(saved, a_read_only_directory_is_refused) {
 
 static void flip(const char *path, off_t offset) {
     unsigned char byte;
-    int fd = open(path, O_RDWR);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
     cr_assert(fd >= 0 && pread(fd, &byte, 1, offset) == 1, "%s", path);
     byte ^= 1;
     cr_assert_eq(pwrite(fd, &byte, 1, offset), 1);

@@ -143,7 +143,7 @@ Test(state_store, what_is_taken_back_was_never_there) {
 
 static char *read_file(const char *path, size_t *size) {
     struct stat status;
-    int fd = open(path, O_RDONLY);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     cr_assert(fd >= 0 && fstat(fd, &status) == 0);
     char *bytes = malloc((size_t)status.st_size + 1);
     *size = (size_t)read(fd, bytes, (size_t)status.st_size);
@@ -152,7 +152,7 @@ static char *read_file(const char *path, size_t *size) {
 }
 
 static void write_file(const char *path, const char *bytes, size_t size) {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     cr_assert(fd >= 0 && write(fd, bytes, size) == (ssize_t)size);
     close(fd);
 }
