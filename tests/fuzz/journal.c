@@ -11,7 +11,7 @@
 
 enum { RECORDS_MAX = 64, INPUT_MAX = 1 << 16 };
 
-static const unsigned char key[JOURNAL_KEY_BYTES] = "a key for the fuzz target journal";
+static const unsigned char key[JOURNAL_KEY_BYTES] = "the key of the fuzz target";
 
 struct written {
     struct span records[RECORDS_MAX];
