@@ -16,7 +16,9 @@ struct batch_options {
     const char *skip_done; /* path or NULL */
     const char *junit;     /* path or NULL */
     bool unordered, fail_fast, tap;
-    bool for_student; /* of hidden tests, shows name, outcome and points only */
+    int64_t max_cpu_s; /* of all processes together; 0: no limit */
+    bool no_costs;     /* leaves out what differs from run to run */
+    bool for_student;  /* of hidden tests, shows name, outcome and points only */
 };
 
 /* Runs the batch in FILE, or on standard input if FILE is NULL or "-". Returns the exit status. */

@@ -154,11 +154,16 @@ static void close_parts(struct batch *batch) {
 static void put_summary(FILE *out, const struct batch *batch, size_t unknown, int64_t began_ns) {
     fputs("eclave: ", out);
     tally_print(&batch->tally, out);
-    fprintf(out, "; %.1f s\n", (double)clock_elapsed_ms(began_ns) / CLOCK_MS_PER_S);
+    if (!batch->options->no_costs)
+        fprintf(out, "; %.1f s", (double)clock_elapsed_ms(began_ns) / CLOCK_MS_PER_S);
+    fputc('\n', out);
     if (unknown && !batch->cut_short)
         fprintf(out, "eclave: lines of the earlier run that are not in the input: %zu\n", unknown);
     if (batch->failure[0])
         fprintf(out, "eclave: %s\n", batch->failure);
+    if (batch->cpu_used_up && batch->cut_short)
+        fprintf(out, "eclave: the processor time of --max-cpu-s %lld is used up\n",
+                (long long)batch->options->max_cpu_s);
     if (batch->cut_short || batch->failure[0])
         fputs("eclave: the run was cut short. To resume it, run the same command with --skip-done "
               "OUT, where OUT has the lines written so far, and append to it: >>OUT\n",

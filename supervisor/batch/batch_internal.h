@@ -20,7 +20,7 @@
 
 /* --- line.c: an input line, with the members of line.def --- */
 
-enum match { MATCH_EXACT, MATCH_TRIM, MATCH_WORDS };
+enum match { MATCH_EXACT, MATCH_TRIM, MATCH_WORDS, MATCH_NUMBER, MATCH_REGEX };
 
 /* A line, or one of its tests, which has no key and does not own its root. */
 struct batch_line {
@@ -31,7 +31,8 @@ struct batch_line {
     struct span code, expect, expect_stdout, expect_condition; /* bytes NULL: absent */
     struct span match_word, input, setup;                      /* bytes NULL: absent */
     struct span name, expect_form;                             /* of a test */
-    enum match match; /* how expect and expectStdout are compared */
+    enum match match;      /* how expect and expectStdout are compared */
+    struct span tolerance; /* of MATCH_NUMBER: a JSON number */
     int64_t timeout_ms;
     struct batch_line *tests; /* owned; of a line with a setup, which has no code */
     size_t test_count;
@@ -56,15 +57,18 @@ void batch_line_free(struct batch_line *line);
 
 bool batch_line_has_expectations(const struct batch_line *line);
 /* Appends to the array MISMATCHES an object {"expectation","wanted","came"} for each expectation
- * that is not met. False if out of memory. */
+ * that is not met, or is yet to be checked. False if out of memory. */
 bool verdict_compare(const struct batch_line *line, const struct evaluation *evaluation,
                      const struct text_limits *limits, struct json_object *mismatches);
 
+/* The expectations that are compared in another process (check.c). */
+enum checked { CHECK_VALUE, CHECK_STDOUT, CHECK_FORM, CHECKS };
+extern const char *const checked_members[CHECKS];
+/* The bits of those that EVALUATION leaves open. */
+unsigned verdict_unchecked(const struct batch_line *line, const struct evaluation *evaluation);
+
 /* The printed primary value; bytes NULL if there is none. */
 struct span verdict_value(const struct evaluation *evaluation);
-/* Adds {"expectation","wanted","came"} to MISMATCHES. False if out of memory. */
-bool verdict_add_mismatch(struct json_object *mismatches, const char *expectation,
-                          struct span wanted, struct span came);
 
 /* --- record.c: an output line --- */
 
@@ -110,9 +114,13 @@ struct json_object *record_of_setup(const struct batch_line *line,
 struct json_object *record_of_test(const struct batch_line *test, size_t number,
                                    const struct evaluation *evaluation, enum outcome outcome,
                                    const struct settings *settings);
-/* Adds to the record of a test that its form was not met, with what CAME; takes its points. False
- * if out of memory. */
-bool record_fail_form(struct json_object *root, const struct batch_line *test, const char *came);
+/* Removes the mismatch of EXPECTATION from the record of LINE, which passes if that was the last.
+ * False if out of memory. */
+bool record_meet(struct json_object *root, const struct batch_line *line, const char *expectation);
+/* Adds to that mismatch WHY it could not be compared. False if out of memory. */
+bool record_explain(struct json_object *root, const char *expectation, struct span why);
+/* Sets what follows from the members once they have changed. */
+void record_settle(struct record *record);
 /* Replaces the costs in the record of a setup by those of its whole process. */
 bool record_set_usage(struct json_object *root, struct usage usage);
 /* Makes the record of LINE from that of its setup and the array of those of its tests, both of
@@ -126,6 +134,9 @@ size_t record_test_count(const struct record *record);
 /* The test as a record of its own, which refers to RECORD and is not freed. False if there is no
  * such test, or it is no record. */
 bool record_test(const struct record *record, size_t index, struct record *test);
+
+/* Removes what differs from run to run. */
+void record_drop_costs(struct record *record);
 
 /* Appends the output line without its newline. */
 void record_write(struct buffer *out, const struct record *record);
@@ -241,9 +252,34 @@ void outbox_flush(struct outbox *outbox);
 /* Bytes not yet written. */
 size_t outbox_backlog(const struct outbox *outbox);
 
-/* --- submission.c: a line with tests --- */
+/* --- check.c: comparisons in processes of their own --- */
 
 struct batch; /* below */
+
+/* What a line or test leaves to compare. Zero: nothing. */
+struct check {
+    struct batch *batch;
+    const struct batch_line *line;
+    struct json_object *root; /* of its record; borrowed */
+    unsigned left;            /* bits of enum checked, yet to start */
+    enum checked current;
+    struct call *call;            /* or NULL */
+    struct buffer texts[CHECKS];  /* what came */
+    const char *failure;          /* why the batch cannot continue, or NULL */
+    char cause[ERROR_TEXT_BYTES]; /* for failure */
+};
+
+/* Keeps what EVALUATION leaves open. False if out of memory. */
+bool check_begin(struct check *check, struct batch *batch, const struct batch_line *line,
+                 const struct evaluation *evaluation);
+/* Starts a comparison if one is left and options.jobs permits. Its result changes ROOT, which must
+ * stay until check_is_done. */
+void check_step(struct check *check, struct json_object *root);
+bool check_is_done(const struct check *check);
+void check_free(struct check *check);
+
+/* --- submission.c: a line with tests --- */
+
 struct submission;
 
 /* NULL when out of memory. LINE must outlive it. */
@@ -287,6 +323,8 @@ struct batch {
     bool interrupted;                          /* stopped by a signal */
     bool failed_fast;                          /* stopped by --fail-fast */
     bool cut_short;                            /* lines were left undone */
+    bool cpu_used_up;                          /* stopped by --max-cpu-s */
+    int64_t cpu_us;                            /* of the processes that have ended */
     bool closing;                              /* everything is in the outbox */
     char submission_failure[ERROR_TEXT_BYTES]; /* the text that submission_step returns */
     char failure[ERROR_TEXT_BYTES];            /* why the run cannot continue; empty if it can */
@@ -307,6 +345,8 @@ void batch_take_finished(void *context, const struct record *record);
 
 /* Starts and writes as many lines as possible, and stops the loop after the last. */
 void batch_step(void *context);
+/* A call has ended, for which `running` was raised: counts its costs. */
+void batch_count_end(struct batch *batch, const struct evaluation *evaluation);
 /* Starts no further line; the second time, also ends the running ones. */
 void batch_interrupt(void *context, int number);
 /* The exit status, doc/contract.md, section 9. */

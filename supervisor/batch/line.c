@@ -25,9 +25,14 @@ static const struct member {
 #undef OTHER
 };
 
-enum { MEMBER_COUNT = sizeof members / sizeof *members, NAME_SHOWN_BYTES = 40, TESTS_MAX = 10000 };
+enum {
+    MEMBER_COUNT = sizeof members / sizeof *members,
+    NAME_SHOWN_BYTES = 40,
+    TESTS_MAX = 10000,
+    TOLERANCE_BYTES = 40
+};
 
-static const double points_max = 1e6;
+static const double points_max = 1e6, tolerance_max = 1e300;
 
 __attribute__((format(printf, 2, 3))) static bool fault(struct batch_line *line, const char *format,
                                                         ...) {
@@ -94,8 +99,11 @@ static bool read_timeout(struct batch_line *line, int64_t default_ms,
 }
 
 static bool read_match(struct batch_line *line) {
-    static const char *const words[] = {
-        [MATCH_EXACT] = "exact", [MATCH_TRIM] = "trim", [MATCH_WORDS] = "words"};
+    static const char *const words[] = {[MATCH_EXACT] = "exact",
+                                        [MATCH_TRIM] = "trim",
+                                        [MATCH_WORDS] = "words",
+                                        [MATCH_NUMBER] = "number",
+                                        [MATCH_REGEX] = "regex"};
     if (!line->match_word.bytes)
         return true;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -103,7 +111,23 @@ static bool read_match(struct batch_line *line) {
             line->match = (enum match)i;
             return true;
         }
-    return fault(line, "the member match must be exact, trim or words");
+    return fault(line, "the member match must be exact, trim, words, number or regex");
+}
+
+/* As it is written, since a double may be less. */
+static bool read_tolerance(struct batch_line *line) {
+    struct json_object *value = json_tree_member(line->root, "tolerance");
+    line->tolerance = string_span("0");
+    if (!value)
+        return true;
+    if (line->match != MATCH_NUMBER)
+        return fault(line, "the member tolerance needs \"match\":\"number\"");
+    double tolerance = json_object_get_double(value);
+    line->tolerance = string_span(json_object_to_json_string(value));
+    return (json_is_number(value) && tolerance >= 0 && tolerance <= tolerance_max &&
+            line->tolerance.length <= TOLERANCE_BYTES) ||
+           fault(line, "the member tolerance must be a number of at most %d digits, 0 or more",
+                 TOLERANCE_BYTES);
 }
 
 /* --- tests --- */
@@ -129,7 +153,8 @@ static bool read_test(struct batch_line *test, struct json_object *root, int64_t
         return fault(test, "it must be a JSON object");
     return knows_every_member(test, IN_TEST) && read_strings(test, IN_TEST) &&
            (test->code.bytes || fault(test, "the member code is missing")) && read_match(test) &&
-           read_points(test) && read_hidden(test) && read_timeout(test, timeout_ms, settings);
+           read_tolerance(test) && read_points(test) && read_hidden(test) &&
+           read_timeout(test, timeout_ms, settings);
 }
 
 static bool read_array(struct batch_line *line, struct json_object *array,
@@ -168,6 +193,7 @@ static bool read_tests(struct batch_line *line, const struct settings *settings)
 
 static bool read_rules(struct batch_line *line, const struct settings *settings) {
     return knows_every_member(line, IN_LINE) && read_strings(line, IN_LINE) && read_match(line) &&
+           read_tolerance(line) &&
            read_timeout(line, settings->call_timeout_s * CLOCK_MS_PER_S, settings) &&
            read_tests(line, settings);
 }
