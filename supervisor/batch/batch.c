@@ -143,6 +143,16 @@ void batch_interrupt(void *context, int number) {
     drop_from(batch, first_of(batch, states), states);
 }
 
+struct evaluation batch_reported(const struct batch *batch, const struct evaluation *evaluation) {
+    struct evaluation reported = *evaluation;
+    const struct span condition = evaluation->result.condition;
+    bool is_exhausted = span_equal(condition, string_span("STACK-OVERFLOW")) ||
+                        span_equal(condition, string_span("STORAGE-EXHAUSTED"));
+    if (batch->options->no_costs && is_exhausted)
+        reported.result.frame_count = 0;
+    return reported;
+}
+
 void batch_count_end(struct batch *batch, const struct evaluation *evaluation) {
     const int64_t most = batch->options->max_cpu_s;
     batch->running--;
@@ -266,7 +276,8 @@ static void on_done(void *context, const struct evaluation *evaluation) {
         remove_item(item);
         fail(batch, "%s", evaluation->cause);
     } else {
-        finish_item(item, evaluation);
+        const struct evaluation reported = batch_reported(batch, evaluation);
+        finish_item(item, &reported);
     }
 }
 

@@ -345,6 +345,9 @@ void batch_take_finished(void *context, const struct record *record);
 
 /* Starts and writes as many lines as possible, and stops the loop after the last. */
 void batch_step(void *context);
+/* EVALUATION as it is reported: with --no-costs, without the frames of a stack or a heap that is
+ * exhausted, since how deep they are differs from run to run. Refers to EVALUATION. */
+struct evaluation batch_reported(const struct batch *batch, const struct evaluation *evaluation);
 /* A call has ended, for which `running` was raised: counts its costs. */
 void batch_count_end(struct batch *batch, const struct evaluation *evaluation);
 /* Starts no further line; the second time, also ends the running ones. */

@@ -68,7 +68,7 @@ static void append_code(struct buffer *code, const struct check *check) {
 }
 
 static void fail(struct check *check, const char *why) {
-    snprintf(check->cause, sizeof check->cause, "%s", why);
+    snprintf(check->cause, sizeof check->cause, "%.400s", why);
     check->failure = check->cause;
 }
 

@@ -81,9 +81,10 @@ void submission_cancel(struct submission *submission) {
 
 /* Replaces the record of the setup. */
 static void take_setup(struct submission *submission, const struct evaluation *evaluation) {
+    const struct evaluation seen = batch_reported(submission->batch, evaluation);
     json_object_put(submission->setup);
     submission->outcome = evaluation->outcome;
-    submission->setup = record_of_setup(submission->line, evaluation, submission->batch->settings);
+    submission->setup = record_of_setup(submission->line, &seen, submission->batch->settings);
     if (!submission->setup)
         fail(submission, "out of memory for the result of a line");
 }
@@ -144,7 +145,7 @@ static void step_checks(struct submission *submission) {
 static void on_test(void *context, const struct evaluation *evaluation) {
     struct test_run *run = context;
     struct submission *submission = run->submission;
-    struct evaluation seen = *evaluation;
+    struct evaluation seen = batch_reported(submission->batch, evaluation);
     run->call = NULL;
     submission->running--;
     batch_count_end(submission->batch, evaluation);

@@ -22,12 +22,21 @@
 (defun blank-p (char)
   (find char '(#\Space #\Newline #\Tab #\Return #\Page)))
 
+(defun delimiter-p (char)
+  (or (blank-p char) (find char "()")))
+
 (defun split-words (text)
-  (loop for start = (position-if-not #'blank-p text :start (or end 0))
-        for end = (and start (position-if #'blank-p text :start start))
-        while start
-        collect (subseq text start end)
-        while end))
+  "The words of TEXT; a parenthesis is a word of its own."
+  (let ((words '())
+        (at 0))
+    (loop (setf at (position-if-not #'blank-p text :start at))
+          (unless at
+            (return (nreverse words)))
+          (let ((end (if (find (char text at) "()")
+                         (1+ at)
+                         (or (position-if #'delimiter-p text :start at) (length text)))))
+            (push (subseq text at end) words)
+            (setf at end)))))
 
 (defun split-mark (word)
   "The mantissa of a number and its exponent marker with what follows; NIL: there is none."
