@@ -333,7 +333,7 @@ static void start_waiting(struct batch *batch) {
 static void report_case(struct batch *batch, uint64_t number, const struct record *record,
                         struct span suite) {
     junit_add(&batch->junit, record, suite);
-    if (batch->options->tap)
+    if (batch->options->format == FORMAT_TAP)
         tap_add(&batch->outbox.queue, number, record, suite);
 }
 
@@ -341,20 +341,30 @@ static void report_case(struct batch *batch, uint64_t number, const struct recor
 static void report_cases(struct batch *batch, const struct record *record) {
     const size_t tests = record_test_count(record);
     struct record test;
+    junit_begin_suite(&batch->junit, record);
     if (tests == 0)
         report_case(batch, batch->tally.cases, record, (struct span){0});
     for (size_t i = 0; record_test(record, i, &test); i++)
         report_case(batch, batch->tally.cases - tests + i + 1, &test, record_name(record));
 }
 
+static void append_record(struct buffer *out, const struct record *record) {
+    record_write(out, record);
+    buffer_append_text(out, "\n");
+}
+
 static void report(struct batch *batch, const struct record *record, bool is_written) {
+    static void (*const formats[FORMATS])(struct buffer * out, const struct record *record) = {
+        [FORMAT_JSONL] = append_record, /* TAP: by cases */
+        [FORMAT_TABLE] = table_add,
+        [FORMAT_CSV] = csv_add,
+        [FORMAT_EXERCISM] = exercism_add};
+    const enum batch_format format = batch->options->format;
     struct buffer *out = &batch->outbox.queue;
     tally_add(&batch->tally, record);
     report_cases(batch, record);
-    if (!batch->options->tap && !is_written) {
-        record_write(out, record);
-        buffer_append_text(out, "\n");
-    }
+    if (formats[format] && !(is_written && format == FORMAT_JSONL))
+        formats[format](out, record);
     if (out->failed)
         fail(batch, "out of memory");
 }
@@ -484,11 +494,22 @@ void batch_take_end(void *context) {
         fail(batch, "reading the input: %s", strerror(batch->input.failure));
 }
 
+/* Were there as many lines as there should be? What wrote them may have ended. */
+static void check_total(struct batch *batch) {
+    const int64_t total = batch->options->total;
+    if (total && !batch->cut_short && !batch->failed_fast && !batch->failure[0] &&
+        batch->tally.lines != (uint64_t)total)
+        fail(batch, "%llu of %lld submissions could be read",
+             (unsigned long long)batch->tally.lines, (long long)total);
+}
+
 /* --- the batch --- */
 
 /* Stops the loop once everything is written. */
 static void close_output(struct batch *batch) {
-    if (!batch->closing && batch->options->tap)
+    if (!batch->closing)
+        check_total(batch);
+    if (!batch->closing && batch->options->format == FORMAT_TAP)
         tap_end(&batch->outbox.queue, batch->tally.cases, batch->cut_short || batch->failure[0]);
     batch->closing = true;
     flush(batch);

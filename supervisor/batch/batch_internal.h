@@ -31,12 +31,14 @@ struct batch_line {
     struct span code, expect, expect_stdout, expect_condition; /* bytes NULL: absent */
     struct span match_word, input, setup;                      /* bytes NULL: absent */
     struct span name, expect_form;                             /* of a test */
+    struct span unreadable;                                    /* why there is no setup */
     enum match match;      /* how expect and expectStdout are compared */
     struct span tolerance; /* of MATCH_NUMBER: a JSON number */
     int64_t timeout_ms;
     struct batch_line *tests; /* owned; of a line with a setup, which has no code */
     size_t test_count;
     double points;   /* of a test */
+    int64_t task;    /* of a test; 0: none */
     bool hidden;     /* a test of which --for student shows little */
     size_t size;     /* bytes of the line */
     char fault[160]; /* why the line is invalid; empty if it is valid */
@@ -198,8 +200,9 @@ struct progress {
     struct log *log;
     const struct tally *tally;
     struct loop_timer timer;
-    int input_fd; /* its offset is the progress if it is a file */
-    int64_t size; /* of the input in bytes; 0: unknown */
+    int input_fd;  /* its offset is the progress if it is a file */
+    int64_t size;  /* of the input in bytes; 0: unknown */
+    int64_t total; /* lines; 0: unknown */
     int64_t started_ns;
     bool shown;
 };
@@ -207,20 +210,31 @@ struct progress {
 /* Shows a bar on standard error if that is a terminal and the input is none. It disappears before
  * each line of LOG. */
 void progress_open(struct progress *progress, struct loop *loop, struct log *log,
-                   const struct tally *tally, int input_fd);
+                   const struct tally *tally, int input_fd, int64_t total);
 /* Removes the bar until it is drawn again, before the same terminal shows something else. */
 void progress_hide(struct progress *progress);
 void progress_close(struct progress *progress);
 
 /* --- junit.c: results as JUnit XML --- */
 
-/* One test suite with a test case for each line. The counts at its head are filled in at the end,
- * so the file must be seekable. */
+struct junit_counts {
+    unsigned long long cases, failed, broken;
+    double wall_ms;
+};
+
+/* A test suite for each submission, and one for lines without tests that follow each other. Counts
+ * are filled in at the end, so the file must be seekable. */
 struct junit {
-    FILE *file; /* NULL: no report */
+    FILE *file;                /* NULL: no report */
+    struct junit_counts lines; /* since begin_lines */
+    long lines_at;             /* where the suite of lines begins */
+    bool in_suite, in_lines;   /* a suite is open; it is one of lines */
+    bool seek_failed;
 };
 
 bool junit_open(struct junit *junit, const char *path, struct error *error);
+/* Called with each line before its cases. */
+void junit_begin_suite(struct junit *junit, const struct record *record);
 /* Adds a test case. SUITE: the submission of a test; bytes NULL: a line without tests. */
 void junit_add(struct junit *junit, const struct record *record, struct span suite);
 /* Completes the report, if there is one. False with *error if not all of it was written. */
@@ -233,6 +247,25 @@ void tap_begin(struct buffer *out);
 void tap_add(struct buffer *out, uint64_t number, const struct record *record, struct span suite);
 /* The plan, or "Bail out!" if the run was CUT_SHORT. */
 void tap_end(struct buffer *out, uint64_t count, bool cut_short);
+
+/* --- failure.c: why a test did not pass --- */
+
+/* Appends what was called, what was expected and came, and how it ended: several lines. */
+void failure_append(struct buffer *out, const struct record *record);
+/* Appends the same of the first test that did not pass, or of the setup, as one sentence that may
+ * have newlines; nothing if all is well. */
+void failure_append_first(struct buffer *out, const struct record *record);
+
+/* --- table.c: a row for each line --- */
+
+void table_begin(struct buffer *out);
+void table_add(struct buffer *out, const struct record *record);
+void csv_begin(struct buffer *out);
+void csv_add(struct buffer *out, const struct record *record);
+
+/* --- exercism.c: results.json --- */
+
+void exercism_add(struct buffer *out, const struct record *record);
 
 /* --- outbox.c: standard output --- */
 

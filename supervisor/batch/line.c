@@ -1,4 +1,5 @@
 /* Input lines. An unknown member is a fault: a misspelt expectation must not be ignored. */
+#include "common/utf8.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/nearest.h"
 #include "supervisor/batch/batch_internal.h"
@@ -146,6 +147,14 @@ static bool read_hidden(struct batch_line *test) {
            fault(test, "the member hidden must be true or false");
 }
 
+static bool read_task(struct batch_line *test) {
+    enum { TASK_MAX = 1000000 };
+    struct json_object *value = json_tree_member(test->root, "task");
+    return !value ||
+           (json_get_integer(value, &test->task) && test->task >= 1 && test->task <= TASK_MAX) ||
+           fault(test, "the member task must be a whole number from 1 to %d", TASK_MAX);
+}
+
 static bool read_test(struct batch_line *test, struct json_object *root, int64_t timeout_ms,
                       const struct settings *settings) {
     test->root = root;
@@ -153,7 +162,7 @@ static bool read_test(struct batch_line *test, struct json_object *root, int64_t
         return fault(test, "it must be a JSON object");
     return knows_every_member(test, IN_TEST) && read_strings(test, IN_TEST) &&
            (test->code.bytes || fault(test, "the member code is missing")) && read_match(test) &&
-           read_tolerance(test) && read_points(test) && read_hidden(test) &&
+           read_tolerance(test) && read_points(test) && read_task(test) && read_hidden(test) &&
            read_timeout(test, timeout_ms, settings);
 }
 
@@ -191,11 +200,24 @@ static bool read_tests(struct batch_line *line, const struct settings *settings)
     return read_array(line, array, settings);
 }
 
+/* A submission that what wrote the line could not read; its tests count. */
+static bool refuse_unreadable(struct batch_line *line, const struct settings *settings) {
+    struct json_object *array = json_tree_member(line->root, "tests");
+    const struct span why = line->unreadable;
+    const size_t most = sizeof line->fault - 1;
+    if (json_object_is_type(array, json_type_array) && !read_array(line, array, settings))
+        return false;
+    return fault(line, "%.*s",
+                 (int)utf8_valid_prefix(why.bytes, why.length < most ? why.length : most),
+                 (const char *)why.bytes);
+}
+
 static bool read_rules(struct batch_line *line, const struct settings *settings) {
     return knows_every_member(line, IN_LINE) && read_strings(line, IN_LINE) && read_match(line) &&
            read_tolerance(line) &&
            read_timeout(line, settings->call_timeout_s * CLOCK_MS_PER_S, settings) &&
-           read_tests(line, settings);
+           (line->unreadable.bytes ? refuse_unreadable(line, settings)
+                                   : read_tests(line, settings));
 }
 
 /* --- lines --- */

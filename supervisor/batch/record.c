@@ -133,6 +133,21 @@ static bool add_evaluation(struct json_object *root, const struct batch_line *li
            add_verdict(root, line, evaluation, &limits);
 }
 
+static struct json_object *points(double value) {
+    char text[32];
+    snprintf(text, sizeof text, "%.10g", value);
+    return json_number_make(string_span(text));
+}
+
+/* Of a submission that could not be read. */
+static bool add_lost_points(struct json_object *root, const struct batch_line *line) {
+    double most = 0;
+    for (size_t i = 0; i < line->test_count; i++)
+        most += line->tests[i].points;
+    return add(root, "points", points(0)) && add(root, "pointsMax", points(most)) &&
+           add(root, "pass", json_object_new_boolean(false));
+}
+
 static bool add_members(struct json_object *root, const struct batch_line *line,
                         const struct evaluation *evaluation, const struct settings *settings) {
     struct json_object *id = json_object_get(json_tree_member(line->root, "id")); /* may be null */
@@ -145,7 +160,8 @@ static bool add_members(struct json_object *root, const struct batch_line *line,
     if (evaluation)
         return add_evaluation(root, line, evaluation, settings);
     return add(root, "outcome", json_object_new_string(invalid_word)) &&
-           add(root, "reason", json_object_new_string(line->fault));
+           add(root, "reason", json_object_new_string(line->fault)) &&
+           (!line->unreadable.bytes || add_lost_points(root, line));
 }
 
 /* --- submissions --- */
@@ -165,18 +181,19 @@ bool record_set_usage(struct json_object *root, struct usage usage) {
            add(root, "maxRssKb", json_object_new_int64(usage.peak_kb));
 }
 
-static struct json_object *points(double value) {
-    char text[32];
-    snprintf(text, sizeof text, "%.10g", value);
-    return json_number_make(string_span(text));
-}
-
 static bool add_test_name(struct json_object *root, const struct batch_line *test, size_t number) {
     char text[32];
     snprintf(text, sizeof text, "test %zu", number);
     struct span name = test->name.bytes ? test->name : string_span(text);
     return add(root, "name",
                json_object_new_string_len((const char *)name.bytes, (int)name.length));
+}
+
+static bool add_code(struct json_object *root, const struct batch_line *test) {
+    return add(root, "code",
+               json_object_new_string_len((const char *)test->code.bytes,
+                                          (int)test->code.length)) &&
+           (!test->task || add(root, "task", json_object_new_int64(test->task)));
 }
 
 /* A test passes if it meets its expectations, or has none and a value. */
@@ -200,7 +217,7 @@ void record_drop_costs(struct record *record) {
 
 /* What a student must not see of a hidden test: the text names what was called, too. */
 static void hide(struct json_object *root) {
-    static const char *const hidden[] = {"text",   "values",     "stdout",
+    static const char *const hidden[] = {"code",   "text",       "values",  "stdout",
                                          "stderr", "mismatches", "exitCode"};
     for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
         json_object_object_del(root, hidden[i]);
@@ -211,7 +228,7 @@ struct json_object *record_of_test(const struct batch_line *test, size_t number,
                                    const struct evaluation *evaluation, enum outcome outcome,
                                    const struct settings *settings) {
     struct json_object *root = json_object_new_object();
-    bool good = root && add_test_name(root, test, number);
+    bool good = root && add_test_name(root, test, number) && add_code(root, test);
     if (good && evaluation)
         good = add_evaluation(root, test, evaluation, settings);
     else if (good)
