@@ -6,7 +6,7 @@
 #include "supervisor/base/status.h"
 #include "supervisor/base/whole_file.h"
 #include "supervisor/batch/batch_internal.h"
-#include "supervisor/json/json_tree.h"
+#include "supervisor/json/json_inspect.h"
 #include "supervisor/json/json_write.h"
 
 #include <dirent.h>
@@ -33,6 +33,13 @@ static bool take_test(struct grading *grading, struct span text, size_t number,
                       struct error *error) {
     cleanup_buffer struct buffer trial = buffer_make((size_t)grading->settings->request_max_bytes);
     struct batch_line line;
+    struct json_shape shape;
+    enum json_fault fault =
+        json_inspect(text.bytes, text.length, settings_json_limits(grading->settings), &shape);
+    if (fault != JSON_FINE || shape.kind != JSON_OBJECT)
+        return error_set(error, 0, "line %zu: %s", number,
+                         fault == JSON_FINE ? "a test must be a JSON object"
+                                            : json_fault_text(fault));
     buffer_append_text(&trial, "{\"setup\":\"\",\"tests\":[");
     buffer_append(&trial, text.bytes, text.length);
     buffer_append_text(&trial, "]}");

@@ -145,7 +145,7 @@ Test(batch_grade, mistakes_are_reported_before_anything_runs) {
         {"{\"code\":\"1\"},{\"code\":\"2\"}", "line 1:"}, /* two on a line */
         {"{\"code\":\"1\"}]}", "line 1:"},
         {"{\"code\":\"1\"", "line 1:"},
-        {"1", "line 1: test 1: it must be a JSON object"},
+        {"1", "line 1: a test must be a JSON object"},
         {"{\"code\":\"1\",\"task\":0}", "task"},
         {"{\"code\":\"1\",\"task\":1.5}", "task"},
     };
