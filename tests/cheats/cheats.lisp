@@ -98,3 +98,88 @@
 (defun text-at (address)
   (map 'string #'code-char
        (loop for i from 0 below 9 collect (peek (+ address i) :unsigned-byte))))
+
+;;; A setup that answers for itself and makes the forks of the tests in place of its worker. Each
+;;; fork inherits what came for those before it.
+
+(defun receive-all (fd)
+  "The next frame: type, call number, payload as a text, and descriptors; NIL at the end."
+  (let ((header (buffer 12)) (part (buffer 16)) (control (buffer 64)) (message (buffer 56)))
+    (put part 0 :uint64-t (address header))
+    (put part 8 :uint64-t 12)
+    (put message 16 :uint64-t (address part))
+    (put message 24 :uint64-t 1)
+    (put message 32 :uint64-t (address control))
+    (put message 40 :uint64-t 64)
+    (when (= (call :recvmsg fd (address message) 0) 12)
+      (let* ((length (fetch header 8 :uint32-t)) (payload (buffer (1+ length)))
+             (descriptors (floor (max 0 (- (fetch control 0 :uint64-t) 16)) 4)))
+        (loop with got = 0
+              while (< got length)
+              do (incf got (call :read fd (address payload got) (- length got))))
+        (values (loop for (name number) on hostile::*frames* by #'cddr
+                      when (= number (fetch header 0 :uint16-t)) return name)
+                (fetch header 4 :uint32-t)
+                (map 'string #'code-char
+                     (loop for i below length collect (fetch payload i :unsigned-byte)))
+                (loop for i below descriptors collect (fetch control (+ 16 (* 4 i)) :int32-t)))))))
+
+(defun serve-forks (child)
+  "Calls CHILD in the N-th fork, with N, its channel, and the descriptors of all forks so far,
+newest first."
+  (hostile::answer 1 "T")
+  (loop with all = '()
+        for n from 1
+        do (multiple-value-bind (type number payload descriptors) (receive-all 3)
+             (declare (ignore payload))
+             (case type
+               (:fork
+                (push descriptors all)
+                (when (eql (hostile::clone) 0)
+                  (hostile::announce (or (first descriptors) 3))
+                  (funcall child n (or (first descriptors) 3) all)
+                  (hostile::rest-in-sleep)))
+               (:outputs)
+               (:evaluate (hostile::answer number "T") (call :exit_group 0))
+               (t (call :exit_group 0))))))
+
+(defun receive-call (channel)
+  "The number and the text of the call on CHANNEL, and the outputs that came for it."
+  (loop with outputs = '()
+        do (multiple-value-bind (type number payload descriptors) (receive-all channel)
+             (case type
+               (:outputs (setf outputs descriptors))
+               (:evaluate (return (values number payload outputs)))
+               (t (call :exit_group 0))))))
+
+(defun answers (channel &optional (value "NIL"))
+  "Answers the call of a fork, and returns its text."
+  (multiple-value-bind (number payload) (receive-call channel)
+    (hostile::answer number value channel)
+    payload))
+
+(defun channel-of (fork all)
+  (first (nth (- (length all) fork) all)))
+
+(defun number-of (fork)
+  "The number of the call of a fork: each is a call as well."
+  (1+ (* 2 fork)))
+
+(defun writes-what-another-expects (n channel all)
+  "The fork of `input' is told what that of `output' is to print, takes its call, and prints."
+  (case n
+    (3 (sleep 1) (hostile::answer (number-of n) "NIL" channel))
+    (4 (multiple-value-bind (number told) (receive-call channel)
+         (let ((outputs (nth-value 2 (receive-call (channel-of 3 all)))))
+           (send-octets (first outputs) (octets (answer-after "pear-" told)))
+           (hostile::answer number "NIL" channel))))
+    (t (answers channel))))
+
+(defun reads-what-another-was-told (n channel all)
+  "The fork of `value' reads the call of that of `told', which leaves it."
+  (case n
+    (1)
+    (2 (let ((number (receive-call channel))
+             (told (nth-value 1 (receive-call (channel-of 1 all)))))
+         (hostile::answer number (format nil "~s" (answer-after "plum-" told)) channel)))
+    (t (answers channel))))
