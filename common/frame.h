@@ -35,6 +35,8 @@ enum frame_type {
     /* worker -> supervisor, only during FRAME_RUN, in any number */
     FRAME_EVENT, /* JSON of at most FRAME_EVENT_MAX bytes */
     FRAME_ASK,   /* JSON of at most FRAME_ASK_MAX bytes; the worker then waits for FRAME_ANSWER */
+    /* zygote -> supervisor */
+    FRAME_IMAGE, /* before FRAME_BOOTED: a line for the log, about the image file */
     FRAME_TYPE_END
 };
 
@@ -68,7 +70,8 @@ struct worker_configuration {
     /* Loaded before the first worker is made: names of ASDF systems, and paths of Lisp files. */
     uint32_t systems_count;
     uint32_t preload_count;
-    uint32_t environment_count; /* NAME=VALUE, set while they are loaded */
+    uint32_t environment_count;  /* NAME=VALUE, set while they are loaded */
+    unsigned char image_key[16]; /* of the image file, if the zygote is to write one */
 };
 
 /* Sends one frame with COUNT descriptors, which stay the caller's. False with *error. */

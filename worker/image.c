@@ -59,18 +59,39 @@ static size_t stack_bytes(void) {
  * ECL tells the collector not to scan it. */
 extern char data_start[], end[];
 
+enum { HEADER_BITS = 32, PART_BYTES = 1 << 20, PARTS = 128, HALVES = 2 };
+
+/* The addresses that keep_headers_from_pointing has reserved. */
+static struct {
+    uintptr_t start;
+    bool parts[PARTS];
+} reserved[HALVES];
+
 /* ECL writes the four bytes of an object's header over the lower half of a pointer (to a symbol's
  * name or to the next free object) and leaves the upper half. The collector takes the result for a
  * pointer to an address shortly after a multiple of 4 GiB and would never free a large array there.
  * Therefore these addresses are reserved while they are free: in the 4 GiB of the heap and, since
  * the heap grows down, in the 4 GiB below. */
-static void keep_headers_from_pointing(void) {
-    enum { HEADER_BITS = 32, PART_BYTES = 1 << 20, PARTS = 128 };
-    const uintptr_t upper_half = (uintptr_t)ecl_process_env() >> HEADER_BITS;
-    for (uintptr_t half = upper_half - 1; half <= upper_half; half++)
-        for (uintptr_t part = 0; part < PARTS; part++)
-            (void)mmap((void *)((half << HEADER_BITS) + part * PART_BYTES), PART_BYTES, PROT_NONE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+static void keep_headers_from_pointing(const void *heap) {
+    const uintptr_t upper_half = (uintptr_t)heap >> HEADER_BITS;
+    for (size_t half = 0; half < HALVES; half++) {
+        reserved[half].start = (upper_half - half) << HEADER_BITS;
+        for (size_t part = 0; part < PARTS; part++) {
+            const uintptr_t address = reserved[half].start + part * PART_BYTES;
+            reserved[half].parts[part] =
+                mmap((void *)address, PART_BYTES, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+                     0) == (void *)address;
+        }
+    }
+}
+
+/* Gives up what is reserved, which counts as address space. */
+static void release_headers(void) {
+    for (size_t half = 0; half < HALVES; half++)
+        for (size_t part = 0; part < PARTS; part++)
+            if (reserved[half].parts[part])
+                munmap((void *)(reserved[half].start + part * PART_BYTES), PART_BYTES);
 }
 
 /* Unmapped memory counts against the collector's limit, although it may be of no use for a large
@@ -103,7 +124,7 @@ static void boot_ecl(const struct worker_configuration *configuration) {
     ecl_set_option(ECL_OPT_HEAP_SIZE, (cl_fixnum)configuration->memory_bytes);
     ecl_set_option(ECL_OPT_HEAP_SAFETY_AREA, HEAP_SAFETY_BYTES);
     cl_boot(1, arguments);
-    keep_headers_from_pointing();
+    keep_headers_from_pointing(ecl_process_env());
     GC_set_on_collection_event(on_collection);
     GC_add_roots(data_start, end);
 }
@@ -244,6 +265,16 @@ bool image_is_forkable(struct error *error) {
     settled.bytes = settled.at_boot = GC_get_heap_size();
     settled.patience = 1;
     return true;
+}
+
+bool image_continue(struct error *error) {
+    void *probe = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (probe == MAP_FAILED)
+        return error_set(error, errno, "image: cannot map memory");
+    munmap(probe, 1);
+    release_headers(); /* the kernel gives out no memory there: it is far from the probe */
+    keep_headers_from_pointing(probe); /* the kernel places new heap near it */
+    return limit_stack(error);
 }
 
 void image_become_worker(void) {

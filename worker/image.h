@@ -22,6 +22,10 @@ bool image_forget_places(struct error *error);
  * files are loaded. False with *error. */
 bool image_is_forkable(struct error *error);
 
+/* Called in a process that was made of an image file: limits its stack, and keeps new heap clear of
+ * addresses that the collector would misread. False with *error. */
+bool image_continue(struct error *error);
+
 /* Called in a fork before its first evaluation: seeds its random numbers. */
 void image_become_worker(void);
 

@@ -5,6 +5,7 @@
 #include "common/frame.h"
 #include "policy/policy.h"
 #include "worker/image.h"
+#include "worker/image_write.h"
 #include "worker/preload.h"
 #include "worker/scrub.h"
 #include "worker/worker.h"
@@ -18,6 +19,12 @@
 
 enum { CONTROL = 3, STRINGS_MAX = 64 };
 
+static const char *const image_reason_texts[IMAGE_REASON_COUNT] = {
+#define IMAGE_REASON(id, text) [IMAGE_##id] = (text),
+#include "common/image_reason.def"
+#undef IMAGE_REASON
+};
+
 struct zygote {
     struct worker_configuration configuration;
     /* In the payload of FRAME_CONFIGURE, which is never freed. */
@@ -29,6 +36,7 @@ struct zygote {
     size_t private_size;
     struct policy_prepared *prepared;
     struct policy_report report;
+    enum image_reason image; /* why this process booted; IMAGE_OFF: it writes no image */
 };
 
 static bool send_frame(enum frame_type type, const void *bytes, size_t size) {
@@ -143,6 +151,48 @@ static bool preload(const struct zygote *zygote, struct error *error) {
     return true;
 }
 
+/* The name that the supervisor gives to the image of its key. */
+static void name_image(const struct zygote *zygote, char name[IMAGE_NAME_BYTES]) {
+    for (size_t i = 0; i < IMAGE_KEY_BYTES; i++)
+        snprintf(name + 2 * i, IMAGE_NAME_BYTES - 2 * i, "%02x",
+                 zygote->configuration.image_key[i]);
+    memcpy(name + (size_t)2 * IMAGE_KEY_BYTES, ".img", sizeof ".img");
+}
+
+/* A restored process has another supervisor, channel and limits than the one that was written. */
+static bool begin_again(struct zygote *zygote, struct error *error) {
+    const struct worker_configuration before = zygote->configuration;
+    const struct worker_configuration *now = &zygote->configuration;
+    zygote->image = IMAGE_OFF;
+    if (!configure(zygote, error) || !image_continue(error))
+        return false;
+    return (before.memory_bytes == now->memory_bytes &&
+            before.value_max_chars == now->value_max_chars &&
+            !before.scratch_bytes == !now->scratch_bytes &&
+            now->readable_count + now->systems_count + now->preload_count == 0) ||
+           error_set(error, 0, "zygote: the image was made for another configuration");
+}
+
+/* Writes the image, if this process is to; a restored process comes out of it too. */
+static bool pass_image(struct zygote *zygote, struct error *error) {
+    char name[IMAGE_NAME_BYTES], line[ERROR_TEXT_BYTES];
+    struct error why = {0};
+    if (zygote->image == IMAGE_OFF)
+        return true;
+    name_image(zygote, name);
+    const enum image_moment moment =
+        image_write(IMAGE_DIRECTORY_FD, name, zygote->configuration.image_key, &why);
+    if (moment == IMAGE_MOMENT_RESTORED)
+        return begin_again(zygote, error);
+    if (moment == IMAGE_MOMENT_WRITTEN)
+        snprintf(line, sizeof line, "Lisp was booted and its image written: %s",
+                 image_reason_texts[zygote->image]);
+    else
+        snprintf(line, sizeof line, "Lisp was booted and there is no image: %.300s", why.text);
+    return send_frame(FRAME_IMAGE, line, strlen(line)) ||
+           error_set(error, errno, "zygote: cannot report the image");
+}
+
 static bool boot(struct zygote *zygote, struct error *error) {
     const struct worker_configuration *configuration = &zygote->configuration;
     scrub_begin();
@@ -154,6 +204,9 @@ static bool boot(struct zygote *zygote, struct error *error) {
     if (!preload(zygote, error) || !image_is_forkable(error))
         return false;
     scrub_end();
+    if (!pass_image(zygote, error))
+        return false;
+    close_range(CONTROL + 1, ~0U, 0);
     const struct policy policy = make_policy(zygote);
     zygote->prepared = policy_prepare(&policy, &zygote->report, error);
     return zygote->prepared != NULL;
@@ -188,7 +241,14 @@ static bool serve(const struct zygote *zygote) {
     return good;
 }
 
-int main(void) {
+/* The supervisor or the restorer says by a letter why there is no image. */
+static enum image_reason read_reason(int count, char *const *arguments) {
+    int reason = count > 1 ? arguments[1][0] - 'A' : IMAGE_OFF;
+    return reason > IMAGE_OFF && reason < IMAGE_REASON_COUNT ? (enum image_reason)reason
+                                                             : IMAGE_OFF;
+}
+
+int main(int count, char **arguments) {
     static struct zygote zygote;
     struct error error = {0};
     int type = 0;
@@ -200,6 +260,7 @@ int main(void) {
     setsid(); /* the terminal's signals are for the supervisor */
     /* Before Linux 6.14 a program executed by descriptor is named after its number. */
     prctl(PR_SET_NAME, "eclave-worker");
+    zygote.image = read_reason(count, arguments);
     if (!boot(&zygote, &error)) {
         send_failure(&error);
         return EXIT_FAILED;

@@ -5,6 +5,7 @@
 #include "supervisor/command/commands.h"
 #include "supervisor/json/json_write.h"
 #include "supervisor/process/confinement.h"
+#include "supervisor/process/image_cache.h"
 
 #include <stdio.h>
 
@@ -33,6 +34,7 @@ struct diagnosis {
     struct error why;  /* if not */
     struct policy_report report;
     struct findings worker, supervisor;
+    struct image_cache images;
 };
 
 /* --- attacking --- */
@@ -219,9 +221,15 @@ static void append_conclusion(struct buffer *out, const struct diagnosis *diagno
                              diagnosis->worker.count + diagnosis->supervisor.count);
 }
 
+static void append_images(struct buffer *out, const struct image_cache *images) {
+    buffer_append_format(out, "\n%-12s %-8s %s\n", "image", images->used ? "used" : "unused",
+                         images->used ? images->directory : images->why);
+}
+
 static void append_table(struct buffer *out, const struct diagnosis *diagnosis) {
     const struct colours colours = colours_of(stdout);
     append_layer_states(out, &diagnosis->report, &colours);
+    append_images(out, &diagnosis->images);
     append_findings(out, "ATTACK", &diagnosis->worker, &colours);
     append_findings(out, "ATTACK BY THE SUPERVISOR", &diagnosis->supervisor, &colours);
     append_conclusion(out, diagnosis, &colours);
@@ -283,7 +291,10 @@ static void append_json(struct buffer *out, const struct diagnosis *diagnosis) {
         append_string(out, ",", "why", diagnosis->why.text);
     buffer_append_text(out, ",\"layers\":[");
     append_json_layers(out, &diagnosis->report);
-    buffer_append_text(out, "],\"attacks\":[");
+    append_string(out, "],\"image\":{", "state", diagnosis->images.used ? "used" : "unused");
+    append_string(out, ",", diagnosis->images.used ? "directory" : "why",
+                  diagnosis->images.used ? diagnosis->images.directory : diagnosis->images.why);
+    buffer_append_text(out, "},\"attacks\":[");
     append_json_findings(out, &diagnosis->worker);
     buffer_append_text(out, "],\"supervisorAttacks\":[");
     append_json_findings(out, &diagnosis->supervisor);
@@ -295,6 +306,7 @@ int command_doctor(const struct command_line *line) {
     struct error error = {0};
     cleanup_buffer struct buffer out = buffer_make(REPORT_MAX_BYTES);
     bool good = diagnose(line->settings, &diagnosis, &error);
+    image_cache_open(&diagnosis.images, line->settings, "", 0);
     if (good && line->json)
         append_json(&out, &diagnosis);
     else if (good)

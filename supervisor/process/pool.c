@@ -275,6 +275,10 @@ static void on_zygote_frame(void *context, uint32_t events) {
         trace(pool, pool->zygote_pid, "zygote booted");
         loop_timer_stop(pool->loop, &pool->boot_timer);
         pool_start(pool);
+    } else if (header.type == FRAME_IMAGE && pool->zygote == ZYGOTE_BOOTING) {
+        const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "image"};
+        log_write(pool->log, &event, "%.*s", (int)header.length,
+                  payload ? (const char *)payload : "");
     } else if (header.type == FRAME_FAILED) {
         char reason[ERROR_TEXT_BYTES];
         snprintf(reason, sizeof reason, "%.*s", (int)header.length,
@@ -302,18 +306,47 @@ static void on_zygote_stderr(void *context, uint32_t events) {
 /* With each launch: the channel of the zygote, and its error output. */
 enum { CONTROL, ERRORS, PASSED };
 
-/* Runs in the new process; CONTEXT is the path of the worker program. The zygote gets known
+/* Opens what a zygote with an image is given, under the numbers of common/image_file.h, which are
+ * the lowest free ones. Returns why there is no image. */
+static enum image_reason give_image(const struct pool_programs *programs) {
+    int directory, image;
+    int program = open(programs->worker, O_RDONLY | O_CLOEXEC);
+    enum image_reason reason = image_cache_take(&programs->images, &directory, &image);
+    if (reason == IMAGE_OFF || program != IMAGE_PROGRAM_FD)
+        return IMAGE_OFF;
+    fcntl(program, F_SETFD, 0);
+    if (directory == IMAGE_DIRECTORY_FD)
+        fcntl(directory, F_SETFD, 0);
+    if (reason != IMAGE_FITS)
+        return reason;
+    int restorer = open(programs->restorer, O_RDONLY | O_CLOEXEC);
+    if (image != IMAGE_FILE_FD || restorer != IMAGE_RESTORER_FD)
+        return IMAGE_OFF;
+    fcntl(image, F_SETFD, 0);
+    fcntl(restorer, F_SETFD, 0);
+    return IMAGE_FITS;
+}
+
+/* Executes PROGRAM, by descriptor, because the kernel puts the path of a program in its memory.
+ * REASON is passed to a worker that boots although there are images. */
+static void execute(int program, enum image_reason reason) {
+    static char marker_setting[] = "GC_MARKERS=1";
+    static char name[] = "eclave-worker";
+    char letter[] = {(char)('A' + reason), 0};
+    char *const environment[] = {marker_setting, NULL};
+    char *const arguments[] = {name, reason == IMAGE_OFF || reason == IMAGE_FITS ? NULL : letter,
+                               NULL};
+    execveat(program, "", arguments, environment, AT_EMPTY_PATH);
+}
+
+/* Runs in the new process; CONTEXT are the programs. The zygote gets known
  * descriptors, default signal handling, and an environment of one constant, because a cleared
  * environment would leave its strings in memory. It is in a session of its own, so that Ctrl-C
  * reaches the supervisor only. */
 static void become_zygote(void *context, const int passed[PASSED],
                           const struct policy_report *report) {
-    const char *path = context;
+    const struct pool_programs *programs = context;
     (void)report; /* FRAME_CONFIGURE has the remaining layers */
-    static char marker_setting[] = "GC_MARKERS=1";
-    static char name[] = "eclave-worker";
-    char *const environment[] = {marker_setting, NULL};
-    char *const arguments[] = {name, NULL};
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -327,10 +360,14 @@ static void become_zygote(void *context, const int passed[PASSED],
         dup2(passed[ERRORS], STDERR_FILENO) < 0 || dup2(passed[CONTROL], CONTROL_FD) < 0 ||
         close_range(CONTROL_FD + 1, ~0U, 0) != 0)
         _exit(127);
-    /* By descriptor, because the kernel puts the path of a program in its memory. */
-    int program = open(path, O_PATH | O_CLOEXEC);
+    enum image_reason reason = give_image(programs);
+    if (reason == IMAGE_FITS)
+        execute(IMAGE_RESTORER_FD, reason);
+    if (reason == IMAGE_OFF || reason == IMAGE_FITS)
+        close_range(IMAGE_PROGRAM_FD, ~0U, 0);
+    int program = open(programs->worker, O_PATH | O_CLOEXEC);
     if (program >= 0)
-        execveat(program, "", arguments, environment, AT_EMPTY_PATH);
+        execute(program, reason == IMAGE_FITS ? IMAGE_OFF : reason);
     dprintf(STDERR_FILENO, "cannot execute the worker program: %s", strerror(errno));
     _exit(127);
 }
@@ -369,8 +406,9 @@ static bool append_environment(struct buffer *payload, uint32_t *count) {
     return true;
 }
 
-/* LAYERS: those that the zygote and its workers must apply. */
-static bool send_configuration(const struct pool *pool, uint32_t layers, struct error *error) {
+/* Appends the payload of FRAME_CONFIGURE. LAYERS: those that the zygote and its workers must apply;
+ * 0 with what an image does not depend on. */
+static bool append_configuration(struct buffer *payload, const struct pool *pool, uint32_t layers) {
     const struct settings *settings = pool->settings;
     const struct policy policy = confinement_policy(settings);
     struct worker_configuration configuration = {
@@ -385,17 +423,35 @@ static bool send_configuration(const struct pool *pool, uint32_t layers, struct 
         .readable_count = (uint32_t)policy.readable_count,
         .systems_count = (uint32_t)settings->systems.count,
         .preload_count = (uint32_t)settings->preload.count};
+    memcpy(configuration.image_key, pool->programs.images.key, sizeof configuration.image_key);
+    if (!buffer_append(payload, &configuration, sizeof configuration) ||
+        !append_paths(payload, &settings->allow_read) ||
+        !append_names(payload, &settings->systems) || !append_paths(payload, &settings->preload) ||
+        !append_environment(payload, &configuration.environment_count))
+        return false;
+    memcpy(payload->data, &configuration, sizeof configuration); /* with the last number */
+    return true;
+}
+
+static bool send_configuration(const struct pool *pool, uint32_t layers, struct error *error) {
     cleanup_buffer struct buffer payload = buffer_make(FRAME_PAYLOAD_MAX);
-    if (!buffer_append(&payload, &configuration, sizeof configuration) ||
-        !append_paths(&payload, &settings->allow_read) ||
-        !append_names(&payload, &settings->systems) ||
-        !append_paths(&payload, &settings->preload) ||
-        !append_environment(&payload, &configuration.environment_count))
+    if (!append_configuration(&payload, pool, layers))
         return error_set(error, ENOMEM, "configuration of the zygote");
-    memcpy(payload.data, &configuration, sizeof configuration); /* with the last number */
     const struct frame_header header = {.type = FRAME_CONFIGURE,
                                         .length = (uint32_t)payload.length};
     return frame_send(pool->zygote_channel, &header, payload.data, NULL, 0, error);
+}
+
+/* Images need the restorer, which is found beside the worker. */
+static void open_images(struct pool *pool) {
+    struct error error;
+    cleanup_buffer struct buffer payload = buffer_make(FRAME_PAYLOAD_MAX);
+    struct image_cache *images = &pool->programs.images;
+    if (!append_configuration(&payload, pool, 0))
+        return;
+    image_cache_open(images, pool->settings, payload.data, payload.length);
+    if (images->used && !program_find("eclave-restore", pool->programs.restorer, &error))
+        images->used = false;
 }
 
 /* Workers outlive their zygote, and need its namespaces. Only those of the last few zygotes are
@@ -524,10 +580,12 @@ bool pool_open(struct pool *pool, struct loop *loop, struct log *log,
     pool->scoped = !settings->minimal && policy_supervisor_scope(&supervisor);
     pool->workers.launcher = &pool->launcher;
     pool->workers.may_signal = pool->scoped;
-    if (!program_find("eclave-worker", pool->worker_path, error))
+    if (!program_find("eclave-worker", pool->programs.worker, error))
         return false;
-    return settings->minimal ||
-           policy_launcher_start(&pool->launcher, &policy, become_zygote, pool->worker_path, error);
+    if (settings->minimal)
+        return true;
+    open_images(pool);
+    return policy_launcher_start(&pool->launcher, &policy, become_zygote, &pool->programs, error);
 }
 
 void pool_dismiss_launcher(struct pool *pool) {

@@ -7,6 +7,7 @@
 #include "policy/policy.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/loop.h"
+#include "supervisor/process/image_cache.h"
 #include "supervisor/process/pipes.h"
 #include "supervisor/process/program.h"
 #include "supervisor/process/worker_process.h"
@@ -41,7 +42,11 @@ struct pool {
     struct loop *loop;
     struct log *log;
     const struct settings *settings;
-    char worker_path[PROGRAM_PATH_BYTES];
+    struct pool_programs {
+        char worker[PROGRAM_PATH_BYTES];
+        char restorer[PROGRAM_PATH_BYTES];
+        struct image_cache images;
+    } programs;
     struct policy_launcher launcher;
     enum zygote_state zygote;
     pid_t zygote_pid;

@@ -1,0 +1,198 @@
+/* Finds, checks and names images. */
+#include "supervisor/process/image_cache.h"
+#include "common/cleanup.h"
+
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+const char *image_reason_text(enum image_reason reason) {
+    static const char *const texts[IMAGE_REASON_COUNT] = {
+#define IMAGE_REASON(id, text) [IMAGE_##id] = (text),
+#include "common/image_reason.def"
+#undef IMAGE_REASON
+    };
+    return (size_t)reason < IMAGE_REASON_COUNT ? texts[reason] : "of an unknown reason";
+}
+
+/* --- the directory --- */
+
+/* Root's is the system's, whoever's HOME it has. */
+static bool find_directory(char directory[PATH_MAX], struct error *error) {
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int length;
+    if (cache && cache[0] == '/')
+        length = snprintf(directory, PATH_MAX, "%s/eclave", cache);
+    else if (geteuid() == 0)
+        length = snprintf(directory, PATH_MAX, "/var/cache/eclave");
+    else if (home && home[0] == '/')
+        length = snprintf(directory, PATH_MAX, "%s/.cache/eclave", home);
+    else
+        return error_set(error, 0, "neither XDG_CACHE_HOME nor HOME is set");
+    return (length > 0 && length < PATH_MAX) ||
+           error_set(error, 0, "the path of the cache directory is too long");
+}
+
+/* Who may replace an entry of a directory may replace all below it. */
+static bool is_safe(const char *path, struct error *error) {
+    struct stat status;
+    if (lstat(path, &status))
+        return error_set(error, errno, "cannot inspect the cache directory");
+    bool owned = status.st_uid == 0 || status.st_uid == geteuid();
+    bool others_write = status.st_mode & (S_IWGRP | S_IWOTH);
+    return (S_ISDIR(status.st_mode) && owned && (!others_write || status.st_mode & S_ISVTX)) ||
+           error_set(error, 0, "another user may write in the way to the cache directory");
+}
+
+/* Makes the directories of PATH that are missing, for their owner only. PATH is changed and
+ * restored. A symbolic link on the way is refused. */
+static bool make_directories(char *path, struct error *error) {
+    for (char *at = path + 1;; at++) {
+        if (*at && *at != '/')
+            continue;
+        char kept = *at;
+        *at = 0;
+        bool good = (mkdir(path, 0700) == 0 || errno == EEXIST) ||
+                    error_set(error, errno, "cannot make the cache directory");
+        good = good && is_safe(path, error);
+        *at = kept;
+        if (!good || !kept)
+            return good;
+    }
+}
+
+static bool is_private(int directory) {
+    struct stat status;
+    return fstat(directory, &status) == 0 && S_ISDIR(status.st_mode) &&
+           status.st_uid == geteuid() && (status.st_mode & 07777) == 0700;
+}
+
+static int open_directory(const char *path) {
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || is_private(fd))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static bool prepare_directory(struct image_cache *cache, struct error *error) {
+    struct statvfs flags;
+    if (!find_directory(cache->directory, error) || !make_directories(cache->directory, error))
+        return false;
+    cleanup_fd int fd = open_directory(cache->directory);
+    if (fd < 0)
+        return error_set(error, 0, "the cache directory is not its user's alone (mode 0700)");
+    return (fstatvfs(fd, &flags) == 0 && !(flags.f_flag & ST_NOEXEC)) ||
+           error_set(error, 0, "the cache directory is mounted without execution");
+}
+
+/* --- the name --- */
+
+static void hash_file(crypto_generichash_state *state, const char *path) {
+    char bytes[4096];
+    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (ssize_t got; fd >= 0 && (got = read(fd, bytes, sizeof bytes)) > 0;)
+        crypto_generichash_update(state, (const unsigned char *)bytes, (unsigned long long)got);
+}
+
+/* What a booted image depends on, except the files that it maps, which the restorer checks. */
+static bool make_key(struct image_cache *cache, const void *configuration, size_t size) {
+    static const char version[] = ECLAVE_VERSION;
+    crypto_generichash_state state;
+    struct utsname kernel;
+    struct rlimit stack;
+    uint32_t processor[IMAGE_PROCESSOR_WORDS];
+    memset(&kernel, 0, sizeof kernel);
+    image_file_processor(processor);
+    if (uname(&kernel) || getrlimit(RLIMIT_STACK, &stack) || sodium_init() < 0 ||
+        crypto_generichash_init(&state, NULL, 0, sizeof cache->key))
+        return false;
+    crypto_generichash_update(&state, (const unsigned char *)version, sizeof version);
+    crypto_generichash_update(&state, configuration, size);
+    crypto_generichash_update(&state, (const unsigned char *)processor, sizeof processor);
+    crypto_generichash_update(&state, (const unsigned char *)kernel.release, sizeof kernel.release);
+    crypto_generichash_update(&state, (const unsigned char *)kernel.version, sizeof kernel.version);
+    crypto_generichash_update(&state, (const unsigned char *)&stack.rlim_max,
+                              sizeof stack.rlim_max);
+    hash_file(&state, "/etc/localtime"); /* the C library holds the time zone */
+    crypto_generichash_final(&state, cache->key, sizeof cache->key);
+    for (size_t i = 0; i < sizeof cache->key; i++)
+        snprintf(cache->name + 2 * i, sizeof cache->name - 2 * i, "%02x", cache->key[i]);
+    memcpy(cache->name + 2 * sizeof cache->key, ".img", sizeof ".img");
+    return true;
+}
+
+static bool open_cache(struct image_cache *cache, const struct settings *settings,
+                       const void *configuration, size_t size, struct error *error) {
+    if (settings->image == IMAGE_CHOICE_OFF)
+        return error_set(error, 0, "--image off");
+    if (!IMAGE_SUPPORTED)
+        return error_set(error, 0, "there are no images for this processor");
+    if (settings->preload.count + settings->systems.count + settings->allow_read.count)
+        return error_set(error, 0, "files or directories of the operator are loaded or granted");
+    if (!prepare_directory(cache, error))
+        return false;
+    if (!make_key(cache, configuration, size))
+        return error_set(error, 0, "cannot name the image");
+    cleanup_fd int directory = open_directory(cache->directory);
+    if (settings->image == IMAGE_CHOICE_REBUILD && directory >= 0)
+        unlinkat(directory, cache->name, 0);
+    return true;
+}
+
+void image_cache_open(struct image_cache *cache, const struct settings *settings,
+                      const void *configuration, size_t size) {
+    struct error error = {0};
+    *cache = (struct image_cache){0};
+    cache->used = open_cache(cache, settings, configuration, size, &error);
+    snprintf(cache->why, sizeof cache->why, "%.159s", error.text);
+}
+
+/* --- the image --- */
+
+static bool is_old(const struct stat *status) {
+    enum { DAY_S = 86400 };
+    time_t now = time(NULL);
+    return now < status->st_mtime || now - status->st_mtime > (time_t)IMAGE_DAYS_MAX * DAY_S;
+}
+
+static enum image_reason judge(int image, const struct image_cache *cache) {
+    struct stat status;
+    struct image_header header;
+    if (fstat(image, &status) || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
+        status.st_mode & (S_IWGRP | S_IWOTH) || status.st_nlink != 1)
+        return IMAGE_UNSAFE;
+    if (is_old(&status))
+        return IMAGE_OLD;
+    if (pread(image, &header, sizeof header, 0) != (ssize_t)sizeof header)
+        return IMAGE_DAMAGED;
+    return header.magic == IMAGE_MAGIC && memcmp(header.key, cache->key, sizeof cache->key) == 0
+               ? IMAGE_FITS
+               : IMAGE_FOREIGN;
+}
+
+enum image_reason image_cache_take(const struct image_cache *cache, int *directory, int *image) {
+    *directory = *image = -1;
+    if (!cache->used)
+        return IMAGE_OFF;
+    *directory = open_directory(cache->directory);
+    if (*directory < 0)
+        return IMAGE_UNSAFE;
+    *image = openat(*directory, cache->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (*image < 0)
+        return errno == ENOENT ? IMAGE_MISSING : IMAGE_UNSAFE;
+    enum image_reason reason = judge(*image, cache);
+    if (reason != IMAGE_FITS) {
+        close(*image);
+        *image = -1;
+    }
+    return reason;
+}
