@@ -237,7 +237,7 @@ static void visit(struct session *session, uint64_t number) {
 }
 
 static void evaluate(struct session *session) {
-    if (session->kind == SESSION_SOURCE && session->loss[0]) {
+    if (session->spent) {
         call_decide(session->running, OUTCOME_REFUSED, "The process ended between calls.");
         refuse_call(session, "", "");
     } else if (is_visit(session)) {
@@ -378,8 +378,8 @@ static void note_loss(struct session *session, const char *excess) {
     const struct log_event event = {
         .level = LOG_WARNING_LEVEL, .name = "worker-lost", .session = session->name};
     const char *because = excess ? " because " : "";
-    const bool ends =
-        !session->head && session->kind != SESSION_OWN && session->kind != SESSION_SOURCE;
+    session->spent = session->kind == SESSION_SOURCE;
+    const bool ends = !session->head && session->kind != SESSION_OWN && !session->spent;
     const char *what = session->head ? "the effects of the last calls are lost"
                        : ends        ? "the session is lost"
                                      : "the state of the session is lost, and it started afresh";

@@ -20,7 +20,7 @@ enum { WATCHDOG_S = 580, TESTS_BYTES = 8192 };
 struct limits {
     int setup_s, test_s;
 };
-static const struct limits of_a_cheat = {10, 3}, of_a_neighbour = {60, 60};
+static const struct limits of_a_cheat = {10, 3}, of_a_search = {60, 60}, of_a_neighbour = {60, 60};
 
 #define ANY NULL
 #define EARNS                                                                                      \
@@ -103,7 +103,9 @@ static void submit_neighbour(void) {
 
 static void submit_cheat(const struct cheat *cheat) {
     char *source = cheat_source(cheat);
-    submit(formatted("%s/%s", cheat->class, cheat->name), source, of_a_cheat);
+    const bool searches = strcmp(cheat->class, "look") == 0; /* which ends */
+    submit(formatted("%s/%s", cheat->class, cheat->name), source,
+           searches ? of_a_search : of_a_cheat);
     free(source);
 }
 
