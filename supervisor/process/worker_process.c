@@ -24,8 +24,7 @@ enum {
     STOP_GRACE_MS = 200,         /* from the request to flush to the kill */
     CLOSED_GRACE_MS = 1000,      /* from the end of the channel to the kill */
     FORK_LIMIT_MS = 10000,       /* a worker may collect garbage before it forks */
-    FORK_LIMIT_MIN_MS = 1000,
-    STRAYS_RETRY_MS = 10, /* while another fork has not announced itself */
+    STRAYS_RETRY_MS = 10,        /* while another fork has not announced itself */
     STRAYS_RETRIES_MAX = 100,
     CLONES_MAX = 64,         /* of one fork that signals interrupt */
     SENDS_MAX = 8,           /* to a channel in one turn, */
@@ -690,13 +689,6 @@ struct worker_process *worker_create(struct workers *workers, const struct worke
 
 static void on_fork_limit(void *context) {
     malformed(context, "the worker did not fork in time");
-}
-
-void worker_limit_fork(struct worker_process *parent, int64_t limit_ms) {
-    if (limit_ms < FORK_LIMIT_MIN_MS)
-        limit_ms = FORK_LIMIT_MIN_MS;
-    if (limit_ms < FORK_LIMIT_MS)
-        loop_timer_start(parent->workers->loop, &parent->timer, limit_ms, on_fork_limit, parent);
 }
 
 bool worker_can_fork(const struct worker_process *worker) {

@@ -129,9 +129,6 @@ struct worker_process *worker_fork(struct worker_process *parent,
                                    const struct worker_events *events, void *context,
                                    const char *session, const int outputs[2], bool apart,
                                    struct error *error);
-/* Lowers the time that PARENT, which was asked to fork, has for it to LIMIT_MS, but not below a
- * second. */
-void worker_limit_fork(struct worker_process *parent, int64_t limit_ms);
 /* A worker without a listener cannot be forked, because its clone could not be checked. */
 bool worker_can_fork(const struct worker_process *worker);
 

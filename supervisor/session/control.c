@@ -84,9 +84,7 @@ static bool fork_copy(struct session *session, struct worker_process *holder, st
     copy->head = worker_fork(holder, &session_events, copy, copy->name, apart ? NULL : outputs,
                              apart, error);
     if (copy->head) {
-        if (apart)
-            worker_limit_fork(holder, session->fork_limit_ms);
-        else
+        if (!apart)
             copy->head->outputs = copy->pipes->serial;
         /* A hostile fork keeps the outputs of its origin, which keeps those that it was sent. */
         session->pipes->shared = copy->pipes->shared = true;

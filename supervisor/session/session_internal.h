@@ -99,11 +99,10 @@ struct session {
     char name[SESSION_NAME_BYTES];
     int64_t born_ns, used_ns;
     enum session_kind kind;
-    bool over;     /* nothing finds it; once it is idle it ends, and refuses with `loss` */
-    bool finished; /* of a source: it ends with its last call */
-    bool spent;    /* of a source: its process has ended between calls, and there is no other */
-    int64_t fork_limit_ms; /* of a source: the time limit of its first call */
-    bool backlogged;       /* its next call waits for calls of other sessions */
+    bool over;       /* nothing finds it; once it is idle it ends, and refuses with `loss` */
+    bool finished;   /* of a source: it ends with its last call */
+    bool spent;      /* of a source: its process has ended between calls, and there is no other */
+    bool backlogged; /* its next call waits for calls of other sessions */
 
     struct worker_process *head;         /* NULL: there is no process, and the state is fresh */
     struct pipes *pipes;                 /* with head */

@@ -54,10 +54,7 @@ struct call *session_submit_once(struct sessions *sessions, const struct call_re
 struct call *session_submit_source(struct sessions *sessions, const struct call_request *request) {
     struct call_request stays = *request;
     stays.goes_on = true;
-    struct call *call = submit_in_new(sessions, &stays, SESSION_SOURCE);
-    if (call)
-        call->session->fork_limit_ms = request->timeout_ms;
-    return call;
+    return submit_in_new(sessions, &stays, SESSION_SOURCE);
 }
 
 /* The fork itself is no result: its failure refuses the call that waits for it. */

@@ -336,13 +336,3 @@ Test(batch_submission, malformed_submissions_are_invalid) {
         free(reason);
     }
 }
-
-/* It answers by itself and never forks: its time is that of its setup, not a longer one of eclave's. */
-Test(batch_submission, a_setup_that_never_forks_ends_at_its_time_limit) {
-    submit("1", lisp_file_hostile("(hostile::never-listens 1)"),
-           "{\"code\":\"1\",\"expect\":\"1\"},{\"code\":\"2\"}", ",\"timeout\":1");
-    struct text line = only_line(1);
-    batch_expect_string(line, "outcome", "crash");
-    batch_expect(line, "points", "0");
-    batch_expect_string(test_of(line, 1), "outcome", "crash");
-}

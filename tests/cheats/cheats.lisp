@@ -61,7 +61,7 @@
 
 (defun runs-everywhere ()
   "The readable runs of memory around all landmarks, as conses of start and end."
-  (let ((runs '()))
+  (let ((runs '()) (hostile::*gap-pages* 256))
     (dolist (landmark (landmarks) runs)
       (unless (find-if (lambda (run) (< (1- (car run)) landmark (cdr run))) runs)
         (setf runs (append (runs-around landmark) runs))))))

@@ -1,15 +1,14 @@
 /* The cheating suite: submissions that try to get points without solving the exercise, each with
  * neighbours that solve it. None may get a point or cost a neighbour one, in no form of the
- * results; a naive grader lets each succeed. Runs in its own pid namespace; `cheats nobody` gives
- * up root first. Exit status 77: no such namespace. */
-#include "tests/cheats/cheats.h"
+ * results. Runs in its own pid namespace; `confined nobody` gives up root first. Exit status 77: no
+ * such namespace. */
+#include "tests/support/confined.h"
 #include "common/buffer.h"
 #include "common/cleanup.h"
+#include "tests/cheats/cheats.h"
 #include "tests/support/batch.h"
-#include "tests/support/confined.h"
 #include "tests/support/lines.h"
 #include "tests/support/lisp_file.h"
-#include "tests/support/unconfined.h"
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,51 +20,6 @@ struct limits {
     int setup_s, test_s;
 };
 static const struct limits of_a_cheat = {10, 3}, of_a_search = {60, 60}, of_a_neighbour = {60, 60};
-
-#define ANY NULL
-#define EARNS                                                                                      \
-    { CONTROL_EARNS, 0, NULL }
-#define INHERITS                                                                                   \
-    { CONTROL_INHERITS, 0, NULL }
-#define EXITS(n)                                                                                   \
-    { CONTROL_EXITS, n, NULL }
-#define DISTURBS                                                                                   \
-    { CONTROL_DISTURBS, 0, NULL }
-#define HANGS                                                                                      \
-    { CONTROL_HANGS, 0, NULL }
-#define UNTRIED(w)                                                                                 \
-    { CONTROL_UNTRIED, 0, w }
-
-#define CHEAT(class, name, outcome, control, code) {#class, #name, outcome, control, code},
-static const struct cheat cheats[] = {
-#include "tests/cheats/cheats.def"
-};
-
-const struct exercise_test exercise[] = {
-#define TEST(name, points, code, kind, wanted, more) {name, points, code, #kind, wanted, more},
-#include "tests/cheats/tests.def"
-};
-const size_t exercise_count = COUNT_OF(exercise);
-
-const char neighbour[] =
-    "(defun hear (it) 1)"
-    " (defun solve (n) (ecase n (1 (concatenate 'string \"plum-\" \"7319\")) (2 \"fig-0573\")"
-    " (3 (list \"lime-9021\" 4)) (4 42)))"
-    " (defun tell (n) (princ \"pear-2846\"))"
-    " (defun slow () 7)"
-    " (defun refuse () (error 'memory-limit))";
-
-char *cheat_source(const struct cheat *cheat) {
-    cleanup_buffer struct buffer source = buffer_make(LISP_FILE_MAX);
-    lisp_file_append_hostile(&source);
-    lisp_file_append(&source, "escape/attack.lisp");
-    lisp_file_append(&source, "cheats/cheats.lisp");
-    buffer_append_text(&source, "\n");
-    buffer_append_text(&source, cheat->code);
-    buffer_append(&source, "", 1);
-    cr_assert_not(source.failed);
-    return strdup((const char *)source.data);
-}
 
 /* --- the batch --- */
 
@@ -206,21 +160,9 @@ static void check_run(const struct cheat *first, size_t cheat_count, bool neighb
     free(output);
 }
 
-/* The cheats of a class follow each other. */
-static const struct cheat *class_of(const char *class, size_t *size) {
-    size_t first = 0;
-    while (first < COUNT_OF(cheats) && strcmp(cheats[first].class, class) != 0)
-        first++;
-    for (*size = 0;
-         first + *size < COUNT_OF(cheats) && strcmp(cheats[first + *size].class, class) == 0;)
-        ++*size;
-    cr_assert_gt(*size, 0);
-    return &cheats[first];
-}
-
 static void check_confined(const char *class) {
     size_t size;
-    const struct cheat *first = class_of(class, &size);
+    const struct cheat *first = cheats_of(class, &size);
     for (size_t i = 0; i < size; i++) {
         submit_neighbour();
         submit_cheat(&first[i]);
@@ -229,47 +171,21 @@ static void check_confined(const char *class) {
     check_run(first, size, true);
 }
 
-static void check_controls(const char *class) {
-    size_t size;
-    const struct cheat *first = class_of(class, &size);
-    unconfined_or_skip();
-    for (size_t i = 0; i < size; i++)
-        if (first[i].control.kind != CONTROL_UNTRIED)
-            control_check(&first[i]);
-}
-
 #define CLASS(class)                                                                               \
     Test(confined, class) {                                                                        \
         check_confined(#class);                                                                    \
-    }                                                                                              \
-    Test(control, class) {                                                                         \
-        check_controls(#class);                                                                    \
     }
-CLASS(print)
-CLASS(redefine)
-CLASS(printer)
-CLASS(reader)
-CLASS(look)
-CLASS(pass)
-CLASS(time)
-CLASS(outcome)
-CLASS(exit)
-CLASS(others)
+#include "tests/cheats/classes.def"
 
 /* The setup of each is the first call of its run, whose number it forges. */
 Test(confined, frames) {
     size_t size;
-    const struct cheat *first = class_of("frames", &size);
+    const struct cheat *first = cheats_of("frames", &size);
     for (size_t i = 0; i < size; i++) {
         submit_cheat(&first[i]);
         submit_neighbour();
         check_run(&first[i], 1, false);
     }
-}
-
-Test(control, the_grader) {
-    unconfined_or_skip();
-    control_check_grader();
 }
 
 int main(int argument_count, char **arguments) {
