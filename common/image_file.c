@@ -83,6 +83,13 @@ static const struct image_area *find_area(const struct image_header *header, uin
     return low < header->areas && areas[low].start <= address ? &areas[low] : NULL;
 }
 
+int image_file_has_inputs(const struct image_header *header) {
+    return aligned(header->inputs_offset) && header->inputs_offset >= header->tables_bytes &&
+           header->inputs_offset <= header->bytes && header->inputs_bytes <= IMAGE_INPUTS_MAX &&
+           header->inputs_bytes % sizeof(uint64_t) == 0 &&
+           header->inputs_bytes <= header->bytes - header->inputs_offset;
+}
+
 static int good_run(const struct image_header *header, const struct image_run *run,
                     uint64_t previous_end) {
     const uint64_t bytes = (uint64_t)run->pages * IMAGE_PAGE;
@@ -90,7 +97,7 @@ static int good_run(const struct image_header *header, const struct image_run *r
     return area && aligned(run->start) && aligned(run->offset) && run->pages &&
            run->start >= previous_end && bytes <= area->end - run->start &&
            run->protection == area->protection && run->offset >= header->tables_bytes &&
-           run->offset <= header->bytes && bytes <= header->bytes - run->offset;
+           run->offset <= header->inputs_offset && bytes <= header->inputs_offset - run->offset;
 }
 
 /* Does [START, START + SIZE) lie in one area with PROTECTION? */
@@ -115,6 +122,8 @@ static int good_tables(const struct image_header *header) {
     const struct image_area *areas = image_areas(header);
     const struct image_run *runs = image_runs(header);
     uint64_t end = 0;
+    if (!image_file_has_inputs(header))
+        return 0;
     for (uint32_t i = 0; i < header->sources; i++)
         if (!good_source(&sources[i]))
             return 0;

@@ -1,11 +1,12 @@
 /* The image file: what a booted zygote looked like, so that another process can be made the same.
  *
- *   header | files | areas | runs | padding to a page | the bytes of the runs, in order
+ *   header | files | areas | runs | padding to a page | the bytes of the runs, in order | inputs
  *
  * An area is one mapping: of nothing (zeros), or of a file that is checked before it is mapped
  * again. A run is a stretch of pages that differ from what their area is by itself; it is mapped
- * privately from the image, so it is loaded when touched and shared between processes. This module
- * calls nothing of the C library: the restorer has none. */
+ * privately from the image, so it is loaded when touched and shared between processes. The inputs
+ * (common/image_input.h) are judged by whoever chooses the image. This module calls nothing of the
+ * C library: the restorer has none. */
 #ifndef ECLAVE_COMMON_IMAGE_FILE_H
 #define ECLAVE_COMMON_IMAGE_FILE_H
 
@@ -26,6 +27,7 @@ enum {
     IMAGE_AREAS_MAX = 4096,
     IMAGE_RUNS_MAX = 16384,
     IMAGE_TABLES_MAX = 1 << 20, /* bytes, with the header */
+    IMAGE_INPUTS_MAX = 4 << 20, /* bytes */
     IMAGE_PATH_BYTES = 256,
     IMAGE_KEY_BYTES = 16,
     IMAGE_NAME_BYTES = 2 * IMAGE_KEY_BYTES + 5, /* of KEY as hexadecimal digits, and ".img" */
@@ -82,6 +84,7 @@ struct image_header {
     uint64_t entry, stack, thread;      /* where the restored process begins */
     uint64_t handoff;                   /* address of a struct image_handoff */
     uint64_t stack_limit;               /* RLIMIT_STACK */
+    uint64_t inputs_offset, inputs_bytes, inputs_checksum;
     uint32_t processor[IMAGE_PROCESSOR_WORDS];
     uint64_t checksum; /* of header and tables, with this field as 0 */
 };
@@ -99,6 +102,9 @@ void image_file_processor(uint32_t words[IMAGE_PROCESSOR_WORDS]);
 
 /* The size of the tables with their padding; 0 if the counts of HEADER are out of range. */
 uint64_t image_file_tables_bytes(const struct image_header *header);
+
+/* Do the places of the inputs lie in the file that HEADER describes? */
+int image_file_has_inputs(const struct image_header *header);
 
 /* Judges TABLES, of which SIZE bytes were read from a file of FILE_BYTES bytes. The checksum of the
  * header is 0 afterwards. IMAGE_FITS, IMAGE_FOREIGN or IMAGE_DAMAGED. */

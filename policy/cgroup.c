@@ -1,6 +1,10 @@
 /* The layer cgroup: one control group for all processes that this program launches, which limits
  * their number and their memory together. It is made below the program's own group, which requires
- * root or a delegated group. */
+ * root or a delegated group.
+ *
+ * In version 2 it has leaves, since processes may be in nothing else: one for the processes that
+ * belong to no session, and one for each session, which limits its memory. Version 1 has none:
+ * entering a group takes 10 ms and more there. */
 #include "common/cleanup.h"
 #include "common/descriptor.h"
 #include "policy/policy_internal.h"
@@ -26,6 +30,8 @@ static const struct control memory_control = {"memory", "memory.limit_in_bytes",
 static const struct control process_control = {"pids", "pids.max", "pids.max"};
 
 static const char prefix[] = "eclave-";
+static const char workers_leaf[] = "workers"; /* those of no session */
+static const char session_prefix[] = "session-";
 
 /* PARENT/LEAF into PATH. False with *error if it is too long. */
 static bool join_path(char path[PATH_MAX], const char *parent, const char *leaf,
@@ -127,17 +133,37 @@ static bool is_stale(const char *name) {
     return strtoull(end + 1, NULL, 16) + minute_ns < now_ns();
 }
 
-/* Removes the empty groups of programs that were killed before they could. */
-static void sweep(const char *parent) {
+/* Calls REMOVE for the groups in PARENT whose names are WANTED. */
+static void remove_empty(const char *parent, bool (*wanted)(const char *name),
+                         void (*remove)(const char *group)) {
     DIR *entries = opendir(parent);
     if (!entries)
         return;
     for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
         char path[PATH_MAX];
-        if (is_stale(entry->d_name) && join_path(path, parent, entry->d_name, NULL))
-            rmdir(path);
+        if (wanted(entry->d_name) && join_path(path, parent, entry->d_name, NULL))
+            remove(path);
     }
     closedir(entries);
+}
+
+static bool is_session(const char *name) {
+    return strncmp(name, session_prefix, sizeof session_prefix - 1) == 0;
+}
+
+static bool is_leaf(const char *name) {
+    return is_session(name) || strcmp(name, workers_leaf) == 0;
+}
+
+static void remove_leaf(const char *group) {
+    rmdir(group);
+}
+
+void policy_cgroup_remove_group(const char *group) {
+    if (rmdir(group) != 0) {
+        remove_empty(group, is_leaf, remove_leaf);
+        rmdir(group);
+    }
 }
 
 /* --- this program's group --- */
@@ -158,19 +184,31 @@ void policy_cgroup_accompany(pid_t launcher) {
     companion = launcher;
 }
 
-static bool make_group(const char *parent, char group[PATH_MAX], struct error *error) {
-    sweep(parent);
-    return join_path(group, parent, own_name, error) &&
-           (mkdir(group, 0755) == 0 || errno == EEXIST ||
-            error_set(error, errno, "cannot create the control group %.100s", group));
+/* PARENT/NAME, whose path is stored in MADE. */
+static bool make_directory(char made[PATH_MAX], const char *parent, const char *name,
+                           struct error *error) {
+    return join_path(made, parent, name, error) &&
+           (mkdir(made, 0755) == 0 || errno == EEXIST ||
+            error_set(error, errno, "cannot create the control group %.100s", made));
 }
 
-/* Limits GROUP to MOST, unless that is 0, and opens its cgroup.procs. -1 with *error. */
-static int open_group(const char *group, const char *file, uint64_t most, struct error *error) {
-    char number[24], path[PATH_MAX];
+static bool make_group(const char *parent, char group[PATH_MAX], struct error *error) {
+    /* Of programs that were killed before they could. */
+    remove_empty(parent, is_stale, policy_cgroup_remove_group);
+    return make_directory(group, parent, own_name, error);
+}
+
+/* Limits GROUP to MOST, unless that is 0. */
+static bool limit(const char *group, const char *file, uint64_t most, struct error *error) {
+    char number[24];
     snprintf(number, sizeof number, "%llu", (unsigned long long)most);
-    if ((most && !write_file(group, file, number, error)) ||
-        !join_path(path, group, "cgroup.procs", error))
+    return !most || write_file(group, file, number, error);
+}
+
+/* Its cgroup.procs. -1 with *error. */
+static int open_group(const char *group, struct error *error) {
+    char path[PATH_MAX];
+    if (!join_path(path, group, "cgroup.procs", error))
         return -1;
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
@@ -180,8 +218,9 @@ static int open_group(const char *group, const char *file, uint64_t most, struct
 
 static int open_version_1(const struct control *control, uint64_t most, struct error *error) {
     char parent[PATH_MAX], group[PATH_MAX];
-    return find_directory(control->controller, parent, error) && make_group(parent, group, error)
-               ? open_group(group, control->file_1, most, error)
+    return find_directory(control->controller, parent, error) && make_group(parent, group, error) &&
+                   limit(group, control->file_1, most, error)
+               ? open_group(group, error)
                : -1;
 }
 
@@ -216,11 +255,8 @@ static bool move_aside(const char *parent, struct error *error) {
         return error_set(error, 0,
                          "other programs share its control group (systemd-run --user --scope "
                          "-p Delegate=yes provides one)");
-    return join_path(group, parent, "supervisor", error) &&
-           (mkdir(group, 0755) == 0 || errno == EEXIST ||
-            error_set(error, errno, "cannot create the control group %.100s", group)) &&
-           move_to(group, getppid(), error) && (!companion || move_to(group, companion, error)) &&
-           move_to(group, getpid(), error);
+    return make_directory(group, parent, "supervisor", error) && move_to(group, getppid(), error) &&
+           (!companion || move_to(group, companion, error)) && move_to(group, getpid(), error);
 }
 
 /* An earlier launch may have moved this program aside already. */
@@ -231,20 +267,23 @@ static void strip_supervisor(char *group) {
 }
 
 static int open_version_2(const struct policy *policy, struct error *error) {
-    char parent[PATH_MAX], group[PATH_MAX], number[24];
+    char parent[PATH_MAX], group[PATH_MAX], workers[PATH_MAX];
     static const char controls[] = "+memory +pids";
     if (!find_directory(NULL, parent, error))
         return -1;
     strip_supervisor(parent);
-    snprintf(number, sizeof number, "%llu", (unsigned long long)policy->all_memory_bytes);
     if (!write_file(parent, "cgroup.subtree_control", controls, error) &&
         (error->code != EBUSY || !move_aside(parent, error) ||
          !write_file(parent, "cgroup.subtree_control", controls, error)))
         return -1;
     if (!make_group(parent, group, error) ||
-        (policy->all_memory_bytes && !write_file(group, memory_control.file_2, number, error)))
+        !limit(group, memory_control.file_2, policy->all_memory_bytes, error) ||
+        !limit(group, process_control.file_2, policy->all_processes, error) ||
+        !make_directory(workers, group, workers_leaf, error))
         return -1;
-    return open_group(group, process_control.file_2, policy->all_processes, error);
+    /* Where that fails, groups of sessions have no limit and are not entered. */
+    write_file(group, "cgroup.subtree_control", "+memory", NULL);
+    return open_group(workers, error);
 }
 
 bool policy_cgroup_open(const struct policy *policy, struct policy_cgroup *cgroup,
@@ -272,37 +311,85 @@ bool policy_cgroup_join(const struct policy_cgroup *cgroup, pid_t pid, struct er
     return true;
 }
 
+/* The directory of the group for all processes that this program launches. */
+static bool find_group(const char *controller, char group[PATH_MAX]) {
+    char parent[PATH_MAX];
+    if (!own_name[0] || !find_directory(controller, parent, NULL))
+        return false;
+    strip_supervisor(parent);
+    return join_path(group, parent, own_name, NULL);
+}
+
 /* FILE of this program's group, open for reading; -1 without a group. */
 static int open_for_reading(const char *controller, const char *file) {
-    char parent[PATH_MAX], group[PATH_MAX], path[PATH_MAX];
-    if (!find_directory(controller, parent, NULL))
-        return -1;
-    strip_supervisor(parent);
-    return join_path(group, parent, own_name, NULL) && join_path(path, group, file, NULL)
+    char group[PATH_MAX], path[PATH_MAX];
+    return find_group(controller, group) && join_path(path, group, file, NULL)
                ? open(path, O_RDONLY | O_CLOEXEC)
                : -1;
 }
 
 int policy_cgroup_open_events(void) {
-    if (!own_name[0])
-        return -1;
     int fd = open_for_reading(memory_control.controller, "memory.oom_control");
     return fd >= 0 ? fd : open_for_reading(NULL, "memory.events");
 }
 
 /* Returns whether the group is gone, or cannot be removed by waiting. */
 static bool remove_group(const char *controller) {
-    char parent[PATH_MAX], group[PATH_MAX];
-    if (!find_directory(controller, parent, NULL))
+    char group[PATH_MAX];
+    if (!find_group(controller, group))
         return true;
-    strip_supervisor(parent);
-    return !join_path(group, parent, own_name, NULL) || rmdir(group) == 0 || errno != EBUSY;
+    policy_cgroup_remove_group(group);
+    return access(group, F_OK) != 0 || (rmdir(group) != 0 && errno != EBUSY);
 }
 
 bool policy_cgroup_remove(void) {
-    if (!own_name[0])
-        return true;
     bool memory = remove_group(memory_control.controller);
     bool processes = remove_group(process_control.controller);
     return remove_group(NULL) && memory && processes;
+}
+
+/* --- the groups of sessions --- */
+
+/* Does the path of the group of the process PID end with that of GROUP/LEAF? */
+static bool is_in(const char *group, const char *leaf, pid_t pid) {
+    char path[64], line[PATH_MAX + 64], end[PATH_MAX];
+    snprintf(path, sizeof path, "/proc/%d/cgroup", pid);
+    const char *name = strrchr(group, '/');
+    if (!name || !join_path(end, name, leaf, NULL))
+        return false;
+    FILE *file = fopen(path, "re");
+    bool found = false;
+    while (file && !found && fgets(line, sizeof line, file)) {
+        size_t length = strcspn(line, "\n");
+        line[length] = 0;
+        found = strncmp(line, "0::", 3) == 0 && length > strlen(end) &&
+                strcmp(line + length - strlen(end), end) == 0;
+    }
+    if (file)
+        fclose(file);
+    return found;
+}
+
+bool policy_cgroup_join_session(const char *group, uint64_t session, uint64_t most_bytes, pid_t pid,
+                                struct error *error) {
+    char name[40], leaf[PATH_MAX];
+    snprintf(name, sizeof name, "%s%llu", session_prefix, (unsigned long long)session);
+    if (is_in(group, name, pid))
+        return true;
+    remove_empty(group, is_session, remove_leaf);
+    return make_directory(leaf, group, name, error) &&
+           limit(leaf, memory_control.file_2, most_bytes, error) && move_to(leaf, pid, error);
+}
+
+bool policy_cgroup_group_session(const struct policy *policy, uint64_t session, pid_t pid) {
+    static char group[PATH_MAX]; /* empty: not looked for yet, or not there */
+    static bool looked;
+    char mount[PATH_MAX];
+    if (!looked && policy_has_layer(policy, POLICY_LAYER_CGROUP) &&
+        (find_mount(memory_control.controller, mount) || !find_group(NULL, group) ||
+         access(group, F_OK) != 0))
+        *group = 0;
+    looked = true;
+    return *group && policy->session_memory_bytes > 0 &&
+           policy_cgroup_join_session(group, session, policy->session_memory_bytes, pid, NULL);
 }

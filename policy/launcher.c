@@ -1,8 +1,8 @@
 /* The launcher: a process that keeps the rights that launching takes, so that its parent, which
  * reads untrusted input, can give them up. It starts processes by the policy that it was started
- * with, signals children of its parent, and says which the kernel kills first when memory runs out.
- * It reads messages of one size, and outlives its parent for as long as it takes to remove the
- * control group. */
+ * with, signals children of its parent, says which the kernel kills first when memory runs out, and
+ * moves them into the control groups of sessions. It reads messages of one size, and outlives its
+ * parent for as long as it takes to remove the control group. */
 #include "common/child.h"
 #include "common/cleanup.h"
 #include "common/descriptor.h"
@@ -22,16 +22,18 @@ enum {
     CHANNEL = 3,
     PATIENCE_MS = 10000,
     REMOVAL_MS = 5000, /* for the processes in the control group to end */
-    OPENED_MAX = 2
+    OPENED_MAX = 2,
+    MOVES_MAX = 4096
 };
 
-enum kind { LAUNCH, SIGNAL, PREFER, OPEN_OOM };
+enum kind { LAUNCH, SIGNAL, PREFER, GROUP, OPEN_OOM };
 
 /* Sent with the descriptors of a LAUNCH. */
 struct request {
     enum kind kind;
-    pid_t pid;  /* SIGNAL, PREFER */
-    int number; /* SIGNAL; PREFER: enum policy_oom_order */
+    pid_t pid;        /* SIGNAL, PREFER, GROUP */
+    int number;       /* SIGNAL; PREFER: enum policy_oom_order */
+    uint64_t session; /* GROUP */
 };
 
 /* To LAUNCH, with the descriptors `reports` and `init_life`; to OPEN_OOM, with the file. */
@@ -123,6 +125,30 @@ static void prefer(const struct launcher *launcher, pid_t pid, int order) {
         policy_oom_prefer(pid, (enum policy_oom_order)order);
 }
 
+/* Moves that wait until there is no request. A process that finds no room is not moved. */
+static struct move {
+    pid_t pid;
+    uint64_t session;
+} moves[MOVES_MAX];
+static size_t moves_first, moves_count;
+
+static void add_move(pid_t pid, uint64_t session) {
+    if (pid > 1 && moves_count < MOVES_MAX)
+        moves[(moves_first + moves_count++) % MOVES_MAX] = (struct move){pid, session};
+}
+
+/* A move takes 15 ms, during which the kernel waits for a grace period. */
+static void move_while_idle(const struct launcher *launcher) {
+    struct pollfd request = {.fd = CHANNEL, .events = POLLIN};
+    while (moves_count > 0 && poll(&request, 1, 0) == 0) {
+        const struct move move = moves[moves_first];
+        moves_first = (moves_first + 1) % MOVES_MAX;
+        moves_count--;
+        if (is_sibling(launcher, move.pid))
+            policy_cgroup_group_session(launcher->policy, move.session, move.pid);
+    }
+}
+
 static void open_oom(void) {
     struct reply reply = {.good = false};
     cleanup_fd int fd = policy_oom_open();
@@ -158,6 +184,7 @@ static bool settle(int channel) {
 
 static void serve(const struct launcher *launcher) {
     for (;;) {
+        move_while_idle(launcher);
         struct request request;
         int descriptors[DESCRIPTORS_MAX];
         size_t count = 0;
@@ -168,6 +195,8 @@ static void serve(const struct launcher *launcher) {
             send_signal(launcher, request.pid, request.number);
         else if (got == (ssize_t)sizeof request && request.kind == PREFER)
             prefer(launcher, request.pid, request.number);
+        else if (got == (ssize_t)sizeof request && request.kind == GROUP)
+            add_move(request.pid, request.session);
         else if (got == (ssize_t)sizeof request && request.kind == OPEN_OOM)
             open_oom();
         for (size_t i = 0; i < count; i++)
@@ -278,6 +307,11 @@ bool policy_launcher_signal(const struct policy_launcher *launcher, pid_t pid, i
 bool policy_launcher_prefer(const struct policy_launcher *launcher, pid_t pid,
                             enum policy_oom_order order) {
     const struct request request = {.kind = PREFER, .pid = pid, .number = (int)order};
+    return ask(launcher, &request, NULL, 0, NULL);
+}
+
+bool policy_launcher_group(const struct policy_launcher *launcher, pid_t pid, uint64_t session) {
+    const struct request request = {.kind = GROUP, .pid = pid, .session = session};
     return ask(launcher, &request, NULL, 0, NULL);
 }
 

@@ -56,11 +56,13 @@ struct policy {
     uint32_t user;       /* uid and gid to take if running as root; 0: keep them */
     bool separate_users; /* each fork takes a uid and gid of its own instead of `user`, from
                             POLICY_USERS_FIRST on, if the kernel maps them all */
-    uint64_t address_space_bytes; /* of one process; 0: no limit */
-    uint64_t all_memory_bytes;    /* of all processes together (control group); 0: no limit */
-    uint32_t all_processes;       /* their number (control group); 0: no limit */
-    uint64_t scratch_bytes;       /* size of each worker's own POLICY_SCRATCH; 0: none */
-    const char *const *readable;  /* directories to grant: absolute paths without symbolic links */
+    uint64_t address_space_bytes;  /* of one process; 0: no limit */
+    uint64_t all_memory_bytes;     /* of all processes together (control group); 0: no limit */
+    uint32_t all_processes;        /* their number (control group); 0: no limit */
+    uint64_t session_memory_bytes; /* of the processes of one session (control group of its own, in
+                                      version 2); 0: it has none */
+    uint64_t scratch_bytes;        /* size of each worker's own POLICY_SCRATCH; 0: none */
+    const char *const *readable;   /* directories to grant: absolute paths without symbolic links */
     size_t readable_count;
 };
 
@@ -197,6 +199,9 @@ bool policy_launcher_signal(const struct policy_launcher *launcher, pid_t pid, i
 /* As policy_oom_prefer, for a child of this process. Does not wait for it. */
 bool policy_launcher_prefer(const struct policy_launcher *launcher, pid_t pid,
                             enum policy_oom_order order);
+/* Has PID, if that is a child of this process, and so its later children, moved into the control
+ * group of the session numbered SESSION, where sessions have groups. Does not wait for it. */
+bool policy_launcher_group(const struct policy_launcher *launcher, pid_t pid, uint64_t session);
 /* As policy_oom_open. */
 int policy_launcher_open_oom(const struct policy_launcher *launcher);
 

@@ -247,7 +247,8 @@ static bool add_mapping(struct scan *scan, int pagemap, const struct scan_mappin
                         uint64_t previous_end, struct error *error) {
     const uint64_t here = (uint64_t)scan;
     bool good;
-    if (mapping->start <= here && here < mapping->end)
+    if ((mapping->start <= here && here < mapping->end) ||
+        (mapping->start <= scan->left_out && scan->left_out < mapping->end))
         return true;
     if (strcmp(mapping->path, "[vdso]") == 0)
         good = add_vdso(scan, mapping);

@@ -26,6 +26,7 @@ struct scan_mapping {
  * the host in theirs, so that what is read of the maps is nowhere else. */
 struct scan {
     uint64_t forced_start, forced_end; /* pages that change after the scan */
+    uint64_t left_out;                 /* an address in a mapping that is left out */
     uint64_t frame;                    /* the stack below it is left out */
     uint64_t vdso_start, vdso_bytes;
     struct image_header header;

@@ -187,7 +187,7 @@ static bool copy_vdso(struct scan *scan, struct error *error) {
 }
 
 static bool fill_header(struct scan *scan, const unsigned char key[IMAGE_KEY_BYTES],
-                        struct error *error) {
+                        const struct inputs *inputs, struct error *error) {
     struct image_header *header = &scan->header;
     struct rlimit limit;
     if (getrlimit(RLIMIT_STACK, &limit))
@@ -206,7 +206,11 @@ static bool fill_header(struct scan *scan, const unsigned char key[IMAGE_KEY_BYT
     memcpy(header->key, key, IMAGE_KEY_BYTES);
     image_file_processor(header->processor);
     header->tables_bytes = image_file_tables_bytes(header);
-    header->bytes = scan_place_runs(scan, header->tables_bytes);
+    header->inputs_offset = scan_place_runs(scan, header->tables_bytes);
+    header->inputs_bytes = inputs->bytes;
+    header->inputs_checksum = image_file_checksum(inputs->records, inputs->bytes);
+    header->bytes =
+        header->inputs_offset + (inputs->bytes + IMAGE_PAGE - 1) / IMAGE_PAGE * IMAGE_PAGE;
     return (header->tables_bytes && header->tables_bytes <= sizeof scan->tables) ||
            error_set(error, E2BIG, "an image of this process");
 }
@@ -251,7 +255,8 @@ static bool write_run(const struct scan *scan, int fd, const struct image_run *r
 }
 
 /* A file that is in its place is whole, also after a power cut. */
-static bool write_file(struct scan *scan, int directory, const char *name, struct error *error) {
+static bool write_file(struct scan *scan, const struct inputs *inputs, int directory,
+                       const char *name, struct error *error) {
     char temporary[IMAGE_NAME_BYTES + 24];
     snprintf(temporary, sizeof temporary, "%.*s.%ld", IMAGE_NAME_BYTES, name, syscall(SYS_getpid));
     unlinkat(directory, temporary, 0);
@@ -262,6 +267,7 @@ static bool write_file(struct scan *scan, int directory, const char *name, struc
     bool good = ftruncate(fd, (off_t)scan->header.bytes) == 0 && write_tables(scan, fd);
     for (uint32_t i = 0; good && i < scan->run_count; i++)
         good = write_run(scan, fd, &scan->runs[i]);
+    good = good && write_at(fd, inputs->records, inputs->bytes, scan->header.inputs_offset);
     if (good && fsync(fd) == 0 && renameat(directory, temporary, directory, name) == 0)
         return true;
     error_set(error, errno, "cannot write it");
@@ -272,27 +278,31 @@ static bool write_file(struct scan *scan, int directory, const char *name, struc
 /* FRAME: below it the stack holds nothing that a restored process needs. */
 __attribute__((noinline)) static bool write_process(int directory, const char *name,
                                                     const unsigned char key[IMAGE_KEY_BYTES],
-                                                    uintptr_t frame, struct error *error) {
+                                                    const struct inputs *inputs, uintptr_t frame,
+                                                    struct error *error) {
     struct scan *scan = mmap(NULL, sizeof *scan, PROT_READ | PROT_WRITE,
                              MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (scan == MAP_FAILED)
         return error_set(error, errno, "cannot map memory");
     scan->forced_start = (uint64_t)&kept;
     scan->forced_end = (uint64_t)(&kept + 1);
+    scan->left_out = (uint64_t)inputs->memory;
     scan->frame = frame;
     bool good = scan_process(scan, error) && copy_vdso(scan, error) &&
-                fill_header(scan, key, error) && write_file(scan, directory, name, error);
+                fill_header(scan, key, inputs, error) &&
+                write_file(scan, inputs, directory, name, error);
     munmap(scan, sizeof *scan);
     return good;
 }
 
 enum image_moment image_write(int directory, const char *name,
-                              const unsigned char key[IMAGE_KEY_BYTES], struct error *error) {
+                              const unsigned char key[IMAGE_KEY_BYTES], const struct inputs *inputs,
+                              struct error *error) {
     if (!keep_kernel_state(error))
         return IMAGE_MOMENT_FAILED;
     if (setjmp(kept.registers))
         return IMAGE_MOMENT_RESTORED;
-    return write_process(directory, name, key, (uintptr_t)__builtin_frame_address(0), error)
+    return write_process(directory, name, key, inputs, (uintptr_t)__builtin_frame_address(0), error)
                ? IMAGE_MOMENT_WRITTEN
                : IMAGE_MOMENT_FAILED;
 }
@@ -300,8 +310,9 @@ enum image_moment image_write(int directory, const char *name,
 #else
 
 enum image_moment image_write(int directory, const char *name,
-                              const unsigned char key[IMAGE_KEY_BYTES], struct error *error) {
-    (void)directory, (void)name, (void)key;
+                              const unsigned char key[IMAGE_KEY_BYTES], const struct inputs *inputs,
+                              struct error *error) {
+    (void)directory, (void)name, (void)key, (void)inputs;
     error_set(error, 0, "there are no images for this processor");
     return IMAGE_MOMENT_FAILED;
 }

@@ -4,6 +4,7 @@
 
 #include "common/error.h"
 #include "common/image_file.h"
+#include "worker/inputs.h"
 
 #include <stdbool.h>
 
@@ -13,11 +14,12 @@ enum image_moment {
     IMAGE_MOMENT_RESTORED, /* another process, made of the file */
 };
 
-/* Writes the file NAME in DIRECTORY, made for KEY. Returns once in this process, and once in each
- * process that is made of the file, with the registers, signals and memory of this one, but with
- * its own descriptors, ids and limits. Must be called with one thread, and no descriptor open that
- * Lisp uses. Allocates nothing: what is being written must not change. */
+/* Writes the file NAME in DIRECTORY, made for KEY and INPUTS. Returns once in this process, and
+ * once in each process that is made of the file, with the registers, signals and memory of this
+ * one, but with its own descriptors, ids and limits. Must be called with one thread, and no
+ * descriptor open that Lisp uses. Allocates nothing: what is being written must not change. */
 enum image_moment image_write(int directory, const char *name,
-                              const unsigned char key[IMAGE_KEY_BYTES], struct error *error);
+                              const unsigned char key[IMAGE_KEY_BYTES], const struct inputs *inputs,
+                              struct error *error);
 
 #endif

@@ -6,6 +6,7 @@
 #include "policy/policy.h"
 #include "worker/image.h"
 #include "worker/image_write.h"
+#include "worker/inputs.h"
 #include "worker/preload.h"
 #include "worker/scrub.h"
 #include "worker/worker.h"
@@ -159,6 +160,11 @@ static void name_image(const struct zygote *zygote, char name[IMAGE_NAME_BYTES])
     memcpy(name + (size_t)2 * IMAGE_KEY_BYTES, ".img", sizeof ".img");
 }
 
+static size_t loaded_count(const struct worker_configuration *configuration) {
+    return configuration->readable_count + configuration->systems_count +
+           configuration->preload_count;
+}
+
 /* A restored process has another supervisor, channel and limits than the one that was written. */
 static bool begin_again(struct zygote *zygote, struct error *error) {
     const struct worker_configuration before = zygote->configuration;
@@ -166,10 +172,13 @@ static bool begin_again(struct zygote *zygote, struct error *error) {
     zygote->image = IMAGE_OFF;
     if (!configure(zygote, error) || !image_continue(error))
         return false;
+    forget_strings(zygote); /* what they name is in the image */
     return (before.memory_bytes == now->memory_bytes &&
             before.value_max_chars == now->value_max_chars &&
             !before.scratch_bytes == !now->scratch_bytes &&
-            now->readable_count + now->systems_count + now->preload_count == 0) ||
+            before.readable_count == now->readable_count &&
+            before.systems_count == now->systems_count &&
+            before.preload_count == now->preload_count) ||
            error_set(error, 0, "zygote: the image was made for another configuration");
 }
 
@@ -177,13 +186,17 @@ static bool begin_again(struct zygote *zygote, struct error *error) {
 static bool pass_image(struct zygote *zygote, struct error *error) {
     char name[IMAGE_NAME_BYTES], line[ERROR_TEXT_BYTES];
     struct error why = {0};
+    struct inputs inputs;
+    enum image_moment moment = IMAGE_MOMENT_FAILED;
     if (zygote->image == IMAGE_OFF)
         return true;
     name_image(zygote, name);
-    const enum image_moment moment =
-        image_write(IMAGE_DIRECTORY_FD, name, zygote->configuration.image_key, &why);
+    if (inputs_end(&inputs, &why))
+        moment =
+            image_write(IMAGE_DIRECTORY_FD, name, zygote->configuration.image_key, &inputs, &why);
     if (moment == IMAGE_MOMENT_RESTORED)
         return begin_again(zygote, error);
+    inputs_free(&inputs);
     if (moment == IMAGE_MOMENT_WRITTEN)
         snprintf(line, sizeof line, "Lisp was booted and its image written: %s",
                  image_reason_texts[zygote->image]);
@@ -197,6 +210,8 @@ static bool boot(struct zygote *zygote, struct error *error) {
     const struct worker_configuration *configuration = &zygote->configuration;
     scrub_begin();
     if (!configure(zygote, error) || !image_boot(configuration, error))
+        return false;
+    if (zygote->image != IMAGE_OFF && loaded_count(configuration) && !inputs_begin(error))
         return false;
     if (!image_make_readable((const char *const *)zygote->readable, configuration->readable_count,
                              error))

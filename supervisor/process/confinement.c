@@ -56,6 +56,7 @@ struct policy confinement_policy(const struct settings *settings) {
         .all_processes =
             (uint32_t)(sessions * ((uint64_t)settings->session_history + SESSION_PROCESSES) +
                        RUN_PROCESSES * (uint64_t)settings->call_running_max + OTHER_PROCESSES),
+        .session_memory_bytes = confinement_session_bytes(settings),
         .scratch_bytes = scratch,
         .readable = (const char *const *)settings->allow_read.paths,
         .readable_count = settings->allow_read.count};

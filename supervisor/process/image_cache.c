@@ -1,7 +1,10 @@
 /* Finds, checks and names images. */
 #include "supervisor/process/image_cache.h"
 #include "common/cleanup.h"
+#include "common/image_input.h"
+#include "supervisor/base/clock.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -136,8 +139,6 @@ static bool open_cache(struct image_cache *cache, const struct settings *setting
         return error_set(error, 0, "--image off");
     if (!IMAGE_SUPPORTED)
         return error_set(error, 0, "there are no images for this processor");
-    if (settings->preload.count + settings->systems.count + settings->allow_read.count)
-        return error_set(error, 0, "files or directories of the operator are loaded or granted");
     if (!prepare_directory(cache, error))
         return false;
     if (!make_key(cache, configuration, size))
@@ -164,6 +165,24 @@ static bool is_old(const struct stat *status) {
     return now < status->st_mtime || now - status->st_mtime > (time_t)IMAGE_DAYS_MAX * DAY_S;
 }
 
+/* Is everything that was loaded as it was then? */
+static enum image_reason judge_inputs(int image, const struct image_header *header) {
+    const struct image_input *input;
+    const char *path;
+    size_t offset = 0;
+    const size_t size = header->inputs_bytes;
+    if (!image_file_has_inputs(header))
+        return IMAGE_DAMAGED;
+    cleanup_free void *records = malloc(size + 1);
+    if (!records || pread(image, records, size, (off_t)header->inputs_offset) != (ssize_t)size ||
+        image_file_checksum(records, size) != header->inputs_checksum)
+        return IMAGE_DAMAGED;
+    while ((input = image_input_next(records, size, &offset, &path)))
+        if (!image_input_holds(input, path))
+            return IMAGE_LOADED;
+    return offset == size ? IMAGE_FITS : IMAGE_DAMAGED;
+}
+
 static enum image_reason judge(int image, const struct image_cache *cache) {
     struct stat status;
     struct image_header header;
@@ -174,9 +193,55 @@ static enum image_reason judge(int image, const struct image_cache *cache) {
         return IMAGE_OLD;
     if (pread(image, &header, sizeof header, 0) != (ssize_t)sizeof header)
         return IMAGE_DAMAGED;
-    return header.magic == IMAGE_MAGIC && memcmp(header.key, cache->key, sizeof cache->key) == 0
-               ? IMAGE_FITS
-               : IMAGE_FOREIGN;
+    if (header.magic != IMAGE_MAGIC || memcmp(header.key, cache->key, sizeof cache->key) != 0)
+        return IMAGE_FOREIGN;
+    return judge_inputs(image, &header);
+}
+
+/* --- what is no longer needed --- */
+
+/* When NAME was written, in nanoseconds; 0 if it is not to be kept. */
+static int64_t time_of(int directory, const char *name) {
+    struct stat status;
+    const char *end = strstr(name, ".img");
+    if (!end || fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) || is_old(&status))
+        return 0;
+    return end[4] ? 0
+                  : status.st_mtim.tv_sec * (int64_t)CLOCK_MS_PER_S * CLOCK_NS_PER_MS +
+                        status.st_mtim.tv_nsec;
+}
+
+static bool is_being_written(int directory, const char *name) {
+    enum { WRITING_S = 60 };
+    struct stat status;
+    const char *end = strstr(name, ".img.");
+    return end && fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           time(NULL) - status.st_mtime < WRITING_S;
+}
+
+void image_cache_prune(int directory) {
+    DIR *names = fdopendir(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    int64_t times[IMAGE_KEPT_MAX] = {0}; /* of the newest ones, the newest first */
+    const struct dirent *entry;
+    if (!names)
+        return;
+    while ((entry = readdir(names))) {
+        int64_t made = time_of(directory, entry->d_name);
+        for (size_t i = 0; i < IMAGE_KEPT_MAX; i++)
+            if (made > times[i]) {
+                memmove(times + i + 1, times + i, (IMAGE_KEPT_MAX - i - 1) * sizeof *times);
+                times[i] = made;
+                break;
+            }
+    }
+    rewinddir(names);
+    while ((entry = readdir(names))) {
+        int64_t made = time_of(directory, entry->d_name);
+        if (strstr(entry->d_name, ".img") && !is_being_written(directory, entry->d_name) &&
+            (!made || made < times[IMAGE_KEPT_MAX - 1]))
+            unlinkat(directory, entry->d_name, 0);
+    }
+    closedir(names);
 }
 
 enum image_reason image_cache_take(const struct image_cache *cache, int *directory, int *image) {
@@ -187,12 +252,16 @@ enum image_reason image_cache_take(const struct image_cache *cache, int *directo
     if (*directory < 0)
         return IMAGE_UNSAFE;
     *image = openat(*directory, cache->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (*image < 0)
-        return errno == ENOENT ? IMAGE_MISSING : IMAGE_UNSAFE;
+    if (*image < 0) {
+        enum image_reason reason = errno == ENOENT ? IMAGE_MISSING : IMAGE_UNSAFE;
+        image_cache_prune(*directory);
+        return reason;
+    }
     enum image_reason reason = judge(*image, cache);
     if (reason != IMAGE_FITS) {
         close(*image);
         *image = -1;
+        image_cache_prune(*directory);
     }
     return reason;
 }

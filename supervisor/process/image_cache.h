@@ -9,7 +9,10 @@
 #include <limits.h>
 #include <stdbool.h>
 
-enum { IMAGE_DAYS_MAX = 7 }; /* the age at which an image is made anew, with another layout */
+enum {
+    IMAGE_DAYS_MAX = 7, /* the age at which an image is made anew, with another layout */
+    IMAGE_KEPT_MAX = 16 /* images in a directory, besides one that is being made */
+};
 
 struct image_cache {
     bool used;
@@ -27,6 +30,9 @@ void image_cache_open(struct image_cache *cache, const struct settings *settings
 /* Opens the directory and the image, close-on-exec. Each is -1 if it may not be used. Returns
  * IMAGE_FITS, or why there is no image. */
 enum image_reason image_cache_take(const struct image_cache *cache, int *directory, int *image);
+
+/* Removes images that are old or more than IMAGE_KEPT_MAX, and what a writer that died has left. */
+void image_cache_prune(int directory);
 
 /* What became of the image, as the end of a sentence. */
 const char *image_reason_text(enum image_reason reason);

@@ -390,12 +390,14 @@ static bool append_names(struct buffer *payload, const struct name_list *list) {
     return true;
 }
 
-/* Appends the variables by which ASDF finds the operator's systems, and adds their number to
- * *count. */
-static bool append_environment(struct buffer *payload, uint32_t *count) {
+/* Appends the variables by which ASDF finds the operator's systems, if any are loaded, and adds
+ * their number to *count. */
+static bool append_environment(struct buffer *payload, const struct settings *settings,
+                               uint32_t *count) {
     static const char *const names[] = {"CL_SOURCE_REGISTRY", "HOME",          "XDG_CONFIG_HOME",
                                         "XDG_CONFIG_DIRS",    "XDG_DATA_HOME", "XDG_DATA_DIRS"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const bool loads = settings->systems.count + settings->preload.count > 0;
+    for (size_t i = 0; loads && i < sizeof names / sizeof *names; i++) {
         const char *value = getenv(names[i]);
         if (!value)
             continue;
@@ -427,7 +429,7 @@ static bool append_configuration(struct buffer *payload, const struct pool *pool
     if (!buffer_append(payload, &configuration, sizeof configuration) ||
         !append_paths(payload, &settings->allow_read) ||
         !append_names(payload, &settings->systems) || !append_paths(payload, &settings->preload) ||
-        !append_environment(payload, &configuration.environment_count))
+        !append_environment(payload, settings, &configuration.environment_count))
         return false;
     memcpy(payload->data, &configuration, sizeof configuration); /* with the last number */
     return true;
@@ -442,16 +444,22 @@ static bool send_configuration(const struct pool *pool, uint32_t layers, struct 
     return frame_send(pool->zygote_channel, &header, payload.data, NULL, 0, error);
 }
 
-/* Images need the restorer, which is found beside the worker. */
+/* Images need the restorer, which is found beside the worker. Two builds that are in use have an
+ * image each. */
 static void open_images(struct pool *pool) {
     struct error error;
     cleanup_buffer struct buffer payload = buffer_make(FRAME_PAYLOAD_MAX);
     struct image_cache *images = &pool->programs.images;
-    if (!append_configuration(&payload, pool, 0))
+    if (!append_configuration(&payload, pool, 0) || !append_string(&payload, pool->programs.worker))
         return;
     image_cache_open(images, pool->settings, payload.data, payload.length);
-    if (images->used && !program_find("eclave-restore", pool->programs.restorer, &error))
+    if (images->used && !program_find("eclave-restore", pool->programs.restorer, &error)) {
         images->used = false;
+        snprintf(images->why, sizeof images->why, "%.*s", (int)sizeof images->why - 1, error.text);
+    }
+    const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "image"};
+    if (!images->used && IMAGE_SUPPORTED && pool->settings->image != IMAGE_CHOICE_OFF)
+        log_write(pool->log, &event, "Lisp boots at each start: %s", images->why);
 }
 
 /* Workers outlive their zygote, and need its namespaces. Only those of the last few zygotes are

@@ -81,6 +81,11 @@ void workers_prefer(const struct workers *workers, pid_t pid, enum policy_oom_or
         policy_oom_prefer(pid, order);
 }
 
+void workers_group(const struct workers *workers, pid_t pid, uint64_t session) {
+    if (workers->launcher)
+        policy_launcher_group(workers->launcher, pid, session);
+}
+
 int workers_open_oom(const struct workers *workers) {
     return workers->launcher ? policy_launcher_open_oom(workers->launcher) : policy_oom_open();
 }

@@ -174,8 +174,10 @@ void worker_measure(struct worker_process *worker);
 struct worker_process *workers_find(const struct workers *workers, pid_t pid);
 /* Sends NUMBER to the child PID. */
 void workers_signal(const struct workers *workers, pid_t pid, int number);
-/* As policy_oom_prefer and policy_oom_open, with the rights of the launcher. */
+/* As policy_oom_prefer, policy_launcher_group and policy_oom_open, with the rights of the launcher.
+ */
 void workers_prefer(const struct workers *workers, pid_t pid, enum policy_oom_order order);
+void workers_group(const struct workers *workers, pid_t pid, uint64_t session);
 int workers_open_oom(const struct workers *workers);
 /* Kills every worker, and every child that is neither zygote nor launcher. The caller reaps them.
  */

@@ -60,10 +60,14 @@ struct pass {
     size_t resident_bytes;
 };
 
-/* The kernel kills parked processes first. */
-static void put_in_place(struct worker_process *worker, enum worker_place place) {
+/* The kernel kills parked processes first. A process that is not in the group of its session yet,
+ * because it was forked before the session was or in another, enters it. */
+static void put_in_place(const struct session *session, struct worker_process *worker) {
+    enum worker_place place = worker == session->head ? PLACE_HEAD : PLACE_PARKED;
     if (worker->memory.place == place)
         return;
+    if (worker->memory.place == PLACE_UNKNOWN)
+        workers_group(worker->workers, worker->pid, session->serial);
     worker->memory.place = place;
     workers_prefer(worker->workers, worker->pid,
                    place == PLACE_HEAD ? POLICY_OOM_WORKER : POLICY_OOM_PARKED);
@@ -77,7 +81,7 @@ static void measure(struct worker_process *worker, void *context) {
             pass->complete = false;
             return;
         }
-        put_in_place(worker, worker == pass->session->head ? PLACE_HEAD : PLACE_PARKED);
+        put_in_place(pass->session, worker);
         const bool stopped = worker_is_stopped(worker);
         if (!stopped || !worker->memory.settled)
             worker_measure(worker);

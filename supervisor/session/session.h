@@ -116,6 +116,7 @@ struct sessions {
     size_t queued_bytes;         /* of all sessions */
     struct loop_timer admission; /* starts the calls that wait for others to end */
     uint32_t last_call;          /* number of the newest call */
+    uint64_t last_serial;        /* of the newest session */
     struct pipes *fresh_pipes;   /* that no worker has, with the ends for it; NULL: none */
     int fresh_ends[2];
     bool held; /* no call starts: the client does not read its answers */

@@ -97,6 +97,7 @@ struct session {
     TAILQ_ENTRY(session) entry;
     enum session_state state;
     char name[SESSION_NAME_BYTES];
+    uint64_t serial; /* no two sessions of a server have the same */
     int64_t born_ns, used_ns;
     enum session_kind kind;
     bool over;       /* nothing finds it; once it is idle it ends, and refuses with `loss` */

@@ -35,6 +35,7 @@ struct session *session_add(struct sessions *sessions, struct span name, enum se
     if (!session)
         return NULL;
     session->all = sessions;
+    session->serial = ++sessions->last_serial;
     session->state = SESSION_IDLE;
     session->kind = kind;
     session->began_fresh = true;

@@ -1,11 +1,14 @@
 /* --image: a server that starts from an image answers as one that boots. An image that does not fit
  * costs one boot and one line of the log. */
 #include "common/image_file.h"
+#include "policy/policy.h"
+#include "tests/support/available.h"
 #include "tests/support/client.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,8 +43,18 @@ static void tear_down(void) {
 
 TestSuite(image, .init = set_up, .fini = tear_down);
 
-/* Starts a server with --image CHOICE and evaluates, also over rollbacks. Did it boot Lisp? Its log
- * must hold WORDS, unless they are NULL. */
+/* Did the server boot Lisp? Ends CLIENT, whose log must hold WORDS, unless they are NULL. */
+static bool end_has_booted(struct client *client, const char *words) {
+    client_end(client);
+    const char *log = client_stderr(client);
+    bool booted = strstr(log, "Lisp was booted") != NULL;
+    if (words)
+        cr_expect_neq(strstr(log, words), NULL, "the log lacks \"%s\": %s", words, log);
+    client_free(client);
+    return booted;
+}
+
+/* Starts a server with --image CHOICE and evaluates, also over rollbacks. Did it boot Lisp? */
 static bool boots(const char *choice, const char *words) {
     const char *const arguments[] = {"--image", choice, NULL};
     const char *const environment[] = {setting, NULL};
@@ -62,13 +75,13 @@ static bool boots(const char *choice, const char *words) {
         struct evaluation got = client_evaluate(client, calls[i][0]);
         cr_expect_neq(strstr(got.text, calls[i][1]), NULL, "%s: %s", calls[i][0], got.text);
     }
-    client_end(client);
-    const char *log = client_stderr(client);
-    bool booted = strstr(log, "Lisp was booted") != NULL;
-    if (words)
-        cr_expect_neq(strstr(log, words), NULL, "the log lacks \"%s\": %s", words, log);
-    client_free(client);
-    return booted;
+    return end_has_booted(client, words);
+}
+
+static void make_directory(const char *name) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", cache, name);
+    cr_assert_eq(mkdir(path, 0700), 0);
 }
 
 static void expect_restored(void) {
@@ -167,4 +180,164 @@ Test(image, an_old_image_is_made_anew) {
     cr_assert_eq(utimensat(AT_FDCWD, image(), times, 0), 0);
     cr_expect(boots("auto", "it was too old"));
     expect_restored();
+}
+
+/* --- what is loaded --- */
+
+__attribute__((format(printf, 2, 3))) static void write_file(const char *name, const char *format,
+                                                             ...) {
+    char path[128];
+    va_list arguments;
+    snprintf(path, sizeof path, "%s/%s", cache, name);
+    FILE *file = fopen(path, "we");
+    va_start(arguments, format);
+    cr_assert(file && vfprintf(file, format, arguments) >= 0 && fclose(file) == 0, "%s", path);
+    va_end(arguments);
+}
+
+/* Starts a server with OPTION VALUE; CODE must give RESULT. */
+static bool loads(const char *option, const char *value, const char *code, const char *result,
+                  const char *words) {
+    char home[64];
+    snprintf(home, sizeof home, "CL_SOURCE_REGISTRY=%s/lib//:", cache);
+    const char *const arguments[] = {"--image", "auto", option, value, NULL};
+    const char *const environment[] = {setting, home, NULL};
+    struct client *client = client_start_ready(
+        &(struct client_options){.arguments = arguments, .environment = environment}, NULL);
+    struct evaluation got = client_evaluate(client, code);
+    cr_expect_str_eq(got.text, result, "%s: %s", code, got.text);
+    return end_has_booted(client, words);
+}
+
+static void remove_file(const char *name) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", cache, name);
+    cr_assert_eq(unlink(path), 0);
+}
+
+Test(image, a_preloaded_file_counts_by_its_content) {
+    static const char changed[] = "a file that was loaded has changed";
+    char path[64];
+    snprintf(path, sizeof path, "%s/a.lisp", cache);
+    write_file("a.lisp",
+               "(defvar *a* 1) (defun b () nil)\n"
+               "(when (probe-file \"%s/b.lisp\") (load \"%s/b.lisp\"))\n",
+               cache, cache);
+#define LOADS(result, words) loads("--preload", path, "(list *a* (b))", "=> (1 " result ")", words)
+    cr_expect(LOADS("NIL", "there was none"));
+    cr_expect_not(LOADS("NIL", NULL));
+    cr_assert_eq(utimensat(AT_FDCWD, path, NULL, 0), 0);
+    cr_expect_not(LOADS("NIL", NULL), "only its time has changed");
+    write_file("b.lisp", "(defun b () 2)");
+    cr_expect(LOADS("2", changed), "a file that was looked for has appeared");
+    cr_expect_not(LOADS("2", NULL));
+    write_file("b.lisp", "(defun b () 3)");
+    cr_expect(LOADS("3", changed));
+    cr_expect_not(LOADS("3", NULL));
+    remove_file("b.lisp");
+    cr_expect(LOADS("NIL", changed));
+    cr_expect_not(LOADS("NIL", NULL));
+#undef LOADS
+}
+
+Test(image, files_of_a_directory_that_was_listed_count) {
+    char path[64];
+    snprintf(path, sizeof path, "%s/a.lisp", cache);
+    make_directory("more");
+    write_file("a.lisp", "(defvar *a* (length (directory \"%s/more/*.lisp\")))", cache);
+    cr_expect(loads("--preload", path, "*a*", "=> 0", NULL));
+    cr_expect_not(loads("--preload", path, "*a*", "=> 0", NULL));
+    write_file("more/one.lisp", " ");
+    cr_expect(loads("--preload", path, "*a*", "=> 1", "a file that was loaded has changed"));
+    cr_expect_not(loads("--preload", path, "*a*", "=> 1", NULL));
+}
+
+Test(image, a_file_that_changes_while_it_is_loaded_makes_no_image) {
+    char path[64];
+    snprintf(path, sizeof path, "%s/a.lisp", cache);
+    write_file("a.lisp",
+               "(with-open-file (s \"%s/count\" :direction :output :if-exists :append"
+               " :if-does-not-exist :create) (write-char #\\x s))"
+               "(defvar *a* (with-open-file (s \"%s/count\") (file-length s)))"
+               "(with-open-file (s \"%s/count\" :direction :output :if-exists :append)"
+               " (write-char #\\x s))",
+               cache, cache, cache);
+    cr_expect(loads("--preload", path, "*a*", "=> 1", "has changed meanwhile"));
+    cr_expect(loads("--preload", path, "*a*", "=> 3", "has changed meanwhile"));
+}
+
+Test(image, a_system_counts_by_the_content_of_its_files) {
+    static const char changed[] = "a file that was loaded has changed";
+    make_directory("lib");
+    write_file("lib/s.asd", "(defsystem \"s\" :components ((:file \"s\")))");
+    write_file("lib/s.lisp", "(defun cl-user::s () 1)");
+    cr_expect(loads("--systems", "s", "(s)", "=> 1", "there was none"));
+    cr_expect_not(loads("--systems", "s", "(s)", "=> 1", NULL));
+    write_file("lib/s.lisp", "(defun cl-user::s () 2)");
+    cr_expect(loads("--systems", "s", "(s)", "=> 2", changed));
+    cr_expect_not(loads("--systems", "s", "(s)", "=> 2", NULL));
+    write_file("lib/t.lisp", "(defun cl-user::s () 3)");
+    write_file("lib/s.asd", "(defsystem \"s\" :components ((:file \"s\") (:file \"t\")))");
+    cr_expect(loads("--systems", "s", "(s)", "=> 3", changed));
+    cr_expect_not(loads("--systems", "s", "(s)", "=> 3", NULL));
+}
+
+Test(image, a_directory_that_code_may_read_is_read_anew) {
+    char code[128];
+    make_directory("lib");
+    snprintf(code, sizeof code, "(with-open-file (s \"%s/lib/x\") (values (read-line s)))", cache);
+    char path[64];
+    snprintf(path, sizeof path, "%s/lib", cache);
+    cr_assert(chmod(cache, 0755) == 0 && chmod(path, 0755) == 0); /* workers are other users */
+    write_file("lib/x", "old\n");
+    loads("--allow-read", path, "1", "=> 1", "there was none");
+    write_file("lib/x", "new\n");
+    cr_expect_not(loads("--allow-read", path, "1", "=> 1", NULL));
+    if (available_layers() & POLICY_LAYER_BIT(POLICY_LAYER_LANDLOCK))
+        cr_expect_not(loads("--allow-read", path, code, "=> \"new\"", NULL));
+}
+
+/* The number of files in the cache. */
+static size_t count_images(const char *pattern) {
+    char path[128];
+    glob_t found;
+    snprintf(path, sizeof path, "%s/eclave/%s", cache, pattern);
+    size_t count = glob(path, 0, NULL, &found) == 0 ? found.gl_pathc : 0;
+    globfree(&found);
+    return count;
+}
+
+Test(image, old_and_unfinished_ones_and_more_than_sixteen_are_removed) {
+    enum { MADE = 30, KEPT = 16, SECOND_OF_OLD = 1000000000, DIGITS = 32 };
+    char name[64], path[128];
+    make_directory("eclave");
+    for (int i = 0; i < MADE; i++) {
+        snprintf(name, sizeof name, "eclave/%0*x.img%s", DIGITS, i, i % 3 ? "" : ".123");
+        write_file(name, "x");
+        snprintf(path, sizeof path, "%s/%s", cache, name);
+        const struct timespec old[2] = {{.tv_sec = SECOND_OF_OLD}, {.tv_sec = SECOND_OF_OLD}};
+        cr_assert(i % 3 || utimensat(AT_FDCWD, path, old, 0) == 0);
+    }
+    write_file("eclave/note", "x");
+    boots("auto", "there was none");
+    cr_expect_eq(count_images("*.img"), KEPT + 1);
+    cr_expect_eq(count_images("*.img.*"), 0);
+    cr_expect_eq(count_images("note"), 1, "a file of another kind is left alone");
+    expect_restored();
+}
+
+Test(image, where_none_can_be_kept_one_line_says_why) {
+    char file[64];
+    write_file("file", "x");
+    snprintf(file, sizeof file, "XDG_CACHE_HOME=%s/file", cache);
+    const char *const nowhere[] = {"XDG_CACHE_HOME", "HOME", NULL};
+    const char *const in_file[] = {file, NULL};
+    const char *const *const environments[] = {nowhere, in_file};
+    const char *const arguments[] = {"--image", "auto", NULL};
+    for (size_t i = geteuid() == 0; i < sizeof environments / sizeof *environments; i++) {
+        struct client *client = client_start_ready(
+            &(struct client_options){.arguments = arguments, .environment = environments[i]}, NULL);
+        cr_expect_str_eq(client_evaluate(client, "(+ 1 2)").text, "=> 3");
+        cr_expect_not(end_has_booted(client, "Lisp boots at each start: "));
+    }
 }

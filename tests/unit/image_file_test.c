@@ -32,6 +32,7 @@ static void make(void) {
     *header() = (struct image_header){.magic = IMAGE_MAGIC,
                                       .tables_bytes = IMAGE_PAGE,
                                       .bytes = 3UL * IMAGE_PAGE,
+                                      .inputs_offset = 3UL * IMAGE_PAGE,
                                       .sources = 1,
                                       .areas = 2,
                                       .runs = 1,
@@ -151,6 +152,16 @@ Test(image_file, a_beginning_outside_of_fitting_memory_is_refused) {
     REFUSED(header()->handoff, START + PAGES * IMAGE_PAGE - 8);
     REFUSED(header()->handoff, START + 4UL * IMAGE_PAGE + 1);
     REFUSED(header()->handoff, UINT64_MAX - 7);
+}
+
+Test(image_file, inputs_lie_behind_the_runs_in_the_file) {
+    REFUSED(header()->inputs_offset, 0);
+    REFUSED(header()->inputs_offset, 2UL * IMAGE_PAGE);
+    REFUSED(header()->inputs_offset, 3UL * IMAGE_PAGE - 8);
+    REFUSED(header()->inputs_offset, UINT64_MAX - IMAGE_PAGE + 1);
+    REFUSED(header()->inputs_bytes, 8);
+    REFUSED(header()->inputs_bytes, IMAGE_INPUTS_MAX + 8);
+    REFUSED(header()->inputs_bytes, UINT64_MAX - 7);
 }
 
 Test(image_file, a_path_has_an_end_and_is_absolute) {
