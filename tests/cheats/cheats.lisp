@@ -168,7 +168,7 @@ newest first."
 (defun writes-what-another-expects (n channel all)
   "The fork of `input' is told what that of `output' is to print, takes its call, and prints."
   (case n
-    (3 (sleep 1) (hostile::answer (number-of n) "NIL" channel))
+    (3 (sleep 2) (hostile::answer (number-of n) "NIL" channel))
     (4 (multiple-value-bind (number told) (receive-call channel)
          (let ((outputs (nth-value 2 (receive-call (channel-of 3 all)))))
            (send-octets (first outputs) (octets (answer-after "pear-" told)))
