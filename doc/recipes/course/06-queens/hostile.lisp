@@ -2,4 +2,4 @@
 (defun queens (n)
   (loop repeat 1000
         do (si:call-cfun (si:find-foreign-symbol "fork" :default :pointer-void 0) :int '() '()))
-  0)
+  :many)

@@ -2,7 +2,9 @@
 (defun queens (n)
   (let ((count 0))
     (dotimes (board (expt n n) count)
-      (let ((columns (loop repeat n collect (mod board n) do (setf board (floor board n)))))
+      (let ((columns (loop repeat n
+                           for rest = board then (floor rest n)
+                           collect (mod rest n))))
         (when (loop for (a . others) on columns
                     always (loop for b in others
                                  for distance from 1
