@@ -222,11 +222,11 @@ Test(batch_compare, two_runs_write_the_same_without_costs) {
     for (int i = 0; i < MIXED; i++)
         add_mixed(i);
     const char *junit = batch_file("report.xml");
-    const struct command_result *result = BATCH(1, "-j2", "--no-costs", "--junit", junit);
+    const struct command_result *result = BATCH(1, "-j8", "--no-costs", "--junit", junit);
     char *output = strdup(result->output), *error = strdup(result->error);
     char *report = batch_read(junit);
     cr_assert_eq(batch_lines(output), MIXED);
-    result = BATCH(1, "-j4", "--no-costs", "--junit", junit);
+    result = BATCH(1, "-j16", "--no-costs", "--junit", junit);
     char *second = batch_read(junit);
     cr_assert(strcmp(result->output, output) == 0, "%s", first_difference(output, result->output));
     cr_assert_str_eq(result->error, error);
