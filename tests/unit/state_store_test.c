@@ -163,8 +163,8 @@ static void expect_prefix(size_t least, size_t *count) {
     static const char *const prefixes[] = {"", "a ", "a b ", "a b c "};
     struct saved *saved = NULL;
     struct error error;
-    const enum store_end end = saved_open(&store, "x", false, false, &saved, &error);
-    if (end != STORE_DONE) {
+    const enum store_end opened = saved_open(&store, "x", false, false, &saved, &error);
+    if (opened != STORE_DONE) {
         cr_assert_eq(least, 0, "%s", error.text);
         expect_contains(error.text, "What is saved of session x cannot be used");
         *count = 0;
