@@ -27,7 +27,7 @@ struct batch_options {
 };
 
 /* Runs the batch in FILE, or on standard input if FILE is NULL or "-". Returns the exit status. */
-int batch_command(const struct settings *settings, const struct batch_options *options,
+int batch_command(const struct settings *settings, const struct batch_options *given,
                   const char *file);
 
 /* Grades the COUNT submissions, files or directories, by the tests in the file or directory TESTS.
