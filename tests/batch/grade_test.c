@@ -120,8 +120,8 @@ Test(batch_grade, what_cannot_be_read_gets_no_points_and_the_reason) {
 }
 
 Test(batch_grade, bytes_that_are_no_text_do_not_end_the_run) {
-    const char *ada =
-        write_file("ada.lisp", "(defun square (x) (* x x)) ; \xff\xfe\x01 \xe2\x80" "\xae");
+    const char *ada = write_file("ada.lisp", "(defun square (x) (* x x)) ; \xff\xfe\x01 \xe2\x80"
+                                             "\xae");
     const char *odd = write_file("o\"d\\d\n\xff.lisp", "(defun square (x) (* x x))");
     const char *empty = write_file("empty.lisp", "");
     const struct command_result *result = GRADE(1, tests_path(), ada, odd, empty);
