@@ -63,12 +63,16 @@ static bool is_formula(struct span text) {
     return text.length && memchr("=+-@\t\r", text.bytes[0], 6);
 }
 
+/* On one line: such a file is also looked at on a terminal, and searched for lines. */
 static void append_field(struct buffer *out, struct span text) {
+    cleanup_buffer struct buffer shown = buffer_make(ROW_BYTES);
+    shown_append(&shown, text, SHOWN_AS_LINE);
+    out->failed |= shown.failed;
     buffer_append_text(out, is_formula(text) ? "\"'" : "\"");
-    for (size_t i = 0; i < text.length; i++) {
-        if (text.bytes[i] == '"')
+    for (size_t i = 0; i < shown.length; i++) {
+        if (shown.data[i] == '"')
             buffer_append_text(out, "\"");
-        buffer_append(out, text.bytes + i, 1);
+        buffer_append(out, shown.data + i, 1);
     }
     buffer_append_text(out, "\"");
 }
@@ -79,7 +83,6 @@ void csv_begin(struct buffer *out) {
 
 void csv_add(struct buffer *out, const struct record *record) {
     cleanup_buffer struct buffer failure = buffer_make(ROW_BYTES);
-    cleanup_buffer struct buffer shown = buffer_make(ROW_BYTES);
     size_t passed = 0, tests = record_test_count(record);
     struct record test;
     for (size_t i = 0; record_test(record, i, &test); i++)
@@ -88,8 +91,6 @@ void csv_add(struct buffer *out, const struct record *record) {
     buffer_append_format(out, ",%s,%.10g,%.10g,%zu,%zu,", record->outcome,
                          record_number(record, "points"), record_number(record, "pointsMax"),
                          passed, tests);
-    shown_append(&shown, first_failure(&failure, record), SHOWN_AS_LINE);
-    append_field(out,
-                 (struct span){shown.data ? shown.data : (const unsigned char *)"", shown.length});
+    append_field(out, first_failure(&failure, record));
     buffer_append_text(out, "\r\n");
 }

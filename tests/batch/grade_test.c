@@ -176,6 +176,16 @@ Test(batch_grade, csv_cannot_be_a_formula) {
                                      "\"'=cmd\",value,0,4,0,3,\"three: expected 9, came 1\"\r\n");
 }
 
+Test(batch_grade, csv_has_a_line_for_each_submission) {
+    const char *bad =
+        write_file("e\x1b[2J\nada.lisp", "(defun square (x) (intern (format nil \"a~%b\")))");
+    const struct command_result *result = GRADE(1, "--format", "csv", tests_path(), bad);
+    cr_assert_str_eq(
+        result->output,
+        "who,outcome,points,pointsMax,passed,tests,firstFailure\r\n"
+        "\"e\\u001B[2J\\u000Aada\",value,0,4,0,3,\"three: expected 9, came |a\\u000Ab|\"\r\n");
+}
+
 Test(batch_grade, a_table_cannot_control_the_terminal) {
     const char *bad =
         write_file("e\x1b[31mvil.lisp", "(error (format nil \"a~cb\" (code-char 27)))");

@@ -126,6 +126,9 @@ static void check_reports(const char *lines, size_t passed, size_t failed) {
     char *report = batch_read(junit);
     check_bytes(report);
     free(report);
+    result = BATCH(1, "--skip-done", done, "--format", "csv");
+    cr_expect_eq(count(result->output, "\r\n"), count(lines, "\n") + 1, "CSV: %s", result->output);
+    cr_expect_eq(count(result->output, "\n"), count(lines, "\n") + 1, "CSV: %s", result->output);
     result = BATCH(1, "--skip-done", done);
     cr_assert_str_empty(result->output, "a line of the run passes for that of another");
 }
