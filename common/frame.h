@@ -25,8 +25,8 @@ enum frame_type {
     FRAME_FORK,     /* descriptors: the channel of the child and, if it is for another session, its
                        stdout and stderr; none if it is apart: the kernel then puts the channel in
                        its place when the child sets its death signal. The child sends FRAME_READY on
-                       its channel; the parent
-                       sends nothing, or FRAME_FAILED if there is no child */
+                       its channel; the parent sends nothing, or FRAME_FAILED if there is no
+                       child */
     FRAME_OUTPUTS,  /* descriptors: new stdout and stderr; no reply */
     /* worker -> supervisor */
     FRAME_READY,  /* confined; credentials prove the pid; descriptor: the seccomp listener */

@@ -6,7 +6,7 @@
 #include "common/utf8.h"
 #include "supervisor/batch/batch_internal.h"
 
-/* In total, with the code, a text has to fit a frame. */
+/* A text and the code that compares it go into one frame. */
 enum { TEXT_MAX_BYTES = FRAME_PAYLOAD_MAX / 2, CODE_MAX_BYTES = FRAME_PAYLOAD_MAX / 2 };
 
 static bool keep_text(struct check *check, enum checked what, struct span came) {

@@ -166,7 +166,8 @@ newest first."
   (1+ (* 2 fork)))
 
 (defun writes-what-another-expects (n channel all)
-  "The fork of `input' is told what that of `output' is to print, takes its call, and prints."
+  "The fork of the test `input' knows what the test `output' expects. It takes that test's call and
+prints it."
   (case n
     (3 (sleep 2) (hostile::answer (number-of n) "NIL" channel))
     (4 (multiple-value-bind (number told) (receive-call channel)

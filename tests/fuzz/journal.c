@@ -71,7 +71,7 @@ static void read_record(const uint8_t *bytes, size_t size) {
     buffer_free(&encoded);
 }
 
-/* Returns what is left of the input. */
+/* Returns the rest of the input. */
 static struct span write_records(struct journal *journal, struct span input,
                                  struct written *written) {
     bool torn;
