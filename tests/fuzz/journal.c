@@ -29,9 +29,9 @@ static size_t read_back(int fd, const struct written *written, bool *whole) {
     struct buffer record = buffer_make(JOURNAL_RECORD_MAX);
     struct journal journal;
     size_t count = 0;
-    int more = 0;
     *whole = false;
     if (journal_open(&journal, fd, key, NULL)) {
+        int more;
         while ((more = journal_next(&journal, &record, NULL)) > 0) {
             FUZZ_CHECK(
                 count < written->count &&

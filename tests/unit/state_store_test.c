@@ -54,13 +54,15 @@ static const char *calls_of(const struct saved *saved) {
     static char text[1000];
     struct journal_record record;
     struct buffer bytes = buffer_make(1 << 20);
+    size_t used = 0;
     text[0] = 0;
     for (size_t i = 0; i < saved->count; i++) {
         struct error error;
         cr_assert(saved_read(saved, i, &bytes, &error), "%s", error.text);
         cr_assert(record_decode((struct span){bytes.data, bytes.length}, &record));
-        strncat(text, (const char *)record.text.bytes, record.text.length);
-        strcat(text, " ");
+        used += (size_t)snprintf(text + used, sizeof text - used, "%.*s ", (int)record.text.length,
+                                 (const char *)record.text.bytes);
+        cr_assert_lt(used, sizeof text);
     }
     buffer_free(&bytes);
     return text;
