@@ -120,8 +120,12 @@ Test(batch_grade, what_cannot_be_read_gets_no_points_and_the_reason) {
 }
 
 Test(batch_grade, bytes_that_are_no_text_do_not_end_the_run) {
-    const char *ada = write_file("ada.lisp", "(defun square (x) (* x x)) ; \xff\xfe\x01 \xe2\x80"
-                                             "\xae");
+    /* The last of them turns the direction of the text that follows it. */
+    static const char square[] = "(defun square (x) (* x x)) ; ";
+    static const unsigned char bytes[] = {0xff, 0xfe, 1, ' ', 0xe2, 0x80, 0xae};
+    char source[sizeof square + sizeof bytes];
+    snprintf(source, sizeof source, "%s%.*s", square, (int)sizeof bytes, (const char *)bytes);
+    const char *ada = write_file("ada.lisp", source);
     const char *odd = write_file("o\"d\\d\n\xff.lisp", "(defun square (x) (* x x))");
     const char *empty = write_file("empty.lisp", "");
     const struct command_result *result = GRADE(1, tests_path(), ada, odd, empty);

@@ -86,17 +86,17 @@ static struct span write_records(struct journal *journal, struct span input,
     return input;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct written written = {.count = 0};
     struct journal journal;
     bool whole;
     if (size > INPUT_MAX)
         return 0;
-    read_raw(bytes, size);
-    read_record(bytes, size);
+    read_raw(data, size);
+    read_record(data, size);
     int fd = empty_file();
     FUZZ_CHECK(journal_begin(&journal, fd, key, NULL), "not begun");
-    const struct span rest = write_records(&journal, (struct span){bytes, size}, &written);
+    const struct span rest = write_records(&journal, (struct span){data, size}, &written);
     FUZZ_CHECK(read_back(fd, &written, &whole) == written.count && whole, "not all is read");
     if (rest.length >= 3 && rest.bytes[2]) {
         const off_t place = (off_t)(((uint64_t)rest.bytes[0] << 8 | rest.bytes[1]) % journal.end);

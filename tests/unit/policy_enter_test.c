@@ -339,7 +339,8 @@ Test(enter, confines_a_thread_that_should_not_be_there) {
         if (ground && dup2(ends[1], STDOUT_FILENO) == STDOUT_FILENO &&
             dup2(ends[0], KEPT) == KEPT && sem_init(&started, 0, 0) == 0 &&
             pthread_create(&thread, NULL, open_directory, &started) == 0 &&
-            sem_wait(&started) == 0 && policy_enter(ground, &listener, &error) && write(STDOUT_FILENO, "", 1) == 1)
+            sem_wait(&started) == 0 && policy_enter(ground, &listener, &error) &&
+            write(STDOUT_FILENO, "", 1) == 1)
             nanosleep(&(struct timespec){.tv_sec = LIFE_MS / 1000}, NULL);
         _exit(1);
     }
