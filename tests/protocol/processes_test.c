@@ -5,6 +5,7 @@
 #include "tests/support/eras.h"
 #include "tests/support/family.h"
 #include "tests/support/process.h"
+#include "tests/support/saved.h"
 #include "tests/support/skip.h"
 #include <ftw.h>
 #include <signal.h>
@@ -150,14 +151,18 @@ Test(processes, a_server_killed_while_it_boots_leaves_no_process_behind) {
     }
 }
 
-static pid_t launcher_of(struct client *client) {
+static pid_t process_of(struct client *client, const char *who, bool (*is_wanted)(pid_t pid)) {
     pid_t pids[PIDS_MAX];
     size_t count = client_descendants(client, pids, PIDS_MAX);
     for (size_t i = 0; i < count && i < PIDS_MAX; i++)
-        if (process_is_launcher(pids[i]))
+        if (is_wanted(pids[i]))
             return pids[i];
-    cr_assert_fail("the server has no launcher");
+    cr_assert_fail("the server has no %s", who);
     return 0;
+}
+
+static pid_t launcher_of(struct client *client) {
+    return process_of(client, "launcher", process_is_launcher);
 }
 
 Test(processes, a_server_whose_launcher_is_killed_answers_every_request_and_ends) {
@@ -181,6 +186,40 @@ static void expect_rights(pid_t pid, const char *who, uint64_t capabilities) {
     cr_expect_eq(process_capabilities(pid) & ~capabilities, 0, "%s: %llx", who,
                  (unsigned long long)process_capabilities(pid));
     cr_expect_eq(process_status(pid, "NoNewPrivs"), 1, "%s", who);
+}
+
+static bool is_keeper(pid_t pid) {
+    return process_is_named(pid, "eclave-keeper");
+}
+
+static pid_t keeper_of(struct client *client) {
+    return process_of(client, "keeper", is_keeper);
+}
+
+/* Socket, directory, journals, and the directories of the sessions. */
+Test(processes, the_keeper_of_saved_sessions_has_no_rights_and_nothing_else_open) {
+    saved_begin();
+    struct client *client = saved_serve(NULL);
+    client_expect_works(client);
+    const pid_t keeper = keeper_of(client);
+    expect_rights(keeper, "keeper", 0);
+    cr_expect_eq(process_descriptors(keeper), 4);
+    client_finish(client);
+    saved_end();
+}
+
+Test(processes, a_server_whose_keeper_is_killed_answers_every_request_and_ends) {
+    saved_begin();
+    struct client *client = saved_serve(NULL);
+    client_expect_works(client);
+    client_evaluate_send(client, "1", "(loop)");
+    client_busy_worker(client);
+    end_process(keeper_of(client), SIGKILL);
+    struct evaluation evaluation = client_evaluate_await(client, "1");
+    cr_assert_eq(evaluation.error_code, -32603, "%s", evaluation.line);
+    client_await_stderr(client, "the keeper of the state directory has ended");
+    family_expect_end(client, 70);
+    saved_end();
 }
 
 /* Whether a sanitizer's leak check needs the rights of the supervisor. */
