@@ -44,10 +44,8 @@ struct worker_configuration driver_configuration(void) {
 /* Opens what a zygote with an image is given, which is kept in the directory WORKER_IMAGES. Returns
  * the program to execute. */
 static const char *give_image(const unsigned char key[IMAGE_KEY_BYTES]) {
-    char name[IMAGE_NAME_BYTES + 8] = "";
-    for (size_t i = 0; i < IMAGE_KEY_BYTES; i++)
-        snprintf(name + 2 * i, sizeof name - 2 * i, "%02x", key[i]);
-    strcat(name, ".img");
+    char name[IMAGE_NAME_BYTES];
+    image_file_name(name, key);
     int own = open(ECLAVE_WORKER, O_RDONLY);
     int directory = open(getenv("WORKER_IMAGES"), O_RDONLY | O_DIRECTORY);
     int image = openat(directory, name, O_RDONLY);
