@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Connection, textOf } from "./server.mjs";
 
 // Keeps one connection, and opens another when it is lost. A call that was not answered is repeated.
@@ -43,6 +44,7 @@ class Host {
 test("a host whose server is killed goes on with all that was answered", async () => {
   const parent = mkdtempSync(join(tmpdir(), "eclave-state-"));
   const host = new Host("--state", join(parent, "state"), "--default-session", "work");
+  const kills = [];
   try {
     assert.equal((await host.call("(defvar *words* nil)")).text, "=> *WORDS*");
     for (let i = 0; i < 12; i++) {
@@ -50,8 +52,9 @@ test("a host whose server is killed goes on with all that was answered", async (
       assert.equal(isError, false, text);
       assert.match(text, new RegExp(`=> ${i + 1}$`));
       if (i % 3 === 0) host.kill(); // between calls
-      if (i % 3 === 1) setTimeout(() => host.kill(), i); // perhaps during one
+      if (i % 3 === 1) kills.push(sleep(i).then(() => host.kill())); // perhaps during one
     }
+    await Promise.all(kills);
     assert.match((await host.call("*words*")).text, /=> \(11 10 9 8 7 6 5 4 3 2 1 0\)$/);
     assert.ok(host.starts > 4, `${host.starts} servers`);
     await host.connection.close();
