@@ -1,6 +1,7 @@
 /* Lines of code in terms of the files that it came from. */
 #include "worker/files.h"
 
+#include <stdint.h>
 #include <string.h>
 
 /* Takes the row at the start of *FILES. False at the end, or if it is malformed. */
