@@ -134,6 +134,14 @@ Test(batch_submission, what_the_process_of_the_setup_does_after_its_answer_count
     }
 }
 
+/* It has the time of its test, or what a busy machine may need, and not what any worker has. */
+Test(batch_submission, a_process_that_does_not_fork_uses_little) {
+    submit("1", lisp_file_hostile(FORGE "(loop)"), "{\"code\":\"(f)\"}", ",\"timeout\":0.5");
+    batch_add("2", "2", ",\"expect\":\"2\"");
+    const struct command_result *result = BATCH(1, "-j1", "--max-cpu-s", "5");
+    cr_assert_eq(batch_lines(result->output), 2);
+}
+
 Test(batch_submission, submissions_and_lines_keep_their_order) {
     for (int i = 0; i < SUBMISSIONS; i++) {
         if (i % 3 == 0)
