@@ -134,7 +134,8 @@ static void locate_form(void) {
         evaluation.mark.file = file;
     }
     ECL_SETQ(ecl_process_env(), lisp.source_location,
-             ecl_cons(evaluation.mark.name, ecl_make_fixnum((cl_fixnum)line)));
+             file.length ? ecl_cons(evaluation.mark.name, ecl_make_fixnum((cl_fixnum)line))
+                         : ECL_NIL);
 }
 
 static void evaluate_forms(void) {

@@ -1,5 +1,6 @@
 /* `eclave grade`: submissions as people keep them, in files and directories. */
 #include "common/buffer.h"
+#include "common/cleanup.h"
 #include "tests/support/batch.h"
 #include "tests/support/junit.h"
 #include "tests/support/lines.h"
