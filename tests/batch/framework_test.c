@@ -94,10 +94,10 @@ Test(batch_framework, each_test_of_fiveam_is_a_record) {
     expect_test(result, 1, 0, "large", "value", "0");
     expect_test(result, 1, 2, "refuses", "value", "1");
     expect_in_test(result, 1, 3, "mismatches",
-                   "(CL-USER::SQUARE 3) evaluated to 6 which is not = to 9");
+                   "(COMMON-LISP-USER::SQUARE 3) evaluated to 6 which is not = to 9");
     expect_test(result, 2, 0, "large", "timeout", "0");
     expect_test(result, 2, 3, "small", "error", "0");
-    expect_in_test(result, 2, 3, "text", "(SQUARE 2), line 2 of eve.lisp");
+    expect_in_test(result, 2, 3, "text", "SQUARE 2), line 2 of eve.lisp");
 }
 
 Test(batch_framework, each_test_of_rt_is_a_record) {
