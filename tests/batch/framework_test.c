@@ -197,7 +197,7 @@ Test(batch_framework, a_submission_can_lie_to_a_framework_but_not_to_a_form) {
     const char *liar = write_file("liar.lisp", "(defun square (x) x)\n"
                                                "(defmethod fiveam::test-passed-p ((result t)) t)");
     const struct command_result *result =
-        GRADE(1, "--framework", "fiveam", write_file("t.lisp", fiveam), liar);
+        GRADE(0, "--framework", "fiveam", write_file("t.lisp", fiveam), liar);
     expect_test(result, 0, 3, "small", "value", "1");
     const char *forms =
         write_file("t.jsonl", "{\"code\":\"(square 3)\",\"expectForm\":\"(* 3 3)\"}");
