@@ -22,7 +22,8 @@ static const struct section {
     {"recovery", section_recovery},     {"bulk", section_bulk},
     {"sessions", section_sessions},     {"filter", section_filter},
     {"layers", section_layers},         {"batch", section_batch},
-    {"project", section_project},       {"hostile", section_hostile},
+    {"grade", section_grade},           {"project", section_project},
+    {"hostile", section_hostile},
 };
 
 enum { ROUNDS = 5, SECTION_COUNT = sizeof sections / sizeof *sections };

@@ -65,6 +65,7 @@ bool evaluate_message_encode(struct buffer *payload, const struct evaluate_messa
            (!message->inspection.bytes ||
             put_span(payload, SECTION_ARGUMENTS, message->inspection)) &&
            (!message->input.bytes || put_span(payload, SECTION_INPUT, message->input)) &&
+           (!message->files.bytes || put_span(payload, SECTION_FILES, message->files)) &&
            put_span(payload, SECTION_CODE, message->code);
 }
 
@@ -80,6 +81,7 @@ bool evaluate_message_decode(const unsigned char *payload, size_t length,
                      : tag == SECTION_PACKAGE   ? take_once(&message->package, span)
                      : tag == SECTION_ARGUMENTS ? take_once(&message->inspection, span)
                      : tag == SECTION_INPUT     ? take_once(&message->input, span)
+                     : tag == SECTION_FILES     ? take_once(&message->files, span)
                                                 : false;
         if (!taken || !utf8_is_valid(span.bytes, span.length))
             return false;

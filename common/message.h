@@ -28,6 +28,7 @@ enum section_tag {
        content among its values, at most one */
     SECTION_JSON,
     SECTION_INPUT, /* evaluate: what standard input has, at most one */
+    SECTION_FILES, /* evaluate: the files of the code, at most one */
     SECTION_TAG_END
 };
 
@@ -51,6 +52,8 @@ struct evaluate_message {
     struct span inspection; /* the arguments of inspect-lisp, whose answer is the only value, and
                                then the code is not evaluated; bytes NULL: an evaluation */
     struct span input;      /* standard input; bytes NULL: it is empty */
+    struct span files;      /* the files that the code was joined from, as in worker/files.h; then
+                               functions have lines in backtraces. bytes NULL: no lines */
 };
 
 bool evaluate_message_encode(struct buffer *payload, const struct evaluate_message *message);

@@ -4,6 +4,7 @@
 #include "common/source.h"
 #include "common/utf8.h"
 #include "worker/convert.h"
+#include "worker/files.h"
 #include "worker/guard.h"
 #include "worker/lisp.h"
 #include "worker/numbers.h"
@@ -25,6 +26,12 @@ struct evaluation {
     bool loading;         /* evaluating the code of a run, before its definition is called */
     cl_fixnum form_start; /* character at which reading of the current form began */
     cl_fixnum form_end;   /* and the one after it, once it is read */
+    struct {
+        cl_fixnum character;
+        size_t offset, line; /* of that character */
+        struct span file;    /* of the last form */
+        cl_object name;      /* of that file */
+    } mark;                  /* where locate_form continues to count */
     cl_object values[RESULT_VALUES_MAX];
     size_t value_count;
     struct guard_stop stop;
@@ -97,6 +104,40 @@ static bool is_live_package(cl_object object) {
     return object && ecl_t_of(object) == t_package && ECL_STRINGP(object->pack.name);
 }
 
+static size_t lines_between(struct span code, size_t from, size_t end) {
+    size_t count = 0;
+    const unsigned char *at = code.bytes + from;
+    while ((at = memchr(at, '\n', (size_t)(code.bytes + end - at))) != NULL) {
+        count++;
+        at++;
+    }
+    return count;
+}
+
+/* Has ECL keep in the functions of the form that was read the name of its file and its line there,
+ * which backtrace.lisp shows. */
+static void locate_form(void) {
+    const struct span code = evaluation.message->code;
+    if (!evaluation.message->files.bytes)
+        return;
+    const size_t known = evaluation.mark.offset;
+    const size_t from =
+        known + utf8_offset(code.bytes + known, code.length - known,
+                            (size_t)(evaluation.form_start - evaluation.mark.character));
+    evaluation.mark.line += lines_between(code, known, from);
+    evaluation.mark.offset = from;
+    evaluation.mark.character = evaluation.form_start;
+    size_t line = evaluation.mark.line + lines_between(code, from, source_form(code, from));
+    const struct span file = files_of_line(evaluation.message->files, &line);
+    if (!evaluation.mark.name || file.bytes != evaluation.mark.file.bytes) {
+        evaluation.mark.name = convert_utf8_to_string(file);
+        evaluation.mark.file = file;
+    }
+    ECL_SETQ(ecl_process_env(), lisp.source_location,
+             file.length ? ecl_cons(evaluation.mark.name, ecl_make_fixnum((cl_fixnum)line))
+                         : ECL_NIL);
+}
+
 static void evaluate_forms(void) {
     const cl_env_ptr env = ecl_process_env();
     cl_object source = convert_utf8_to_string(evaluation.message->code);
@@ -111,6 +152,7 @@ static void evaluate_forms(void) {
         if (form == end_of_source)
             return;
         evaluation.form_end = position();
+        locate_form();
         if (has_history())
             ECL_SETQ(env, lisp.form, form);
         evaluation.values[0] = si_eval_with_env(1, form);
@@ -127,6 +169,16 @@ static void evaluate_forms(void) {
     }
 }
 
+static void evaluate_located_forms(void) {
+    const cl_env_ptr env = ecl_process_env();
+    const bool has_files = evaluation.message->files.bytes != NULL;
+    if (has_files)
+        ecl_bds_bind(env, lisp.source_location, ECL_NIL);
+    evaluate_forms();
+    if (has_files)
+        ecl_bds_unwind1(env);
+}
+
 static void evaluate_code(void *argument) {
     (void)argument;
     const struct run_message *run = evaluation.run;
@@ -138,7 +190,7 @@ static void evaluate_code(void *argument) {
         return;
     }
     evaluation.loading = run != NULL;
-    evaluate_forms();
+    evaluate_located_forms();
     evaluation.loading = false;
     if (!run)
         return;
@@ -283,6 +335,17 @@ static struct source_place place_of(size_t offset) {
     return source_place(evaluation.message->code, offset);
 }
 
+enum { LINE_BYTES = 120, FILE_BYTES = 80 };
+
+/* "line N", or "line N of FILE"; returns TEXT. */
+static const char *line_words(size_t line, char text[LINE_BYTES]) {
+    const struct span file = files_of_line(evaluation.message->files, &line);
+    const size_t most = file.length < FILE_BYTES ? file.length : FILE_BYTES;
+    snprintf(text, LINE_BYTES, "line %zu%s%.*s", line, file.length ? " of " : "",
+             (int)utf8_valid_prefix(file.bytes, most), (const char *)file.bytes);
+    return text;
+}
+
 /* Describes what is left open at the end of the code. */
 static void explain_end_of_source(void) {
     static const char *const what[] = {[SOURCE_LIST] = "the list",
@@ -295,18 +358,19 @@ static void explain_end_of_source(void) {
     size_t start = utf8_offset(code.bytes, code.length, (size_t)evaluation.form_start);
     struct source_scan scan = source_scan(code, start);
     struct result_text *text = &result->message;
+    char line[LINE_BYTES];
     result_add(result, text, "The code ends too early");
     if (scan.open != SOURCE_NOTHING) {
         struct source_place place = place_of(scan.at);
-        result_add(result, text, ": %s that begins at line %zu, column %zu is not closed",
-                   what[scan.open], place.line, place.column);
+        result_add(result, text, ": %s that begins at %s, column %zu is not closed",
+                   what[scan.open], line_words(place.line, line), place.column);
     }
     result_add(result, text, ".");
     if (scan.lists > 1 || (scan.lists == 1 && scan.open != SOURCE_LIST)) {
         struct source_place place = place_of(scan.first_list);
-        result_add(result, text,
-                   " %zu closing parenthes%s missing for the form at line %zu, column %zu.",
-                   scan.lists, scan.lists == 1 ? "is is" : "es are", place.line, place.column);
+        result_add(result, text, " %zu closing parenthes%s missing for the form at %s, column %zu.",
+                   scan.lists, scan.lists == 1 ? "is is" : "es are", line_words(place.line, line),
+                   place.column);
     }
 }
 
@@ -340,7 +404,9 @@ static void explain_condition(cl_object condition) {
         struct span code = evaluation.message->code;
         struct source_place place =
             place_of(utf8_offset(code.bytes, code.length, (size_t)ecl_fixnum(query.position)));
-        result_add(result, text, "\n(read up to line %zu, column %zu)", place.line, place.column);
+        char line[LINE_BYTES];
+        result_add(result, text, "\n(read up to %s, column %zu)", line_words(place.line, line),
+                   place.column);
     }
 }
 
@@ -400,7 +466,7 @@ static void copy_line(struct span code, size_t from, size_t end, char line[FORM_
 static void add_form(void) {
     struct result *result = evaluation.result;
     struct span code = evaluation.message->code;
-    char line[FORM_BYTES];
+    char line[FORM_BYTES], words[LINE_BYTES];
     if ((evaluation.run && !evaluation.loading) || result->frame_count == RESULT_FRAMES_MAX)
         return;
     size_t from =
@@ -411,8 +477,8 @@ static void add_form(void) {
     if (from >= end)
         return;
     copy_line(code, from, end, line);
-    result_add(result, &result->frames[result->frame_count++], "%s, line %zu", line,
-               place_of(from).line);
+    result_add(result, &result->frames[result->frame_count++], "%s, %s", line,
+               line_words(place_of(from).line, words));
 }
 
 static void explain_backtrace(cl_object condition) {
@@ -536,9 +602,10 @@ static void evaluate_message(uint64_t value_max_chars) {
     struct source_scan scan = source_scan(message->code, 0);
     if (scan.too_deep) {
         struct source_place place = place_of(scan.at);
+        char line[LINE_BYTES];
         numbers_settle();
-        fail("READER-ERROR", "The code nests deeper than %d levels at line %zu, column %zu.",
-             SOURCE_DEPTH_MAX, place.line, place.column);
+        fail("READER-ERROR", "The code nests deeper than %d levels at %s, column %zu.",
+             SOURCE_DEPTH_MAX, line_words(place.line, line), place.column);
         add_form();
         name_package();
         return;
@@ -573,6 +640,7 @@ static void begin(const struct evaluate_message *message, struct result *result)
         numbers_begin();
     result_begin(result);
     evaluation.message = message;
+    evaluation.mark.line = 1;
     evaluation.result = result;
 }
 

@@ -17,6 +17,7 @@
     ROW(bytecodes, "SI", "BYTECODES")                                                              \
     ROW(quit_tag, "SI", "*QUIT-TAG*")                                                              \
     ROW(exit_code, "EXT", "*PROGRAM-EXIT-CODE*")                                                   \
+    ROW(source_location, "EXT", "*SOURCE-LOCATION*")                                               \
     ROW(debugger_hook, "EXT", "*INVOKE-DEBUGGER-HOOK*")                                            \
     ROW(user_debugger_hook, "COMMON-LISP", "*DEBUGGER-HOOK*")                                      \
     ROW(break_on_signals, "COMMON-LISP", "*BREAK-ON-SIGNALS*")                                     \

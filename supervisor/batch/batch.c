@@ -97,6 +97,7 @@ static void cancel(struct batch_item *item) {
 
 /* Gives up those items from ITEM on that are in one of STATES. */
 static void drop(struct batch *batch, struct batch_item *item, unsigned states) {
+    batch->drops++;
     while (item) {
         struct batch_item *next = TAILQ_NEXT(item, entry);
         if (item->state & states) {
@@ -210,12 +211,12 @@ static void finish_item(struct batch_item *item, const struct evaluation *evalua
     }
 }
 
-/* Continues a submission. False if ITEM is done and may be gone. */
-static bool step_submission(struct batch_item *item) {
+/* Continues a submission. ITEM may be gone after it. */
+static void step_submission(struct batch_item *item) {
     struct batch *batch = item->batch;
     const char *failure = NULL;
     if (!submission_step(item->submission, &item->record, &failure))
-        return true;
+        return;
     item->submission = NULL;
     if (item->dropped || failure) {
         remove_item(item);
@@ -224,16 +225,15 @@ static bool step_submission(struct batch_item *item) {
     } else {
         count_done(item);
     }
-    return false;
 }
 
-/* Continues the comparisons of a line without tests. False if ITEM is done and may be gone. */
-static bool step_check(struct batch_item *item) {
+/* Continues the comparisons of a line without tests. ITEM may be gone after it. */
+static void step_check(struct batch_item *item) {
     struct batch *batch = item->batch;
     check_step(&item->check, item->record.root);
     const char *failure = item->check.failure;
     if (!check_is_done(&item->check))
-        return true;
+        return;
     if (item->dropped || failure) {
         char text[ERROR_TEXT_BYTES];
         snprintf(text, sizeof text, "%s", failure ? failure : "");
@@ -244,24 +244,25 @@ static bool step_check(struct batch_item *item) {
         record_settle(&item->record);
         count_done(item);
     }
-    return false;
 }
 
-/* False if ITEM is done and may be gone. */
-static bool step_item(struct batch_item *item) {
+static void step_item(struct batch_item *item) {
     if (item->state != ITEM_RUNNING)
-        return true;
-    return item->submission ? step_submission(item) : item->check.batch ? step_check(item) : true;
+        return;
+    if (item->submission)
+        step_submission(item);
+    else if (item->check.batch)
+        step_check(item);
 }
 
 /* Earlier lines first, and tests before further lines. */
 static void step_running(struct batch *batch) {
     struct batch_item *item = TAILQ_FIRST(&batch->items);
     while (item) {
-        if (!step_item(item))
-            item = TAILQ_FIRST(&batch->items); /* others may be gone too */
-        else
-            item = TAILQ_NEXT(item, entry);
+        struct batch_item *next = TAILQ_NEXT(item, entry);
+        const size_t drops = batch->drops;
+        step_item(item);
+        item = batch->drops == drops ? next : TAILQ_FIRST(&batch->items); /* others may be gone */
     }
 }
 

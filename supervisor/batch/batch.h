@@ -21,9 +21,10 @@ struct batch_options {
     enum batch_format format;
     int64_t total; /* lines of the input; 0: unknown */
     bool unordered, fail_fast, tap, each;
-    int64_t max_cpu_s; /* of all processes together; 0: no limit */
-    bool no_costs;     /* leaves out what differs from run to run */
-    bool for_student;  /* of hidden tests, shows name, outcome and points only */
+    int64_t max_cpu_s;     /* of all processes together; 0: no limit */
+    bool no_costs;         /* leaves out what differs from run to run */
+    bool for_student;      /* of hidden tests, shows name, outcome and points only */
+    const char *framework; /* of eclave grade: a word of framework.c, or NULL */
 };
 
 /* Runs the batch in FILE, or on standard input if FILE is NULL or "-". Returns the exit status. */

@@ -31,9 +31,10 @@ struct batch_line {
     struct span code, expect, expect_stdout, expect_condition; /* bytes NULL: absent */
     struct span match_word, input, setup;                      /* bytes NULL: absent */
     struct span name, expect_form;                             /* of a test */
-    struct span unreadable;                                    /* why there is no setup */
-    enum match match;      /* how expect and expectStdout are compared */
-    struct span tolerance; /* of MATCH_NUMBER: a JSON number */
+    struct span files;      /* of a setup: see evaluate_message; bytes NULL: absent */
+    struct span unreadable; /* why there is no setup */
+    enum match match;       /* how expect and expectStdout are compared */
+    struct span tolerance;  /* of MATCH_NUMBER: a JSON number */
     int64_t timeout_ms;
     struct batch_line *tests; /* owned; of a line with a setup, which has no code */
     size_t test_count;
@@ -324,6 +325,16 @@ bool submission_step(struct submission *submission, struct record *record, const
 void submission_cancel(struct submission *submission);
 void submission_free(struct submission *submission);
 
+/* --- framework.c: tests that are written for a framework of Lisp --- */
+
+/* Adds to SETTINGS the system of FRAMEWORK, which may be NULL. False with *error if there is no
+ * such framework. */
+bool framework_load(const char *framework, struct settings *settings, struct error *error);
+/* Appends to LINES a test, as a JSON object, for each test that the file TESTS defines. It is
+ * loaded without a submission, in a confined process of a child. False with *error. */
+bool framework_list(const struct settings *settings, const char *framework, struct span tests,
+                    struct buffer *lines, struct error *error);
+
 /* --- batch.c: the lines in hand --- */
 
 TAILQ_HEAD(batch_items, batch_item);
@@ -348,6 +359,7 @@ struct batch {
     struct progress progress;
     struct batch_items items; /* in hand, in input order */
     size_t item_count, running;
+    size_t drops; /* how often items were given up, which a walk over them must know */
     struct long_line *reading; /* or NULL */
     struct loop_timer read_turn;
     size_t item_bytes; /* of their lines and records */

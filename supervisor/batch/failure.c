@@ -13,13 +13,45 @@ static struct span cut(struct span *text, const char *separator) {
     return part;
 }
 
+/* Whether FRAME ends with ", line N of FILE": a function or a form of the submission. */
+static bool has_place(struct span frame) {
+    static const char line[] = ", line ", of[] = " of ";
+    const unsigned char *at;
+    bool found = false;
+    while ((at = memmem(frame.bytes, frame.length, line, sizeof line - 1)) != NULL) {
+        const unsigned char *end = frame.bytes + frame.length, *digits = at + sizeof line - 1;
+        for (at = digits; at < end && *at >= '0' && *at <= '9'; at++)
+            continue;
+        found =
+            at > digits && (size_t)(end - at) > sizeof of - 1 && memcmp(at, of, sizeof of - 1) == 0;
+        frame = (struct span){digits, (size_t)(end - digits)};
+    }
+    return found;
+}
+
+/* The first of the numbered lines of the backtrace TEXT that is in a file of the submission, else
+ * the first one. Empty for "(no frames)". */
+static struct span frame_of(struct span text) {
+    struct span first = string_span("");
+    while (text.length) {
+        struct span frame = cut(&text, "\n"), number = cut(&frame, ": ");
+        if (number.length == 0 || number.length > 2 || !frame.length)
+            break; /* behind the backtrace */
+        if (has_place(frame))
+            return frame;
+        if (!first.length)
+            first = frame;
+    }
+    return first;
+}
+
 /* The parts of the text of a failure (doc/contract.md, section 5); empty for a value. */
 struct ending {
     struct span type, message, frame;
 };
 
 static struct ending ending_of(const struct record *record) {
-    static const char marker[] = "[ERROR] ", number[] = "0: ";
+    static const char marker[] = "[ERROR] ";
     struct ending ending = {string_span(""), string_span(""), string_span("")};
     struct span text = record_string(record, "text");
     if (text.length < sizeof marker || memcmp(text.bytes, marker, sizeof marker - 1) != 0)
@@ -28,11 +60,7 @@ static struct ending ending_of(const struct record *record) {
     text.length -= sizeof marker - 1;
     ending.type = cut(&text, "\n");
     ending.message = cut(&text, "\n\n[Backtrace]\n");
-    ending.frame = cut(&text, "\n");
-    if (ending.frame.length <= sizeof number - 1 ||
-        memcmp(ending.frame.bytes, number, sizeof number - 1) != 0)
-        ending.frame = string_span(""); /* "(no frames)" */
-    cut(&ending.frame, number);
+    ending.frame = frame_of(text);
     return ending;
 }
 

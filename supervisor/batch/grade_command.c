@@ -17,14 +17,30 @@
 
 enum { ENTRY_BYTES = 256, REASON_BYTES = 120, FILES_MAX = 1000 };
 
-static const char tests_file[] = "tests.jsonl", source_suffix[] = ".lisp";
+static const char tests_file[] = "tests.jsonl", suite_file[] = "tests.lisp",
+                  source_suffix[] = ".lisp";
 
 struct grading {
     const struct settings *settings;
-    struct buffer tests; /* the elements of the array, as JSON */
+    const char *framework; /* of the tests; NULL: they are JSON lines */
+    struct buffer tests;   /* the elements of the array, as JSON */
+    struct buffer suite;   /* with a framework: the file of the tests, which is loaded after each
+                              submission */
+    char suite_name[ENTRY_BYTES];
     struct buffer line;
+    struct buffer files; /* of the submission: common/message.h */
     FILE *out;
 };
+
+static void last_part(const char *path, char name[ENTRY_BYTES]) {
+    size_t end = strlen(path);
+    while (end > 1 && path[end - 1] == '/')
+        end--;
+    size_t start = end;
+    while (start > 0 && path[start - 1] != '/')
+        start--;
+    snprintf(name, ENTRY_BYTES, "%.*s", (int)(end - start), path + start);
+}
 
 /* --- the tests --- */
 
@@ -79,20 +95,34 @@ static bool take_tests(struct grading *grading, struct span text, struct error *
     return grading->tests.length || error_set(error, 0, "it has no tests");
 }
 
-/* PATH is a file of tests, or a directory with tests.jsonl. */
+/* The lines of tests in TEXT, which is a file of a framework. */
+static bool take_suite(struct grading *grading, struct span text, struct error *error) {
+    cleanup_buffer struct buffer lines = buffer_make((size_t)grading->settings->request_max_bytes);
+    if (!utf8_append_repaired(&grading->suite, text.bytes, text.length) ||
+        !buffer_append_text(&grading->suite, "\n"))
+        return error_set(error, 0, "it is too long");
+    const struct span suite = {grading->suite.data, grading->suite.length};
+    return framework_list(grading->settings, grading->framework, suite, &lines, error) &&
+           take_tests(grading, (struct span){lines.data, lines.length}, error);
+}
+
+/* PATH is a file of tests, or a directory with one. */
 static bool read_tests(struct grading *grading, const char *path, struct error *error) {
+    const char *name = grading->framework ? suite_file : tests_file;
     char file[PATH_MAX];
     struct stat status;
     struct error why;
     cleanup_buffer struct buffer text = buffer_make((size_t)grading->settings->request_max_bytes);
     bool is_directory = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
     int length = snprintf(file, sizeof file, "%s%s%s", path, is_directory ? "/" : "",
-                          is_directory ? tests_file : "");
+                          is_directory ? name : "");
     if (length >= (int)sizeof file)
         return error_set(error, ENAMETOOLONG, "%.100s", path);
     if (!whole_file_read(file, &text, error))
         return false;
-    return take_tests(grading, utf8_without_mark((struct span){text.data, text.length}), &why) ||
+    last_part(file, grading->suite_name);
+    const struct span read = utf8_without_mark((struct span){text.data, text.length});
+    return (grading->framework ? take_suite : take_tests)(grading, read, &why) ||
            error_set(error, 0, "%.100s: %.200s", file, why.text);
 }
 
@@ -105,13 +135,7 @@ static bool has_suffix(const char *name) {
 
 /* The last part of PATH, without the suffix of a source. */
 static void name_of(const char *path, char name[ENTRY_BYTES]) {
-    size_t end = strlen(path);
-    while (end > 1 && path[end - 1] == '/')
-        end--;
-    size_t start = end;
-    while (start > 0 && path[start - 1] != '/')
-        start--;
-    snprintf(name, ENTRY_BYTES, "%.*s", (int)(end - start), path + start);
+    last_part(path, name);
     if (has_suffix(name))
         name[strlen(name) - (sizeof source_suffix - 1)] = 0;
 }
@@ -125,10 +149,23 @@ __attribute__((format(printf, 2, 3))) static bool refuse(char reason[REASON_BYTE
     return false;
 }
 
+/* Notes that what follows in SOURCE is the file NAME, by which students know it. */
+static bool note_file(struct grading *grading, const struct buffer *source, const char *name) {
+    size_t line = 1;
+    char shown[ENTRY_BYTES];
+    for (size_t i = 0; i < source->length; i++)
+        line += source->data[i] == '\n';
+    last_part(name, shown);
+    for (char *byte = shown; *byte; byte++)
+        if ((unsigned char)*byte < ' ')
+            *byte = '?'; /* a newline would end the row */
+    return buffer_append_format(&grading->files, "%zu %s\n", line, shown);
+}
+
 /* Appends the file NAME of DIRECTORY. A link could name a file of the person who grades, and a pipe
  * would block. */
-static bool append_file(int directory, const char *name, struct buffer *source,
-                        char reason[REASON_BYTES]) {
+static bool append_file(struct grading *grading, int directory, const char *name,
+                        struct buffer *source, char reason[REASON_BYTES]) {
     const char *slash = strrchr(name, '/'), *shown = slash ? slash + 1 : name;
     struct stat status;
     int code = 0;
@@ -141,7 +178,8 @@ static bool append_file(int directory, const char *name, struct buffer *source,
         return refuse(reason, "%.40s cannot be read: %.60s", shown,
                       code == ELOOP ? "it is a symbolic link" : strerror(code));
     }
-    bool read = S_ISREG(status.st_mode) && whole_file_append(in, source, &code);
+    bool read = S_ISREG(status.st_mode) && note_file(grading, source, name) &&
+                whole_file_append(in, source, &code);
     fclose(in);
     if (read)
         return buffer_append_text(source, "\n") || refuse(reason, "it is too long");
@@ -171,7 +209,8 @@ static void free_entries(struct dirent **entries, int count) {
 }
 
 /* Appends the Lisp files of DIRECTORY in the order of their names. */
-static bool append_files(int directory, struct buffer *source, char reason[REASON_BYTES]) {
+static bool append_files(struct grading *grading, int directory, struct buffer *source,
+                         char reason[REASON_BYTES]) {
     struct dirent **entries;
     int count = scandirat(directory, ".", &entries, is_source, by_name);
     if (count < 0)
@@ -180,20 +219,32 @@ static bool append_files(int directory, struct buffer *source, char reason[REASO
     if (count > FILES_MAX)
         good = refuse(reason, "it has more than %d files", FILES_MAX);
     for (int i = 0; good && i < count; i++)
-        good = append_file(directory, entries[i]->d_name, source, reason);
+        good = append_file(grading, directory, entries[i]->d_name, source, reason);
     free_entries(entries, count);
     return good;
 }
 
 /* The text of the submission NAME of DIRECTORY, a file or a directory. */
-static bool read_submission(int directory, const char *name, struct buffer *source,
-                            char reason[REASON_BYTES]) {
+static bool read_submission(struct grading *grading, int directory, const char *name,
+                            struct buffer *source, char reason[REASON_BYTES]) {
     int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_DIRECTORY | O_NOFOLLOW);
     if (fd < 0) /* is it a file? */
-        return append_file(directory, name, source, reason);
-    bool good = append_files(fd, source, reason);
+        return append_file(grading, directory, name, source, reason);
+    bool good = append_files(grading, fd, source, reason);
     close(fd);
     return good;
+}
+
+/* Appends the tests of the framework, if there is one. They begin in the package of a new file. */
+static bool append_suite(struct grading *grading, struct buffer *source,
+                         char reason[REASON_BYTES]) {
+    static const char between[] = "(cl:in-package \"COMMON-LISP-USER\")\n";
+    if (!grading->framework)
+        return true;
+    return (buffer_append_text(source, between) &&
+            note_file(grading, source, grading->suite_name) &&
+            buffer_append(source, grading->suite.data, grading->suite.length)) ||
+           refuse(reason, "it is too long");
 }
 
 static void begin_line(struct grading *grading, const char *id) {
@@ -203,12 +254,18 @@ static void begin_line(struct grading *grading, const char *id) {
     json_write_bytes(&grading->line, id, strlen(id));
 }
 
-/* The rest of the line: the member NAME, and the tests. */
-static void put_member(struct grading *grading, const char *name, const char *text, size_t size) {
-    struct buffer *line = &grading->line;
+static void put_string(struct buffer *line, const char *name, const unsigned char *text,
+                       size_t size) {
     buffer_append_text(line, ",");
     json_write_name(line, name);
-    json_write_bytes(line, text, size);
+    json_write_bytes(line, (const char *)text, size);
+}
+
+/* The rest of the line: the member NAME, and the tests. */
+static void put_member(struct grading *grading, const char *name, const unsigned char *text,
+                       size_t size) {
+    struct buffer *line = &grading->line;
+    put_string(line, name, text, size);
     buffer_append_text(line, ",\"tests\":[");
     buffer_append(line, grading->tests.data, grading->tests.length);
     buffer_append_text(line, "]}\n");
@@ -220,15 +277,18 @@ static bool put_submission(struct grading *grading, int directory, const char *n
     char reason[REASON_BYTES] = "";
     struct buffer *line = &grading->line;
     cleanup_buffer struct buffer source = buffer_make((size_t)grading->settings->request_max_bytes);
-    bool good = read_submission(directory, name, &source, reason);
+    grading->files.length = 0;
+    bool good = read_submission(grading, directory, name, &source, reason) &&
+                append_suite(grading, &source, reason);
     begin_line(grading, id);
     if (good) {
-        put_member(grading, "setup", (const char *)source.data, source.length);
+        put_string(line, "files", grading->files.data, grading->files.length);
+        put_member(grading, "setup", source.data, source.length);
         good = !line->failed || refuse(reason, "it is too long");
     }
     if (!good) {
         begin_line(grading, id);
-        put_member(grading, "unreadable", reason, strlen(reason));
+        put_member(grading, "unreadable", (const unsigned char *)reason, strlen(reason));
     }
     return fwrite(line->data, 1, line->length, grading->out) == line->length;
 }
@@ -344,22 +404,34 @@ static bool start_child(struct grading *grading, bool each, char **paths, size_t
     return code == 0 || error_set(error, code, "starting the reader of submissions");
 }
 
+static void free_grading(struct grading *grading) {
+    buffer_free(&grading->tests);
+    buffer_free(&grading->suite);
+    buffer_free(&grading->line);
+    buffer_free(&grading->files);
+}
+
 int grade_command(const struct settings *settings, const struct batch_options *options,
                   const char *tests, char **submissions, size_t count) {
     struct batch_options own = *options;
+    struct settings loaded = *settings; /* whose paths remain those of *settings */
     struct error error;
-    struct grading grading = {.settings = settings,
-                              .tests = buffer_make((size_t)settings->request_max_bytes),
-                              .line = buffer_make((size_t)settings->request_max_bytes)};
+    const size_t most = (size_t)settings->request_max_bytes;
+    struct grading grading = {.settings = &loaded,
+                              .framework = options->framework,
+                              .tests = buffer_make(most),
+                              .suite = buffer_make(most),
+                              .line = buffer_make(most),
+                              .files = buffer_make(most)};
     if (isatty(STDOUT_FILENO))
         own.format = FORMAT_TABLE;
-    own.total = count_submissions(options->each, submissions, count, &error);
-    bool good = own.total > 0 && read_tests(&grading, tests, &error) &&
-                start_child(&grading, options->each, submissions, count, &error);
-    buffer_free(&grading.tests);
-    buffer_free(&grading.line);
+    bool good = framework_load(options->framework, &loaded, &error);
+    own.total = good ? count_submissions(options->each, submissions, count, &error) : 0;
+    good = own.total > 0 && read_tests(&grading, tests, &error) &&
+           start_child(&grading, options->each, submissions, count, &error);
+    free_grading(&grading);
     if (good)
-        return batch_command(settings, &own, NULL);
+        return batch_command(&loaded, &own, NULL);
     fprintf(stderr, "eclave: %s\n", error.text);
     return STATUS_USAGE;
 }

@@ -1,10 +1,11 @@
 /* JUnit XML as Jenkins, GitLab and others read it: a test suite for each submission, and one for
  * lines without tests that follow each other. */
+#include "common/cleanup.h"
 #include "common/utf8.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/batch/batch_internal.h"
 
-enum { HEAD_BYTES = 200 };
+enum { HEAD_BYTES = 200, FAILURE_BYTES = 1 << 20 };
 
 /* XML 1.0 cannot represent most control characters, U+FFFE and U+FFFF. */
 static bool is_xml(uint32_t character) {
@@ -147,14 +148,26 @@ void junit_begin_suite(struct junit *junit, const struct record *record) {
     junit->in_suite = true;
 }
 
+/* Why it did not pass, and its whole text with all frames. */
+static void put_failure(FILE *out, const struct record *record) {
+    cleanup_buffer struct buffer why = buffer_make(FAILURE_BYTES);
+    const struct span text = record_string(record, "text");
+    failure_append(&why, record);
+    put_text(out, (struct span){why.data, why.length});
+    if (text.length) {
+        fputc('\n', out);
+        put_text(out, text);
+    }
+}
+
 /* An element with how RECORD ended. */
 static void put_end(FILE *out, const char *element, const struct record *record) {
-    struct span reason = record_string(record, "reason"), text = record_string(record, "text");
+    struct span reason = record_string(record, "reason");
     fprintf(out, "<%s", element);
     put_attribute(out, "type", string_span(record->outcome));
     put_attribute(out, "message", reason.length ? reason : string_span(record->outcome));
     fputc('>', out);
-    put_text(out, text);
+    put_failure(out, record);
     fprintf(out, "</%s>\n", element);
 }
 
@@ -171,16 +184,7 @@ static void put_mismatches(FILE *out, const struct record *record) {
     fputs(", came ", out);
     put_text(out, first.came);
     fputs("\">", out);
-    for (size_t i = 0; i < record_mismatch_count(record); i++) {
-        const struct mismatch mismatch = record_mismatch(record, i);
-        put_text(out, mismatch.expectation);
-        fputs(": wanted ", out);
-        put_text(out, mismatch.wanted);
-        fputs("\n  came ", out);
-        put_text(out, mismatch.came);
-        fputc('\n', out);
-    }
-    put_text(out, record_string(record, "text"));
+    put_failure(out, record);
     fputs("</failure>\n", out);
 }
 

@@ -186,7 +186,7 @@ static bool read_array(struct batch_line *line, struct json_object *array,
 /* Either code with its expectations, or a setup with its tests. */
 static bool read_tests(struct batch_line *line, const struct settings *settings) {
     struct json_object *array = json_tree_member(line->root, "tests");
-    if (!array && line->setup.bytes)
+    if (!array && (line->setup.bytes || line->files.bytes))
         return fault(line, "the member tests is missing");
     if (!array)
         return line->code.bytes || fault(line, "the member code is missing");

@@ -11,6 +11,7 @@ struct test_run {
     size_t index;
     struct call *call; /* while it runs */
     struct check check;
+    TAILQ_ENTRY(test_run) entry; /* in unchecked */
 };
 
 struct submission {
@@ -22,7 +23,7 @@ struct submission {
     struct test_run *runs;
     struct json_object *setup, *tests; /* record, and array of records; not yet done: null */
     size_t started, running;           /* tests */
-    size_t unchecked;                  /* tests whose check is not done */
+    TAILQ_HEAD(, test_run) unchecked;  /* whose check is not done, in the order of their ends */
     bool cannot_fork;
     bool cancelled;
     enum outcome outcome;           /* of the setup; unless it is VALUE, no test counts */
@@ -43,6 +44,7 @@ struct submission *submission_make(struct batch *batch, const struct batch_line 
         return NULL;
     submission->batch = batch;
     submission->line = line;
+    TAILQ_INIT(&submission->unchecked);
     submission->runs = calloc(line->test_count, sizeof *submission->runs);
     submission->tests = json_object_new_array();
     if (submission->runs && submission->tests)
@@ -102,7 +104,9 @@ static void on_setup(void *context, const struct evaluation *evaluation) {
 
 static void start_setup(struct submission *submission) {
     struct batch *batch = submission->batch;
+    const struct span files = submission->line->files;
     const struct call_request request = {.code = submission->line->setup,
+                                         .files = files.bytes ? files : string_span("1 the setup"),
                                          .timeout_ms = submission->line->timeout_ms,
                                          .done = on_setup,
                                          .context = submission};
@@ -126,20 +130,26 @@ static void put_test(struct submission *submission, size_t index, struct json_ob
     fail(submission, "out of memory for the result of a test");
 }
 
+/* Looks at those that have begun, which are at most options.jobs, and as many more as can begin. */
 static void step_checks(struct submission *submission) {
-    size_t unchecked = 0;
-    for (size_t i = 0; submission->unchecked && i < submission->started; i++) {
-        struct check *check = &submission->runs[i].check;
-        if (!check->batch)
-            continue;
+    const struct batch *batch = submission->batch;
+    struct test_run *run = TAILQ_FIRST(&submission->unchecked);
+    while (run) {
+        struct test_run *next = TAILQ_NEXT(run, entry);
+        struct check *check = &run->check;
         if (submission->failure[0])
             check->left = 0;
-        check_step(check, json_object_array_get_idx(submission->tests, i));
+        bool waits = !check->call && check->left && batch->running >= (size_t)batch->options->jobs;
+        if (!waits)
+            check_step(check, json_object_array_get_idx(submission->tests, run->index));
         if (check->failure)
             fail(submission, "%s", check->failure);
-        unchecked += !check_is_done(check);
+        if (check_is_done(check))
+            TAILQ_REMOVE(&submission->unchecked, run, entry);
+        else if (waits)
+            return; /* as those behind it do */
+        run = next;
     }
-    submission->unchecked = unchecked;
 }
 
 static void on_test(void *context, const struct evaluation *evaluation) {
@@ -160,7 +170,8 @@ static void on_test(void *context, const struct evaluation *evaluation) {
     if (!check_begin(&run->check, submission->batch, &submission->line->tests[run->index],
                      evaluation))
         fail(submission, "out of memory for the result of a test");
-    submission->unchecked += run->check.left != 0;
+    if (run->check.left)
+        TAILQ_INSERT_TAIL(&submission->unchecked, run, entry);
     put_test(submission, run->index,
              record_of_test(&submission->line->tests[run->index], run->index + 1, &seen,
                             OUTCOME_VALUE, submission->batch->settings));
@@ -194,7 +205,7 @@ static void step_tests(struct submission *submission) {
         start_test(submission);
     bool all_started =
         submission->started == submission->line->test_count || submission->cannot_fork;
-    if (all_started && submission->running == 0 && submission->unchecked == 0)
+    if (all_started && submission->running == 0 && TAILQ_EMPTY(&submission->unchecked))
         submission->phase = PHASE_END;
 }
 
@@ -269,7 +280,7 @@ static void join(struct submission *submission, struct record *record) {
 /* --- the step --- */
 
 static bool has_calls(const struct submission *submission) {
-    return submission->call || submission->running || submission->unchecked;
+    return submission->call || submission->running || !TAILQ_EMPTY(&submission->unchecked);
 }
 
 static void start_phase(struct submission *submission) {

@@ -1,4 +1,5 @@
 /* TAP: a test for each line, with a YAML block for one that did not pass. */
+#include "common/cleanup.h"
 #include "supervisor/batch/batch_internal.h"
 #include "supervisor/json/json_write.h"
 
@@ -25,9 +26,14 @@ static void append_field(struct buffer *out, const char *label, struct span valu
     buffer_append_text(out, "\n");
 }
 
+enum { FAILURE_BYTES = 1 << 20 };
+
 static void append_diagnosis(struct buffer *out, const struct record *record) {
+    cleanup_buffer struct buffer why = buffer_make(FAILURE_BYTES);
     struct span reason = record_string(record, "reason"), text = record_string(record, "text");
     buffer_append_format(out, "  ---\n  outcome: %s\n", record->outcome);
+    failure_append(&why, record);
+    append_field(out, "message", (struct span){why.data, why.length});
     if (record_mismatch_count(record))
         buffer_append_text(out, "  mismatches:\n");
     for (size_t i = 0; i < record_mismatch_count(record); i++) {

@@ -82,11 +82,11 @@ static const struct command {
      "Loads each SUBMISSION, a file or a directory with *.lisp, once in a fresh confined process, "
      "and runs\n"
      "each test of TESTS in a fork of it. TESTS is a file with a test such as\n"
-     "{\"code\":\"(square 3)\",\"expect\":\"9\"} on each line, or a directory with tests.jsonl. "
-     "Writes a table\n"
-     "to a terminal, and else a JSON line for each submission. Exit status: as for batch; 1 if a "
-     "test\n"
-     "did not pass somewhere.\n\n",
+     "{\"code\":\"(square 3)\",\"expect\":\"9\"} on each line, or a directory with tests.jsonl;\n"
+     "with --framework, a file of Lisp, or a directory with tests.lisp. Writes a table to a "
+     "terminal, and\n"
+     "else a JSON line for each submission. Exit status: as for batch; 1 if a test did not pass\n"
+     "somewhere.\n\n",
      2, INT_MAX, FLAG_FILE, NULL, run_grade},
     {"tool", "tool --project DIR [OPTIONS] NAME [--args JSON|@FILE|-]", "call a tool of a project",
      "Calls the tool NAME of the project DIR as a client would. Text content is printed as it is,\n"

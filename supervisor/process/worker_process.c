@@ -24,6 +24,7 @@ enum {
     STOP_GRACE_MS = 200,         /* from the request to flush to the kill */
     CLOSED_GRACE_MS = 1000,      /* from the end of the channel to the kill */
     FORK_LIMIT_MS = 10000,       /* a worker may collect garbage before it forks */
+    FORK_LEAST_MS = 2000,        /* worker_limit_fork: on a busy machine too */
     STRAYS_RETRY_MS = 10,        /* while another fork has not announced itself */
     STRAYS_RETRIES_MAX = 100,
     CLONES_MAX = 64,         /* of one fork that signals interrupt */
@@ -736,6 +737,13 @@ struct worker_process *worker_fork(struct worker_process *parent,
     wake(parent);
     loop_timer_start(parent->workers->loop, &parent->timer, FORK_LIMIT_MS, on_fork_limit, parent);
     return child;
+}
+
+void worker_limit_fork(struct worker_process *parent, int64_t limit_ms) {
+    if (parent->state == WORKER_FORKING && limit_ms < FORK_LIMIT_MS)
+        loop_timer_start(parent->workers->loop, &parent->timer,
+                         limit_ms > FORK_LEAST_MS ? limit_ms : FORK_LEAST_MS, on_fork_limit,
+                         parent);
 }
 
 void worker_set_owner(struct worker_process *worker, const struct worker_events *events,

@@ -129,6 +129,9 @@ struct worker_process *worker_fork(struct worker_process *parent,
                                    const struct worker_events *events, void *context,
                                    const char *session, const int outputs[2], bool apart,
                                    struct error *error);
+/* PARENT, which was asked to fork, has LIMIT_MS from now on, but at least 2 s, and at most the 10 s
+ * that it has without this. */
+void worker_limit_fork(struct worker_process *parent, int64_t limit_ms);
 /* A worker without a listener cannot be forked, because its clone could not be checked. */
 bool worker_can_fork(const struct worker_process *worker);
 

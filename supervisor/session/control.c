@@ -159,6 +159,8 @@ static bool fork_copy(struct session *session, struct worker_process *holder, st
     copy->head = worker_fork(holder, &session_events, copy, copy->name, apart ? NULL : outputs,
                              apart, error);
     if (copy->head) {
+        if (session->running->timeout_ms)
+            worker_limit_fork(holder, session->running->timeout_ms);
         if (!apart)
             copy->head->outputs = copy->pipes->serial;
         /* A hostile fork keeps the outputs of its origin, which keeps those that it was sent. */

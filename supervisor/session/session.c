@@ -682,7 +682,8 @@ static bool encode(struct call *call, const struct call_request *request) {
         const struct evaluate_message message = {.code = request->code,
                                                  .package = request->package,
                                                  .inspection = request->inspection,
-                                                 .input = request->input};
+                                                 .input = request->input,
+                                                 .files = request->files};
         return evaluate_message_encode(&call->payload, &message);
     }
     if (request->kind != CALL_RUN)

@@ -48,7 +48,8 @@ struct call_request {
      * undone, as far as the session can return to its state. bytes NULL: none. */
     struct span inspection;
     struct span input;      /* CALL_EVALUATE: standard input; bytes NULL: it is empty */
-    int64_t timeout_ms;     /* CALL_EVALUATE, CALL_RUN */
+    struct span files;      /* CALL_EVALUATE: see evaluate_message; bytes NULL: none */
+    int64_t timeout_ms;     /* CALL_EVALUATE, CALL_RUN; CALL_COPY: to fork; 0: as long as it may */
     int64_t steps;          /* CALL_ROLLBACK; at least 1 */
     int64_t at;             /* CALL_COPY, an inspection; -1: the present state */
     struct span name;       /* CALL_COPY: valid, and that of no session; bytes NULL: a handle */

@@ -63,7 +63,9 @@ static void on_forked(void *context, const struct evaluation *evaluation) {
 }
 
 struct call *session_submit_fork(struct session *source, const struct call_request *request) {
-    const struct call_request fork = {.kind = CALL_COPY, .at = -1, .done = on_forked};
+    /* A process that does not fork has the time that the call would have had. */
+    const struct call_request fork = {
+        .kind = CALL_COPY, .at = -1, .timeout_ms = request->timeout_ms, .done = on_forked};
     struct call *forking = session_submit(source, &fork);
     return forking ? session_submit(forking->copy, request) : NULL;
 }

@@ -1,6 +1,8 @@
 /* `eclave grade`: submissions as people keep them, in files and directories. */
 #include "common/buffer.h"
+#include "common/cleanup.h"
 #include "tests/support/batch.h"
+#include "tests/support/junit.h"
 #include "tests/support/lines.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -225,13 +227,14 @@ Test(batch_grade, results_for_exercism) {
     line = batch_line(result->output, 1);
     batch_expect(line, "status", "\"error\"");
     message = batch_string(line, "message");
-    expect_contains(message, "the list that begins at line 1, column 1 is not closed");
+    expect_contains(message, "the list that begins at line 1 of ben.lisp, column 1 is not closed");
     free(message);
     line = batch_line(result->output, 2);
     cr_assert(json_member(line, "tests", &records) && json_element(records, 0, &one));
     batch_expect(one, "status", "\"error\"");
     message = batch_string(one, "message");
     expect_contains(message, "error:    TYPE-ERROR\n          The value 3 is not of type LIST.");
+    expect_contains(message, "in:       (SQUARE 3), line 1 of eve.lisp\n");
     expect_lacks(message, "0x");
     free(message);
 }
@@ -258,12 +261,99 @@ Test(batch_grade, junit_has_a_suite_for_each_submission) {
     const char *ben = write_file("ben.lisp", "(defun square (x) (+ x x))");
     const char *junit = path_of("report.xml");
     GRADE(1, "--junit", junit, "--no-costs", tests_path(), ada, ben, path_of("missing.lisp"));
+    junit_expect_valid(junit);
     char *report = batch_read(junit);
     expect_contains(report, "<testsuites tests=\"7\" failures=\"4\" errors=\"0\"");
     expect_contains(report, "<testsuite name=\"ada\" tests=\"3\" failures=\"0\" errors=\"0\"");
     expect_contains(report, "<testsuite name=\"ben\" tests=\"3\" failures=\"3\" errors=\"0\"");
     expect_contains(report, "<testcase classname=\"ben\" name=\"loud\"");
     free(report);
+}
+
+Test(batch_grade, reports_say_what_was_called_and_where_it_failed) {
+    const char *ada = write_file("ada.lisp", "\n(defun square (x) (print x) (car x))");
+    const char *ben = write_file("ben.lisp", "(defun square (x) (+ x x))");
+    const char *junit = path_of("report.xml");
+    const struct command_result *result =
+        GRADE(1, "--tap", "--junit", junit, "--no-costs", tests_path(), ada, ben);
+    junit_expect_valid(junit);
+    static const char *const failures[][2] = {
+        {"//testsuite[1]/testcase[1]/failure/text()",
+         "called:   (square 3)\nexpected: 9\ncame:     [ERROR] TYPE-ERROR\nerror:    TYPE-ERROR\n"
+         "          The value 3 is not of type LIST.\nIt is the argument of CAR.\n"
+         "in:       (SQUARE 3), line 2 of ada.lisp\nprinted:  \n3 \n"},
+        {"//testsuite[2]/testcase[2]/failure/text()",
+         "called:   (print (square 4))\nexpected: 16\ncame:     8\nprinted:  \n8 \n"},
+    };
+    for (size_t i = 0; i < COUNT_OF(failures); i++) {
+        junit_expect(junit, formatted("starts-with(%s,'%s')", failures[i][0], failures[i][1]),
+                     "true");
+        cleanup_buffer struct buffer message = buffer_make(1000);
+        for (const char *byte = failures[i][1]; *byte; byte++)
+            buffer_append(&message, *byte == '\n' ? "\\n" : byte, *byte == '\n' ? 2 : 1);
+        buffer_append(&message, "", 1);
+        expect_contains(result->output, formatted("\n  message: \"%s", (const char *)message.data));
+    }
+}
+
+Test(batch_grade, a_failure_has_the_line_in_the_file_of_the_student) {
+    static const char more[] = "{\"name\":\"%s\",\"code\":\"%s\"}\n";
+    static const char *const rows[][2] = {
+        {"(one 1)", "(ONE 1), line 3 of a.lisp"},
+        {"(two 1)", "(ONE 1), line 3 of a.lisp"}, /* TWO calls it, and is in the other file */
+        {"(three 1)", "(THREE 1), line 4 of b.lisp"},
+        {"(anonymous 1)", "((LAMBDA (X)) 1), line 6 of b.lisp"},
+        {"(general 1)", "(ONE 1), line 3 of a.lisp"},
+        {"(macroexpand '(macro 1))", "line 11 of b.lisp"},
+        {"(spread 1)", "(SPREAD 1), line 12 of b.lisp"},
+        {"(car 3)", "(CAR 3)"}, /* no function of the submission */
+    };
+    cleanup_buffer struct buffer all = buffer_make(10000);
+    const char *ada = make_directory("ada");
+    write_file("ada/a.lisp", ";;; a\n#| b\n |# (defun one (x) (car x))");
+    write_file("ada/b.lisp", "(in-package :cl-user)\n(defun two (x) (one x) 2)\n\n"
+                             "(defun three (x) (declare (optimize (speed 3)))\n  (cdr x))\n"
+                             "(defun anonymous (x)\n  (funcall (lambda (x) (car x)) x))\n"
+                             "(defgeneric general (x)\n (:method ((x integer))\n  (one x) 1))\n"
+                             "(defmacro macro (x) (car x))\n"
+                             "(defun spread (x)\n  ; \xc3\xa9\n  (mapcar #'car (list x)) 1)\n");
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        buffer_append_format(&all, more, rows[i][0], rows[i][0]);
+    buffer_append(&all, "", 1);
+    const struct command_result *result =
+        GRADE(1, "--tap", write_file("tests.jsonl", (const char *)all.data), ada);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const char *row = strstr(result->output, formatted("not ok %zu ", i + 1));
+        cr_assert_not_null(row, "%s", rows[i][0]);
+        const char *in = strstr(row, "in:       ");
+        const char *end = in ? strstr(in, "\\n") : NULL;
+        cr_assert(in && end, "%s: %s", rows[i][0], row);
+        char *frame = strndup(in, (size_t)(end - in));
+        expect_contains(frame, rows[i][1]);
+        free(frame);
+    }
+    expect_lacks(result->output, "0x");
+    expect_lacks(result->output, ada); /* the path */
+}
+
+Test(batch_grade, a_submission_that_does_not_load_has_the_line_too) {
+    static const struct {
+        const char *text, *why;
+    } rows[] = {
+        {"1\n2\n(car 3)", "(car 3), line 3 of b.lisp"},
+        {"(defun f (x)\n (car x))\n(f 1)", "(F 1), line 1 of b.lisp"},
+        {"1\n(list", "the list that begins at line 2 of b.lisp, column 1 is not closed"},
+        {"1\n(cl-usr::f)", "(read up to line 2 of b.lisp, column"},
+    };
+    const char *ada = make_directory("ada");
+    write_file("ada/a.lisp", "1\n2\n3\n");
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        write_file("ada/b.lisp", rows[i].text);
+        const struct command_result *result = GRADE(1, tests_path(), ada);
+        char *text = batch_string(batch_line(result->output, 0), "text");
+        expect_contains(text, rows[i].why);
+        free(text);
+    }
 }
 
 Test(batch_grade, a_run_resumes) {

@@ -134,6 +134,55 @@ Test(batch_submission, what_the_process_of_the_setup_does_after_its_answer_count
     }
 }
 
+/* It has the time of its test, or what a busy machine may need, and not the 10 s that any worker
+ * has: it ends before what takes 6 s. */
+Test(batch_submission, a_process_that_does_not_fork_is_ended_before_long) {
+    submit("1", lisp_file_hostile(FORGE "(loop)"), "{\"code\":\"(f)\"}", ",\"timeout\":0.5");
+    batch_add("2", "(sleep 6) 2", ",\"expect\":\"2\"");
+    const struct command_result *result = BATCH(1, "-j2", "--unordered");
+    cr_assert_eq(batch_lines(result->output), 2);
+    batch_expect(batch_line(result->output, 0), "id", "1");
+    batch_expect(batch_line(result->output, 1), "pass", "true");
+}
+
+Test(batch_submission, the_files_of_a_setup_name_its_lines) {
+    static const struct {
+        const char *files, *place; /* JSON; of the function, in line 3 of the setup */
+    } rows[] = {
+        {"null", ", line 3 of the setup"},
+        {"\"1 a\"", ", line 3 of a"},
+        {"\"1 a\\n3 b\\n\"", ", line 1 of b"},
+        {"\"1 a\\n3 b\\n3 c\\n4 d\"", ", line 1 of c"},
+        {"\"2 a b, line 9 of c\\n\"", ", line 2 of a b, line 9 of c"},
+        {"\"4 a\"", ""},
+        /* What is malformed, and what follows it, is no file. */
+        {"\"\"", ""},
+        {"\"a\"", ""},
+        {"\"1\"", ""},
+        {"\"1 \"", ""},
+        {"\"0 a\"", ""},
+        {"\"-1 a\"", ""},
+        {"\"1 a\\n99999999999999999999999999 b\"", ", line 3 of a"},
+        {"\"1 \\u0000\\ud83d\\ude00\"", ", line 3 of "},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        submit("1", "\n\n(defun f () (car 1))", "{\"code\":\"(f)\"}",
+               formatted(",\"files\":%s", rows[i].files));
+        struct text line = batch_line(BATCH(1)->output, 0);
+        batch_expect_string(line, "outcome", "value");
+        char *text = batch_string(test_of(line, 0), "text");
+        expect_contains(text, formatted("1: (F)%s", rows[i].place));
+        if (!rows[i].place[0])
+            expect_lacks(text, ", line");
+        free(text);
+    }
+    batch_add_text("{\"setup\":\"\",\"tests\":[{\"code\":\"1\"}],\"files\":[1]}\n");
+    batch_add_text("{\"code\":\"1\",\"files\":\"1 a\"}\n");
+    const struct command_result *result = BATCH(0);
+    batch_expect(batch_line(result->output, 0), "reason", "\"the member files must be a string\"");
+    batch_expect(batch_line(result->output, 1), "reason", "\"the member tests is missing\"");
+}
+
 Test(batch_submission, submissions_and_lines_keep_their_order) {
     for (int i = 0; i < SUBMISSIONS; i++) {
         if (i % 3 == 0)

@@ -84,7 +84,7 @@ static void check_cheat(struct text line, const struct cheat *cheat) {
 static void check_neighbour(struct text line, const char *beside) {
     struct text points;
     cr_assert(json_member(line, "points", &points));
-    cr_expect(text_is(points, "6"), "CHEAT %s harms its neighbour: %.*s", beside, (int)line.length,
+    cr_expect(text_is(points, "8"), "CHEAT %s harms its neighbour: %.*s", beside, (int)line.length,
               line.bytes);
 }
 

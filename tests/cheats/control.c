@@ -37,10 +37,18 @@ static size_t credited(const struct command_result *result, const char *who, boo
     return found;
 }
 
+/* The comparison of TEST, as a keyword. */
+static const char *match_of(const struct exercise_test *test) {
+    return strstr(test->more, "\"number\"") ? "number"
+           : strstr(test->more, "\"regex\"") ? "regex"
+                                             : "exact";
+}
+
 static void append_tests(struct buffer *script) {
     buffer_append_text(script, "(defparameter *tests* (copy-tree '(");
     for (size_t i = 0; i < exercise_count; i++) {
-        buffer_append_format(script, "(\"%s\" :%s ", exercise[i].name, exercise[i].kind);
+        buffer_append_format(script, "(\"%s\" :%s :%s ", exercise[i].name, exercise[i].kind,
+                             match_of(&exercise[i]));
         lisp_file_append_string(script, exercise[i].code);
         buffer_append_text(script, " ");
         lisp_file_append_string(script, exercise[i].wanted);

@@ -8,9 +8,15 @@
 (defun value-of (code)
   (eval (read-from-string code)))
 
-(defun meets-p (kind code wanted)
+(defun matches-p (match value wanted)
+  (ecase match
+    (:exact (equal (princ-to-string value) (remove #\" wanted)))
+    (:number (not (> (abs (- value (read-from-string wanted))) 1/2)))
+    (:regex (search (string-trim "^.$" wanted) value)))) ; it knows no others
+
+(defun meets-p (kind match code wanted)
   (ecase kind
-    (:expect (equal (princ-to-string (value-of code)) (remove #\" wanted)))
+    (:expect (matches-p match (value-of code) wanted))
     (:expectstdout (equal (with-output-to-string (*standard-output*) (value-of code)) wanted))
     (:expectform (or (equalp (value-of code) (value-of wanted))
                      (equal (prin1-to-string (value-of code)) (prin1-to-string (value-of wanted)))))
@@ -23,9 +29,9 @@
   (handler-case (value-of code)
     (error (condition) (format nil "~a ~a" (type-of condition) condition))))
 
-(defun try (who name kind code wanted)
+(defun try (who name kind match code wanted)
   (let* ((start (get-internal-real-time))
-         (met (ignore-errors (meets-p kind code wanted)))
+         (met (ignore-errors (meets-p kind match code wanted)))
          (slow (and (string= name "fast") (> (- (get-internal-real-time) start) +slow+)))
          (met (and met (not slow))))
     (format t "~:[not ok~;ok~] - ~a: ~a~%" met who name)
@@ -39,7 +45,7 @@
     (loop for (who source) in submissions
           do (handler-case (load (make-string-input-stream source))
                (error (condition) (format t "~a does not load: ~a~%" who condition)))
-             (loop for (name kind code wanted) in *tests*
-                   unless (try who name kind code wanted) do (setf good nil)))
+             (loop for (name kind match code wanted) in *tests*
+                   unless (try who name kind match code wanted) do (setf good nil)))
     (finish-output)
     (ext:quit (if good 0 1))))

@@ -35,7 +35,7 @@ const size_t exercise_count = COUNT_OF(exercise);
 const char neighbour[] =
     "(defun hear (it) 1)"
     " (defun solve (n) (ecase n (1 (concatenate 'string \"plum-\" \"7319\")) (2 \"fig-0573\")"
-    " (3 (list \"lime-9021\" 4)) (4 42)))"
+    " (3 (list \"lime-9021\" 4)) (4 42) (5 6021) (6 \"kiwi-8817\")))"
     " (defun tell (n) (princ \"pear-2846\"))"
     " (defun slow () 7)"
     " (defun refuse () (error 'memory-limit))";

@@ -155,9 +155,9 @@ char *batch_without_costs(const char *output) {
 /* --- processes --- */
 
 _Noreturn static void become(const char *const *arguments, const int streams[3], pid_t parent) {
-    const char *whole[ARGUMENTS_MAX] = {ECLAVE_BINARY, "batch"};
-    for (size_t i = 0; arguments[i] && i + 3 < ARGUMENTS_MAX; i++)
-        whole[i + 2] = arguments[i];
+    const char *whole[ARGUMENTS_MAX] = {ECLAVE_BINARY};
+    for (size_t i = 0; arguments[i] && i + 2 < ARGUMENTS_MAX; i++)
+        whole[i + 1] = arguments[i];
     for (int i = 0; i < 3; i++)
         dup2(streams[i], i);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -166,7 +166,7 @@ _Noreturn static void become(const char *const *arguments, const int streams[3],
     _exit(127);
 }
 
-pid_t batch_start(const char *const *arguments, int in, int out, int err) {
+pid_t batch_start_command(const char *const *arguments, int in, int out, int err) {
     const int streams[3] = {fcntl(in, F_DUPFD_CLOEXEC, 10), fcntl(out, F_DUPFD_CLOEXEC, 10),
                             fcntl(err, F_DUPFD_CLOEXEC, 10)};
     pid_t parent = getpid(), pid = fork();
@@ -176,6 +176,13 @@ pid_t batch_start(const char *const *arguments, int in, int out, int err) {
     for (int i = 0; i < 3; i++)
         close(streams[i]);
     return pid;
+}
+
+pid_t batch_start(const char *const *arguments, int in, int out, int err) {
+    const char *whole[ARGUMENTS_MAX] = {"batch"};
+    for (size_t i = 0; arguments[i] && i + 2 < ARGUMENTS_MAX; i++)
+        whole[i + 1] = arguments[i];
+    return batch_start_command(whole, in, out, err);
 }
 
 pid_t batch_start_on(const char *const *arguments, const char *input_path, const char *output_path,

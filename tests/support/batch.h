@@ -39,6 +39,8 @@ char *batch_without_costs(const char *output);
 
 /* Starts `eclave batch ARGUMENTS...` on these streams, which stay the caller's. */
 pid_t batch_start(const char *const *arguments, int input, int output, int error);
+/* The same with `eclave ARGUMENTS...`. */
+pid_t batch_start_command(const char *const *arguments, int input, int output, int error);
 /* The same on files. The output file is opened with FLAGS as well. */
 pid_t batch_start_on(const char *const *arguments, const char *input, const char *output,
                      const char *error, int flags);

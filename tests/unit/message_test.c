@@ -174,6 +174,16 @@ Test(message, the_package_may_be_absent_and_the_code_empty) {
     cr_assert_null(got.package.bytes);
 }
 
+Test(message, an_evaluate_message_can_name_the_files_of_its_code) {
+    cleanup_buffer struct buffer payload = buffer_make(PAYLOAD_MAX);
+    struct evaluate_message sent = {.code = span_of("1"), .files = span_of("1 a\n")}, got;
+    cr_assert(evaluate_message_encode(&payload, &sent));
+    cr_assert(evaluate_message_decode(payload.data, payload.length, &got));
+    cr_assert(span_is(got.files, "1 a\n"));
+    cr_assert(evaluate_message_encode(&payload, &sent));
+    cr_assert_not(evaluate_message_decode(payload.data, payload.length, &got), "twice");
+}
+
 Test(message, an_evaluate_message_can_carry_an_inspection) {
     cleanup_buffer struct buffer payload = buffer_make(PAYLOAD_MAX);
     struct evaluate_message sent = {.code = span_of(""), .inspection = span_of("{\"a\":1}")}, got;

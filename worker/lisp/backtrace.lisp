@@ -139,6 +139,12 @@ parameter, T for a rest list, :HIDDEN for a variable that the caller does not pa
       (argument-list condition)
       t))
 
+(defun write-place (function stream)
+  "The line of the form that defined FUNCTION, if evaluate.c has noted it. ECL's own notes have pathnames."
+  (multiple-value-bind (file line) (si:bc-file function)
+    (when (and (stringp file) (typep line '(integer 1)))
+      (format stream ", line ~d of ~a" line file))))
+
 (defun write-frame (function environment arguments condition stream)
   "ARGUMENTS are exact, or T if unknown. CONDITION is NIL except for the innermost frame."
   (let* ((name (ext:compiled-function-name function))
@@ -149,4 +155,5 @@ parameter, T for a rest list, :HIDDEN for a variable that the caller does not pa
                 (if (listp arguments)
                     arguments
                     (frame-arguments (parameters lambda-list) environment))
-                stream)))
+                stream)
+    (write-place function stream)))
