@@ -137,7 +137,7 @@ void inputs_free(struct inputs *inputs) {
 
 /* --- the functions of the C library --- */
 
-// NOLINTBEGIN(readability-identifier-naming)
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
 
 int open64(const char *path, int flags, ...) {
     mode_t mode = 0;
@@ -174,4 +174,4 @@ DIR *opendir(const char *path) {
     return function(path);
 }
 
-// NOLINTEND(readability-identifier-naming)
+// NOLINTEND(readability-inconsistent-declaration-parameter-name)

@@ -1,6 +1,7 @@
 /* ASDF systems: those of --systems, which every session has, and those that a session loads from
  * directories that it may read. */
 #include "policy/policy.h"
+#include "tests/support/available.h"
 #include "tests/support/client_sessions.h"
 #include "tests/support/command.h"
 #include "tests/support/lisp_file.h"
@@ -271,6 +272,12 @@ static const char *batch_of_requests(void) {
     return lines;
 }
 
+/* Without the namespaces, code sees that the modules of ECL are there. */
+static bool is_found_but_native(const char *answer) {
+    return !(available_layers() & POLICY_LAYER_BIT(POLICY_LAYER_NAMESPACES)) &&
+           strstr(answer, "is native code, which cannot be loaded here");
+}
+
 /* Makes all requests with OPTIONS; WANTED(row) must be in the answer. */
 static void expect_answers(const char *const *options, const char *(*wanted)(size_t row)) {
     struct command_result result = run(options, batch_of_requests(), registry("lib"));
@@ -280,7 +287,8 @@ static void expect_answers(const char *const *options, const char *(*wanted)(siz
         const char *end = strchrnul(line, '\n');
         const char *answer = formatted("%.*s", (int)(end - line), line);
         const char *part = wanted(i);
-        cr_expect(strstr(answer, part), "%s: %s is not in: %s", requests[i].code, part, answer);
+        cr_expect(strstr(answer, part) || is_found_but_native(answer), "%s: %s is not in: %s",
+                  requests[i].code, part, answer);
         cr_expect(strstr(answer, "\"outcome\":\"value\"") ||
                       strstr(answer, "\"outcome\":\"error\""),
                   "%s: %s", requests[i].code, answer);

@@ -160,14 +160,28 @@ Test(long_batches, are_answered_whole_when_a_signal_ends_the_server) {
     }
 }
 
-Test(long_batches, are_refused_after_the_end_of_the_grace_time) {
+/* Whether the batch was being read when the grace time ended. On a busy machine the time limit of
+ * begin_long may end so late that the server has read all of it; its last call is then ended like
+ * its first. */
+static bool is_refused(void) {
     struct client *client = start("0");
     begin_long(client, EVALUATE("1", ENDLESS), EVALUATE("2", "1"));
     client_kill(client, SIGTERM);
     const char *line = read_long(client);
     array_expect_code(line, "1", "-32001");
-    array_expect_code(line, "2", "-32003");
+    const bool refused = array_has_code(line, "2", "-32003");
+    if (!refused)
+        array_expect_code(line, "2", "-32001");
     expect_end(client);
+    return refused;
+}
+
+Test(long_batches, are_refused_after_the_end_of_the_grace_time) {
+    enum { TRIALS = 20 };
+    int trial = 0;
+    while (trial < TRIALS && !is_refused())
+        trial++;
+    cr_assert_lt(trial, TRIALS, "the batch was read too soon each time");
 }
 
 Test(long_batches, are_dropped_when_the_reader_is_gone) {

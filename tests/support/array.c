@@ -20,9 +20,11 @@ struct text array_element(const char *line, const char *id) {
     return found;
 }
 
-void array_expect_code(const char *line, const char *id, const char *code) {
+bool array_has_code(const char *line, const char *id, const char *code) {
     struct text value;
-    cr_assert(json_at(array_element(line, id), &value, "error", "code", NULL) &&
-                  text_is(value, code),
-              "no error %s for %s in %s", code, id, line);
+    return json_at(array_element(line, id), &value, "error", "code", NULL) && text_is(value, code);
+}
+
+void array_expect_code(const char *line, const char *id, const char *code) {
+    cr_assert(array_has_code(line, id, code), "no error %s for %s in %s", code, id, line);
 }

@@ -10,7 +10,8 @@ struct text array_of(const char *line);
 /* The only response to ID, as JSON, in the array LINE. */
 struct text array_element(const char *line, const char *id);
 
-/* The response to ID must be an error with CODE, as JSON. */
+/* Whether the response to ID is an error with CODE, as JSON; and that it must be one. */
+bool array_has_code(const char *line, const char *id, const char *code);
 void array_expect_code(const char *line, const char *id, const char *code);
 
 #endif

@@ -1,7 +1,9 @@
 /* `eclave repl` in a terminal. */
+#include "policy/policy.h"
 #include "tests/support/command.h"
 #include "tests/support/lines.h"
 #include "tests/support/screen.h"
+#include "tests/support/skip.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -216,6 +218,7 @@ Test(repl, a_branch_is_a_copy) {
 }
 
 Test(repl, what_is_not_rolled_back_is_not_copied) {
+    skip_without_layers(POLICY_LAYER_BIT(POLICY_LAYER_NAMESPACES), false);
     begin_with("exec $E repl --scratch 4");
     evaluate(",branch idea", "a session with a scratch directory cannot be copied", "main 0");
     leave();

@@ -115,7 +115,7 @@ static size_t make_records(void) {
         struct image_input *input = (void *)(records + size);
         input->kind = IMAGE_INPUT_PRESENT;
         input->path_bytes = (uint32_t)strlen(names[i]) + 1;
-        strcpy((char *)(input + 1), names[i]);
+        memcpy(input + 1, names[i], input->path_bytes);
         size += image_input_bytes(input->path_bytes);
     }
     return size;
