@@ -4,13 +4,10 @@
 
 (require :cmp)
 
-;;; Else the name of an object's initialization has the time and the path in it.
-(let ((original #'c::compute-init-name))
-  (setf (fdefinition 'c::compute-init-name)
-        (lambda (file &rest options &key kind &allow-other-keys)
-          (if (eq kind :object)
-              (format nil "eclave_lisp_~a" (substitute #\_ #\- (pathname-name file)))
-              (apply original file options)))))
+;;; Else the names by which objects are initialized have the time and the path in them.
+(setf (fdefinition 'c::compute-init-name)
+      (lambda (file &key prefix &allow-other-keys)
+        (format nil "~@[~a~]eclave_lisp_~a" prefix (substitute #\_ #\- (pathname-name file)))))
 
 (defun object-name (source directory)
   (merge-pathnames (make-pathname :name (pathname-name source) :type "o") directory))

@@ -12,7 +12,7 @@ static char ecl_directory[PATH_MAX] = "missing";
 /* Instead of that of this build, which is for one place. */
 #include "supervisor/base/installed.h"
 #define installed_ecl_directory ecl_directory
-#include "supervisor/base/installed.c"
+#include "supervisor/base/installed.c" // NOLINT(bugprone-suspicious-include)
 
 static char root[] = "/tmp/eclave-installed-XXXXXX";
 
@@ -34,10 +34,10 @@ static void have_ecl_in(const char *name) {
     snprintf(made, sizeof made, "%s/%s", root, name);
     cr_assert_eq(mkdir(made, 0700), 0);
     cr_assert_gt(readlink("/proc/self/exe", own, sizeof own - 1), 0);
-    ecl_directory[0] = 0;
+    size_t length = 0;
     for (const char *at = own + 1; (at = strchr(at, '/')); at++)
-        strcat(ecl_directory, "../");
-    strcat(ecl_directory, made + 1);
+        length += (size_t)snprintf(ecl_directory + length, sizeof ecl_directory - length, "../");
+    snprintf(ecl_directory + length, sizeof ecl_directory - length, "%s", made + 1);
 }
 
 Test(installed, a_relative_directory_begins_at_the_program) {
@@ -56,19 +56,18 @@ Test(installed, an_absolute_directory_stays) {
     char path[INSTALLED_PATH_BYTES];
     cr_assert(installed_path("/usr/libexec/eclave", "name", path, NULL));
     cr_assert_str_eq(path, "/usr/libexec/eclave/name");
-    strcpy(ecl_directory, "/usr/lib/ecl/");
+    snprintf(ecl_directory, sizeof ecl_directory, "/usr/lib/ecl/");
     cr_assert(installed_ecl(path, NULL));
     cr_assert_str_eq(path, "", "ECL knows that place itself");
 }
 
 Test(installed, a_path_that_is_too_long_is_an_error) {
-    char path[INSTALLED_PATH_BYTES], *name = malloc(2 * PATH_MAX);
+    char path[INSTALLED_PATH_BYTES], name[INSTALLED_PATH_BYTES + 1];
     struct error error = {0};
-    memset(name, 'n', 2 * PATH_MAX - 1);
-    name[2 * PATH_MAX - 1] = 0;
+    memset(name, 'n', sizeof name);
+    name[sizeof name - 1] = 0;
     cr_assert_not(installed_path("/usr", name, path, &error));
     cr_assert(strstr(error.text, "too long"), "%s", error.text);
-    free(name);
 }
 
 Test(installed, ecl_is_found_without_links_and_with_a_slash) {
@@ -82,7 +81,7 @@ Test(installed, ecl_is_found_without_links_and_with_a_slash) {
 Test(installed, a_tree_without_ecl_is_an_error_that_says_so) {
     char path[INSTALLED_PATH_BYTES];
     struct error error = {0};
-    strcpy(ecl_directory, "../no-such-directory");
+    snprintf(ecl_directory, sizeof ecl_directory, "../no-such-directory");
     cr_assert_not(installed_ecl(path, &error));
     cr_assert(strstr(error.text, "unpacked as a whole"), "%s", error.text);
 }
