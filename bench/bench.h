@@ -27,6 +27,7 @@ double bench_ecl_boot(struct bench *bench);
 
 void section_start(struct bench *bench);
 void section_round_trip(struct bench *bench);
+void section_saved(struct bench *bench);
 void section_recovery(struct bench *bench);
 void section_bulk(struct bench *bench);
 void section_memory(struct bench *bench);

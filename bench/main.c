@@ -20,6 +20,7 @@ static const struct section {
     {"memory", section_memory},
     {"start", section_start},
     {"round-trip", section_round_trip},
+    {"saved", section_saved},
     {"recovery", section_recovery},
     {"bulk", section_bulk},
     {"sessions", section_sessions},

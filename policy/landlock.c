@@ -133,6 +133,15 @@ bool policy_landlock_supervisor(const struct policy_supervisor *supervisor, stru
     return enforce(ruleset, error) && (has_root || is_in_force(error));
 }
 
+bool policy_landlock_keeper(const char *directory, struct error *error) {
+    int version = abi();
+    cleanup_fd int ruleset = make_ruleset(version, SCOPE_SOCKETS | SCOPE_SIGNALS);
+    if (ruleset < 0)
+        return error_set(error, errno, "cannot create a Landlock ruleset");
+    return grant(ruleset, directory, scratch_rights & handled_files(version), error) &&
+           enforce(ruleset, error) && is_in_force(error);
+}
+
 bool policy_landlock_scope_signals(struct error *error) {
     const struct ruleset rules = {.scopes = SCOPE_SIGNALS};
     if (abi() < 6)

@@ -225,6 +225,11 @@ struct policy_supervisor {
  * signal children once this process is confined. */
 bool policy_supervisor_scope(const struct policy_supervisor *supervisor);
 
+/* Confines the calling process, which keeps DIRECTORY (a path) for the supervisor: it gives up its
+ * capabilities and the right to gain any, to execute what it writes, and, with Landlock, to reach
+ * any other file. False with *error. */
+bool policy_confine_keeper(const char *directory, struct error *error);
+
 /* The bits of the layers that such a process can put on itself. */
 uint32_t policy_supervisor_layers(void);
 

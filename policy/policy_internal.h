@@ -118,6 +118,8 @@ bool policy_process_forbid_new_code(struct error *error);
  * not exist is not permitted. */
 bool policy_landlock_supervisor(const struct policy_supervisor *supervisor, struct error *error);
 /* From now on this process and its descendants signal each other only. Takes ABI 6. */
+/* Nothing but DIRECTORY can be reached, where files can be made, written and removed. */
+bool policy_landlock_keeper(const char *directory, struct error *error);
 bool policy_landlock_scope_signals(struct error *error);
 bool policy_landlock_available(const struct policy *policy, struct error *error);
 void policy_descriptors_wipe_environment(void);

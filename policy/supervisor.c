@@ -85,6 +85,16 @@ bool policy_supervise(const struct policy_supervisor *supervisor, struct policy_
     return true;
 }
 
+bool policy_confine_keeper(const char *directory, struct error *error) {
+    if (!policy_privileges_forbid_new(error) || !policy_privileges_retain(0, error) ||
+        !policy_no_new_privileges(error))
+        return false;
+    if (!(policy_supervisor_layers() & BIT(LANDLOCK)))
+        return true;
+    return policy_process_forbid_new_code(error) &&
+           (!policy_landlock_available(NULL, NULL) || policy_landlock_keeper(directory, error));
+}
+
 bool policy_supervisor_settle(const struct policy_supervisor *supervisor,
                               const struct policy_report *launched, struct error *error) {
     if (supervisor->scoped || launched->layers[POLICY_LAYER_NAMESPACES].state != POLICY_ACTIVE)

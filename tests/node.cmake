@@ -59,7 +59,7 @@ endfunction()
 eclave_add_node_tests(clients 300
   FILES demo.mjs libraries.mjs record.mjs records.mjs server.mjs
   FIXTURES record
-  TESTS sdk sdk2 inspector libraries demo)
+  TESTS sdk sdk2 state inspector libraries demo)
 # What a model sees through the libraries that hosts use, and what the list of tools costs it.
 eclave_add_node_tests(clients 120
   FILES hosts.mjs task.mjs

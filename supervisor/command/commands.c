@@ -109,6 +109,14 @@ static const struct command {
      "call\n"
      "with its verdict and the reason.\n",
      0, 0, FLAG_SWITCH, NULL, command_policy},
+    {"sessions", "sessions list|show|remove --state DIR [NAME]", "look after saved sessions",
+     "list prints the sessions that are saved in DIR, their sizes, and when they were last used; "
+     "show\n"
+     "prints the calls of the session NAME as Lisp; remove removes it. One that a server has open "
+     "is\n"
+     "not removed. Exit status: 0, or 1 if it cannot be done.\n\n"
+     "  --state DIR                directory of the saved sessions\n",
+     1, 2, FLAG_CHOICE, "list|show|remove", command_sessions},
     {"completion", "completion bash|zsh|fish", "print a completion script for a shell",
      "Prints a script that makes the shell complete the commands, options and arguments of eclave. "
      "An\n"

@@ -65,6 +65,7 @@ int command_new(const struct command_line *line);
 int command_check(const struct command_line *line);
 int command_doctor(const struct command_line *line);
 int command_policy(const struct command_line *line);
+int command_sessions(const struct command_line *line);
 int command_completion(const struct command_line *line);
 
 /* Creates the project directory for `eclave new`, since the settings accept only one that exists,

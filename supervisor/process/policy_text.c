@@ -48,6 +48,9 @@ static void print_supervisor_files(FILE *out, const struct settings *settings) {
     fputs("  read   /proc\n", out);
     for (size_t i = 0; i < supervisor.readable_count; i++)
         fprintf(out, "  read   %s and everything below\n", supervisor.readable[i]);
+    for (size_t i = 0; i < settings->state.count; i++)
+        fprintf(out, "  write  %s, by a process of its own, which reaches nothing else\n",
+                settings->state.paths[i]);
 }
 
 static void print_limits(FILE *out, const struct policy *policy) {

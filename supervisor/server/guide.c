@@ -45,6 +45,10 @@ static void append_calls(struct buffer *text, const struct surroundings *here) {
                              "- `rollback-session {\"session\": \"work\", \"steps\": 1}` undoes "
                              "calls that were kept, up to %lld.\n",
                              (long long)here->settings->session_history);
+    if (here->settings->state.count)
+        buffer_append_text(text, "- Sessions are saved. After the server has ended, the next one "
+                                 "brings a session back at its first call, by evaluating its calls "
+                                 "again; `SESSION-RESTORED` says what was done.\n");
     buffer_append_text(text, "- `eclave:///sessions/NAME/transcript` has the last calls of a "
                              "session.\n");
 }

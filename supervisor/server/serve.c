@@ -202,6 +202,9 @@ static bool open_project(struct server *server, struct error *error) {
 static bool confine(struct server *server, struct error *error) {
     const struct log_event event = {.level = LOG_WARNING_LEVEL, .name = "unconfined"};
     struct error why;
+    if (server->settings->state.count && !server->minimal &&
+        !sessions_save(&server->sessions, error))
+        return false;
     if (sessions_confine_supervisor(&server->sessions, server->minimal ? &why : error))
         return true;
     if (server->minimal)

@@ -30,7 +30,7 @@ static void answer_opened(struct request *request, const char *name) {
     request_end(request);
 }
 
-static void copied(void *context, const struct evaluation *evaluation) {
+static void opened(void *context, const struct evaluation *evaluation) {
     struct request *request = context;
     struct server *server = request->server;
     if (request->silent)
@@ -45,11 +45,14 @@ static void copied(void *context, const struct evaluation *evaluation) {
 }
 
 static void open_fresh(struct server *server, struct request *request, struct span name) {
-    const struct session *session = NULL;
+    const struct call_request wanted = {.kind = CALL_OPEN};
+    struct session *session = NULL;
     if (!sessions_have_room(&server->sessions))
         tool_no_room(request);
     else if (!(session = sessions_make(&server->sessions, name)))
         request_error(request, RPC_INTERNAL_ERROR, "Out of memory.");
+    else if (server->sessions.keeper) /* it is saved first */
+        tool_submit(server, request, session, &wanted, opened);
     else
         answer_opened(request, session_name(session));
 }
@@ -60,7 +63,7 @@ static void open_copy(struct server *server, struct request *request, struct jso
     if (!source)
         return;
     if (sessions_have_room(&server->sessions))
-        tool_submit(server, request, source, wanted, copied);
+        tool_submit(server, request, source, wanted, opened);
     else
         tool_no_room(request);
 }
@@ -179,6 +182,13 @@ const struct tool tool_close_session = {.name = "close-session",
 /* --- list-sessions --- */
 
 static void append_row(struct buffer *text, const struct session_facts *facts) {
+    if (facts->dormant) {
+        buffer_append_format(
+            text, "%s%s: saved, %.1f KiB, last used %lld s ago; its next call brings it back",
+            text->length ? "\n" : "", facts->name, (double)facts->saved_bytes / (1 << 10),
+            (long long)facts->idle_s);
+        return;
+    }
     buffer_append_format(
         text,
         "%s%s: state number %llu, can roll back %zu, %s, age %lld s, idle %lld s, memory "

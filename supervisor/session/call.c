@@ -75,8 +75,9 @@ struct call_progress call_progress(const struct call *call) {
 
 bool call_cancel(struct call *call, const char *cause) {
     struct session *session = call->session;
-    bool copying = call == session->running && session->state == SESSION_COPYING;
-    if (call->decided || copying) /* a fork cannot be cancelled, and takes a moment only */
+    const bool acts = call == session->running &&
+                      (session->state == SESSION_COPYING || session->state == SESSION_SAVING);
+    if (call->decided || acts) /* a fork and a write cannot be cancelled */
         return false;
     call_decide(call, OUTCOME_CANCELLED, "%s", cause);
     if (call->started_ns) {
@@ -97,6 +98,7 @@ bool call_cancel(struct call *call, const char *cause) {
 
 void call_free(struct call *call) {
     buffer_free(&call->payload);
+    buffer_free(&call->answers);
     call_drop_result(call);
     free(call);
 }
@@ -164,11 +166,12 @@ static void describe(const struct call *call, struct evaluation *evaluation,
     const struct session *session = call->session;
     if (!outcome_table[call->outcome].ends_process || session_is_anonymous(session))
         return;
-    const char *state = !state_lost ? "The session is as it was before the call."
-                        : session->head
-                            ? "The session is back at an earlier state; the effects of the "
-                              "calls since are lost."
-                            : "The state of the session is lost; it starts afresh.";
+    const char *state =
+        !state_lost              ? "The session is as it was before the call."
+        : durable_saves(session) ? "The session is brought back to where it was by its next call."
+        : session->head          ? "The session is back at an earlier state; the effects of the "
+                                   "calls since are lost."
+                                 : "The state of the session is lost; it starts afresh.";
     snprintf(evaluation->cause, sizeof evaluation->cause, "%s %s", call->cause, state);
 }
 
@@ -192,12 +195,12 @@ void call_conclude(struct call *call, struct result_message *result, struct pipe
     else if (call->run.result.json)
         evaluation.content = json_tree_member(call->run.result.json, "content");
     evaluation.events_dropped = call->run.dropped;
-    evaluation.is_kept =
-        call->kind == CALL_EVALUATE && kept_output_keep(session, &evaluation, pipes);
-    bool loss_reported = add_loss(call, &evaluation);
+    evaluation.is_kept = call->kind == CALL_EVALUATE && !call->replays &&
+                         kept_output_keep(session, &evaluation, pipes);
+    bool loss_reported = !call->replays && add_loss(call, &evaluation);
     log_outcome(call, &evaluation);
     session->used_ns = clock_now_ns();
-    session->all->active--;
+    session->all->active -= !call->replays;
     if (session->kind == SESSION_UNNAMED) /* before the client can name one that goes */
         sessions_drop_unnamed(session->all, session);
     call->done(call->context, &evaluation);
@@ -309,6 +312,8 @@ bool call_answer(struct call *call, struct span json) {
     if (session->running != call || call->decided || !call->run.asking ||
         !worker_answer(session->head, json))
         return false;
+    if (durable_saves(session) && !call->replays)
+        record_put_answer(&call->answers, json);
     call->run.asking = false;
     admission_take(call);
     switch_clock(session, &call->run.wait_left_ms, call->run.left_ms, session_on_time_limit);

@@ -9,36 +9,85 @@ static void conclude(struct call *call) {
     call_conclude(call, NULL, NULL, 0, false);
 }
 
-void session_roll_back(struct session *session) {
+/* What is asked for cannot be saved, and is not done. */
+static void refuse(struct session *session, const char *failure) {
     struct call *call = session_take_running(session);
+    call_decide(call, OUTCOME_REFUSED, "This cannot be saved, and is not done: %s.", failure);
+    conclude(call);
+    session_note_end(session);
+    session_step_later(session);
+}
+
+void session_open(struct session *session) {
+    struct call *call = session_take_running(session);
+    call_reply(call, "%s", session->name);
+    conclude(call);
+    session_step_later(session);
+}
+
+static void rolled_back(struct session *session, const char *failure) {
+    if (failure) {
+        refuse(session, failure);
+        return;
+    }
+    struct call *call = session_take_running(session);
+    session->saved.count = durable_place(session, session->number - (uint64_t)call->steps);
+    history_return(session, session->number - (uint64_t)call->steps);
+    call_reply(call, "Session %s is as it was before its last %lld call%s; state number %llu.",
+               session->name, (long long)call->steps, call->steps == 1 ? "" : "s",
+               (unsigned long long)session->number);
+    session->saved.head_ended = false;
+    conclude(call);
+    session_step_later(session);
+}
+
+void session_roll_back(struct session *session) {
+    struct call *call = session->running;
     size_t length = history_length(session);
     if ((uint64_t)call->steps > length) {
+        session_take_running(session);
         bool can_fork = !session->head || worker_can_fork(session->head);
         call_decide(
             call, OUTCOME_REFUSED,
             "Session %s can be rolled back by at most %zu calls now (session.history %lld%s).",
             session->name, length, (long long)session->all->settings->session_history,
             can_fork ? "" : "; seccomp notifications are unavailable");
+        conclude(call);
+        session_step_later(session);
+    } else if (durable_saves(session)) {
+        durable_return(session, session->number - (uint64_t)call->steps, rolled_back);
     } else {
-        history_return(session, session->number - (uint64_t)call->steps);
-        call_reply(call, "Session %s is as it was before its last %lld call%s; state number %llu.",
-                   session->name, (long long)call->steps, call->steps == 1 ? "" : "s",
-                   (unsigned long long)session->number);
+        rolled_back(session, NULL);
     }
-    conclude(call);
-    session_step_later(session);
 }
 
-void session_reset(struct session *session) {
+static void reset(struct session *session, const char *failure) {
+    if (failure) {
+        refuse(session, failure);
+        return;
+    }
     struct call *call = session_take_running(session);
     history_clear(session);
+    session->saved.count = 0;
+    session->saved.head_ended = session->saved.drops = false;
     kept_output_forget(session);
     call_reply(call, "Session %s is reset to a fresh state.", session->name);
     conclude(call);
     session_step_later(session);
 }
 
-void session_close(struct session *session) {
+void session_reset(struct session *session) {
+    if (durable_saves(session))
+        durable_reset(session, reset);
+    else
+        reset(session, NULL);
+}
+
+static void closed(struct session *session, const char *failure) {
+    if (failure && (session->saved.listed || session->saved.open)) {
+        refuse(session, failure);
+        return;
+    }
     struct call *call = session_take_running(session);
     if (session->kind != SESSION_OWN) /* whose next call creates it again */
         names_remember(session->all, session->name, SESSION_CLOSED, NULL);
@@ -50,7 +99,14 @@ void session_close(struct session *session) {
     session_end(session);
 }
 
-void session_end_copy(struct session *session, const char *what) {
+void session_close(struct session *session) {
+    if (durable_saves(session))
+        durable_remove(session, closed);
+    else
+        closed(session, NULL);
+}
+
+static void finish_copy(struct session *session, const char *what) {
     struct call *call = session_take_running(session);
     struct session *copy = call->copy;
     if (what) {
@@ -61,7 +117,26 @@ void session_end_copy(struct session *session, const char *what) {
         call_reply(call, "%s", copy->name);
     }
     conclude(call);
+    session_note_end(session);
     session_step_later(session);
+}
+
+static void copy_saved(struct session *session, const char *failure) {
+    const struct call *call = session->running;
+    if (!failure) {
+        call->copy->saved.open = true;
+        call->copy->saved.base = call->copy->saved.count =
+            durable_place(session, (uint64_t)call->at);
+    }
+    finish_copy(session, failure);
+}
+
+void session_end_copy(struct session *session, const char *what) {
+    const struct call *call = session->running;
+    if (!what && durable_saves(session))
+        durable_copy(session, call->copy, (uint64_t)call->at, copy_saved);
+    else
+        finish_copy(session, what);
 }
 
 void session_settle_copy(struct call *call) {
@@ -95,6 +170,7 @@ void session_begin_copy(struct session *session) {
     struct call *call = session->running;
     struct error error;
     uint64_t number = call->at < 0 ? session->number : (uint64_t)call->at;
+    call->at = (int64_t)number;
     bool fresh = number == 0 && session->began_fresh;
     struct worker_process *holder = history_holder(session, number);
     if (!holder && !fresh) {

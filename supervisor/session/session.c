@@ -25,11 +25,12 @@ static const struct state_rule {
 #define NEXT(state) (1U << SESSION_##state)
     [SESSION_NASCENT] = {"nascent", NEXT(IDLE)},
     [SESSION_IDLE] = {"idle", NEXT(CHECKPOINTING) | NEXT(WAITING) | NEXT(EVALUATING) |
-                                  NEXT(COPYING) | NEXT(NASCENT)},
+                                  NEXT(COPYING) | NEXT(NASCENT) | NEXT(SAVING)},
     [SESSION_CHECKPOINTING] = {"checkpointing", NEXT(IDLE)},
     [SESSION_WAITING] = {"waiting", NEXT(EVALUATING) | NEXT(IDLE)},
-    [SESSION_EVALUATING] = {"evaluating", NEXT(IDLE)},
-    [SESSION_COPYING] = {"copying", NEXT(IDLE)},
+    [SESSION_EVALUATING] = {"evaluating", NEXT(IDLE) | NEXT(SAVING)},
+    [SESSION_SAVING] = {"saving", NEXT(IDLE)},
+    [SESSION_COPYING] = {"copying", NEXT(IDLE) | NEXT(SAVING)},
 #undef NEXT
 };
 
@@ -53,11 +54,15 @@ void session_enter(struct session *session, enum session_state state) {
 
 /* --- the running call --- */
 
-struct call *session_take_running(struct session *session) {
-    struct call *call = session->running;
+static void stop_clocks(struct session *session) {
     loop_timer_stop(session->all->loop, &session->time_limit);
     loop_timer_stop(session->all->loop, &session->memory_check);
     loop_timer_stop(session->all->loop, &session->decode);
+}
+
+struct call *session_take_running(struct session *session) {
+    struct call *call = session->running;
+    stop_clocks(session);
     if (session->state != SESSION_IDLE)
         session_enter(session, SESSION_IDLE);
     session->running = NULL;
@@ -205,7 +210,8 @@ static void send_call(struct session *session) {
                     "The call cannot be sent to its worker: out of memory.");
         worker_kill(session->head);
     }
-    buffer_free(&call->payload);
+    if (!durable_saves(session) || call->replays || !call->stays)
+        buffer_free(&call->payload);
 }
 
 void session_on_served(void *context, struct worker_process *worker, struct pipes *pipes,
@@ -236,7 +242,7 @@ static void visit(struct session *session, uint64_t number) {
         refuse_visit(session, error.text);
 }
 
-static void evaluate(struct session *session) {
+void session_evaluate(struct session *session) {
     if (session->kind == SESSION_SOURCE && session->loss[0]) {
         call_decide(session->running, OUTCOME_REFUSED, "The process ended between calls.");
         refuse_call(session, "", "");
@@ -293,15 +299,54 @@ static size_t result_bytes_max(const struct settings *settings) {
     return values + RUN_RESULT_MAX_BYTES;
 }
 
-static void conclude_answer(struct session *session, enum outcome answer,
-                            struct result_message *result) {
-    call_decide(session->running, answer, "%s", "");
+static void note_loss(struct session *session, const char *excess);
+static void conclude_end(struct session *session, int status);
+
+void session_note_end(struct session *session) {
+    if (!session->saved.head_ended)
+        return;
+    session->saved.head_ended = false;
+    if (!session->head && !history_restore(session))
+        note_loss(session, NULL);
+}
+
+static void finish_answer(struct session *session) {
     struct call *call = session_take_running(session);
     session->number++;
     session->unprotected = false;
-    call_conclude(call, result, session->pipes, 0, false);
+    call_conclude(call, &call->kept->message, session->pipes, 0, false);
     pipes_end(session->pipes);
+    session_note_end(session);
     session_step_later(session);
+}
+
+/* The call is saved, or else undone: its process ends, and so its effects. */
+static void on_call_saved(struct session *session, const char *failure) {
+    struct call *call = session->running;
+    if (!failure) {
+        session->saved.count++;
+        finish_answer(session);
+        return;
+    }
+    call->decided = false;
+    call_decide(call, OUTCOME_UNSAVED, "The call cannot be saved: %s.", failure);
+    session_enter(session, SESSION_WAITING);
+    session_enter(session, SESSION_EVALUATING);
+    if (session->head)
+        worker_kill(session->head);
+    else
+        conclude_end(session, session->saved.end_status);
+    session->saved.head_ended = false;
+}
+
+static void conclude_answer(struct session *session, enum outcome answer) {
+    call_decide(session->running, answer, "%s", "");
+    if (!durable_saves(session) || session->running->replays) {
+        finish_answer(session);
+        return;
+    }
+    stop_clocks(session);
+    durable_save_call(session, on_call_saved);
 }
 
 /* The kept result is decoded, or there is no need to. */
@@ -312,7 +357,7 @@ static void take_kept(struct session *session) {
     if ((session->all->reports_usage && !call->goes_on) || !call->stays)
         await_end(session, answer);
     else
-        conclude_answer(session, answer, message);
+        conclude_answer(session, answer);
 }
 
 static void refuse_result(struct session *session) {
@@ -378,11 +423,13 @@ static void note_loss(struct session *session, const char *excess) {
     const struct log_event event = {
         .level = LOG_WARNING_LEVEL, .name = "worker-lost", .session = session->name};
     const char *because = excess ? " because " : "";
+    const bool saved = durable_saves(session);
     const bool ends =
-        !session->head && session->kind != SESSION_OWN && session->kind != SESSION_SOURCE;
-    const char *what = session->head ? "the effects of the last calls are lost"
-                       : ends        ? "the session is lost"
-                                     : "the state of the session is lost, and it started afresh";
+        !saved && !session->head && session->kind != SESSION_OWN && session->kind != SESSION_SOURCE;
+    const char *what = saved           ? "its state is brought back by the next call"
+                       : session->head ? "the effects of the last calls are lost"
+                       : ends          ? "the session is lost"
+                                       : "the state of the session is lost, and it started afresh";
     excess = excess ? excess : "";
     if (!session_is_anonymous(session)) /* whose caller reports it */
         log_write(session->all->log, &event, "the worker ended between calls%s%s; %s", because,
@@ -396,8 +443,11 @@ static void note_loss(struct session *session, const char *excess) {
         session_abandon(session, why);
         return;
     }
-    snprintf(session->loss, sizeof session->loss,
-             "SESSION-LOST: the worker ended between calls%s%s; %s", because, excess, what);
+    if (saved)
+        durable_lost(session);
+    else
+        snprintf(session->loss, sizeof session->loss,
+                 "SESSION-LOST: the worker ended between calls%s%s; %s", because, excess, what);
 }
 
 static void head_ended(struct session *session, bool inside_frame, int status) {
@@ -405,6 +455,12 @@ static void head_ended(struct session *session, bool inside_frame, int status) {
     const char *excess = session->head->memory.excess;
     if (session->state == SESSION_CHECKPOINTING)
         history_failed(session, "the worker ended");
+    if (session->state == SESSION_SAVING && call) {
+        session->saved.head_ended = true;
+        session->saved.end_status = status;
+        session->head = NULL;
+        return;
+    }
     if (session->state != SESSION_EVALUATING) {
         if (!history_restore(session) && session->state != SESSION_NASCENT)
             note_loss(session, excess);
@@ -415,7 +471,12 @@ static void head_ended(struct session *session, bool inside_frame, int status) {
     decide_by_answer(call, inside_frame, status);
     call_decide_by_status(call, inside_frame, status);
     call->usage = session->head->usage;
-    session_take_running(session);
+    conclude_end(session, status);
+}
+
+/* Concludes the running call, whose process has ended. */
+static void conclude_end(struct session *session, int status) {
+    struct call *call = session_take_running(session);
     struct pipes *pipes = session->pipes;
     session->pipes = NULL; /* history_restore would close them, and the call refers to them */
     bool restored = history_restore(session);
@@ -511,8 +572,10 @@ bool session_is_idle(const struct session *session) {
 }
 
 static void (*const runners[])(struct session *session) = {
-    [CALL_EVALUATE] = evaluate,   [CALL_RUN] = evaluate,        [CALL_ROLLBACK] = session_roll_back,
-    [CALL_RESET] = session_reset, [CALL_CLOSE] = session_close, [CALL_COPY] = session_begin_copy};
+    [CALL_EVALUATE] = session_evaluate, [CALL_RUN] = session_evaluate,
+    [CALL_OPEN] = session_open,         [CALL_ROLLBACK] = session_roll_back,
+    [CALL_RESET] = session_reset,       [CALL_CLOSE] = session_close,
+    [CALL_COPY] = session_begin_copy};
 
 /* Every process of the session waits for a frame. */
 static bool is_quiet(const struct session *session) {
@@ -590,6 +653,11 @@ void session_step(struct session *session) {
         history_take(session);
         if (session->state != SESSION_IDLE)
             return;
+    }
+    if (durable_is_due(session)) {
+        if (admission_asks(session))
+            durable_step(session);
+        return;
     }
     const bool starts = !TAILQ_EMPTY(&session->queue) && admission_asks(session);
     rest(session, starts);
@@ -686,7 +754,14 @@ static struct call *make_call(struct session *session, const struct call_request
     call->ask = request->ask;
     call->done = request->done;
     call->context = request->context;
+    call->answers = buffer_make(JOURNAL_RECORD_MAX / 8);
     return call;
+}
+
+uint32_t sessions_next_number(struct sessions *sessions) {
+    if (++sessions->last_call == 0)
+        sessions->last_call = 1;
+    return sessions->last_call;
 }
 
 struct call *session_submit(struct session *session, const struct call_request *request) {
@@ -697,9 +772,7 @@ struct call *session_submit(struct session *session, const struct call_request *
     struct call *call = has_place(session, size) ? make_call(session, request) : NULL;
     if (!call)
         return NULL;
-    if (++all->last_call == 0)
-        all->last_call = 1;
-    call->number = all->last_call;
+    call->number = sessions_next_number(all);
     TAILQ_INSERT_TAIL(&session->queue, call, entry);
     session->queued++;
     session->queued_bytes += call->size;

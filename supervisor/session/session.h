@@ -34,6 +34,7 @@ enum call_kind {
     CALL_RUN,      /* evaluates a source and calls what it defines: run.h */
     CALL_ROLLBACK, /* returns to the state before the last `steps` calls */
     CALL_RESET,    /* returns to a fresh state */
+    CALL_OPEN,     /* does nothing but to open the session, which it is the first call of */
     CALL_CLOSE,    /* ends the session; the calls queued after it are refused */
     CALL_COPY      /* creates a session that begins with the state number `at` of this one */
 };
@@ -67,6 +68,7 @@ struct call_request {
 
 struct kept_output;
 struct memory_waiter;
+struct keeper;
 
 /* Of memory.c. */
 struct memory_watch {
@@ -127,7 +129,8 @@ struct sessions {
     bool no_client; /* a person calls: messages advise no arguments of tools */
     bool unbounded; /* the caller limits how many calls wait, and their bytes */
     struct memory_watch memory;
-    bool keeps_output; /* for read-output: kept_output.h */
+    struct keeper *keeper; /* saves the sessions; NULL: they end with the server */
+    bool keeps_output;     /* for read-output: kept_output.h */
     size_t kept_bytes;
     TAILQ_HEAD(kept_outputs, kept_output) kept; /* oldest first */
 };
@@ -142,6 +145,10 @@ void sessions_close(struct sessions *sessions);
 /* Starts what the sessions need and the supervisor may not start later, and confines it: see
  * pool_confine_supervisor. False with *error. */
 bool sessions_confine_supervisor(struct sessions *sessions, struct error *error);
+
+/* Saves sessions in the directory that the settings name, and adds those that are saved there.
+ * Before sessions_confine_supervisor. False with *error. */
+bool sessions_save(struct sessions *sessions, struct error *error);
 
 /* The session of that name, or NULL. A copy that is being made is found. */
 struct session *sessions_find(const struct sessions *sessions, struct span name);
@@ -183,6 +190,8 @@ struct session_facts {
     bool memory_is_proportional; /* shared pages count in proportion; false: resident sizes */
     size_t states_dropped;       /* because of memory */
     bool busy;
+    bool dormant;         /* an earlier server saved it, and no call has used it here */
+    uint64_t saved_bytes; /* of a dormant one */
 };
 struct session_facts session_facts(const struct session *session);
 

@@ -4,6 +4,7 @@
 
 #include "supervisor/base/clock.h"
 #include "supervisor/session/session.h"
+#include "supervisor/state/keeper.h"
 
 /* The part of a call that only a CALL_RUN has. */
 struct run_state {
@@ -45,11 +46,13 @@ struct call {
     void (*ask)(void *context, struct json_object *questions);
     call_done done;
     void *context;
-    bool inspects; /* its effects are undone, */
-    bool stays;    /* unless the session cannot return to its state */
-    bool goes_on;  /* its process stays after the answer, also with reports_usage */
-    bool rested;   /* a large one waited for a turn of the loop */
-    bool decided;  /* the members below are set */
+    struct buffer answers; /* of its client, to be saved with it */
+    bool replays;          /* it is brought back: durable.c */
+    bool inspects;         /* its effects are undone, */
+    bool stays;            /* unless the session cannot return to its state */
+    bool goes_on;          /* its process stays after the answer, also with reports_usage */
+    bool rested;           /* a large one waited for a turn of the loop */
+    bool decided;          /* the members below are set */
     int64_t decided_ns;
     enum outcome outcome;
     char cause[ERROR_TEXT_BYTES + 40];
@@ -79,6 +82,7 @@ enum session_state {
     SESSION_CHECKPOINTING, /* the head forks a checkpoint: `taking` */
     SESSION_WAITING,       /* the running call waits for a worker of the pool, or for `taking` */
     SESSION_EVALUATING,    /* the head runs the running call, or is being killed for it */
+    SESSION_SAVING,        /* its journal is being written, for the running call, or read */
     SESSION_COPYING,       /* a process of the session forks, for the copy of the running call */
     SESSION_STATES
 };
@@ -90,6 +94,32 @@ enum session_kind {
     SESSION_UNNAMED,  /* of one call, to which none has come back: newer ones too */
     SESSION_SOURCE,   /* of processes for other sessions: its owner; it has no name for clients */
     SESSION_TRANSIENT /* of one call, with which it ends; it has no name for clients */
+};
+
+struct replay;
+/* FAILURE: a sentence without its full stop; NULL: it is saved. */
+typedef void (*durable_then)(struct session *session, const char *failure);
+
+/* What is saved of a session. */
+struct session_saved {
+    uint64_t number;   /* of the session, for the keeper; 0: nothing is saved */
+    bool listed;       /* an earlier server saved it */
+    bool open;         /* its journal is, and `count` is known */
+    uint64_t bytes;    /* of what was listed */
+    uint64_t count;    /* calls in force in the journal */
+    uint64_t base;     /* of a copy: calls before its state 0 */
+    durable_then then; /* while the journal is written */
+    int64_t locked_ns; /* since when another process has had it; 0: none has */
+    struct loop_timer retry;
+    struct replay *replay; /* of the running call */
+    uint64_t replayed, differed, left_out;
+    uint64_t asked;                 /* the place of the call that is being read */
+    uint64_t failed_at;             /* the place after a call that ended its process; 0: none */
+    char difference[110];           /* the first one */
+    bool drops;                     /* the call that was brought back last did not come back */
+    char failure[ERROR_TEXT_BYTES]; /* of bringing back, for the call that waits */
+    bool head_ended;                /* while the journal was written for the running call, */
+    int end_status;                 /* with this status */
 };
 
 struct session {
@@ -126,7 +156,8 @@ struct session {
         size_t processes;                /* when it was last weighed */
         size_t dropped;                  /* states */
     } memory;
-    char loss[260]; /* a state was lost between calls; reported with the next answer */
+    struct session_saved saved;
+    char loss[400]; /* a state was lost between calls; reported with the next answer */
 };
 
 /* --- session.c --- */
@@ -148,6 +179,13 @@ bool sessions_prepare_pipes(struct sessions *sessions, struct error *error);
 void sessions_discard_pipes(struct sessions *sessions);
 /* Steps in the next round of the loop, after the output of this one is written. */
 void session_step_later(struct session *session);
+/* The call for which the journal was written is done: if the head ended meanwhile, that counts now.
+ */
+void session_note_end(struct session *session);
+/* Runs the running call, which evaluates. */
+void session_evaluate(struct session *session);
+/* A number for a new call. */
+uint32_t sessions_next_number(struct sessions *sessions);
 /* Ends the running call's time in the session, which is then idle. */
 struct call *session_take_running(struct session *session);
 /* Takes CALL out of the queue. */
@@ -196,12 +234,44 @@ void admission_open(struct sessions *sessions);
 /* Each carries out the running call. */
 void session_roll_back(struct session *session);
 void session_reset(struct session *session);
+void session_open(struct session *session);
 void session_close(struct session *session); /* frees SESSION */
 void session_begin_copy(struct session *session);
 /* Concludes the copy. WHAT: the reason why there is none; NULL: it is complete. */
 void session_end_copy(struct session *session, const char *what);
 /* A CALL_COPY is done; its copy remains only with OUTCOME_VALUE. */
 void session_settle_copy(struct call *call);
+
+/* --- durable.c: sessions that are saved --- */
+
+/* Whether the session is saved at all. */
+bool durable_saves(const struct session *session);
+/* Something is to be done about its journal before its next call. */
+bool durable_is_due(const struct session *session);
+/* Calls are saved that are not in its state. */
+bool durable_is_behind(const struct session *session);
+/* The number of calls that state NUMBER of the session consists of. */
+uint64_t durable_place(const struct session *session, uint64_t number);
+/* Does it. */
+void durable_step(struct session *session);
+/* Each writes to the journal, during which the session is SAVING, and then calls THEN: the running
+ * call, which has its result; a return to state NUMBER; a return to the fresh state; a copy with
+ * state NUMBER; the removal of all that is saved. */
+void durable_save_call(struct session *session, durable_then then);
+void durable_return(struct session *session, uint64_t number, durable_then then);
+void durable_reset(struct session *session, durable_then then);
+void durable_copy(struct session *session, const struct session *copy, uint64_t number,
+                  durable_then then);
+void durable_remove(struct session *session, durable_then then);
+/* Removes what is saved, without an answer. */
+void durable_discard(struct session *session);
+/* Has the next answer say how the session was brought back. */
+void durable_report(struct session *session);
+/* Its state was lost between calls. */
+void durable_lost(struct session *session);
+/* Of session_add and session_destroy. */
+void durable_begin(struct session *session);
+void durable_end(struct session *session);
 
 /* --- transient.c --- */
 

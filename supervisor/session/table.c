@@ -24,6 +24,10 @@ void sessions_close(struct sessions *sessions) {
         session_destroy(TAILQ_FIRST(&sessions->list));
     names_free(sessions);
     memory_close(sessions);
+    if (sessions->keeper)
+        keeper_close(sessions->keeper);
+    free(sessions->keeper);
+    sessions->keeper = NULL;
     sessions_discard_pipes(sessions);
     loop_timer_stop(sessions->loop, &sessions->admission);
 }
@@ -47,6 +51,7 @@ struct session *session_add(struct sessions *sessions, struct span name, enum se
              (const char *)name.bytes);
     if (!session_is_anonymous(session))
         names_forget(sessions, name);
+    durable_begin(session);
     TAILQ_INSERT_TAIL(&sessions->list, session, entry);
     return session;
 }
@@ -60,11 +65,15 @@ struct session *sessions_own(struct sessions *sessions, const char *name) {
     return session;
 }
 
+static bool is_dormant(const struct session *session) {
+    return session->saved.listed && !session->saved.open;
+}
+
 bool sessions_have_room(const struct sessions *sessions) {
     const struct session *session;
     size_t count = 0;
     TAILQ_FOREACH(session, &sessions->list, entry) {
-        count += session->kind == SESSION_KEPT && !session->over;
+        count += session->kind == SESSION_KEPT && !session->over && !is_dormant(session);
     }
     return count < (size_t)sessions->settings->session_max;
 }
@@ -85,7 +94,7 @@ struct session *sessions_make_unnamed(struct sessions *sessions) {
 }
 
 bool session_keep(struct session *session) {
-    if (session->kind != SESSION_UNNAMED)
+    if (session->kind != SESSION_UNNAMED && (session->kind == SESSION_OWN || !is_dormant(session)))
         return true;
     if (!sessions_have_room(session->all))
         return false;
@@ -111,6 +120,7 @@ void session_destroy(struct session *session) {
         TAILQ_REMOVE(&session->cancelled, call, entry);
         call_free(call);
     }
+    durable_end(session);
     pool_withdraw(all->pool, &session->waiter);
     loop_timer_stop(all->loop, &session->step);
     TAILQ_REMOVE(&all->list, session, entry);
@@ -157,6 +167,7 @@ void sessions_drop_unnamed(struct sessions *sessions, const struct session *used
     size_t count;
     while ((oldest = oldest_unnamed(sessions, used, &count)) != NULL && count > kept) {
         names_remember(sessions, oldest->name, SESSION_DROPPED, NULL);
+        durable_discard(oldest);
         session_destroy(oldest);
     }
 }
@@ -210,7 +221,9 @@ struct session_facts session_facts(const struct session *session) {
                                   .idle_s = clock_elapsed_ms(session->used_ns) / CLOCK_MS_PER_S,
                                   .number = session->number,
                                   .history = history_length(session),
-                                  .busy = !session_is_idle(session)};
+                                  .busy = !session_is_idle(session),
+                                  .dormant = is_dormant(session),
+                                  .saved_bytes = session->saved.bytes};
     memory_add_facts(session, &facts);
     return facts;
 }

@@ -24,9 +24,9 @@ static bool is_of_kind(const char *path, enum path_kind kind, int *code) {
         return false;
     }
     *code = 0;
-    if (kind == PATH_DIRECTORY ? !S_ISDIR(status.st_mode) : !S_ISREG(status.st_mode))
+    if (kind == PATH_FILE ? !S_ISREG(status.st_mode) : !S_ISDIR(status.st_mode))
         return false;
-    if (access(path, kind == PATH_DIRECTORY ? R_OK | X_OK : R_OK) == 0)
+    if (access(path, kind == PATH_FILE ? R_OK : R_OK | X_OK) == 0)
         return true;
     *code = errno;
     return false;
@@ -63,6 +63,16 @@ char *path_link(const char *path, const char *base) {
     return getcwd(here, sizeof here) && asprintf(&link, "%s/%s", here, joined) > 0 ? link : NULL;
 }
 
+/* PATH as an absolute path. NULL with *code. */
+static char *make_absolute(const char *path, int *code) {
+    char here[PATH_MAX], *absolute = NULL;
+    *code = ENAMETOOLONG;
+    if (path[0] == '/')
+        return strdup(path);
+    return getcwd(here, sizeof here) && asprintf(&absolute, "%s/%s", here, path) > 0 ? absolute
+                                                                                     : NULL;
+}
+
 char *path_find(const char *path, const char *base, enum path_kind kind, int *code) {
     char joined[PATH_MAX];
     if (!join(joined, path, base)) {
@@ -71,6 +81,8 @@ char *path_find(const char *path, const char *base, enum path_kind kind, int *co
     }
     /* with a base, "" would name the base itself */
     char *found = path[0] ? realpath(joined, NULL) : NULL;
+    if (!found && path[0] && errno == ENOENT && kind == PATH_PLACE)
+        return make_absolute(joined, code);
     if (!found) {
         *code = path[0] ? errno : ENOENT;
         return NULL;

@@ -22,7 +22,7 @@ struct path_list {
 /* Frees the paths and leaves an empty list. */
 void path_list_free(struct path_list *list);
 
-enum path_kind { PATH_DIRECTORY, PATH_FILE };
+enum path_kind { PATH_DIRECTORY, PATH_FILE, PATH_PLACE /* a directory, or nothing yet */ };
 
 /* Resolves PATH, relative to BASE (NULL: the current directory), to an absolute path without links,
  * which must be a directory or a regular file that this process may read. The caller owns the
@@ -61,6 +61,7 @@ struct settings {
     int64_t log_level_set; /* by a flag, a variable or the policy file, even if to the default */
 };
 
+enum durable { DURABLE_ASYNC, DURABLE_SYNC };
 enum timeout_reply { TIMEOUT_REPLY_ERROR, TIMEOUT_REPLY_RESULT };
 enum image_choice { IMAGE_CHOICE_AUTO, IMAGE_CHOICE_OFF, IMAGE_CHOICE_REBUILD };
 enum cancel_reply { CANCEL_REPLY_AUTO, CANCEL_REPLY_ERROR, CANCEL_REPLY_SILENT };

@@ -127,7 +127,9 @@ void setting_words(const struct setting *setting, char words[SETTING_WORDS_BYTES
         break;
     case SETTING_PATHS:
         snprintf(words, SETTING_WORDS_BYTES, "%s that can be read",
-                 setting->paths == PATH_DIRECTORY ? "a directory" : "a regular file");
+                 setting->paths == PATH_FILE        ? "a regular file"
+                 : setting->paths == PATH_DIRECTORY ? "a directory"
+                                                    : "a directory, or the place for a new one,");
         break;
     case SETTING_NAMES:
         snprintf(words, SETTING_WORDS_BYTES,

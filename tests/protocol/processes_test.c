@@ -5,6 +5,7 @@
 #include "tests/support/eras.h"
 #include "tests/support/family.h"
 #include "tests/support/process.h"
+#include "tests/support/saved.h"
 #include "tests/support/skip.h"
 #include <ftw.h>
 #include <signal.h>
@@ -181,6 +182,42 @@ static void expect_rights(pid_t pid, const char *who, uint64_t capabilities) {
     cr_expect_eq(process_capabilities(pid) & ~capabilities, 0, "%s: %llx", who,
                  (unsigned long long)process_capabilities(pid));
     cr_expect_eq(process_status(pid, "NoNewPrivs"), 1, "%s", who);
+}
+
+static pid_t keeper_of(struct client *client) {
+    pid_t pids[PIDS_MAX];
+    size_t count = client_descendants(client, pids, PIDS_MAX);
+    for (size_t i = 0; i < count && i < PIDS_MAX; i++)
+        if (process_is_named(pids[i], "eclave-keeper"))
+            return pids[i];
+    cr_assert_fail("the server has no keeper");
+    return 0;
+}
+
+/* Socket, directory, journals, and the directories of the sessions. */
+Test(processes, the_keeper_of_saved_sessions_has_no_rights_and_nothing_else_open) {
+    saved_begin();
+    struct client *client = saved_serve(NULL);
+    client_expect_works(client);
+    const pid_t keeper = keeper_of(client);
+    expect_rights(keeper, "keeper", 0);
+    cr_expect_eq(process_descriptors(keeper), 4);
+    client_finish(client);
+    saved_end();
+}
+
+Test(processes, a_server_whose_keeper_is_killed_answers_every_request_and_ends) {
+    saved_begin();
+    struct client *client = saved_serve(NULL);
+    client_expect_works(client);
+    client_evaluate_send(client, "1", "(loop)");
+    client_busy_worker(client);
+    end_process(keeper_of(client), SIGKILL);
+    struct evaluation evaluation = client_evaluate_await(client, "1");
+    cr_assert_eq(evaluation.error_code, -32603, "%s", evaluation.line);
+    client_await_stderr(client, "the keeper of the state directory has ended");
+    family_expect_end(client, 70);
+    saved_end();
 }
 
 /* Whether a sanitizer's leak check needs the rights of the supervisor. */

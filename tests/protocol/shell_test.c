@@ -4,6 +4,11 @@
 #include "tests/support/project_files.h"
 #include <unistd.h>
 
+static struct command_result run(const char *script) {
+    return command_run(
+        &(struct command){.arguments = STRINGS("/bin/sh", "-c", script, "sh", ECLAVE_BINARY)});
+}
+
 static void begin(void) {
     project_files_begin();
     cr_assert_eq(chdir(project_files_path()), 0);
@@ -12,14 +17,12 @@ static void begin(void) {
     project_files_write("slow-requests", INITIALIZE("1", "\"2025-11-25\"") "\n" EVALUATE(
                                              "2", "(progn (sleep 1) 42)") "\n");
     project_files_write("tools/greet.lisp", "(mcp:deftool greet () \"hello\")");
+    struct command_result result = run("\"$1\" --state state <slow-requests");
+    cr_assert_eq(result.status, 0, "%s", result.error);
+    command_result_free(&result);
 }
 
 TestSuite(shell, .init = begin, .fini = project_files_end);
-
-static struct command_result run(const char *script) {
-    return command_run(
-        &(struct command){.arguments = STRINGS("/bin/sh", "-c", script, "sh", ECLAVE_BINARY)});
-}
 
 /* The script must end with STATUS, with PART on standard error. */
 static void expect(const char *script, int status, const char *part) {
@@ -43,6 +46,8 @@ static const char *const commands[] = {
     "completion zsh",
     "completion fish",
     "policy",
+    "sessions list --state state",
+    "sessions show main --state state",
     "eval -e 1",
     "eval --json -e 1",
     "eval -e '(car 1)'",
@@ -261,6 +266,9 @@ Test(shell, a_mistake_is_named_with_what_was_probably_meant) {
         {"completion", "usage: eclave completion bash|zsh|fish"},
         {"completion csh", "usage: eclave completion"},
         {"completion bash zsh", "unexpected argument zsh;"},
+        {"sessions", "usage: eclave sessions list|show|remove --state DIR [NAME]"},
+        {"sessions list", "usage: eclave sessions"},
+        {"sessions list a b --state state", "unexpected argument b;"},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         expect(formatted("exec \"$1\" %s", rows[i].arguments), 2, rows[i].part);

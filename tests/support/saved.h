@@ -1,0 +1,19 @@
+/* A state directory for a test, and servers that save their sessions in it. */
+#ifndef ECLAVE_TESTS_SUPPORT_SAVED_H
+#define ECLAVE_TESTS_SUPPORT_SAVED_H
+
+#include "tests/support/client.h"
+
+/* The directory does not exist yet; the one that it is in does. End with saved_end. */
+void saved_begin(void);
+void saved_end(void);
+const char *saved_path(void);
+
+/* Starts a server with the directory and ARGUMENTS (ends with NULL; NULL: none). */
+struct client *saved_serve(const char *const *arguments);
+/* Kills CLIENT with SIGKILL, waits, and frees it. */
+void saved_kill(struct client *client);
+/* The path of a file of the session whose directory is ENTRY. */
+const char *saved_file(const char *entry, const char *file);
+
+#endif
