@@ -1,0 +1,47 @@
+#!/usr/bin/env node
+// Becomes, as far as Node can, the eclave of this platform's package.
+'use strict';
+const { spawn } = require('node:child_process');
+const { constants } = require('node:os');
+const { dirname, join } = require('node:path');
+
+const STATUS_FAILED = 1;
+const platform = `${process.platform}-${process.arch}`;
+
+function fail(text) {
+  process.stderr.write(`eclave: ${text}\n`);
+  process.exit(STATUS_FAILED);
+}
+
+function find() {
+  const libc = process.report?.getReport().header.glibcVersionRuntime;
+  const served = Object.keys(require('./package.json').optionalDependencies);
+  if (!served.includes(`eclave-${platform}`))
+    fail(`there is no package for ${platform}: eclave needs Linux on x64, for instance in a container or a virtual machine.`);
+  if (!libc)
+    fail('this Linux has another C library than glibc, which eclave needs.');
+  try {
+    return join(dirname(require.resolve(`eclave-${platform}/package.json`)), 'bin', 'eclave');
+  } catch {
+    return fail(`the package eclave-${platform} is not installed: were optional dependencies left out?`);
+  }
+}
+
+const child = spawn(find(), process.argv.slice(2), { stdio: 'inherit' });
+const passed = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'];
+for (const signal of passed)
+  process.on(signal, () => {
+    // The terminal has sent it to both.
+    if (!(process.stdin.isTTY && (signal === 'SIGINT' || signal === 'SIGQUIT')))
+      child.kill(signal);
+  });
+child.on('error', (error) => fail(`cannot be started: ${error.message}`));
+child.on('exit', (status, signal) => {
+  for (const name of passed) process.removeAllListeners(name);
+  if (signal) {
+    process.kill(process.pid, signal);
+    process.exitCode = 128 + constants.signals[signal];
+  } else {
+    process.exitCode = status;
+  }
+});
