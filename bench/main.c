@@ -17,18 +17,12 @@ static const struct section {
     const char *name;
     void (*run)(struct bench *bench);
 } sections[] = {
-    {"memory", section_memory},
-    {"start", section_start},
-    {"round-trip", section_round_trip},
-    {"saved", section_saved},
-    {"recovery", section_recovery},
-    {"bulk", section_bulk},
-    {"sessions", section_sessions},
-    {"filter", section_filter},
-    {"layers", section_layers},
-    {"batch", section_batch},
-    {"project", section_project},
-    {"hostile", section_hostile},
+    {"memory", section_memory},         {"start", section_start},
+    {"round-trip", section_round_trip}, {"saved", section_saved},
+    {"recovery", section_recovery},     {"bulk", section_bulk},
+    {"sessions", section_sessions},     {"filter", section_filter},
+    {"layers", section_layers},         {"batch", section_batch},
+    {"project", section_project},       {"hostile", section_hostile},
 };
 
 enum { ROUNDS = 5, SECTION_COUNT = sizeof sections / sizeof *sections };

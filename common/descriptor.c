@@ -23,6 +23,20 @@ bool write_all(int fd, const void *bytes, size_t size) {
     return true;
 }
 
+bool write_all_at(int fd, const void *bytes, size_t size, uint64_t offset) {
+    for (size_t done = 0; done < size;) {
+        ssize_t put = pwrite(fd, (const char *)bytes + done, size - done, (off_t)(offset + done));
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0) {
+            errno = put < 0 ? errno : ENOSPC;
+            return false;
+        }
+        done += (size_t)put;
+    }
+    return true;
+}
+
 /* The kernel counts the descriptors that all processes of a user have in flight; the count goes
  * down when a receiver reads. */
 static ssize_t send_patiently(int socket, const struct msghdr *message) {

@@ -12,6 +12,8 @@ enum { DESCRIPTORS_MAX = 3 }; /* carried by one message */
 
 /* Writes all SIZE bytes, resuming after interrupts and short writes. False with errno. */
 bool write_all(int fd, const void *bytes, size_t size);
+/* The same from OFFSET of a file on. */
+bool write_all_at(int fd, const void *bytes, size_t size, uint64_t offset);
 
 /* Sends PARTS with COUNT descriptors, which stay the caller's, as one message and without SIGPIPE.
  * Retries after EINTR, and for one second while the kernel refuses because too many descriptors of

@@ -23,8 +23,10 @@ enum frame_type {
     /* supervisor -> worker */
     FRAME_EVALUATE, /* evaluate_message */
     FRAME_FORK,     /* descriptors: the channel of the child and, if it is for another session, its
-                       stdout and stderr. The child sends FRAME_READY on its channel; the parent
-                       sends nothing, or FRAME_FAILED if there is no child */
+                       stdout and stderr; none if it is apart: the kernel then puts the channel in
+                       its place when the child sets its death signal. The child sends FRAME_READY on
+                       its channel; the parent sends nothing, or FRAME_FAILED if there is no
+                       child */
     FRAME_OUTPUTS,  /* descriptors: new stdout and stderr; no reply */
     /* worker -> supervisor */
     FRAME_READY,  /* confined; credentials prove the pid; descriptor: the seccomp listener */
@@ -44,7 +46,8 @@ enum {
     FRAME_PAYLOAD_MAX = 64 << 20, /* bytes; above any request.max_bytes */
     FRAME_EVENT_MAX = 64 << 10,   /* bytes */
     FRAME_ASK_MAX = 1 << 20,      /* bytes */
-    FRAME_DESCRIPTORS_MAX = 3
+    FRAME_DESCRIPTORS_MAX = 3,
+    FRAME_CHANNEL = 3 /* the descriptor of the channel in a worker */
 };
 
 struct frame_header {

@@ -17,6 +17,16 @@ uint64_t image_file_checksum(const void *bytes, size_t size) {
     return hash;
 }
 
+void image_file_name(char name[IMAGE_NAME_BYTES], const unsigned char key[IMAGE_KEY_BYTES]) {
+    static const char digits[] = "0123456789abcdef", suffix[] = ".img";
+    for (size_t i = 0; i < IMAGE_KEY_BYTES; i++) {
+        *name++ = digits[key[i] >> 4];
+        *name++ = digits[key[i] & 15];
+    }
+    for (size_t i = 0; i < sizeof suffix; i++)
+        *name++ = suffix[i];
+}
+
 void image_file_processor(uint32_t words[IMAGE_PROCESSOR_WORDS]) {
     for (size_t i = 0; i < IMAGE_PROCESSOR_WORDS; i++)
         words[i] = 0;

@@ -97,6 +97,9 @@ struct image_handoff {
 
 uint64_t image_file_checksum(const void *bytes, size_t size);
 
+/* The name of the file of the image of KEY. */
+void image_file_name(char name[IMAGE_NAME_BYTES], const unsigned char key[IMAGE_KEY_BYTES]);
+
 /* The features of the processor that code in the image may depend on. */
 void image_file_processor(uint32_t words[IMAGE_PROCESSOR_WORDS]);
 

@@ -134,8 +134,8 @@ static bool is_stale(const char *name) {
 }
 
 /* Calls REMOVE for the groups in PARENT whose names are WANTED. */
-static void remove_empty(const char *parent, bool (*wanted)(const char *name),
-                         void (*remove)(const char *group)) {
+static void remove_each(const char *parent, bool (*wanted)(const char *name),
+                        bool (*remove)(const char *group)) {
     DIR *entries = opendir(parent);
     if (!entries)
         return;
@@ -155,15 +155,15 @@ static bool is_leaf(const char *name) {
     return is_session(name) || strcmp(name, workers_leaf) == 0;
 }
 
-static void remove_leaf(const char *group) {
-    rmdir(group);
+static bool remove_empty_group(const char *group) {
+    return rmdir(group) == 0 || errno != EBUSY;
 }
 
-void policy_cgroup_remove_group(const char *group) {
-    if (rmdir(group) != 0) {
-        remove_empty(group, is_leaf, remove_leaf);
-        rmdir(group);
-    }
+bool policy_cgroup_remove_group(const char *group) {
+    if (remove_empty_group(group))
+        return true;
+    remove_each(group, is_leaf, remove_empty_group);
+    return remove_empty_group(group);
 }
 
 /* --- this program's group --- */
@@ -194,7 +194,7 @@ static bool make_directory(char made[PATH_MAX], const char *parent, const char *
 
 static bool make_group(const char *parent, char group[PATH_MAX], struct error *error) {
     /* Of programs that were killed before they could. */
-    remove_empty(parent, is_stale, policy_cgroup_remove_group);
+    remove_each(parent, is_stale, policy_cgroup_remove_group);
     return make_directory(group, parent, own_name, error);
 }
 
@@ -333,13 +333,9 @@ int policy_cgroup_open_events(void) {
     return fd >= 0 ? fd : open_for_reading(NULL, "memory.events");
 }
 
-/* Returns whether the group is gone, or cannot be removed by waiting. */
 static bool remove_group(const char *controller) {
     char group[PATH_MAX];
-    if (!find_group(controller, group))
-        return true;
-    policy_cgroup_remove_group(group);
-    return access(group, F_OK) != 0 || (rmdir(group) != 0 && errno != EBUSY);
+    return !find_group(controller, group) || policy_cgroup_remove_group(group);
 }
 
 bool policy_cgroup_remove(void) {
@@ -376,20 +372,19 @@ bool policy_cgroup_join_session(const char *group, uint64_t session, uint64_t mo
     snprintf(name, sizeof name, "%s%llu", session_prefix, (unsigned long long)session);
     if (is_in(group, name, pid))
         return true;
-    remove_empty(group, is_session, remove_leaf);
+    remove_each(group, is_session, remove_empty_group);
     return make_directory(leaf, group, name, error) &&
            limit(leaf, memory_control.file_2, most_bytes, error) && move_to(leaf, pid, error);
 }
 
-bool policy_cgroup_group_session(const struct policy *policy, uint64_t session, pid_t pid) {
-    static char group[PATH_MAX]; /* empty: not looked for yet, or not there */
+const char *policy_cgroup_of_sessions(const struct policy *policy) {
+    static char group[PATH_MAX]; /* empty: it is not there */
     static bool looked;
     char mount[PATH_MAX];
-    if (!looked && policy_has_layer(policy, POLICY_LAYER_CGROUP) &&
+    if (!looked && policy_has_layer(policy, POLICY_LAYER_CGROUP) && policy->session_memory_bytes &&
         (find_mount(memory_control.controller, mount) || !find_group(NULL, group) ||
          access(group, F_OK) != 0))
         *group = 0;
     looked = true;
-    return *group && policy->session_memory_bytes > 0 &&
-           policy_cgroup_join_session(group, session, policy->session_memory_bytes, pid, NULL);
+    return *group ? group : NULL;
 }

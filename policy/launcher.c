@@ -132,8 +132,8 @@ static struct move {
 } moves[MOVES_MAX];
 static size_t moves_first, moves_count;
 
-static void add_move(pid_t pid, uint64_t session) {
-    if (pid > 1 && moves_count < MOVES_MAX)
+static void add_move(const struct launcher *launcher, pid_t pid, uint64_t session) {
+    if (pid > 1 && moves_count < MOVES_MAX && policy_cgroup_of_sessions(launcher->policy))
         moves[(moves_first + moves_count++) % MOVES_MAX] = (struct move){pid, session};
 }
 
@@ -145,7 +145,8 @@ static void move_while_idle(const struct launcher *launcher) {
         moves_first = (moves_first + 1) % MOVES_MAX;
         moves_count--;
         if (is_sibling(launcher, move.pid))
-            policy_cgroup_group_session(launcher->policy, move.session, move.pid);
+            policy_cgroup_join_session(policy_cgroup_of_sessions(launcher->policy), move.session,
+                                       launcher->policy->session_memory_bytes, move.pid, NULL);
     }
 }
 
@@ -196,7 +197,7 @@ static void serve(const struct launcher *launcher) {
         else if (got == (ssize_t)sizeof request && request.kind == PREFER)
             prefer(launcher, request.pid, request.number);
         else if (got == (ssize_t)sizeof request && request.kind == GROUP)
-            add_move(request.pid, request.session);
+            add_move(launcher, request.pid, request.session);
         else if (got == (ssize_t)sizeof request && request.kind == OPEN_OOM)
             open_oom();
         for (size_t i = 0; i < count; i++)

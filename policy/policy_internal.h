@@ -72,16 +72,18 @@ bool policy_cgroup_open(const struct policy *policy, struct policy_cgroup *cgrou
 /* Moves the process PID, and so its later children, into the group. May take some milliseconds. */
 bool policy_cgroup_join(const struct policy_cgroup *cgroup, pid_t pid, struct error *error);
 
-/* Moves the process PID into the group of the session numbered SESSION, if the hierarchy of memory
- * is of version 2: there each session has one, with the limit `session_memory_bytes` of POLICY.
- * Removes those that are empty. May take some milliseconds. Returns whether the process is in it.
- */
-bool policy_cgroup_group_session(const struct policy *policy, uint64_t session, pid_t pid);
-/* The same below GROUP, a directory; most_bytes 0: no limit. False with *error. */
+/* The directory of the groups of sessions, of which each has one with the limit
+ * `session_memory_bytes` if the hierarchy of memory is of version 2. NULL: they have none. Called
+ * after a launch. */
+const char *policy_cgroup_of_sessions(const struct policy *policy);
+/* Moves the process PID into the group of the session numbered SESSION in GROUP, that directory,
+ * unless it is there; most_bytes 0: no limit. Removes groups that are empty. May take some
+ * milliseconds. False with *error. */
 bool policy_cgroup_join_session(const char *group, uint64_t session, uint64_t most_bytes, pid_t pid,
                                 struct error *error);
-/* Removes GROUP and the leaves below it, as far as they are empty. */
-void policy_cgroup_remove_group(const char *group);
+/* Removes GROUP and the leaves in it, as far as they are empty. Returns whether it is gone, or
+ * cannot be removed by waiting. */
+bool policy_cgroup_remove_group(const char *group);
 
 /* The file that counts the kernel's kills in the group, for policy_oom_open. -1: no group. */
 int policy_cgroup_open_events(void);

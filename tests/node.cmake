@@ -5,12 +5,12 @@ find_program(NPM npm)
 find_program(NODE node)
 option(ECLAVE_CLAUDE_CODE "Test with Claude Code as well, which is a large install" OFF)
 
-set(members clients conformance schema)
+set(members clients conformance recipes schema)
 if(ECLAVE_CLAUDE_CODE)
   list(APPEND members claude-code)
 endif()
 foreach(file IN ITEMS package.json package-lock.json claude-code/package.json clients/package.json
-                      conformance/package.json schema/package.json)
+                      conformance/package.json recipes/package.json schema/package.json)
   configure_file(${file} ${file} COPYONLY)
 endforeach()
 list(TRANSFORM members PREPEND "--workspace=" OUTPUT_VARIABLE workspaces)
@@ -65,6 +65,7 @@ eclave_add_node_tests(clients 120
   FILES hosts.mjs task.mjs
   TESTS tokens ai-sdk openai-agents mastra langchain mcporter bridges)
 eclave_add_node_tests(conformance 300 FILES bridge.mjs TESTS conformance)
+eclave_add_node_tests(recipes 120 TESTS pipelines)
 if(ECLAVE_CLAUDE_CODE)
   eclave_add_node_tests(claude-code 300
     FILES model.mjs program.mjs

@@ -2,6 +2,7 @@
 #include "worker/image.h"
 #include "common/cleanup.h"
 #include "worker/backtrace.h"
+#include "worker/compare.h"
 #include "worker/documentation.h"
 #include "worker/evaluate.h"
 #include "worker/fault.h"
@@ -152,6 +153,7 @@ static bool set_up_runtime(struct error *error) {
     streams_open();
     result_initialize();
     evaluate_initialize();
+    compare_initialize();
     undefined_initialize();
     documentation_open();
     if (guard_run(install_runtime, NULL, NULL) != GUARD_RETURNED)

@@ -254,7 +254,9 @@ static bool add_mapping(struct scan *scan, int pagemap, const struct scan_mappin
         good = add_vdso(scan, mapping);
     else if (is_kernels(mapping->path))
         good = true;
-    else if (mapping->shared)
+    /* One that nothing writes to, as the character sets of the C library, may be private as well.
+     */
+    else if (mapping->shared && (mapping->protection & PROT_WRITE || mapping->path[0] != '/'))
         return error_set(error, 0, "it has shared memory");
     else if (mapping->start <= scan->frame && scan->frame < mapping->end)
         good = add_stack(scan, pagemap, mapping, previous_end);

@@ -215,16 +215,6 @@ static bool fill_header(struct scan *scan, const unsigned char key[IMAGE_KEY_BYT
            error_set(error, E2BIG, "an image of this process");
 }
 
-static bool write_at(int fd, const void *bytes, size_t size, uint64_t offset) {
-    for (size_t done = 0; done < size;) {
-        ssize_t got = pwrite(fd, (const char *)bytes + done, size - done, (off_t)(offset + done));
-        if (got <= 0 && errno != EINTR)
-            return false;
-        done += got > 0 ? (size_t)got : 0;
-    }
-    return true;
-}
-
 static bool write_tables(struct scan *scan, int fd) {
     char *to = scan->tables;
     memset(scan->tables, 0, scan->header.tables_bytes);
@@ -237,7 +227,7 @@ static bool write_tables(struct scan *scan, int fd) {
     memcpy(to, scan->runs, scan->run_count * sizeof *scan->runs);
     scan->header.checksum = image_file_checksum(scan->tables, scan->header.tables_bytes);
     memcpy(scan->tables, &scan->header, sizeof scan->header);
-    return write_at(fd, scan->tables, scan->header.tables_bytes, 0);
+    return write_all_at(fd, scan->tables, scan->header.tables_bytes, 0);
 }
 
 /* The bytes of a run, without its zeros. */
@@ -248,7 +238,7 @@ static bool write_run(const struct scan *scan, int fd, const struct image_run *r
         if (address >= scan->vdso_start && address < scan->vdso_start + scan->vdso_bytes)
             page = scan->vdso + (address - scan->vdso_start);
         if (!scan_is_zero(page) &&
-            !write_at(fd, page, IMAGE_PAGE, run->offset + (uint64_t)i * IMAGE_PAGE))
+            !write_all_at(fd, page, IMAGE_PAGE, run->offset + (uint64_t)i * IMAGE_PAGE))
             return false;
     }
     return true;
@@ -267,7 +257,7 @@ static bool write_file(struct scan *scan, const struct inputs *inputs, int direc
     bool good = ftruncate(fd, (off_t)scan->header.bytes) == 0 && write_tables(scan, fd);
     for (uint32_t i = 0; good && i < scan->run_count; i++)
         good = write_run(scan, fd, &scan->runs[i]);
-    good = good && write_at(fd, inputs->records, inputs->bytes, scan->header.inputs_offset);
+    good = good && write_all_at(fd, inputs->records, inputs->bytes, scan->header.inputs_offset);
     if (good && fsync(fd) == 0 && renameat(directory, temporary, directory, name) == 0)
         return true;
     error_set(error, errno, "cannot write it");

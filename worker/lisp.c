@@ -1,6 +1,7 @@
 /* The interface between C and Lisp. */
 #include "worker/lisp.h"
 #include "worker/asdf.h"
+#include "worker/compare.h"
 #include "worker/convert.h"
 #include "worker/documentation.h"
 #include "worker/evaluate.h"
@@ -62,6 +63,7 @@ void lisp_define(void) {
     ecl_def_c_function(lisp.clock_ns, (cl_objectfn_fixed)clock_ns, 0);
     ecl_def_c_function(lisp.bytes_allocated, (cl_objectfn_fixed)bytes_allocated, 0);
     ecl_def_c_function(lisp.send_ask, (cl_objectfn_fixed)exchange_send_ask, 1);
+    ecl_def_c_function(lisp.find_regex, (cl_objectfn_fixed)compare_find_regex, 2);
     ecl_def_c_function(lisp.numbered_object, (cl_objectfn_fixed)numbers_find, 1);
 }
 

@@ -51,6 +51,7 @@
     ROW(double_text, "ECLAVE", "DOUBLE-TEXT")                                                      \
     ROW(send_event, "ECLAVE", "SEND-EVENT")                                                        \
     ROW(send_ask, "ECLAVE", "SEND-ASK")                                                            \
+    ROW(find_regex, "ECLAVE", "FIND-REGEX")                                                        \
     ROW(numbered_object, "ECLAVE", "NUMBERED-OBJECT")                                              \
     ROW(unknown, "ECLAVE", "%UNKNOWN")                                                             \
     ROW(standard_output, "ECLAVE", "*STDOUT*")                                                     \

@@ -17,7 +17,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-enum { CHANNEL = 3, PAYLOAD_KEPT_BYTES = 1 << 20 };
+enum { CHANNEL = FRAME_CHANNEL, PAYLOAD_KEPT_BYTES = 1 << 20 };
 
 struct worker {
     const struct worker_configuration *configuration;
@@ -108,11 +108,11 @@ static void on_outputs(const struct received *frame) {
         fail("worker: malformed outputs frame");
 }
 
-/* In the fork: sets the death signal, which is not inherited, and installs its own channel and, for
- * another session, its own outputs. */
+/* In the fork: sets the death signal, which is not inherited, and installs its own channel, unless
+ * the kernel has put it there by now, and, for another session, its own outputs. */
 static void begin_as_fork(const struct received *frame) {
     bool taken = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
-                 dup2(frame->descriptors[0], CHANNEL) >= 0 &&
+                 (frame->count == 0 || dup2(frame->descriptors[0], CHANNEL) >= 0) &&
                  (frame->count < FRAME_DESCRIPTORS_MAX || install_outputs(frame->descriptors + 1));
     struct frame_header ready = {.type = FRAME_READY};
     if (!taken || !frame_send(CHANNEL, &ready, NULL, NULL, 0, NULL))
@@ -122,7 +122,7 @@ static void begin_as_fork(const struct received *frame) {
 /* Forks a checkpoint, or the head of another session. The clone is notified, and the supervisor
  * permits this one. */
 static void on_fork(const struct received *frame) {
-    if (frame->count != 1 && frame->count != FRAME_DESCRIPTORS_MAX)
+    if (frame->count > 1 && frame->count != FRAME_DESCRIPTORS_MAX)
         fail("worker: malformed fork frame");
     image_settle();
     pid_t pid = fork_for_parent();

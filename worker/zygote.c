@@ -153,14 +153,6 @@ static bool preload(const struct zygote *zygote, struct error *error) {
     return true;
 }
 
-/* The name that the supervisor gives to the image of its key. */
-static void name_image(const struct zygote *zygote, char name[IMAGE_NAME_BYTES]) {
-    for (size_t i = 0; i < IMAGE_KEY_BYTES; i++)
-        snprintf(name + 2 * i, IMAGE_NAME_BYTES - 2 * i, "%02x",
-                 zygote->configuration.image_key[i]);
-    memcpy(name + (size_t)2 * IMAGE_KEY_BYTES, ".img", sizeof ".img");
-}
-
 static size_t loaded_count(const struct worker_configuration *configuration) {
     return configuration->readable_count + configuration->systems_count +
            configuration->preload_count;
@@ -191,7 +183,7 @@ static bool pass_image(struct zygote *zygote, struct error *error) {
     enum image_moment moment = IMAGE_MOMENT_FAILED;
     if (zygote->image == IMAGE_OFF)
         return true;
-    name_image(zygote, name);
+    image_file_name(name, zygote->configuration.image_key);
     if (inputs_end(&inputs, &why))
         moment =
             image_write(IMAGE_DIRECTORY_FD, name, zygote->configuration.image_key, &inputs, &why);

@@ -1,5 +1,6 @@
 /* The lines in hand: read, started, and written in input order. There are at most a window of them,
  * so that a slow line, a slow reader or a fast writer does not increase the memory. */
+#include "supervisor/base/clock.h"
 #include "supervisor/base/status.h"
 #include "supervisor/batch/batch_internal.h"
 #include "supervisor/json/json_tree.h"
@@ -24,7 +25,8 @@ struct batch_item {
     bool dropped;                  /* RUNNING: its result is discarded */
     struct call *call;             /* RUNNING, without tests */
     struct submission *submission; /* RUNNING, with tests */
-    struct record record;          /* DONE */
+    struct check check;            /* RUNNING, after the call */
+    struct record record;          /* DONE, or RUNNING with a check */
     size_t bytes;                  /* of its line and record */
 };
 
@@ -49,6 +51,7 @@ static void remove_item(struct batch_item *item) {
     batch->item_bytes -= item->bytes;
     record_free(&item->record);
     submission_free(item->submission);
+    check_free(&item->check);
     batch_line_free(&item->line);
     free(item);
 }
@@ -84,10 +87,12 @@ static void stop(struct batch *batch) {
 }
 
 static void cancel(struct batch_item *item) {
+    struct call *call = item->check.call ? item->check.call : item->call;
+    item->check.left = 0;
     if (item->submission)
         submission_cancel(item->submission);
-    else
-        call_cancel(item->call, "The batch was ended.");
+    else if (call)
+        call_cancel(call, "The batch was ended.");
 }
 
 /* Gives up those items from ITEM on that are in one of STATES. */
@@ -138,10 +143,38 @@ void batch_interrupt(void *context, int number) {
     drop_from(batch, first_of(batch, states), states);
 }
 
+struct evaluation batch_reported(const struct batch *batch, const struct evaluation *evaluation) {
+    struct evaluation reported = *evaluation;
+    const struct span condition = evaluation->result.condition;
+    bool is_exhausted = span_equal(condition, string_span("STACK-OVERFLOW")) ||
+                        span_equal(condition, string_span("STORAGE-EXHAUSTED"));
+    if (batch->options->no_costs && is_exhausted)
+        reported.result.frame_count = 0;
+    return reported;
+}
+
+void batch_count_end(struct batch *batch, const struct evaluation *evaluation) {
+    const int64_t most = batch->options->max_cpu_s;
+    batch->running--;
+    batch->cpu_us += evaluation->usage.cpu_us;
+    batch->cpu_used_up |= most && batch->cpu_us >= most * CLOCK_MS_PER_S * CLOCK_US_PER_MS;
+}
+
+/* Ends everything once --max-cpu-s is used up. */
+static void obey_cpu_limit(struct batch *batch) {
+    bool is_done = TAILQ_EMPTY(&batch->items) && batch->input_ended;
+    if (!batch->cpu_used_up || batch->stopping || is_done)
+        return;
+    const unsigned states = ITEM_WAITING | ITEM_RUNNING;
+    batch->cut_short |= !batch->input_ended;
+    stop(batch);
+    drop_from(batch, first_of(batch, states), states);
+}
+
 int batch_status(const struct batch *batch) {
     if (batch->failure[0])
         return STATUS_INTERNAL;
-    if (batch->interrupted && batch->cut_short)
+    if ((batch->interrupted || batch->cpu_used_up) && batch->cut_short)
         return STATUS_INTERRUPTED;
     return batch->failed_fast || batch->tally.unmet ? STATUS_FAILED : 0;
 }
@@ -151,6 +184,8 @@ int batch_status(const struct batch *batch) {
 /* The record of ITEM is made. */
 static void count_done(struct batch_item *item) {
     struct batch *batch = item->batch;
+    if (batch->options->no_costs)
+        record_drop_costs(&item->record);
     size_t bytes = json_held_bytes(item->record.root);
     item->state = ITEM_DONE;
     item->bytes += bytes;
@@ -165,9 +200,11 @@ static void count_done(struct batch_item *item) {
 /* Makes the record of ITEM; EVALUATION is NULL for an invalid line. */
 static void finish_item(struct batch_item *item, const struct evaluation *evaluation) {
     struct batch *batch = item->batch;
-    if (record_make(&item->record, &item->line, evaluation, batch->settings)) {
+    bool good = record_make(&item->record, &item->line, evaluation, batch->settings) &&
+                (!evaluation || check_begin(&item->check, batch, &item->line, evaluation));
+    if (good && item->check.left == 0) {
         count_done(item);
-    } else {
+    } else if (!good) {
         remove_item(item);
         fail(batch, "out of memory for the result of a line");
     }
@@ -190,11 +227,38 @@ static bool step_submission(struct batch_item *item) {
     return false;
 }
 
-/* Earlier submissions first, and tests before further lines. */
-static void step_submissions(struct batch *batch) {
+/* Continues the comparisons of a line without tests. False if ITEM is done and may be gone. */
+static bool step_check(struct batch_item *item) {
+    struct batch *batch = item->batch;
+    check_step(&item->check, item->record.root);
+    const char *failure = item->check.failure;
+    if (!check_is_done(&item->check))
+        return true;
+    if (item->dropped || failure) {
+        char text[ERROR_TEXT_BYTES];
+        snprintf(text, sizeof text, "%s", failure ? failure : "");
+        remove_item(item);
+        if (text[0])
+            fail(batch, "%s", text);
+    } else {
+        record_settle(&item->record);
+        count_done(item);
+    }
+    return false;
+}
+
+/* False if ITEM is done and may be gone. */
+static bool step_item(struct batch_item *item) {
+    if (item->state != ITEM_RUNNING)
+        return true;
+    return item->submission ? step_submission(item) : item->check.batch ? step_check(item) : true;
+}
+
+/* Earlier lines first, and tests before further lines. */
+static void step_running(struct batch *batch) {
     struct batch_item *item = TAILQ_FIRST(&batch->items);
     while (item) {
-        if (item->state == ITEM_RUNNING && item->submission && !step_submission(item))
+        if (!step_item(item))
             item = TAILQ_FIRST(&batch->items); /* others may be gone too */
         else
             item = TAILQ_NEXT(item, entry);
@@ -204,14 +268,16 @@ static void step_submissions(struct batch *batch) {
 static void on_done(void *context, const struct evaluation *evaluation) {
     struct batch_item *item = context;
     struct batch *batch = item->batch;
-    batch->running--;
+    item->call = NULL;
+    batch_count_end(batch, evaluation);
     if (item->dropped) {
         remove_item(item);
     } else if (evaluation->outcome == OUTCOME_NO_WORKER) {
         remove_item(item);
         fail(batch, "%s", evaluation->cause);
     } else {
-        finish_item(item, evaluation);
+        const struct evaluation reported = batch_reported(batch, evaluation);
+        finish_item(item, &reported);
     }
 }
 
@@ -252,7 +318,7 @@ static void start(struct batch_item *item) {
 static void start_waiting(struct batch *batch) {
     size_t jobs = (size_t)batch->options->jobs, waiting = 0;
     struct batch_item *item;
-    step_submissions(batch);
+    step_running(batch);
     while (batch->running < jobs && (item = first_of(batch, ITEM_WAITING)) != NULL)
         start(item);
     TAILQ_FOREACH(item, &batch->items, entry) {
@@ -267,7 +333,7 @@ static void start_waiting(struct batch *batch) {
 static void report_case(struct batch *batch, uint64_t number, const struct record *record,
                         struct span suite) {
     junit_add(&batch->junit, record, suite);
-    if (batch->options->tap)
+    if (batch->options->format == FORMAT_TAP)
         tap_add(&batch->outbox.queue, number, record, suite);
 }
 
@@ -275,20 +341,30 @@ static void report_case(struct batch *batch, uint64_t number, const struct recor
 static void report_cases(struct batch *batch, const struct record *record) {
     const size_t tests = record_test_count(record);
     struct record test;
+    junit_begin_suite(&batch->junit, record);
     if (tests == 0)
         report_case(batch, batch->tally.cases, record, (struct span){0});
     for (size_t i = 0; record_test(record, i, &test); i++)
         report_case(batch, batch->tally.cases - tests + i + 1, &test, record_name(record));
 }
 
+static void append_record(struct buffer *out, const struct record *record) {
+    record_write(out, record);
+    buffer_append_text(out, "\n");
+}
+
 static void report(struct batch *batch, const struct record *record, bool is_written) {
+    static void (*const formats[FORMATS])(struct buffer * out, const struct record *record) = {
+        [FORMAT_JSONL] = append_record, /* TAP: by cases */
+        [FORMAT_TABLE] = table_add,
+        [FORMAT_CSV] = csv_add,
+        [FORMAT_EXERCISM] = exercism_add};
+    const enum batch_format format = batch->options->format;
     struct buffer *out = &batch->outbox.queue;
     tally_add(&batch->tally, record);
     report_cases(batch, record);
-    if (!batch->options->tap && !is_written) {
-        record_write(out, record);
-        buffer_append_text(out, "\n");
-    }
+    if (formats[format] && !(is_written && format == FORMAT_JSONL))
+        formats[format](out, record);
     if (out->failed)
         fail(batch, "out of memory");
 }
@@ -418,11 +494,22 @@ void batch_take_end(void *context) {
         fail(batch, "reading the input: %s", strerror(batch->input.failure));
 }
 
+/* Were there as many lines as there should be? What wrote them may have ended. */
+static void check_total(struct batch *batch) {
+    const int64_t total = batch->options->total;
+    if (total && !batch->cut_short && !batch->failed_fast && !batch->failure[0] &&
+        batch->tally.lines != (uint64_t)total)
+        fail(batch, "%llu of %lld submissions could be read",
+             (unsigned long long)batch->tally.lines, (long long)total);
+}
+
 /* --- the batch --- */
 
 /* Stops the loop once everything is written. */
 static void close_output(struct batch *batch) {
-    if (!batch->closing && batch->options->tap)
+    if (!batch->closing)
+        check_total(batch);
+    if (!batch->closing && batch->options->format == FORMAT_TAP)
         tap_end(&batch->outbox.queue, batch->tally.cases, batch->cut_short || batch->failure[0]);
     batch->closing = true;
     flush(batch);
@@ -432,6 +519,7 @@ static void close_output(struct batch *batch) {
 
 void batch_step(void *context) {
     struct batch *batch = context;
+    obey_cpu_limit(batch);
     do {
         input_pause(&batch->input,
                     batch->reading || is_window_full(batch) || is_reader_slow(batch));

@@ -1,5 +1,5 @@
-/* `eclave batch`: evaluates the lines of a file, each in a fresh process. doc/batch.md describes
- * input and output. */
+/* `eclave batch` and `eclave grade`: evaluates the lines of a file, each in a fresh process.
+ * doc/batch.md describes input and output. */
 #ifndef ECLAVE_SUPERVISOR_BATCH_BATCH_H
 #define ECLAVE_SUPERVISOR_BATCH_BATCH_H
 
@@ -11,17 +11,29 @@
 
 enum { BATCH_JOBS_MAX = 1024 };
 
+enum batch_format { FORMAT_JSONL, FORMAT_TABLE, FORMAT_CSV, FORMAT_TAP, FORMAT_EXERCISM, FORMATS };
+
 struct batch_options {
-    int64_t jobs;          /* 1 to BATCH_JOBS_MAX */
-    const char *skip_done; /* path or NULL */
-    const char *junit;     /* path or NULL */
-    bool unordered, fail_fast, tap;
-    bool for_student; /* of hidden tests, shows name, outcome and points only */
+    int64_t jobs;            /* 1 to BATCH_JOBS_MAX */
+    const char *skip_done;   /* path or NULL */
+    const char *junit;       /* path or NULL */
+    const char *format_word; /* one of enum batch_format, or NULL: the default */
+    enum batch_format format;
+    int64_t total; /* lines of the input; 0: unknown */
+    bool unordered, fail_fast, tap, each;
+    int64_t max_cpu_s; /* of all processes together; 0: no limit */
+    bool no_costs;     /* leaves out what differs from run to run */
+    bool for_student;  /* of hidden tests, shows name, outcome and points only */
 };
 
 /* Runs the batch in FILE, or on standard input if FILE is NULL or "-". Returns the exit status. */
-int batch_command(const struct settings *settings, const struct batch_options *options,
+int batch_command(const struct settings *settings, const struct batch_options *given,
                   const char *file);
+
+/* Grades the COUNT submissions, files or directories, by the tests in the file or directory TESTS.
+ * Returns the exit status. */
+int grade_command(const struct settings *settings, const struct batch_options *options,
+                  const char *tests, char **submissions, size_t count);
 
 /* Appends the output line of EVALUATION, which belongs to no line of a batch, with a null id and
  * without its newline. False when out of memory. */

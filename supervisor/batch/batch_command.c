@@ -115,6 +115,15 @@ static bool read_finished(struct batch *batch, struct error *error) {
            error_set(error, errno, "--skip-done: cutting off an incomplete last line");
 }
 
+static void begin_output(struct buffer *out, enum batch_format format) {
+    if (format == FORMAT_TAP)
+        tap_begin(out);
+    if (format == FORMAT_TABLE)
+        table_begin(out);
+    if (format == FORMAT_CSV)
+        csv_begin(out);
+}
+
 static bool open_parts(struct batch *batch, struct error *error) {
     const struct batch_options *options = batch->options;
     struct loop *loop = &batch->one_shot.loop;
@@ -125,15 +134,14 @@ static bool open_parts(struct batch *batch, struct error *error) {
     if (!outbox_open(&batch->outbox, loop, error) ||
         (options->junit && !junit_open(&batch->junit, options->junit, error)))
         return false;
-    if (options->tap)
-        tap_begin(&batch->outbox.queue);
+    begin_output(&batch->outbox.queue, options->format);
     if (!read_finished(batch, error) ||
         !input_open(&batch->input, loop, (size_t)batch->settings->request_max_bytes, &handler,
                     error) ||
         !stdio_detach(error) || !sessions_confine_supervisor(&batch->one_shot.sessions, error))
         return false;
     progress_open(&batch->progress, loop, &batch->one_shot.log, &batch->tally,
-                  batch->input.stream.fd);
+                  batch->input.stream.fd, options->total);
     loop->before_wait = batch_step;
     loop->before_wait_context = batch;
     return true;
@@ -154,11 +162,16 @@ static void close_parts(struct batch *batch) {
 static void put_summary(FILE *out, const struct batch *batch, size_t unknown, int64_t began_ns) {
     fputs("eclave: ", out);
     tally_print(&batch->tally, out);
-    fprintf(out, "; %.1f s\n", (double)clock_elapsed_ms(began_ns) / CLOCK_MS_PER_S);
+    if (!batch->options->no_costs)
+        fprintf(out, "; %.1f s", (double)clock_elapsed_ms(began_ns) / CLOCK_MS_PER_S);
+    fputc('\n', out);
     if (unknown && !batch->cut_short)
         fprintf(out, "eclave: lines of the earlier run that are not in the input: %zu\n", unknown);
     if (batch->failure[0])
         fprintf(out, "eclave: %s\n", batch->failure);
+    if (batch->cpu_used_up && batch->cut_short)
+        fprintf(out, "eclave: the processor time of --max-cpu-s %lld is used up\n",
+                (long long)batch->options->max_cpu_s);
     if (batch->cut_short || batch->failure[0])
         fputs("eclave: the run was cut short. To resume it, run the same command with --skip-done "
               "OUT, where OUT has the lines written so far, and append to it: >>OUT\n",
@@ -194,8 +207,28 @@ static int run(struct batch *batch) {
     return batch_status(batch);
 }
 
-int batch_command(const struct settings *settings, const struct batch_options *options,
+static bool choose_format(struct batch_options *options, struct error *error) {
+    static const char *const words[FORMATS] = {[FORMAT_JSONL] = "jsonl",
+                                               [FORMAT_TABLE] = "table",
+                                               [FORMAT_CSV] = "csv",
+                                               [FORMAT_TAP] = "tap",
+                                               [FORMAT_EXERCISM] = "exercism"};
+    if (options->tap)
+        options->format = FORMAT_TAP;
+    if (!options->format_word)
+        return true;
+    for (enum batch_format format = 0; format < FORMATS; format++)
+        if (strcmp(options->format_word, words[format]) == 0) {
+            options->format = format;
+            return true;
+        }
+    return error_set(error, 0, "option --format needs jsonl, table, csv, tap or exercism");
+}
+
+int batch_command(const struct settings *settings, const struct batch_options *given,
                   const char *file) {
+    struct batch_options chosen = *given;
+    const struct batch_options *options = &chosen;
     struct settings own = *settings; /* whose paths remain those of *settings */
     struct batch batch;
     struct error error;
@@ -205,7 +238,8 @@ int batch_command(const struct settings *settings, const struct batch_options *o
     own.call_running_max = 2 * options->jobs;
     own.session_max = own.session_unnamed_max = 1;
     batch_begin(&batch, &own, options);
-    if (!open_input(file, &error) || !roles_are_distinct(options, file, &error) ||
+    if (!choose_format(&chosen, &error) || !open_input(file, &error) ||
+        !roles_are_distinct(options, file, &error) ||
         !raise_descriptor_limit(options->jobs, &error) ||
         !one_shot_open(&batch.one_shot, &own, &status, &error)) {
         fprintf(stderr, "eclave: %s\n", error.text);

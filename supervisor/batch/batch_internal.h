@@ -20,7 +20,7 @@
 
 /* --- line.c: an input line, with the members of line.def --- */
 
-enum match { MATCH_EXACT, MATCH_TRIM, MATCH_WORDS };
+enum match { MATCH_EXACT, MATCH_TRIM, MATCH_WORDS, MATCH_NUMBER, MATCH_REGEX };
 
 /* A line, or one of its tests, which has no key and does not own its root. */
 struct batch_line {
@@ -31,11 +31,14 @@ struct batch_line {
     struct span code, expect, expect_stdout, expect_condition; /* bytes NULL: absent */
     struct span match_word, input, setup;                      /* bytes NULL: absent */
     struct span name, expect_form;                             /* of a test */
-    enum match match; /* how expect and expectStdout are compared */
+    struct span unreadable;                                    /* why there is no setup */
+    enum match match;      /* how expect and expectStdout are compared */
+    struct span tolerance; /* of MATCH_NUMBER: a JSON number */
     int64_t timeout_ms;
     struct batch_line *tests; /* owned; of a line with a setup, which has no code */
     size_t test_count;
     double points;   /* of a test */
+    int64_t task;    /* of a test; 0: none */
     bool hidden;     /* a test of which --for student shows little */
     size_t size;     /* bytes of the line */
     char fault[160]; /* why the line is invalid; empty if it is valid */
@@ -56,15 +59,18 @@ void batch_line_free(struct batch_line *line);
 
 bool batch_line_has_expectations(const struct batch_line *line);
 /* Appends to the array MISMATCHES an object {"expectation","wanted","came"} for each expectation
- * that is not met. False if out of memory. */
+ * that is not met, or is yet to be checked. False if out of memory. */
 bool verdict_compare(const struct batch_line *line, const struct evaluation *evaluation,
                      const struct text_limits *limits, struct json_object *mismatches);
 
+/* The expectations that are compared in another process (check.c). */
+enum checked { CHECK_VALUE, CHECK_STDOUT, CHECK_FORM, CHECKS };
+extern const char *const checked_members[CHECKS];
+/* The bits of those that EVALUATION leaves open. */
+unsigned verdict_unchecked(const struct batch_line *line, const struct evaluation *evaluation);
+
 /* The printed primary value; bytes NULL if there is none. */
 struct span verdict_value(const struct evaluation *evaluation);
-/* Adds {"expectation","wanted","came"} to MISMATCHES. False if out of memory. */
-bool verdict_add_mismatch(struct json_object *mismatches, const char *expectation,
-                          struct span wanted, struct span came);
 
 /* --- record.c: an output line --- */
 
@@ -110,9 +116,13 @@ struct json_object *record_of_setup(const struct batch_line *line,
 struct json_object *record_of_test(const struct batch_line *test, size_t number,
                                    const struct evaluation *evaluation, enum outcome outcome,
                                    const struct settings *settings);
-/* Adds to the record of a test that its form was not met, with what CAME; takes its points. False
- * if out of memory. */
-bool record_fail_form(struct json_object *root, const struct batch_line *test, const char *came);
+/* Removes the mismatch of EXPECTATION from the record of LINE, which passes if that was the last.
+ * False if out of memory. */
+bool record_meet(struct json_object *root, const struct batch_line *line, const char *expectation);
+/* Adds to that mismatch WHY it could not be compared. False if out of memory. */
+bool record_explain(struct json_object *root, const char *expectation, struct span why);
+/* Sets what follows from the members once they have changed. */
+void record_settle(struct record *record);
 /* Replaces the costs in the record of a setup by those of its whole process. */
 bool record_set_usage(struct json_object *root, struct usage usage);
 /* Makes the record of LINE from that of its setup and the array of those of its tests, both of
@@ -126,6 +136,9 @@ size_t record_test_count(const struct record *record);
 /* The test as a record of its own, which refers to RECORD and is not freed. False if there is no
  * such test, or it is no record. */
 bool record_test(const struct record *record, size_t index, struct record *test);
+
+/* Removes what differs from run to run. */
+void record_drop_costs(struct record *record);
 
 /* Appends the output line without its newline. */
 void record_write(struct buffer *out, const struct record *record);
@@ -187,8 +200,9 @@ struct progress {
     struct log *log;
     const struct tally *tally;
     struct loop_timer timer;
-    int input_fd; /* its offset is the progress if it is a file */
-    int64_t size; /* of the input in bytes; 0: unknown */
+    int input_fd;  /* its offset is the progress if it is a file */
+    int64_t size;  /* of the input in bytes; 0: unknown */
+    int64_t total; /* lines; 0: unknown */
     int64_t started_ns;
     bool shown;
 };
@@ -196,20 +210,31 @@ struct progress {
 /* Shows a bar on standard error if that is a terminal and the input is none. It disappears before
  * each line of LOG. */
 void progress_open(struct progress *progress, struct loop *loop, struct log *log,
-                   const struct tally *tally, int input_fd);
+                   const struct tally *tally, int input_fd, int64_t total);
 /* Removes the bar until it is drawn again, before the same terminal shows something else. */
 void progress_hide(struct progress *progress);
 void progress_close(struct progress *progress);
 
 /* --- junit.c: results as JUnit XML --- */
 
-/* One test suite with a test case for each line. The counts at its head are filled in at the end,
- * so the file must be seekable. */
+struct junit_counts {
+    unsigned long long cases, failed, broken;
+    double wall_ms;
+};
+
+/* A test suite for each submission, and one for lines without tests that follow each other. Counts
+ * are filled in at the end, so the file must be seekable. */
 struct junit {
-    FILE *file; /* NULL: no report */
+    FILE *file;                /* NULL: no report */
+    struct junit_counts lines; /* since begin_lines */
+    long lines_at;             /* where the suite of lines begins */
+    bool in_suite, in_lines;   /* a suite is open; it is one of lines */
+    bool seek_failed;
 };
 
 bool junit_open(struct junit *junit, const char *path, struct error *error);
+/* Called with each line before its cases. */
+void junit_begin_suite(struct junit *junit, const struct record *record);
 /* Adds a test case. SUITE: the submission of a test; bytes NULL: a line without tests. */
 void junit_add(struct junit *junit, const struct record *record, struct span suite);
 /* Completes the report, if there is one. False with *error if not all of it was written. */
@@ -222,6 +247,25 @@ void tap_begin(struct buffer *out);
 void tap_add(struct buffer *out, uint64_t number, const struct record *record, struct span suite);
 /* The plan, or "Bail out!" if the run was CUT_SHORT. */
 void tap_end(struct buffer *out, uint64_t count, bool cut_short);
+
+/* --- failure.c: why a test did not pass --- */
+
+/* Appends what was called, what was expected and came, and how it ended: several lines. */
+void failure_append(struct buffer *out, const struct record *record);
+/* Appends the same of the first test that did not pass, or of the setup, as one sentence that may
+ * have newlines; nothing if all is well. */
+void failure_append_first(struct buffer *out, const struct record *record);
+
+/* --- table.c: a row for each line --- */
+
+void table_begin(struct buffer *out);
+void table_add(struct buffer *out, const struct record *record);
+void csv_begin(struct buffer *out);
+void csv_add(struct buffer *out, const struct record *record);
+
+/* --- exercism.c: results.json --- */
+
+void exercism_add(struct buffer *out, const struct record *record);
 
 /* --- outbox.c: standard output --- */
 
@@ -241,9 +285,34 @@ void outbox_flush(struct outbox *outbox);
 /* Bytes not yet written. */
 size_t outbox_backlog(const struct outbox *outbox);
 
-/* --- submission.c: a line with tests --- */
+/* --- check.c: comparisons in processes of their own --- */
 
 struct batch; /* below */
+
+/* What a line or test leaves to compare. Zero: nothing. */
+struct check {
+    struct batch *batch;
+    const struct batch_line *line;
+    struct json_object *root; /* of its record; borrowed */
+    unsigned left;            /* bits of enum checked, yet to start */
+    enum checked current;
+    struct call *call;            /* or NULL */
+    struct buffer texts[CHECKS];  /* what came */
+    const char *failure;          /* why the batch cannot continue, or NULL */
+    char cause[ERROR_TEXT_BYTES]; /* for failure */
+};
+
+/* Keeps what EVALUATION leaves open. False if out of memory. */
+bool check_begin(struct check *check, struct batch *batch, const struct batch_line *line,
+                 const struct evaluation *evaluation);
+/* Starts a comparison if one is left and options.jobs permits. Its result changes ROOT, which must
+ * stay until check_is_done. */
+void check_step(struct check *check, struct json_object *root);
+bool check_is_done(const struct check *check);
+void check_free(struct check *check);
+
+/* --- submission.c: a line with tests --- */
+
 struct submission;
 
 /* NULL when out of memory. LINE must outlive it. */
@@ -287,6 +356,8 @@ struct batch {
     bool interrupted;                          /* stopped by a signal */
     bool failed_fast;                          /* stopped by --fail-fast */
     bool cut_short;                            /* lines were left undone */
+    bool cpu_used_up;                          /* stopped by --max-cpu-s */
+    int64_t cpu_us;                            /* of the processes that have ended */
     bool closing;                              /* everything is in the outbox */
     char submission_failure[ERROR_TEXT_BYTES]; /* the text that submission_step returns */
     char failure[ERROR_TEXT_BYTES];            /* why the run cannot continue; empty if it can */
@@ -307,6 +378,11 @@ void batch_take_finished(void *context, const struct record *record);
 
 /* Starts and writes as many lines as possible, and stops the loop after the last. */
 void batch_step(void *context);
+/* EVALUATION as it is reported: with --no-costs, without the frames of a stack or a heap that is
+ * exhausted, since how deep they are differs from run to run. Refers to EVALUATION. */
+struct evaluation batch_reported(const struct batch *batch, const struct evaluation *evaluation);
+/* A call has ended, for which `running` was raised: counts its costs. */
+void batch_count_end(struct batch *batch, const struct evaluation *evaluation);
 /* Starts no further line; the second time, also ends the running ones. */
 void batch_interrupt(void *context, int number);
 /* The exit status, doc/contract.md, section 9. */

@@ -1,10 +1,10 @@
-/* JUnit XML as Jenkins, GitLab and others read it: one test suite, a test case for each line. */
+/* JUnit XML as Jenkins, GitLab and others read it: a test suite for each submission, and one for
+ * lines without tests that follow each other. */
 #include "common/utf8.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/batch/batch_internal.h"
 
-/* The head is padded with blanks to this size, so that it can be rewritten with the counts. */
-enum { HEAD_BYTES = 512, HEAD_COPIES = 2 };
+enum { HEAD_BYTES = 200 };
 
 /* XML 1.0 cannot represent most control characters, U+FFFE and U+FFFF. */
 static bool is_xml(uint32_t character) {
@@ -63,24 +63,28 @@ static void put_element(FILE *out, const char *name, struct span content) {
     fprintf(out, "</%s>\n", name);
 }
 
-/* The counts are attributes of the two outer elements; the padding is inside the second tag. */
-static void put_head(FILE *out, const struct tally *tally) {
-    char counts[HEAD_BYTES / HEAD_COPIES - 60];
-    char head[HEAD_BYTES];
-    snprintf(counts, sizeof counts,
-             "tests=\"%llu\" failures=\"%llu\" errors=\"%llu\" time=\"%.3f\"",
-             (unsigned long long)tally->cases, (unsigned long long)tally->failed,
-             (unsigned long long)tally->broken, tally->wall_ms / CLOCK_MS_PER_S);
-    int used = snprintf(head, sizeof head,
-                        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites %s>\n"
-                        "<testsuite name=\"eclave batch\" %s",
-                        counts, counts);
-    fprintf(out, "%s%*s>\n", head, HEAD_BYTES - used, "");
+/* An element that is padded with blanks to HEAD_BYTES, so that it can be rewritten with its counts.
+ * PADDED false: the counts are known. */
+static void put_head(FILE *out, const char *element, struct span name,
+                     const struct junit_counts *counts, bool padded) {
+    char text[HEAD_BYTES];
+    fprintf(out, "<%s", element);
+    if (name.bytes)
+        put_attribute(out, "name", name);
+    int used = snprintf(
+        text, sizeof text, " tests=\"%llu\" failures=\"%llu\" errors=\"%llu\" time=\"%.3f\"",
+        counts->cases, counts->failed, counts->broken, counts->wall_ms / CLOCK_MS_PER_S);
+    fprintf(out, "%s%*s>\n", text, padded ? HEAD_BYTES - used : 0, "");
+}
+
+static void put_root(FILE *out, const struct junit_counts *counts) {
+    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", out);
+    put_head(out, "testsuites", (struct span){0}, counts, true);
 }
 
 bool junit_open(struct junit *junit, const char *path, struct error *error) {
-    static const struct tally nothing;
-    junit->file = fopen(path, "we");
+    static const struct junit_counts nothing;
+    *junit = (struct junit){.file = fopen(path, "we")};
     if (!junit->file || fseek(junit->file, 0, SEEK_CUR) != 0) {
         error_set(error, errno, "--junit %.100s", path);
         if (junit->file)
@@ -88,8 +92,59 @@ bool junit_open(struct junit *junit, const char *path, struct error *error) {
         junit->file = NULL;
         return false;
     }
-    put_head(junit->file, &nothing);
+    put_root(junit->file, &nothing);
     return true;
+}
+
+/* --- suites --- */
+
+static void count(struct junit_counts *counts, const struct record *record) {
+    counts->cases++;
+    counts->failed += record->standing == STANDING_FAILED;
+    counts->broken += record->standing == STANDING_BROKEN;
+    counts->wall_ms += record_number(record, "wallMs");
+}
+
+static void put_lines_head(const struct junit *junit) {
+    put_head(junit->file, "testsuite", string_span("eclave batch"), &junit->lines, true);
+}
+
+/* Ends the suite that is open; the counts of one of lines are known only now. */
+static void end_suite(struct junit *junit) {
+    if (!junit->in_suite)
+        return;
+    fputs("</testsuite>\n", junit->file);
+    if (junit->in_lines && fseek(junit->file, junit->lines_at, SEEK_SET) == 0) {
+        put_lines_head(junit);
+        junit->seek_failed |= fseek(junit->file, 0, SEEK_END) != 0;
+    }
+    junit->in_suite = junit->in_lines = false;
+}
+
+static void begin_lines(struct junit *junit) {
+    if (junit->in_lines)
+        return;
+    end_suite(junit);
+    junit->lines_at = ftell(junit->file);
+    junit->lines = (struct junit_counts){0};
+    junit->in_suite = junit->in_lines = true;
+    put_lines_head(junit);
+}
+
+void junit_begin_suite(struct junit *junit, const struct record *record) {
+    struct junit_counts counts = {0};
+    struct record test;
+    if (!junit->file)
+        return;
+    if (record_test_count(record) == 0) {
+        begin_lines(junit);
+        return;
+    }
+    for (size_t i = 0; record_test(record, i, &test); i++)
+        count(&counts, &test);
+    end_suite(junit);
+    put_head(junit->file, "testsuite", record_name(record), &counts, false);
+    junit->in_suite = true;
 }
 
 /* An element with how RECORD ended. */
@@ -133,6 +188,7 @@ void junit_add(struct junit *junit, const struct record *record, struct span sui
     FILE *out = junit->file;
     if (!out)
         return;
+    count(&junit->lines, record);
     fputs("<testcase", out);
     put_attribute(out, "classname", suite.bytes ? suite : string_span("eclave.batch"));
     put_attribute(out, "name", record_name(record));
@@ -149,10 +205,12 @@ void junit_add(struct junit *junit, const struct record *record, struct span sui
 bool junit_close(struct junit *junit, const struct tally *tally, struct error *error) {
     if (!junit->file)
         return true;
-    fputs("</testsuite>\n</testsuites>\n", junit->file);
-    bool good = fseek(junit->file, 0, SEEK_SET) == 0;
+    const struct junit_counts counts = {tally->cases, tally->failed, tally->broken, tally->wall_ms};
+    end_suite(junit);
+    fputs("</testsuites>\n", junit->file);
+    bool good = !junit->seek_failed && fseek(junit->file, 0, SEEK_SET) == 0;
     if (good)
-        put_head(junit->file, tally);
+        put_root(junit->file, &counts);
     good &= !ferror(junit->file);
     good &= fclose(junit->file) == 0;
     junit->file = NULL;

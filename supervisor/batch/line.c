@@ -1,4 +1,5 @@
 /* Input lines. An unknown member is a fault: a misspelt expectation must not be ignored. */
+#include "common/utf8.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/nearest.h"
 #include "supervisor/batch/batch_internal.h"
@@ -25,9 +26,14 @@ static const struct member {
 #undef OTHER
 };
 
-enum { MEMBER_COUNT = sizeof members / sizeof *members, NAME_SHOWN_BYTES = 40, TESTS_MAX = 10000 };
+enum {
+    MEMBER_COUNT = sizeof members / sizeof *members,
+    NAME_SHOWN_BYTES = 40,
+    TESTS_MAX = 10000,
+    TOLERANCE_BYTES = 40
+};
 
-static const double points_max = 1e6;
+static const double points_max = 1e6, tolerance_max = 1e300;
 
 __attribute__((format(printf, 2, 3))) static bool fault(struct batch_line *line, const char *format,
                                                         ...) {
@@ -94,8 +100,11 @@ static bool read_timeout(struct batch_line *line, int64_t default_ms,
 }
 
 static bool read_match(struct batch_line *line) {
-    static const char *const words[] = {
-        [MATCH_EXACT] = "exact", [MATCH_TRIM] = "trim", [MATCH_WORDS] = "words"};
+    static const char *const words[] = {[MATCH_EXACT] = "exact",
+                                        [MATCH_TRIM] = "trim",
+                                        [MATCH_WORDS] = "words",
+                                        [MATCH_NUMBER] = "number",
+                                        [MATCH_REGEX] = "regex"};
     if (!line->match_word.bytes)
         return true;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -103,7 +112,23 @@ static bool read_match(struct batch_line *line) {
             line->match = (enum match)i;
             return true;
         }
-    return fault(line, "the member match must be exact, trim or words");
+    return fault(line, "the member match must be exact, trim, words, number or regex");
+}
+
+/* As it is written, since a double may be less. */
+static bool read_tolerance(struct batch_line *line) {
+    struct json_object *value = json_tree_member(line->root, "tolerance");
+    line->tolerance = string_span("0");
+    if (!value)
+        return true;
+    if (line->match != MATCH_NUMBER)
+        return fault(line, "the member tolerance needs \"match\":\"number\"");
+    double tolerance = json_object_get_double(value);
+    line->tolerance = string_span(json_object_to_json_string(value));
+    return (json_is_number(value) && tolerance >= 0 && tolerance <= tolerance_max &&
+            line->tolerance.length <= TOLERANCE_BYTES) ||
+           fault(line, "the member tolerance must be a number of at most %d digits, 0 or more",
+                 TOLERANCE_BYTES);
 }
 
 /* --- tests --- */
@@ -122,6 +147,14 @@ static bool read_hidden(struct batch_line *test) {
            fault(test, "the member hidden must be true or false");
 }
 
+static bool read_task(struct batch_line *test) {
+    enum { TASK_MAX = 1000000 };
+    struct json_object *value = json_tree_member(test->root, "task");
+    return !value ||
+           (json_get_integer(value, &test->task) && test->task >= 1 && test->task <= TASK_MAX) ||
+           fault(test, "the member task must be a whole number from 1 to %d", TASK_MAX);
+}
+
 static bool read_test(struct batch_line *test, struct json_object *root, int64_t timeout_ms,
                       const struct settings *settings) {
     test->root = root;
@@ -129,7 +162,8 @@ static bool read_test(struct batch_line *test, struct json_object *root, int64_t
         return fault(test, "it must be a JSON object");
     return knows_every_member(test, IN_TEST) && read_strings(test, IN_TEST) &&
            (test->code.bytes || fault(test, "the member code is missing")) && read_match(test) &&
-           read_points(test) && read_hidden(test) && read_timeout(test, timeout_ms, settings);
+           read_tolerance(test) && read_points(test) && read_task(test) && read_hidden(test) &&
+           read_timeout(test, timeout_ms, settings);
 }
 
 static bool read_array(struct batch_line *line, struct json_object *array,
@@ -166,10 +200,24 @@ static bool read_tests(struct batch_line *line, const struct settings *settings)
     return read_array(line, array, settings);
 }
 
+/* A submission that what wrote the line could not read; its tests count. */
+static bool refuse_unreadable(struct batch_line *line, const struct settings *settings) {
+    struct json_object *array = json_tree_member(line->root, "tests");
+    const struct span why = line->unreadable;
+    const size_t most = sizeof line->fault - 1;
+    if (json_object_is_type(array, json_type_array) && !read_array(line, array, settings))
+        return false;
+    return fault(line, "%.*s",
+                 (int)utf8_valid_prefix(why.bytes, why.length < most ? why.length : most),
+                 (const char *)why.bytes);
+}
+
 static bool read_rules(struct batch_line *line, const struct settings *settings) {
     return knows_every_member(line, IN_LINE) && read_strings(line, IN_LINE) && read_match(line) &&
+           read_tolerance(line) &&
            read_timeout(line, settings->call_timeout_s * CLOCK_MS_PER_S, settings) &&
-           read_tests(line, settings);
+           (line->unreadable.bytes ? refuse_unreadable(line, settings)
+                                   : read_tests(line, settings));
 }
 
 /* --- lines --- */

@@ -65,32 +65,54 @@ void progress_hide(struct progress *progress) {
     progress->shown = false;
 }
 
-/* "[#####-----]  42% read  "; empty if the size of the input is unknown. */
+/* How much of the input is done, from 0 to 100; -1: its size is unknown. */
+static int64_t percent_of(const struct progress *progress) {
+    int64_t size = progress->total ? progress->total : progress->size, at = -1;
+    if (progress->total)
+        at = (int64_t)progress->tally->lines;
+    else if (progress->size)
+        at = lseek(progress->input_fd, 0, SEEK_CUR);
+    return at < 0 ? -1 : at < size ? at * 100 / size : 100;
+}
+
+/* "[#####-----]  42% "; empty if the size of the input is unknown. */
 static void format_bar(const struct progress *progress, char bar[LINE_BYTES]) {
-    off_t at = progress->size ? lseek(progress->input_fd, 0, SEEK_CUR) : -1;
+    const int64_t percent = percent_of(progress);
     bar[0] = 0;
-    if (at < 0)
+    if (percent < 0)
         return;
-    int64_t percent = at < progress->size ? at * 100 / progress->size : 100;
     int64_t cells = percent * BAR_CELLS / 100;
     char drawn[BAR_CELLS + 1];
     memset(drawn, '-', BAR_CELLS);
     memset(drawn, '#', (size_t)cells);
     drawn[BAR_CELLS] = 0;
-    snprintf(bar, LINE_BYTES, "[%s] %3lld%% read  ", drawn, (long long)percent);
+    snprintf(bar, LINE_BYTES, "[%s] %3lld%% %s", drawn, (long long)percent,
+             progress->total ? " " : "read  ");
+}
+
+/* ", about 12 s left", from the lines of this run; empty if it cannot be known. */
+static void format_estimate(const struct progress *progress, double seconds,
+                            char text[LINE_BYTES]) {
+    const struct tally *tally = progress->tally;
+    const double done = (double)(tally->lines - tally->earlier);
+    text[0] = 0;
+    if (progress->total && done > 0)
+        snprintf(text, LINE_BYTES, ", about %.0f s left",
+                 seconds / done * ((double)progress->total - (double)tally->lines));
 }
 
 static void draw(void *context) {
     struct progress *progress = context;
     const struct tally *tally = progress->tally;
-    char bar[LINE_BYTES], line[2 * LINE_BYTES];
+    char bar[LINE_BYTES], left[LINE_BYTES], line[4 * LINE_BYTES];
     double seconds =
         (double)(clock_now_ns() - progress->started_ns) / CLOCK_NS_PER_MS / CLOCK_MS_PER_S;
     uint64_t failed = tally->failed + tally->broken;
     format_bar(progress, bar);
-    snprintf(line, sizeof line, "\r%s%llu lines, %.0f a second, %llu failed\x1b[K", bar,
+    format_estimate(progress, seconds, left);
+    snprintf(line, sizeof line, "\r%s%llu lines, %.0f a second, %llu failed%s\x1b[K", bar,
              (unsigned long long)tally->lines, (double)(tally->lines - tally->earlier) / seconds,
-             (unsigned long long)failed);
+             (unsigned long long)failed, left);
     put(progress, line);
     progress->shown = true;
     loop_timer_start(progress->loop, &progress->timer, REDRAW_MS, draw, progress);
@@ -103,13 +125,14 @@ static void on_log(void *context, const struct log_event *event, const char *cau
 }
 
 void progress_open(struct progress *progress, struct loop *loop, struct log *log,
-                   const struct tally *tally, int input_fd) {
+                   const struct tally *tally, int input_fd, int64_t total) {
     const char *terminal = getenv("TERM");
     struct stat status;
     *progress = (struct progress){.loop = loop,
                                   .log = log,
                                   .tally = tally,
                                   .input_fd = input_fd,
+                                  .total = total,
                                   .started_ns = clock_now_ns()};
     /* What is typed would stand on the same line. */
     if (!isatty(STDERR_FILENO) || isatty(input_fd) || !terminal || strcmp(terminal, "dumb") == 0)

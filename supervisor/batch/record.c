@@ -1,4 +1,5 @@
 /* Output lines: made from an evaluation, written, and read back for --skip-done. */
+#include "common/utf8.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/batch/batch_internal.h"
 #include "supervisor/json/json_inspect.h"
@@ -61,6 +62,11 @@ static bool append(struct json_object *array, struct json_object *value) {
 static struct json_object *string_of(const struct buffer *text) {
     const char *bytes = text->data ? (const char *)text->data : "";
     return text->failed ? NULL : json_object_new_string_len(bytes, (int)text->length);
+}
+
+static struct span string_or_empty(struct json_object *value) {
+    struct span string = json_tree_string(value);
+    return string.bytes ? string : string_span("");
 }
 
 /* A number of milliseconds with three decimals. */
@@ -127,6 +133,21 @@ static bool add_evaluation(struct json_object *root, const struct batch_line *li
            add_verdict(root, line, evaluation, &limits);
 }
 
+static struct json_object *points(double value) {
+    char text[32];
+    snprintf(text, sizeof text, "%.10g", value);
+    return json_number_make(string_span(text));
+}
+
+/* Of a submission that could not be read. */
+static bool add_lost_points(struct json_object *root, const struct batch_line *line) {
+    double most = 0;
+    for (size_t i = 0; i < line->test_count; i++)
+        most += line->tests[i].points;
+    return add(root, "points", points(0)) && add(root, "pointsMax", points(most)) &&
+           add(root, "pass", json_object_new_boolean(false));
+}
+
 static bool add_members(struct json_object *root, const struct batch_line *line,
                         const struct evaluation *evaluation, const struct settings *settings) {
     struct json_object *id = json_object_get(json_tree_member(line->root, "id")); /* may be null */
@@ -139,7 +160,8 @@ static bool add_members(struct json_object *root, const struct batch_line *line,
     if (evaluation)
         return add_evaluation(root, line, evaluation, settings);
     return add(root, "outcome", json_object_new_string(invalid_word)) &&
-           add(root, "reason", json_object_new_string(line->fault));
+           add(root, "reason", json_object_new_string(line->fault)) &&
+           (!line->unreadable.bytes || add_lost_points(root, line));
 }
 
 /* --- submissions --- */
@@ -159,12 +181,6 @@ bool record_set_usage(struct json_object *root, struct usage usage) {
            add(root, "maxRssKb", json_object_new_int64(usage.peak_kb));
 }
 
-static struct json_object *points(double value) {
-    char text[32];
-    snprintf(text, sizeof text, "%.10g", value);
-    return json_number_make(string_span(text));
-}
-
 static bool add_test_name(struct json_object *root, const struct batch_line *test, size_t number) {
     char text[32];
     snprintf(text, sizeof text, "test %zu", number);
@@ -173,25 +189,46 @@ static bool add_test_name(struct json_object *root, const struct batch_line *tes
                json_object_new_string_len((const char *)name.bytes, (int)name.length));
 }
 
+static bool add_code(struct json_object *root, const struct batch_line *test) {
+    return add(root, "code",
+               json_object_new_string_len((const char *)test->code.bytes,
+                                          (int)test->code.length)) &&
+           (!test->task || add(root, "task", json_object_new_int64(test->task)));
+}
+
 /* A test passes if it meets its expectations, or has none and a value. */
 static bool has_passed(struct json_object *root, enum outcome outcome) {
     struct json_object *pass = json_tree_member(root, "pass");
     return pass ? json_object_get_boolean(pass) : outcome == OUTCOME_VALUE;
 }
 
+static void drop_costs(struct json_object *root) {
+    static const char *const costs[] = {"wallMs", "cpuMs", "maxRssKb"};
+    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)
+        json_object_object_del(root, costs[i]);
+}
+
+void record_drop_costs(struct record *record) {
+    const size_t tests = record_test_count(record);
+    drop_costs(record->root);
+    for (size_t i = 0; i < tests; i++)
+        drop_costs(json_object_array_get_idx(json_tree_member(record->root, "tests"), i));
+}
+
 /* What a student must not see of a hidden test: the text names what was called, too. */
 static void hide(struct json_object *root) {
-    static const char *const hidden[] = {"text",     "values", "stdout", "stderr",  "mismatches",
-                                         "exitCode", "wallMs", "cpuMs",  "maxRssKb"};
+    static const char *const hidden[] = {"code",   "text",       "values",  "stdout",
+                                         "stderr", "mismatches", "exitCode"};
     for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
         json_object_object_del(root, hidden[i]);
+    drop_costs(root);
 }
 
 struct json_object *record_of_test(const struct batch_line *test, size_t number,
                                    const struct evaluation *evaluation, enum outcome outcome,
                                    const struct settings *settings) {
     struct json_object *root = json_object_new_object();
-    bool good = root && add_test_name(root, test, number);
+    bool good = root && add_test_name(root, test, number) && add_code(root, test);
     if (good && evaluation)
         good = add_evaluation(root, test, evaluation, settings);
     else if (good)
@@ -209,15 +246,46 @@ struct json_object *record_of_test(const struct batch_line *test, size_t number,
     return NULL;
 }
 
-bool record_fail_form(struct json_object *root, const struct batch_line *test, const char *came) {
-    struct json_object *mismatches = json_tree_member(root, "mismatches");
-    if (!mismatches) {
-        mismatches = json_object_new_array();
-        if (!add(root, "mismatches", mismatches))
-            return false;
+/* Where the mismatch of EXPECTATION is; the length of MISMATCHES: nowhere. */
+static size_t find_mismatch(struct json_object *mismatches, const char *expectation) {
+    size_t count = mismatches ? json_object_array_length(mismatches) : 0, i = 0;
+    for (; i < count; i++) {
+        struct json_object *mismatch = json_object_array_get_idx(mismatches, i);
+        if (span_equal(json_tree_string(json_tree_member(mismatch, "expectation")),
+                       string_span(expectation)))
+            break;
     }
-    return verdict_add_mismatch(mismatches, "expectForm", test->expect_form, string_span(came)) &&
-           add(root, "pass", json_object_new_boolean(false)) && add(root, "points", points(0));
+    return i;
+}
+
+bool record_meet(struct json_object *root, const struct batch_line *line, const char *expectation) {
+    struct json_object *mismatches = json_tree_member(root, "mismatches");
+    json_object_array_del_idx(mismatches, find_mismatch(mismatches, expectation), 1);
+    if (json_object_array_length(mismatches))
+        return true;
+    json_object_object_del(root, "mismatches");
+    bool is_test = json_tree_member(root, "points") != NULL;
+    return add(root, "pass", json_object_new_boolean(true)) &&
+           (!is_test || add(root, "points", points(line->points)));
+}
+
+bool record_explain(struct json_object *root, const char *expectation, struct span why) {
+    enum { WHY_BYTES = 300 };
+    struct json_object *mismatches = json_tree_member(root, "mismatches");
+    struct json_object *mismatch =
+        json_object_array_get_idx(mismatches, find_mismatch(mismatches, expectation));
+    struct span came = string_or_empty(json_tree_member(mismatch, "came"));
+    cleanup_buffer struct buffer text = buffer_make(TEXT_MAX_BYTES);
+    buffer_append(&text, came.bytes, came.length);
+    buffer_append_text(&text, " (which cannot be compared: ");
+    buffer_append(&text, why.bytes,
+                  utf8_valid_prefix(why.bytes, why.length < WHY_BYTES ? why.length : WHY_BYTES));
+    buffer_append_text(&text, ")");
+    return add(mismatch, "came", string_of(&text));
+}
+
+void record_settle(struct record *record) {
+    classify(record);
 }
 
 /* Takes TESTS, and sums them up. */
@@ -330,11 +398,6 @@ bool record_read(struct record *record, struct span text) {
 void record_free(struct record *record) {
     json_object_put(record->root);
     record->root = NULL;
-}
-
-static struct span string_or_empty(struct json_object *value) {
-    struct span string = json_tree_string(value);
-    return string.bytes ? string : string_span("");
 }
 
 struct span record_string(const struct record *record, const char *name) {

@@ -9,9 +9,8 @@ enum phase { PHASE_SETUP, PHASE_TESTS, PHASE_END, PHASE_DONE };
 struct test_run {
     struct submission *submission;
     size_t index;
-    struct call *call;   /* while it runs, or its form is checked */
-    struct buffer value; /* printed, to be checked */
-    bool is_unchecked;   /* the check of its form is yet to start */
+    struct call *call; /* while it runs */
+    struct check check;
 };
 
 struct submission {
@@ -23,7 +22,7 @@ struct submission {
     struct test_run *runs;
     struct json_object *setup, *tests; /* record, and array of records; not yet done: null */
     size_t started, running;           /* tests */
-    size_t unchecked;                  /* tests that wait for the check of their form */
+    size_t unchecked;                  /* tests whose check is not done */
     bool cannot_fork;
     bool cancelled;
     enum outcome outcome;           /* of the setup; unless it is VALUE, no test counts */
@@ -58,7 +57,7 @@ void submission_free(struct submission *submission) {
     json_object_put(submission->setup);
     json_object_put(submission->tests);
     for (size_t i = 0; i < submission->started; i++)
-        buffer_free(&submission->runs[i].value);
+        check_free(&submission->runs[i].check);
     free(submission->runs);
     free(submission);
 }
@@ -68,18 +67,24 @@ void submission_cancel(struct submission *submission) {
     submission->cancelled = true;
     if (submission->call)
         call_cancel(submission->call, cause);
-    for (size_t i = 0; i < submission->started; i++)
-        if (submission->runs[i].call)
-            call_cancel(submission->runs[i].call, cause);
+    for (size_t i = 0; i < submission->started; i++) {
+        struct test_run *run = &submission->runs[i];
+        run->check.left = 0;
+        if (run->call)
+            call_cancel(run->call, cause);
+        if (run->check.call)
+            call_cancel(run->check.call, cause);
+    }
 }
 
 /* --- the setup --- */
 
 /* Replaces the record of the setup. */
 static void take_setup(struct submission *submission, const struct evaluation *evaluation) {
+    const struct evaluation seen = batch_reported(submission->batch, evaluation);
     json_object_put(submission->setup);
     submission->outcome = evaluation->outcome;
-    submission->setup = record_of_setup(submission->line, evaluation, submission->batch->settings);
+    submission->setup = record_of_setup(submission->line, &seen, submission->batch->settings);
     if (!submission->setup)
         fail(submission, "out of memory for the result of a line");
 }
@@ -87,7 +92,7 @@ static void take_setup(struct submission *submission, const struct evaluation *e
 static void on_setup(void *context, const struct evaluation *evaluation) {
     struct submission *submission = context;
     submission->call = NULL;
-    submission->batch->running--;
+    batch_count_end(submission->batch, evaluation);
     if (evaluation->outcome == OUTCOME_NO_WORKER)
         fail(submission, "%s", evaluation->cause);
     else
@@ -121,98 +126,29 @@ static void put_test(struct submission *submission, size_t index, struct json_ob
     fail(submission, "out of memory for the result of a test");
 }
 
-/* --- the form of a test: its value is read back and compared in a fresh process --- */
-
-/* The code that the submission ran in has no part in it. */
-static bool append_check(struct buffer *code, struct span form) {
-    return buffer_append_text(code,
-                              "(cl:let* ((cl:*read-eval* cl:nil) (%end (cl:list cl:nil)) "
-                              "(%came (cl:read cl:*standard-input*))) "
-                              "(cl:and (cl:eq (cl:read cl:*standard-input* cl:nil %end) %end) "
-                              "(cl:equalp %came (cl:progn\n") &&
-           buffer_append(code, form.bytes, form.length) && buffer_append_text(code, "\n))))");
-}
-
-static void on_checked(void *context, const struct evaluation *evaluation) {
-    struct test_run *run = context;
-    struct submission *submission = run->submission;
-    const struct batch_line *test = &submission->line->tests[run->index];
-    struct json_object *record = json_object_array_get_idx(submission->tests, run->index);
-    const struct span value = verdict_value(evaluation);
-    run->call = NULL;
-    submission->running--;
-    submission->batch->running--;
-    if (evaluation->outcome == OUTCOME_NO_WORKER) {
-        fail(submission, "%s", evaluation->cause);
-        return;
+static void step_checks(struct submission *submission) {
+    size_t unchecked = 0;
+    for (size_t i = 0; submission->unchecked && i < submission->started; i++) {
+        struct check *check = &submission->runs[i].check;
+        if (!check->batch)
+            continue;
+        if (submission->failure[0])
+            check->left = 0;
+        check_step(check, json_object_array_get_idx(submission->tests, i));
+        if (check->failure)
+            fail(submission, "%s", check->failure);
+        unchecked += !check_is_done(check);
     }
-    bool met = value.bytes && span_equal(value, string_span("T"));
-    const char *came = value.bytes && span_equal(value, string_span("NIL"))
-                           ? "another value"
-                           : "a value that cannot be compared";
-    if (!met && !record_fail_form(record, test, came))
-        fail(submission, "out of memory for the result of a test");
-    buffer_free(&run->value);
-}
-
-static void start_check(struct submission *submission, struct test_run *run) {
-    enum { CHECK_BYTES = 400 };
-    struct batch *batch = submission->batch;
-    const struct batch_line *test = &submission->line->tests[run->index];
-    cleanup_buffer struct buffer code = buffer_make(test->expect_form.length + CHECK_BYTES);
-    bool good = append_check(&code, test->expect_form);
-    const struct call_request request = {
-        .code = {code.data, code.length},
-        .input =
-            run->value.length ? (struct span){run->value.data, run->value.length} : string_span(""),
-        .timeout_ms = test->timeout_ms,
-        .done = on_checked,
-        .context = run};
-    run->is_unchecked = false;
-    submission->unchecked--;
-    run->call = good ? session_submit_once(&batch->one_shot.sessions, &request) : NULL;
-    if (!run->call) {
-        fail(submission, "out of memory");
-        return;
-    }
-    submission->running++;
-    batch->running++;
-    session_step(call_session(run->call));
-}
-
-static void start_checks(struct submission *submission) {
-    const struct batch *batch = submission->batch;
-    for (size_t i = 0; submission->unchecked && !submission->failure[0] && i < submission->started;
-         i++) {
-        if (batch->running >= (size_t)batch->options->jobs)
-            return;
-        if (submission->runs[i].is_unchecked)
-            start_check(submission, &submission->runs[i]);
-    }
-}
-
-/* Keeps the value of a test that has a form. */
-static void keep_value(struct submission *submission, struct test_run *run,
-                       const struct evaluation *evaluation) {
-    const struct batch_line *test = &submission->line->tests[run->index];
-    const struct span value = verdict_value(evaluation);
-    if (!test->expect_form.bytes || !value.bytes)
-        return;
-    run->value = buffer_make(value.length);
-    run->is_unchecked = buffer_append(&run->value, value.bytes, value.length);
-    if (run->is_unchecked)
-        submission->unchecked++;
-    else
-        fail(submission, "out of memory for the result of a test");
+    submission->unchecked = unchecked;
 }
 
 static void on_test(void *context, const struct evaluation *evaluation) {
     struct test_run *run = context;
     struct submission *submission = run->submission;
-    struct evaluation seen = *evaluation;
+    struct evaluation seen = batch_reported(submission->batch, evaluation);
     run->call = NULL;
     submission->running--;
-    submission->batch->running--;
+    batch_count_end(submission->batch, evaluation);
     if (evaluation->outcome == OUTCOME_NO_WORKER) {
         fail(submission, "%s", evaluation->cause);
         return;
@@ -221,7 +157,10 @@ static void on_test(void *context, const struct evaluation *evaluation) {
         submission->cannot_fork = true;
         snprintf(seen.cause, sizeof seen.cause, "The process after the setup could not be forked.");
     }
-    keep_value(submission, run, evaluation);
+    if (!check_begin(&run->check, submission->batch, &submission->line->tests[run->index],
+                     evaluation))
+        fail(submission, "out of memory for the result of a test");
+    submission->unchecked += run->check.left != 0;
     put_test(submission, run->index,
              record_of_test(&submission->line->tests[run->index], run->index + 1, &seen,
                             OUTCOME_VALUE, submission->batch->settings));
@@ -249,7 +188,6 @@ static void start_test(struct submission *submission) {
 
 static void step_tests(struct submission *submission) {
     const struct batch *batch = submission->batch;
-    start_checks(submission);
     while (!submission->failure[0] && !submission->cannot_fork &&
            submission->started < submission->line->test_count &&
            batch->running < (size_t)batch->options->jobs)
@@ -267,7 +205,7 @@ static void on_end(void *context, const struct evaluation *evaluation) {
     struct submission *submission = context;
     const enum outcome outcome = evaluation->outcome;
     submission->call = NULL;
-    submission->batch->running--;
+    batch_count_end(submission->batch, evaluation);
     submission->phase = PHASE_DONE;
     if (submission->cancelled)
         return;
@@ -331,11 +269,12 @@ static void join(struct submission *submission, struct record *record) {
 /* --- the step --- */
 
 static bool has_calls(const struct submission *submission) {
-    return submission->call || submission->running;
+    return submission->call || submission->running || submission->unchecked;
 }
 
 static void start_phase(struct submission *submission) {
     const struct batch *batch = submission->batch;
+    step_checks(submission);
     bool given_up = submission->cancelled || submission->failure[0];
     if (given_up && has_calls(submission))
         return;

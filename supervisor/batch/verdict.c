@@ -48,7 +48,10 @@ static bool matches(enum match match, struct span came, struct span wanted) {
     case MATCH_TRIM:
         return span_equal(trimmed(came), trimmed(wanted));
     case MATCH_WORDS:
+    case MATCH_NUMBER: /* other numbers are compared in check.c */
         return same_words(came, wanted);
+    case MATCH_REGEX:
+        return false; /* likewise */
     case MATCH_EXACT:
         break;
     }
@@ -107,8 +110,8 @@ static bool add_string(struct json_object *object, const char *name, struct span
     return false;
 }
 
-bool verdict_add_mismatch(struct json_object *mismatches, const char *expectation,
-                          struct span wanted, struct span came) {
+static bool append_mismatch(struct json_object *mismatches, const char *expectation,
+                            struct span wanted, struct span came) {
     struct json_object *mismatch = json_object_new_object();
     if (mismatch && add_string(mismatch, "expectation", string_span(expectation)) &&
         add_string(mismatch, "wanted", wanted) && add_string(mismatch, "came", came) &&
@@ -121,7 +124,7 @@ bool verdict_add_mismatch(struct json_object *mismatches, const char *expectatio
 static bool add_mismatch(struct json_object *mismatches, const char *expectation,
                          struct span wanted, const struct buffer *came) {
     struct span actual = came->length ? (struct span){came->data, came->length} : string_span("");
-    return !came->failed && verdict_add_mismatch(mismatches, expectation, wanted, actual);
+    return !came->failed && append_mismatch(mismatches, expectation, wanted, actual);
 }
 
 /* A mismatch with how the evaluation ended. */
@@ -161,11 +164,32 @@ bool verdict_compare(const struct batch_line *line, const struct evaluation *eva
         !matches(line->match, evaluation->output, line->expect_stdout) &&
         !add_stdout(mismatches, line->expect_stdout, evaluation, limits))
         return false;
-    if (line->expect_form.bytes && !value.bytes &&
+    if (line->expect_form.bytes &&
         !add_ending(mismatches, "expectForm", line->expect_form, evaluation, limits))
         return false;
     /* Code that printed the expected output and then crashed has not met the expectation. */
     return line->expect.bytes || line->expect_condition.bytes || line->expect_form.bytes ||
            evaluation->outcome == OUTCOME_VALUE ||
            add_ending(mismatches, "outcome", string_span("value"), evaluation, limits);
+}
+
+const char *const checked_members[CHECKS] = {
+    [CHECK_VALUE] = "expect", [CHECK_STDOUT] = "expectStdout", [CHECK_FORM] = "expectForm"};
+
+static bool leaves_open(const struct batch_line *line, struct span came, struct span wanted) {
+    bool is_checked = line->match == MATCH_NUMBER || line->match == MATCH_REGEX;
+    return is_checked && came.bytes && wanted.bytes && !matches(line->match, came, wanted);
+}
+
+unsigned verdict_unchecked(const struct batch_line *line, const struct evaluation *evaluation) {
+    const struct span value = verdict_value(evaluation);
+    const struct span output = evaluation->output.bytes ? evaluation->output : string_span("");
+    unsigned unchecked = 0;
+    if (leaves_open(line, value, line->expect))
+        unchecked |= 1U << CHECK_VALUE;
+    if (leaves_open(line, output, line->expect_stdout))
+        unchecked |= 1U << CHECK_STDOUT;
+    if (line->expect_form.bytes && value.bytes)
+        unchecked |= 1U << CHECK_FORM;
+    return unchecked;
 }

@@ -6,6 +6,7 @@
 #include "supervisor/server/methods.h"
 #include "supervisor/server/serve.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <unistd.h>
 
@@ -31,6 +32,13 @@ static int run_help(const struct command_line *line) {
 
 static int run_batch(const struct command_line *line) {
     return batch_command(line->settings, &line->batch, line->count ? line->arguments[0] : NULL);
+}
+
+static int run_grade(const struct command_line *line) {
+    if (line->count < 2)
+        return COMMAND_MISUSED;
+    return grade_command(line->settings, &line->batch, line->arguments[0], line->arguments + 1,
+                         (size_t)line->count - 1);
 }
 
 enum { USAGE_COLUMNS = 24, COMMAND_WORDS_BYTES = 200 };
@@ -70,6 +78,16 @@ static const struct command {
      "fresh confined\n"
      "process, and writes a JSON line for each: outcome, output, values and costs.\n\n",
      0, 1, FLAG_FILE, NULL, run_batch},
+    {"grade", "grade [OPTIONS] TESTS SUBMISSION...", "grade submissions by tests",
+     "Loads each SUBMISSION, a file or a directory with *.lisp, once in a fresh confined process, "
+     "and runs\n"
+     "each test of TESTS in a fork of it. TESTS is a file with a test such as\n"
+     "{\"code\":\"(square 3)\",\"expect\":\"9\"} on each line, or a directory with tests.jsonl. "
+     "Writes a table\n"
+     "to a terminal, and else a JSON line for each submission. Exit status: as for batch; 1 if a "
+     "test\n"
+     "did not pass somewhere.\n\n",
+     2, INT_MAX, FLAG_FILE, NULL, run_grade},
     {"tool", "tool --project DIR [OPTIONS] NAME [--args JSON|@FILE|-]", "call a tool of a project",
      "Calls the tool NAME of the project DIR as a client would. Text content is printed as it is,\n"
      "other content as lines of JSON. Progress, log messages and output of the code go to "

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-enum option_kind { OPTION_JOBS, OPTION_STRING, OPTION_FILE, OPTION_SWITCH };
+enum option_kind { OPTION_JOBS, OPTION_SECONDS, OPTION_STRING, OPTION_FILE, OPTION_SWITCH };
 
 static const struct option {
     const char *command, *flag, *placeholder, *help;
@@ -45,12 +45,22 @@ static bool is_option(const struct option *option, const char *argument, const c
     return !is_long || argument[length] == '=';
 }
 
-static bool parse_jobs(const char *text, int64_t *jobs) {
+enum { SECONDS_MAX = 1000000000 };
+
+static bool parse_count(const char *text, int64_t most, int64_t *count) {
     char *end;
     errno = 0;
-    *jobs = strtoll(text, &end, 10);
-    return isdigit((unsigned char)text[0]) && *end == 0 && errno == 0 && *jobs >= 1 &&
-           *jobs <= BATCH_JOBS_MAX;
+    *count = strtoll(text, &end, 10);
+    return isdigit((unsigned char)text[0]) && *end == 0 && errno == 0 && *count >= 1 &&
+           *count <= most;
+}
+
+static bool set_count(int64_t *slot, const struct option *option, const char *value,
+                      struct error *error) {
+    const int64_t most = option->kind == OPTION_JOBS ? BATCH_JOBS_MAX : SECONDS_MAX;
+    return (value && parse_count(value, most, slot)) ||
+           error_set(error, 0, "option %s needs a whole number from 1 to %lld", option->flag,
+                     (long long)most);
 }
 
 static bool set_option(struct command_line *line, const struct option *option, const char *value,
@@ -65,9 +75,8 @@ static bool set_option(struct command_line *line, const struct option *option, c
         *(const char **)slot = value;
         return value || error_set(error, 0, "option %s needs a value", option->flag);
     case OPTION_JOBS:
-        return (value && parse_jobs(value, slot)) ||
-               error_set(error, 0, "option %s needs a whole number from 1 to %d", option->flag,
-                         BATCH_JOBS_MAX);
+    case OPTION_SECONDS:
+        return set_count(slot, option, value, error);
     }
     return false;
 }
@@ -130,6 +139,7 @@ const char *const *options_names(const char *command) {
 
 void options_visit(const char *command, flag_visitor visit, void *context) {
     static const enum flag_value values[] = {[OPTION_JOBS] = FLAG_WORD,
+                                             [OPTION_SECONDS] = FLAG_WORD,
                                              [OPTION_STRING] = FLAG_WORD,
                                              [OPTION_FILE] = FLAG_FILE,
                                              [OPTION_SWITCH] = FLAG_SWITCH};

@@ -17,15 +17,6 @@
 #include <time.h>
 #include <unistd.h>
 
-const char *image_reason_text(enum image_reason reason) {
-    static const char *const texts[IMAGE_REASON_COUNT] = {
-#define IMAGE_REASON(id, text) [IMAGE_##id] = (text),
-#include "common/image_reason.def"
-#undef IMAGE_REASON
-    };
-    return (size_t)reason < IMAGE_REASON_COUNT ? texts[reason] : "of an unknown reason";
-}
-
 /* --- the directory --- */
 
 /* Root's is the system's, whoever's HOME it has. */
@@ -127,9 +118,7 @@ static bool make_key(struct image_cache *cache, const void *configuration, size_
                               sizeof stack.rlim_max);
     hash_file(&state, "/etc/localtime"); /* the C library holds the time zone */
     crypto_generichash_final(&state, cache->key, sizeof cache->key);
-    for (size_t i = 0; i < sizeof cache->key; i++)
-        snprintf(cache->name + 2 * i, sizeof cache->name - 2 * i, "%02x", cache->key[i]);
-    memcpy(cache->name + 2 * sizeof cache->key, ".img", sizeof ".img");
+    image_file_name(cache->name, cache->key);
     return true;
 }
 
@@ -198,7 +187,7 @@ static enum image_reason judge(int image, const struct image_cache *cache) {
     return judge_inputs(image, &header);
 }
 
-/* --- what is no longer needed --- */
+/* --- removing old images --- */
 
 /* When NAME was written, in nanoseconds; 0 if it is not to be kept. */
 static int64_t time_of(int directory, const char *name) {

@@ -34,7 +34,4 @@ enum image_reason image_cache_take(const struct image_cache *cache, int *directo
 /* Removes images that are old or more than IMAGE_KEPT_MAX, and what a writer that died has left. */
 void image_cache_prune(int directory);
 
-/* What became of the image, as the end of a sentence. */
-const char *image_reason_text(enum image_reason reason);
-
 #endif

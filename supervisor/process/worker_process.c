@@ -255,6 +255,29 @@ static void leave_listener(struct listener *listener) {
     free(listener);
 }
 
+static void drop_gift(struct worker_process *worker) {
+    if (worker->gift >= 0)
+        close(worker->gift);
+    worker->gift = -1;
+}
+
+/* Installs the channel of the fork that is apart in the process that made the notified call ID, if
+ * one is awaited. A call that a signal interrupts comes again. */
+static void give_channel(const struct listener *listener, uint64_t id) {
+    struct worker_process *fork;
+    LIST_FOREACH(fork, &listener->workers->list, entry) {
+        if (fork->listener != listener || fork->state != WORKER_STARTING || fork->gift < 0)
+            continue;
+        struct seccomp_notif_addfd addition = {.id = id,
+                                               .flags = SECCOMP_ADDFD_FLAG_SETFD,
+                                               .srcfd = (uint32_t)fork->gift,
+                                               .newfd = FRAME_CHANNEL};
+        if (ioctl(listener->fd, SECCOMP_IOCTL_NOTIF_ADDFD, &addition) >= 0)
+            drop_gift(fork);
+        return;
+    }
+}
+
 static void reply(struct listener *listener, uint64_t id, int error, uint32_t flags) {
     union {
         struct seccomp_notif_resp response;
@@ -349,8 +372,10 @@ static void on_notified(void *context, uint32_t events) {
         worker->clone_expected = false;
     /* The prctl that sets the death signal. Its arguments are in registers too, so it will be made
      * as checked, and a fork that has set the signal is not allowed to clear it. */
-    if (!worker && request->data.nr == SYS_prctl && ruling.verdict == POLICY_ALLOW)
+    if (!worker && request->data.nr == SYS_prctl && ruling.verdict == POLICY_ALLOW) {
         listener->tied[listener->tied_next++ % TIED_MAX] = pid;
+        give_channel(listener, request->id);
+    }
     if (clone || (ruling.verdict == POLICY_ALLOW && !flood))
         /* Safe only for calls whose arguments are all in registers. */
         reply(listener, request->id, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE);
@@ -642,7 +667,7 @@ struct worker_process *worker_create(struct workers *workers, const struct worke
     }
     worker->workers = workers;
     worker->state = WORKER_STARTING;
-    worker->channel = -1;
+    worker->channel = worker->gift = -1;
     worker->outgoing = buffer_make(FRAME_PAYLOAD_MAX + sizeof(struct frame_header));
     LIST_INSERT_HEAD(&workers->list, worker, entry);
     worker_set_owner(worker, events, context, NULL);
@@ -677,7 +702,8 @@ bool worker_can_fork(const struct worker_process *worker) {
 
 struct worker_process *worker_fork(struct worker_process *parent,
                                    const struct worker_events *events, void *context,
-                                   const char *session, const int outputs[2], struct error *error) {
+                                   const char *session, const int outputs[2], bool apart,
+                                   struct error *error) {
     int descriptors[FRAME_DESCRIPTORS_MAX];
     const struct frame_header header = {.type = FRAME_FORK};
     struct worker_process *child =
@@ -687,8 +713,11 @@ struct worker_process *worker_fork(struct worker_process *parent,
     child->session = session;
     if (outputs)
         memcpy(descriptors + 1, outputs, 2 * sizeof *outputs);
-    bool sent = frame_send(parent->channel, &header, NULL, descriptors, outputs ? 3 : 1, error);
-    close(descriptors[0]);
+    const size_t count = apart ? 0 : outputs ? 3 : 1;
+    bool sent = frame_send(parent->channel, &header, NULL, descriptors, count, error);
+    child->gift = descriptors[0];
+    if (!apart)
+        drop_gift(child);
     trace(parent, sent ? "sent" : "could not send", &header);
     if (!sent) {
         worker_destroy(child);
@@ -836,6 +865,7 @@ void worker_destroy(struct worker_process *worker) {
     loop_watch_remove(worker->workers->loop, &worker->channel_watch);
     if (worker->channel >= 0)
         close(worker->channel);
+    drop_gift(worker);
     leave_listener(worker->listener);
     buffer_free(&worker->outgoing);
     free(worker->payload);

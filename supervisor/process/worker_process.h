@@ -88,9 +88,10 @@ struct worker_process {
     bool is_fork;                  /* forked by a worker, not by the zygote */
     bool clone_expected;           /* FORKING, and has not called clone yet */
     unsigned clones;               /* made again for this fork, after a signal */
-    size_t notified;               /* system calls notified since the call began */
-    unsigned stray_retries;        /* how often the search for strays was postponed */
-    uint64_t outputs;              /* serial of the pipes that it writes to */
+    int gift;               /* of a fork: its end of the channel, yet to be given; -1: none */
+    size_t notified;        /* system calls notified since the call began */
+    unsigned stray_retries; /* how often the search for strays was postponed */
+    uint64_t outputs;       /* serial of the pipes that it writes to */
     enum { REST_NONE, REST_REQUESTED, REST_STOPPED } rest;
     struct usage usage; /* once reaped */
     bool killed;        /* by this program */
@@ -120,11 +121,14 @@ struct worker_process *worker_create(struct workers *workers, const struct worke
                                      void *context, int *their_channel, struct error *error);
 
 /* Asks PARENT, which must be READY, to fork, and returns the child, in state STARTING. OUTPUTS are
- * the write ends of another session's pipes; NULL: the child uses those of its parent. NULL with
- * *error if nothing was sent. */
+ * the write ends of another session's pipes; NULL: the child uses those of its parent. If APART,
+ * the kernel gives the child its channel, which PARENT never has: what PARENT has, all its forks
+ * can inherit. Then no other fork of the same first worker may be STARTING. NULL with *error if
+ * nothing was sent. */
 struct worker_process *worker_fork(struct worker_process *parent,
                                    const struct worker_events *events, void *context,
-                                   const char *session, const int outputs[2], struct error *error);
+                                   const char *session, const int outputs[2], bool apart,
+                                   struct error *error);
 /* A worker without a listener cannot be forked, because its clone could not be checked. */
 bool worker_can_fork(const struct worker_process *worker);
 

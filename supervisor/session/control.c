@@ -155,9 +155,12 @@ static bool fork_copy(struct session *session, struct worker_process *holder, st
     copy->pipes = pipes_open(copy->all->loop, copy->all->settings, outputs, error);
     if (!copy->pipes)
         return false;
-    copy->head = worker_fork(holder, &session_events, copy, copy->name, outputs, error);
+    const bool apart = session->kind == SESSION_SOURCE; /* then its outputs come with its call */
+    copy->head = worker_fork(holder, &session_events, copy, copy->name, apart ? NULL : outputs,
+                             apart, error);
     if (copy->head) {
-        copy->head->outputs = copy->pipes->serial;
+        if (!apart)
+            copy->head->outputs = copy->pipes->serial;
         /* A hostile fork keeps the outputs of its origin, which keeps those that it was sent. */
         session->pipes->shared = copy->pipes->shared = true;
     }

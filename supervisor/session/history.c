@@ -74,7 +74,8 @@ static bool fork_state(struct session *session, struct worker_process *holder, u
     if (!checkpoint)
         return error_set(error, 0, "out of memory");
     checkpoint->number = number;
-    checkpoint->worker = worker_fork(holder, &session_events, session, session->name, NULL, error);
+    checkpoint->worker =
+        worker_fork(holder, &session_events, session, session->name, NULL, false, error);
     if (!checkpoint->worker) {
         free(checkpoint);
         return false;

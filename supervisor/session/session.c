@@ -243,7 +243,7 @@ static void visit(struct session *session, uint64_t number) {
 }
 
 void session_evaluate(struct session *session) {
-    if (session->kind == SESSION_SOURCE && session->loss[0]) {
+    if (session->spent) {
         call_decide(session->running, OUTCOME_REFUSED, "The process ended between calls.");
         refuse_call(session, "", "");
     } else if (is_visit(session)) {
@@ -424,8 +424,8 @@ static void note_loss(struct session *session, const char *excess) {
         .level = LOG_WARNING_LEVEL, .name = "worker-lost", .session = session->name};
     const char *because = excess ? " because " : "";
     const bool saved = durable_saves(session);
-    const bool ends =
-        !saved && !session->head && session->kind != SESSION_OWN && session->kind != SESSION_SOURCE;
+    session->spent = session->kind == SESSION_SOURCE;
+    const bool ends = !saved && !session->head && session->kind != SESSION_OWN && !session->spent;
     const char *what = saved           ? "its state is brought back by the next call"
                        : session->head ? "the effects of the last calls are lost"
                        : ends          ? "the session is lost"

@@ -132,6 +132,7 @@ struct session {
     enum session_kind kind;
     bool over;       /* nothing finds it; once it is idle it ends, and refuses with `loss` */
     bool finished;   /* of a source: it ends with its last call */
+    bool spent;      /* of a source: its process has ended between calls, and there is no other */
     bool backlogged; /* its next call waits for calls of other sessions */
 
     struct worker_process *head;         /* NULL: there is no process, and the state is fresh */

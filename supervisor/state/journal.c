@@ -1,5 +1,6 @@
 /* Reading and writing of journals. */
 #include "supervisor/state/journal.h"
+#include "common/descriptor.h"
 
 #include <errno.h>
 #include <sodium.h>
@@ -46,21 +47,6 @@ static ssize_t read_at(int fd, void *bytes, size_t size, uint64_t offset) {
     return (ssize_t)have;
 }
 
-static bool write_at(int fd, const void *bytes, size_t size, uint64_t offset) {
-    size_t done = 0;
-    while (done < size) {
-        ssize_t put = pwrite(fd, (const char *)bytes + done, size - done, (off_t)(offset + done));
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put <= 0) {
-            errno = put < 0 ? errno : ENOSPC;
-            return false;
-        }
-        done += (size_t)put;
-    }
-    return true;
-}
-
 static void start(struct journal *journal, int fd, const unsigned char *key,
                   const struct header *header) {
     *journal = (struct journal){.fd = fd, .key = key, .end = sizeof *header};
@@ -71,7 +57,7 @@ bool journal_begin(struct journal *journal, int fd, const unsigned char *key, st
     struct header header;
     memcpy(header.magic, magic, sizeof magic);
     randombytes_buf(header.nonce, sizeof header.nonce);
-    if (!write_at(fd, &header, sizeof header, 0))
+    if (!write_all_at(fd, &header, sizeof header, 0))
         return error_set(error, errno, "cannot be written");
     start(journal, fd, key, &header);
     return true;
@@ -127,8 +113,8 @@ bool journal_append(struct journal *journal, struct span record, bool *torn, str
         return error_set(error, EFBIG, "cannot be written");
     memcpy(header.seal, journal->seal, sizeof header.seal);
     seal_bytes(header.seal, journal->key, record.bytes, record.length);
-    if (!write_at(journal->fd, &header, sizeof header, journal->end) ||
-        !write_at(journal->fd, record.bytes, record.length, journal->end + sizeof header)) {
+    if (!write_all_at(journal->fd, &header, sizeof header, journal->end) ||
+        !write_all_at(journal->fd, record.bytes, record.length, journal->end + sizeof header)) {
         error_set(error, errno, "cannot be written");
         *torn = ftruncate(journal->fd, (off_t)journal->end) != 0;
         return false;

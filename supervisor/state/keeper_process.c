@@ -37,7 +37,7 @@ struct state {
     size_t answer_count;
 };
 
-static _Noreturn void end(int status) {
+static _Noreturn void leave(int status) {
     for (;;)
         syscall(SYS_exit_group, status); /* _exit would have a sanitizer scan for leaks */
 }
@@ -55,11 +55,13 @@ static struct open_session *find(struct state *state, uint64_t number) {
 
 static void add(struct state *state, uint64_t number, struct saved *saved) {
     struct open_session *session = calloc(1, sizeof *session);
-    if (!session)
-        end(1);
-    session->number = number;
-    session->saved = saved;
-    TAILQ_INSERT_HEAD(&state->sessions, session, entry);
+    if (session) {
+        session->number = number;
+        session->saved = saved;
+        TAILQ_INSERT_HEAD(&state->sessions, session, entry);
+    } else {
+        leave(1);
+    }
 }
 
 /* --- the total --- */
@@ -240,7 +242,7 @@ static void answer_all(struct state *state) {
         answer->wire.length = answer->bytes.length;
         if (!write_all(state->socket, &answer->wire, sizeof answer->wire) ||
             !write_all(state->socket, answer->bytes.data, answer->bytes.length))
-            end(0);
+            leave(0);
         buffer_free(&answer->bytes);
     }
     state->answer_count = 0;
@@ -262,11 +264,11 @@ static void take_request(struct state *state) {
     struct request request = {.bytes = buffer_make(REQUEST_MAX)};
     if (!read_all(state->socket, &request.wire, sizeof request.wire) ||
         request.wire.length > REQUEST_MAX)
-        end(0);
+        leave(0);
     const size_t length = (size_t)request.wire.length;
     unsigned char *room = length ? buffer_reserve(&request.bytes, length) : NULL;
     if (length && (!room || !read_all(state->socket, room, length)))
-        end(0);
+        leave(0);
     request.bytes.length = length;
     serve(state, &request);
     buffer_free(&request.bytes);

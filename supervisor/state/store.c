@@ -122,20 +122,21 @@ static bool make_key(int directory, struct error *error) {
     return made || error_set(error, code, "its key cannot be written");
 }
 
-static bool read_key(struct store *store, bool create, struct error *error) {
+static bool read_key(int directory, unsigned char key[JOURNAL_KEY_BYTES], bool create,
+                     struct error *error) {
     struct error cause;
     const int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-    int fd = openat(store->fd, key_file, flags);
-    if (fd < 0 && errno == ENOENT && create && make_key(store->fd, error))
-        fd = openat(store->fd, key_file, flags);
-    else if (fd < 0 && errno == ENOENT && create)
-        return false;
-    cleanup_fd int own = fd;
-    if (own < 0)
+    cleanup_fd int fd = openat(directory, key_file, flags);
+    if (fd < 0 && errno == ENOENT && create) {
+        if (!make_key(directory, error))
+            return false;
+        fd = openat(directory, key_file, flags);
+    }
+    if (fd < 0)
         return error_set(error, errno, "its key cannot be opened");
-    if (!is_private(own, S_IFREG, &cause))
+    if (!is_private(fd, S_IFREG, &cause))
         return error_set(error, 0, "its key %.300s", cause.text);
-    return read(own, store->key, sizeof store->key) == (ssize_t)sizeof store->key ||
+    return read(fd, key, JOURNAL_KEY_BYTES) == JOURNAL_KEY_BYTES ||
            error_set(error, 0, "its key is damaged");
 }
 
@@ -172,18 +173,13 @@ bool store_open(struct store *store, const char *path, bool create, struct error
     cleanup_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return error_set(error, errno, "cannot open %.200s", path);
-    store->fd = fd;
-    if (!is_private(fd, S_IFDIR, &cause) || !read_key(store, create, &cause)) {
-        store->fd = -1;
+    if (!is_private(fd, S_IFDIR, &cause) || !read_key(fd, store->key, create, &cause))
         return error_set(error, 0, "the state directory %.200s %.200s", path, cause.text);
-    }
-    if (create && faccessat(fd, ".", W_OK, AT_EACCESS) != 0) {
-        store->fd = -1;
+    if (create && faccessat(fd, ".", W_OK, AT_EACCESS) != 0)
         return error_set(error, errno, "cannot write to the state directory %.200s", path);
-    }
     if (create)
         sweep(fd);
-    steal_fd(&fd);
+    store->fd = steal_fd(&fd);
     return true;
 }
 

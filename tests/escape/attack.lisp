@@ -77,7 +77,7 @@
 ;;; Reading its own memory
 
 (defconstant +invalid-argument+ 22)
-(defconstant +gap-pages+ 16384 "how far apart two mappings of one neighbourhood may be")
+(defvar *gap-pages* 16384 "how far apart two mappings of one neighbourhood may be")
 
 (defun readable-p (address)
   "The kernel copies the set before it finds that 99 is no way to change the mask."
@@ -94,7 +94,7 @@
     (dolist (step (list +page+ (- +page+)) runs)
       (let ((page start) (gap 0))
         (loop while (< 0 page (ash 1 47))
-              until (> gap +gap-pages+)
+              until (> gap *gap-pages*)
               do (if (readable-p page)
                      (let ((end (run-from page step)))
                        (push (if (plusp step) (cons page end) (cons (+ end +page+) (+ page +page+)))

@@ -8,6 +8,7 @@
 #include "tests/support/lines.h"
 #include "tests/support/lisp_file.h"
 #include "tests/support/siege.h"
+#include "tests/support/unconfined.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,11 +157,7 @@ static void check_control(const struct attack *attack) {
 }
 
 static void check_controls(const char *class) {
-    if (!attack_unconfined_is_possible()) {
-        const struct policy_report report = available_report(geteuid() == 0);
-        cr_assert_neq(report.layers[POLICY_LAYER_NAMESPACES].state, POLICY_ACTIVE);
-        cr_skip_test("an unconfined ECL needs namespaces, which cannot be made here");
-    }
+    unconfined_or_skip();
     for (size_t i = 0; i < COUNT_OF(attacks); i++)
         if (strcmp(attacks[i].class, class) == 0 && attacks[i].control.kind != CONTROL_UNTRIED)
             check_control(&attacks[i]);

@@ -40,11 +40,8 @@ struct attack {
 #define ATTACK_SECRET_NAME  "SECRET_OF_THE_OPERATOR"
 #define ATTACK_SECRET_VALUE "quicksilver-4711"
 
-/* False where an unconfined ECL cannot have the namespaces that protect everything else from it. */
-bool attack_unconfined_is_possible(void);
-
-/* Evaluates CODE unconfined, as nobody and in its own namespaces: "=> VALUE", "[ERROR] TYPE" or
- * "status N", malloc'd. The test fails when ECL does not reach CODE. */
+/* Evaluates CODE unconfined (unconfined.h): "=> VALUE", "[ERROR] TYPE" or "status N", malloc'd. The
+ * test fails when ECL does not reach CODE. */
 char *attack_unconfined(const char *code);
 
 #endif

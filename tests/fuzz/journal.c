@@ -29,9 +29,9 @@ static size_t read_back(int fd, const struct written *written, bool *whole) {
     struct buffer record = buffer_make(JOURNAL_RECORD_MAX);
     struct journal journal;
     size_t count = 0;
-    int more = 0;
     *whole = false;
     if (journal_open(&journal, fd, key, NULL)) {
+        int more;
         while ((more = journal_next(&journal, &record, NULL)) > 0) {
             FUZZ_CHECK(
                 count < written->count &&
@@ -71,7 +71,7 @@ static void read_record(const uint8_t *bytes, size_t size) {
     buffer_free(&encoded);
 }
 
-/* Returns what is left of the input. */
+/* Returns the rest of the input. */
 static struct span write_records(struct journal *journal, struct span input,
                                  struct written *written) {
     bool torn;
@@ -86,17 +86,17 @@ static struct span write_records(struct journal *journal, struct span input,
     return input;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct written written = {.count = 0};
     struct journal journal;
     bool whole;
     if (size > INPUT_MAX)
         return 0;
-    read_raw(bytes, size);
-    read_record(bytes, size);
+    read_raw(data, size);
+    read_record(data, size);
     int fd = empty_file();
     FUZZ_CHECK(journal_begin(&journal, fd, key, NULL), "not begun");
-    const struct span rest = write_records(&journal, (struct span){bytes, size}, &written);
+    const struct span rest = write_records(&journal, (struct span){data, size}, &written);
     FUZZ_CHECK(read_back(fd, &written, &whole) == written.count && whole, "not all is read");
     if (rest.length >= 3 && rest.bytes[2]) {
         const off_t place = (off_t)(((uint64_t)rest.bytes[0] << 8 | rest.bytes[1]) % journal.end);

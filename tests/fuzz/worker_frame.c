@@ -228,8 +228,8 @@ static void ask_fork(void) {
     const int outputs[] = {eventfd(0, EFD_CLOEXEC), eventfd(0, EFD_CLOEXEC)};
     bool other_outputs = fuzz_byte(&script.input) % 2;
     fuzz_faults_resume();
-    struct worker_process *child =
-        worker_fork(parent->worker, &events, NULL, NULL, other_outputs ? outputs : NULL, NULL);
+    struct worker_process *child = worker_fork(parent->worker, &events, NULL, NULL,
+                                               other_outputs ? outputs : NULL, false, NULL);
     fuzz_faults_pause();
     close(outputs[0]);
     close(outputs[1]);

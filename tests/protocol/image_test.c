@@ -190,9 +190,11 @@ __attribute__((format(printf, 2, 3))) static void write_file(const char *name, c
     va_list arguments;
     snprintf(path, sizeof path, "%s/%s", cache, name);
     FILE *file = fopen(path, "we");
+    cr_assert_not_null(file, "%s", path);
     va_start(arguments, format);
-    cr_assert(file && vfprintf(file, format, arguments) >= 0 && fclose(file) == 0, "%s", path);
+    vfprintf(file, format, arguments);
     va_end(arguments);
+    cr_assert_eq(fclose(file), 0, "%s", path);
 }
 
 /* Starts a server with OPTION VALUE; CODE must give RESULT. */

@@ -151,14 +151,18 @@ Test(processes, a_server_killed_while_it_boots_leaves_no_process_behind) {
     }
 }
 
-static pid_t launcher_of(struct client *client) {
+static pid_t process_of(struct client *client, const char *who, bool (*is_wanted)(pid_t pid)) {
     pid_t pids[PIDS_MAX];
     size_t count = client_descendants(client, pids, PIDS_MAX);
     for (size_t i = 0; i < count && i < PIDS_MAX; i++)
-        if (process_is_launcher(pids[i]))
+        if (is_wanted(pids[i]))
             return pids[i];
-    cr_assert_fail("the server has no launcher");
+    cr_assert_fail("the server has no %s", who);
     return 0;
+}
+
+static pid_t launcher_of(struct client *client) {
+    return process_of(client, "launcher", process_is_launcher);
 }
 
 Test(processes, a_server_whose_launcher_is_killed_answers_every_request_and_ends) {
@@ -184,14 +188,12 @@ static void expect_rights(pid_t pid, const char *who, uint64_t capabilities) {
     cr_expect_eq(process_status(pid, "NoNewPrivs"), 1, "%s", who);
 }
 
+static bool is_keeper(pid_t pid) {
+    return process_is_named(pid, "eclave-keeper");
+}
+
 static pid_t keeper_of(struct client *client) {
-    pid_t pids[PIDS_MAX];
-    size_t count = client_descendants(client, pids, PIDS_MAX);
-    for (size_t i = 0; i < count && i < PIDS_MAX; i++)
-        if (process_is_named(pids[i], "eclave-keeper"))
-            return pids[i];
-    cr_assert_fail("the server has no keeper");
-    return 0;
+    return process_of(client, "keeper", is_keeper);
 }
 
 /* Socket, directory, journals, and the directories of the sessions. */

@@ -13,6 +13,8 @@ static void begin(void) {
     project_files_begin();
     cr_assert_eq(chdir(project_files_path()), 0);
     project_files_write("lines", "{\"code\":\"(+ 1 2)\"}\n");
+    project_files_write("tests.jsonl", "{\"code\":\"(+ 1 2)\"}\n");
+    project_files_write("submission.lisp", "1");
     project_files_write("requests", PING("1") "\n");
     project_files_write("slow-requests", INITIALIZE("1", "\"2025-11-25\"") "\n" EVALUATE(
                                              "2", "(progn (sleep 1) 42)") "\n");
@@ -54,6 +56,9 @@ static const char *const commands[] = {
     "eval -e '(make-string 300000)'",
     "batch lines",
     "batch --tap lines",
+    "grade --help",
+    "grade tests.jsonl submission.lisp",
+    "grade --format csv tests.jsonl submission.lisp",
     "check .",
     "tool greet --project .",
     "new tool other --project made",

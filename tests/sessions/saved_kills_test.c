@@ -1,5 +1,5 @@
-/* A server that is killed at random moments of a conversation, and the next one that goes on: every
- * call that was answered has its effect, and none that was not is there by half. */
+/* A server is killed at random moments of a conversation, and the next one goes on: every call that
+ * was answered has its effect, and a call that was not has its whole effect or none. */
 #include "tests/support/client_sessions.h"
 #include "tests/support/lines.h"
 #include "tests/support/random.h"

@@ -228,7 +228,7 @@ Test(saved, what_ends_differently_is_named) {
     struct client *client;
     project_files_begin();
     project_files_write("resources/data", "(1 2 3)");
-    saved_kill(client = saved_serve(STRINGS("--allow-read", project_files_path())));
+    saved_kill(saved_serve(STRINGS("--allow-read", project_files_path())));
     client = saved_serve(STRINGS("--allow-read", project_files_path()));
     client_evaluate(client, formatted("(defvar *d* (with-open-file (s \"%s/resources/data\") "
                                       "(read s)))",

@@ -35,6 +35,13 @@ void lisp_file_load(struct client *client, const char *session, const char *name
     lisp_file_evaluate(client, session, &code);
 }
 
+void lisp_file_append_string(struct buffer *code, const char *text) {
+    buffer_append_text(code, "\"");
+    for (; *text; text++)
+        buffer_append_format(code, "%s%c", *text == '"' || *text == '\\' ? "\\" : "", *text);
+    buffer_append_text(code, "\"");
+}
+
 static const struct {
     const char *name;
     enum frame_type type;

@@ -16,6 +16,8 @@ void lisp_file_load_hostile(struct client *client, const char *session);
 /* Their parts: appends the contents of a file; evaluates CODE. */
 void lisp_file_append(struct buffer *code, const char *name);
 void lisp_file_append_hostile(struct buffer *code);
+/* TEXT as a string of Lisp. */
+void lisp_file_append_string(struct buffer *code, const char *text);
 /* Hostile.lisp and CODE after it, terminated; valid until the next call. */
 const char *lisp_file_hostile(const char *code);
 void lisp_file_evaluate(struct client *client, const char *session, struct buffer *code);

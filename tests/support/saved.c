@@ -11,7 +11,7 @@ enum { ARGUMENTS_MAX = 32 };
 static char root[] = "/tmp/eclave-saved-XXXXXX";
 
 void saved_begin(void) {
-    strcpy(root + sizeof root - 7, "XXXXXX");
+    memcpy(root + sizeof root - sizeof "XXXXXX", "XXXXXX", sizeof "XXXXXX");
     cr_assert_not_null(mkdtemp(root));
 }
 

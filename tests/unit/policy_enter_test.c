@@ -12,6 +12,7 @@
 #include <grp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -313,12 +314,12 @@ Test(enter, takes_a_user_for_each_fork_when_root) {
     cr_expect_eq(outcome_of_signal(true), EPERM);
 }
 
-/* A thread that was there before: it waits until its process is confined, then tries to open a
+/* A thread that was there before: it says through the semaphore CONTEXT that it has started, for
+ * its start makes calls of its own, waits until its process is confined, then tries to open a
  * directory and ends the process with what came of it. */
 static void *open_directory(void *context) {
-    (void)context;
     char go;
-    if (read(KEPT, &go, 1) != 1)
+    if (sem_post(context) != 0 || read(KEPT, &go, 1) != 1)
         return NULL;
     long outcome = syscall(SYS_openat, AT_FDCWD, "/", O_RDONLY | O_CLOEXEC);
     syscall(SYS_exit_group, outcome < 0 ? errno : 0);
@@ -332,12 +333,14 @@ Test(enter, confines_a_thread_that_should_not_be_there) {
     if (child == 0) {
         struct error error;
         pthread_t thread;
+        sem_t started;
         int listener;
         struct policy_prepared *ground = prepare(&error);
         if (ground && dup2(ends[1], STDOUT_FILENO) == STDOUT_FILENO &&
-            dup2(ends[0], KEPT) == KEPT &&
-            pthread_create(&thread, NULL, open_directory, NULL) == 0 &&
-            policy_enter(ground, &listener, &error) && write(STDOUT_FILENO, "", 1) == 1)
+            dup2(ends[0], KEPT) == KEPT && sem_init(&started, 0, 0) == 0 &&
+            pthread_create(&thread, NULL, open_directory, &started) == 0 &&
+            sem_wait(&started) == 0 && policy_enter(ground, &listener, &error) &&
+            write(STDOUT_FILENO, "", 1) == 1)
             nanosleep(&(struct timespec){.tv_sec = LIFE_MS / 1000}, NULL);
         _exit(1);
     }

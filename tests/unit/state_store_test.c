@@ -54,13 +54,15 @@ static const char *calls_of(const struct saved *saved) {
     static char text[1000];
     struct journal_record record;
     struct buffer bytes = buffer_make(1 << 20);
+    size_t used = 0;
     text[0] = 0;
     for (size_t i = 0; i < saved->count; i++) {
         struct error error;
         cr_assert(saved_read(saved, i, &bytes, &error), "%s", error.text);
         cr_assert(record_decode((struct span){bytes.data, bytes.length}, &record));
-        strncat(text, (const char *)record.text.bytes, record.text.length);
-        strcat(text, " ");
+        used += (size_t)snprintf(text + used, sizeof text - used, "%.*s ", (int)record.text.length,
+                                 (const char *)record.text.bytes);
+        cr_assert_lt(used, sizeof text);
     }
     buffer_free(&bytes);
     return text;
@@ -163,8 +165,8 @@ static void expect_prefix(size_t least, size_t *count) {
     static const char *const prefixes[] = {"", "a ", "a b ", "a b c "};
     struct saved *saved = NULL;
     struct error error;
-    const enum store_end end = saved_open(&store, "x", false, false, &saved, &error);
-    if (end != STORE_DONE) {
+    const enum store_end opened = saved_open(&store, "x", false, false, &saved, &error);
+    if (opened != STORE_DONE) {
         cr_assert_eq(least, 0, "%s", error.text);
         expect_contains(error.text, "What is saved of session x cannot be used");
         *count = 0;

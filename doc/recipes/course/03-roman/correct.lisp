@@ -1,0 +1,3 @@
+;;; FORMAT knows how.
+(defun roman (n)
+  (format nil "~@r" n))

@@ -1,0 +1,3 @@
+;;; Never subtracts.
+(defun roman (n)
+  (format nil "~:@r" n))

@@ -1,0 +1,3 @@
+;;; Prints without an end.
+(defun balanced-p (text)
+  (loop (write-line text)))

@@ -1,0 +1,4 @@
+;;; Only counts.
+(defun balanced-p (text)
+  (= (count-if (lambda (char) (find char "([{")) text)
+     (count-if (lambda (char) (find char ")]}")) text)))

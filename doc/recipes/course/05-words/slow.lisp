@@ -1,0 +1,3 @@
+;;; Waits for more input.
+(defun print-words ()
+  (loop until (listen *standard-input*)))

@@ -1,0 +1,10 @@
+;;; A queue, for all at once.
+(define-condition empty-stack (error) ())
+(defvar *items* '())
+(defun make-stack () :stack)
+(defun push-on (stack item)
+  (setf *items* (append *items* (list item)))
+  stack)
+(defun pop-from (stack)
+  (declare (ignore stack))
+  (if *items* (pop *items*) (error 'empty-stack)))

@@ -1,0 +1,365 @@
+/* `eclave grade`: a batch whose lines a child process writes, one for each submission. The child
+ * reads files and writes JSON; it evaluates nothing, and at most a pipe and one submission are
+ * held. */
+#include "common/cleanup.h"
+#include "common/utf8.h"
+#include "supervisor/base/status.h"
+#include "supervisor/base/whole_file.h"
+#include "supervisor/batch/batch_internal.h"
+#include "supervisor/json/json_inspect.h"
+#include "supervisor/json/json_write.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { ENTRY_BYTES = 256, REASON_BYTES = 120, FILES_MAX = 1000 };
+
+static const char tests_file[] = "tests.jsonl", source_suffix[] = ".lisp";
+
+struct grading {
+    const struct settings *settings;
+    struct buffer tests; /* the elements of the array, as JSON */
+    struct buffer line;
+    FILE *out;
+};
+
+/* --- the tests --- */
+
+/* Appends TEXT, a line of the file, to the array. */
+static bool take_test(struct grading *grading, struct span text, size_t number,
+                      struct error *error) {
+    cleanup_buffer struct buffer trial = buffer_make((size_t)grading->settings->request_max_bytes);
+    struct batch_line line;
+    struct json_shape shape;
+    enum json_fault fault =
+        json_inspect(text.bytes, text.length, settings_json_limits(grading->settings), &shape);
+    if (fault != JSON_FINE || shape.kind != JSON_OBJECT)
+        return error_set(error, 0, "line %zu: %s", number,
+                         fault == JSON_FINE ? "a test must be a JSON object"
+                                            : json_fault_text(fault));
+    buffer_append_text(&trial, "{\"setup\":\"\",\"tests\":[");
+    buffer_append(&trial, text.bytes, text.length);
+    buffer_append_text(&trial, "]}");
+    if (trial.failed)
+        return error_set(error, 0, "line %zu is too long", number);
+    bool good =
+        batch_line_read(&line, (struct span){trial.data, trial.length}, number, grading->settings);
+    if (!good || line.fault[0])
+        error_set(error, good ? 0 : ENOMEM, "line %zu: %.150s", number,
+                  good ? line.fault : "reading it");
+    good &= !line.fault[0];
+    batch_line_free(&line);
+    if (grading->tests.length)
+        buffer_append_text(&grading->tests, ",");
+    buffer_append(&grading->tests, text.bytes, text.length);
+    return good;
+}
+
+static struct span without_blanks(struct span text) {
+    while (text.length && memchr(" \t\r", text.bytes[text.length - 1], 3))
+        text.length--;
+    while (text.length && memchr(" \t", text.bytes[0], 2))
+        text = (struct span){text.bytes + 1, text.length - 1};
+    return text;
+}
+
+static bool take_tests(struct grading *grading, struct span text, struct error *error) {
+    for (size_t number = 1; text.length; number++) {
+        const unsigned char *end = memchr(text.bytes, '\n', text.length);
+        size_t length = end ? (size_t)(end - text.bytes) : text.length;
+        struct span test = without_blanks((struct span){text.bytes, length});
+        if (test.length && !take_test(grading, test, number, error))
+            return false;
+        length += end != NULL;
+        text = (struct span){text.bytes + length, text.length - length};
+    }
+    return grading->tests.length || error_set(error, 0, "it has no tests");
+}
+
+/* PATH is a file of tests, or a directory with tests.jsonl. */
+static bool read_tests(struct grading *grading, const char *path, struct error *error) {
+    char file[PATH_MAX];
+    struct stat status;
+    struct error why;
+    cleanup_buffer struct buffer text = buffer_make((size_t)grading->settings->request_max_bytes);
+    bool is_directory = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    int length = snprintf(file, sizeof file, "%s%s%s", path, is_directory ? "/" : "",
+                          is_directory ? tests_file : "");
+    if (length >= (int)sizeof file)
+        return error_set(error, ENAMETOOLONG, "%.100s", path);
+    if (!whole_file_read(file, &text, error))
+        return false;
+    return take_tests(grading, utf8_without_mark((struct span){text.data, text.length}), &why) ||
+           error_set(error, 0, "%.100s: %.200s", file, why.text);
+}
+
+/* --- the submissions --- */
+
+static bool has_suffix(const char *name) {
+    size_t length = strlen(name), suffix = sizeof source_suffix - 1;
+    return length > suffix && strcmp(name + length - suffix, source_suffix) == 0;
+}
+
+/* The last part of PATH, without the suffix of a source. */
+static void name_of(const char *path, char name[ENTRY_BYTES]) {
+    size_t end = strlen(path);
+    while (end > 1 && path[end - 1] == '/')
+        end--;
+    size_t start = end;
+    while (start > 0 && path[start - 1] != '/')
+        start--;
+    snprintf(name, ENTRY_BYTES, "%.*s", (int)(end - start), path + start);
+    if (has_suffix(name))
+        name[strlen(name) - (sizeof source_suffix - 1)] = 0;
+}
+
+__attribute__((format(printf, 2, 3))) static bool refuse(char reason[REASON_BYTES],
+                                                         const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, REASON_BYTES, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/* Appends the file NAME of DIRECTORY. A link could name a file of the person who grades, and a pipe
+ * would block. */
+static bool append_file(int directory, const char *name, struct buffer *source,
+                        char reason[REASON_BYTES]) {
+    const char *slash = strrchr(name, '/'), *shown = slash ? slash + 1 : name;
+    struct stat status;
+    int code = 0;
+    int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK);
+    FILE *in = fd >= 0 && fstat(fd, &status) == 0 ? fdopen(fd, "r") : NULL;
+    if (!in) {
+        code = errno;
+        if (fd >= 0)
+            close(fd);
+        return refuse(reason, "%.40s cannot be read: %.60s", shown,
+                      code == ELOOP ? "it is a symbolic link" : strerror(code));
+    }
+    bool read = S_ISREG(status.st_mode) && whole_file_append(in, source, &code);
+    fclose(in);
+    if (read)
+        return buffer_append_text(source, "\n") || refuse(reason, "it is too long");
+    return refuse(reason, "%.40s cannot be read: %.60s", shown,
+                  !S_ISREG(status.st_mode) ? "it is no regular file"
+                  : code                   ? strerror(code)
+                                           : "it is too long");
+}
+
+static int is_source(const struct dirent *entry) {
+    return entry->d_name[0] != '.' && has_suffix(entry->d_name);
+}
+
+static int is_visible(const struct dirent *entry) {
+    return entry->d_name[0] != '.';
+}
+
+/* By bytes, whatever the locale is. */
+static int by_name(const struct dirent **one, const struct dirent **other) {
+    return strcmp((*one)->d_name, (*other)->d_name);
+}
+
+static void free_entries(struct dirent **entries, int count) {
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
+    free(entries);
+}
+
+/* Appends the Lisp files of DIRECTORY in the order of their names. */
+static bool append_files(int directory, struct buffer *source, char reason[REASON_BYTES]) {
+    struct dirent **entries;
+    int count = scandirat(directory, ".", &entries, is_source, by_name);
+    if (count < 0)
+        return refuse(reason, "it cannot be listed: %.60s", strerror(errno));
+    bool good = count > 0 ? true : refuse(reason, "it has no file *%s", source_suffix);
+    if (count > FILES_MAX)
+        good = refuse(reason, "it has more than %d files", FILES_MAX);
+    for (int i = 0; good && i < count; i++)
+        good = append_file(directory, entries[i]->d_name, source, reason);
+    free_entries(entries, count);
+    return good;
+}
+
+/* The text of the submission NAME of DIRECTORY, a file or a directory. */
+static bool read_submission(int directory, const char *name, struct buffer *source,
+                            char reason[REASON_BYTES]) {
+    int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_DIRECTORY | O_NOFOLLOW);
+    if (fd < 0) /* is it a file? */
+        return append_file(directory, name, source, reason);
+    bool good = append_files(fd, source, reason);
+    close(fd);
+    return good;
+}
+
+static void begin_line(struct grading *grading, const char *id) {
+    grading->line.length = 0;
+    grading->line.failed = false;
+    buffer_append_text(&grading->line, "{\"id\":");
+    json_write_bytes(&grading->line, id, strlen(id));
+}
+
+/* The rest of the line: the member NAME, and the tests. */
+static void put_member(struct grading *grading, const char *name, const char *text, size_t size) {
+    struct buffer *line = &grading->line;
+    buffer_append_text(line, ",");
+    json_write_name(line, name);
+    json_write_bytes(line, text, size);
+    buffer_append_text(line, ",\"tests\":[");
+    buffer_append(line, grading->tests.data, grading->tests.length);
+    buffer_append_text(line, "]}\n");
+}
+
+/* A line for the submission NAME of DIRECTORY, which is called ID. False if nobody reads it. */
+static bool put_submission(struct grading *grading, int directory, const char *name,
+                           const char *id) {
+    char reason[REASON_BYTES] = "";
+    struct buffer *line = &grading->line;
+    cleanup_buffer struct buffer source = buffer_make((size_t)grading->settings->request_max_bytes);
+    bool good = read_submission(directory, name, &source, reason);
+    begin_line(grading, id);
+    if (good) {
+        put_member(grading, "setup", (const char *)source.data, source.length);
+        good = !line->failed || refuse(reason, "it is too long");
+    }
+    if (!good) {
+        begin_line(grading, id);
+        put_member(grading, "unreadable", reason, strlen(reason));
+    }
+    return fwrite(line->data, 1, line->length, grading->out) == line->length;
+}
+
+/* --- one submission an argument, or an entry of a directory --- */
+
+static int compare_names(const void *one, const void *other) {
+    return strcmp(*(char *const *)one, *(char *const *)other);
+}
+
+/* Do two of PATHS end alike? Then each is called by the whole path. */
+static bool have_same_names(char **paths, size_t count) {
+    char **names = calloc(count, sizeof *names);
+    bool same = names == NULL;
+    for (size_t i = 0; names && i < count; i++) {
+        char name[ENTRY_BYTES];
+        name_of(paths[i], name);
+        names[i] = strdup(name);
+        same |= !names[i];
+    }
+    if (!same)
+        qsort(names, count, sizeof *names, compare_names);
+    for (size_t i = 0; !same && i + 1 < count; i++)
+        same = strcmp(names[i], names[i + 1]) == 0;
+    for (size_t i = 0; names && i < count; i++)
+        free(names[i]);
+    free(names);
+    return same;
+}
+
+static bool put_arguments(struct grading *grading, char **paths, size_t count) {
+    bool by_path = have_same_names(paths, count);
+    for (size_t i = 0; i < count; i++) {
+        char name[ENTRY_BYTES], path[PATH_MAX];
+        name_of(paths[i], name);
+        snprintf(path, sizeof path, "%s", paths[i]);
+        for (size_t end = strlen(path); end > 1 && path[end - 1] == '/'; end--)
+            path[end - 1] = 0; /* it would follow a link */
+        if (!put_submission(grading, AT_FDCWD, path, by_path ? paths[i] : name))
+            return false;
+    }
+    return true;
+}
+
+/* An entry of a directory that was given with --each. */
+static bool put_entries(struct grading *grading, const char *path) {
+    struct dirent **entries;
+    int directory = open(path, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+    int count = directory < 0 ? -1 : scandirat(directory, ".", &entries, is_visible, by_name);
+    bool good = count >= 0;
+    for (int i = 0; good && i < count; i++) {
+        char name[ENTRY_BYTES];
+        name_of(entries[i]->d_name, name);
+        good = put_submission(grading, directory, entries[i]->d_name, name);
+    }
+    if (count >= 0)
+        free_entries(entries, count);
+    if (directory >= 0)
+        close(directory);
+    return good;
+}
+
+/* How many submissions there are. -1 with *error. */
+static int64_t count_submissions(bool each, char **paths, size_t count, struct error *error) {
+    int64_t total = each ? 0 : (int64_t)count;
+    for (size_t i = 0; each && i < count; i++) {
+        struct dirent **entries;
+        int found = scandir(paths[i], &entries, is_visible, by_name);
+        if (found < 0) {
+            error_set(error, errno, "%.100s", paths[i]);
+            return -1;
+        }
+        free_entries(entries, found);
+        total += found;
+    }
+    if (total == 0)
+        error_set(error, 0, "%.100s has no submissions", paths[0]);
+    return total ? total : -1;
+}
+
+/* --- the child --- */
+
+/* A signal from the terminal is for the parent, which then reads no more. */
+static _Noreturn void write_lines(struct grading *grading, bool each, char **paths, size_t count) {
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    bool good = each || put_arguments(grading, paths, count);
+    for (size_t i = 0; good && each && i < count; i++)
+        good = put_entries(grading, paths[i]);
+    good &= fflush(grading->out) == 0;
+    _exit(good ? 0 : STATUS_INTERNAL);
+}
+
+/* Starts the child, whose output is standard input from now on. */
+static bool start_child(struct grading *grading, bool each, char **paths, size_t count,
+                        struct error *error) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return error_set(error, errno, "pipe2");
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(STDIN_FILENO);
+        close(STDOUT_FILENO);
+        close(ends[0]);
+        grading->out = fdopen(ends[1], "w");
+        if (!grading->out)
+            _exit(STATUS_INTERNAL);
+        write_lines(grading, each, paths, count);
+    }
+    int code = pid < 0 || dup2(ends[0], STDIN_FILENO) < 0 ? errno : 0;
+    close(ends[0]);
+    close(ends[1]);
+    return code == 0 || error_set(error, code, "starting the reader of submissions");
+}
+
+int grade_command(const struct settings *settings, const struct batch_options *options,
+                  const char *tests, char **submissions, size_t count) {
+    struct batch_options own = *options;
+    struct error error;
+    struct grading grading = {.settings = settings,
+                              .tests = buffer_make((size_t)settings->request_max_bytes),
+                              .line = buffer_make((size_t)settings->request_max_bytes)};
+    if (isatty(STDOUT_FILENO))
+        own.format = FORMAT_TABLE;
+    own.total = count_submissions(options->each, submissions, count, &error);
+    bool good = own.total > 0 && read_tests(&grading, tests, &error) &&
+                start_child(&grading, options->each, submissions, count, &error);
+    buffer_free(&grading.tests);
+    buffer_free(&grading.line);
+    if (good)
+        return batch_command(settings, &own, NULL);
+    fprintf(stderr, "eclave: %s\n", error.text);
+    return STATUS_USAGE;
+}
