@@ -6,6 +6,7 @@ const { constants } = require('node:os');
 const { dirname, join } = require('node:path');
 
 const STATUS_FAILED = 1;
+const container = 'docker run -i --rm eclave';
 const platform = `${process.platform}-${process.arch}`;
 
 function fail(text) {
@@ -14,12 +15,13 @@ function fail(text) {
 }
 
 function find() {
+  if (process.report) process.report.excludeNetwork = true; // which would ask for names
   const libc = process.report?.getReport().header.glibcVersionRuntime;
   const served = Object.keys(require('./package.json').optionalDependencies);
   if (!served.includes(`eclave-${platform}`))
-    fail(`there is no package for ${platform}: eclave needs Linux on x64, for instance in a container or a virtual machine.`);
+    fail(`there is no package for ${platform}; the container runs there: ${container}`);
   if (!libc)
-    fail('this Linux has another C library than glibc, which eclave needs.');
+    fail(`this Linux has another C library than glibc; the container has its own: ${container}`);
   try {
     return join(dirname(require.resolve(`eclave-${platform}/package.json`)), 'bin', 'eclave');
   } catch {

@@ -1,18 +1,20 @@
 // node pack.mjs TREE DESTINATION: packs the launcher, and TREE as the package of its platform, into
 // two files for `npm publish`.
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
-const [tree, destination] = process.argv.slice(2);
-const here = import.meta.dirname ?? new URL('.', import.meta.url).pathname;
-const about = JSON.parse(execFileSync('sh', [join(here, '..', 'about')], { encoding: 'utf8' }));
+const [tree, destination] = process.argv.slice(2).map((path) => resolve(path));
+const here = dirname(fileURLToPath(import.meta.url));
+const about = JSON.parse(readFileSync(join(here, '..', 'about.json'), 'utf8'));
 const platform = 'linux-x64';
 const common = {
   version: about.version,
   description: about.description,
   license: about.license,
+  author: about.author,
   ...(about.homepage && { homepage: about.homepage }),
 };
 
@@ -32,6 +34,7 @@ mkdirSync(destination, { recursive: true });
 pack({
   name: 'eclave',
   ...common,
+  ...(process.env.ECLAVE_REGISTRY_NAME && { mcpName: process.env.ECLAVE_REGISTRY_NAME }),
   keywords: ['mcp', 'mcp-server', 'common-lisp', 'sandbox'],
   bin: { eclave: 'eclave.js' },
   engines: { node: '>=18' },

@@ -1,5 +1,5 @@
-// PACKED=DIRECTORY node --test npm.mjs: `npx -y eclave` from the files in PACKED, as a registry has them, in an empty HOME and
-// with nothing but Node in PATH; and what the launcher says where there is no program for it.
+// `npx -y eclave` from the files in $PACKED, as a registry has them, in an empty HOME and with nothing but Node in PATH; and
+// what the launcher says where there is no program for it.
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -105,7 +105,7 @@ for (const [name, value] of [['platform', 'darwin'], ['arch', 'arm64']])
     writeFileSync(other, `Object.defineProperty(process, '${name}', { value: '${value}' });\n`);
     const error = await launch('--require', other);
     assert.equal(error.code, 1);
-    assert.match(error.stderr, /^eclave: there is no package for [^\n]* container [^\n]*\n$/);
+    assert.match(error.stderr, /^eclave: there is no package for [^\n]* docker run [^\n]*\n$/);
   });
 
 // With a program of ours in place of eclave: what passes through the launcher.
