@@ -29,14 +29,16 @@ function find() {
   }
 }
 
-const child = spawn(find(), process.argv.slice(2), { stdio: 'inherit' });
+// Before there is a child, so that no signal ends this process alone.
 const passed = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'];
+let child;
 for (const signal of passed)
   process.on(signal, () => {
     // The terminal has sent it to both.
     if (!(process.stdin.isTTY && (signal === 'SIGINT' || signal === 'SIGQUIT')))
       child.kill(signal);
   });
+child = spawn(find(), process.argv.slice(2), { stdio: 'inherit' });
 child.on('error', (error) => fail(`cannot be started: ${error.message}`));
 child.on('exit', (status, signal) => {
   for (const name of passed) process.removeAllListeners(name);

@@ -34,7 +34,7 @@ mkdirSync(destination, { recursive: true });
 pack({
   name: 'eclave',
   ...common,
-  ...(process.env.ECLAVE_REGISTRY_NAME && { mcpName: process.env.ECLAVE_REGISTRY_NAME }),
+  ...(process.env.REGISTRY_NAME && { mcpName: process.env.REGISTRY_NAME }),
   keywords: ['mcp', 'mcp-server', 'common-lisp', 'sandbox'],
   bin: { eclave: 'eclave.js' },
   engines: { node: '>=18' },
