@@ -95,3 +95,15 @@ test("server.json is what the registry takes", async () => {
   assert.ok(ajv.validate(schema, server), JSON.stringify(ajv.errors));
   assert.ok(!ajv.validate(schema, { ...server, description: "x".repeat(101) }));
 });
+
+test("the links of README.md for editors start the package of npm", () => {
+  const text = readFileSync(join(root, "README.md"), "utf8");
+  const given = (start) => new URL(text.match(new RegExp(`\\((${start}[^)]*)\\)`))[1]).searchParams;
+  const started = { command: "npx", args: ["-y", "eclave"] };
+  const code = given("https://insiders.vscode.dev/redirect/mcp/install");
+  assert.equal(code.get("name"), "eclave");
+  assert.deepEqual(JSON.parse(code.get("config")), started);
+  const cursor = given("https://cursor.com/en/install-mcp");
+  assert.equal(cursor.get("name"), "eclave");
+  assert.deepEqual(JSON.parse(atob(cursor.get("config"))), started);
+});
