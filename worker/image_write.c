@@ -244,7 +244,8 @@ static bool write_run(const struct scan *scan, int fd, const struct image_run *r
     return true;
 }
 
-/* A file that is in its place is whole, also after a power cut. */
+/* A file that is in its place is whole. It is for this boot of the kernel, so that a power cut
+ * makes no difference. */
 static bool write_file(struct scan *scan, const struct inputs *inputs, int directory,
                        const char *name, struct error *error) {
     char temporary[IMAGE_NAME_BYTES + 24];
@@ -258,7 +259,7 @@ static bool write_file(struct scan *scan, const struct inputs *inputs, int direc
     for (uint32_t i = 0; good && i < scan->run_count; i++)
         good = write_run(scan, fd, &scan->runs[i]);
     good = good && write_all_at(fd, inputs->records, inputs->bytes, scan->header.inputs_offset);
-    if (good && fsync(fd) == 0 && renameat(directory, temporary, directory, name) == 0)
+    if (good && renameat(directory, temporary, directory, name) == 0)
         return true;
     error_set(error, errno, "cannot write it");
     unlinkat(directory, temporary, 0);

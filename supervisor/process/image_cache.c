@@ -13,7 +13,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -90,32 +89,35 @@ static bool prepare_directory(struct image_cache *cache, struct error *error) {
 
 /* --- the name --- */
 
-static void hash_file(crypto_generichash_state *state, const char *path) {
+/* False if it is empty or cannot be read. */
+static bool hash_file(crypto_generichash_state *state, const char *path) {
     char bytes[4096];
+    bool some = false;
     cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-    for (ssize_t got; fd >= 0 && (got = read(fd, bytes, sizeof bytes)) > 0;)
+    for (ssize_t got; fd >= 0 && (got = read(fd, bytes, sizeof bytes)) > 0; some = true)
         crypto_generichash_update(state, (const unsigned char *)bytes, (unsigned long long)got);
+    return some;
 }
 
-/* What a booted image depends on, except the files that it maps, which the restorer checks. */
+/* What a booted image depends on, except the files that it maps, which the restorer checks. One
+ * boot of the kernel is enough: another kernel may be another machine, and what was not on the disk
+ * at a power cut need not be waited for. */
 static bool make_key(struct image_cache *cache, const void *configuration, size_t size) {
     static const char version[] = ECLAVE_VERSION;
     crypto_generichash_state state;
-    struct utsname kernel;
     struct rlimit stack;
     uint32_t processor[IMAGE_PROCESSOR_WORDS];
-    memset(&kernel, 0, sizeof kernel);
     image_file_processor(processor);
-    if (uname(&kernel) || getrlimit(RLIMIT_STACK, &stack) || sodium_init() < 0 ||
+    if (getrlimit(RLIMIT_STACK, &stack) || sodium_init() < 0 ||
         crypto_generichash_init(&state, NULL, 0, sizeof cache->key))
         return false;
     crypto_generichash_update(&state, (const unsigned char *)version, sizeof version);
     crypto_generichash_update(&state, configuration, size);
     crypto_generichash_update(&state, (const unsigned char *)processor, sizeof processor);
-    crypto_generichash_update(&state, (const unsigned char *)kernel.release, sizeof kernel.release);
-    crypto_generichash_update(&state, (const unsigned char *)kernel.version, sizeof kernel.version);
     crypto_generichash_update(&state, (const unsigned char *)&stack.rlim_max,
                               sizeof stack.rlim_max);
+    if (!hash_file(&state, "/proc/sys/kernel/random/boot_id"))
+        return false;
     hash_file(&state, "/etc/localtime"); /* the C library holds the time zone */
     crypto_generichash_final(&state, cache->key, sizeof cache->key);
     image_file_name(cache->name, cache->key);

@@ -235,6 +235,14 @@ static void close_zygote(struct pool *pool) {
     pool->zygote = ZYGOTE_ABSENT;
 }
 
+static void log_missing_image(const struct pool *pool) {
+    const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "image"};
+    const struct image_cache *images = &pool->programs.images;
+    if (!images->used && !pool->layers_logged && IMAGE_SUPPORTED &&
+        pool->settings->image != IMAGE_CHOICE_OFF)
+        log_write(pool->log, &event, "Lisp boots at each start: %s", images->why);
+}
+
 /* Adds the layers that the zygote reports to those of its launch. Logs the missing ones, once. */
 static void record_layers(struct pool *pool, const struct policy_report *report) {
     const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "layer-missing"};
@@ -245,6 +253,7 @@ static void record_layers(struct pool *pool, const struct policy_report *report)
             log_write(pool->log, &event, "%s: %s", policy_layer_name(layer),
                       pool->report.layers[layer].why);
     }
+    log_missing_image(pool);
     pool->layers_logged = true;
 }
 
@@ -461,9 +470,6 @@ static void open_images(struct pool *pool) {
         images->used = false;
         snprintf(images->why, sizeof images->why, "%.*s", (int)sizeof images->why - 1, error.text);
     }
-    const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "image"};
-    if (!images->used && IMAGE_SUPPORTED && pool->settings->image != IMAGE_CHOICE_OFF)
-        log_write(pool->log, &event, "Lisp boots at each start: %s", images->why);
 }
 
 /* Workers outlive their zygote, and need its namespaces. Only those of the last few zygotes are

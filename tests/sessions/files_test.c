@@ -345,8 +345,8 @@ Test(preload, is_in_every_session_from_its_beginning) {
     unlink(path);
 }
 
-/* Starts a server that preloads PATH, and searches the memory of a session for texts that no source
- * contains in one piece. True if it holds none of them. */
+/* Starts a server that preloads PATH into a Lisp that it boots, and searches the memory of a
+ * session for texts that no source contains in one piece. True if it holds none of them. */
 static bool preloads_cleanly(const char *path) {
     static const char *const absent[] = {
         "(memory-holds-in-lisp \"/var/tmp/ecl\" \"ave-prel\" \"oad-\")",
@@ -358,7 +358,8 @@ static bool preloads_cleanly(const char *path) {
                 {"(values (ext:compiled-function-file #'cl-user::twice))", "=> NIL"},
                 {"(cl-user::twice 4)", "=> 8"},
                 {"(null (search \"eclave-preload-\" cl-user::*name*))", "=> NIL"}};
-    const char *arguments[] = {"--preload", path, NULL};
+    const char *arguments[] = {"--preload",        path,  "--image", "rebuild",
+                               "--call-timeout-s", "600", NULL};
     struct client *client =
         client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
     cleanup_buffer struct buffer code = buffer_make(LISP_FILE_MAX);
@@ -406,7 +407,7 @@ Test(preload, that_fails_is_told_and_starts_no_worker) {
                 {"1 2\n3 (throw 'x 1)", "line 2: "},
                 {"\n\n(in-package :nope)", "line 3: "},
                 {"\n(defun r () (+ 1 (r)))\n(r)", "line 3: The control stack is exhausted"},
-                {"\n(let (l) (loop (push (make-array 1000000) l)))", "line 2: The memory limit"},
+                {"\n(let (l) (loop (push (make-array 8000000) l)))", "line 2: The memory limit"},
                 {"\n\n\n(loop)", "line 4: the file is not loaded within 15 s"},
                 {"\n(loop (print 1))", "line 2: the file is not loaded within 15 s"}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {

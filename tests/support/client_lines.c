@@ -85,13 +85,14 @@ const char *client_read_response(struct client *client) {
     return line;
 }
 
-/* Sent at start-up to a client that asked for such events: a layer is missing here. */
+/* Sent at start-up to a client that asked for such events: a layer is missing here, or Lisp was
+ * booted since there was no image. */
 bool line_is_notice(const struct line *line) {
     struct text value;
     return !line->batch && line->message.kind == WIRE_NOTIFICATION &&
            json_at((struct text){line->bytes, line->length}, &value, "params", "data", "event",
                    NULL) &&
-           text_is(value, "\"layer-missing\"");
+           (text_is(value, "\"layer-missing\"") || text_is(value, "\"image\""));
 }
 
 static bool has_id(const struct line *line, const void *id) {

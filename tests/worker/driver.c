@@ -1,6 +1,8 @@
 /* See driver.h. It blocks where a supervisor must not. */
 #include "tests/worker/driver.h"
+#include "common/blake2b.h"
 #include "common/cleanup.h"
+#include "common/image_file.h"
 #include "policy/policy.h"
 
 #include <criterion/criterion.h>
@@ -39,20 +41,45 @@ struct worker_configuration driver_configuration(void) {
         .user = geteuid() == 0 ? 65534 : 0};
 }
 
+/* Opens what a zygote with an image is given, which is kept in the directory WORKER_IMAGES. Returns
+ * the program to execute. */
+static const char *give_image(const unsigned char key[IMAGE_KEY_BYTES]) {
+    char name[IMAGE_NAME_BYTES];
+    image_file_name(name, key);
+    int own = open(ECLAVE_WORKER, O_RDONLY);
+    int directory = open(getenv("WORKER_IMAGES"), O_RDONLY | O_DIRECTORY);
+    int image = openat(directory, name, O_RDONLY);
+    if (own != IMAGE_PROGRAM_FD || directory != IMAGE_DIRECTORY_FD)
+        _exit(125);
+    return image == IMAGE_FILE_FD && open(ECLAVE_RESTORER, O_RDONLY) == IMAGE_RESTORER_FD
+               ? ECLAVE_RESTORER
+               : ECLAVE_WORKER;
+}
+
 /* The child of driver_start: the descriptors that the supervisor passes, no environment. */
-static void become_zygote(int control) {
+static void become_zygote(int control, const unsigned char key[IMAGE_KEY_BYTES]) {
     int null = open("/dev/null", O_RDWR);
     if (dup2(control, 3) < 0 || dup2(null, 0) < 0 || dup2(2, 1) < 0)
         _exit(126);
     if (control == 3)
         fcntl(3, F_SETFD, 0);
     close_range(4, ~0U, 0);
-    static char program[] = ECLAVE_WORKER;
-    char *arguments[] = {program, NULL};
+    static char name[] = "eclave-worker", missing[] = {'A' + IMAGE_MISSING, 0};
     static char markers[] = "GC_MARKERS=1";
+    const char *program = getenv("WORKER_IMAGES") ? give_image(key) : ECLAVE_WORKER;
+    const bool writes = getenv("WORKER_IMAGES") && strcmp(program, ECLAVE_WORKER) == 0;
+    char *arguments[] = {name, writes ? missing : NULL, NULL};
     char *environment[] = {markers, NULL};
     execve(program, arguments, environment);
     _exit(127);
+}
+
+/* An image for each configuration. */
+static void make_key(struct worker_configuration *configuration) {
+    struct blake2b hash;
+    blake2b_begin(&hash);
+    blake2b_add(&hash, configuration, sizeof *configuration);
+    blake2b_end(&hash, configuration->image_key);
 }
 
 static bool expect_booted(int control, struct error *error) {
@@ -63,6 +90,10 @@ static bool expect_booted(int control, struct error *error) {
     int got = frame_receive(control, &header, &payload, descriptors, &count, error);
     if (got == 0)
         error_set(error, 0, "the zygote ended while booting");
+    if (got == 1 && header.type == FRAME_IMAGE) {
+        free(payload);
+        return expect_booted(control, error);
+    }
     if (got == 1 && header.type != FRAME_BOOTED) {
         error_set(error, 0, "%.*s", (int)header.length, payload ? (char *)payload : "");
         got = 0;
@@ -75,15 +106,17 @@ static bool expect_booted(int control, struct error *error) {
 bool driver_start(struct zygote_end *started, const struct worker_configuration *configuration,
                   struct error *error) {
     int ends[2];
+    struct worker_configuration sent = *configuration;
+    make_key(&sent);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return error_set(error, errno, "a control socket");
     started->pid = fork();
     if (started->pid == 0)
-        become_zygote(ends[1]);
+        become_zygote(ends[1], sent.image_key);
     close(ends[1]);
     started->control = ends[0];
     struct frame_header header = {.type = FRAME_CONFIGURE, .length = sizeof *configuration};
-    return frame_send(started->control, &header, configuration, NULL, 0, error) &&
+    return frame_send(started->control, &header, &sent, NULL, 0, error) &&
            expect_booted(started->control, error);
 }
 
