@@ -396,7 +396,7 @@ Test(saved, a_file_size_limit_undoes_the_call_that_would_exceed_it) {
 
 Test(saved, a_full_disk_undoes_the_call_that_finds_it) {
     skip_unless_root();
-    skip_without_unshare();
+    skip_without_mounts();
     struct client *client = client_start_ready(
         &(struct client_options){
             .program = "/usr/bin/unshare",
@@ -425,7 +425,7 @@ Test(saved, the_limit_of_all_sessions_undoes_the_call_that_would_exceed_it) {
 
 Test(saved, a_read_only_directory_is_refused) {
     skip_unless_root();
-    skip_without_unshare();
+    skip_without_mounts();
     make_state();
     struct command_result result = command_run(&(struct command){
         .arguments =

@@ -8,6 +8,7 @@
 #include <linux/capability.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -62,6 +63,14 @@ bool available_unshare(void) {
     pid_t child = fork();
     if (child == 0)
         _exit(unshare(CLONE_NEWNS | CLONE_NEWPID | (geteuid() == 0 ? 0 : CLONE_NEWUSER)) ? 1 : 0);
+    int status = 1;
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+bool available_mounts(void) {
+    pid_t child = fork();
+    if (child == 0)
+        _exit(unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ? 1 : 0);
     int status = 1;
     return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }

@@ -15,6 +15,10 @@ uint32_t available_layers(void);
 /* True when this process may make namespaces, which is less than what the layer takes. */
 bool available_unshare(void);
 
+/* True when this process may mount something that no other namespace sees. In a chroot nobody can,
+ * unless its root is a mount. */
+bool available_mounts(void);
+
 /* True when this process is under a seccomp filter already, as in a container. Calls that it
  * refuses with an errno fail before the filter of a worker can report or kill. */
 bool available_outer_filter(void);

@@ -19,6 +19,11 @@ void skip_without_unshare(void) {
         cr_skip_test("no namespaces can be made here");
 }
 
+void skip_without_mounts(void) {
+    if (!available_mounts())
+        cr_skip_test("nothing can be mounted here for one process alone");
+}
+
 void skip_unless_root(void) {
     if (geteuid() != 0)
         cr_skip_test("only root can become another user");

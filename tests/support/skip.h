@@ -12,6 +12,9 @@ void skip_without_layers(uint32_t layers, bool nobody);
 /* Unless this process may make namespaces, which is less than what the layer takes. */
 void skip_without_unshare(void);
 
+/* Unless this process may mount something that no other namespace sees. */
+void skip_without_mounts(void);
+
 void skip_unless_root(void);
 
 /* Unless root's workers can each take a user of its own. */
