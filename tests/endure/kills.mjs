@@ -20,7 +20,11 @@ function groups() {
       if (depth > 0) walk(path, depth - 1);
     }
   };
-  walk("/sys/fs/cgroup", 3);
+  for (const line of readFileSync("/proc/self/cgroup", "latin1").trim().split("\n")) {
+    const [, hierarchy, controllers, group] = line.match(/^(\d+):([^:]*):(.*)$/);
+    const mount = hierarchy === "0" && existsSync("/sys/fs/cgroup/unified") ? "unified" : controllers;
+    walk(join("/sys/fs/cgroup", mount, group), 2);
+  }
   return found;
 }
 
