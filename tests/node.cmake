@@ -5,12 +5,12 @@ find_program(NPM npm)
 find_program(NODE node)
 option(ECLAVE_CLAUDE_CODE "Test with Claude Code as well, which is a large install" OFF)
 
-set(members clients conformance recipes schema)
+set(members clients conformance recipes release schema)
 if(ECLAVE_CLAUDE_CODE)
   list(APPEND members claude-code)
 endif()
 foreach(file IN ITEMS package.json package-lock.json claude-code/package.json clients/package.json
-                      conformance/package.json recipes/package.json schema/package.json)
+                      conformance/package.json recipes/package.json release/package.json schema/package.json)
   configure_file(${file} ${file} COPYONLY)
 endforeach()
 list(TRANSFORM members PREPEND "--workspace=" OUTPUT_VARIABLE workspaces)
@@ -66,11 +66,14 @@ eclave_add_node_tests(clients 120
   TESTS tokens ai-sdk openai-agents mastra langchain mcporter bridges)
 eclave_add_node_tests(conformance 300 FILES bridge.mjs TESTS conformance)
 eclave_add_node_tests(recipes 120 TESTS pipelines)
+if(NOT ECLAVE_SANITIZE)
+  eclave_add_node_tests(release 300 FIXTURES dist TESTS bundle ci)
+endif()
 if(ECLAVE_CLAUDE_CODE)
   eclave_add_node_tests(claude-code 300
     FILES model.mjs program.mjs
     FIXTURES record
-    TESTS health conversation)
+    TESTS health conversation plugin)
 endif()
 eclave_add_node_tests(endure 300 IN_PLACE TESTS parts)
 eclave_add_node_tests(exercise 300 IN_PLACE TESTS readme project documents)

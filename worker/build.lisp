@@ -1,14 +1,21 @@
 ;;;; Compiles the runtime into a static library. Run by the build as
 ;;;;   ecl --norc --load build.lisp --eval '(build OUTPUT-DIRECTORY SOURCE...)'
+;;;; What is compiled does not depend on where that is.
 
 (require :cmp)
+
+;;; Else the names by which objects are initialized have the time and the path in them.
+(setf (fdefinition 'c::compute-init-name)
+      (lambda (file &key prefix &allow-other-keys)
+        (format nil "~@[~a~]eclave_lisp_~a" prefix (substitute #\_ #\- (pathname-name file)))))
 
 (defun object-name (source directory)
   (merge-pathnames (make-pathname :name (pathname-name source) :type "o") directory))
 
 (defun compile-source (source directory)
   (multiple-value-bind (object warnings failed)
-      (compile-file source :output-file (object-name source directory) :system-p t)
+      (compile-file source :output-file (object-name source directory) :system-p t
+                           :source-truename (pathname (file-namestring source)))
     (declare (ignore warnings))
     (when (or failed (null object))
       (format *error-output* "~a does not compile~%" source)

@@ -112,7 +112,8 @@ static struct policy make_policy(const struct zygote *zygote) {
                            .readable_count = configuration->readable_count};
 }
 
-/* Sets the variables that say where ASDF searches. */
+/* Sets the variables that say where ECL has its files, which it asks when it boots, and where ASDF
+ * searches. */
 static bool set_environment(const struct zygote *zygote, struct error *error) {
     for (size_t i = 0; i < zygote->configuration.environment_count; i++)
         if (putenv(zygote->environment[i]) != 0)
@@ -133,11 +134,11 @@ static void forget_strings(const struct zygote *zygote) {
 /* The paths and the text of the files are not for the workers. */
 static bool preload(const struct zygote *zygote, struct error *error) {
     const struct worker_configuration *configuration = &zygote->configuration;
-    if (configuration->systems_count + configuration->preload_count == 0)
+    if (configuration->systems_count + configuration->preload_count == 0) {
+        forget_strings(zygote);
         return true;
+    }
     preload_begin(report_failure);
-    if (!set_environment(zygote, error))
-        return false;
     for (size_t i = 0; i < configuration->systems_count; i++)
         if (!preload_system(configuration, zygote->systems[i], error))
             return false;
@@ -201,7 +202,8 @@ static bool pass_image(struct zygote *zygote, struct error *error) {
 static bool boot(struct zygote *zygote, struct error *error) {
     const struct worker_configuration *configuration = &zygote->configuration;
     scrub_begin();
-    if (!configure(zygote, error) || !image_boot(configuration, error))
+    if (!configure(zygote, error) || !set_environment(zygote, error) ||
+        !image_boot(configuration, error))
         return false;
     if (zygote->image != IMAGE_OFF && loaded_count(configuration) && !inputs_begin(error))
         return false;

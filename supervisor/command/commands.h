@@ -39,6 +39,12 @@ void options_help(FILE *out, const char *command);
 /* Prints the options of all commands in roff, for the manual page. */
 void options_manual(FILE *out);
 
+/* --- version.c --- */
+
+/* Prints the version in a line of its own, then how this program was built, the version of ECL, and
+ * the layers that confine a worker where the kernel has them. */
+void version_print(FILE *out);
+
 /* --- commands.c: the table of commands --- */
 
 /* Runs the command ARGUMENTS[0] (serve if COUNT is 0) on the arguments after it. Returns the exit

@@ -49,7 +49,7 @@ static bool print_about(int count, char **arguments, int *status) {
         *status = command_help(command);
         return true;
     case ABOUT_VERSION:
-        puts("eclave " ECLAVE_VERSION);
+        version_print(stdout);
         return true;
     case ABOUT_SETTINGS:
         settings_manual(stdout);

@@ -399,20 +399,24 @@ static bool append_names(struct buffer *payload, const struct name_list *list) {
     return true;
 }
 
-/* Appends the variables by which ASDF finds the operator's systems, if any are loaded, and adds
- * their number to *count. */
-static bool append_environment(struct buffer *payload, const struct settings *settings,
-                               uint32_t *count) {
+static bool append_variable(struct buffer *payload, const char *name, const char *value,
+                            uint32_t *count) {
+    ++*count;
+    return buffer_append_format(payload, "%s=", name) && append_string(payload, value);
+}
+
+/* Appends the variable by which ECL finds its own files, and those by which ASDF finds the
+ * operator's systems, if any are loaded, and adds their number to *count. */
+static bool append_environment(struct buffer *payload, const struct pool *pool, uint32_t *count) {
     static const char *const names[] = {"CL_SOURCE_REGISTRY", "HOME",          "XDG_CONFIG_HOME",
                                         "XDG_CONFIG_DIRS",    "XDG_DATA_HOME", "XDG_DATA_DIRS"};
-    const bool loads = settings->systems.count + settings->preload.count > 0;
+    const bool loads = pool->settings->systems.count + pool->settings->preload.count > 0;
+    if (pool->programs.ecl[0] && !append_variable(payload, "ECLDIR", pool->programs.ecl, count))
+        return false;
     for (size_t i = 0; loads && i < sizeof names / sizeof *names; i++) {
         const char *value = getenv(names[i]);
-        if (!value)
-            continue;
-        if (!buffer_append_format(payload, "%s=", names[i]) || !append_string(payload, value))
+        if (value && !append_variable(payload, names[i], value, count))
             return false;
-        ++*count;
     }
     return true;
 }
@@ -438,7 +442,7 @@ static bool append_configuration(struct buffer *payload, const struct pool *pool
     if (!buffer_append(payload, &configuration, sizeof configuration) ||
         !append_paths(payload, &settings->allow_read) ||
         !append_names(payload, &settings->systems) || !append_paths(payload, &settings->preload) ||
-        !append_environment(payload, settings, &configuration.environment_count))
+        !append_environment(payload, pool, &configuration.environment_count))
         return false;
     memcpy(payload->data, &configuration, sizeof configuration); /* with the last number */
     return true;
@@ -594,7 +598,8 @@ bool pool_open(struct pool *pool, struct loop *loop, struct log *log,
     pool->scoped = !settings->minimal && policy_supervisor_scope(&supervisor);
     pool->workers.launcher = &pool->launcher;
     pool->workers.may_signal = pool->scoped;
-    if (!program_find("eclave-worker", pool->programs.worker, error))
+    if (!program_find("eclave-worker", pool->programs.worker, error) ||
+        !installed_ecl(pool->programs.ecl, error))
         return false;
     if (settings->minimal)
         return true;

@@ -43,8 +43,9 @@ struct pool {
     struct log *log;
     const struct settings *settings;
     struct pool_programs {
-        char worker[PROGRAM_PATH_BYTES];
-        char restorer[PROGRAM_PATH_BYTES];
+        char worker[INSTALLED_PATH_BYTES];
+        char restorer[INSTALLED_PATH_BYTES];
+        char ecl[INSTALLED_PATH_BYTES]; /* as installed_ecl() says */
         struct image_cache images;
     } programs;
     struct policy_launcher launcher;

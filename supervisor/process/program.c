@@ -1,21 +1,13 @@
 /* Finds the other programs of eclave. */
 #include "supervisor/process/program.h"
 
-#include <string.h>
 #include <unistd.h>
 
-bool program_find(const char *name, char path[PROGRAM_PATH_BYTES], struct error *error) {
-    char self[2048];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length < 0)
-        return error_set(error, errno, "read /proc/self/exe (is /proc mounted?)");
-    self[length] = 0;
-    char *slash = strrchr(self, '/');
-    if (slash)
-        *slash = 0;
-    const char *const directories[] = {slash ? self : ECLAVE_LIBEXEC, ECLAVE_LIBEXEC};
+bool program_find(const char *name, char path[INSTALLED_PATH_BYTES], struct error *error) {
+    const char *const directories[] = {"", installed_libexec};
     for (size_t i = 0; i < sizeof directories / sizeof *directories; i++) {
-        snprintf(path, PROGRAM_PATH_BYTES, "%s/%s", directories[i], name);
+        if (!installed_path(directories[i], name, path, error))
+            return false;
         if (access(path, X_OK) == 0)
             return true;
     }

@@ -2,13 +2,10 @@
 #ifndef ECLAVE_SUPERVISOR_PROCESS_PROGRAM_H
 #define ECLAVE_SUPERVISOR_PROCESS_PROGRAM_H
 
-#include "common/error.h"
-#include <stdbool.h>
-
-enum { PROGRAM_PATH_BYTES = 4096 };
+#include "supervisor/base/installed.h"
 
 /* Finds the program NAME beside this one (in a build directory) or in libexec (installed). False
  * with *error. */
-bool program_find(const char *name, char path[PROGRAM_PATH_BYTES], struct error *error);
+bool program_find(const char *name, char path[INSTALLED_PATH_BYTES], struct error *error);
 
 #endif

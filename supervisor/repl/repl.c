@@ -183,7 +183,7 @@ static bool open_channel(int ends[2], struct error *error) {
 }
 
 int repl_run(const struct settings *settings) {
-    char path[PROGRAM_PATH_BYTES];
+    char path[INSTALLED_PATH_BYTES];
     struct error error;
     int ends[2];
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {

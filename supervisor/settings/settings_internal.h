@@ -78,6 +78,9 @@ bool setting_may_name(const struct setting *setting, enum policy_layer layer);
 /* The names of the profiles, "a|b|c". */
 const char *profile_names(void);
 
+/* VALUE of a row of profiles.def, with the directory of ECL's own files in place of "@ecl". */
+const char *profile_value(const char *value);
+
 /* --- settings_value.c --- */
 
 /* The index of VALUE among "a|b|c", or -1. */

@@ -1,4 +1,5 @@
 /* --policy: a profile of profiles.def, or a file of settings as strict JSON. */
+#include "supervisor/base/installed.h"
 #include "supervisor/base/whole_file.h"
 #include "supervisor/json/json_number.h"
 #include "supervisor/json/json_tree.h"
@@ -27,8 +28,18 @@ static struct hint profile_hint(const char *name) {
     return nearest_hint(&nearest, "\"");
 }
 
-/* Replaces "~" at the start of VALUE. False if the home directory is not known. */
-static bool expand_home(const char *value, char path[PATH_MAX]) {
+const char *profile_value(const char *value) {
+    return strcmp(value, "@ecl") == 0 ? installed_ecl_directory : value;
+}
+
+/* Replaces "~" at the start of VALUE, or makes it absolute if it is a part of a tree that can be
+ * moved. False if the home directory is not known, or that of this program. */
+static bool expand(const char *value, char path[PATH_MAX]) {
+    _Static_assert(INSTALLED_PATH_BYTES <= PATH_MAX,
+                   "the one is written where the other is expected");
+    struct error error;
+    if (value[0] != '~' && value[0] != '/')
+        return installed_path(value, "", path, &error);
     const char *home = value[0] == '~' ? getenv("HOME") : "";
     if (!home || (value[0] == '~' && home[0] != '/'))
         return false;
@@ -41,8 +52,9 @@ static bool apply_path(struct reading *reading, const struct setting *setting,
                        const struct row *row, struct error *error) {
     char path[PATH_MAX];
     int code;
-    char *found =
-        expand_home(row->value, path) ? path_find(path, NULL, setting->paths, &code) : NULL;
+    char *found = expand(profile_value(row->value), path)
+                      ? path_find(path, NULL, setting->paths, &code)
+                      : NULL;
     bool fine = !found || reading_set(reading, setting, row->profile, found, error);
     free(found);
     return fine;

@@ -271,7 +271,7 @@ static void print_manual_profiles(FILE *out) {
     print_manual_flag(out, "policy", "FILE");
     fputs("JSON file of settings, or the name of a profile:\n", out);
 #define PROFILE(name, help)         fputs(".IP \"\" 7\n\\fB" name "\\fR: " help "\n", out);
-#define GIVES(profile, name, value) fputs(".br\n\\ \\ " name " " value "\n", out);
+#define GIVES(profile, name, value) fprintf(out, ".br\n\\ \\ %s %s\n", name, profile_value(value));
 #include "supervisor/settings/profiles.def"
 }
 

@@ -3,6 +3,7 @@
 #include "tests/support/command.h"
 #include "tests/support/project_files.h"
 #include <stdlib.h>
+#include <string.h>
 
 enum { ARGUMENTS_MAX = 4 };
 
@@ -223,9 +224,15 @@ Test(startup, each_command_has_its_own_help) {
     }
 }
 
-Test(startup, version_is_one_line) {
+Test(startup, version_is_a_line_and_is_followed_by_the_build_the_lisp_and_the_layers) {
+    static const char first[] = "eclave " ECLAVE_VERSION "\n";
     const struct command_result *result = command_expect(0, STRINGS("--version"), NULL);
-    cr_assert_str_eq(result->output, "eclave " ECLAVE_VERSION "\n");
+    cr_assert_eq(strncmp(result->output, first, sizeof first - 1), 0);
+    expect_contains(result->output, "\nBuild: ");
+    expect_contains(result->output, ", with the ECL of the system\nECL: ");
+#define LAYER(id, name, ...) expect_contains(strstr(result->output, "\nLayers:"), " " name);
+#include "policy/layers.def"
+#undef LAYER
     cr_assert_str_eq(result->error, "");
 }
 
