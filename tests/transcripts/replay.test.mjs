@@ -51,7 +51,7 @@ class Server {
 }
 
 function counts({ method, params }) {
-  return method !== "notifications/progress" && params?.data?.event !== "layer-missing";
+  return method !== "notifications/progress" && !["layer-missing", "image"].includes(params?.data?.event);
 }
 
 // The names of sessions then and now, from answers.
