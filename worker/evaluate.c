@@ -104,9 +104,9 @@ static bool is_live_package(cl_object object) {
     return object && ecl_t_of(object) == t_package && ECL_STRINGP(object->pack.name);
 }
 
-static size_t lines_between(struct span code, size_t from, size_t end) {
+static size_t lines_between(struct span code, size_t first, size_t end) {
     size_t count = 0;
-    const unsigned char *at = code.bytes + from;
+    const unsigned char *at = code.bytes + first;
     while ((at = memchr(at, '\n', (size_t)(code.bytes + end - at))) != NULL) {
         count++;
         at++;

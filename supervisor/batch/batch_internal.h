@@ -359,7 +359,7 @@ struct batch {
     struct progress progress;
     struct batch_items items; /* in hand, in input order */
     size_t item_count, running;
-    size_t drops; /* how often items were given up, which a walk over them must know */
+    size_t drops;              /* how often items were given up, which a walk over them must know */
     struct long_line *reading; /* or NULL */
     struct loop_timer read_turn;
     size_t item_bytes; /* of their lines and records */

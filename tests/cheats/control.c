@@ -39,7 +39,7 @@ static size_t credited(const struct command_result *result, const char *who, boo
 
 /* The comparison of TEST, as a keyword. */
 static const char *match_of(const struct exercise_test *test) {
-    return strstr(test->more, "\"number\"") ? "number"
+    return strstr(test->more, "\"number\"")  ? "number"
            : strstr(test->more, "\"regex\"") ? "regex"
                                              : "exact";
 }
