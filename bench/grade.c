@@ -70,10 +70,10 @@ static void add_test(struct bench *bench, struct grades *all, const char *jobs,
     samples_add(samples, one < 0 || hundred < one ? -1 : (hundred - one) / (TESTS_OF_ONE - 1));
 }
 
-#define ECL_TEST "ecl", "--norc", "--eval", SETUP, "--eval", "(unless (equal " TEST " 9) (quit 1))"
-
 static double run_process(struct bench *bench) {
-    const char *const arguments[] = {ECL_TEST, "--eval", "(quit)", NULL};
+    static const char test[] = "(unless (equal " TEST " 9) (quit 1))";
+    const char *const arguments[] = {"ecl", "--norc", "--eval", SETUP, "--eval",
+                                     test,  "--eval", "(quit)", NULL};
     return run_to_end_ms(&bench->report, arguments);
 }
 
