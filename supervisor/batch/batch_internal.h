@@ -251,6 +251,8 @@ void tap_end(struct buffer *out, uint64_t count, bool cut_short);
 
 /* --- failure.c: why a test did not pass --- */
 
+enum { FAILURE_BYTES = 1 << 20 }; /* the room for what these append */
+
 /* Appends what was called, what was expected and came, and how it ended: several lines. */
 void failure_append(struct buffer *out, const struct record *record);
 /* Appends the same of the first test that did not pass, or of the setup, as one sentence that may

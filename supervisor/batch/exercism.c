@@ -4,7 +4,7 @@
 #include "supervisor/batch/batch_internal.h"
 #include "supervisor/json/json_write.h"
 
-enum { OUTPUT_CHARS = 500, MESSAGE_BYTES = 65535, FAILURE_BYTES = 1 << 20 };
+enum { OUTPUT_CHARS = 500, MESSAGE_BYTES = 65535 };
 
 static void append_member(struct buffer *out, const char *name, struct span text) {
     buffer_append_text(out, ",");

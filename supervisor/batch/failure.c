@@ -36,7 +36,7 @@ static struct span frame_of(struct span text) {
     while (text.length) {
         struct span frame = cut(&text, "\n"), number = cut(&frame, ": ");
         if (number.length == 0 || number.length > 2 || !frame.length)
-            break; /* behind the backtrace */
+            break; /* the backtrace has ended */
         if (has_place(frame))
             return frame;
         if (!first.length)

@@ -73,21 +73,10 @@ static void evaluate(const struct settings *settings, struct span code) {
                                          .timeout_ms = settings->call_timeout_s * CLOCK_MS_PER_S,
                                          .done = on_listed,
                                          .context = &own};
-    struct one_shot one_shot;
     struct error error;
     int status;
-    if (!one_shot_open_confined(&one_shot, &own, &status, &error)) {
+    if (!one_shot_run_alone(&own, &request, &status, &error))
         printf("%c%s", BAD, error.text);
-        return;
-    }
-    one_shot.pool.spares_wanted = 0;
-    if (!settings->log_level_set) {
-        one_shot.log.least = LOG_WARNING_LEVEL;
-        one_shot.sessions.unlogged = true;
-    }
-    if (!one_shot_run(&one_shot, &request, &error))
-        printf("%c%s", BAD, error.text);
-    one_shot_close(&one_shot);
 }
 
 static _Noreturn void run_child(const struct settings *settings, const struct buffer *code,

@@ -28,7 +28,8 @@ struct grading {
                               submission */
     char suite_name[ENTRY_BYTES];
     struct buffer line;
-    struct buffer files; /* of the submission: common/message.h */
+    struct buffer files;   /* of the submission: common/message.h */
+    size_t counted, lines; /* bytes of the submission, and the newlines in them */
     FILE *out;
 };
 
@@ -151,15 +152,14 @@ __attribute__((format(printf, 2, 3))) static bool refuse(char reason[REASON_BYTE
 
 /* Notes that what follows in SOURCE is the file NAME, by which students know it. */
 static bool note_file(struct grading *grading, const struct buffer *source, const char *name) {
-    size_t line = 1;
     char shown[ENTRY_BYTES];
-    for (size_t i = 0; i < source->length; i++)
-        line += source->data[i] == '\n';
+    for (; grading->counted < source->length; grading->counted++)
+        grading->lines += source->data[grading->counted] == '\n';
     last_part(name, shown);
     for (char *byte = shown; *byte; byte++)
         if ((unsigned char)*byte < ' ')
             *byte = '?'; /* a newline would end the row */
-    return buffer_append_format(&grading->files, "%zu %s\n", line, shown);
+    return buffer_append_format(&grading->files, "%zu %s\n", grading->lines + 1, shown);
 }
 
 /* Appends the file NAME of DIRECTORY. A link could name a file of the person who grades, and a pipe
@@ -278,6 +278,7 @@ static bool put_submission(struct grading *grading, int directory, const char *n
     struct buffer *line = &grading->line;
     cleanup_buffer struct buffer source = buffer_make((size_t)grading->settings->request_max_bytes);
     grading->files.length = 0;
+    grading->counted = grading->lines = 0;
     bool good = read_submission(grading, directory, name, &source, reason) &&
                 append_suite(grading, &source, reason);
     begin_line(grading, id);

@@ -5,7 +5,7 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/batch/batch_internal.h"
 
-enum { HEAD_BYTES = 200, FAILURE_BYTES = 1 << 20 };
+enum { HEAD_BYTES = 200 };
 
 /* XML 1.0 cannot represent most control characters, U+FFFE and U+FFFF. */
 static bool is_xml(uint32_t character) {

@@ -147,7 +147,7 @@ static void step_checks(struct submission *submission) {
         if (check_is_done(check))
             TAILQ_REMOVE(&submission->unchecked, run, entry);
         else if (waits)
-            return; /* as those behind it do */
+            return; /* and so do those after it */
         run = next;
     }
 }

@@ -26,8 +26,6 @@ static void append_field(struct buffer *out, const char *label, struct span valu
     buffer_append_text(out, "\n");
 }
 
-enum { FAILURE_BYTES = 1 << 20 };
-
 static void append_diagnosis(struct buffer *out, const struct record *record) {
     cleanup_buffer struct buffer why = buffer_make(FAILURE_BYTES);
     struct span reason = record_string(record, "reason"), text = record_string(record, "text");

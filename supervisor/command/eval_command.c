@@ -52,23 +52,12 @@ static int run(const struct command_line *line, struct span code) {
                                          .timeout_ms = settings->call_timeout_s * CLOCK_MS_PER_S,
                                          .done = on_done,
                                          .context = &eval};
-    struct one_shot one_shot;
     struct error error;
     int status;
-    if (!one_shot_open_confined(&one_shot, settings, &status, &error)) {
-        shown_complain(error.text);
-        return status;
-    }
-    one_shot.pool.spares_wanted = 0;
-    /* How the code ended is in the result, and what it was refused is its own affair. */
-    if (!settings->log_level_set) {
-        one_shot.log.least = LOG_WARNING_LEVEL;
-        one_shot.sessions.unlogged = true;
-    }
-    if (!one_shot_run(&one_shot, &request, &error))
-        shown_complain(error.text);
-    one_shot_close(&one_shot);
-    return eval.status;
+    if (one_shot_run_alone(settings, &request, &status, &error))
+        return eval.status;
+    shown_complain(error.text);
+    return status;
 }
 
 int command_eval(const struct command_line *line) {

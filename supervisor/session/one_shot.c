@@ -103,6 +103,22 @@ bool one_shot_run(struct one_shot *one_shot, const struct call_request *request,
     return false;
 }
 
+bool one_shot_run_alone(const struct settings *settings, const struct call_request *request,
+                        int *status, struct error *error) {
+    struct one_shot one_shot;
+    if (!one_shot_open_confined(&one_shot, settings, status, error))
+        return false;
+    *status = STATUS_INTERNAL;
+    one_shot.pool.spares_wanted = 0;
+    if (!settings->log_level_set) {
+        one_shot.log.least = LOG_WARNING_LEVEL;
+        one_shot.sessions.unlogged = true;
+    }
+    bool good = one_shot_run(&one_shot, request, error);
+    one_shot_close(&one_shot);
+    return good;
+}
+
 int one_shot_status(const struct evaluation *evaluation) {
     return evaluation->outcome == OUTCOME_EXIT && evaluation->exit_code == 0
                ? STATUS_NO_VALUE

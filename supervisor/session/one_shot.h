@@ -37,6 +37,12 @@ void one_shot_close(struct one_shot *one_shot);
 bool one_shot_run(struct one_shot *one_shot, const struct call_request *request,
                   struct error *error);
 
+/* Opens, runs one call, and closes. Without --log-level it logs neither how the code ended, which
+ * is in the evaluation, nor what it was refused. False with *error and an exit status in *status,
+ * and `done` is not called. */
+bool one_shot_run_alone(const struct settings *settings, const struct call_request *request,
+                        int *status, struct error *error);
+
 /* The exit status of a command whose call ended so. Code that ends its process with status 0
  * returns no value, and must not look as if it had. */
 int one_shot_status(const struct evaluation *evaluation);

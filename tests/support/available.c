@@ -59,20 +59,28 @@ uint32_t available_layers(void) {
     return policy_layers_in(&report, POLICY_ACTIVE);
 }
 
-bool available_unshare(void) {
+static bool works_in_child(bool (*act)(void)) {
     pid_t child = fork();
     if (child == 0)
-        _exit(unshare(CLONE_NEWNS | CLONE_NEWPID | (geteuid() == 0 ? 0 : CLONE_NEWUSER)) ? 1 : 0);
+        _exit(act() ? 0 : 1);
     int status = 1;
     return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
+static bool make_namespaces(void) {
+    return unshare(CLONE_NEWNS | CLONE_NEWPID | (geteuid() == 0 ? 0 : CLONE_NEWUSER)) == 0;
+}
+
+bool available_unshare(void) {
+    return works_in_child(make_namespaces);
+}
+
+static bool own_mounts(void) {
+    return unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+}
+
 bool available_mounts(void) {
-    pid_t child = fork();
-    if (child == 0)
-        _exit(unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ? 1 : 0);
-    int status = 1;
-    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+    return works_in_child(own_mounts);
 }
 
 bool available_outer_filter(void) {
