@@ -36,6 +36,7 @@ void section_filter(struct bench *bench);
 void section_layers(struct bench *bench);
 void section_batch(struct bench *bench);
 void section_grade(struct bench *bench);
+void section_grade_memory(struct bench *bench);
 void section_project(struct bench *bench);
 void section_hostile(struct bench *bench);
 

@@ -112,36 +112,6 @@ static void run_round(struct bench *bench, struct grades *all) {
     samples_end_round(&all->boxed);
 }
 
-/* --- the supervisor's memory --- */
-
-/* Grades COUNT submissions with a test each, a portion at a time. */
-static void grade_more(struct peer *peer, unsigned from, unsigned count) {
-    char line[LINE_BYTES];
-    for (unsigned done = 0; done < count && !peer->failed; done += PORTION) {
-        for (unsigned i = 0; i < PORTION; i++) {
-            make_line(line, from + done + i, 1);
-            peer_send(peer, line, strlen(line));
-        }
-        for (unsigned i = 0; i < PORTION && peer_line(peer, NULL); i++)
-            continue;
-    }
-}
-
-static void measure_memory(struct bench *bench) {
-    const char *const arguments[] = {bench->binary, "batch", "-j", "2", NULL};
-    struct peer peer;
-    if (peer_start(&peer, "eclave batch", &bench->report, arguments)) {
-        grade_more(&peer, 0, FEW);
-        double few = footprint_resident_peak_mib(peer.pid);
-        grade_more(&peer, FEW, VERY_MANY - FEW);
-        report_figure(&bench->report,
-                      &(struct figure){"the supervisor's peak memory with 100,000 submissions",
-                                       UNIT_MIB, footprint_resident_peak_mib(peer.pid),
-                                       .baselines = {{"that with 1,000", few, 1.1}}});
-    }
-    peer_finish(&peer);
-}
-
 /* --- the report --- */
 
 static void report_all(struct bench *bench, const struct grades *all) {
@@ -173,7 +143,6 @@ void section_grade(struct bench *bench) {
         run_round(bench, &all);
     report_heading(&bench->report, "Grading: submissions with tests, with the boot");
     report_all(bench, &all);
-    measure_memory(bench);
     report_note(
         &bench->report,
         "Grading: each round has 200 submissions of 10 tests, 1,000 in 5 rounds. The baselines of "
@@ -190,4 +159,34 @@ void section_grade(struct bench *bench) {
     samples_free(&all.submission);
     samples_free(&all.process);
     samples_free(&all.boxed);
+}
+
+/* --- the supervisor's memory --- */
+
+/* Grades COUNT submissions with a test each, a portion at a time. */
+static void grade_more(struct peer *peer, unsigned from, unsigned count) {
+    char line[LINE_BYTES];
+    for (unsigned done = 0; done < count && !peer->failed; done += PORTION) {
+        for (unsigned i = 0; i < PORTION; i++) {
+            make_line(line, from + done + i, 1);
+            peer_send(peer, line, strlen(line));
+        }
+        for (unsigned i = 0; i < PORTION && peer_line(peer, NULL); i++)
+            continue;
+    }
+}
+
+void section_grade_memory(struct bench *bench) {
+    const char *const arguments[] = {bench->binary, "batch", "-j", "2", NULL};
+    struct peer peer;
+    if (peer_start(&peer, "eclave batch", &bench->report, arguments)) {
+        grade_more(&peer, 0, FEW);
+        double few = footprint_resident_peak_mib(peer.pid);
+        grade_more(&peer, FEW, VERY_MANY - FEW);
+        report_figure(&bench->report,
+                      &(struct figure){"the supervisor's peak memory with 100,000 submissions",
+                                       UNIT_MIB, footprint_resident_peak_mib(peer.pid),
+                                       .baselines = {{"that with 1,000", few, 1.1}}});
+    }
+    peer_finish(&peer);
 }

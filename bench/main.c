@@ -22,8 +22,8 @@ static const struct section {
     {"recovery", section_recovery},     {"bulk", section_bulk},
     {"sessions", section_sessions},     {"filter", section_filter},
     {"layers", section_layers},         {"batch", section_batch},
-    {"grade", section_grade},           {"project", section_project},
-    {"hostile", section_hostile},
+    {"grade", section_grade},           {"grade-memory", section_grade_memory},
+    {"project", section_project},       {"hostile", section_hostile},
 };
 
 enum { ROUNDS = 5, SECTION_COUNT = sizeof sections / sizeof *sections };

@@ -10,6 +10,13 @@ struct usage {
     int64_t peak_kb; /* the maximum resident size; a fork starts at its parent's */
 };
 
+/* Counts another process: times add up, and sizes do not. */
+static inline void usage_add(struct usage *usage, struct usage other) {
+    usage->cpu_us += other.cpu_us;
+    if (other.peak_kb > usage->peak_kb)
+        usage->peak_kb = other.peak_kb;
+}
+
 static inline struct usage usage_of(const struct rusage *counted) {
     const struct timeval *user = &counted->ru_utime, *kernel = &counted->ru_stime;
     return (struct usage){.cpu_us = ((int64_t)user->tv_sec + kernel->tv_sec) * 1000000 +

@@ -154,6 +154,10 @@ struct evaluation batch_reported(const struct batch *batch, const struct evaluat
     return reported;
 }
 
+int64_t batch_cpu_ms(const struct batch *batch, const struct batch_line *line) {
+    return line->cpu_ms ? line->cpu_ms : batch->options->test_cpu_s * CLOCK_MS_PER_S;
+}
+
 void batch_count_end(struct batch *batch, const struct evaluation *evaluation) {
     const int64_t most = batch->options->max_cpu_s;
     batch->running--;
@@ -303,6 +307,7 @@ static void start(struct batch_item *item) {
     const struct call_request request = {.code = item->line.code,
                                          .input = item->line.input,
                                          .timeout_ms = item->line.timeout_ms,
+                                         .cpu_ms = batch_cpu_ms(batch, &item->line),
                                          .done = on_done,
                                          .context = item};
     item->call = session_submit_once(&batch->one_shot.sessions, &request);

@@ -36,6 +36,7 @@ struct batch_line {
     enum match match;       /* how expect and expectStdout are compared */
     struct span tolerance;  /* of MATCH_NUMBER: a JSON number */
     int64_t timeout_ms;
+    int64_t cpu_ms;           /* processor time; 0: that of the options */
     struct batch_line *tests; /* owned; of a line with a setup, which has no code */
     size_t test_count;
     double points;   /* of a test */
@@ -112,11 +113,13 @@ enum outcome record_outcome(enum outcome outcome);
 struct json_object *record_of_setup(const struct batch_line *line,
                                     const struct evaluation *evaluation,
                                     const struct settings *settings);
-/* The record of the test NUMBER, from 1. EVALUATION NULL: it was not run, because the setup ended
- * with OUTCOME. NULL when out of memory. */
-struct json_object *record_of_test(const struct batch_line *test, size_t number,
-                                   const struct evaluation *evaluation, enum outcome outcome,
+/* The record of the test INDEX of LINE. NULL when out of memory. */
+struct json_object *record_of_test(const struct batch_line *line, size_t index,
+                                   const struct evaluation *evaluation,
                                    const struct settings *settings);
+/* The same for a test that was not run, or does not count, for a REASON. */
+struct json_object *record_of_unrun_test(const struct batch_line *line, size_t index,
+                                         enum outcome outcome, const char *reason);
 /* Removes the mismatch of EXPECTATION from the record of LINE, which passes if that was the last.
  * False if out of memory. */
 bool record_meet(struct json_object *root, const struct batch_line *line, const char *expectation);
@@ -126,6 +129,15 @@ bool record_explain(struct json_object *root, const char *expectation, struct sp
 void record_settle(struct record *record);
 /* Replaces the costs in the record of a setup by those of its whole process. */
 bool record_set_usage(struct json_object *root, struct usage usage);
+
+/* What a submission cost: its setup, tests and comparisons together. */
+struct batch_costs {
+    int64_t wall_us; /* from its start to its end */
+    int64_t cpu_us, peak_kb;
+    size_t output_bytes;
+};
+/* Adds them as the member `total`. False if out of memory. */
+bool record_add_total(struct record *record, const struct batch_costs *costs);
 /* Makes the record of LINE from that of its setup and the array of those of its tests, both of
  * which it takes, with the sums of their points. FOR_STUDENT: without what is hidden. False if out
  * of memory, with nothing to free. */
@@ -300,6 +312,7 @@ struct check {
     unsigned left;            /* bits of enum checked, yet to start */
     enum checked current;
     struct call *call;            /* or NULL */
+    struct usage usage;           /* of its processes together, and the largest of them */
     struct buffer texts[CHECKS];  /* what came */
     const char *failure;          /* why the batch cannot continue, or NULL */
     char cause[ERROR_TEXT_BYTES]; /* for failure */
@@ -395,6 +408,8 @@ void batch_step(void *context);
 /* EVALUATION as it is reported: with --no-costs, without the frames of a stack or a heap that is
  * exhausted, since how deep they are differs from run to run. Refers to EVALUATION. */
 struct evaluation batch_reported(const struct batch *batch, const struct evaluation *evaluation);
+/* The limit of processor time for LINE, a line or a test, in milliseconds; 0: none. */
+int64_t batch_cpu_ms(const struct batch *batch, const struct batch_line *line);
 /* A call has ended, for which `running` was raised: counts its costs. */
 void batch_count_end(struct batch *batch, const struct evaluation *evaluation);
 /* Starts no further line; the second time, also ends the running ones. */

@@ -86,6 +86,7 @@ static void on_checked(void *context, const struct evaluation *evaluation) {
     bool good = true;
     check->call = NULL;
     batch_count_end(check->batch, evaluation);
+    usage_add(&check->usage, evaluation->usage);
     buffer_free(&check->texts[check->current]);
     if (evaluation->outcome == OUTCOME_NO_WORKER) {
         fail(check, evaluation->cause);
@@ -110,6 +111,7 @@ static void start(struct check *check, enum checked what) {
         .code = {code.data, code.length},
         .input = text->length ? (struct span){text->data, text->length} : string_span(""),
         .timeout_ms = check->line->timeout_ms,
+        .cpu_ms = batch_cpu_ms(batch, check->line),
         .done = on_checked,
         .context = check};
     check->call = code.failed ? NULL : session_submit_once(&batch->one_shot.sessions, &request);

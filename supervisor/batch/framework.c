@@ -13,8 +13,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Each is the name of the system too, and has its functions in worker/lisp/frameworks.lisp. */
-static const char *const frameworks[] = {"fiveam", "rt"};
+static const char *const frameworks[] = {
+#define FRAMEWORK(name) name,
+#include "supervisor/batch/frameworks.def"
+};
+
+static const char names[] =
+#define FRAMEWORK(name) " " name
+#include "supervisor/batch/frameworks.def"
+    ;
 
 bool framework_load(const char *framework, struct settings *settings, struct error *error) {
     struct name_list *systems = &settings->systems;
@@ -24,7 +31,7 @@ bool framework_load(const char *framework, struct settings *settings, struct err
     for (size_t i = 0; i < sizeof frameworks / sizeof *frameworks; i++)
         is_known |= strcmp(framework, frameworks[i]) == 0;
     if (!is_known)
-        return error_set(error, 0, "option --framework needs fiveam or rt");
+        return error_set(error, 0, "option --framework needs one of:%s", names);
     for (size_t i = 0; i < systems->count; i++)
         if (strcmp(systems->names[i], framework) == 0)
             return true;

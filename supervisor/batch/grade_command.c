@@ -4,6 +4,7 @@
 #include "common/cleanup.h"
 #include "common/utf8.h"
 #include "supervisor/base/status.h"
+#include "supervisor/base/terminal.h"
 #include "supervisor/base/whole_file.h"
 #include "supervisor/batch/batch_internal.h"
 #include "supervisor/json/json_inspect.h"
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { ENTRY_BYTES = 256, REASON_BYTES = 120, FILES_MAX = 1000 };
+enum { ENTRY_BYTES = 256, REASON_BYTES = 120, FILES_MAX = 1000, ID_BYTES = 8 * PATH_MAX };
 
 static const char tests_file[] = "tests.jsonl", suite_file[] = "tests.lisp",
                   source_suffix[] = ".lisp";
@@ -27,7 +28,7 @@ struct grading {
     struct buffer suite;   /* with a framework: the file of the tests, which is loaded after each
                               submission */
     char suite_name[ENTRY_BYTES];
-    struct buffer line;
+    struct buffer line, id;
     struct buffer files;   /* of the submission: common/message.h */
     size_t counted, lines; /* bytes of the submission, and the newlines in them */
     FILE *out;
@@ -141,6 +142,16 @@ static void name_of(const char *path, char name[ENTRY_BYTES]) {
         name[strlen(name) - (sizeof source_suffix - 1)] = 0;
 }
 
+/* NAME as an id. Bytes that are not UTF-8 are escaped: if all were replaced by the same character,
+ * two names could become one. */
+static bool append_id(struct buffer *id, const char *name) {
+    const struct span text = string_span(name);
+    id->length = 0;
+    if (utf8_valid_prefix(text.bytes, text.length) == text.length)
+        return buffer_append_text(id, name);
+    return shown_append(id, text, SHOWN_AS_NAME);
+}
+
 __attribute__((format(printf, 2, 3))) static bool refuse(char reason[REASON_BYTES],
                                                          const char *format, ...) {
     va_list arguments;
@@ -247,11 +258,11 @@ static bool append_suite(struct grading *grading, struct buffer *source,
            refuse(reason, "it is too long");
 }
 
-static void begin_line(struct grading *grading, const char *id) {
+static void begin_line(struct grading *grading) {
     grading->line.length = 0;
     grading->line.failed = false;
     buffer_append_text(&grading->line, "{\"id\":");
-    json_write_bytes(&grading->line, id, strlen(id));
+    json_write_bytes(&grading->line, grading->id.data, grading->id.length);
 }
 
 static void put_string(struct buffer *line, const char *name, const unsigned char *text,
@@ -271,9 +282,8 @@ static void put_member(struct grading *grading, const char *name, const unsigned
     buffer_append_text(line, "]}\n");
 }
 
-/* A line for the submission NAME of DIRECTORY, which is called ID. False if nobody reads it. */
-static bool put_submission(struct grading *grading, int directory, const char *name,
-                           const char *id) {
+/* A line for the submission NAME of DIRECTORY, which is called `id`. False if nobody reads it. */
+static bool put_submission(struct grading *grading, int directory, const char *name) {
     char reason[REASON_BYTES] = "";
     struct buffer *line = &grading->line;
     cleanup_buffer struct buffer source = buffer_make((size_t)grading->settings->request_max_bytes);
@@ -281,14 +291,14 @@ static bool put_submission(struct grading *grading, int directory, const char *n
     grading->counted = grading->lines = 0;
     bool good = read_submission(grading, directory, name, &source, reason) &&
                 append_suite(grading, &source, reason);
-    begin_line(grading, id);
+    begin_line(grading);
     if (good) {
         put_string(line, "files", grading->files.data, grading->files.length);
         put_member(grading, "setup", source.data, source.length);
         good = !line->failed || refuse(reason, "it is too long");
     }
     if (!good) {
-        begin_line(grading, id);
+        begin_line(grading);
         put_member(grading, "unreadable", (const unsigned char *)reason, strlen(reason));
     }
     return fwrite(line->data, 1, line->length, grading->out) == line->length;
@@ -328,41 +338,74 @@ static bool put_arguments(struct grading *grading, char **paths, size_t count) {
         snprintf(path, sizeof path, "%s", paths[i]);
         for (size_t end = strlen(path); end > 1 && path[end - 1] == '/'; end--)
             path[end - 1] = 0; /* it would follow a link */
-        if (!put_submission(grading, AT_FDCWD, path, by_path ? paths[i] : name))
+        if (!append_id(&grading->id, by_path ? paths[i] : name) ||
+            !put_submission(grading, AT_FDCWD, path))
             return false;
     }
     return true;
 }
 
-/* An entry of a directory that was given with --each. */
-static bool put_entries(struct grading *grading, const char *path) {
+/* The entries of all directories that were given with --each, as paths. */
+struct paths {
+    char **list;
+    size_t count;
+};
+
+static bool add_entries(struct paths *paths, const char *directory) {
     struct dirent **entries;
-    int directory = open(path, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
-    int count = directory < 0 ? -1 : scandirat(directory, ".", &entries, is_visible, by_name);
-    bool good = count >= 0;
+    int count = scandir(directory, &entries, is_visible, by_name);
+    if (count < 0)
+        return false;
+    char **list = reallocarray(paths->list, paths->count + (size_t)count + 1, sizeof *list);
+    bool good = list != NULL;
+    if (good)
+        paths->list = list;
     for (int i = 0; good && i < count; i++) {
-        char name[ENTRY_BYTES];
-        name_of(entries[i]->d_name, name);
-        good = put_submission(grading, directory, entries[i]->d_name, name);
+        const char *slash = directory[strlen(directory) - 1] == '/' ? "" : "/";
+        good = asprintf(&list[paths->count], "%s%s%s", directory, slash, entries[i]->d_name) >= 0;
+        paths->count += good;
     }
-    if (count >= 0)
-        free_entries(entries, count);
-    if (directory >= 0)
-        close(directory);
+    free_entries(entries, count);
     return good;
+}
+
+static bool put_each(struct grading *grading, char **directories, size_t count) {
+    struct paths paths = {0};
+    bool good = true;
+    for (size_t i = 0; good && i < count; i++)
+        good = add_entries(&paths, directories[i]);
+    good = good && put_arguments(grading, paths.list, paths.count);
+    for (size_t i = 0; i < paths.count; i++)
+        free(paths.list[i]);
+    free(paths.list);
+    return good;
+}
+
+/* -1 if it cannot be listed. */
+static int64_t count_entries(const char *path) {
+    DIR *directory = opendir(path);
+    const struct dirent *entry;
+    int64_t count = 0;
+    if (!directory)
+        return -1;
+    errno = 0;
+    while ((entry = readdir(directory)) != NULL)
+        count += is_visible(entry);
+    if (errno)
+        count = -1;
+    closedir(directory);
+    return count;
 }
 
 /* How many submissions there are. -1 with *error. */
 static int64_t count_submissions(bool each, char **paths, size_t count, struct error *error) {
     int64_t total = each ? 0 : (int64_t)count;
     for (size_t i = 0; each && i < count; i++) {
-        struct dirent **entries;
-        int found = scandir(paths[i], &entries, is_visible, by_name);
+        const int64_t found = count_entries(paths[i]);
         if (found < 0) {
             error_set(error, errno, "%.100s", paths[i]);
             return -1;
         }
-        free_entries(entries, found);
         total += found;
     }
     if (total == 0)
@@ -376,9 +419,7 @@ static int64_t count_submissions(bool each, char **paths, size_t count, struct e
 static _Noreturn void write_lines(struct grading *grading, bool each, char **paths, size_t count) {
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
-    bool good = each || put_arguments(grading, paths, count);
-    for (size_t i = 0; good && each && i < count; i++)
-        good = put_entries(grading, paths[i]);
+    bool good = (each ? put_each : put_arguments)(grading, paths, count);
     good &= fflush(grading->out) == 0;
     _exit(good ? 0 : STATUS_INTERNAL);
 }
@@ -409,6 +450,7 @@ static void free_grading(struct grading *grading) {
     buffer_free(&grading->tests);
     buffer_free(&grading->suite);
     buffer_free(&grading->line);
+    buffer_free(&grading->id);
     buffer_free(&grading->files);
 }
 
@@ -423,6 +465,7 @@ int grade_command(const struct settings *settings, const struct batch_options *o
                               .tests = buffer_make(most),
                               .suite = buffer_make(most),
                               .line = buffer_make(most),
+                              .id = buffer_make(ID_BYTES),
                               .files = buffer_make(most)};
     if (isatty(STDOUT_FILENO))
         own.format = FORMAT_TABLE;

@@ -83,20 +83,27 @@ static bool read_strings(struct batch_line *line, enum place place) {
     return true;
 }
 
-/* A test without a limit of its own has that of its line, DEFAULT_MS. */
-static bool read_timeout(struct batch_line *line, int64_t default_ms,
-                         const struct settings *settings) {
-    struct json_object *value = json_tree_member(line->root, "timeout");
-    line->timeout_ms = default_ms;
+/* Sets *LIMIT_MS, unless there is no member NAME. */
+static bool read_limit(struct batch_line *line, const char *name, int64_t *limit_ms,
+                       const struct settings *settings) {
+    struct json_object *value = json_tree_member(line->root, name);
     if (!value)
         return true;
     double seconds = json_object_get_double(value);
     if (!json_is_number(value) || !(seconds > 0 && seconds <= (double)settings->call_timeout_max_s))
-        return fault(line,
-                     "the member timeout must be a number of seconds above 0 and at most %lld",
-                     (long long)settings->call_timeout_max_s);
-    line->timeout_ms = (int64_t)ceil(seconds * CLOCK_MS_PER_S);
+        return fault(line, "the member %s must be a number of seconds above 0 and at most %lld",
+                     name, (long long)settings->call_timeout_max_s);
+    *limit_ms = (int64_t)ceil(seconds * CLOCK_MS_PER_S);
     return true;
+}
+
+/* What has no limit of its own has that of OUTER: a test that of its line. */
+static bool read_limits(struct batch_line *line, const struct batch_line *outer,
+                        const struct settings *settings) {
+    line->timeout_ms = outer->timeout_ms;
+    line->cpu_ms = outer->cpu_ms;
+    return read_limit(line, "timeout", &line->timeout_ms, settings) &&
+           read_limit(line, "cpuTimeout", &line->cpu_ms, settings);
 }
 
 static bool read_match(struct batch_line *line) {
@@ -155,15 +162,15 @@ static bool read_task(struct batch_line *test) {
            fault(test, "the member task must be a whole number from 1 to %d", TASK_MAX);
 }
 
-static bool read_test(struct batch_line *test, struct json_object *root, int64_t timeout_ms,
-                      const struct settings *settings) {
+static bool read_test(struct batch_line *test, struct json_object *root,
+                      const struct batch_line *line, const struct settings *settings) {
     test->root = root;
     if (!json_object_is_type(root, json_type_object))
         return fault(test, "it must be a JSON object");
     return knows_every_member(test, IN_TEST) && read_strings(test, IN_TEST) &&
            (test->code.bytes || fault(test, "the member code is missing")) && read_match(test) &&
            read_tolerance(test) && read_points(test) && read_task(test) && read_hidden(test) &&
-           read_timeout(test, timeout_ms, settings);
+           read_limits(test, line, settings);
 }
 
 static bool read_array(struct batch_line *line, struct json_object *array,
@@ -176,8 +183,7 @@ static bool read_array(struct batch_line *line, struct json_object *array,
         return fault(line, "out of memory");
     for (line->test_count = 0; line->test_count < count; line->test_count++) {
         struct batch_line *test = &line->tests[line->test_count];
-        if (!read_test(test, json_object_array_get_idx(array, line->test_count), line->timeout_ms,
-                       settings))
+        if (!read_test(test, json_object_array_get_idx(array, line->test_count), line, settings))
             return fault(line, "test %zu: %.120s", line->test_count + 1, test->fault);
     }
     return true;
@@ -213,9 +219,9 @@ static bool refuse_unreadable(struct batch_line *line, const struct settings *se
 }
 
 static bool read_rules(struct batch_line *line, const struct settings *settings) {
+    const struct batch_line none = {.timeout_ms = settings->call_timeout_s * CLOCK_MS_PER_S};
     return knows_every_member(line, IN_LINE) && read_strings(line, IN_LINE) && read_match(line) &&
-           read_tolerance(line) &&
-           read_timeout(line, settings->call_timeout_s * CLOCK_MS_PER_S, settings) &&
+           read_tolerance(line) && read_limits(line, &none, settings) &&
            (line->unreadable.bytes ? refuse_unreadable(line, settings)
                                    : read_tests(line, settings));
 }

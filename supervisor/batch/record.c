@@ -13,7 +13,6 @@
 enum { TEXT_MAX_BYTES = 1 << 30 };
 
 static const char invalid_word[] = "invalid";
-static const char not_run[] = "the process of the setup ended so, or could not be forked";
 
 /* The constant of an outcome word, or NULL. */
 static const char *known_outcome(struct span word) {
@@ -119,18 +118,23 @@ enum outcome record_outcome(enum outcome outcome) {
 }
 
 static bool add_evaluation(struct json_object *root, const struct batch_line *line,
-                           const struct evaluation *evaluation, const struct settings *settings) {
-    const struct text_limits limits = text_limits_of(settings);
+                           const struct evaluation *evaluation, const struct text_limits *limits) {
     const enum outcome outcome = record_outcome(evaluation->outcome);
     return add(root, "outcome", json_object_new_string(outcome_table[outcome].word)) &&
-           add_text(root, evaluation, &limits) && add_values(root, &evaluation->result, &limits) &&
-           add_captured(root, "stdout", evaluation->output, &limits) &&
-           add_captured(root, "stderr", evaluation->error_output, &limits) &&
+           add_text(root, evaluation, limits) && add_values(root, &evaluation->result, limits) &&
+           add_captured(root, "stdout", evaluation->output, limits) &&
+           add_captured(root, "stderr", evaluation->error_output, limits) &&
            add(root, "exitCode", json_object_new_int(evaluation->exit_code)) &&
            add(root, "wallMs", milliseconds(evaluation->elapsed_us)) &&
            add(root, "cpuMs", milliseconds(evaluation->usage.cpu_us)) &&
            add(root, "maxRssKb", json_object_new_int64(evaluation->usage.peak_kb)) &&
-           add_verdict(root, line, evaluation, &limits);
+           add_verdict(root, line, evaluation, limits);
+}
+
+/* Of a setup or a test, whose outputs the record may have in part. */
+static bool add_output_bytes(struct json_object *root, const struct evaluation *evaluation) {
+    const size_t bytes = evaluation->output.length + evaluation->error_output.length;
+    return add(root, "outputBytes", json_object_new_uint64(bytes));
 }
 
 static struct json_object *points(double value) {
@@ -157,8 +161,9 @@ static bool add_members(struct json_object *root, const struct batch_line *line,
     }
     if (!line->has_id && line->number && !add(root, "line", json_object_new_uint64(line->number)))
         return false;
+    const struct text_limits limits = text_limits_of(settings);
     if (evaluation)
-        return add_evaluation(root, line, evaluation, settings);
+        return add_evaluation(root, line, evaluation, &limits);
     return add(root, "outcome", json_object_new_string(invalid_word)) &&
            add(root, "reason", json_object_new_string(line->fault)) &&
            (!line->unreadable.bytes || add_lost_points(root, line));
@@ -170,7 +175,7 @@ struct json_object *record_of_setup(const struct batch_line *line,
                                     const struct evaluation *evaluation,
                                     const struct settings *settings) {
     struct json_object *root = json_object_new_object();
-    if (root && add_members(root, line, evaluation, settings))
+    if (root && add_members(root, line, evaluation, settings) && add_output_bytes(root, evaluation))
         return root;
     json_object_put(root);
     return NULL;
@@ -179,6 +184,15 @@ struct json_object *record_of_setup(const struct batch_line *line,
 bool record_set_usage(struct json_object *root, struct usage usage) {
     return add(root, "cpuMs", milliseconds(usage.cpu_us)) &&
            add(root, "maxRssKb", json_object_new_int64(usage.peak_kb));
+}
+
+bool record_add_total(struct record *record, const struct batch_costs *costs) {
+    struct json_object *total = json_object_new_object();
+    return add(record->root, "total", total) &&
+           add(total, "wallMs", milliseconds(costs->wall_us)) &&
+           add(total, "cpuMs", milliseconds(costs->cpu_us)) &&
+           add(total, "maxRssKb", json_object_new_int64(costs->peak_kb)) &&
+           add(total, "outputBytes", json_object_new_uint64(costs->output_bytes));
 }
 
 static bool add_test_name(struct json_object *root, const struct batch_line *test, size_t number) {
@@ -203,7 +217,7 @@ static bool has_passed(struct json_object *root, enum outcome outcome) {
 }
 
 static void drop_costs(struct json_object *root) {
-    static const char *const costs[] = {"wallMs", "cpuMs", "maxRssKb"};
+    static const char *const costs[] = {"wallMs", "cpuMs", "maxRssKb", "outputBytes", "total"};
     for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)
         json_object_object_del(root, costs[i]);
 }
@@ -224,17 +238,9 @@ static void hide(struct json_object *root) {
     drop_costs(root);
 }
 
-struct json_object *record_of_test(const struct batch_line *test, size_t number,
-                                   const struct evaluation *evaluation, enum outcome outcome,
-                                   const struct settings *settings) {
-    struct json_object *root = json_object_new_object();
-    bool good = root && add_test_name(root, test, number) && add_code(root, test);
-    if (good && evaluation)
-        good = add_evaluation(root, test, evaluation, settings);
-    else if (good)
-        good = add(root, "outcome", json_object_new_string(outcome_table[outcome].word)) &&
-               add(root, "reason", json_object_new_string(not_run));
-    bool passed = good && evaluation && has_passed(root, evaluation->outcome);
+/* The record of TEST as far as it is GOOD, with its verdict; NULL if it is not. Takes ROOT. */
+static struct json_object *finish_test(struct json_object *root, const struct batch_line *test,
+                                       bool good, bool passed) {
     good = good && add(root, "pass", json_object_new_boolean(passed)) &&
            add(root, "points", points(passed ? test->points : 0)) &&
            add(root, "pointsMax", points(test->points));
@@ -244,6 +250,39 @@ struct json_object *record_of_test(const struct batch_line *test, size_t number,
         return root;
     json_object_put(root);
     return NULL;
+}
+
+/* So that the record of a submission with very many tests has its limit, too, whatever each of them
+ * prints. */
+static struct text_limits limits_of_each(size_t tests, const struct settings *settings) {
+    enum { CHARS_OF_ALL = 4000000, CHARS_LEAST = 4000 };
+    struct text_limits limits = text_limits_of(settings);
+    const size_t share = CHARS_OF_ALL / tests, most = share < CHARS_LEAST ? CHARS_LEAST : share;
+    limits.max_chars = limits.max_chars < most ? limits.max_chars : most;
+    limits.value_max_chars = limits.value_max_chars < most ? limits.value_max_chars : most;
+    return limits;
+}
+
+struct json_object *record_of_test(const struct batch_line *line, size_t index,
+                                   const struct evaluation *evaluation,
+                                   const struct settings *settings) {
+    const struct batch_line *test = &line->tests[index];
+    const struct text_limits limits = limits_of_each(line->test_count, settings);
+    struct json_object *root = json_object_new_object();
+    bool good = root && add_test_name(root, test, index + 1) && add_code(root, test) &&
+                add_evaluation(root, test, evaluation, &limits) &&
+                add_output_bytes(root, evaluation);
+    return finish_test(root, test, good, good && has_passed(root, evaluation->outcome));
+}
+
+struct json_object *record_of_unrun_test(const struct batch_line *line, size_t index,
+                                         enum outcome outcome, const char *reason) {
+    const struct batch_line *test = &line->tests[index];
+    struct json_object *root = json_object_new_object();
+    bool good = root && add_test_name(root, test, index + 1) && add_code(root, test) &&
+                add(root, "outcome", json_object_new_string(outcome_table[outcome].word)) &&
+                add(root, "reason", json_object_new_string(reason));
+    return finish_test(root, test, good, false);
 }
 
 /* Where the mismatch of EXPECTATION is; the length of MISMATCHES: nowhere. */

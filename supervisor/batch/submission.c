@@ -1,5 +1,6 @@
 /* A submission: its setup is loaded once, and each test runs in a fork of the process after it. */
 #include "common/cleanup.h"
+#include "supervisor/base/clock.h"
 #include "supervisor/batch/batch_internal.h"
 
 #include <stdlib.h>
@@ -25,6 +26,10 @@ struct submission {
     size_t started, running;           /* tests */
     TAILQ_HEAD(, test_run) unchecked;  /* whose check is not done, in the order of their ends */
     bool cannot_fork;
+    bool cpu_used_up; /* of --submission-cpu-s */
+    int64_t begun_ns;
+    struct usage usage; /* of its processes that have ended */
+    size_t output_bytes;
     bool cancelled;
     enum outcome outcome;           /* of the setup; unless it is VALUE, no test counts */
     char failure[ERROR_TEXT_BYTES]; /* why the batch cannot continue */
@@ -79,6 +84,35 @@ void submission_cancel(struct submission *submission) {
     }
 }
 
+/* --- costs --- */
+
+static void count_end(struct submission *submission, const struct evaluation *evaluation) {
+    batch_count_end(submission->batch, evaluation);
+    usage_add(&submission->usage, evaluation->usage);
+    submission->output_bytes += evaluation->output.length + evaluation->error_output.length;
+}
+
+/* What is left of --submission-cpu-s, in microseconds. */
+static int64_t cpu_left_us(const struct submission *submission) {
+    const int64_t most_us =
+        submission->batch->options->submission_cpu_s * CLOCK_MS_PER_S * CLOCK_US_PER_MS;
+    const int64_t source_us = submission->source ? session_cpu_us(submission->source) : 0;
+    return most_us - submission->usage.cpu_us - source_us;
+}
+
+static bool is_cpu_used_up(const struct submission *submission) {
+    return submission->batch->options->submission_cpu_s && cpu_left_us(submission) <= 0;
+}
+
+/* The limit of processor time for LINE, which is the submission or one of its tests. */
+static int64_t cpu_limit_ms(const struct submission *submission, const struct batch_line *line) {
+    const int64_t own_ms = batch_cpu_ms(submission->batch, line);
+    if (!submission->batch->options->submission_cpu_s)
+        return own_ms;
+    const int64_t left_ms = (cpu_left_us(submission) + CLOCK_US_PER_MS - 1) / CLOCK_US_PER_MS;
+    return own_ms && own_ms < left_ms ? own_ms : left_ms;
+}
+
 /* --- the setup --- */
 
 /* Replaces the record of the setup. */
@@ -94,7 +128,7 @@ static void take_setup(struct submission *submission, const struct evaluation *e
 static void on_setup(void *context, const struct evaluation *evaluation) {
     struct submission *submission = context;
     submission->call = NULL;
-    batch_count_end(submission->batch, evaluation);
+    count_end(submission, evaluation);
     if (evaluation->outcome == OUTCOME_NO_WORKER)
         fail(submission, "%s", evaluation->cause);
     else
@@ -108,6 +142,7 @@ static void start_setup(struct submission *submission) {
     const struct call_request request = {.code = submission->line->setup,
                                          .files = files.bytes ? files : string_span("1 the setup"),
                                          .timeout_ms = submission->line->timeout_ms,
+                                         .cpu_ms = cpu_limit_ms(submission, submission->line),
                                          .done = on_setup,
                                          .context = submission};
     submission->call = session_submit_source(&batch->one_shot.sessions, &request);
@@ -116,6 +151,7 @@ static void start_setup(struct submission *submission) {
         return;
     }
     submission->source = call_session(submission->call);
+    submission->begun_ns = clock_now_ns();
     batch->running++;
     session_step(submission->source);
 }
@@ -144,10 +180,12 @@ static void step_checks(struct submission *submission) {
             check_step(check, json_object_array_get_idx(submission->tests, run->index));
         if (check->failure)
             fail(submission, "%s", check->failure);
-        if (check_is_done(check))
+        if (check_is_done(check)) {
             TAILQ_REMOVE(&submission->unchecked, run, entry);
-        else if (waits)
+            usage_add(&submission->usage, check->usage);
+        } else if (waits) {
             return; /* and so do those after it */
+        }
         run = next;
     }
 }
@@ -158,7 +196,7 @@ static void on_test(void *context, const struct evaluation *evaluation) {
     struct evaluation seen = batch_reported(submission->batch, evaluation);
     run->call = NULL;
     submission->running--;
-    batch_count_end(submission->batch, evaluation);
+    count_end(submission, evaluation);
     if (evaluation->outcome == OUTCOME_NO_WORKER) {
         fail(submission, "%s", evaluation->cause);
         return;
@@ -173,8 +211,7 @@ static void on_test(void *context, const struct evaluation *evaluation) {
     if (run->check.left)
         TAILQ_INSERT_TAIL(&submission->unchecked, run, entry);
     put_test(submission, run->index,
-             record_of_test(&submission->line->tests[run->index], run->index + 1, &seen,
-                            OUTCOME_VALUE, submission->batch->settings));
+             record_of_test(submission->line, run->index, &seen, submission->batch->settings));
 }
 
 static void start_test(struct submission *submission) {
@@ -185,6 +222,7 @@ static void start_test(struct submission *submission) {
     const struct call_request request = {.code = test->code,
                                          .input = test->input,
                                          .timeout_ms = test->timeout_ms,
+                                         .cpu_ms = cpu_limit_ms(submission, test),
                                          .done = on_test,
                                          .context = run};
     run->call = session_submit_fork(submission->source, &request);
@@ -199,12 +237,13 @@ static void start_test(struct submission *submission) {
 
 static void step_tests(struct submission *submission) {
     const struct batch *batch = submission->batch;
-    while (!submission->failure[0] && !submission->cannot_fork &&
+    submission->cpu_used_up |= is_cpu_used_up(submission);
+    const bool ends_early = submission->cannot_fork || submission->cpu_used_up;
+    while (!submission->failure[0] && !ends_early &&
            submission->started < submission->line->test_count &&
            batch->running < (size_t)batch->options->jobs)
         start_test(submission);
-    bool all_started =
-        submission->started == submission->line->test_count || submission->cannot_fork;
+    bool all_started = submission->started == submission->line->test_count || ends_early;
     if (all_started && submission->running == 0 && TAILQ_EMPTY(&submission->unchecked))
         submission->phase = PHASE_END;
 }
@@ -216,7 +255,7 @@ static void on_end(void *context, const struct evaluation *evaluation) {
     struct submission *submission = context;
     const enum outcome outcome = evaluation->outcome;
     submission->call = NULL;
-    batch_count_end(submission->batch, evaluation);
+    count_end(submission, evaluation);
     submission->phase = PHASE_DONE;
     if (submission->cancelled)
         return;
@@ -253,17 +292,40 @@ static void end_source(struct submission *submission) {
 /* Gives each test that did not run the outcome of the setup, and, if that failed after all, every
  * test. */
 static void complete_tests(struct submission *submission) {
+    static const char no_process[] = "the process of the setup ended so, or could not be forked",
+                      no_time[] = "the processor time of the submission was used up";
     const struct batch_line *line = submission->line;
     bool failed = submission->outcome != OUTCOME_VALUE;
-    const enum outcome outcome =
-        record_outcome(failed ? submission->outcome : OUTCOME_REFUSED); /* REFUSED: no fork */
+    bool is_late = !failed && !submission->cannot_fork && submission->cpu_used_up;
+    const enum outcome outcome = record_outcome(failed    ? submission->outcome
+                                                : is_late ? OUTCOME_TIMEOUT
+                                                          : OUTCOME_REFUSED); /* no fork */
     for (size_t i = 0; i < line->test_count; i++) {
         bool ran = json_object_array_get_idx(submission->tests, i) != NULL;
         if (failed || !ran)
-            put_test(
-                submission, i,
-                record_of_test(&line->tests[i], i + 1, NULL, outcome, submission->batch->settings));
+            put_test(submission, i,
+                     record_of_unrun_test(line, i, outcome, is_late ? no_time : no_process));
     }
+}
+
+/* Costs tell of hidden tests, too. */
+static bool hides_costs(const struct submission *submission) {
+    bool hides = false;
+    for (size_t i = 0; i < submission->line->test_count; i++)
+        hides |= submission->line->tests[i].hidden;
+    return hides && submission->batch->options->for_student;
+}
+
+static bool add_total(const struct submission *submission, struct record *record) {
+    const struct batch_costs costs = {.wall_us =
+                                          (clock_now_ns() - submission->begun_ns) / CLOCK_NS_PER_US,
+                                      .cpu_us = submission->usage.cpu_us,
+                                      .peak_kb = submission->usage.peak_kb,
+                                      .output_bytes = submission->output_bytes};
+    if (hides_costs(submission) || record_add_total(record, &costs))
+        return true;
+    record_free(record);
+    return false;
 }
 
 static void join(struct submission *submission, struct record *record) {
@@ -271,7 +333,8 @@ static void join(struct submission *submission, struct record *record) {
     if (submission->failure[0])
         return;
     bool joined = record_join(record, submission->line, submission->setup, submission->tests,
-                              submission->batch->options->for_student);
+                              submission->batch->options->for_student) &&
+                  add_total(submission, record);
     submission->setup = submission->tests = NULL;
     if (!joined)
         fail(submission, "out of memory for the result of a line");

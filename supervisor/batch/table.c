@@ -15,17 +15,42 @@ static size_t width_of_terminal(void) {
     return !known ? WIDTH : size.ws_col > WIDTH_MIN ? size.ws_col : WIDTH_MIN;
 }
 
-/* TEXT on one line, which cannot control the terminal, of at most CHARS characters. */
-static size_t append_cell(struct buffer *out, struct span text, size_t chars) {
+/* At least the columns that a character takes: a row that was longer than the terminal is wide
+ * would go on where the next one begins, and could look like one. */
+static size_t columns_of(uint32_t code) {
+    enum { FIRST_WIDE = 0x1100, FIRST_NARROW = 0x1E00, LAST_NARROW = 0x22FF };
+    return code < FIRST_WIDE || (code >= FIRST_NARROW && code <= LAST_NARROW) ? 1 : 2;
+}
+
+/* The bytes at the beginning of TEXT that take at most *COLUMNS, which becomes what they take. */
+static size_t fitting(struct span text, size_t *columns) {
+    size_t used = 0, at = 0;
+    while (at < text.length) {
+        const size_t more = columns_of(utf8_decode(text.bytes + at));
+        if (used + more > *columns)
+            break;
+        used += more;
+        at += utf8_sequence_length(text.bytes + at, text.length - at);
+    }
+    *columns = used;
+    return at;
+}
+
+/* TEXT on one line, which cannot control the terminal, in at most COLUMNS. Returns how many. */
+static size_t append_cell(struct buffer *out, struct span text, size_t columns) {
     cleanup_buffer struct buffer shown = buffer_make(ROW_BYTES);
     shown_append(&shown, text, SHOWN_AS_LINE);
-    size_t count = utf8_count(shown.data, shown.length);
-    bool is_cut = count > chars;
-    buffer_append(out, shown.data,
-                  is_cut ? utf8_offset(shown.data, shown.length, chars - 1) : shown.length);
+    const struct span whole = {shown.data, utf8_valid_prefix(shown.data, shown.length)};
+    size_t used = columns, length = fitting(whole, &used);
+    const bool is_cut = length < whole.length;
+    if (is_cut) {
+        used = columns - 1;
+        length = fitting(whole, &used);
+    }
+    buffer_append(out, whole.bytes, length);
     if (is_cut)
         buffer_append_text(out, "\xe2\x80\xa6"); /* an ellipsis */
-    return is_cut ? chars : count;
+    return used + is_cut;
 }
 
 static void append_padded(struct buffer *out, struct span text, size_t columns) {

@@ -1,21 +1,22 @@
 /* TAP: a test for each line, with a YAML block for one that did not pass. */
 #include "common/cleanup.h"
+#include "supervisor/base/terminal.h"
 #include "supervisor/batch/batch_internal.h"
 #include "supervisor/json/json_write.h"
-
-#include <ctype.h>
 
 void tap_begin(struct buffer *out) {
     buffer_append_text(out, "TAP version 13\n");
 }
 
-/* NAME without a newline, and without a "#", which would begin a directive. */
+/* NAME on one line, and without a "#", which would begin a directive. */
 static void append_name(struct buffer *out, struct span name) {
-    for (size_t i = 0; i < name.length; i++) {
-        const char byte = (char)name.bytes[i];
+    cleanup_buffer struct buffer shown = buffer_make(FAILURE_BYTES);
+    shown_append(&shown, name, SHOWN_AS_LINE);
+    for (size_t i = 0; i < shown.length; i++) {
+        const char byte = (char)shown.data[i];
         if (byte == '#' || byte == '\\')
             buffer_append_text(out, "\\");
-        buffer_append(out, iscntrl(name.bytes[i]) ? " " : &byte, 1);
+        buffer_append(out, &byte, 1);
     }
 }
 

@@ -36,6 +36,27 @@ static enum about find_about(const char *command, int count, char **arguments) {
     return ABOUT_NOTHING;
 }
 
+/* Students name the files that `*` stands for, so that what follows TESTS is no option. False with
+ * *error. */
+static bool check_submissions(int count, char **arguments, struct error *error) {
+    bool begun = false;
+    if (count < 2 || strcmp(arguments[1], "grade") != 0)
+        return true;
+    for (int i = 2; i < count && strcmp(arguments[i], "--") != 0; i++) {
+        const char *argument = arguments[i];
+        if (argument[0] != '-')
+            begun = true;
+        else if (begun)
+            return error_set(error, 0,
+                             "%.100s comes after TESTS: put options before it, and write ./%.100s "
+                             "for a submission of that name",
+                             argument, argument);
+        else if (options_takes_value("grade", argument) || settings_takes_value(argument))
+            i++;
+    }
+    return true;
+}
+
 /* Handles what needs no settings, whose environment may be at fault. False if that is not all. */
 static bool print_about(int count, char **arguments, int *status) {
     const char *command = count > 1 && arguments[1][0] != '-' ? arguments[1] : NULL;
@@ -71,6 +92,10 @@ static int run(int count, char **arguments) {
     struct command_line line;
     struct error error;
     int left, status;
+    if (!check_submissions(count, arguments, &error)) {
+        shown_complain(error.text);
+        return STATUS_USAGE;
+    }
     if (print_about(count, arguments, &status))
         return status;
     if (sodium_init() < 0) {

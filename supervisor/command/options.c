@@ -6,6 +6,11 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+static const char framework_help[] = "TESTS is a file of Lisp with tests of this framework, one of:"
+#define FRAMEWORK(name) " " name
+#include "supervisor/batch/frameworks.def"
+    ;
+
 enum option_kind { OPTION_JOBS, OPTION_SECONDS, OPTION_STRING, OPTION_FILE, OPTION_SWITCH };
 
 static const struct option {

@@ -5,6 +5,7 @@
 #include "common/cleanup.h"
 #include "common/descriptor.h"
 #include "policy/policy.h"
+#include "supervisor/base/clock.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -499,6 +500,15 @@ static bool has_read_call(struct worker_process *worker) {
 bool worker_is_answering(const struct worker_process *worker) {
     return worker->state == WORKER_BUSY && worker->header_have == sizeof worker->header &&
            worker->header.type == FRAME_RESULT;
+}
+
+int64_t worker_cpu_us(const struct worker_process *worker) {
+    clockid_t clock;
+    struct timespec used;
+    if (worker->pid <= 1 || worker->reaped || clock_getcpuclockid(worker->pid, &clock) != 0 ||
+        clock_gettime(clock, &used) != 0)
+        return clock_now_ns() / CLOCK_NS_PER_US;
+    return (int64_t)used.tv_sec * CLOCK_US_PER_MS * CLOCK_MS_PER_S + used.tv_nsec / CLOCK_NS_PER_US;
 }
 
 static void take_result(struct worker_process *worker) {

@@ -167,6 +167,10 @@ void worker_kill(struct worker_process *worker);
  * so that output printed before is not lost. */
 void worker_stop(struct worker_process *worker);
 
+/* Processor time of the process so far, in microseconds. Where the kernel does not show it, or the
+ * process has been reaped: the time of the clock, which advances at least as fast. */
+int64_t worker_cpu_us(const struct worker_process *worker);
+
 /* Resident memory in bytes, 0 if it cannot be read. */
 size_t worker_resident_bytes(const struct worker_process *worker);
 /* Updates the resident memory and the number of page faults. Constant time, whatever the worker

@@ -56,6 +56,7 @@ void session_enter(struct session *session, enum session_state state) {
 
 static void stop_clocks(struct session *session) {
     loop_timer_stop(session->all->loop, &session->time_limit);
+    loop_timer_stop(session->all->loop, &session->cpu_limit);
     loop_timer_stop(session->all->loop, &session->memory_check);
     loop_timer_stop(session->all->loop, &session->decode);
 }
@@ -91,9 +92,37 @@ void session_on_time_limit(void *context) {
     }
     char advice[80];
     advise_timeout(call, advice, sizeof advice);
-    call_decide(call, OUTCOME_TIMEOUT, "No answer within %g s.%s",
-                (double)call->timeout_ms / CLOCK_MS_PER_S, advice);
+    const int64_t limit_ms = call->cpu_used_up ? call->cpu_ms : call->timeout_ms;
+    call_decide(call, OUTCOME_TIMEOUT, "No answer within %g s%s.%s",
+                (double)limit_ms / CLOCK_MS_PER_S, call->cpu_used_up ? " of processor time" : "",
+                advice);
     worker_stop(session->head);
+}
+
+/* No process uses more processor time than has passed, so that it is enough to look when the rest
+ * of the limit has. */
+static void on_cpu_limit(void *context) {
+    struct session *session = context;
+    struct call *call = session->running;
+    const int64_t used_us = worker_cpu_us(session->head) - call->begun_cpu_us;
+    const int64_t left_us = call->cpu_ms * CLOCK_US_PER_MS - used_us;
+    if (call->decided)
+        return;
+    if (left_us > 0) {
+        loop_timer_start(session->all->loop, &session->cpu_limit,
+                         (left_us + CLOCK_US_PER_MS - 1) / CLOCK_US_PER_MS, on_cpu_limit, session);
+        return;
+    }
+    call->cpu_used_up = true;
+    session_on_time_limit(session);
+}
+
+static void begin_cpu_limit(struct session *session) {
+    struct call *call = session->running;
+    if (!call->cpu_ms)
+        return;
+    call->begun_cpu_us = worker_cpu_us(session->head);
+    loop_timer_start(session->all->loop, &session->cpu_limit, call->cpu_ms, on_cpu_limit, session);
 }
 
 /* For memory that Lisp does not manage, and for code that lifted Lisp's heap limit. */
@@ -200,6 +229,7 @@ static void send_call(struct session *session) {
     call->started_ns = clock_now_ns();
     loop_timer_start(all->loop, &session->time_limit, call->timeout_ms, session_on_time_limit,
                      session);
+    begin_cpu_limit(session);
     loop_timer_start(all->loop, &session->memory_check, MEMORY_CHECK_MS, on_memory_check, session);
     pipes_begin(session->pipes, on_flooded, session);
     if (call->kind == CALL_RUN)
@@ -409,6 +439,7 @@ static void on_result(void *context, struct worker_process *worker, const unsign
     if (call->decided)
         return; /* the drained output exceeded its limit */
     loop_timer_stop(session->all->loop, &session->time_limit);
+    loop_timer_stop(session->all->loop, &session->cpu_limit);
     if (size > result_bytes_max(session->all->settings) || !call_keep_result(call, payload, size))
         refuse_result(session);
     else if (size > JSON_READER_SMALL_BYTES)
@@ -747,6 +778,7 @@ static struct call *make_call(struct session *session, const struct call_request
     call->goes_on = request->goes_on;
     call->size = call->payload.length + request->held_bytes;
     call->timeout_ms = request->timeout_ms;
+    call->cpu_ms = request->cpu_ms;
     call->steps = request->steps;
     call->at = request->at;
     call->run.kind = request->run.kind;

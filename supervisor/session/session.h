@@ -50,6 +50,7 @@ struct call_request {
     struct span input;      /* CALL_EVALUATE: standard input; bytes NULL: it is empty */
     struct span files;      /* CALL_EVALUATE: see evaluate_message; bytes NULL: none */
     int64_t timeout_ms;     /* CALL_EVALUATE, CALL_RUN; CALL_COPY: to fork; 0: as long as it may */
+    int64_t cpu_ms;         /* CALL_EVALUATE: processor time; 0: no limit but timeout_ms */
     int64_t steps;          /* CALL_ROLLBACK; at least 1 */
     int64_t at;             /* CALL_COPY, an inspection; -1: the present state */
     struct span name;       /* CALL_COPY: valid, and that of no session; bytes NULL: a handle */
@@ -237,6 +238,8 @@ struct call *session_submit_fork(struct session *source, const struct call_reque
 struct call *session_finish(struct session *source, const struct call_request *request);
 /* Whether SOURCE still has its process. */
 bool session_has_process(const struct session *source);
+/* Processor time of that process so far, in microseconds; 0 if there is none. */
+int64_t session_cpu_us(const struct session *source);
 /* The number of transient sessions busy with a run of KIND; RUN_KIND_COUNT: of any kind. */
 size_t sessions_busy_with(const struct sessions *sessions, enum run_kind kind);
 /* Parks a call that waits for a client which may never return: it is no longer busy. The caller

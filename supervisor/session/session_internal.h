@@ -37,8 +37,10 @@ struct call {
     uint32_t number;
     struct buffer payload; /* of the FRAME_EVALUATE or FRAME_RUN */
     size_t size;           /* bytes, for the queue's limit */
-    int64_t timeout_ms, steps, at;
+    int64_t timeout_ms, cpu_ms, steps, at;
     int64_t started_ns;   /* 0: no worker has it yet */
+    int64_t begun_cpu_us; /* processor time of its process when it started */
+    bool cpu_used_up;     /* its time is over because of cpu_ms */
     bool counted;         /* in sessions.running */
     struct session *copy; /* of a CALL_COPY that is not done: NASCENT */
     struct run_state run;
@@ -148,7 +150,7 @@ struct session {
     TAILQ_HEAD(, call) queue;
     TAILQ_HEAD(, call) cancelled; /* before they ran; concluded in the next step */
     size_t queued, queued_bytes;
-    struct loop_timer time_limit, memory_check, step, decode;
+    struct loop_timer time_limit, cpu_limit, memory_check, step, decode;
     struct {
         bool wanted;                     /* its weight, by list-sessions */
         bool due;                        /* its processes are being weighed */

@@ -79,3 +79,7 @@ struct call *session_finish(struct session *source, const struct call_request *r
 bool session_has_process(const struct session *source) {
     return source->head != NULL;
 }
+
+int64_t session_cpu_us(const struct session *source) {
+    return source->head ? worker_cpu_us(source->head) : 0;
+}

@@ -145,7 +145,7 @@ Test(batch_compare, a_tolerance_is_a_number_for_numbers) {
 
 Test(batch_compare, the_processor_time_of_a_run_has_a_limit) {
     for (int i = 0; i < 100; i++)
-        batch_add(formatted("%d", i), "(loop)", ",\"timeout\":0.3");
+        batch_add(formatted("%d", i), "(loop)", ",\"timeout\":60,\"cpuTimeout\":0.3");
     const struct command_result *result = BATCH(130, "-j2", "--max-cpu-s", "1");
     cr_assert_gt(batch_lines(result->output), 1);
     cr_assert_lt(batch_lines(result->output), 100);
@@ -161,8 +161,9 @@ Test(batch_compare, the_limit_of_a_run_ends_a_submission_too) {
     for (int i = 0; i < 1000; i++)
         buffer_append_text(&tests, i ? ",{\"code\":\"(loop)\"}" : "{\"code\":\"(loop)\"}");
     buffer_append(&tests, "", 1);
-    batch_add_text(formatted("{\"id\":1,\"setup\":\"1\",\"timeout\":0.3,\"tests\":[%s]}\n",
-                             (const char *)tests.data));
+    batch_add_text(
+        formatted("{\"id\":1,\"setup\":\"1\",\"timeout\":60,\"cpuTimeout\":0.3,\"tests\":[%s]}\n",
+                  (const char *)tests.data));
     const struct command_result *result = BATCH(130, "-j2", "--max-cpu-s", "1");
     cr_assert_str_empty(result->output);
 }

@@ -154,8 +154,8 @@ Test(batch_framework, what_cannot_be_tested_is_reported_before_anything_runs) {
         {"rt", "(ext:quit 0)", "PROCESS-EXIT"},
         {"rt", "(loop)", "TIMEOUT"},
         {"rt", "\xff\xfe", "line 1 of the tests"},
-        {"prove", "1", "option --framework needs fiveam or rt"},
-        {"", "1", "option --framework needs fiveam or rt"},
+        {"prove", "1", "option --framework needs one of: fiveam rt"},
+        {"", "1", "option --framework needs one of: fiveam rt"},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         const char *tests = write_file(formatted("t%zu.lisp", i), rows[i].text);

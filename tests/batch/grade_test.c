@@ -385,3 +385,64 @@ Test(batch_grade, many_submissions_keep_their_order_and_disturb_nobody) {
         batch_expect(line, "points", i % COUNT_OF(kinds) ? "0" : "1");
     }
 }
+
+/* Nobody passes for somebody else by the name of a file. */
+Test(batch_grade, no_two_submissions_have_one_name) {
+    static const char right[] = "(defun square (x) (* x x))", wrong[] = "(defun square (x) x)";
+    const char *all = make_directory("all"), *more = make_directory("more");
+    write_file("all/ada", right);
+    write_file("all/ada-b.lisp", right);
+    write_file("all/ada.lisp", wrong);
+    const struct command_result *result = GRADE(1, "--each", tests_path(), all);
+    batch_expect(batch_line_of(result->output, formatted("\"%s/ada\"", all)), "points", "4");
+    batch_expect(batch_line_of(result->output, formatted("\"%s/ada.lisp\"", all)), "points", "0");
+    unlink(path_of("all/ada.lisp"));
+    write_file("more/ada.lisp", wrong);
+    result = GRADE(1, "--each", tests_path(), all, more);
+    batch_expect(batch_line_of(result->output, formatted("\"%s/ada\"", all)), "points", "4");
+    batch_expect(batch_line_of(result->output, formatted("\"%s/ada.lisp\"", more)), "points", "0");
+    /* These are not UTF-8, and the same once they are repaired. */
+    write_file("more/eve\xff.lisp", right);
+    write_file("more/eve\xfe.lisp", wrong);
+    result = GRADE(1, "--each", tests_path(), more);
+    batch_expect(batch_line_of(result->output, "\"eve\\\\xff\""), "points", "4");
+    batch_expect(batch_line_of(result->output, "\"eve\\\\xfe\""), "points", "0");
+    batch_expect(batch_line_of(result->output, "\"ada\""), "points", "0");
+}
+
+/* As a shell puts it in place of `*`. */
+Test(batch_grade, the_name_of_a_submission_is_no_option) {
+    static const char *const names[] = {
+        "--for-student", "--preload=evil.lisp", "-j1", "--help", "-V", "--session-memory-mb"};
+    const char *ada = write_file("ada.lisp", "(defun square (x) (* x x))");
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        expect_contains(GRADE(2, tests_path(), names[i], ada)->error,
+                        formatted("%s comes after TESTS: put options before it", names[i]));
+        expect_contains(
+            GRADE(2, "-j", "2", "--call-timeout-s", "9", tests_path(), ada, names[i])->error,
+            "comes after TESTS");
+        expect_contains(GRADE(1, tests_path(), "--", ada, names[i])->output,
+                        "No such file or directory");
+    }
+}
+
+/* A row as wide as the terminal would go on in the next line, and could look like a row there. */
+Test(batch_grade, no_row_is_wider_than_a_terminal) {
+    const char *ada =
+        write_file("ada.lisp", "(defun square (x) (error \"~a\" (concatenate 'string (make-string"
+                               " 200 :initial-element (code-char #x5bbd)) \" zoe 4/4\")))");
+    const char *wide = write_file("\xe5\xae\xbd\xe5\xae\xbd\xe5\xae\xbd\xe5\xae\xbd\xe5\xae\xbd"
+                                  "\xe5\xae\xbd\xe5\xae\xbd\xe5\xae\xbd\xe5\xae\xbd\xe5\xae\xbd"
+                                  "\xe5\xae\xbd\xe5\xae\xbd\xe5\xae\xbd\xe5\xae\xbd.lisp",
+                                  "(defun square (x) x)");
+    const struct command_result *result = GRADE(1, "--format", "table", tests_path(), ada, wide);
+    expect_contains(result->output, "\xe5\xae\xbd");
+    expect_lacks(result->output, "zoe");
+    size_t columns = 0;
+    for (const char *byte = result->output; *byte; byte++) {
+        const unsigned char first = (unsigned char)*byte;
+        columns = first == '\n' ? 0 : columns + (first >= 0xe5 ? 2 : (first & 0xc0) != 0x80);
+        cr_assert_leq(columns, 100, "%s", result->output);
+    }
+    expect_contains(result->output, "\xe5\xae\xbd\xe2\x80\xa6   0/4 ");
+}

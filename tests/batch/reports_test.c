@@ -76,7 +76,7 @@ Test(batch_reports, tap_replaces_the_lines) {
     add_lines();
     const struct command_result *result = BATCH(1, "--tap");
     cr_assert_eq(strncmp(result->output, start, sizeof start - 1), 0, "%s", result->output);
-    expect_contains(result->output, "\nnot ok 3 - new line \xEF\xBF\xBF\n");
+    expect_contains(result->output, "\nnot ok 3 - new\\\\u000Aline\\\\u0001\xEF\xBF\xBF\n");
     expect_contains(result->output, "\nnot ok 4 - [1]\n  ---\n  outcome: value\n  message: "
                                     "\"expected: x\\ncame:     ");
     expect_contains(result->output, "  mismatches:\n    - expectation: \"expectStdout\"\n      "

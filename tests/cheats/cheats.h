@@ -11,13 +11,12 @@ enum control_kind {
     CONTROL_EXITS,
     CONTROL_DISTURBS,
     CONTROL_HANGS,
-    CONTROL_UNTRIED
+    CONTROL_FORGES
 };
 
 struct control {
     enum control_kind kind;
-    int status;      /* CONTROL_EXITS */
-    const char *why; /* CONTROL_UNTRIED */
+    int status; /* CONTROL_EXITS */
 };
 
 struct cheat {
@@ -35,6 +34,9 @@ struct exercise_test {
 
 extern const struct exercise_test exercise[];
 extern const size_t exercise_count;
+
+/* A variable of the environment, NAME=VALUE, from which the submissions must learn nothing. */
+extern const char answer_in_environment[];
 
 /* A submission that knows the answers. */
 extern const char neighbour[];

@@ -95,9 +95,9 @@
   (loop for octet in (octets text) for i from 0
         do (put (ffi:make-pointer (+ address i) :unsigned-byte) 0 :unsigned-byte octet)))
 
-(defun text-at (address)
+(defun text-at (address &optional (length 9))
   (map 'string #'code-char
-       (loop for i from 0 below 9 collect (peek (+ address i) :unsigned-byte))))
+       (loop for i from 0 below length collect (peek (+ address i) :unsigned-byte))))
 
 ;;; A setup that answers for itself and makes the forks of the tests in place of its worker. Each
 ;;; fork inherits what came for those before it.

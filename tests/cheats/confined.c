@@ -202,6 +202,7 @@ Test(confined, frames) {
 
 int main(int argument_count, char **arguments) {
     confined_in_own_pid_namespace(WATCHDOG_S);
+    putenv((char *)answer_in_environment);
     bool nobody = argument_count > 1 && strcmp(arguments[1], "nobody") == 0;
     if (nobody)
         confined_become_nobody();

@@ -9,17 +9,17 @@
 
 #define ANY NULL
 #define EARNS                                                                                      \
-    { CONTROL_EARNS, 0, NULL }
+    { CONTROL_EARNS, 0 }
 #define INHERITS                                                                                   \
-    { CONTROL_INHERITS, 0, NULL }
+    { CONTROL_INHERITS, 0 }
 #define EXITS(n)                                                                                   \
-    { CONTROL_EXITS, n, NULL }
+    { CONTROL_EXITS, n }
 #define DISTURBS                                                                                   \
-    { CONTROL_DISTURBS, 0, NULL }
+    { CONTROL_DISTURBS, 0 }
 #define HANGS                                                                                      \
-    { CONTROL_HANGS, 0, NULL }
-#define UNTRIED(w)                                                                                 \
-    { CONTROL_UNTRIED, 0, w }
+    { CONTROL_HANGS, 0 }
+#define FORGES                                                                                     \
+    { CONTROL_FORGES, 0 }
 
 #define CHEAT(class, name, outcome, control, code) {#class, #name, outcome, control, code},
 static const struct cheat cheats[] = {
@@ -31,6 +31,8 @@ const struct exercise_test exercise[] = {
 #include "tests/cheats/tests.def"
 };
 const size_t exercise_count = COUNT_OF(exercise);
+
+const char answer_in_environment[] = "CHEATS_ANSWER=plum-7319";
 
 const char neighbour[] =
     "(defun hear (it) 1)"

@@ -314,19 +314,36 @@ Test(processes, each_session_of_root_is_a_user_of_its_own) {
     client_finish(client);
 }
 
-/* The name of a control group begins with "eclave-" and the pid of its program. */
-static char group_prefix[32];
+/* The name of the control group that a program has made, "eclave-" and what no other has. In each
+ * hierarchy that is in use it has one of this name. */
+static char group_name[64];
 static size_t groups_found;
+
+/* Reads it from the path of the group of PID. */
+static void find_group(pid_t pid) {
+    static const char prefix[] = "/eclave-";
+    char line[4096];
+    FILE *file = fopen(formatted("/proc/%d/cgroup", pid), "re");
+    cr_assert_not_null(file);
+    group_name[0] = 0;
+    while (!group_name[0] && fgets(line, sizeof line, file)) {
+        const char *found = strstr(line, prefix);
+        if (found)
+            snprintf(group_name, sizeof group_name, "%.*s", (int)strcspn(found + 1, "/\n"),
+                     found + 1);
+    }
+    fclose(file);
+    cr_assert_neq(group_name[0], 0, "process %d is in no group of eclave", pid);
+}
 
 static int count_group(const char *path, const struct stat *status, int kind, struct FTW *place) {
     (void)status;
     const char *name = path + place->base;
-    groups_found += kind == FTW_D && strncmp(name, group_prefix, strlen(group_prefix)) == 0;
+    groups_found += kind == FTW_D && strcmp(name, group_name) == 0;
     return 0;
 }
 
-static size_t count_groups(pid_t program) {
-    snprintf(group_prefix, sizeof group_prefix, "eclave-%d-", program);
+static size_t count_groups(void) {
     groups_found = 0;
     nftw("/sys/fs/cgroup", count_group, 16, FTW_PHYS);
     return groups_found;
@@ -336,12 +353,11 @@ Test(processes, a_killed_server_leaves_no_control_group_behind) {
     skip_without_layers(POLICY_LAYER_BIT(POLICY_LAYER_CGROUP), false);
     struct client *client = start();
     client_expect_works(client);
-    family_zygote(client, WORKERS);
-    pid_t server = client_pid(client);
-    cr_assert_gt(count_groups(server), 0);
+    find_group(family_zygote(client, WORKERS));
+    cr_assert_gt(count_groups(), 0);
     client_kill(client, SIGKILL);
     family_expect_end(client, 128 + SIGKILL);
-    cr_assert_eq(count_groups(server), 0);
+    cr_assert_eq(count_groups(), 0);
 }
 
 Test(processes, an_idle_server_does_not_spin) {

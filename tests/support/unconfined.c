@@ -27,8 +27,11 @@ void unconfined_or_skip(void) {
     cr_skip_test("an unconfined ECL needs namespaces, which cannot be made here");
 }
 
-struct command_result unconfined_load(const struct buffer *input, unsigned seconds,
-                                      const char *const *environment) {
+#define LOAD ECL_PROGRAM " --norc --eval '(load *standard-input*)' "
+
+/* Runs COMMAND of bash. */
+static struct command_result load(const char *command, const struct buffer *input, unsigned seconds,
+                                  const char *const *environment) {
     cr_assert_not(input->failed);
     /* The first process of the namespace, the shell, is immune to most signals; ECL is not. */
     const char *const arguments[] = {
@@ -37,9 +40,9 @@ struct command_result unconfined_load(const struct buffer *input, unsigned secon
         "--signal=KILL",
         formatted("%u", seconds),
         NAMESPACES,
-        "sh",
+        "bash",
         "-c",
-        ECL_PROGRAM " --norc --eval '(load *standard-input*)' 3>/dev/null; exit $?",
+        command,
         NULL,
     };
     return command_run(&(struct command){.arguments = arguments,
@@ -47,4 +50,15 @@ struct command_result unconfined_load(const struct buffer *input, unsigned secon
                                          .input_length = input->length,
                                          .environment = environment,
                                          .unprivileged = geteuid() == 0});
+}
+
+struct command_result unconfined_load(const struct buffer *input, unsigned seconds,
+                                      const char *const *environment) {
+    return load(LOAD "3>/dev/null; exit $?", input, seconds, environment);
+}
+
+struct command_result unconfined_load_within_limits(const struct buffer *input, unsigned seconds,
+                                                    const char *const *environment) {
+    return load("ulimit -v 1500000 -u 100 -f 4000; " LOAD "3>&1; exit $?", input, seconds,
+                environment);
 }

@@ -18,5 +18,9 @@ void unconfined_or_skip(void);
  * ENVIRONMENT as of struct command. */
 struct command_result unconfined_load(const struct buffer *input, unsigned seconds,
                                       const char *const *environment);
+/* The same with descriptor 3 as standard output, and with little room for memory, output and
+ * processes, so that code that takes what it can get does not harm the machine. */
+struct command_result unconfined_load_within_limits(const struct buffer *input, unsigned seconds,
+                                                    const char *const *environment);
 
 #endif

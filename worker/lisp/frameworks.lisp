@@ -79,18 +79,14 @@
     (when (call-framework "RT" "PEND" entry)
       (list (string-trim '(#\Space #\Newline) text)))))
 
-;;; Each row: the name of the framework, which is that of its system, and its functions.
+;;; supervisor/batch/frameworks.def lists the frameworks.
 
-(defparameter *frameworks*
-  '(("fiveam" fiveam-tests run-fiveam)
-    ("rt" rt-tests run-rt)))
-
-(defun framework-row (framework)
-  (or (assoc framework *frameworks* :test #'equal)
-      (error "The framework ~a is not known." framework)))
+(defun call-for (framework control &rest arguments)
+  "Calls the function of this file whose name is that of the FRAMEWORK in CONTROL."
+  (apply (intern (format nil control (string-upcase framework)) "ECLAVE") arguments))
 
 (defun run-test (framework name)
-  (verdict-on (funcall (third (framework-row framework)) name)))
+  (verdict-on (call-for framework "RUN-~a" name)))
 
 (defun standard-text (object)
   "OBJECT as it is read in any package."
@@ -110,4 +106,4 @@
   "A line for each test that is defined."
   (make-verdict :text (format nil "~{~a~%~}"
                               (mapcar (lambda (name) (test-line framework name))
-                                      (funcall (second (framework-row framework)))))))
+                                      (call-for framework "~a-TESTS")))))
