@@ -143,3 +143,26 @@ Test(batch_costs, nothing_tells_a_student_what_a_hidden_test_cost) {
     expect_lacks(result->output, "total");
     expect_lacks(result->output, "outputBytes");
 }
+
+/* However many tests there are, and whatever each of them prints, the record stays small enough. */
+Test(batch_costs, with_many_tests_each_shows_less) {
+    enum { FEW = 2, MANY = 200, PRINTED = 30000, SHARE = 4000000 / MANY };
+    for (int count = FEW; count <= MANY; count += MANY - FEW) {
+        cleanup_buffer struct buffer tests = buffer_make(1 << 20);
+        for (int i = 0; i < count; i++)
+            buffer_append_text(&tests, i ? ",{\"code\":\"(f)\"}" : "{\"code\":\"(f)\"}");
+        buffer_append(&tests, "", 1);
+        batch_add_text(formatted("{\"id\":1,\"setup\":\"(defun f () (dotimes (i %d) (princ 1)))\","
+                                 "\"tests\":[%s]}\n",
+                                 PRINTED, (const char *)tests.data));
+        struct text test = test_of(batch_line(BATCH(0, "-j2")->output, 0), (size_t)count - 1);
+        char *printed = batch_string(test, "stdout");
+        batch_expect(test, "outputBytes", formatted("%d", PRINTED));
+        if (count == FEW)
+            cr_assert_eq(strlen(printed), PRINTED);
+        else
+            cr_assert(strlen(printed) <= SHARE + 100 && strlen(printed) > SHARE / 2, "%zu",
+                      strlen(printed));
+        free(printed);
+    }
+}
