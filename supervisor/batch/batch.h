@@ -23,10 +23,11 @@ struct batch_options {
     bool unordered, fail_fast, tap, each;
     int64_t max_cpu_s;  /* of all processes together; 0: no limit */
     int64_t test_cpu_s; /* of a test, a setup or a line that has no limit of its own; 0: none */
-    int64_t submission_cpu_s; /* of all processes of a submission together; 0: no limit */
-    bool no_costs;            /* leaves out what differs from run to run */
-    bool for_student;         /* of hidden tests, shows name, outcome and points only */
-    const char *framework;    /* of eclave grade: a word of framework.c, or NULL */
+    int64_t submission_timeout_s; /* of its setup, tests and comparisons together; 0: no limit */
+    int64_t submission_cpu_s;     /* of all processes of a submission together; 0: no limit */
+    bool no_costs;                /* leaves out what differs from run to run */
+    bool for_student;             /* of hidden tests, shows name, outcome and points only */
+    const char *framework;        /* of eclave grade: a word of framework.c, or NULL */
 };
 
 /* Runs the batch in FILE, or on standard input if FILE is NULL or "-". Returns the exit status. */

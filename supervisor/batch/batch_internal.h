@@ -311,8 +311,9 @@ struct check {
     struct json_object *root; /* of its record; borrowed */
     unsigned left;            /* bits of enum checked, yet to start */
     enum checked current;
-    struct call *call;            /* or NULL */
-    struct usage usage;           /* of its processes together, and the largest of them */
+    struct call *call;  /* or NULL */
+    struct usage usage; /* of its processes together, and the largest of them */
+    int64_t taken_us;
     struct buffer texts[CHECKS];  /* what came */
     const char *failure;          /* why the batch cannot continue, or NULL */
     char cause[ERROR_TEXT_BYTES]; /* for failure */

@@ -87,6 +87,7 @@ static void on_checked(void *context, const struct evaluation *evaluation) {
     check->call = NULL;
     batch_count_end(check->batch, evaluation);
     usage_add(&check->usage, evaluation->usage);
+    check->taken_us += evaluation->elapsed_us;
     buffer_free(&check->texts[check->current]);
     if (evaluation->outcome == OUTCOME_NO_WORKER) {
         fail(check, evaluation->cause);

@@ -11,6 +11,7 @@ struct test_run {
     struct submission *submission;
     size_t index;
     struct call *call; /* while it runs */
+    int64_t begun_ns;
     struct check check;
     TAILQ_ENTRY(test_run) entry; /* in unchecked */
 };
@@ -26,8 +27,9 @@ struct submission {
     size_t started, running;           /* tests */
     TAILQ_HEAD(, test_run) unchecked;  /* whose check is not done, in the order of their ends */
     bool cannot_fork;
-    bool cpu_used_up; /* of --submission-cpu-s */
+    const char *used_up; /* why no further test is started; NULL: there is time */
     int64_t begun_ns;
+    int64_t taken_us;   /* by its setup, tests and comparisons, one after the other */
     struct usage usage; /* of its processes that have ended */
     size_t output_bytes;
     bool cancelled;
@@ -100,17 +102,38 @@ static int64_t cpu_left_us(const struct submission *submission) {
     return most_us - submission->usage.cpu_us - source_us;
 }
 
-static bool is_cpu_used_up(const struct submission *submission) {
-    return submission->batch->options->submission_cpu_s && cpu_left_us(submission) <= 0;
+/* What is left of --submission-timeout-s, in microseconds. */
+static int64_t time_left_us(const struct submission *submission) {
+    const int64_t most_us =
+        submission->batch->options->submission_timeout_s * CLOCK_MS_PER_S * CLOCK_US_PER_MS;
+    return most_us - submission->taken_us;
 }
 
-/* The limit of processor time for LINE, which is the submission or one of its tests. */
+static const char *what_is_used_up(const struct submission *submission) {
+    const struct batch_options *options = submission->batch->options;
+    if (options->submission_cpu_s && cpu_left_us(submission) <= 0)
+        return "the processor time of the submission was used up";
+    if (options->submission_timeout_s && time_left_us(submission) <= 0)
+        return "the time of the submission was used up";
+    return NULL;
+}
+
+/* The smaller of OWN_MS, unless it is 0, and LEFT_US. */
+static int64_t least_ms(int64_t own_ms, int64_t left_us) {
+    const int64_t left_ms = (left_us + CLOCK_US_PER_MS - 1) / CLOCK_US_PER_MS;
+    return own_ms && own_ms < left_ms ? own_ms : left_ms;
+}
+
+/* The limits for LINE, which is the submission or one of its tests. */
 static int64_t cpu_limit_ms(const struct submission *submission, const struct batch_line *line) {
     const int64_t own_ms = batch_cpu_ms(submission->batch, line);
-    if (!submission->batch->options->submission_cpu_s)
-        return own_ms;
-    const int64_t left_ms = (cpu_left_us(submission) + CLOCK_US_PER_MS - 1) / CLOCK_US_PER_MS;
-    return own_ms && own_ms < left_ms ? own_ms : left_ms;
+    const bool is_bounded = submission->batch->options->submission_cpu_s;
+    return is_bounded ? least_ms(own_ms, cpu_left_us(submission)) : own_ms;
+}
+
+static int64_t timeout_ms(const struct submission *submission, const struct batch_line *line) {
+    const bool is_bounded = submission->batch->options->submission_timeout_s;
+    return is_bounded ? least_ms(line->timeout_ms, time_left_us(submission)) : line->timeout_ms;
 }
 
 /* --- the setup --- */
@@ -129,6 +152,7 @@ static void on_setup(void *context, const struct evaluation *evaluation) {
     struct submission *submission = context;
     submission->call = NULL;
     count_end(submission, evaluation);
+    submission->taken_us += evaluation->elapsed_us;
     if (evaluation->outcome == OUTCOME_NO_WORKER)
         fail(submission, "%s", evaluation->cause);
     else
@@ -141,7 +165,7 @@ static void start_setup(struct submission *submission) {
     const struct span files = submission->line->files;
     const struct call_request request = {.code = submission->line->setup,
                                          .files = files.bytes ? files : string_span("1 the setup"),
-                                         .timeout_ms = submission->line->timeout_ms,
+                                         .timeout_ms = timeout_ms(submission, submission->line),
                                          .cpu_ms = cpu_limit_ms(submission, submission->line),
                                          .done = on_setup,
                                          .context = submission};
@@ -183,6 +207,7 @@ static void step_checks(struct submission *submission) {
         if (check_is_done(check)) {
             TAILQ_REMOVE(&submission->unchecked, run, entry);
             usage_add(&submission->usage, check->usage);
+            submission->taken_us += check->taken_us;
         } else if (waits) {
             return; /* and so do those after it */
         }
@@ -197,6 +222,7 @@ static void on_test(void *context, const struct evaluation *evaluation) {
     run->call = NULL;
     submission->running--;
     count_end(submission, evaluation);
+    submission->taken_us += (clock_now_ns() - run->begun_ns) / CLOCK_NS_PER_US; /* with its fork */
     if (evaluation->outcome == OUTCOME_NO_WORKER) {
         fail(submission, "%s", evaluation->cause);
         return;
@@ -218,10 +244,10 @@ static void start_test(struct submission *submission) {
     const size_t index = submission->started++;
     const struct batch_line *test = &submission->line->tests[index];
     struct test_run *run = &submission->runs[index];
-    *run = (struct test_run){.submission = submission, .index = index};
+    *run = (struct test_run){.submission = submission, .index = index, .begun_ns = clock_now_ns()};
     const struct call_request request = {.code = test->code,
                                          .input = test->input,
-                                         .timeout_ms = test->timeout_ms,
+                                         .timeout_ms = timeout_ms(submission, test),
                                          .cpu_ms = cpu_limit_ms(submission, test),
                                          .done = on_test,
                                          .context = run};
@@ -237,8 +263,9 @@ static void start_test(struct submission *submission) {
 
 static void step_tests(struct submission *submission) {
     const struct batch *batch = submission->batch;
-    submission->cpu_used_up |= is_cpu_used_up(submission);
-    const bool ends_early = submission->cannot_fork || submission->cpu_used_up;
+    if (!submission->used_up)
+        submission->used_up = what_is_used_up(submission);
+    const bool ends_early = submission->cannot_fork || submission->used_up;
     while (!submission->failure[0] && !ends_early &&
            submission->started < submission->line->test_count &&
            batch->running < (size_t)batch->options->jobs)
@@ -292,19 +319,19 @@ static void end_source(struct submission *submission) {
 /* Gives each test that did not run the outcome of the setup, and, if that failed after all, every
  * test. */
 static void complete_tests(struct submission *submission) {
-    static const char no_process[] = "the process of the setup ended so, or could not be forked",
-                      no_time[] = "the processor time of the submission was used up";
+    static const char no_process[] = "the process of the setup ended so, or could not be forked";
     const struct batch_line *line = submission->line;
     bool failed = submission->outcome != OUTCOME_VALUE;
-    bool is_late = !failed && !submission->cannot_fork && submission->cpu_used_up;
+    bool is_late = !failed && !submission->cannot_fork && submission->used_up;
     const enum outcome outcome = record_outcome(failed    ? submission->outcome
                                                 : is_late ? OUTCOME_TIMEOUT
                                                           : OUTCOME_REFUSED); /* no fork */
     for (size_t i = 0; i < line->test_count; i++) {
         bool ran = json_object_array_get_idx(submission->tests, i) != NULL;
         if (failed || !ran)
-            put_test(submission, i,
-                     record_of_unrun_test(line, i, outcome, is_late ? no_time : no_process));
+            put_test(
+                submission, i,
+                record_of_unrun_test(line, i, outcome, is_late ? submission->used_up : no_process));
     }
 }
 

@@ -100,6 +100,31 @@ Test(batch_costs, a_submission_has_a_limit_and_the_next_one_its_own) {
     expect_processor_time(batch_line(result->output, 2), "1");
 }
 
+/* Sleep uses no processor time, but would keep others waiting. */
+Test(batch_costs, a_submission_that_sleeps_in_each_test_has_a_limit) {
+    enum { TESTS = 1000 };
+    cleanup_buffer struct buffer tests = buffer_make(1 << 20);
+    for (int i = 0; i < TESTS; i++)
+        buffer_append_text(&tests, i ? ",{\"code\":\"(f)\"}" : "{\"code\":\"(f)\"}");
+    buffer_append(&tests, "", 1);
+    batch_add_text(formatted("{\"id\":1,\"setup\":\"(defun f () (sleep 1000))\",\"timeout\":0.4,"
+                             "\"tests\":[%s]}\n",
+                             (const char *)tests.data));
+    batch_add_text("{\"id\":2,\"setup\":\"1\",\"tests\":[{\"code\":\"1\"}]}\n");
+    batch_add_text("{\"id\":3,\"setup\":\"(sleep 1000)\",\"tests\":[{\"code\":\"1\"}]}\n");
+    const struct command_result *result =
+        BATCH(1, "-j2", "--call-timeout-s", "60", "--submission-timeout-s", "1");
+    struct text slow = batch_line(result->output, 0), last = test_of(slow, TESTS - 1);
+    batch_expect(slow, "points", "0");
+    batch_expect_string(test_of(slow, 0), "outcome", "timeout");
+    batch_expect_string(last, "outcome", "timeout");
+    batch_expect_string(last, "reason", "the time of the submission was used up");
+    batch_expect(batch_line(result->output, 1), "points", "1");
+    char *text = batch_string(batch_line(result->output, 2), "text");
+    expect_contains(text, "No answer within 1 s.");
+    free(text);
+}
+
 Test(batch_costs, what_a_submission_cost_is_the_sum_of_its_processes) {
     batch_add_text("{\"id\":1,\"setup\":\"(princ \\\"abc\\\")\",\"tests\":["
                    "{\"code\":\"(format t \\\"12345\\\")\"},"
