@@ -11,6 +11,7 @@ struct bench {
     const char *binary;    /* eclave */
     const char *image;     /* bench-image */
     const char *confined;  /* bench-confined */
+    const char *relay;     /* bench-relay */
     const char *reference; /* the reference server's program; NULL: none */
     unsigned rounds;
     struct report report;
@@ -27,6 +28,8 @@ double bench_ecl_boot(struct bench *bench);
 
 void section_start(struct bench *bench);
 void section_round_trip(struct bench *bench);
+void section_code(struct bench *bench);
+void section_growth(struct bench *bench);
 void section_saved(struct bench *bench);
 void section_recovery(struct bench *bench);
 void section_bulk(struct bench *bench);

@@ -18,7 +18,8 @@ static const struct section {
     void (*run)(struct bench *bench);
 } sections[] = {
     {"memory", section_memory},         {"start", section_start},
-    {"round-trip", section_round_trip}, {"saved", section_saved},
+    {"round-trip", section_round_trip}, {"code", section_code},
+    {"growth", section_growth},         {"saved", section_saved},
     {"recovery", section_recovery},     {"bulk", section_bulk},
     {"sessions", section_sessions},     {"filter", section_filter},
     {"layers", section_layers},         {"batch", section_batch},
@@ -30,7 +31,7 @@ enum { ROUNDS = 5, SECTION_COUNT = sizeof sections / sizeof *sections };
 
 static const char usage[] =
     "Usage: eclave-bench --binary ECLAVE --image BENCH-IMAGE --confined BENCH-CONFINED\n"
-    "                    [--reference SCRIPT] [--rounds N] [SECTION...]\n";
+    "                    --relay BENCH-RELAY [--reference SCRIPT] [--rounds N] [SECTION...]\n";
 
 double bench_ecl_boot(struct bench *bench) {
     static const char *const arguments[] = {"ecl", "--norc", "--eval", "(quit)", NULL};
@@ -89,10 +90,13 @@ static void print_report(struct bench *bench, double load_before) {
 }
 
 static bool parse(int count, char **arguments, struct bench *bench) {
-    static const struct option options[] = {
-        {"binary", required_argument, NULL, 'b'},   {"image", required_argument, NULL, 'i'},
-        {"confined", required_argument, NULL, 'c'}, {"reference", required_argument, NULL, 'r'},
-        {"rounds", required_argument, NULL, 'n'},   {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"binary", required_argument, NULL, 'b'},
+                                            {"image", required_argument, NULL, 'i'},
+                                            {"confined", required_argument, NULL, 'c'},
+                                            {"reference", required_argument, NULL, 'r'},
+                                            {"rounds", required_argument, NULL, 'n'},
+                                            {"relay", required_argument, NULL, 'l'},
+                                            {NULL, 0, NULL, 0}};
     for (int option; (option = getopt_long(count, arguments, "", options, NULL)) != -1;) {
         if (option == 'b')
             bench->binary = optarg;
@@ -100,6 +104,8 @@ static bool parse(int count, char **arguments, struct bench *bench) {
             bench->image = optarg;
         else if (option == 'c')
             bench->confined = optarg;
+        else if (option == 'l')
+            bench->relay = optarg;
         else if (option == 'r')
             bench->reference = optarg;
         else if (option == 'n')
@@ -107,7 +113,7 @@ static bool parse(int count, char **arguments, struct bench *bench) {
         else
             return false;
     }
-    return bench->binary && bench->image && bench->confined && bench->rounds;
+    return bench->binary && bench->image && bench->confined && bench->relay && bench->rounds;
 }
 
 int main(int count, char **arguments) {

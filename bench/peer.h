@@ -47,5 +47,7 @@ __attribute__((format(printf, 2, 3))) bool peer_fail(struct peer *peer, const ch
 /* Runs ARGUMENTS to the end with all three streams on the null device. The milliseconds from fork
  * to the end, or -1 with a problem in REPORT when the exit status is not 0. */
 double run_to_end_ms(struct report *report, const char *const *arguments);
+/* The same, and in *own_ms the processor time of that process alone, or -1. */
+double run_to_end_own_ms(struct report *report, const char *const *arguments, double *own_ms);
 
 #endif

@@ -15,7 +15,7 @@ struct baseline {
     double at_most;   /* the maximum ratio expected; 0: none */
 };
 
-enum { BASELINES_MAX = 2 };
+enum { BASELINES_MAX = 4 };
 
 /* One row. VALUE is NAN when it could not be measured. */
 struct figure {

@@ -58,19 +58,18 @@ void scan_vdso_functions(uint64_t base, uint64_t functions[SCAN_VDSO_FUNCTIONS],
 
 /* --- the maps --- */
 
-static bool read_maps(struct scan *scan) {
+bool scan_read_maps(char maps[SCAN_MAPS_BYTES]) {
     cleanup_fd int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     size_t have = 0;
     ssize_t got;
-    while (fd >= 0 && have < sizeof scan->maps - 1 &&
-           (got = read(fd, scan->maps + have, sizeof scan->maps - 1 - have)) > 0)
+    while (fd >= 0 && have < SCAN_MAPS_BYTES - 1 &&
+           (got = read(fd, maps + have, SCAN_MAPS_BYTES - 1 - have)) > 0)
         have += (size_t)got;
-    scan->maps[have] = 0;
-    return have > 0 && have < sizeof scan->maps - 1;
+    maps[have] = 0;
+    return have > 0 && have < SCAN_MAPS_BYTES - 1;
 }
 
-/* Takes one line from *AT. False at the end, or if it has no such form. */
-static bool next_mapping(const char **at, struct scan_mapping *mapping) {
+bool scan_next_mapping(const char **at, struct scan_mapping *mapping) {
     char *rest;
     const char *end = strchr(*at, '\n');
     if (!end)
@@ -276,12 +275,12 @@ static bool add_mapping(struct scan *scan, int pagemap, const struct scan_mappin
 
 bool scan_process(struct scan *scan, struct error *error) {
     cleanup_fd int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-    if (pagemap < 0 || !read_maps(scan))
+    if (pagemap < 0 || !scan_read_maps(scan->maps))
         return error_set(error, errno, "cannot read its maps");
     const char *at = scan->maps;
     struct scan_mapping *mapping = &scan->mapping;
     uint64_t previous_end = 0;
-    while (next_mapping(&at, mapping)) {
+    while (scan_next_mapping(&at, mapping)) {
         if (!add_mapping(scan, pagemap, mapping, previous_end, error))
             return false;
         previous_end = mapping->end;

@@ -22,6 +22,12 @@ struct scan_mapping {
     char path[IMAGE_PATH_BYTES];
 };
 
+/* Reads /proc/self/maps as text. False if it cannot be read as a whole. */
+bool scan_read_maps(char maps[SCAN_MAPS_BYTES]);
+
+/* Takes one line from *AT. False at the end, or if it has no such form. */
+bool scan_next_mapping(const char **at, struct scan_mapping *mapping);
+
 /* Too large for a stack; in memory that is not part of the image. Workers must not find a path of
  * the host in theirs, so that what is read of the maps is nowhere else. */
 struct scan {

@@ -9,6 +9,7 @@
 #include "worker/image.h"
 #include "worker/lisp.h"
 #include "worker/streams.h"
+#include "worker/working_set.h"
 
 #include <ecl/ecl.h>
 #include <signal.h>
@@ -24,6 +25,7 @@ struct worker {
     struct result result;
     struct buffer payload; /* of FRAME_RESULT */
     cl_object exit_code;
+    unsigned forks;
 };
 
 static struct worker worker; /* static: an exit in user code jumps back to worker_live */
@@ -133,6 +135,8 @@ static void on_fork(const struct received *frame) {
         struct frame_header failed = {.type = FRAME_FAILED, .length = sizeof text - 1};
         if (!frame_send(CHANNEL, &failed, text, NULL, 0, NULL))
             _exit(EXIT_FAILED);
+    } else if (++worker.forks > 1) { /* a session that has had two calls will have more */
+        working_set_copy();
     }
 }
 
@@ -190,6 +194,7 @@ void worker_live(const struct worker_configuration *configuration,
         _exit(EXIT_FAILED);
     image_become_worker();
     confine(prepared);
+    working_set_copy();
     ECL_CATCH_ALL_BEGIN(ecl_process_env()) {
         serve();
     }

@@ -10,6 +10,7 @@
 #include "worker/preload.h"
 #include "worker/scrub.h"
 #include "worker/worker.h"
+#include "worker/working_set.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,6 +213,7 @@ static bool boot(struct zygote *zygote, struct error *error) {
         return false;
     if (!preload(zygote, error) || !image_is_forkable(error))
         return false;
+    working_set_learn(configuration);
     scrub_end();
     if (!pass_image(zygote, error))
         return false;

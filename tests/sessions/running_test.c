@@ -2,6 +2,9 @@
  * others wait in order of arrival, and can be cancelled; and that thousands may wait. */
 #include "tests/support/client_sessions.h"
 #include "tests/support/eras.h"
+#include "tests/support/process.h"
+#include "tests/support/skip.h"
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +138,34 @@ Test(running, two_thousand_calls_in_one_write_are_all_answered) {
         cr_assert_leq(era_session_count(client, era), 8);
         client_finish(client);
     }
+}
+
+/* Sessions share nothing that would keep them on one processor. */
+Test(running, sixteen_sessions_use_more_than_one_processor) {
+    enum { SESSIONS = 16, PIDS_MAX = 128 };
+    cpu_set_t allowed, seen;
+    CPU_ZERO(&seen);
+    cr_assert_eq(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    if (CPU_COUNT(&allowed) < 2)
+        cr_skip_test("this machine has one processor");
+    struct client *client = client_start_with("--call-running-max", "16");
+    for (int i = 0; i < SESSIONS; i++)
+        client_session_send(client, formatted("%d", i), formatted("s%d", i), ENDLESS, 0);
+    while (CPU_COUNT(&seen) < 2) {
+        pid_t pids[PIDS_MAX];
+        const size_t count = process_descendants(client_pid(client), pids, PIDS_MAX);
+        client_barrier(client);
+        for (size_t i = 0; i < count; i++) {
+            const int processor = process_processor(pids[i]);
+            if (process_is_worker(pids[i]) && !process_sleeps(pids[i]) && processor >= 0)
+                CPU_SET((size_t)processor, &seen);
+        }
+    }
+    for (int i = 0; i < SESSIONS; i++)
+        cancel(client, i);
+    for (int i = 0; i < SESSIONS; i++)
+        client_evaluate_await(client, formatted("%d", i));
+    client_finish(client);
 }
 
 Test(running, a_queue_that_is_full_refuses_and_names_its_limit) {

@@ -11,7 +11,7 @@
 struct stat_line {
     char state;
     pid_t parent;
-    unsigned long user_ticks, system_ticks;
+    unsigned long faults, user_ticks, system_ticks;
 };
 
 static bool read_stat(pid_t pid, struct stat_line *line) {
@@ -25,8 +25,9 @@ static bool read_stat(pid_t pid, struct stat_line *line) {
     text[length] = '\0';
     const char *rest = strrchr(text, ')');
     // NOLINTNEXTLINE(cert-err34-c): the kernel's own numbers fit
-    return rest && sscanf(rest + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
-                          &line->state, &line->parent, &line->user_ticks, &line->system_ticks) == 4;
+    return rest &&
+           sscanf(rest + 1, " %c %d %*d %*d %*d %*d %*u %lu %*u %*u %*u %lu %lu", &line->state,
+                  &line->parent, &line->faults, &line->user_ticks, &line->system_ticks) == 5;
 }
 
 static size_t children_of(pid_t parent, pid_t *pids, size_t maximum) {
@@ -95,6 +96,11 @@ long process_ticks(pid_t pid) {
     return read_stat(pid, &line) ? (long)(line.user_ticks + line.system_ticks) : -1;
 }
 
+long process_faults(pid_t pid) {
+    struct stat_line line;
+    return read_stat(pid, &line) ? (long)line.faults : -1;
+}
+
 bool process_is_confined(pid_t pid) {
     static const char filters[] = "Seccomp_filters";
     return process_status(pid, filters) > process_status(getpid(), filters);
@@ -128,6 +134,24 @@ bool process_is_named(pid_t pid, const char *name) {
     fclose(file);
     text[strcspn(text, "\n")] = '\0';
     return read && strcmp(text, name) == 0;
+}
+
+int process_processor(pid_t pid) {
+    enum { FIELD = 39 };
+    char path[64], text[1024] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    const char *at = file && fgets(text, sizeof text, file) ? strrchr(text, ')') : NULL;
+    if (file)
+        fclose(file);
+    for (int field = 2; at && field < FIELD; field++)
+        at = strchr(at + 1, ' ');
+    return at ? (int)strtol(at, NULL, 10) : -1;
+}
+
+bool process_sleeps(pid_t pid) {
+    struct stat_line line;
+    return read_stat(pid, &line) && line.state == 'S';
 }
 
 bool process_is_stopped(pid_t pid) {

@@ -32,7 +32,15 @@ bool process_is_confined(pid_t pid);
 /* The number of open descriptors, or -1. */
 int process_descriptors(pid_t pid);
 
+/* The page faults of PID so far that needed no input, or -1. */
+long process_faults(pid_t pid);
+
+/* The processor on which PID ran last, or -1. */
+int process_processor(pid_t pid);
+
 bool process_is_zombie(pid_t pid);
+/* Waits for something in the kernel. */
+bool process_sleeps(pid_t pid);
 /* Stopped by a signal. */
 bool process_is_stopped(pid_t pid);
 

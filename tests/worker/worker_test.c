@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 
 enum { ENDLESS_MS = 200 };
 
@@ -251,6 +253,39 @@ Test(worker, ends_with_its_channel_and_dies_from_a_signal) {
     }
     status = driver_stop();
     cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static bool has_no_populate(void) {
+    char *page = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const bool refused = madvise(page, 1, MADV_POPULATE_WRITE) != 0;
+    munmap(page, 1);
+    return refused;
+}
+
+/* Waits until the worker waits for a frame, and does nothing else. Returns its page faults. */
+static long faults_when_quiet(void) {
+    long before = -1, now = process_faults(worker.pid);
+    while (now != before || !process_sleeps(worker.pid)) {
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+        before = now;
+        now = process_faults(worker.pid);
+    }
+    return now;
+}
+
+/* A call that is the first to write a page waits until the kernel has copied it. Without an image
+ * no page of a file is counted: the first call of a worker then has 23 faults, and 52 if the worker
+ * has copied nothing before. */
+Test(worker, has_its_own_copies_of_what_every_call_writes_before_the_call) {
+    enum { FAULTS_MAX = 38 };
+    if (has_no_populate())
+        cr_skip_test("this kernel cannot copy pages in advance");
+    driver_end();
+    unsetenv("WORKER_IMAGES");
+    driver_begin();
+    const long before = faults_when_quiet();
+    call("(+ 1 2)");
+    cr_assert_leq(faults_when_quiet() - before, FAULTS_MAX);
 }
 
 Test(zygote, leaks_nothing_over_many_spawns) {
