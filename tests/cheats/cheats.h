@@ -2,6 +2,7 @@
 #ifndef ECLAVE_TESTS_CHEATS_CHEATS_H
 #define ECLAVE_TESTS_CHEATS_CHEATS_H
 
+#include "common/buffer.h"
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -11,7 +12,8 @@ enum control_kind {
     CONTROL_EXITS,
     CONTROL_DISTURBS,
     CONTROL_HANGS,
-    CONTROL_FORGES
+    CONTROL_FORGES,
+    CONTROL_FORKS
 };
 
 struct control {
@@ -40,6 +42,9 @@ extern const char answer_in_environment[];
 
 /* A submission that knows the answers. */
 extern const char neighbour[];
+
+/* Appends what comes before the code of each cheat. */
+void cheats_append_functions(struct buffer *source);
 
 /* The whole submission of CHEAT, malloc'd. */
 char *cheat_source(const struct cheat *cheat);

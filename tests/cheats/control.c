@@ -103,10 +103,23 @@ static unsigned seconds_for(const struct control *control) {
                                              : SECONDS;
 }
 
+/* Grades SOURCE in processes that fork for each test. */
+static struct command_result grade_by_forks(const char *source) {
+    cleanup_buffer struct buffer script = buffer_make(LISP_FILE_MAX);
+    cheats_append_functions(&script);
+    lisp_file_append(&script, "cheats/naive-forks.lisp");
+    append_tests(&script);
+    buffer_append_text(&script, "(grade-by-forks \"cheat\" ");
+    lisp_file_append_string(&script, source);
+    buffer_append_text(&script, ")\n");
+    return unconfined_load_within_limits(&script, SECONDS, NULL);
+}
+
 static bool succeeds(const struct control *control, const struct command_result *result) {
     switch (control->kind) {
     case CONTROL_EARNS:
     case CONTROL_INHERITS:
+    case CONTROL_FORKS:
         return credited(result, "cheat", true) > 0;
     case CONTROL_EXITS:
         return result->status == control->status; /* 1 if it were judged */
@@ -124,7 +137,9 @@ static void check(const struct cheat *cheat) {
     const struct control *control = &cheat->control;
     char *source = cheat_source(cheat);
     struct command_result result =
-        grade(source, control->kind == CONTROL_INHERITS, seconds_for(control));
+        control->kind == CONTROL_FORKS
+            ? grade_by_forks(source)
+            : grade(source, control->kind == CONTROL_INHERITS, seconds_for(control));
     cr_expect(
         succeeds(control, &result),
         "CONTROL %s/%s does not succeed, so the cheat proves nothing: status %d: %.3000s%.1000s",
@@ -140,6 +155,18 @@ Test(control, a_neighbour_gets_all_points_and_nothing_none) {
                  result.error);
     cr_expect_eq(credited(&result, "cheat", false), 0, "%s%s", result.output, result.error);
     command_result_free(&result);
+}
+
+Test(control, forks_that_answer_as_they_are_asked_get_nothing) {
+    static const struct cheat honest = {
+        .code = "(serve-forks (lambda (n channel all) (answers channel)))"};
+    unconfined_or_skip();
+    char *source = cheat_source(&honest);
+    struct command_result result = grade_by_forks(source);
+    cr_expect_eq(credited(&result, "cheat", false), 0, "%s%s", result.output, result.error);
+    cr_expect_eq(result.status, 1, "%s%s", result.output, result.error);
+    command_result_free(&result);
+    free(source);
 }
 
 static void check_controls(const char *class) {

@@ -20,6 +20,8 @@
     { CONTROL_HANGS, 0 }
 #define FORGES                                                                                     \
     { CONTROL_FORGES, 0 }
+#define FORKS                                                                                      \
+    { CONTROL_FORKS, 0 }
 
 #define CHEAT(class, name, outcome, control, code) {#class, #name, outcome, control, code},
 static const struct cheat cheats[] = {
@@ -42,12 +44,16 @@ const char neighbour[] =
     " (defun slow () 7)"
     " (defun refuse () (error 'memory-limit))";
 
+void cheats_append_functions(struct buffer *source) {
+    lisp_file_append_hostile(source);
+    lisp_file_append(source, "escape/attack.lisp");
+    lisp_file_append(source, "cheats/cheats.lisp");
+    buffer_append_text(source, "\n");
+}
+
 char *cheat_source(const struct cheat *cheat) {
     cleanup_buffer struct buffer source = buffer_make(LISP_FILE_MAX);
-    lisp_file_append_hostile(&source);
-    lisp_file_append(&source, "escape/attack.lisp");
-    lisp_file_append(&source, "cheats/cheats.lisp");
-    buffer_append_text(&source, "\n");
+    cheats_append_functions(&source);
     buffer_append_text(&source, cheat->code);
     buffer_append(&source, "", 1);
     cr_assert_not(source.failed);
