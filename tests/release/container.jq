@@ -1,6 +1,7 @@
 # The configuration of a container for an OCI runtime, as an engine makes it from a published profile: the input is the
-# profile in the form of Docker and Podman. Arguments: $root, the directory of the image; $command; $capabilities, those
-# that the engine leaves; $restricted, whether Kubernetes' standard "restricted" holds; $machine, as Docker names it.
+# profile in the form of Docker and Podman. Arguments: $root, the directory of the image; $command, an array of one, which
+# has the words; $capabilities, those that the engine leaves; $restricted, whether Kubernetes' standard "restricted"
+# holds; $machine, as Docker names it.
 
 def applies:
     (.includes // {}) as $with | (.excludes // {}) as $without |
@@ -26,7 +27,7 @@ def kernel($type; $source; $at; $options): {destination: $at, type: $type, $sour
     process: {
         terminal: false,
         user: {uid: 65532, gid: 65532},
-        args: $command,
+        args: $command[0],
         env: ["HOME=/tmp"],
         cwd: "/tmp",
         # Of a user who is not root, no set but this one has any.
