@@ -53,15 +53,14 @@ static _Noreturn void run_init(int life) {
         syscall(SYS_exit_group, 0);
 }
 
-static bool make_namespaces(const struct policy *policy, struct progress *progress) {
+/* *made: the next process is the first one of a pid namespace, even where the layer is missing. */
+static bool make_namespaces(const struct policy *policy, bool *made, struct progress *progress) {
     return !policy_has_layer(policy, POLICY_LAYER_NAMESPACES) ||
            policy_report_note(&progress->report, policy, POLICY_LAYER_NAMESPACES,
-                              policy_namespaces_make(&progress->error), &progress->error);
+                              policy_namespaces_make(made, &progress->error), &progress->error);
 }
 
 static bool start_init(const struct launch *launch, struct progress *progress) {
-    if (progress->report.layers[POLICY_LAYER_NAMESPACES].state != POLICY_ACTIVE)
-        return true;
     progress->init = fork_for_parent();
     if (progress->init == 0)
         run_init(launch->life[0]);
@@ -95,8 +94,9 @@ static _Noreturn void run_starter(const struct launch *launch) {
     struct error group_error = {0};
     struct policy_cgroup group;
     bool grouped = wants_group && policy_cgroup_open(policy, &group, &group_error);
-    progress.good = make_namespaces(policy, &progress) && start_init(launch, &progress) &&
-                    start_process(launch, &progress);
+    bool made = false;
+    progress.good = make_namespaces(policy, &made, &progress) &&
+                    (!made || start_init(launch, &progress)) && start_process(launch, &progress);
     bool reported = write_all(launch->reports[1], &progress, sizeof progress);
     if (progress.good && wants_group) {
         grouped = grouped && policy_cgroup_join(&group, progress.process, &group_error);

@@ -73,10 +73,11 @@ static void hide_uptime(void) {
     (void)write_all(file, offsets, (size_t)length);
 }
 
-static bool unshare_as_user(struct error *error) {
+static bool unshare_as_user(bool *made, struct error *error) {
     uid_t user = geteuid();
     gid_t group = getegid();
-    if (unshare(kinds | CLONE_NEWUSER))
+    *made = unshare(kinds | CLONE_NEWUSER) == 0;
+    if (!*made)
         return error_set(error, errno, "cannot create namespaces as an ordinary user");
     /* A process that is not dumpable does not own its /proc/self. This one exits soon. */
     if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
@@ -87,18 +88,22 @@ static bool unshare_as_user(struct error *error) {
     return mapped && keep_capabilities(error);
 }
 
-bool policy_namespaces_make(struct error *error) {
+/* The filters of some containers refuse it in any namespace. The name that stays is that of the
+ * container, and the filter of workers refuses the calls that read it. */
+static bool hide_host_name(struct error *error) {
     static const char name[] = "eclave";
-    if (geteuid() != 0) {
-        if (!unshare_as_user(error))
-            return false;
-    } else if (unshare(kinds)) {
-        return error_set(error, errno, "cannot create namespaces");
-    } else {
-        hide_uptime();
-    }
-    return sethostname(name, sizeof name - 1) == 0 ||
+    return sethostname(name, sizeof name - 1) == 0 || errno == EPERM ||
            error_set(error, errno, "cannot set the host name");
+}
+
+bool policy_namespaces_make(bool *made, struct error *error) {
+    if (geteuid() != 0)
+        return unshare_as_user(made, error) && hide_host_name(error);
+    *made = unshare(kinds) == 0;
+    if (!*made)
+        return error_set(error, errno, "cannot create namespaces");
+    hide_uptime();
+    return hide_host_name(error);
 }
 
 /* --- the root directory --- */

@@ -90,7 +90,9 @@ int policy_cgroup_open_events(void);
 
 /* --- namespaces.c --- */
 
-bool policy_namespaces_make(struct error *error);
+/* Moves this process into new namespaces. *made afterwards: the first process that it forks is the
+ * init of a pid namespace, which is so even if a later step failed. */
+bool policy_namespaces_make(bool *made, struct error *error);
 /* Replaces the root directory by an empty one with only what POLICY grants. */
 bool policy_namespaces_enclose(const struct policy *policy, struct error *error);
 

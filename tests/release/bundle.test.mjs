@@ -59,7 +59,7 @@ test("the command of the manifest is a server with the tools of the manifest", a
     { id: 2, method: "tools/list", params: {} },
     { id: 3, method: "tools/call", params: { name: "evaluate-lisp", arguments: { code: "(expt 2 100)" } } },
   ];
-  const running = promisify(execFile)(command, [...rest, "--shutdown-grace-s", "60"], { env: { HOME: work } });
+  const running = promisify(execFile)(command, [...rest, "--shutdown-grace-s", "60"], { env: { HOME: work, XDG_CACHE_HOME: join(work, "cache") } });
   running.child.stdin.end(lines.map((line) => `${JSON.stringify({ jsonrpc: "2.0", ...line })}\n`).join(""));
   const answers = (await running).stdout.trim().split("\n").map((line) => JSON.parse(line));
   const answer = (id) => answers.find((line) => line.id === id).result;

@@ -60,7 +60,7 @@ function run(inputs) {
     const { status, stderr } = spawnSync("bash", ["--noprofile", "--norc", "-eo", "pipefail", "-c", step.run], {
       cwd: temporary,
       encoding: "utf8",
-      env: { PATH: "/usr/bin:/bin", HOME: temporary, GITHUB_OUTPUT: file, ...environment },
+      env: { PATH: "/usr/bin:/bin", HOME: temporary, XDG_CACHE_HOME: join(work, "cache"), GITHUB_OUTPUT: file, ...environment },
     });
     for (const line of readFileSync(file, "utf8").split("\n").filter(Boolean)) {
       const [name, ...value] = line.split("=");
@@ -114,7 +114,7 @@ test("GitLab accepts the job, and its steps grade", async () => {
     spawnSync("sh", ["-e", "-c", [...before, ...script].join("\n")], {
       cwd: directory,
       encoding: "utf8",
-      env: { PATH: "/usr/bin:/bin", HOME: directory, RELEASE: dist, TESTS: tests, SUBMISSIONS: patterns },
+      env: { PATH: "/usr/bin:/bin", HOME: directory, XDG_CACHE_HOME: join(work, "cache"), RELEASE: dist, TESTS: tests, SUBMISSIONS: patterns },
     });
   const right = grade(`${submissions}/ada.lisp`);
   assert.equal(right.status, 0, right.stderr);

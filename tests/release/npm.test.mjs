@@ -56,6 +56,7 @@ mkdirSync(home);
 const environment = {
   PATH: path,
   HOME: home,
+  XDG_CACHE_HOME: join(home, '.cache'),
   npm_config_registry: `http://127.0.0.1:${registry.address().port}/`,
   npm_config_update_notifier: 'false',
 };

@@ -1,5 +1,6 @@
 /* policy_launch from outside: new namespaces, a control group, and an init whose end kills every
  * process in them; nothing is left behind. */
+#include "common/child.h"
 #include "policy/policy.h"
 #include "tests/support/available.h"
 #include "tests/support/confined.h"
@@ -11,8 +12,11 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,6 +191,51 @@ Test(launch, kills_every_process_with_init) {
     cr_expect_gt(launched.init, 1);
     end_launch(&launched, life);
     cr_expect_eq(waitpid(-1, NULL, 0), -1, "a child is left");
+}
+
+/* From then on a process keeps no capability over exec. */
+static void forbid_ambient_capabilities(void) {
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 5),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PR_CAP_AMBIENT, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PR_CAP_AMBIENT_RAISE, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const struct sock_fprog program = {.len = sizeof steps / sizeof *steps, .filter = steps};
+    cr_assert_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    cr_assert_eq(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program), 0);
+}
+
+/* As the zygote forks a worker: a sibling, which the first process of a pid namespace cannot have.
+ */
+static void fork_a_sibling(void *context, const struct policy_report *report) {
+    (void)context, (void)report;
+    pid_t sibling = fork_for_parent();
+    for (;;)
+        syscall(SYS_exit_group, sibling >= 0 ? 0 : errno);
+}
+
+/* Where an ordinary user gets namespaces, but no rights in them. */
+Test(launch, starts_a_child_that_can_fork_where_the_namespaces_are_of_no_use) {
+    skip_without_layers(NAMESPACES, true);
+    const struct policy policy = {.layers = NAMESPACES};
+    struct policy_launched launched;
+    struct policy_report report = {0};
+    struct error error = {0};
+    confined_become_nobody();
+    forbid_ambient_capabilities();
+    bool good = policy_launch(&policy, fork_a_sibling, NULL, &launched, &report, &error);
+    cr_assert(good, "%s", error.text);
+    cr_expect_eq(report.layers[POLICY_LAYER_NAMESPACES].state, POLICY_UNAVAILABLE);
+    int status = wait_for(launched.process);
+    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%x", status);
+    close(launched.init_life);
+    close(launched.reports);
+    while (waitpid(-1, NULL, 0) > 0)
+        ;
 }
 
 Test(launch, starts_an_ordinary_child_without_layers) {

@@ -3,6 +3,7 @@
  * no file is granted that it should have guarded. */
 #include "policy/policy.h"
 #include "tests/support/outer_filter.h"
+#include "tests/support/skip.h"
 
 #include <criterion/criterion.h>
 #include <linux/filter.h>
@@ -88,6 +89,25 @@ Test(layers, landlock_writes_no_audit_records) {
 
 Test(layers, namespaces_may_be_missing) {
     expect_missing(SYS_unshare, EPERM, POLICY_LAYER_NAMESPACES, "namespace");
+}
+
+Test(layers, namespaces_may_be_missing_after_they_were_made) {
+    skip_without_layers(NAMESPACES, false);
+    expect_missing(SYS_mount, EPERM, POLICY_LAYER_NAMESPACES, "mounts");
+}
+
+/* As Podman has it. */
+Test(layers, namespaces_may_have_the_name_of_the_host) {
+    skip_without_layers(NAMESPACES, false);
+    const struct policy policy = {.layers = POLICY_LAYERS_ALL & ~CGROUP, .required = NAMESPACES};
+    struct policy_report report = {0};
+    struct error error = {0};
+    outer_filter_forbid(SYS_sethostname, EPERM);
+    cr_assert(policy_probe(&policy, &report, &error), "%s", error.text);
+    cr_expect_eq(report.layers[POLICY_LAYER_NAMESPACES].state, POLICY_ACTIVE);
+    outer_filter_forbid(SYS_sethostname, EIO);
+    cr_expect_not(policy_probe(&policy, &report, &error));
+    cr_expect(strstr(error.text, "host name"), "%s", error.text);
 }
 
 Test(layers, the_control_group_may_be_missing) {
