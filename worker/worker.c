@@ -65,29 +65,42 @@ struct received {
     size_t count;
 };
 
-/* Sends the result of FRAME and prepares for the next frame. */
-static void send_result(const struct received *frame) {
+static void encode_result(void) {
     struct buffer *payload = &worker.payload;
     streams_flush();
     payload->length = 0;
     payload->failed = false;
     if (!result_encode(&worker.result, payload))
         fail("worker: out of memory for the result");
-    struct frame_header header = {
-        .type = FRAME_RESULT, .call = frame->header.call, .length = (uint32_t)payload->length};
-    if (!frame_send(CHANNEL, &header, payload->data, NULL, 0, NULL))
-        _exit(EXIT_FAILED);
-    payload->length = 0;
-    buffer_shrink(payload, PAYLOAD_KEPT_BYTES);
+}
+
+/* Prepares for the next frame. */
+static void forget_result(void) {
+    worker.payload.length = 0;
+    buffer_shrink(&worker.payload, PAYLOAD_KEPT_BYTES);
     evaluate_forget();
     image_recover(worker.configuration);
 }
 
-static void on_evaluate(const struct received *frame) {
+static void send_result(const struct received *frame) {
+    encode_result();
+    struct frame_header header = {.type = FRAME_RESULT,
+                                  .call = frame->header.call,
+                                  .length = (uint32_t)worker.payload.length};
+    if (!frame_send(CHANNEL, &header, worker.payload.data, NULL, 0, NULL))
+        _exit(EXIT_FAILED);
+    forget_result();
+}
+
+static void evaluate_received(const struct received *frame) {
     struct evaluate_message message;
     if (!evaluate_message_decode(frame->payload, frame->header.length, &message))
         fail("worker: malformed evaluate frame");
     evaluate(&message, worker.configuration->value_max_chars, &worker.result);
+}
+
+static void on_evaluate(const struct received *frame) {
+    evaluate_received(frame);
     send_result(frame);
 }
 
@@ -99,6 +112,28 @@ static void on_run(const struct received *frame) {
     evaluate_run(&message, &worker.result);
     exchange_end();
     send_result(frame);
+}
+
+static void begin(const struct worker_configuration *configuration) {
+    worker.configuration = configuration;
+    worker.payload = buffer_make(FRAME_PAYLOAD_MAX);
+    image_become_worker();
+}
+
+void worker_rehearse(const struct worker_configuration *configuration) {
+    static const char code[] = "(+ 1 2)";
+    const struct evaluate_message message = {
+        .code = {(const unsigned char *)code, sizeof code - 1}};
+    cleanup_buffer struct buffer frame = buffer_make(FRAME_PAYLOAD_MAX);
+    if (!worker.configuration)
+        begin(configuration);
+    if (!evaluate_message_encode(&frame, &message))
+        fail("worker: out of memory");
+    const struct received received = {.header.length = (uint32_t)frame.length,
+                                      .payload = frame.data};
+    evaluate_received(&received);
+    encode_result();
+    forget_result();
 }
 
 static bool install_outputs(const int outputs[2]) {
@@ -188,11 +223,9 @@ static _Noreturn void exit_lisp(void) {
 void worker_live(const struct worker_configuration *configuration,
                  const struct policy_prepared *prepared,
                  const struct worker_descriptors *descriptors) {
-    worker.configuration = configuration;
-    worker.payload = buffer_make(FRAME_PAYLOAD_MAX);
     if (!take_descriptors(descriptors))
         _exit(EXIT_FAILED);
-    image_become_worker();
+    begin(configuration);
     confine(prepared);
     working_set_copy();
     ECL_CATCH_ALL_BEGIN(ecl_process_env()) {

@@ -19,4 +19,7 @@ void worker_live(const struct worker_configuration *configuration,
                  const struct policy_prepared *prepared,
                  const struct worker_descriptors *descriptors) __attribute__((noreturn));
 
+/* In a fork of the zygote, which ends after it: does what a call does, and sends nothing. */
+void worker_rehearse(const struct worker_configuration *configuration);
+
 #endif

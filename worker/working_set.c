@@ -2,10 +2,8 @@
  * pages that are its own after a call are those that the call has written. */
 #include "worker/working_set.h"
 #include "common/cleanup.h"
-#include "worker/evaluate.h"
-#include "worker/image.h"
 #include "worker/image_scan.h"
-#include "worker/streams.h"
+#include "worker/worker.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -79,20 +77,6 @@ static void find_own_pages(struct findings *found) {
     }
 }
 
-/* In the fork, as a worker does. */
-static void call_once(const struct worker_configuration *configuration) {
-    static const char code[] = "(+ 1 2)";
-    static struct result result;
-    const struct evaluate_message message = {
-        .code = {(const unsigned char *)code, sizeof code - 1}};
-    struct buffer payload = buffer_make(FRAME_PAYLOAD_MAX);
-    evaluate(&message, configuration->value_max_chars, &result);
-    streams_flush();
-    result_encode(&result, &payload);
-    evaluate_forget();
-    image_recover(configuration);
-}
-
 /* By the system call, as workers fork: fork() itself writes a few pages. */
 static bool in_fork(bool (*function)(const struct worker_configuration *, struct findings *),
                     const struct worker_configuration *configuration, struct findings *found) {
@@ -105,15 +89,14 @@ static bool in_fork(bool (*function)(const struct worker_configuration *, struct
 
 static bool call_and_find(const struct worker_configuration *configuration,
                           struct findings *found) {
-    call_once(configuration);
+    worker_rehearse(configuration);
     find_own_pages(found);
     return true;
 }
 
 /* The first call of a process writes more than those after it. */
 static bool call_first(const struct worker_configuration *configuration, struct findings *found) {
-    image_become_worker();
-    call_once(configuration);
+    worker_rehearse(configuration);
     return in_fork(call_and_find, configuration, found);
 }
 
