@@ -105,6 +105,7 @@ void history_taken(struct session *session) {
         if (newer++ >= kept)
             retire(session, take_out(checkpoint));
     }
+    durable_image_note(session);
 }
 
 void history_abandon(struct session *session) {
