@@ -191,10 +191,10 @@ void durable_changed(struct session *session, uint64_t count) {
     struct session_saved *saved = &session->saved;
     saved->count = count;
     saved->changes++;
-    if (saved->image.number > count)
-        saved->image.number = 0;
-    if (count == 0)
-        saved->cost_ns = 0;
+    if (saved->image.number <= count)
+        return;
+    saved->image.number = 0;
+    saved->image_cost_ns = 0;
 }
 
 /* Tells the next answer what was done. */
@@ -368,6 +368,7 @@ static void refuse_image(struct session *session, const char *why) {
     const struct log_event event = {
         .level = LOG_NOTICE_LEVEL, .name = "session-image", .session = session->name};
     saved->image.number = 0;
+    saved->image_cost_ns = saved->cost_ns; /* the calls are evaluated again, and count then */
     snprintf(saved->image_failure, sizeof saved->image_failure, "%.100s", why);
     log_write(session->all->log, &event, "the image is not used, since it %s",
               saved->image_failure);
@@ -381,7 +382,7 @@ static void on_adopted(void *context, const struct evaluation *evaluation) {
     case OUTCOME_VALUE:
         session->number = saved->adopted = saved->image.number;
         saved->adoptions++;
-        saved->cost_ns = 0;
+        saved->image_cost_ns = saved->cost_ns;
         if (!durable_is_behind(session))
             durable_report(session);
         break;
@@ -438,9 +439,9 @@ static void dropped(struct session *session, const char *failure) {
                  "Session %s cannot be brought back: %.300s", session->name, failure);
     } else {
         session->saved.drops = false;
-        durable_changed(session, session->saved.count - 1);
-        if (session->saved.image.number > place(session))
+        if (session->saved.image.number > place(session)) /* it has the effects of that call */
             session->saved.image.number = 0;
+        durable_changed(session, session->saved.count - 1);
         if (!durable_is_behind(session))
             durable_report(session);
     }

@@ -10,37 +10,51 @@
 enum {
     DELAY_MS = 200,   /* until an image is begun, so that calls in a row have one together */
     RETRY_MS = 20,    /* while a checkpoint is not stopped yet */
-    ADOPTION_MS = 30, /* what bringing back an image takes at least, with its writing */
-    BYTES_PER_MS = 400 << 10 /* of an image that are read and checked */,
-    SHARE = 10,      /* of a session's time one part goes to its images, at most */
-    FAILURES_MAX = 3 /* in a row; then no more are made */
+    ADOPTION_MS = 50, /* what it takes at least to make an image and to bring it back */
+    BYTES_PER_MS = 400 << 10, /* of an image, that are written, read and checked */
+    SHARE = 10,               /* one part of the time goes to images, at most */
+    FAILURES_MAX = 3          /* in a row; then no more are made */
 };
 
 static struct images *images_of(const struct session *session) {
     return &session->all->images;
 }
 
-static const struct checkpoint *newest(const struct session *session) {
-    const struct checkpoint *checkpoint = LIST_FIRST(&session->checkpoints);
-    return checkpoint && checkpoint->number == session->number ? checkpoint : NULL;
+/* The checkpoint whose state is to be kept: the oldest one that costs little more time to bring
+ * back than the newest, so that calls after it can still be rolled back then. NULL: there is none.
+ */
+static const struct checkpoint *choose(const struct session *session) {
+    const struct session_saved *saved = &session->saved;
+    const struct checkpoint *checkpoint = LIST_FIRST(&session->checkpoints), *older;
+    if (!checkpoint || checkpoint->number != session->number)
+        return NULL;
+    while (!saved->image_hurries && (older = LIST_NEXT(checkpoint, entry)) != NULL &&
+           older->number + 1 == checkpoint->number &&
+           (saved->cost_ns - older->cost_ns) / CLOCK_NS_PER_MS <= ADOPTION_MS)
+        checkpoint = older;
+    return durable_place(session, checkpoint->number) > saved->image.number ? checkpoint : NULL;
 }
 
-/* Whether evaluating the calls since the last image again would take longer than to bring back
- * another one. */
+/* Whether evaluating the calls before CHECKPOINT again would take longer than to bring back their
+ * image. */
 static bool pays(const struct session *session, const struct checkpoint *checkpoint) {
     const struct session_saved *saved = &session->saved;
+    const int64_t cost_ms = (checkpoint->cost_ns - saved->image_cost_ns) / CLOCK_NS_PER_MS;
+    if (cost_ms <= ADOPTION_MS)
+        return false;
     const uint64_t bytes =
         saved->image.number ? saved->image.facts.bytes : worker_resident_bytes(checkpoint->worker);
-    return saved->cost_ns / CLOCK_NS_PER_MS > ADOPTION_MS + (int64_t)(bytes / BYTES_PER_MS);
+    return cost_ms > ADOPTION_MS + (int64_t)(bytes / BYTES_PER_MS);
 }
 
-static bool is_due(const struct session *session) {
+/* NULL: no image is to be made now. */
+static const struct checkpoint *find_due(const struct session *session) {
     const struct session_saved *saved = &session->saved;
-    const struct checkpoint *checkpoint = newest(session);
-    return durable_saves(session) && saved->open && !saved->drops && checkpoint &&
-           durable_place(session, session->number) == saved->count &&
-           saved->count > saved->image.number && saved->cost_ns / CLOCK_NS_PER_MS > ADOPTION_MS &&
-           clock_now_ns() >= saved->image_not_before_ns && pays(session, checkpoint);
+    if (!durable_saves(session) || !saved->open || saved->drops ||
+        durable_place(session, session->number) != saved->count)
+        return NULL;
+    const struct checkpoint *checkpoint = choose(session);
+    return checkpoint && pays(session, checkpoint) ? checkpoint : NULL;
 }
 
 static void on_timer(void *context);
@@ -52,7 +66,7 @@ static void wait_for(struct sessions *all, int64_t delay_ms) {
 }
 
 void durable_image_note(struct session *session) {
-    if (images_of(session)->imager.loop && is_due(session))
+    if (images_of(session)->imager.loop && find_due(session))
         wait_for(session->all, DELAY_MS);
 }
 
@@ -68,12 +82,9 @@ static bool is_unchanged(const struct session *session) {
 
 static void end(struct sessions *all) {
     struct images *images = &all->images;
-    struct session *session = images->session;
-    const int64_t now_ns = clock_now_ns();
-    if (session)
-        session->saved.image_not_before_ns = now_ns + SHARE * (now_ns - images->begun_ns);
+    const int64_t took_ms = (clock_now_ns() - images->begun_ns) / CLOCK_NS_PER_MS;
     images->session = NULL;
-    wait_for(all, DELAY_MS);
+    wait_for(all, DELAY_MS + SHARE * took_ms);
 }
 
 static void fail(struct sessions *all, const char *why) {
@@ -99,7 +110,8 @@ static void on_kept(void *context, struct keeper_reply *reply) {
     images->failures = 0;
     if (session->saved.changes == images->changes) {
         session->saved.image = images->image;
-        session->saved.cost_ns -= images->cost_ns;
+        session->saved.image_cost_ns = images->cost_ns;
+        session->saved.image_hurries = false;
         const struct log_event event = {.name = "session-image", .session = session->name};
         LOG_TRACE(session->all->log, &event, "of the state after call %llu, %llu bytes",
                   (unsigned long long)images->image.number,
@@ -115,6 +127,7 @@ static void on_imaged(void *context, const struct imaged *imaged) {
     if (!session)
         return;
     if (!is_unchanged(session)) { /* what was read may be a mixture */
+        session->saved.image_hurries = true;
         end(all);
         return;
     }
@@ -150,9 +163,9 @@ static void begin(struct session *session, const struct checkpoint *checkpoint) 
     images->pid = checkpoint->worker->pid;
     images->wakes = checkpoint->worker->wakes;
     images->changes = session->saved.changes;
-    images->cost_ns = session->saved.cost_ns;
+    images->cost_ns = checkpoint->cost_ns;
     images->begun_ns = clock_now_ns();
-    images->image = (struct saved_image){.number = session->saved.count};
+    images->image = (struct saved_image){.number = durable_place(session, checkpoint->number)};
     const struct keeper_request request = {.operation = KEEPER_MAKE_IMAGE,
                                            .session = session->saved.number};
     keeper_ask(session->all->keeper, &request, on_made, session);
@@ -161,19 +174,22 @@ static void begin(struct session *session, const struct checkpoint *checkpoint) 
 static void on_timer(void *context) {
     struct sessions *all = context;
     struct session *session, *chosen = NULL;
+    const struct checkpoint *checkpoint = NULL;
     if (imager_is_busy(&all->images.imager)) {
         wait_for(all, DELAY_MS);
         return;
     }
     TAILQ_FOREACH(session, &all->list, entry) {
-        if (is_due(session) && (!chosen || session->saved.cost_ns > chosen->saved.cost_ns))
+        const struct checkpoint *due = find_due(session);
+        if (due && (!chosen || session->saved.cost_ns > chosen->saved.cost_ns)) {
             chosen = session;
+            checkpoint = due;
+        }
     }
-    const struct checkpoint *checkpoint = chosen ? newest(chosen) : NULL;
-    if (!checkpoint)
+    if (!chosen)
         return;
     worker_rest(checkpoint->worker);
-    if (worker_is_stopped(checkpoint->worker))
+    if (worker_is_stopped(checkpoint->worker) && checkpoint->worker->state == WORKER_READY)
         begin(chosen, checkpoint);
     else
         wait_for(all, RETRY_MS);

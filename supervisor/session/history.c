@@ -74,6 +74,7 @@ static bool fork_state(struct session *session, struct worker_process *holder, u
     if (!checkpoint)
         return error_set(error, 0, "out of memory");
     checkpoint->number = number;
+    checkpoint->cost_ns = session->saved.cost_ns;
     checkpoint->worker =
         worker_fork(holder, &session_events, session, session->name, NULL, false, error);
     if (!checkpoint->worker) {

@@ -76,6 +76,7 @@ struct call {
 struct checkpoint {
     struct worker_process *worker;
     uint64_t number;
+    int64_t cost_ns; /* of the session then, as session_saved has it */
     LIST_ENTRY(checkpoint) entry;
 };
 
@@ -125,8 +126,9 @@ struct session_saved {
     char image_failure[120];        /* why it was not used; "": it was, or there was none */
     uint64_t adopted;               /* the number of the image that was used; 0: none was */
     unsigned adoptions;             /* since a call of a client was saved */
-    int64_t cost_ns;                /* of the calls since the image, or all */
-    int64_t image_not_before_ns;    /* of the next image */
+    int64_t cost_ns;                /* time that calls took here, also those brought back */
+    int64_t image_cost_ns;          /* of it, what the image saves */
+    bool image_hurries;             /* the last one was not done in time */
     uint64_t changes;               /* how often calls were taken out of force */
     char failure[ERROR_TEXT_BYTES]; /* of bringing back, for the call that waits */
     bool head_ended;                /* while the journal was written for the running call, */
