@@ -159,6 +159,7 @@ static const char *base_page(struct imaging *imaging, uint64_t address) {
 
 /* --- the worker --- */
 
+// NOLINTNEXTLINE(readability-non-const-parameter): the kernel writes to it
 static bool fetch(const struct imaging *imaging, uint64_t at, char *to, size_t size) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr)
     const struct iovec own = {to, size}, other = {(void *)at, size};
@@ -167,23 +168,26 @@ static bool fetch(const struct imaging *imaging, uint64_t at, char *to, size_t s
 
 /* False if TEXT has no such form. */
 static bool parse(const char *text, struct line *line) {
-    char access[8], name[16] = "";
-    unsigned long start, end, inode;
-    if (sscanf(text, "%lx-%lx %7s %*x %*s %lu %15s", &start, &end, access, &inode, name) < 4 ||
-        strlen(access) != 4)
+    char *rest;
+    *line = (struct line){.start = strtoull(text, &rest, 16)};
+    if (*rest++ != '-')
         return false;
-    *line = (struct line){.start = start,
-                          .end = end,
-                          .inode = inode,
-                          .protection = (access[0] == 'r' ? PROT_READ : 0U) |
-                                        (access[1] == 'w' ? PROT_WRITE : 0U) |
-                                        (access[2] == 'x' ? PROT_EXEC : 0U),
-                          .shared = access[3] == 's'};
-    if (name[0] == '/')
+    line->end = strtoull(rest, &rest, 16);
+    if (strlen(rest) < sizeof " rwxp ")
+        return false;
+    line->protection = (rest[1] == 'r' ? PROT_READ : 0U) | (rest[2] == 'w' ? PROT_WRITE : 0U) |
+                       (rest[3] == 'x' ? PROT_EXEC : 0U);
+    line->shared = rest[4] == 's';
+    strtoull(rest + 5, &rest, 16); /* offset */
+    rest += strspn(rest, " ");
+    rest += strcspn(rest, " "); /* device */
+    line->inode = strtoull(rest, &rest, 10);
+    rest += strspn(rest, " ");
+    if (rest[0] == '/')
         line->of = OF_FILE;
-    else if (strcmp(name, "[heap]") == 0)
+    else if (strncmp(rest, "[heap]", 6) == 0)
         line->of = OF_BREAK;
-    else if (name[0] == '[' && strcmp(name, "[stack]") != 0 && strncmp(name, "[anon", 5) != 0)
+    else if (rest[0] == '[' && strncmp(rest, "[stack]", 7) != 0 && strncmp(rest, "[anon", 5) != 0)
         line->of = OF_KERNEL;
     return line->start < line->end && line->start % IMAGE_PAGE == 0;
 }
@@ -359,10 +363,12 @@ bool imager_write(const struct imager_base *base, pid_t pid, int fd, struct imag
     imaging.areas = calloc(SESSION_IMAGE_AREAS_MAX, sizeof *imaging.areas);
     imaging.runs = calloc(SESSION_IMAGE_RUNS_MAX, sizeof *imaging.runs);
     imaging.theirs = malloc(CHUNK_BYTES);
-    bool good = (pid > 1 && imaging.areas && imaging.runs && imaging.theirs) ||
-                fail(&imaging, "out of memory");
-    good = good && open_base(&imaging, base->image) && read_worker(&imaging) &&
-           write_file(&imaging, fd);
+    bool good = false;
+    if (pid > 1 && imaging.areas && imaging.runs && imaging.theirs)
+        good =
+            open_base(&imaging, base->image) && read_worker(&imaging) && write_file(&imaging, fd);
+    else
+        fail(&imaging, "out of memory");
     if (imaging.pagemap >= 0)
         close(imaging.pagemap);
     for (size_t i = 0; i < IMAGE_FILES_MAX; i++)
