@@ -1,6 +1,7 @@
 /* Sessions that come back from an image of their memory: what they are then, what is said, and what
  * happens where the image cannot be used. */
 #include "common/image_file.h"
+#include "policy/policy.h"
 #include "tests/support/client_sessions.h"
 #include "tests/support/command.h"
 #include "tests/support/lines.h"
@@ -38,8 +39,25 @@ static void write_base(const char *const *arguments) {
     client_finish(client);
 }
 
+/* An ordinary user may read workers in its own user namespace. */
+static void skip_where_workers_cannot_be_read(void) {
+    int scope = 0;
+    FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+    if (file) {
+        scope = fgetc(file) - '0';
+        fclose(file);
+    }
+    if (geteuid() == 0)
+        skip_without_inspection();
+    else if (scope > 0)
+        cr_skip_test("kernel.yama.ptrace_scope lets an ordinary user read no worker");
+    else
+        skip_without_layers(POLICY_LAYER_BIT(POLICY_LAYER_NAMESPACES), false);
+}
+
 /* With a cache directory of its own, which the tests change. */
 static void begin(void) {
+    skip_where_workers_cannot_be_read();
     saved_begin();
     snprintf(base, sizeof base, "/tmp/eclave-base-XXXXXX");
     cr_assert_not_null(mkdtemp(base));
