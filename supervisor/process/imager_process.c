@@ -203,7 +203,7 @@ static bool add_page(struct imaging *imaging, uint64_t address) {
         last->pages++;
         return true;
     }
-    if (imaging->run_count == SESSION_IMAGE_RUNS_MAX)
+    if (!imaging->runs || imaging->run_count == SESSION_IMAGE_RUNS_MAX)
         return fail(imaging, "its changes are too scattered");
     imaging->runs[imaging->run_count++] = (struct session_image_run){address, 1};
     return true;
