@@ -48,8 +48,41 @@ static void bring_back(struct bench *bench, const char *directory, struct sample
     }
 }
 
+/* Sessions with vectors of 8 KB, and a call that takes long enough for an image. */
+static const struct {
+    const char *name, *code, *expected;
+} images[] = {
+    {"a session of 1 MB with an image: until its first answer in a new server",
+     CODE("(progn (defvar *live* (loop repeat 128 collect (make-array 1000 :initial-element 7)))"
+          " (sleep 1) (length *live*))"),
+     "=> 128"},
+    {"the same of 64 MB",
+     CODE("(progn (defvar *live* (loop repeat 8192 collect (make-array 1000 :initial-element 7)))"
+          " (sleep 1) (length *live*))"),
+     "=> 8192"},
+};
+enum { IMAGE_COUNT = sizeof images / sizeof *images };
+
+/* The image is made after the answer; the end of the server does not wait for it. */
+static void bring_back_image(struct bench *bench, const char *directory, size_t which,
+                             struct samples *samples) {
+    enum { OTHER = 1000, IMAGE_US = 3000000 };
+    const size_t keep = OTHER + which;
+    struct server server;
+    start(&server, bench, keep, directory);
+    server_call(&server, images[which].code, images[which].expected);
+    usleep(IMAGE_US);
+    server_finish(&server);
+    for (unsigned round = 0; round < bench->rounds; round++) {
+        start(&server, bench, keep, directory);
+        samples_add(samples, server_call(&server, CODE("(length *live*)"), images[which].expected));
+        samples_end_round(samples);
+        server_finish(&server);
+    }
+}
+
 static void report(struct bench *bench, const struct samples samples[KEEP_COUNT],
-                   const struct samples *back) {
+                   const struct samples *back, const struct samples by_image[IMAGE_COUNT]) {
     report_heading(&bench->report, "Saved sessions");
     for (size_t keep = ASYNC; keep < KEEP_COUNT; keep++) {
         const struct figure figure = {names[keep],
@@ -65,12 +98,16 @@ static void report(struct bench *bench, const struct samples samples[KEEP_COUNT]
                                   UNIT_MS, samples_percentile(back, 50), .low = back->low,
                                   .high = back->high};
     report_figure(&bench->report, &figure);
+    for (size_t i = 0; i < IMAGE_COUNT; i++) {
+        const struct figure image = {images[i].name, UNIT_MS, MEDIAN_OF(&by_image[i])};
+        report_figure(&bench->report, &image);
+    }
 }
 
 void section_saved(struct bench *bench) {
     char directory[] = "/var/tmp/eclave-bench-XXXXXX";
     struct server servers[KEEP_COUNT];
-    struct samples samples[KEEP_COUNT] = {0}, back = {0};
+    struct samples samples[KEEP_COUNT] = {0}, back = {0}, by_image[IMAGE_COUNT] = {0};
     if (!mkdtemp(directory))
         return;
     for (size_t keep = 0; keep < KEEP_COUNT; keep++)
@@ -81,9 +118,13 @@ void section_saved(struct bench *bench) {
     for (size_t keep = 0; keep < KEEP_COUNT; keep++)
         server_finish(&servers[keep]);
     bring_back(bench, directory, &back);
-    report(bench, samples, &back);
+    for (size_t i = 0; i < IMAGE_COUNT; i++)
+        bring_back_image(bench, directory, i, &by_image[i]);
+    report(bench, samples, &back, by_image);
     for (size_t keep = 0; keep < KEEP_COUNT; keep++)
         samples_free(&samples[keep]);
     samples_free(&back);
+    for (size_t i = 0; i < IMAGE_COUNT; i++)
+        samples_free(&by_image[i]);
     nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }

@@ -39,6 +39,10 @@ enum frame_type {
     FRAME_ASK,   /* JSON of at most FRAME_ASK_MAX bytes; the worker then waits for FRAME_ANSWER */
     /* zygote -> supervisor */
     FRAME_IMAGE, /* before FRAME_BOOTED: a line for the log, about the image file */
+    /* supervisor -> worker */
+    FRAME_ADOPT, /* adopt_message; descriptor: the image of a session, to be read from its
+                    beginning; for a worker that has evaluated nothing. The reply is FRAME_RESULT: a
+                    value of the session that it is now, or a condition if it has changed nothing */
     FRAME_TYPE_END
 };
 
@@ -74,6 +78,7 @@ struct worker_configuration {
     uint32_t systems_count;
     uint32_t preload_count;
     uint32_t environment_count;  /* NAME=VALUE, set while they are loaded */
+    uint32_t adopts;             /* workers may get FRAME_ADOPT */
     unsigned char image_key[16]; /* of the image file, if the zygote is to write one */
 };
 

@@ -19,7 +19,7 @@
 #define IMAGE_SUPPORTED 0
 #endif
 
-#define IMAGE_MAGIC UINT64_C(0x31474d4965766c63)
+#define IMAGE_MAGIC UINT64_C(0x32474d4965766c63)
 
 enum {
     IMAGE_PAGE = 4096,
@@ -30,6 +30,7 @@ enum {
     IMAGE_INPUTS_MAX = 4 << 20, /* bytes */
     IMAGE_PATH_BYTES = 256,
     IMAGE_KEY_BYTES = 16,
+    IMAGE_IDENTITY_BYTES = 16,
     IMAGE_NAME_BYTES = 2 * IMAGE_KEY_BYTES + 5, /* of KEY as hexadecimal digits, and ".img" */
     IMAGE_PROCESSOR_WORDS = 10,
     IMAGE_TRIES_MAX = 8 /* layouts that the restorer tries */
@@ -80,10 +81,11 @@ struct image_header {
     uint64_t magic;
     uint64_t tables_bytes, bytes; /* of header and tables with padding; of the file */
     uint32_t sources, areas, runs, padding;
-    unsigned char key[IMAGE_KEY_BYTES]; /* of what the image was made for */
-    uint64_t entry, stack, thread;      /* where the restored process begins */
-    uint64_t handoff;                   /* address of a struct image_handoff */
-    uint64_t stack_limit;               /* RLIMIT_STACK */
+    unsigned char key[IMAGE_KEY_BYTES];           /* of what the image was made for */
+    unsigned char identity[IMAGE_IDENTITY_BYTES]; /* no other image has the same */
+    uint64_t entry, stack, thread;                /* where the restored process begins */
+    uint64_t handoff;                             /* address of a struct image_handoff */
+    uint64_t stack_limit;                         /* RLIMIT_STACK */
     uint64_t inputs_offset, inputs_bytes, inputs_checksum;
     uint32_t processor[IMAGE_PROCESSOR_WORDS];
     uint64_t checksum; /* of header and tables, with this field as 0 */

@@ -243,6 +243,10 @@ bool policy_supervise(const struct policy_supervisor *supervisor, struct policy_
  */
 bool policy_retain_tracing(struct error *error);
 
+/* The same for one that reads the memory of others: also gives up every system call that this does
+ * not take (imager.def). Landlock would forbid it to read them. */
+bool policy_confine_imager(struct error *error);
+
 /* Without a scope of signals: drops the capability that death signals take, if LAUNCHED reports
  * namespaces, whose init ends all processes. Otherwise the kernel ends them with the rights of this
  * process. */

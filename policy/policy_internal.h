@@ -165,5 +165,8 @@ enum { POLICY_GRANT_FILES = POLICY_GRANT_READ, POLICY_GRANT_SIGNALS = POLICY_GRA
 struct sock_fprog policy_supervisor_program(uint32_t grants, pid_t self);
 /* Puts it on this process. */
 bool policy_seccomp_supervisor(uint32_t grants, struct error *error);
+/* The same of imager.def. */
+struct sock_fprog policy_imager_program(pid_t self);
+bool policy_seccomp_imager(struct error *error);
 
 #endif

@@ -107,3 +107,9 @@ bool policy_retain_tracing(struct error *error) {
            policy_privileges_retain(UINT64_C(1) << CAP_SYS_PTRACE, error) &&
            policy_no_new_privileges(error);
 }
+
+bool policy_confine_imager(struct error *error) {
+    return policy_retain_tracing(error) && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 &&
+           (!(policy_supervisor_layers() & BIT(SECCOMP)) ||
+            (policy_process_forbid_new_code(error) && policy_seccomp_imager(error)));
+}

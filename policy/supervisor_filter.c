@@ -1,5 +1,6 @@
-/* The filter of the supervisor, from supervisor.def. libseccomp would take a third of a millisecond
- * at each start for what is a search for the number of the call and a comparison of its arguments.
+/* The filters of the supervisor, from supervisor.def, and of its imager. libseccomp would take a
+ * third of a millisecond at each start for what is a search for the number of the call and a
+ * comparison of its arguments.
  *
  * The program loads the number and searches it by halves. Each call has a block, in which the rows
  * of the call are tried in their order; a row that holds returns, and after the last one the
@@ -135,9 +136,9 @@ static void collect_calls(struct builder *builder) {
             builder->calls[builder->call_count++] = builder->calls[i];
 }
 
-struct sock_fprog policy_supervisor_program(uint32_t grants, pid_t self) {
-    struct builder builder = {.grants = grants, .self = self};
-    builder.rows = policy_supervisor_rows(&builder.count);
+static struct sock_fprog make_program(const struct policy_row *rows, size_t count, uint32_t grants,
+                                      pid_t self) {
+    struct builder builder = {.rows = rows, .count = count, .grants = grants, .self = self};
     builder.filter = calloc(PROGRAM_MAX, sizeof *builder.filter);
     if (!builder.filter)
         return (struct sock_fprog){.len = 0};
@@ -157,8 +158,19 @@ struct sock_fprog policy_supervisor_program(uint32_t grants, pid_t self) {
     return (struct sock_fprog){.len = (unsigned short)builder.length, .filter = builder.filter};
 }
 
-bool policy_seccomp_supervisor(uint32_t grants, struct error *error) {
-    struct sock_fprog program = policy_supervisor_program(grants, getpid());
+struct sock_fprog policy_supervisor_program(uint32_t grants, pid_t self) {
+    size_t count;
+    const struct policy_row *rows = policy_supervisor_rows(&count);
+    return make_program(rows, count, grants, self);
+}
+
+struct sock_fprog policy_imager_program(pid_t self) {
+    size_t count;
+    const struct policy_row *rows = policy_imager_rows(&count);
+    return make_program(rows, count, 0, self);
+}
+
+static bool load(struct sock_fprog program, struct error *error) {
     if (!program.filter)
         return error_set(error, ENOMEM, "cannot build the filter");
     /* There should be one thread only; if not, the others must not escape the filter. */
@@ -170,4 +182,12 @@ bool policy_seccomp_supervisor(uint32_t grants, struct error *error) {
         return error_set(error, code, "cannot load the filter");
     return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == SECCOMP_MODE_FILTER ||
            error_set(error, 0, "the filter is not in force");
+}
+
+bool policy_seccomp_supervisor(uint32_t grants, struct error *error) {
+    return load(policy_supervisor_program(grants, getpid()), error);
+}
+
+bool policy_seccomp_imager(struct error *error) {
+    return load(policy_imager_program(getpid()), error);
 }

@@ -110,6 +110,10 @@ static const struct policy_row supervisor_rows[] = {
 #include "policy/supervisor.def"
 };
 
+static const struct policy_row imager_rows[] = {
+#include "policy/imager.def"
+};
+
 static const size_t row_count = sizeof rows / sizeof *rows;
 
 const struct policy_row *policy_rows(size_t *count) {
@@ -120,6 +124,11 @@ const struct policy_row *policy_rows(size_t *count) {
 const struct policy_row *policy_supervisor_rows(size_t *count) {
     *count = sizeof supervisor_rows / sizeof *supervisor_rows;
     return supervisor_rows;
+}
+
+const struct policy_row *policy_imager_rows(size_t *count) {
+    *count = sizeof imager_rows / sizeof *imager_rows;
+    return imager_rows;
 }
 
 bool policy_row_is_notified(const struct policy_row *row) {

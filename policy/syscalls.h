@@ -51,6 +51,9 @@ const struct policy_row *policy_rows(size_t *count);
 /* The same of supervisor.def. */
 const struct policy_row *policy_supervisor_rows(size_t *count);
 
+/* The same of imager.def. */
+const struct policy_row *policy_imager_rows(size_t *count);
+
 /* Does a filter with a listener notify the supervisor of ROW's calls although it allows them? True
  * if the supervisor has to know which process makes the call, or that it was made. */
 bool policy_row_is_notified(const struct policy_row *row);

@@ -78,11 +78,13 @@ static void keep_headers_from_pointing(const void *heap) {
     for (size_t half = 0; half < HALVES; half++) {
         reserved[half].start = (upper_half - half) << HEADER_BITS;
         for (size_t part = 0; part < PARTS; part++) {
-            const uintptr_t address = reserved[half].start + part * PART_BYTES;
-            reserved[half].parts[part] =
-                mmap((void *)address, PART_BYTES, PROT_NONE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
-                     0) == (void *)address;
+            void *address = (void *)(reserved[half].start + part * PART_BYTES);
+            /* Only a hint, since a worker, which may make no other call, also gets here. */
+            void *got = mmap(address, PART_BYTES, PROT_NONE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            reserved[half].parts[part] = got == address;
+            if (got != address && got != MAP_FAILED)
+                munmap(got, PART_BYTES);
         }
     }
 }
@@ -269,14 +271,24 @@ bool image_is_forkable(struct error *error) {
     return true;
 }
 
-bool image_continue(struct error *error) {
+/* False with errno. */
+static bool move_headers(void) {
     void *probe = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (probe == MAP_FAILED)
-        return error_set(error, errno, "image: cannot map memory");
+        return false;
     munmap(probe, 1);
     release_headers(); /* the kernel gives out no memory there: it is far from the probe */
     keep_headers_from_pointing(probe); /* the kernel places new heap near it */
-    return limit_stack(error);
+    return true;
+}
+
+bool image_continue(struct error *error) {
+    return (move_headers() || error_set(error, errno, "image: cannot map memory")) &&
+           limit_stack(error);
+}
+
+void image_adopted(void) {
+    move_headers(); /* without it a large array may stay in memory for too long */
 }
 
 void image_become_worker(void) {

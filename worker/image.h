@@ -26,6 +26,9 @@ bool image_is_forkable(struct error *error);
  * addresses that the collector would misread. False with *error. */
 bool image_continue(struct error *error);
 
+/* The same in a worker that has become a session which a worker of an earlier server held. */
+void image_adopted(void);
+
 /* Called in a fork before its first evaluation: seeds its random numbers. */
 void image_become_worker(void);
 

@@ -237,7 +237,7 @@ static bool add_vdso(struct scan *scan, const struct scan_mapping *vdso) {
     return true;
 }
 
-static bool is_kernels(const char *path) {
+bool scan_is_kernels(const char *path) {
     return path[0] == '[' && strcmp(path, "[heap]") != 0 && strcmp(path, "[stack]") != 0 &&
            strncmp(path, "[anon", 5) != 0;
 }
@@ -251,7 +251,7 @@ static bool add_mapping(struct scan *scan, int pagemap, const struct scan_mappin
         return true;
     if (strcmp(mapping->path, "[vdso]") == 0)
         good = add_vdso(scan, mapping);
-    else if (is_kernels(mapping->path))
+    else if (scan_is_kernels(mapping->path))
         good = true;
     /* One that nothing writes to, as the character sets of the C library, may be private as well.
      */

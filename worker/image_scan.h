@@ -28,6 +28,9 @@ bool scan_read_maps(char maps[SCAN_MAPS_BYTES]);
 /* Takes one line from *AT. False at the end, or if it has no such form. */
 bool scan_next_mapping(const char **at, struct scan_mapping *mapping);
 
+/* Is PATH the name of a mapping that the kernel made, such as the vDSO? */
+bool scan_is_kernels(const char *path);
+
 /* Too large for a stack; in memory that is not part of the image. Workers must not find a path of
  * the host in theirs, so that what is read of the maps is nowhere else. */
 struct scan {

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/rseq.h>
 #include <sys/stat.h>
@@ -44,6 +45,8 @@ static _Alignas(IMAGE_PAGE) struct {
     size_t robust_size;
     struct prctl_mm_map memory;
     char name[16];
+    unsigned char identity[IMAGE_IDENTITY_BYTES]; /* of the image */
+    bool restored;
     /* Where the functions of the vDSO are now; the jumps in the copy of the old one read it. */
     uint64_t vdso_functions[SCAN_VDSO_FUNCTIONS];
     _Alignas(16) char stack[RESUME_STACK_BYTES];
@@ -100,6 +103,7 @@ static void register_thread(void) {
 static _Noreturn void resume(void) {
     lead_to_vdso();
     unmap_restorer();
+    kept.restored = true;
     register_thread();
     for (int i = 1; i < SIGNALS_END; i++)
         if (i != SIGKILL && i != SIGSTOP)
@@ -192,6 +196,8 @@ static bool fill_header(struct scan *scan, const unsigned char key[IMAGE_KEY_BYT
     struct rlimit limit;
     if (getrlimit(RLIMIT_STACK, &limit))
         return error_set(error, errno, "cannot read RLIMIT_STACK");
+    if (getrandom(kept.identity, sizeof kept.identity, 0) != sizeof kept.identity)
+        return error_set(error, errno, "cannot make an identity");
     *header = (struct image_header){
         .magic = IMAGE_MAGIC,
         .sources = scan->source_count,
@@ -204,6 +210,7 @@ static bool fill_header(struct scan *scan, const unsigned char key[IMAGE_KEY_BYT
         .stack_limit = limit.rlim_max,
     };
     memcpy(header->key, key, IMAGE_KEY_BYTES);
+    memcpy(header->identity, kept.identity, sizeof kept.identity);
     image_file_processor(header->processor);
     header->tables_bytes = image_file_tables_bytes(header);
     header->inputs_offset = scan_place_runs(scan, header->tables_bytes);
@@ -298,6 +305,24 @@ enum image_moment image_write(int directory, const char *name,
                : IMAGE_MOMENT_FAILED;
 }
 
+const unsigned char *image_identity(void) {
+    return kept.restored ? kept.identity : NULL;
+}
+
+_Static_assert(sizeof kept <= IMAGE_KEPT_MAX, "what an adoption keeps");
+
+void image_save_kept(char to[IMAGE_KEPT_MAX]) {
+    memcpy(to, &kept, sizeof kept);
+}
+
+void image_restore_kept(const char from[IMAGE_KEPT_MAX]) {
+    memcpy(&kept, from, sizeof kept);
+}
+
+uint64_t image_break(void) {
+    return kept.memory.brk;
+}
+
 #else
 
 enum image_moment image_write(int directory, const char *name,
@@ -306,6 +331,10 @@ enum image_moment image_write(int directory, const char *name,
     (void)directory, (void)name, (void)key, (void)inputs;
     error_set(error, 0, "there are no images for this processor");
     return IMAGE_MOMENT_FAILED;
+}
+
+const unsigned char *image_identity(void) {
+    return NULL;
 }
 
 #endif

@@ -22,4 +22,18 @@ enum image_moment image_write(int directory, const char *name,
                               const unsigned char key[IMAGE_KEY_BYTES], const struct inputs *inputs,
                               struct error *error);
 
+/* The identity of the image that this process was made of, IMAGE_IDENTITY_BYTES bytes; NULL: it
+ * booted. */
+const unsigned char *image_identity(void);
+
+enum { IMAGE_KEPT_MAX = 64 << 10 };
+
+/* What of the memory of this process is for this boot of the kernel and must outlive the adoption
+ * of a session's image. */
+void image_save_kept(char to[IMAGE_KEPT_MAX]);
+void image_restore_kept(const char from[IMAGE_KEPT_MAX]);
+
+/* The end of the C library's heap, as it was when the image was written. */
+uint64_t image_break(void);
+
 #endif

@@ -4,6 +4,7 @@
 #include "common/buffer.h"
 #include "common/child.h"
 #include "common/message.h"
+#include "worker/adopt.h"
 #include "worker/evaluate.h"
 #include "worker/exchange.h"
 #include "worker/image.h"
@@ -65,6 +66,11 @@ struct received {
     size_t count;
 };
 
+static void close_all(struct received *frame) {
+    while (frame->count)
+        close(frame->descriptors[--frame->count]);
+}
+
 static void encode_result(void) {
     struct buffer *payload = &worker.payload;
     streams_flush();
@@ -99,12 +105,12 @@ static void evaluate_received(const struct received *frame) {
     evaluate(&message, worker.configuration->value_max_chars, &worker.result);
 }
 
-static void on_evaluate(const struct received *frame) {
+static void on_evaluate(struct received *frame) {
     evaluate_received(frame);
     send_result(frame);
 }
 
-static void on_run(const struct received *frame) {
+static void on_run(struct received *frame) {
     struct run_message message;
     if (!run_message_decode(frame->payload, frame->header.length, &message))
         fail("worker: malformed run frame");
@@ -140,25 +146,27 @@ static bool install_outputs(const int outputs[2]) {
     return dup2(outputs[0], STDOUT_FILENO) >= 0 && dup2(outputs[1], STDERR_FILENO) >= 0;
 }
 
-static void on_outputs(const struct received *frame) {
+static void on_outputs(struct received *frame) {
     if (frame->count != 2 || !install_outputs(frame->descriptors))
         fail("worker: malformed outputs frame");
 }
 
 /* In the fork: sets the death signal, which is not inherited, and installs its own channel, unless
- * the kernel has put it there by now, and, for another session, its own outputs. */
-static void begin_as_fork(const struct received *frame) {
+ * the kernel has put it there by now, and, for another session, its own outputs. Once it has
+ * announced itself, its memory may be read for an image: it changes no more. */
+static void begin_as_fork(struct received *frame) {
     bool taken = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
                  (frame->count == 0 || dup2(frame->descriptors[0], CHANNEL) >= 0) &&
                  (frame->count < FRAME_DESCRIPTORS_MAX || install_outputs(frame->descriptors + 1));
     struct frame_header ready = {.type = FRAME_READY};
+    close_all(frame);
     if (!taken || !frame_send(CHANNEL, &ready, NULL, NULL, 0, NULL))
         _exit(EXIT_FAILED);
 }
 
 /* Forks a checkpoint, or the head of another session. The clone is notified, and the supervisor
  * permits this one. */
-static void on_fork(const struct received *frame) {
+static void on_fork(struct received *frame) {
     if (frame->count > 1 && frame->count != FRAME_DESCRIPTORS_MAX)
         fail("worker: malformed fork frame");
     image_settle();
@@ -175,17 +183,42 @@ static void on_fork(const struct received *frame) {
     }
 }
 
+/* WHY: as of adopt_session; NULL: this process is the session now. */
+static void report_adoption(uint32_t call, const char *why) {
+    cleanup_buffer struct buffer payload = buffer_make(FRAME_PAYLOAD_MAX);
+    struct result_message message = {.package = string_span("COMMON-LISP-USER")};
+    if (why) {
+        message.condition = string_span("UNFIT");
+        message.text = string_span(why);
+    } else {
+        message.values[message.value_count++] = string_span("T");
+    }
+    struct frame_header header = {.type = FRAME_RESULT, .call = call};
+    if (!result_message_encode(&payload, &message))
+        fail("worker: out of memory for the result");
+    header.length = (uint32_t)payload.length;
+    if (!frame_send(CHANNEL, &header, payload.data, NULL, 0, NULL))
+        _exit(EXIT_FAILED);
+}
+
+static void on_adopt(struct received *frame) {
+    struct adopt_message message;
+    if (frame->count != 1 || frame->header.length != sizeof message)
+        fail("worker: malformed adopt frame");
+    memcpy(&message, frame->payload, sizeof message);
+    report_adoption(frame->header.call,
+                    adopt_session(frame->descriptors[0], frame->header.call, &message));
+}
+
 static const struct {
     enum frame_type type;
-    void (*handle)(const struct received *frame);
+    void (*handle)(struct received *frame);
 } frames[] = {
-    {FRAME_EVALUATE, on_evaluate},
-    {FRAME_RUN, on_run},
-    {FRAME_FORK, on_fork},
-    {FRAME_OUTPUTS, on_outputs},
+    {FRAME_EVALUATE, on_evaluate}, {FRAME_RUN, on_run},     {FRAME_FORK, on_fork},
+    {FRAME_OUTPUTS, on_outputs},   {FRAME_ADOPT, on_adopt},
 };
 
-static void handle(const struct received *frame) {
+static void handle(struct received *frame) {
     for (size_t i = 0; i < sizeof frames / sizeof *frames; i++)
         if (frames[i].type == frame->header.type) {
             frames[i].handle(frame);
@@ -197,13 +230,15 @@ static void handle(const struct received *frame) {
 static _Noreturn void serve(void) {
     for (;;) {
         struct received frame;
+        fegetenv(&adopt_parked.floating);
+        if (setjmp(adopt_parked.registers)) /* in a worker that has become a session just now */
+            report_adoption(adopt_finish(), NULL);
         int got = frame_receive(CHANNEL, &frame.header, &frame.payload, frame.descriptors,
                                 &frame.count, NULL);
         if (got <= 0)
             _exit(got == 0 ? 0 : EXIT_FAILED);
         handle(&frame);
-        for (size_t i = 0; i < frame.count; i++)
-            close(frame.descriptors[i]);
+        close_all(&frame);
         free(frame.payload);
     }
 }

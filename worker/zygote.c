@@ -4,6 +4,7 @@
 #include "common/child.h"
 #include "common/frame.h"
 #include "policy/policy.h"
+#include "worker/adopt.h"
 #include "worker/image.h"
 #include "worker/image_write.h"
 #include "worker/inputs.h"
@@ -218,8 +219,10 @@ static bool boot(struct zygote *zygote, struct error *error) {
     if (!pass_image(zygote, error))
         return false;
     close_range(CONTROL + 1, ~0U, 0);
+    const int list = configuration->adopts ? adopt_open_list() : -1;
     const struct policy policy = make_policy(zygote);
     zygote->prepared = policy_prepare(&policy, &zygote->report, error);
+    adopt_learn(list);
     return zygote->prepared != NULL;
 }
 

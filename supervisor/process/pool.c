@@ -437,7 +437,8 @@ static bool append_configuration(struct buffer *payload, const struct pool *pool
         .user = policy.user,
         .readable_count = (uint32_t)policy.readable_count,
         .systems_count = (uint32_t)settings->systems.count,
-        .preload_count = (uint32_t)settings->preload.count};
+        .preload_count = (uint32_t)settings->preload.count,
+        .adopts = layers && settings->state.count};
     memcpy(configuration.image_key, pool->programs.images.key, sizeof configuration.image_key);
     if (!buffer_append(payload, &configuration, sizeof configuration) ||
         !append_paths(payload, &settings->allow_read) ||

@@ -58,10 +58,10 @@ static void abandon_fork(struct worker_process *parent, const char *what);
 static void trace(const struct worker_process *worker, const char *what,
                   const struct frame_header *header) {
     static const char *const names[] = {
-        [FRAME_READY] = "READY",    [FRAME_FAILED] = "FAILED", [FRAME_EVALUATE] = "EVALUATE",
-        [FRAME_RESULT] = "RESULT",  [FRAME_FORK] = "FORK",     [FRAME_RUN] = "RUN",
-        [FRAME_EVENT] = "EVENT",    [FRAME_ASK] = "ASK",       [FRAME_ANSWER] = "ANSWER",
-        [FRAME_OUTPUTS] = "OUTPUTS"};
+        [FRAME_READY] = "READY",     [FRAME_FAILED] = "FAILED", [FRAME_EVALUATE] = "EVALUATE",
+        [FRAME_RESULT] = "RESULT",   [FRAME_FORK] = "FORK",     [FRAME_RUN] = "RUN",
+        [FRAME_EVENT] = "EVENT",     [FRAME_ASK] = "ASK",       [FRAME_ANSWER] = "ANSWER",
+        [FRAME_OUTPUTS] = "OUTPUTS", [FRAME_ADOPT] = "ADOPT"};
     const bool known = header->type < sizeof names / sizeof *names && names[header->type];
     const struct log_event event = {
         .name = "frame", .session = worker->session, .call = header->call, .pid = worker->pid};
@@ -117,6 +117,7 @@ bool worker_is_stopped(struct worker_process *worker) {
 
 /* After the frame for which it wakes was sent, so that it wakes once. */
 static void wake(struct worker_process *worker) {
+    worker->wakes++;
     if (worker->rest == REST_NONE)
         return;
     worker->rest = REST_NONE;
@@ -800,6 +801,22 @@ static bool begin_call(struct worker_process *worker, uint32_t call, bool runs,
 
 bool worker_evaluate(struct worker_process *worker, uint32_t call, const struct buffer *payload) {
     return begin_call(worker, call, false, payload);
+}
+
+bool worker_adopt(struct worker_process *worker, uint32_t call, const struct buffer *payload,
+                  int fd) {
+    const struct frame_header header = {
+        .type = FRAME_ADOPT, .call = call, .length = (uint32_t)payload->length};
+    struct error error;
+    worker->call = call;
+    worker->runs = false;
+    worker->notified = 0;
+    worker->state = WORKER_BUSY;
+    bool sent = frame_send(worker->channel, &header, payload->data, &fd, 1, &error) ||
+                error.code == EPIPE; /* it has ended, and will be reaped */
+    trace(worker, sent ? "sent" : "could not send", &header);
+    wake(worker);
+    return sent;
 }
 
 bool worker_run(struct worker_process *worker, uint32_t call, const struct buffer *payload) {

@@ -95,6 +95,7 @@ struct worker_process {
     enum { REST_NONE, REST_REQUESTED, REST_STOPPED } rest;
     struct usage usage; /* once reaped */
     bool killed;        /* by this program */
+    uint64_t wakes;     /* how often it was woken: if not since, its memory is the same */
     struct memory_use memory;
     const struct worker_events *events;
     void *context;
@@ -143,6 +144,10 @@ void worker_set_owner(struct worker_process *worker, const struct worker_events 
 /* Sends a FRAME_EVALUATE with PAYLOAD as call number CALL. The worker is then BUSY. False, with
  * nothing sent, when out of memory. */
 bool worker_evaluate(struct worker_process *worker, uint32_t call, const struct buffer *payload);
+/* The same with a FRAME_ADOPT, for a worker that has evaluated nothing, which reads from FD, the
+ * caller's. Also false if it cannot be sent. */
+bool worker_adopt(struct worker_process *worker, uint32_t call, const struct buffer *payload,
+                  int fd);
 /* The same with a FRAME_RUN. */
 bool worker_run(struct worker_process *worker, uint32_t call, const struct buffer *payload);
 /* Answers the worker's question. False if it is not ASKING, or when out of memory. */

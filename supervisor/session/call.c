@@ -99,6 +99,8 @@ bool call_cancel(struct call *call, const char *cause) {
 void call_free(struct call *call) {
     buffer_free(&call->payload);
     buffer_free(&call->answers);
+    if (call->adopts && call->image_fd >= 0)
+        close(call->image_fd);
     call_drop_result(call);
     free(call);
 }

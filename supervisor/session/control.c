@@ -31,7 +31,7 @@ static void rolled_back(struct session *session, const char *failure) {
         return;
     }
     struct call *call = session_take_running(session);
-    session->saved.count = durable_place(session, session->number - (uint64_t)call->steps);
+    durable_changed(session, durable_place(session, session->number - (uint64_t)call->steps));
     history_return(session, session->number - (uint64_t)call->steps);
     call_reply(call, "Session %s is as it was before its last %lld call%s; state number %llu.",
                session->name, (long long)call->steps, call->steps == 1 ? "" : "s",
@@ -68,7 +68,7 @@ static void reset(struct session *session, const char *failure) {
     }
     struct call *call = session_take_running(session);
     history_clear(session);
-    session->saved.count = 0;
+    durable_changed(session, 0);
     session->saved.head_ended = session->saved.drops = false;
     kept_output_forget(session);
     call_reply(call, "Session %s is reset to a fresh state.", session->name);

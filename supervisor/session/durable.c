@@ -55,7 +55,7 @@ static void ask(struct session *session, struct keeper_request *request, keeper_
 /* --- writing --- */
 
 /* The journal says what it was asked to, or does not. */
-static void on_saved(void *context, const struct keeper_reply *reply) {
+static void on_saved(void *context, struct keeper_reply *reply) {
     struct session *session = context;
     char failure[ERROR_TEXT_BYTES];
     durable_then then = session->saved.then;
@@ -139,7 +139,7 @@ static void refuse_first(struct session *session, const char *why) {
     call_conclude(call, NULL, NULL, 0, false);
 }
 
-static void on_opened(void *context, const struct keeper_reply *reply);
+static void on_opened(void *context, struct keeper_reply *reply);
 
 static void open_journal(struct session *session) {
     struct keeper_request request = {.operation = KEEPER_OPEN, .bytes = string_span(session->name)};
@@ -152,7 +152,7 @@ static void on_retry(void *context) {
     session_step(session);
 }
 
-static void on_opened(void *context, const struct keeper_reply *reply) {
+static void on_opened(void *context, struct keeper_reply *reply) {
     struct session *session = context;
     struct session_saved *saved = &session->saved;
     const int64_t now_ns = clock_now_ns();
@@ -174,6 +174,8 @@ static void on_opened(void *context, const struct keeper_reply *reply) {
     saved->open = true;
     saved->count = reply->count;
     saved->left_out = reply->left_out;
+    if (reply->record.length == sizeof saved->image)
+        memcpy(&saved->image, reply->record.bytes, sizeof saved->image);
     if (saved->listed && reply->created)
         snprintf(session->loss, sizeof session->loss,
                  "SESSION-LOST: what was saved of this session has been removed meanwhile; it "
@@ -185,23 +187,42 @@ static void on_opened(void *context, const struct keeper_reply *reply) {
 
 /* --- bringing back --- */
 
+void durable_changed(struct session *session, uint64_t count) {
+    struct session_saved *saved = &session->saved;
+    saved->count = count;
+    saved->changes++;
+    if (saved->image.number <= count)
+        return;
+    saved->image.number = 0;
+    saved->image_cost_ns = 0;
+}
+
 /* Tells the next answer what was done. */
 void durable_report(struct session *session) {
     struct session_saved *saved = &session->saved;
-    char damage[120] = "";
+    char damage[120] = "", image[200] = "";
+    if (saved->adopted)
+        snprintf(image, sizeof image,
+                 "this session was brought back from its image, of the state after call %llu, "
+                 "before which it cannot be rolled back; ",
+                 (unsigned long long)saved->adopted);
+    else if (saved->image_failure[0])
+        snprintf(image, sizeof image, "the image of this session was not used, since it %s; ",
+                 saved->image_failure);
     if (saved->left_out)
         snprintf(damage, sizeof damage,
                  "; the last %llu bytes of its file were damaged or unfinished, and are left out",
                  (unsigned long long)saved->left_out);
     snprintf(session->loss, sizeof session->loss,
-             "SESSION-RESTORED: %llu saved call%s evaluated again to bring this session back; "
+             "SESSION-RESTORED: %s%llu saved call%s evaluated again to bring this session back; "
              "%llu ended differently%s%s",
-             (unsigned long long)saved->replayed, saved->replayed == 1 ? " was" : "s were",
+             image, (unsigned long long)saved->replayed, saved->replayed == 1 ? " was" : "s were",
              (unsigned long long)saved->differed, saved->difference, damage);
     const struct log_event event = {
         .level = LOG_NOTICE_LEVEL, .name = "session-restored", .session = session->name};
     log_write(session->all->log, &event, "%s", session->loss);
-    saved->left_out = saved->replayed = saved->differed = 0;
+    saved->left_out = saved->replayed = saved->differed = saved->adopted = 0;
+    saved->image_failure[0] = 0;
     saved->difference[0] = 0;
 }
 
@@ -303,7 +324,7 @@ static struct call *make_replay(struct session *session, const struct journal_re
     return call;
 }
 
-static void on_read(void *context, const struct keeper_reply *reply) {
+static void on_read(void *context, struct keeper_reply *reply) {
     struct session *session = context;
     struct journal_record record;
     struct call *call = NULL;
@@ -332,13 +353,95 @@ static void on_read(void *context, const struct keeper_reply *reply) {
     session_evaluate(session);
 }
 
+/* --- by an image --- */
+
+/* It holds the state of a process that has evaluated nothing. One that does not last is not used
+ * for ever. */
+static bool image_is_due(const struct session *session) {
+    enum { ADOPTIONS_MAX = 3 };
+    return session->saved.image.number && session->saved.adoptions < ADOPTIONS_MAX &&
+           session->number == 0 && session->began_fresh;
+}
+
+static void refuse_image(struct session *session, const char *why) {
+    struct session_saved *saved = &session->saved;
+    const struct log_event event = {
+        .level = LOG_NOTICE_LEVEL, .name = "session-image", .session = session->name};
+    saved->image.number = 0;
+    saved->image_cost_ns = saved->cost_ns; /* the calls are evaluated again, and count then */
+    snprintf(saved->image_failure, sizeof saved->image_failure, "%.100s", why);
+    log_write(session->all->log, &event, "the image is not used, since it %s",
+              saved->image_failure);
+}
+
+static void on_adopted(void *context, const struct evaluation *evaluation) {
+    struct session *session = context;
+    struct session_saved *saved = &session->saved;
+    char why[100];
+    switch (evaluation->outcome) {
+    case OUTCOME_VALUE:
+        session->number = saved->adopted = saved->image.number;
+        saved->adoptions++;
+        saved->image_cost_ns = saved->cost_ns;
+        if (!durable_is_behind(session))
+            durable_report(session);
+        break;
+    case OUTCOME_CONDITION: /* the process has changed nothing */
+        session->number = 0;
+        snprintf(why, sizeof why, "%.*s", (int)evaluation->result.text.length,
+                 (const char *)evaluation->result.text.bytes);
+        refuse_image(session, why);
+        break;
+    case OUTCOME_CANCELLED:
+    case OUTCOME_NO_WORKER:
+    case OUTCOME_REFUSED:
+        snprintf(saved->failure, sizeof saved->failure,
+                 "Session %s cannot be brought back now: %.300s", session->name, evaluation->cause);
+        break;
+    default:
+        refuse_image(session, "ended the process that became it");
+        break;
+    }
+    session_step_later(session);
+}
+
+static void on_image(void *context, struct keeper_reply *reply) {
+    struct session *session = context;
+    const struct adopt_message *facts = &session->saved.image.facts;
+    session_enter(session, SESSION_IDLE);
+    struct call *call = reply->failure || !image_is_due(session) ? NULL : calloc(1, sizeof *call);
+    if (!call) {
+        if (reply->failure)
+            refuse_image(session, reply->failure);
+        session_step_later(session);
+        return;
+    }
+    call->session = session;
+    call->kind = CALL_EVALUATE;
+    call->payload = buffer_make(FRAME_PAYLOAD_MAX);
+    call->timeout_ms = session->all->settings->call_timeout_max_s * (int64_t)CLOCK_MS_PER_S;
+    call->replays = call->adopts = true;
+    call->image_fd = reply->fd;
+    reply->fd = -1;
+    call->done = on_adopted;
+    call->context = session;
+    buffer_append(&call->payload, facts, sizeof *facts);
+    call->number = sessions_next_number(session->all);
+    session->running = call;
+    session->loss[0] = 0;
+    admission_take(call);
+    session_evaluate(session);
+}
+
 static void dropped(struct session *session, const char *failure) {
     if (failure) {
         snprintf(session->saved.failure, sizeof session->saved.failure,
                  "Session %s cannot be brought back: %.300s", session->name, failure);
     } else {
         session->saved.drops = false;
-        session->saved.count--;
+        if (session->saved.image.number > place(session)) /* it has the effects of that call */
+            session->saved.image.number = 0;
+        durable_changed(session, session->saved.count - 1);
         if (!durable_is_behind(session))
             durable_report(session);
     }
@@ -358,6 +461,9 @@ void durable_step(struct session *session) {
     } else if (saved->drops) {
         struct journal_record record = {.kind = RECORD_DROP, .number = place(session) + 1};
         save_record(session, &record, dropped);
+    } else if (image_is_due(session)) {
+        struct keeper_request request = {.operation = KEEPER_OPEN_IMAGE};
+        ask(session, &request, on_image);
     } else {
         struct keeper_request request = {.operation = KEEPER_READ, .number = place(session)};
         saved->asked = request.number;
@@ -385,6 +491,7 @@ void durable_end(struct session *session) {
     if (!durable_saves(session))
         return;
     keeper_forget(session->all->keeper, session);
+    durable_image_forget(session);
     loop_timer_stop(session->all->loop, &session->saved.retry);
     if (session->saved.replay) {
         buffer_free(&session->saved.replay->answers);
@@ -438,6 +545,7 @@ bool sessions_save(struct sessions *all, struct error *error) {
         !keeper_start(keeper, all->loop, &store, path, settings->durable == DURABLE_SYNC,
                       (uint64_t)settings->state_max_mb << 20, error))
         return false;
+    durable_images_open(all);
     sessions_drop_unnamed(all, NULL); /* the last server was perhaps killed before it had */
     return true;
 }

@@ -74,6 +74,7 @@ static bool fork_state(struct session *session, struct worker_process *holder, u
     if (!checkpoint)
         return error_set(error, 0, "out of memory");
     checkpoint->number = number;
+    checkpoint->cost_ns = session->saved.cost_ns;
     checkpoint->worker =
         worker_fork(holder, &session_events, session, session->name, NULL, false, error);
     if (!checkpoint->worker) {
@@ -105,6 +106,7 @@ void history_taken(struct session *session) {
         if (newer++ >= kept)
             retire(session, take_out(checkpoint));
     }
+    durable_image_note(session);
 }
 
 void history_abandon(struct session *session) {

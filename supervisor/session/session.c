@@ -234,8 +234,11 @@ static void send_call(struct session *session) {
     pipes_begin(session->pipes, on_flooded, session);
     if (call->kind == CALL_RUN)
         call_begin_run(call);
-    if (!(call->kind == CALL_RUN ? worker_run : worker_evaluate)(session->head, call->number,
-                                                                 &call->payload)) {
+    const bool sent =
+        call->adopts ? worker_adopt(session->head, call->number, &call->payload, call->image_fd)
+        : call->kind == CALL_RUN ? worker_run(session->head, call->number, &call->payload)
+                                 : worker_evaluate(session->head, call->number, &call->payload);
+    if (!sent) {
         call_decide(call, OUTCOME_NO_WORKER,
                     "The call cannot be sent to its worker: out of memory.");
         worker_kill(session->head);
@@ -344,6 +347,8 @@ static void finish_answer(struct session *session) {
     struct call *call = session_take_running(session);
     session->number++;
     session->unprotected = false;
+    if (!call->adopts)
+        session->saved.cost_ns += call->decided_ns - call->started_ns;
     call_conclude(call, &call->kept->message, session->pipes, 0, false);
     pipes_end(session->pipes);
     session_note_end(session);
@@ -355,6 +360,7 @@ static void on_call_saved(struct session *session, const char *failure) {
     struct call *call = session->running;
     if (!failure) {
         session->saved.count++;
+        session->saved.adoptions = 0;
         finish_answer(session);
         return;
     }

@@ -8,10 +8,12 @@
 #ifndef ECLAVE_SUPERVISOR_SESSION_SESSION_H
 #define ECLAVE_SUPERVISOR_SESSION_SESSION_H
 
+#include "supervisor/process/imager.h"
 #include "supervisor/process/pool.h"
 #include "supervisor/process/weigher.h"
 #include "supervisor/session/evaluation.h"
 #include "supervisor/session/run.h"
+#include "supervisor/state/store.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -87,6 +89,21 @@ struct memory_watch {
     int64_t killed_ns;    /* when the number last grew */
 };
 
+/* Of durable_image.c: the image that is being made, of one session at a time. */
+struct images {
+    struct imager imager;
+    struct loop_timer timer;
+    bool off; /* no more are made */
+    unsigned failures;
+    struct session *session; /* NULL: none is being made */
+    /* What it is of, and the session's numbers when it was begun: */
+    struct worker_process *worker;
+    pid_t pid;
+    uint64_t wakes, changes;
+    int64_t cost_ns, begun_ns;
+    struct saved_image image;
+};
+
 /* Why a name has no session any more. */
 enum session_end {
     SESSION_CLOSED,  /* by a CALL_CLOSE */
@@ -132,7 +149,8 @@ struct sessions {
     bool unbounded; /* the caller limits how many calls wait, and their bytes */
     struct memory_watch memory;
     struct keeper *keeper; /* saves the sessions; NULL: they end with the server */
-    bool keeps_output;     /* for read-output: kept_output.h */
+    struct images images;
+    bool keeps_output; /* for read-output: kept_output.h */
     size_t kept_bytes;
     TAILQ_HEAD(kept_outputs, kept_output) kept; /* oldest first */
 };

@@ -50,11 +50,13 @@ struct call {
     void *context;
     struct buffer answers; /* of its client, to be saved with it */
     bool replays;          /* it is brought back: durable.c */
-    bool inspects;         /* its effects are undone, */
-    bool stays;            /* unless the session cannot return to its state */
-    bool goes_on;          /* its process stays after the answer, also with reports_usage */
-    bool rested;           /* a large one waited for a turn of the loop */
-    bool decided;          /* the members below are set */
+    bool adopts;           /* its process becomes an image of the session: IMAGE_FD, its own */
+    int image_fd;
+    bool inspects; /* its effects are undone, */
+    bool stays;    /* unless the session cannot return to its state */
+    bool goes_on;  /* its process stays after the answer, also with reports_usage */
+    bool rested;   /* a large one waited for a turn of the loop */
+    bool decided;  /* the members below are set */
     int64_t decided_ns;
     enum outcome outcome;
     char cause[ERROR_TEXT_BYTES + 40];
@@ -74,6 +76,7 @@ struct call {
 struct checkpoint {
     struct worker_process *worker;
     uint64_t number;
+    int64_t cost_ns; /* of the session then, as session_saved has it */
     LIST_ENTRY(checkpoint) entry;
 };
 
@@ -119,6 +122,14 @@ struct session_saved {
     uint64_t failed_at;             /* the place after a call that ended its process; 0: none */
     char difference[110];           /* the first one */
     bool drops;                     /* the call that was brought back last did not come back */
+    struct saved_image image;       /* the kept one */
+    char image_failure[120];        /* why it was not used; "": it was, or there was none */
+    uint64_t adopted;               /* the number of the image that was used; 0: none was */
+    unsigned adoptions;             /* since a call of a client was saved */
+    int64_t cost_ns;                /* time that calls took here, also those brought back */
+    int64_t image_cost_ns;          /* of it, what the image saves */
+    bool image_hurries;             /* the last one was not done in time */
+    uint64_t changes;               /* how often calls were taken out of force */
     char failure[ERROR_TEXT_BYTES]; /* of bringing back, for the call that waits */
     bool head_ended;                /* while the journal was written for the running call, */
     int end_status;                 /* with this status */
@@ -160,7 +171,7 @@ struct session {
         size_t dropped;                  /* states */
     } memory;
     struct session_saved saved;
-    char loss[400]; /* a state was lost between calls; reported with the next answer */
+    char loss[640]; /* a state was lost between calls; reported with the next answer */
 };
 
 /* --- session.c --- */
@@ -275,6 +286,18 @@ void durable_lost(struct session *session);
 /* Of session_add and session_destroy. */
 void durable_begin(struct session *session);
 void durable_end(struct session *session);
+
+/* Calls were taken out of force, so that COUNT are. */
+void durable_changed(struct session *session, uint64_t count);
+
+/* --- durable_image.c --- */
+
+void durable_images_open(struct sessions *all);
+void durable_images_close(struct sessions *all);
+/* The session has a new state, with its checkpoint. */
+void durable_image_note(struct session *session);
+/* The session ends. */
+void durable_image_forget(struct session *session);
 
 /* --- transient.c --- */
 

@@ -24,6 +24,7 @@ void sessions_close(struct sessions *sessions) {
         session_destroy(TAILQ_FIRST(&sessions->list));
     names_free(sessions);
     memory_close(sessions);
+    durable_images_close(sessions);
     if (sessions->keeper)
         keeper_close(sessions->keeper);
     free(sessions->keeper);

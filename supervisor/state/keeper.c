@@ -1,6 +1,7 @@
 /* The supervisor's end of the keeper. */
 #include "supervisor/state/keeper.h"
 #include "common/cleanup.h"
+#include "common/descriptor.h"
 #include "policy/policy.h"
 #include "supervisor/state/keeper_wire.h"
 
@@ -79,6 +80,8 @@ void keeper_close(struct keeper *keeper) {
     }
     buffer_free(&keeper->out);
     buffer_free(&keeper->in);
+    while (keeper->received_count)
+        close(keeper->received[--keeper->received_count]);
     keeper->loop = NULL;
 }
 
@@ -161,7 +164,13 @@ static void deliver(struct keeper *keeper, const struct wire_reply *wire, struct
     struct keeper_reply reply = {.locked = wire->end == WIRE_LOCKED,
                                  .created = wire->created,
                                  .count = wire->count,
-                                 .left_out = wire->left_out};
+                                 .left_out = wire->left_out,
+                                 .fd = -1};
+    if (wire->has_descriptor && keeper->received_count) {
+        reply.fd = keeper->received[0];
+        memmove(keeper->received, keeper->received + 1,
+                --keeper->received_count * sizeof *keeper->received);
+    }
     if (wire->end == WIRE_DONE)
         reply.record = (struct span){bytes->data, bytes->length};
     else
@@ -169,6 +178,8 @@ static void deliver(struct keeper *keeper, const struct wire_reply *wire, struct
     TAILQ_REMOVE(&keeper->pending, pending, entry);
     if (pending->done)
         pending->done(pending->context, &reply);
+    if (reply.fd >= 0)
+        close(reply.fd);
     free(pending);
 }
 
@@ -196,9 +207,19 @@ static bool take_reply(struct keeper *keeper) {
 }
 
 static void receive(struct keeper *keeper) {
+    int descriptors[DESCRIPTORS_MAX];
+    size_t count = 0;
     unsigned char *room = buffer_reserve(&keeper->in, TURN_BYTES / 4);
-    ssize_t got = room ? recv(keeper->socket, room, TURN_BYTES / 4, MSG_DONTWAIT) : 0;
-    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+    ssize_t got =
+        room ? descriptors_receive(keeper->socket, room, TURN_BYTES / 4, descriptors, &count) : 0;
+    const int code = errno;
+    for (size_t i = 0; i < count; i++) {
+        if (keeper->received_count < KEEPER_TOGETHER_MAX)
+            keeper->received[keeper->received_count++] = descriptors[i];
+        else
+            close(descriptors[i]);
+    }
+    if (got < 0 && (code == EAGAIN || code == EINTR))
         return;
     if (got <= 0) {
         fail(keeper, "has ended");

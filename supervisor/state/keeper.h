@@ -11,14 +11,19 @@
 #include "supervisor/state/store.h"
 
 enum keeper_operation {
-    KEEPER_OPEN = 1, /* BYTES: the name; makes the session if it is not there */
-    KEEPER_READ,     /* the call with the index NUMBER */
-    KEEPER_APPEND,   /* BYTES: a record */
-    KEEPER_SHORTEN,  /* only the first NUMBER calls remain; writes the journal anew */
-    KEEPER_COPY,     /* BYTES: the name of OTHER, which begins with the first NUMBER calls */
-    KEEPER_REMOVE,   /* BYTES: the name; the session need not be open */
+    KEEPER_OPEN = 1,   /* BYTES: the name; makes the session if it is not there */
+    KEEPER_READ,       /* the call with the index NUMBER */
+    KEEPER_APPEND,     /* BYTES: a record */
+    KEEPER_SHORTEN,    /* only the first NUMBER calls remain; writes the journal anew */
+    KEEPER_COPY,       /* BYTES: the name of OTHER, which begins with the first NUMBER calls */
+    KEEPER_REMOVE,     /* BYTES: the name; the session need not be open */
+    KEEPER_MAKE_IMAGE, /* the empty file of an image */
+    KEEPER_KEEP_IMAGE, /* BYTES: a saved_image, which that file is now, on disk */
+    KEEPER_OPEN_IMAGE, /* the image that is kept */
     KEEPER_OPERATIONS
 };
+
+enum { KEEPER_TOGETHER_MAX = 64 }; /* requests that are taken together */
 
 struct keeper_request {
     enum keeper_operation operation;
@@ -35,11 +40,13 @@ struct keeper_reply {
     bool created;        /* KEEPER_OPEN */
     uint64_t count;      /* calls in force, of KEEPER_OPEN */
     uint64_t left_out;   /* bytes that were set aside, of KEEPER_OPEN */
-    struct span record;  /* KEEPER_READ */
+    struct span record;  /* KEEPER_READ; KEEPER_OPEN: a saved_image, or nothing */
+    int fd; /* KEEPER_MAKE_IMAGE, KEEPER_OPEN_IMAGE; closed after the callback, unless that has
+               taken it and left -1 */
 };
 
 /* May ask again. */
-typedef void (*keeper_done)(void *context, const struct keeper_reply *reply);
+typedef void (*keeper_done)(void *context, struct keeper_reply *reply);
 
 struct keeper_pending;
 
@@ -50,6 +57,8 @@ struct keeper {
     struct buffer out, in;
     size_t sent; /* of `out` */
     uint64_t last_session;
+    int received[KEEPER_TOGETHER_MAX]; /* descriptors of replies to come */
+    size_t received_count;
     TAILQ_HEAD(, keeper_pending) pending; /* in the order of the requests */
 };
 

@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
-enum { TOGETHER_MAX = 64, REQUEST_MAX = JOURNAL_RECORD_MAX };
+enum { TOGETHER_MAX = KEEPER_TOGETHER_MAX, REQUEST_MAX = JOURNAL_RECORD_MAX };
 
 struct open_session {
     uint64_t number;
@@ -21,6 +22,7 @@ struct open_session {
 struct answer {
     struct wire_reply wire;
     struct buffer bytes;
+    int fd; /* to be passed; -1: none */
     /* An append that is not on disk yet: */
     struct saved *written;
     struct journal before;
@@ -116,6 +118,8 @@ static enum store_end do_open(struct state *state, struct request *request, stru
     answer->wire.created = saved->created;
     answer->wire.count = saved->count;
     answer->wire.left_out = saved->left_out;
+    if (saved->image.number)
+        buffer_append(&answer->bytes, &saved->image, sizeof saved->image);
     return STORE_DONE;
 }
 
@@ -133,6 +137,8 @@ static enum store_end do_append(struct state *state, struct request *request, st
     const struct span record = {request->bytes.data, request->bytes.length};
     const struct journal before = saved->journal;
     const size_t count = saved->count;
+    if (state->used_bytes + journal_bytes(record) > state->limit_bytes && saved->image.number)
+        saved_drop_image(saved); /* it only saves time */
     if (!has_room(state, journal_bytes(record), error) ||
         (!request->wire.unnamed && !saved_keep(saved, error)) ||
         !saved_append(saved, record, error))
@@ -190,14 +196,58 @@ static enum store_end do_remove(struct state *state, struct request *request, st
     return STORE_DONE;
 }
 
+static enum store_end do_make_image(struct state *state, struct request *request,
+                                    struct answer *answer, struct error *error) {
+    (void)state;
+    answer->fd = saved_make_image(request->session->saved, error);
+    return answer->fd >= 0 ? STORE_DONE : STORE_FAILED;
+}
+
+/* Images leave half of the room to journals, without which a call fails. */
+static enum store_end do_keep_image(struct state *state, struct request *request,
+                                    struct answer *answer, struct error *error) {
+    struct saved *saved = request->session->saved;
+    struct saved_image image;
+    (void)answer;
+    if (request->bytes.length != sizeof image) {
+        error_set(error, 0, "the image is malformed");
+        return STORE_FAILED;
+    }
+    memcpy(&image, request->bytes.data, sizeof image);
+    const uint64_t before = saved->image.number ? saved->image.facts.bytes : 0;
+    measure(state); /* the new file as well */
+    if (state->used_bytes > state->limit_bytes / 2 + before) {
+        saved_drop_new_image(saved);
+        error_set(error, 0, "it has no room in half of what state.max_mb allows");
+        return STORE_FAILED;
+    }
+    if (!saved_keep_image(saved, &image, error))
+        return STORE_FAILED;
+    state->used_bytes -= before < state->used_bytes ? before : state->used_bytes;
+    return STORE_DONE;
+}
+
+static enum store_end do_open_image(struct state *state, struct request *request,
+                                    struct answer *answer, struct error *error) {
+    (void)state;
+    answer->fd = saved_open_image(request->session->saved, error);
+    return answer->fd >= 0 ? STORE_DONE : STORE_FAILED;
+}
+
 static const struct {
     enum store_end (*run)(struct state *state, struct request *request, struct answer *answer,
                           struct error *error);
     bool needs_session;
 } operations[KEEPER_OPERATIONS] = {
-    [KEEPER_OPEN] = {do_open, false},    [KEEPER_READ] = {do_read, true},
-    [KEEPER_APPEND] = {do_append, true}, [KEEPER_SHORTEN] = {do_shorten, true},
-    [KEEPER_COPY] = {do_copy, true},     [KEEPER_REMOVE] = {do_remove, false},
+    [KEEPER_OPEN] = {do_open, false},
+    [KEEPER_READ] = {do_read, true},
+    [KEEPER_APPEND] = {do_append, true},
+    [KEEPER_SHORTEN] = {do_shorten, true},
+    [KEEPER_COPY] = {do_copy, true},
+    [KEEPER_REMOVE] = {do_remove, false},
+    [KEEPER_MAKE_IMAGE] = {do_make_image, true},
+    [KEEPER_KEEP_IMAGE] = {do_keep_image, true},
+    [KEEPER_OPEN_IMAGE] = {do_open_image, true},
 };
 
 static void fail(struct answer *answer, enum store_end end, const struct error *error) {
@@ -211,7 +261,7 @@ static void serve(struct state *state, struct request *request) {
     struct answer *answer = &state->answers[state->answer_count++];
     struct error error = {.text = "The keeper was asked for nothing that it can do"};
     enum store_end end = STORE_FAILED;
-    *answer = (struct answer){.bytes = buffer_make(JOURNAL_RECORD_MAX)};
+    *answer = (struct answer){.bytes = buffer_make(JOURNAL_RECORD_MAX), .fd = -1};
     const uint32_t operation = request->wire.operation;
     request->session = find(state, request->wire.session);
     if (operation < KEEPER_OPERATIONS && operations[operation].run &&
@@ -235,14 +285,25 @@ static void settle(struct state *state) {
     }
 }
 
+static bool send_header(const struct state *state, struct answer *answer) {
+    answer->wire.has_descriptor = answer->fd >= 0;
+    struct iovec part = {.iov_base = &answer->wire, .iov_len = sizeof answer->wire};
+    const ssize_t sent =
+        descriptors_send(state->socket, &part, 1, &answer->fd, answer->fd >= 0 ? 1 : 0);
+    return sent > 0 && write_all(state->socket, (const char *)&answer->wire + sent,
+                                 sizeof answer->wire - (size_t)sent);
+}
+
 static void answer_all(struct state *state) {
     settle(state);
     for (size_t i = 0; i < state->answer_count; i++) {
         struct answer *answer = &state->answers[i];
         answer->wire.length = answer->bytes.length;
-        if (!write_all(state->socket, &answer->wire, sizeof answer->wire) ||
+        if (!send_header(state, answer) ||
             !write_all(state->socket, answer->bytes.data, answer->bytes.length))
             leave(0);
+        if (answer->fd >= 0)
+            close(answer->fd);
         buffer_free(&answer->bytes);
     }
     state->answer_count = 0;

@@ -14,7 +14,7 @@ enum wire_end { WIRE_DONE, WIRE_LOCKED, WIRE_FAILED };
 struct wire_reply {
     uint32_t
         end; /* enum wire_end; if not WIRE_DONE, a sentence follows, else a record or nothing */
-    uint32_t created;
+    uint32_t created, has_descriptor; /* sent with the first byte */
     uint64_t count, left_out, length;
 };
 

@@ -1,6 +1,7 @@
 /* Encoding of records: sections, as in the payload of a frame. */
 #include "supervisor/state/record.h"
 #include "common/message.h"
+#include "common/session_image.h"
 
 enum {
     PART_FACTS = 1, /* exactly one, first */
@@ -69,8 +70,10 @@ bool record_decode(struct span bytes, struct journal_record *record) {
     }
     if (more < 0 || last == 0)
         return false;
-    const bool has_text = record->kind == RECORD_OPEN || record->kind == RECORD_CALL;
-    return has_text == (record->text.bytes != NULL);
+    const bool has_text =
+        record->kind == RECORD_OPEN || record->kind == RECORD_CALL || record->kind == RECORD_IMAGE;
+    return has_text == (record->text.bytes != NULL) &&
+           (record->kind != RECORD_IMAGE || record->text.length == sizeof(struct adopt_message));
 }
 
 bool record_put_answer(struct buffer *answers, struct span answer) {

@@ -12,6 +12,7 @@ enum record_kind {
     RECORD_CALL,     /* a call that the session kept */
     RECORD_RETURN,   /* only the first `number` calls are in force */
     RECORD_DROP,     /* call `number`, from 1 on, could not be brought back */
+    RECORD_IMAGE,    /* there is an image of the state after the first `number` calls */
     RECORD_KIND_END
 };
 
@@ -23,7 +24,8 @@ struct journal_record {
     bool is_run;      /* RECORD_CALL: a run_message, else an evaluate_message: common/message.h */
     uint32_t run;     /* of a run: enum run_kind, as the session knows it */
     bool wants_value; /* of a run */
-    struct span text; /* RECORD_OPEN: the name; RECORD_CALL: the payload of the frame */
+    struct span text; /* RECORD_OPEN: the name; RECORD_CALL: the payload of the frame;
+                         RECORD_IMAGE: an adopt_message (common/session_image.h) */
     struct span condition; /* RECORD_CALL: the type of the condition; bytes NULL: a value */
     struct span answers;   /* RECORD_CALL: what the client answered, as record_put_answer */
 };

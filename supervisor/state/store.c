@@ -247,11 +247,21 @@ static bool apply(struct saved *saved, const struct journal_record *record,
         if (record->number > saved->count)
             return false;
         saved->count = (size_t)record->number;
+        if (saved->image.number > record->number)
+            saved->image.number = 0;
+        return true;
+    case RECORD_IMAGE:
+        if (record->number < 1 || record->number > saved->count)
+            return false;
+        saved->image.number = record->number;
+        memcpy(&saved->image.facts, record->text.bytes, sizeof saved->image.facts);
         return true;
     case RECORD_DROP:
         if (record->number < 1 || record->number > saved->count)
             return false;
         saved->count--;
+        if (saved->image.number >= record->number)
+            saved->image.number = 0;
         memmove(saved->calls + record->number - 1, saved->calls + record->number,
                 (saved->count + 1 - (size_t)record->number) * sizeof *saved->calls);
         return true;
@@ -268,6 +278,19 @@ static bool append_open(struct journal *journal, const char *name, struct error 
         .kind = RECORD_OPEN, .time_s = time(NULL), .text = string_span(name)};
     bool torn;
     return (record_encode(&bytes, &open) || error_set(error, ENOMEM, "cannot be written")) &&
+           journal_append(journal, (struct span){bytes.data, bytes.length}, &torn, error);
+}
+
+static bool append_image(struct journal *journal, const struct saved_image *image,
+                         struct error *error) {
+    cleanup_buffer struct buffer bytes = buffer_make(1024);
+    const struct journal_record record = {
+        .kind = RECORD_IMAGE,
+        .number = image->number,
+        .time_s = time(NULL),
+        .text = {(const unsigned char *)&image->facts, sizeof image->facts}};
+    bool torn = false;
+    return (record_encode(&bytes, &record) || error_set(error, ENOMEM, "cannot be written")) &&
            journal_append(journal, (struct span){bytes.data, bytes.length}, &torn, error);
 }
 
@@ -293,6 +316,8 @@ static bool write_journal(struct saved *saved, const struct saved *source, size_
                                  error) &&
                   (add_call(&next, &before) || error_set(error, ENOMEM, "its journal"));
     }
+    const bool has_image = source == saved && saved->image.number && saved->image.number <= count;
+    written = written && (!has_image || append_image(&next.journal, &saved->image, error));
     /* An empty one loses nothing; it is made with the first call, which should not wait. */
     if (written && ((count && fdatasync(fd) != 0) ||
                     renameat(saved->directory, name, saved->directory, "journal") != 0))
@@ -310,6 +335,8 @@ static bool write_journal(struct saved *saved, const struct saved *source, size_
     saved->calls = next.calls;
     saved->count = next.count;
     saved->capacity = next.capacity;
+    if (!has_image)
+        saved->image.number = 0;
     saved->renamed = true;
     saved->torn = false;
     return true;
@@ -384,6 +411,91 @@ static uint64_t dead_bytes(const struct saved *saved) {
     return saved->journal.end - live;
 }
 
+/* --- images --- */
+
+static const char new_image[] = "image.new";
+
+enum { FILE_NAME_BYTES = sizeof "image." + 16 };
+
+/* Another image has another name, so that a journal never names a file that is another's. */
+static void name_image(char name[FILE_NAME_BYTES], const struct saved_image *image) {
+    memcpy(name, "image.", sizeof "image.");
+    sodium_bin2hex(name + sizeof "image." - 1, 17, image->facts.digest, 8);
+}
+
+/* Removes the images in the directory that the journal does not name. */
+static void sweep_images(const struct saved *saved) {
+    char name[FILE_NAME_BYTES] = "";
+    cleanup_dir DIR *dir = list_of(saved->directory);
+    if (saved->image.number)
+        name_image(name, &saved->image);
+    for (const struct dirent *entry; dir && (entry = readdir(dir)) != NULL;)
+        if (strncmp(entry->d_name, "image.", 6) == 0 && strcmp(entry->d_name, name) != 0)
+            unlinkat(saved->directory, entry->d_name, 0);
+}
+
+int saved_make_image(const struct saved *saved, struct error *error) {
+    unlinkat(saved->directory, new_image, 0);
+    const int fd = openat(saved->directory, new_image,
+                          O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        error_set(error, errno, "its image cannot be made");
+    return fd;
+}
+
+/* The journal names it first: a file that it does not name would stay. One that it names and that
+ * is not there is as none. */
+bool saved_keep_image(struct saved *saved, const struct saved_image *image, struct error *error) {
+    char name[FILE_NAME_BYTES];
+    const struct saved_image before = saved->image;
+    struct stat status;
+    bool kept = image->number >= 1 && image->number <= saved->count;
+    if (!kept)
+        error_set(error, 0, "its calls have changed since");
+    if (kept && (fstatat(saved->directory, new_image, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+                 (uint64_t)status.st_size != image->facts.bytes))
+        kept = error_set(error, 0, "its image is not there");
+    kept = kept && append_image(&saved->journal, image, error);
+    name_image(name, image);
+    if (kept && renameat(saved->directory, new_image, saved->directory, name) != 0)
+        kept = error_set(error, errno, "its image cannot be put in place");
+    if (kept)
+        saved->image = *image;
+    else
+        unlinkat(saved->directory, new_image, 0);
+    if (kept && before.number && memcmp(before.facts.digest, image->facts.digest, 8) != 0) {
+        name_image(name, &before);
+        unlinkat(saved->directory, name, 0);
+    }
+    saved->renamed = saved->renamed || kept;
+    return kept;
+}
+
+int saved_open_image(const struct saved *saved, struct error *error) {
+    char name[FILE_NAME_BYTES];
+    struct stat status;
+    name_image(name, &saved->image);
+    cleanup_fd int fd = saved->image.number
+                            ? openat(saved->directory, name,
+                                     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+                            : -1;
+    if (fd < 0 || !is_private(fd, S_IFREG, error) || fstat(fd, &status) != 0 ||
+        (uint64_t)status.st_size != saved->image.facts.bytes) {
+        error_set(error, 0, fd < 0 ? "is not there" : "is damaged");
+        return -1;
+    }
+    return steal_fd(&fd);
+}
+
+void saved_drop_new_image(const struct saved *saved) {
+    unlinkat(saved->directory, new_image, 0);
+}
+
+void saved_drop_image(struct saved *saved) {
+    saved->image.number = 0;
+    sweep_images(saved);
+}
+
 static bool open_journal(struct saved *saved, struct error *error) {
     enum { DEAD_BYTES_MAX = 1 << 20 };
     struct error cause;
@@ -405,6 +517,7 @@ static bool open_journal(struct saved *saved, struct error *error) {
         return false;
     if (saved->journal.end > DEAD_BYTES_MAX && dead_bytes(saved) > saved->journal.end / 2)
         write_journal(saved, saved, saved->count, &cause); /* if not, it stays as it is */
+    sweep_images(saved);
     return true;
 }
 
@@ -573,6 +686,8 @@ void saved_take_back(struct saved *saved, const struct journal *before, size_t c
                          record.kind == RECORD_DROP; /* whose place in the list is lost */
     saved->torn = !journal_return(&saved->journal, before) || dropped;
     saved->count = count;
+    if (saved->image.number > count)
+        saved->image.number = 0;
 }
 
 bool saved_read(const struct saved *saved, size_t index, struct buffer *record,

@@ -4,6 +4,7 @@
 #ifndef ECLAVE_SUPERVISOR_STATE_STORE_H
 #define ECLAVE_SUPERVISOR_STATE_STORE_H
 
+#include "common/session_image.h"
 #include "supervisor/state/journal.h"
 #include "supervisor/state/record.h"
 
@@ -47,6 +48,12 @@ struct saved_call {
     unsigned char seal[JOURNAL_SEAL_BYTES]; /* of what is before it */
 };
 
+/* The image of the state after the first `number` calls. */
+struct saved_image {
+    uint64_t number; /* 0: there is none */
+    struct adopt_message facts;
+};
+
 /* An open session. */
 struct saved {
     const struct store *store;
@@ -58,6 +65,7 @@ struct saved {
     struct journal journal;
     struct saved_call *calls; /* in force */
     size_t count, capacity;
+    struct saved_image image;
     bool torn;    /* what was written in part could not be removed */
     bool renamed; /* since the last saved_sync: its directory must be on disk too */
 };
@@ -70,6 +78,19 @@ enum store_end saved_open(const struct store *store, const char *name, bool unna
                           struct saved **saved, struct error *error);
 /* Unlocks and frees it. SAVED may be NULL. */
 void saved_close(struct saved *saved);
+
+/* Makes the empty file of an image, which saved_keep_image puts in place. The caller closes it. -1
+ * with *error. */
+int saved_make_image(const struct saved *saved, struct error *error);
+/* Puts it in place, whole and on disk, as IMAGE, and removes the one before. False with *error, and
+ * it is removed. */
+bool saved_keep_image(struct saved *saved, const struct saved_image *image, struct error *error);
+/* Opens the image to read it. The caller closes it. -1 with *error. */
+int saved_open_image(const struct saved *saved, struct error *error);
+/* Removes the file of saved_make_image. */
+void saved_drop_new_image(const struct saved *saved);
+/* Removes the image, which only takes room. */
+void saved_drop_image(struct saved *saved);
 
 /* Appends a record and does what it says to the list of calls. If it fails, nothing has changed. */
 bool saved_append(struct saved *saved, struct span record, struct error *error);

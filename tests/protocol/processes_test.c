@@ -1,5 +1,6 @@
 /* Killed workers, killed zygotes, killed servers: no hang, no zombie, no orphan, no leak. A test
  * signals only processes that it has just seen below its server. */
+#include "common/image_file.h"
 #include "policy/policy.h"
 #include "tests/support/available.h"
 #include "tests/support/eras.h"
@@ -10,6 +11,7 @@
 #include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -208,6 +210,42 @@ Test(processes, the_keeper_of_saved_sessions_has_no_rights_and_nothing_else_open
     saved_end();
 }
 
+/* Whether a sanitizer's leak check needs the rights of the supervisor. */
+static bool is_sanitized(void) {
+#ifdef __SANITIZE_ADDRESS__
+    return true;
+#else
+    return false;
+#endif
+}
+
+static bool is_imager(pid_t pid) {
+    return process_is_named(pid, "eclave-imager");
+}
+
+/* As the weigher, but that it has a filter. Without it there are no images, and no call is lost. */
+Test(processes, the_imager_of_saved_sessions_may_look_into_others_and_is_not_missed) {
+    if (!IMAGE_SUPPORTED)
+        cr_skip_test("there are no images for this processor");
+    setenv("ECLAVE_IMAGE", "auto", 1);
+    saved_begin();
+    struct client *client = saved_serve(NULL);
+    client_expect_works(client);
+    const pid_t imager = process_of(client, "imager", is_imager);
+    expect_rights(imager, "imager", CAPABILITIES_OF_WEIGHER);
+    cr_expect_eq(process_descriptors(imager), 1);
+    cr_expect(is_sanitized() || process_status(imager, "Seccomp") == 2);
+    end_process(imager, SIGKILL);
+    client_evaluate(client, "(defvar *n* 1)");
+    client_evaluate(client, "(sleep 0.6)");
+    usleep(600000); /* in which an image would be made */
+    saved_kill(client);
+    client = saved_serve(NULL);
+    expect_contains(client_evaluate(client, "*n*").text, "=> 1");
+    client_finish(client);
+    saved_end();
+}
+
 Test(processes, a_server_whose_keeper_is_killed_answers_every_request_and_ends) {
     saved_begin();
     struct client *client = saved_serve(NULL);
@@ -220,15 +258,6 @@ Test(processes, a_server_whose_keeper_is_killed_answers_every_request_and_ends) 
     client_await_stderr(client, "the keeper of the state directory has ended");
     family_expect_end(client, 70);
     saved_end();
-}
-
-/* Whether a sanitizer's leak check needs the rights of the supervisor. */
-static bool is_sanitized(void) {
-#ifdef __SANITIZE_ADDRESS__
-    return true;
-#else
-    return false;
-#endif
 }
 
 /* Capability 5 is to signal workers of another user, which Landlock confines to descendants. */

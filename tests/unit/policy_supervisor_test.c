@@ -1,5 +1,6 @@
-/* The supervisor's own confinement: its filter, run by the tests' BPF evaluator, gives the verdict
- * of the table for every call; and a process that has entered it can still do its work. */
+/* The confinement of the supervisor and of its imager: the filter, run by the tests' BPF evaluator,
+ * gives the verdict of the table for every call; and a process that has entered it can still do its
+ * work. */
 #include "policy/policy_internal.h"
 #include "policy/syscalls.h"
 #include "tests/support/available.h"
@@ -96,13 +97,23 @@ static const char *const allowed[] = {"mmap",
                                       "exit",
                                       "exit_group"};
 
+static const char *const allowed_imager[] = {
+    "mmap",           "mprotect",     "mremap",          "madvise",
+    "munmap",         "brk",          "openat",          "process_vm_readv",
+    "read",           "pread64",      "pwrite64",        "fdatasync",
+    "close",          "fstat",        "newfstatat",      "lseek",
+    "recvmsg",        "sendto",       "prctl",           "futex",
+    "rt_sigprocmask", "rt_sigreturn", "restart_syscall", "getpid",
+    "gettid",         "tgkill",       "exit_group"};
+
 static struct sock_fprog program;
 static uint32_t grants;
+static const struct policy_row *(*table)(size_t *count) = policy_supervisor_rows;
 
 /* As the test reads the table: the first row that holds decides. */
 static uint32_t wanted(const struct seccomp_data *call) {
     size_t count;
-    const struct policy_row *rows = policy_supervisor_rows(&count);
+    const struct policy_row *rows = table(&count);
     for (size_t i = 0; i < count; i++)
         if (rows[i].number == call->nr && (rows[i].grants & ~grants) == 0 &&
             policy_row_matches(&rows[i], call, SELF_PID))
@@ -150,7 +161,7 @@ static void check_numbers(void) {
 /* Each row's own call, and that with any one bit of any argument changed. */
 static void check_bits(void) {
     size_t count;
-    const struct policy_row *rows = policy_supervisor_rows(&count);
+    const struct policy_row *rows = table(&count);
     for (size_t i = 0; i < count; i++) {
         if (rows[i].number < 0)
             continue;
@@ -175,15 +186,66 @@ Test(supervisor, filter_gives_the_verdict_of_the_table_for_every_call) {
     }
 }
 
-Test(supervisor, table_allows_no_other_calls) {
+static void check_list(const char *const *list, size_t length) {
     size_t count;
-    const struct policy_row *rows = policy_supervisor_rows(&count);
+    const struct policy_row *rows = table(&count);
     for (size_t i = 0; i < count; i++) {
         bool found = rows[i].verdict != POLICY_ALLOW;
-        for (size_t j = 0; !found && j < sizeof allowed / sizeof *allowed; j++)
-            found = strcmp(rows[i].name, allowed[j]) == 0;
+        for (size_t j = 0; !found && j < length; j++)
+            found = strcmp(rows[i].name, list[j]) == 0;
         cr_expect(found, "%s", rows[i].name);
     }
+}
+
+Test(supervisor, table_allows_no_other_calls) {
+    check_list(allowed, sizeof allowed / sizeof *allowed);
+}
+
+Test(imager, filter_gives_the_verdict_of_its_table_for_every_call) {
+    table = policy_imager_rows;
+    program = policy_imager_program(SELF_PID);
+    cr_assert_not_null(program.filter);
+    check_numbers();
+    check_bits();
+    free(program.filter);
+}
+
+Test(imager, table_allows_no_other_calls) {
+    table = policy_imager_rows;
+    check_list(allowed_imager, sizeof allowed_imager / sizeof *allowed_imager);
+}
+
+/* Runs STEP in a process that is confined as the imager is. Returns its status. */
+static int try_as_imager(long (*step)(void)) {
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(policy_confine_imager(NULL) ? step() < 0 : 9);
+    waitpid(pid, &status, 0);
+    return status;
+}
+
+static long open_to_read(void) {
+    return open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+}
+
+static long open_to_write(void) {
+    return open("/dev/null", O_WRONLY | O_CLOEXEC);
+}
+
+static long write_memory(void) {
+    return syscall(SYS_process_vm_writev, getpid(), NULL, 0, NULL, 0, 0);
+}
+
+Test(imager, reads_files_and_writes_neither_files_nor_processes) {
+    if (!(policy_supervisor_layers() & POLICY_LAYER_BIT(POLICY_LAYER_SECCOMP)))
+        cr_skip_test("a sanitized process has no filter");
+    int status = try_as_imager(open_to_read);
+    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%x", status);
+    status = try_as_imager(open_to_write);
+    cr_expect(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS, "%x", status);
+    status = try_as_imager(write_memory);
+    cr_expect(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS, "%x", status);
 }
 
 /* What a supervisor does, after it has confined itself. Returns the number of the step that fails.
