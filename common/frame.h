@@ -39,6 +39,12 @@ enum frame_type {
     FRAME_ASK,   /* JSON of at most FRAME_ASK_MAX bytes; the worker then waits for FRAME_ANSWER */
     /* zygote -> supervisor */
     FRAME_IMAGE, /* before FRAME_BOOTED: a line for the log, about the image file */
+    /* worker -> supervisor, during a call, with native code; one at a time */
+    FRAME_COMPILE, /* C text of at most UNIT_TEXT_MAX bytes; the reply is FRAME_OBJECT */
+    FRAME_CODE,    /* whole pages, at most UNIT_CODE_MAX bytes; the reply is FRAME_SEALED */
+    /* supervisor -> worker */
+    FRAME_OBJECT, /* an object; empty: the text does not compile */
+    FRAME_SEALED, /* one byte: the worker may map the pages, once; empty: it may not */
     FRAME_TYPE_END
 };
 
@@ -69,6 +75,7 @@ struct worker_configuration {
     uint32_t required;
     uint32_t degraded;
     uint32_t user;
+    uint32_t native; /* 1: code may be compiled to native code; 2: it is, at the end of each call */
     uint32_t readable_count; /* directories */
     /* Loaded before the first worker is made: names of ASDF systems, and paths of Lisp files. */
     uint32_t systems_count;

@@ -8,6 +8,7 @@
 #include "worker/exchange.h"
 #include "worker/image.h"
 #include "worker/lisp.h"
+#include "worker/native.h"
 #include "worker/streams.h"
 
 #include <ecl/ecl.h>
@@ -85,7 +86,10 @@ static void on_evaluate(const struct received *frame) {
     struct evaluate_message message;
     if (!evaluate_message_decode(frame->payload, frame->header.length, &message))
         fail("worker: malformed evaluate frame");
+    native_begin(CHANNEL, frame->header.call);
     evaluate(&message, worker.configuration->value_max_chars, &worker.result);
+    native_settle();
+    native_end();
     send_result(frame);
 }
 
@@ -94,7 +98,9 @@ static void on_run(const struct received *frame) {
     if (!run_message_decode(frame->payload, frame->header.length, &message))
         fail("worker: malformed run frame");
     exchange_begin(CHANNEL, frame->header.call);
+    native_begin(CHANNEL, frame->header.call);
     evaluate_run(&message, &worker.result);
+    native_end();
     exchange_end();
     send_result(frame);
 }
