@@ -141,11 +141,14 @@ variables of C code."
 (defun replace-compiler ()
   (replace-functions
    (compile (name &rest definition)
-     (let* ((done (apply #'original name definition)) ; refuses what is no function
-            (native (if name (compile-named name) (native-version done))))
-       (cond (name (values name (not native) (not native)))
-             (native (values native nil nil))
-             (t (values done t t)))))
+     (let* ((function (and definition ; ECL refuses what is no function
+                           (apply #'original nil definition)))
+            (native (cond (name
+                           (when function
+                             (replace-definition name nil function))
+                           (compile-named name))
+                          (t (native-version function)))))
+       (values (or name native function) (not native) (not native))))
    (function-lambda-expression (function)
      (if (native-p function)
          (values (gethash function *native-sources*) nil (ext:compiled-function-name function))
