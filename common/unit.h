@@ -1,8 +1,8 @@
 /* Units of native code: what passes between a worker, the supervisor and the process that compiles
- * one unit. The worker sends C text (FRAME_COMPILE); the supervisor passes it to that process and its
- * object back (FRAME_OBJECT); the worker links the object and sends whole pages (FRAME_CODE); the
- * supervisor seals them in a file in memory and lets the worker map that once. The supervisor looks
- * into none of it. */
+ * one unit. The worker sends C text (FRAME_COMPILE); the supervisor passes it to that process and
+ * its object back (FRAME_OBJECT); the worker links the object and sends whole pages (FRAME_CODE);
+ * the supervisor seals them in a file in memory and lets the worker map that once. The supervisor
+ * looks into none of it. */
 #ifndef ECLAVE_COMMON_UNIT_H
 #define ECLAVE_COMMON_UNIT_H
 

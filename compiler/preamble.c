@@ -1,7 +1,7 @@
-/* Splits the preamble into parts, each a macro or a declaration, and finds out which names each part
- * declares and which it mentions. What a text needs are the parts that declare a name in it, and so
- * on. A part too many costs time only; a part too few is an error of the compiler, and the function
- * stays bytecode. */
+/* Splits the preamble into parts, each a macro or a declaration, and finds out which names each
+ * part declares and which it mentions. What a text needs are the parts that declare a name in it,
+ * and so on. A part too many costs time only; a part too few is an error of the compiler, and the
+ * function stays bytecode. */
 #include "compiler/preamble.h"
 #include "common/cleanup.h"
 
@@ -62,10 +62,10 @@ static bool continues_name(char byte) {
 /* Words that name nothing. */
 static bool is_keyword(const char *text, size_t length) {
     static const char *const keywords[] = {
-        "typedef",  "struct", "union",  "enum",   "extern",  "static", "inline",  "const",
-        "volatile", "void",   "int",    "long",   "short",   "char",   "unsigned", "signed",
-        "float",    "double", "return", "if",     "else",    "while",  "do",      "for",
-        "goto",     "switch", "case",   "default", "break",  "continue", "sizeof", "define"};
+        "typedef",  "struct", "union",  "enum",    "extern", "static",   "inline",   "const",
+        "volatile", "void",   "int",    "long",    "short",  "char",     "unsigned", "signed",
+        "float",    "double", "return", "if",      "else",   "while",    "do",       "for",
+        "goto",     "switch", "case",   "default", "break",  "continue", "sizeof",   "define"};
     for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
         if (strlen(keywords[i]) == length && memcmp(keywords[i], text, length) == 0)
             return true;
@@ -82,9 +82,8 @@ static size_t hash(const char *text, size_t length) {
 /* The place of a name, or the free place where it would be. */
 static size_t place_of(const struct preamble *preamble, const char *text, size_t length) {
     size_t at = hash(text, length) % NAMES_MAX;
-    while (preamble->names[at].text &&
-           (preamble->names[at].length != length ||
-            memcmp(preamble->names[at].text, text, length) != 0))
+    while (preamble->names[at].text && (preamble->names[at].length != length ||
+                                        memcmp(preamble->names[at].text, text, length) != 0))
         at = (at + 1) % NAMES_MAX;
     return at;
 }
@@ -146,11 +145,10 @@ struct declaration {
     char before, before_that; /* the last characters that are not blank */
 };
 
-/* NAME, in declaration DECLARED, is declared by it: it stands outside of braces and parentheses, is a
- * pointer to a function, or is an enumerator. A word that an earlier part declares is a type there,
- * unless parentheses follow. */
-static bool declares(const struct declaration *declared, const struct name *name,
-                     const char *end) {
+/* NAME, in declaration DECLARED, is declared by it: it stands outside of braces and parentheses, is
+ * a pointer to a function, or is an enumerator. A word that an earlier part declares is a type
+ * there, unless parentheses follow. */
+static bool declares(const struct declaration *declared, const struct name *name, const char *end) {
     bool pointer = declared->before == '*' && declared->before_that == '(';
     bool outside = !declared->braces && (!declared->parentheses || pointer);
     bool enumerator = declared->braces && declared->is_enum && !declared->parentheses;
@@ -220,8 +218,8 @@ static const char *split_declaration(struct preamble *preamble, const char *at, 
             declared.is_function = true;
         declared.braces -= byte == '}';
         at++;
-        if (!declared.braces && ((byte == '}' && declared.is_function) ||
-                                 (byte == ';' && !declared.parentheses)))
+        if (!declared.braces &&
+            ((byte == '}' && declared.is_function) || (byte == ';' && !declared.parentheses)))
             return at;
         if (!isspace((unsigned char)byte)) {
             declared.before_that = declared.before;
@@ -325,9 +323,9 @@ bool preamble_take(const struct preamble *preamble, const char *body, size_t len
             take(taking, needs.items[i]);
     }
     for (int i = 0; i < preamble->part_count; i++)
-        if (taking->taken[i] && (!buffer_append(out, preamble->parts[i].text,
-                                                preamble->parts[i].length) ||
-                                 !buffer_append(out, "\n", 1)))
+        if (taking->taken[i] &&
+            (!buffer_append(out, preamble->parts[i].text, preamble->parts[i].length) ||
+             !buffer_append(out, "\n", 1)))
             return false;
     return true;
 }

@@ -1,5 +1,5 @@
-/* The preamble of native code, of which each unit takes only what it needs: tcc reads a few kilobytes
- * then instead of 160. */
+/* The preamble of native code, of which each unit takes only what it needs: tcc reads a few
+ * kilobytes then instead of 160. */
 #ifndef ECLAVE_COMPILER_PREAMBLE_H
 #define ECLAVE_COMPILER_PREAMBLE_H
 

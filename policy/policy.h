@@ -35,7 +35,7 @@ uint32_t policy_optional_layers(void);
 
 /* What the operator may grant; nothing is granted by default. */
 enum {
-    POLICY_GRANT_READ = 1, /* reading directories */
+    POLICY_GRANT_READ = 1,  /* reading directories */
     POLICY_GRANT_WRITE = 2, /* the scratch directory */
     POLICY_GRANT_NATIVE = 4 /* mapping code that the supervisor has sealed */
 };
@@ -287,8 +287,8 @@ struct policy_ruling policy_judge(uint32_t grants, const struct seccomp_data *ca
 /* Does the ruling on call NUMBER depend on PID? */
 bool policy_judges_by_pid(int number);
 
-/* Does CALL, which the supervisor was notified of and the table allows, map code? Then it may run only
- * if that code was sealed for the process. */
+/* Does CALL, which the supervisor was notified of and the table allows, map code? Then it may run
+ * only if that code was sealed for the process. */
 bool policy_maps_code(const struct seccomp_data *call);
 
 /* The name of a system call of this architecture, "unknown" if there is none. */

@@ -105,8 +105,7 @@ static bool export_program(scmp_filter_ctx context, struct sock_fprog *program,
 }
 
 static bool build(struct sock_fprog *program, const struct policy_row *rows, size_t count,
-                  uint32_t otherwise, uint32_t grants, row_action *action_of,
-                  struct error *error) {
+                  uint32_t otherwise, uint32_t grants, row_action *action_of, struct error *error) {
     cleanup_context scmp_filter_ctx context = seccomp_init(otherwise);
     if (!context)
         return error_set(error, 0, "the kernel lacks an action that the filter needs");
@@ -188,8 +187,8 @@ struct policy_program *policy_program_build_compiler(struct error *error) {
     size_t count;
     const struct policy_row *rows = policy_compiler_rows(&count);
     struct policy_program *program = begin_program(true, error);
-    if (program && build(&program->calls, rows, count, SCMP_ACT_KILL_PROCESS, 0, action_degraded,
-                         error))
+    if (program &&
+        build(&program->calls, rows, count, SCMP_ACT_KILL_PROCESS, 0, action_degraded, error))
         return program;
     policy_program_free(program);
     return NULL;
@@ -270,7 +269,7 @@ bool policy_enter_seccomp(const struct policy_context *context, struct error *er
 }
 
 bool policy_seal(const struct policy_prepared *prepared, struct error *error) {
-    if (!prepared->program)
+    if (!prepared->program || !prepared->program->seal.filter)
         return true;
     if (install(&prepared->program->seal, every_thread) < 0)
         return error_set(error, errno, "layer seccomp: cannot load the seal");

@@ -1,5 +1,5 @@
-/* The system call tables (syscalls.def, supervisor.def, compiler.def) as data, for the filter and for `eclave
- * policy`. */
+/* The system call tables (syscalls.def, supervisor.def, compiler.def) as data, for the filter and
+ * for `eclave policy`. */
 #ifndef ECLAVE_POLICY_SYSCALLS_H
 #define ECLAVE_POLICY_SYSCALLS_H
 

@@ -30,8 +30,7 @@ static bool read_section(const struct link *link, size_t index, Elf64_Shdr *sect
     if (index >= link->header.e_shnum)
         return false;
     memcpy(section, link->object + link->header.e_shoff + index * sizeof *section, sizeof *section);
-    return section->sh_type == SHT_NOBITS ||
-           is_within(link, section->sh_offset, section->sh_size);
+    return section->sh_type == SHT_NOBITS || is_within(link, section->sh_offset, section->sh_size);
 }
 
 static Elf64_Sym symbol_at(const struct link *link, size_t index) {
@@ -84,8 +83,8 @@ static bool open_object(struct link *link, const unsigned char *object, size_t s
 
 /* --- layout --- */
 
-/* Rounds *at up to ALIGNMENT, 0 or a power of two, and returns it, advancing *at by LENGTH. False if
- * the unit becomes too large. */
+/* Rounds *at up to ALIGNMENT, 0 or a power of two, and returns it, advancing *at by LENGTH. False
+ * if the unit becomes too large. */
 static bool place(size_t *at, uint64_t alignment, uint64_t length, size_t *placed) {
     if (alignment == 0)
         alignment = 1;
@@ -262,8 +261,8 @@ static bool relocate_x86(const struct link *link, unsigned type,
     case R_X86_64_GOTPCREL:
     case R_X86_64_GOTPCRELX:
     case R_X86_64_REX_GOTPCRELX:
-        return put_distance(relocation, table_entry(link, relocation->symbol) +
-                                            (uint64_t)relocation->addend);
+        return put_distance(relocation,
+                            table_entry(link, relocation->symbol) + (uint64_t)relocation->addend);
     default:
         return false;
     }
@@ -281,9 +280,9 @@ static bool put_bits(const struct relocation *relocation, uint32_t mask, uint32_
 
 /* adrp: the distance of two pages of 4096 bytes. */
 static bool put_page(const struct relocation *relocation, uint64_t target) {
-    int64_t pages = ((int64_t)(target & ~UINT64_C(0xfff)) -
-                     (int64_t)(relocation->place & ~UINT64_C(0xfff))) >>
-                    12;
+    int64_t pages =
+        ((int64_t)(target & ~UINT64_C(0xfff)) - (int64_t)(relocation->place & ~UINT64_C(0xfff))) >>
+        12;
     uint32_t bits = (uint32_t)pages;
     return pages >= -(1 << 20) && pages < 1 << 20 &&
            put_bits(relocation, 0x60ffffe0, (bits & 3) << 29 | (bits >> 2 & 0x7ffff) << 5);
@@ -292,8 +291,7 @@ static bool put_page(const struct relocation *relocation, uint64_t target) {
 /* The low twelve bits of an address, in units of 1 << SHIFT. */
 static bool put_low(const struct relocation *relocation, uint64_t target, unsigned shift) {
     uint32_t low = target & 0xfff;
-    return (low & ((1u << shift) - 1)) == 0 &&
-           put_bits(relocation, 0x003ffc00, low >> shift << 10);
+    return (low & ((1u << shift) - 1)) == 0 && put_bits(relocation, 0x003ffc00, low >> shift << 10);
 }
 
 /* b and bl: 26 bits of words. */
@@ -305,7 +303,8 @@ static bool put_branch(const struct relocation *relocation, uint64_t target) {
 
 /* 16 bits of an address, for movz and movk. */
 static bool put_part(const struct relocation *relocation, unsigned part) {
-    return put_bits(relocation, 0x001fffe0, (uint32_t)(relocation->value >> 16 * part & 0xffff) << 5);
+    return put_bits(relocation, 0x001fffe0,
+                    (uint32_t)(relocation->value >> 16 * part & 0xffff) << 5);
 }
 
 static bool relocate_arm(const struct link *link, unsigned type,

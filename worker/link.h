@@ -1,6 +1,6 @@
 /* Links one relocatable object at its final address: x86-64 or arm64, ELF. Knows nothing of Lisp.
- * Objects come from a process that compiled text of the session, and are checked all the same: what is
- * malformed is refused and nothing outside of the given memory is read or written. */
+ * Objects come from a process that compiled text of the session, and are checked all the same: what
+ * is malformed is refused and nothing outside of the given memory is read or written. */
 #ifndef ECLAVE_WORKER_LINK_H
 #define ECLAVE_WORKER_LINK_H
 
@@ -24,9 +24,9 @@ typedef uint64_t link_resolver(const char *name);
 bool link_measure(const unsigned char *object, size_t size, unsigned machine, size_t page_bytes,
                   struct link_layout *layout);
 
-/* Writes the unit, linked for ADDRESS, to MEMORY of layout->total_bytes, which is zero. *ENTRY becomes
- * the address of the function ENTRY_NAME. OBJECT must be the one that was measured. False if it is
- * malformed, a name is unknown, or a relocation is not supported or out of range. */
+/* Writes the unit, linked for ADDRESS, to MEMORY of layout->total_bytes, which is zero. *ENTRY
+ * becomes the address of the function ENTRY_NAME. OBJECT must be the one that was measured. False
+ * if it is malformed, a name is unknown, or a relocation is not supported or out of range. */
 bool link_unit(const unsigned char *object, size_t size, unsigned machine,
                const struct link_layout *layout, link_resolver *resolve, uint64_t address,
                unsigned char *memory, const char *entry_name, uint64_t *entry);

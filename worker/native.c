@@ -39,7 +39,7 @@ static struct {
     uint32_t call;
     cl_object constants;     /* SI:*COMPILER-CONSTANTS* */
     cl_object compile_noted; /* ECLAVE:COMPILE-NOTED */
-    cl_object units; /* what was made, never freed: a function may run that nothing refers to */
+    cl_object units;     /* what was made, never freed: a function may run that nothing refers to */
     uintptr_t low, high; /* the addresses of code lie between these */
 } native = {.units = ECL_NIL, .low = UINTPTR_MAX};
 
@@ -88,8 +88,8 @@ void native_settle(void) {
 
 /* --- frames --- */
 
-/* Sends a frame and receives the reply, which must be of type ANSWER. Its payload, of *size bytes, is
- * the caller's. */
+/* Sends a frame and receives the reply, which must be of type ANSWER. Its payload, of *size bytes,
+ * is the caller's. */
 static unsigned char *exchange(enum frame_type type, const void *payload, size_t size,
                                enum frame_type answer, size_t *answer_size) {
     struct frame_header header = {
@@ -110,7 +110,8 @@ static unsigned char *exchange(enum frame_type type, const void *payload, size_t
 
 /* --- the text --- */
 
-/* Appends TEXT without the lines that include system headers: the preamble has what they declare. */
+/* Appends TEXT without the lines that include system headers: the preamble has what they declare.
+ */
 static void append_header(struct buffer *text, const char *header) {
     static const char include[] = "#include <";
     for (const char *at; (at = strstr(header, include)) != NULL;) {
@@ -200,8 +201,8 @@ static void (*place_unit(const unsigned char *object, size_t size))(cl_object) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     if (!link_measure(object, size, MACHINE, page, &layout) || layout.code_bytes > UNIT_CODE_MAX)
         return NULL;
-    unsigned char *unit = mmap(NULL, layout.total_bytes, PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *unit =
+        mmap(NULL, layout.total_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (unit == MAP_FAILED)
         return NULL;
     const uintptr_t at = (uintptr_t)unit;

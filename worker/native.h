@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Loads ECL's compiler and the Lisp that uses it. In the zygote, after the runtime. AUTOMATIC: what a
- * call defines is compiled at its end. False with *error. */
+/* Loads ECL's compiler and the Lisp that uses it. In the zygote, after the runtime. AUTOMATIC: what
+ * a call defines is compiled at its end. False with *error. */
 bool native_load(bool automatic, struct error *error);
 
 /* Between these two calls, units can be compiled, over CHANNEL as part of CALL. */
@@ -19,8 +19,8 @@ void native_end(void);
 /* Compiles what the call has defined, with AUTOMATIC. */
 void native_settle(void);
 
-/* The Lisp function ECLAVE:BUILD-UNIT: compiles, links and runs the unit that ECL's compiler wrote as
- * HEADER and CODE, two strings, with its CONSTANTS, a vector. T if it ran, else NIL. */
+/* The Lisp function ECLAVE:BUILD-UNIT: compiles, links and runs the unit that ECL's compiler wrote
+ * as HEADER and CODE, two strings, with its CONSTANTS, a vector. T if it ran, else NIL. */
 cl_object native_build(cl_object header, cl_object code, cl_object constants);
 
 /* The Lisp function ECLAVE:CALL-GUARDED: calls FUNCTION, and returns its value, or NIL if a memory

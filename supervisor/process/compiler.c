@@ -1,4 +1,5 @@
-/* The supervisor's end of the compiler: its start, a process for each unit, and the sealing of code. */
+/* The supervisor's end of the compiler: its start, a process for each unit, and the sealing of
+ * code. */
 #include "supervisor/process/compiler.h"
 #include "common/cleanup.h"
 #include "common/descriptor.h"
@@ -17,7 +18,8 @@
 
 enum {
     BOOT_LIMIT_MS = 10000,
-    UNIT_LIMIT_MS = 5000, /* of one text, on a busy machine too; its processor time is limited to 2 s */
+    UNIT_LIMIT_MS =
+        5000, /* of one text, on a busy machine too; its processor time is limited to 2 s */
     COMPILATIONS_MAX = 64,
     FAILURES_MAX = 3, /* in a row, after which there is no compiler */
     STEPS_MAX = 32    /* reads or writes of one text in one turn */
@@ -103,9 +105,8 @@ static void receive_object(struct compilation *compilation) {
     const size_t head = sizeof compilation->header;
     for (unsigned i = 0; i < STEPS_MAX; i++) {
         const bool in_header = compilation->have < head;
-        unsigned char *into = in_header
-                                  ? (unsigned char *)&compilation->header + compilation->have
-                                  : compilation->object + (compilation->have - head);
+        unsigned char *into = in_header ? (unsigned char *)&compilation->header + compilation->have
+                                        : compilation->object + (compilation->have - head);
         const size_t total = in_header ? head : head + compilation->header.length;
         ssize_t got = recv(compilation->channel, into, total - compilation->have, MSG_DONTWAIT);
         if (got < 0 && (errno == EAGAIN || errno == EINTR))

@@ -1,6 +1,6 @@
-/* The compiler of native code, as the supervisor sees it: a program that forks a process for each unit
- * (compiler/compiler.c). The supervisor passes C text to such a process and an object back, and looks
- * into neither. Both come from what a worker controls. */
+/* The compiler of native code, as the supervisor sees it: a program that forks a process for each
+ * unit (compiler/compiler.c). The supervisor passes C text to such a process and an object back,
+ * and looks into neither. Both come from what a worker controls. */
 #ifndef ECLAVE_SUPERVISOR_PROCESS_COMPILER_H
 #define ECLAVE_SUPERVISOR_PROCESS_COMPILER_H
 
@@ -40,17 +40,17 @@ void compiler_close(struct compiler *compiler);
 /* Starts the program unless it runs, so that the first text does not wait for it. */
 void compiler_start(struct compiler *compiler);
 
-/* Compiles TEXT of LENGTH bytes, from malloc, which it takes over. DONE is called once, later, unless
- * the compilation is cancelled: OBJECT is valid until it returns; SIZE 0: the text does not compile, or
- * not in time. NULL: there are too many, or no memory; then DONE is not called. */
+/* Compiles TEXT of LENGTH bytes, from malloc, which it takes over. DONE is called once, later,
+ * unless the compilation is cancelled: OBJECT is valid until it returns; SIZE 0: the text does not
+ * compile, or not in time. NULL: there are too many, or no memory; then DONE is not called. */
 struct compilation *compiler_begin(struct compiler *compiler, unsigned char *text, size_t length,
                                    void (*done)(void *context, const unsigned char *object,
                                                 size_t size),
                                    void *context);
 void compiler_cancel(struct compilation *compilation);
 
-/* A file in memory with the PAGES of SIZE bytes, which nobody can change any more. The descriptor is
- * the caller's; -1 with *error. */
+/* A file in memory with the PAGES of SIZE bytes, which nobody can change any more. The descriptor
+ * is the caller's; -1 with *error. */
 int compiler_seal(const unsigned char *pages, size_t size, struct error *error);
 
 #endif

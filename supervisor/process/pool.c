@@ -361,7 +361,8 @@ static bool is_for_compiler(int channel) {
 static _Noreturn void become_compiler(const struct pool_programs *programs, int channel) {
     static char name[] = "eclave-compiler";
     char *const arguments[] = {name, NULL}, *const environment[] = {NULL};
-    int program = descriptor_move_above(open(programs->compiler, O_PATH | O_CLOEXEC), CONTROL_FD + 1);
+    int program =
+        descriptor_move_above(open(programs->compiler, O_PATH | O_CLOEXEC), CONTROL_FD + 1);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (dup2(null, fd) < 0)
@@ -632,7 +633,8 @@ bool pool_open(struct pool *pool, struct loop *loop, struct log *log,
         return true;
     if (settings->native) {
         if (!program_find("eclave-compiler", pool->programs.compiler, error))
-            return error_set(error, 0, "this eclave was built without libtcc, which --native needs");
+            return error_set(error, 0,
+                             "this eclave was built without libtcc, which --native needs");
         compiler_open(&pool->compiler, loop, log, &pool->launcher, &policy);
         pool->workers.compiler = &pool->compiler;
     }

@@ -47,7 +47,7 @@ struct pool {
         char worker[INSTALLED_PATH_BYTES];
         char restorer[INSTALLED_PATH_BYTES];
         char compiler[INSTALLED_PATH_BYTES]; /* with native code */
-        char ecl[INSTALLED_PATH_BYTES]; /* as installed_ecl() says */
+        char ecl[INSTALLED_PATH_BYTES];      /* as installed_ecl() says */
         struct image_cache images;
     } programs;
     struct policy_launcher launcher;
@@ -61,7 +61,7 @@ struct pool {
     struct loop_watch zygote_watch, zygote_stderr_watch;
     struct loop_timer boot_timer;
     struct compiler compiler; /* with native code */
-    struct workers workers; /* all workers of the supervisor */
+    struct workers workers;   /* all workers of the supervisor */
     TAILQ_HEAD(, pool_spare) spares;
     size_t spare_count;
     size_t spares_wanted; /* kept ready; 0: workers are started on request only */

@@ -58,11 +58,11 @@ static void end_native(struct worker_process *worker);
 static void trace(const struct worker_process *worker, const char *what,
                   const struct frame_header *header) {
     static const char *const names[] = {
-        [FRAME_READY] = "READY",    [FRAME_FAILED] = "FAILED", [FRAME_EVALUATE] = "EVALUATE",
-        [FRAME_RESULT] = "RESULT",  [FRAME_FORK] = "FORK",     [FRAME_RUN] = "RUN",
-        [FRAME_EVENT] = "EVENT",    [FRAME_ASK] = "ASK",       [FRAME_ANSWER] = "ANSWER",
+        [FRAME_READY] = "READY",     [FRAME_FAILED] = "FAILED",   [FRAME_EVALUATE] = "EVALUATE",
+        [FRAME_RESULT] = "RESULT",   [FRAME_FORK] = "FORK",       [FRAME_RUN] = "RUN",
+        [FRAME_EVENT] = "EVENT",     [FRAME_ASK] = "ASK",         [FRAME_ANSWER] = "ANSWER",
         [FRAME_OUTPUTS] = "OUTPUTS", [FRAME_COMPILE] = "COMPILE", [FRAME_CODE] = "CODE",
-        [FRAME_OBJECT] = "OBJECT",  [FRAME_SEALED] = "SEALED"};
+        [FRAME_OBJECT] = "OBJECT",   [FRAME_SEALED] = "SEALED"};
     const bool known = header->type < sizeof names / sizeof *names && names[header->type];
     const struct log_event event = {
         .name = "frame", .session = worker->session, .call = header->call, .pid = worker->pid};
@@ -295,9 +295,9 @@ static void end_native(struct worker_process *worker) {
     drop_sealed(worker);
 }
 
-/* REQUEST maps the code that was sealed for WORKER, whole: its descriptor is put where the call expects
- * it. The worker has one thread and shares its descriptors with nobody, so that nothing replaces this
- * one before the call is made. It serves once, whatever becomes of the call. */
+/* REQUEST maps the code that was sealed for WORKER, whole: its descriptor is put where the call
+ * expects it. The worker has one thread and shares its descriptors with nobody, so that nothing
+ * replaces this one before the call is made. It serves once, whatever becomes of the call. */
 static bool gives_code(struct listener *listener, struct worker_process *worker,
                        const struct seccomp_notif *request) {
     enum { LENGTH = 1, OFFSET = 5 };
@@ -404,8 +404,8 @@ static void on_notified(void *context, uint32_t events) {
                      policy_judges_by_pid(request->data.nr) ? policy_pid_within(pid) : pid);
     if (ruling.verdict == POLICY_ALLOW && policy_maps_code(&request->data) &&
         !gives_code(listener, worker, request))
-        ruling = (struct policy_ruling){
-            .verdict = POLICY_REFUSE, .error = EPERM, .name = ruling.name};
+        ruling =
+            (struct policy_ruling){.verdict = POLICY_REFUSE, .error = EPERM, .name = ruling.name};
     bool clone = worker && is_expected_clone(worker, &request->data);
     bool flood = worker && worker->notified++ >= NOTIFIED_MAX;
     if (worker && clone)

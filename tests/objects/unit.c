@@ -1,6 +1,6 @@
-/* What the linker's test links: code that calls and refers to functions and variables, its own, other
- * objects' and common ones. It is compiled for both architectures, with and without a table of
- * addresses. */
+/* What the linker's test links: code that calls and refers to functions and variables, its own,
+ * other objects' and common ones. It is compiled for both architectures, with and without a table
+ * of addresses. */
 extern long outside(long number);
 extern long outside_variable;
 long common_variable[4];

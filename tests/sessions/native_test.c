@@ -1,6 +1,6 @@
-/* --native as a client sees it: COMPILE makes native code, which computes what bytecode computes and
- * belongs to the state of the session; what cannot be compiled stays bytecode; and code that may run
- * instructions of its choice still maps nothing executable but what was sealed for it. */
+/* --native as a client sees it: COMPILE makes native code, which computes what bytecode computes
+ * and belongs to the state of the session; what cannot be compiled stays bytecode; and code that
+ * may run instructions of its choice still maps nothing executable but what was sealed for it. */
 #include "tests/support/client_sessions.h"
 #include "tests/support/lines.h"
 #include <signal.h>
@@ -69,7 +69,8 @@ static const struct {
     {"(defun gone (f) (fmakunbound 'gone) (si:gc t) (funcall f) (si:gc t) (list 'still \"here\")) "
      "(compile 'gone) (gone (lambda () (dotimes (i 100000) (make-string 20))))",
      "=> (STILL \"here\")"},
-    {"(let ((fs (loop for i below 60 collect (let ((i i)) (compile nil `(lambda (x) (list x ',(list "
+    {"(let ((fs (loop for i below 60 collect (let ((i i)) (compile nil `(lambda (x) (list x "
+     "',(list "
      "i (format nil \"s~a\" i)))))))))  (si:gc t) (dotimes (i 100000) (make-string 20)) (si:gc t) "
      "(loop for f in fs for i from 0 always (equal (second (funcall f 1)) (list i (format nil "
      "\"s~a\" i)))))",
@@ -96,12 +97,12 @@ static const struct {
      "=> (T T 1.0l0)"},
     {"(nth-value 2 (compile nil '(lambda () (nil 1))))", "=> T"},
     {"(nth-value 2 (compile nil '(lambda () (ffi:c-inline () () :int \"this is no C\"))))", "=> T"},
-    {"(nth-value 2 (compile nil '(lambda () (ffi:c-inline () () :int \"sizeof(char[-1])\" :one-liner "
+    {"(nth-value 2 (compile nil '(lambda () (ffi:c-inline () () :int \"sizeof(char[-1])\" "
+     ":one-liner "
      "t))))",
      "=> T"},
     /* Too long for one unit. */
-    {"(nth-value 2 (compile nil `(lambda () (ffi:clines ,(make-string 1100000)) 1)))",
-     "=> T"},
+    {"(nth-value 2 (compile nil `(lambda () (ffi:clines ,(make-string 1100000)) 1)))", "=> T"},
     {"(list (funcall (compile nil '(lambda () 42))) (multiple-value-list (compile 'car)))",
      "=> (42 (CAR NIL NIL))"},
 };
@@ -115,9 +116,8 @@ Test(native, what_does_not_compile_stays_bytecode) {
 
 Test(native, it_is_off_by_default) {
     struct client *client = client_start_ready(NULL, NULL);
-    client_session_expect(client, NULL,
-                          "(not (nth-value 1 (si:bc-split (compile nil '(lambda (x) x)))))",
-                          "=> NIL");
+    client_session_expect(
+        client, NULL, "(not (nth-value 1 (si:bc-split (compile nil '(lambda (x) x)))))", "=> NIL");
     client_session_expect(client, NULL, "(null (find-symbol \"COMPILER-PASS1\" \"C\"))", "=> T");
     client_finish(client);
 }
@@ -150,7 +150,8 @@ Test(native, code_belongs_to_the_state_of_a_session) {
     client_session_expect(client, session, "(compile 'fib) (fib 11)", "=> 89");
     client_session_settle(client, session);
     const char *copy = client_session_copy(client, session, -1);
-    client_session_expect(client, session, "(defun fib (n) (list n)) (compile 'fib) (fib 1)", "=> (1)");
+    client_session_expect(client, session, "(defun fib (n) (list n)) (compile 'fib) (fib 1)",
+                          "=> (1)");
     client_session_settle(client, session);
     client_session_expect(client, copy, "(list (fib 12) (si:bc-split #'fib))", "=> (144 NIL)");
     client_session_expect(client, copy, "(funcall (compile nil '(lambda () 7)))", "=> 7");
@@ -198,8 +199,8 @@ Test(native, the_compiler_is_started_again_when_it_was_killed) {
     cr_assert_gt(compiler, 1);
     cr_assert_eq(kill(compiler, SIGKILL), 0);
     client_await_stderr(client, "the compiler has ended");
-    client_session_expect(client, NULL,
-                          "(loop until (not (nth-value 2 (compile nil '(lambda () 1)))))", "=> NIL");
+    client_session_expect(
+        client, NULL, "(loop until (not (nth-value 2 (compile nil '(lambda () 1)))))", "=> NIL");
     client_session_expect(client, NULL, "(fib 11)", "=> 89");
     client_finish(client);
 }
@@ -207,13 +208,14 @@ Test(native, the_compiler_is_started_again_when_it_was_killed) {
 /* A text that tcc reads for ever, or that needs all memory, ends with its process. */
 Test(native, a_text_that_does_not_end_is_given_up) {
     struct client *client = client_start_with(WITH_NATIVE);
-    client_session_expect(client, NULL,
-                          "(nth-value 2 (compile nil '(lambda () (ffi:clines \"#define a b b b b b b "
-                          "b b\n#define b c c c c c c c c\n#define c d d d d d d d d\n#define d e e e "
-                          "e e e e e\n#define e f f f f f f f f\n#define f g g g g g g g g\n#define g "
-                          "h h h h h h h h\n#define h i i i i i i i i\n#define i j j j j j j j "
-                          "j\nint x[] = {a};\") 1)))",
-                          "=> T");
+    client_session_expect(
+        client, NULL,
+        "(nth-value 2 (compile nil '(lambda () (ffi:clines \"#define a b b b b b b "
+        "b b\n#define b c c c c c c c c\n#define c d d d d d d d d\n#define d e e e "
+        "e e e e e\n#define e f f f f f f f f\n#define f g g g g g g g g\n#define g "
+        "h h h h h h h h\n#define h i i i i i i i i\n#define i j j j j j j j "
+        "j\nint x[] = {a};\") 1)))",
+        "=> T");
     client_session_expect(client, NULL, FIB "(compile 'fib) (fib 10)", "=> 55");
     client_finish(client);
 }
@@ -237,7 +239,7 @@ static const struct {
     {IN_C("(long)mmap(0x700000000000, 4096L, 3, 1, 4, 0L) == -1"), true},
     {IN_C("mprotect(" PAGE ", 4096L, 7) == -1"), true},
     {IN_C("mprotect(" PAGE ", 4096L, 5) == -1"), true},
-    {IN_C("syscall(319L, \\\"x\\\", 0L) == -1"), true},  /* memfd_create */
+    {IN_C("syscall(319L, \\\"x\\\", 0L) == -1"), true},          /* memfd_create */
     {IN_C("syscall(59L, \\\"/bin/sh\\\", 0L, 0L) == -1"), true}, /* execve */
 };
 

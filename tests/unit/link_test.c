@@ -1,8 +1,8 @@
 /* The linker of native code: objects of this machine's compiler are linked and run; of those for
  * arm64 the instructions are decoded; damaged objects are refused or linked, and nothing outside of
  * the given memory is touched. */
-#include "worker/link.h"
 #include "tests/support/random.h"
+#include "worker/link.h"
 
 #include <criterion/criterion.h>
 #include <elf.h>
@@ -61,8 +61,8 @@ static void link_and_run(const char *name) {
     cr_assert(link_measure(object.bytes, object.size, EM_X86_64, PAGE, &layout));
     cr_assert(layout.code_bytes > 0 && layout.code_bytes % PAGE == 0);
     cr_assert(layout.total_bytes > layout.code_bytes && layout.total_bytes % PAGE == 0);
-    unsigned char *unit = mmap(NULL, layout.total_bytes, PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *unit =
+        mmap(NULL, layout.total_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     cr_assert(link_unit(object.bytes, object.size, EM_X86_64, &layout, resolve,
                         (uint64_t)(uintptr_t)unit, unit, "entry", &entry));
     cr_assert_eq(mprotect(unit, layout.code_bytes, PROT_READ | PROT_EXEC), 0);
@@ -123,8 +123,8 @@ static struct reader open_reader(const struct object *object) {
     for (size_t i = 0; i < reader.header->e_shnum; i++)
         if (reader.sections[i].sh_type == SHT_SYMTAB) {
             reader.symbols = (const void *)(object->bytes + reader.sections[i].sh_offset);
-            reader.names = (const char *)object->bytes +
-                           reader.sections[reader.sections[i].sh_link].sh_offset;
+            reader.names =
+                (const char *)object->bytes + reader.sections[reader.sections[i].sh_link].sh_offset;
         }
     return reader;
 }
@@ -242,10 +242,8 @@ static void link_for_arm(const char *name, uint64_t address, link_resolver *from
                         "entry", &entry),
               "%s does not link", name);
     cr_assert(entry >= address && entry < address + layout.code_bytes);
-    struct linked linked = {.reader = open_reader(&object),
-                            .memory = memory,
-                            .address = address,
-                            .layout = &layout};
+    struct linked linked = {
+        .reader = open_reader(&object), .memory = memory, .address = address, .layout = &layout};
     check_text(&linked, entry);
     cr_assert(linked.checked > 10, "%s: %zu relocations", name, linked.checked);
     free(memory);
@@ -328,8 +326,7 @@ static void try_damaged(const struct object *object, unsigned machine) {
     struct link_layout layout;
     uint64_t entry;
     if (link_measure(bytes, size, machine, PAGE, &layout)) {
-        unsigned char *memory =
-            map_before_fence(layout.total_bytes, &memory_start, &memory_mapped);
+        unsigned char *memory = map_before_fence(layout.total_bytes, &memory_start, &memory_mapped);
         link_unit(bytes, size, machine, &layout, resolve_near, 0x500000, memory, "entry", &entry);
         munmap(memory_start, memory_mapped);
     }
