@@ -14,8 +14,8 @@ enum {
     UNIT_CODE_MAX = 1 << 20,   /* bytes of pages that are executed */
     UNIT_PAGE_BYTES = 4096,    /* code is sealed in units of this; a larger page is refused */
     UNIT_CODE_FD = 4,          /* where the worker finds the descriptor; policy/syscalls.def */
-    UNITS_MAX = 8192,          /* of a worker and its forks, over all of their calls */
-    UNITS_BYTES_MAX = 32 << 20 /* the same */
+    UNITS_MAX = 4096,          /* of a worker and those that it is a fork of, over all calls */
+    UNITS_BYTES_MAX = 16 << 20 /* the same */
 };
 
 /* The first message on the channel of the compiler, a SOCK_SEQPACKET at descriptor 3. Each later

@@ -921,7 +921,7 @@ void worker_measure(struct worker_process *worker) {
         return;
     worker->memory.faults = stat_field(text, MINOR_FAULTS);
     worker->memory.resident_bytes =
-        stat_field(text, RESIDENT_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+        stat_field(text, RESIDENT_PAGES) * (size_t)sysconf(_SC_PAGESIZE) + worker->native.bytes;
 }
 
 /* --- reaping --- */
