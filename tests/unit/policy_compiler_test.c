@@ -109,8 +109,7 @@ Test(compiler, table_allows_no_other_calls) {
 /* --- a confined process --- */
 
 static struct policy_trial_end try(int (*body)(void *context)) {
-    static const struct policy policy = {
-        .layers = POLICY_LAYERS_ALL, .compiles = true, .address_space_bytes = UINT64_C(1) << 30};
+    static const struct policy policy = {.layers = POLICY_LAYERS_ALL, .compiles = true};
     const struct policy_trial trial = {.policy = &policy, .body = body};
     return policy_try(&trial);
 }
