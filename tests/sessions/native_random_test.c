@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IN_ONE_SESSION = 250, SOURCE_MAX = 1 << 16 };
+enum { IN_ONE_SESSION = 100, SOURCE_MAX = 1 << 16 };
 
 static const char *read_source(void) {
     static char source[SOURCE_MAX];
@@ -20,7 +20,7 @@ static const char *read_source(void) {
 
 Test(native_random, functions_compute_the_same_as_bytecode) {
     struct random random = random_for("native_random");
-    const size_t sessions = random_trials(1, 40);
+    const size_t sessions = random_trials(1, 100);
     const char *source = read_source();
     struct client *client = client_start_with("--native", "on", "--call-timeout-s", "600");
     for (size_t i = 0; i < sessions; i++) {

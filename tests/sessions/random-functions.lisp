@@ -22,7 +22,7 @@
   value)
 
 (defun clip (number)
-  "Keeps products in loops small."
+  "Keeps numbers in loops small."
   (if (and (rationalp number) (< (+ (integer-length (numerator number))
                                     (integer-length (denominator number)))
                                  200))
@@ -181,7 +181,7 @@
           (17 `(let ((divisor ,(number-form depth scope)))
                  (if (= divisor 0)
                      (note ,(leaf scope))
-                     (,(any '(floor truncate mod rem /)) ,(number-form depth scope) divisor))))
+                     (clip (,(any '(floor truncate mod rem /)) ,(number-form depth scope) divisor)))))
           (18 `(case (mod (floor ,(number-form depth scope)) 3)
                  (0 ,(number-form depth scope)) (1 ,(leaf scope)) (t ,(number-form depth scope))))
           (19 `(logxor (floor ,(number-form depth scope)) (logand 1023 (floor ,(leaf scope)))))
