@@ -49,7 +49,7 @@ Test(native_random, a_difference_is_found_and_reduced) {
     client_session_expect(
         client, session,
         "(defun differs-p (form) (search \"FLOOR\" (prin1-to-string form)))"
-        "(let ((found (run-trials 1 200))) (list (and (differs-p found) t) (< (size found) 25)))",
+        "(let ((found (run-trials 1 200))) (list (and (differs-p found) t) (< (size found) 60)))",
         "=> (T T)");
     client_finish(client);
 }
