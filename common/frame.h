@@ -43,6 +43,12 @@ enum frame_type {
     FRAME_ADOPT, /* adopt_message; descriptor: the image of a session, to be read from its
                     beginning; for a worker that has evaluated nothing. The reply is FRAME_RESULT: a
                     value of the session that it is now, or a condition if it has changed nothing */
+    /* worker -> supervisor, during a call, with native code; one at a time */
+    FRAME_COMPILE, /* C text of at most UNIT_TEXT_MAX bytes; the reply is FRAME_OBJECT */
+    FRAME_CODE,    /* whole pages, at most UNIT_CODE_MAX bytes; the reply is FRAME_SEALED */
+    /* supervisor -> worker */
+    FRAME_OBJECT, /* an object; empty: the text does not compile */
+    FRAME_SEALED, /* one byte: the worker may map the pages, once; empty: it may not */
     FRAME_TYPE_END
 };
 
@@ -73,6 +79,7 @@ struct worker_configuration {
     uint32_t required;
     uint32_t degraded;
     uint32_t user;
+    uint32_t native; /* 1: code may be compiled to native code; 2: it is, at the end of each call */
     uint32_t readable_count; /* directories */
     /* Loaded before the first worker is made: names of ASDF systems, and paths of Lisp files. */
     uint32_t systems_count;

@@ -55,6 +55,8 @@ uint32_t policy_grants(const struct policy *policy) {
         grants |= POLICY_GRANT_READ;
     if (policy->scratch_bytes)
         grants |= POLICY_GRANT_WRITE;
+    if (policy->native)
+        grants |= POLICY_GRANT_NATIVE;
     return grants;
 }
 
@@ -92,7 +94,9 @@ bool policy_report_note(struct policy_report *report, const struct policy *polic
 
 /* Only Landlock confines a process to what is granted and, for the scratch directory, a mount. */
 static bool grants_are_confined(const struct policy *policy, struct error *error) {
-    uint32_t grants = policy_grants(policy);
+    uint32_t grants = policy_grants(policy) & (POLICY_GRANT_READ | POLICY_GRANT_WRITE);
+    if (policy->native && policy->degraded)
+        return error_set(error, 0, "native code requires seccomp notifications");
     if (grants && !policy_has_layer(policy, POLICY_LAYER_LANDLOCK))
         return error_set(error, 0, "granting files requires the layer landlock");
     if (grants && policy->degraded)
@@ -141,7 +145,9 @@ static bool prepare(struct policy_prepared *prepared, struct policy_report *repo
         !put_on_early(policy, POLICY_LAYER_PROCESS, policy_process_forbid_new_code, error))
         return false;
     if (policy_has_layer(policy, POLICY_LAYER_SECCOMP))
-        prepared->program = policy_program_build(policy->degraded, policy_grants(policy), error);
+        prepared->program =
+            policy->compiles ? policy_program_build_compiler(error)
+                             : policy_program_build(policy->degraded, policy_grants(policy), error);
     if (policy_has_layer(policy, POLICY_LAYER_DESCRIPTORS))
         policy_descriptors_wipe_environment();
     if (policy_has_layer(policy, POLICY_LAYER_PRIVILEGES))

@@ -35,8 +35,9 @@ uint32_t policy_optional_layers(void);
 
 /* What the operator may grant; nothing is granted by default. */
 enum {
-    POLICY_GRANT_READ = 1, /* reading directories */
-    POLICY_GRANT_WRITE = 2 /* the scratch directory */
+    POLICY_GRANT_READ = 1,  /* reading directories */
+    POLICY_GRANT_WRITE = 2, /* the scratch directory */
+    POLICY_GRANT_NATIVE = 4 /* mapping code that the supervisor has sealed */
 };
 
 /* The scratch directory as a worker sees it. */
@@ -53,6 +54,8 @@ struct policy {
     uint32_t required;   /* bits: layers that must not be missing, beside the others that
                             are not optional */
     bool degraded;       /* a filter without notifications */
+    bool native;         /* the forks may map code that the supervisor has sealed */
+    bool compiles;       /* the forks are confined by compiler.def: each compiles one unit */
     uint32_t user;       /* uid and gid to take if running as root; 0: keep them */
     bool separate_users; /* each fork takes a uid and gid of its own instead of `user`, from
                             POLICY_USERS_FIRST on, if the kernel maps them all */
@@ -217,6 +220,7 @@ struct policy_supervisor {
     const char *moving; /* a directory among these to whose place a link may lead: its siblings
                            are readable too, unless they are in the root; or NULL */
     bool scoped;        /* policy_supervisor_scope succeeded */
+    bool native;        /* it seals code for workers */
 };
 
 /* Called before the launcher is started: from now on the kernel lets the calling process and its
@@ -286,6 +290,10 @@ struct policy_ruling {
 struct policy_ruling policy_judge(uint32_t grants, const struct seccomp_data *call, pid_t pid);
 /* Does the ruling on call NUMBER depend on PID? */
 bool policy_judges_by_pid(int number);
+
+/* Does CALL, which the supervisor was notified of and the table allows, map code? Then it may run
+ * only if that code was sealed for the process. */
+bool policy_maps_code(const struct seccomp_data *call);
 
 /* The name of a system call of this architecture, "unknown" if there is none. */
 const char *policy_syscall_name(int number);

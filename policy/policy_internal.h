@@ -146,6 +146,8 @@ struct policy_program {
  * killing ones end the process by SIGSYS, and the call is not reported; GRANTS are ignored. NULL
  * with *error. Free with policy_program_free. */
 struct policy_program *policy_program_build(bool degraded, uint32_t grants, struct error *error);
+/* The program of compiler.def, which has no notifications and no seal. NULL with *error. */
+struct policy_program *policy_program_build_compiler(struct error *error);
 void policy_program_free(struct policy_program *program);
 
 /* Restricts this process to read and exit_group. It must have no_new_privs. */
@@ -157,7 +159,7 @@ struct sock_fprog policy_program_calls_for(const struct policy_program *program,
 
 /* --- supervisor_filter.c --- */
 
-/* The grants of supervisor.def: calls that Landlock confines. */
+/* The grants of supervisor.def, besides POLICY_GRANT_NATIVE: calls that Landlock confines. */
 enum { POLICY_GRANT_FILES = POLICY_GRANT_READ, POLICY_GRANT_SIGNALS = POLICY_GRANT_WRITE };
 
 /* The filter of supervisor.def for the process SELF, under GRANTS. `filter` is the caller's to

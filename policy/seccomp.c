@@ -104,8 +104,8 @@ static bool export_program(scmp_filter_ctx context, struct sock_fprog *program,
     return true;
 }
 
-static bool build(struct sock_fprog *program, uint32_t otherwise, uint32_t grants,
-                  row_action *action_of, struct error *error) {
+static bool build(struct sock_fprog *program, const struct policy_row *rows, size_t count,
+                  uint32_t otherwise, uint32_t grants, row_action *action_of, struct error *error) {
     cleanup_context scmp_filter_ctx context = seccomp_init(otherwise);
     if (!context)
         return error_set(error, 0, "the kernel lacks an action that the filter needs");
@@ -116,8 +116,6 @@ static bool build(struct sock_fprog *program, uint32_t otherwise, uint32_t grant
         outcome = seccomp_attr_set(context, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
     if (outcome)
         return error_set(error, -outcome, "cannot prepare the filter");
-    size_t count;
-    const struct policy_row *rows = policy_rows(&count);
     for (size_t i = 0; i < count; i++) {
         uint32_t action = policy_row_applies(&rows[i], grants) ? action_of(&rows[i]) : NO_ACTION;
         if (action != NO_ACTION && rows[i].number >= 0 &&
@@ -152,7 +150,7 @@ static bool marks_are_right(const struct sock_fprog *program, bool degraded, str
            error_set(error, 0, "the filter has %zu process id marks instead of %zu", found, wanted);
 }
 
-struct policy_program *policy_program_build(bool degraded, uint32_t grants, struct error *error) {
+static struct policy_program *begin_program(bool degraded, struct error *error) {
     /* libseccomp returns NULL without a reason, so the kernel is asked first. */
     uint32_t action = SECCOMP_RET_KILL_PROCESS;
     if (syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action)) {
@@ -165,11 +163,32 @@ struct policy_program *policy_program_build(bool degraded, uint32_t grants, stru
         return NULL;
     }
     program->degraded = degraded;
-    bool built = degraded
-                     ? build(&program->calls, SCMP_ACT_KILL_PROCESS, 0, action_degraded, error)
-                     : build(&program->calls, SCMP_ACT_NOTIFY, grants, action_with_listener, error);
+    return program;
+}
+
+struct policy_program *policy_program_build(bool degraded, uint32_t grants, struct error *error) {
+    size_t count;
+    const struct policy_row *rows = policy_rows(&count);
+    struct policy_program *program = begin_program(degraded, error);
+    if (!program)
+        return NULL;
+    bool built = degraded ? build(&program->calls, rows, count, SCMP_ACT_KILL_PROCESS, 0,
+                                  action_degraded, error)
+                          : build(&program->calls, rows, count, SCMP_ACT_NOTIFY, grants,
+                                  action_with_listener, error);
     if (built && marks_are_right(&program->calls, degraded, error) &&
-        build(&program->seal, SCMP_ACT_ALLOW, 0, action_of_seal, error))
+        build(&program->seal, rows, count, SCMP_ACT_ALLOW, 0, action_of_seal, error))
+        return program;
+    policy_program_free(program);
+    return NULL;
+}
+
+struct policy_program *policy_program_build_compiler(struct error *error) {
+    size_t count;
+    const struct policy_row *rows = policy_compiler_rows(&count);
+    struct policy_program *program = begin_program(true, error);
+    if (program &&
+        build(&program->calls, rows, count, SCMP_ACT_KILL_PROCESS, 0, action_degraded, error))
         return program;
     policy_program_free(program);
     return NULL;
@@ -250,7 +269,7 @@ bool policy_enter_seccomp(const struct policy_context *context, struct error *er
 }
 
 bool policy_seal(const struct policy_prepared *prepared, struct error *error) {
-    if (!prepared->program)
+    if (!prepared->program || !prepared->program->seal.filter)
         return true;
     if (install(&prepared->program->seal, every_thread) < 0)
         return error_set(error, errno, "layer seccomp: cannot load the seal");

@@ -72,6 +72,8 @@ bool policy_supervise(const struct policy_supervisor *supervisor, struct policy_
     uint32_t grants = 0;
     if (own.layers[POLICY_LAYER_LANDLOCK].state == POLICY_ACTIVE)
         grants = POLICY_GRANT_FILES | (supervisor->scoped ? POLICY_GRANT_SIGNALS : 0);
+    if (supervisor->native)
+        grants |= POLICY_GRANT_NATIVE;
     if (policy_has_layer(&policy, POLICY_LAYER_SECCOMP) &&
         !policy_report_note(&own, &policy, POLICY_LAYER_SECCOMP,
                             policy_no_new_privileges(&cause) &&

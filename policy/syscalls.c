@@ -18,6 +18,11 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Older headers lack it. */
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
 #define BITS(position, required, optional)                                                         \
     {                                                                                              \
         .kind = TERM_BITS, .argument = (position), .mask = ~(uint64_t)(optional),                  \
@@ -73,6 +78,9 @@
 #define WRITE_WHEN(call, names, why, ...)                                                          \
     ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_WRITE, names, why,        \
         #__VA_ARGS__, __VA_ARGS__)
+#define NATIVE_WHEN(call, names, why, ...)                                                         \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, true, POLICY_GRANT_NATIVE, names, why,        \
+        #__VA_ARGS__, __VA_ARGS__)
 #define SETUP(call, names, why)                                                                    \
     ROW(#call, __SNR_##call, POLICY_REFUSE, EPERM, true, false, 0, names, why, "", ALWAYS)
 #define SETUP_WHEN(call, names, why, ...)                                                          \
@@ -89,11 +97,12 @@ static const struct policy_row rows[] = {
 #include "policy/syscalls.def"
 };
 
-/* The rows of the supervisor do not say what their arguments can name. */
+/* The rows of the other tables do not say what their arguments can name. */
 #undef ALLOW
 #undef ALLOW_WHEN
 #undef READ
 #undef WRITE_WHEN
+#undef NATIVE_WHEN
 #define ALLOW(call, why)                                                                           \
     ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, 0, (NOTHING), why, "", ALWAYS)
 #define ALLOW_WHEN(call, why, ...)                                                                 \
@@ -105,6 +114,9 @@ static const struct policy_row rows[] = {
 #define WRITE_WHEN(call, why, ...)                                                                 \
     ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_WRITE, (NOTHING), why,    \
         #__VA_ARGS__, __VA_ARGS__)
+#define NATIVE_WHEN(call, why, ...)                                                                \
+    ROW(#call, __SNR_##call, POLICY_ALLOW, 0, false, false, POLICY_GRANT_NATIVE, (NOTHING), why,   \
+        #__VA_ARGS__, __VA_ARGS__)
 
 static const struct policy_row supervisor_rows[] = {
 #include "policy/supervisor.def"
@@ -112,6 +124,10 @@ static const struct policy_row supervisor_rows[] = {
 
 static const struct policy_row imager_rows[] = {
 #include "policy/imager.def"
+};
+
+static const struct policy_row compiler_rows[] = {
+#include "policy/compiler.def"
 };
 
 static const size_t row_count = sizeof rows / sizeof *rows;
@@ -129,6 +145,11 @@ const struct policy_row *policy_supervisor_rows(size_t *count) {
 const struct policy_row *policy_imager_rows(size_t *count) {
     *count = sizeof imager_rows / sizeof *imager_rows;
     return imager_rows;
+}
+
+const struct policy_row *policy_compiler_rows(size_t *count) {
+    *count = sizeof compiler_rows / sizeof *compiler_rows;
+    return compiler_rows;
 }
 
 bool policy_row_is_notified(const struct policy_row *row) {
@@ -194,6 +215,10 @@ bool policy_judges_by_pid(int number) {
             if (rows[i].number == number && rows[i].terms[j].kind == TERM_SELF)
                 return true;
     return false;
+}
+
+bool policy_maps_code(const struct seccomp_data *call) {
+    return call->nr == __SNR_mmap;
 }
 
 const char *policy_syscall_name(int number) {

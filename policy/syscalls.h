@@ -1,5 +1,5 @@
-/* The system call tables (syscalls.def, supervisor.def) as data, for the filter and for `eclave
- * policy`. */
+/* The system call tables (syscalls.def, supervisor.def, compiler.def) as data, for the filter and
+ * for `eclave policy`. */
 #ifndef ECLAVE_POLICY_SYSCALLS_H
 #define ECLAVE_POLICY_SYSCALLS_H
 
@@ -53,6 +53,9 @@ const struct policy_row *policy_supervisor_rows(size_t *count);
 
 /* The same of imager.def. */
 const struct policy_row *policy_imager_rows(size_t *count);
+
+/* The same of compiler.def. */
+const struct policy_row *policy_compiler_rows(size_t *count);
 
 /* Does a filter with a listener notify the supervisor of ROW's calls although it allows them? True
  * if the supervisor has to know which process makes the call, or that it was made. */

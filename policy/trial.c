@@ -109,6 +109,9 @@ static void judge(const struct policy_trial *trial, pid_t child, int listener,
     struct policy_ruling ruling =
         policy_judge(policy_grants(trial->policy), &notification.data,
                      policy_judges_by_pid(notification.data.nr) ? policy_pid_within(pid) : pid);
+    if (ruling.verdict == POLICY_ALLOW && policy_maps_code(&notification.data))
+        ruling =
+            (struct policy_ruling){.verdict = POLICY_REFUSE, .error = EPERM}; /* none is sealed */
     struct seccomp_notif_resp response = {.id = notification.id, .error = -ruling.error};
     if (ruling.verdict == POLICY_ALLOW)
         response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;

@@ -1,6 +1,6 @@
 ;;;; Compiles the runtime into a static library. Run by the build as
 ;;;;   ecl --norc --load build.lisp --eval '(build OUTPUT-DIRECTORY SOURCE...)'
-;;;; What is compiled does not depend on where that is.
+;;;; native.lisp becomes a library of its own, because it is loaded only when ECL's compiler is. What is compiled does not depend on where that is.
 
 (require :cmp)
 
@@ -30,6 +30,9 @@
   (let ((objects (loop for source in sources
                        collect (compile-source source directory))))
     (c:build-static-library (merge-pathnames "libeclave-lisp.a" directory)
-                            :lisp-files objects
+                            :lisp-files (butlast objects)
                             :init-name "eclave_lisp_init")
+    (c:build-static-library (merge-pathnames "libeclave-native.a" directory)
+                            :lisp-files (last objects)
+                            :init-name "eclave_native_init")
     (ext:quit 0)))

@@ -8,6 +8,7 @@
 #include "worker/fault.h"
 #include "worker/guard.h"
 #include "worker/lisp.h"
+#include "worker/native.h"
 #include "worker/numbers.h"
 #include "worker/streams.h"
 #include "worker/undefined.h"
@@ -225,6 +226,8 @@ bool image_boot(const struct worker_configuration *configuration, struct error *
         return false;
     if (configuration->scratch_bytes)
         ECL_SETQ(ecl_process_env(), lisp.scratch, ECL_T);
+    if (configuration->native && !native_load(configuration->native > 1, error))
+        return false;
     warm_up(configuration);
     return true;
 }

@@ -9,6 +9,7 @@
 #include "worker/exchange.h"
 #include "worker/image.h"
 #include "worker/lisp.h"
+#include "worker/native.h"
 #include "worker/streams.h"
 #include "worker/working_set.h"
 
@@ -106,7 +107,10 @@ static void evaluate_received(const struct received *frame) {
 }
 
 static void on_evaluate(struct received *frame) {
+    native_begin(CHANNEL, frame->header.call);
     evaluate_received(frame);
+    native_settle();
+    native_end();
     send_result(frame);
 }
 
@@ -115,7 +119,9 @@ static void on_run(struct received *frame) {
     if (!run_message_decode(frame->payload, frame->header.length, &message))
         fail("worker: malformed run frame");
     exchange_begin(CHANNEL, frame->header.call);
+    native_begin(CHANNEL, frame->header.call);
     evaluate_run(&message, &worker.result);
+    native_end();
     exchange_end();
     send_result(frame);
 }

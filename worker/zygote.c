@@ -108,6 +108,7 @@ static struct policy make_policy(const struct zygote *zygote) {
                            .degraded = configuration->degraded != 0,
                            .user = configuration->user,
                            .separate_users = true,
+                           .native = configuration->native != 0,
                            .address_space_bytes = configuration->address_space_bytes,
                            .scratch_bytes = configuration->scratch_bytes,
                            .readable = (const char *const *)zygote->readable,
@@ -168,7 +169,7 @@ static bool begin_again(struct zygote *zygote, struct error *error) {
     if (!configure(zygote, error) || !image_continue(error))
         return false;
     forget_strings(zygote); /* what they name is in the image */
-    return (before.memory_bytes == now->memory_bytes &&
+    return (before.memory_bytes == now->memory_bytes && before.native == now->native &&
             before.value_max_chars == now->value_max_chars &&
             !before.scratch_bytes == !now->scratch_bytes &&
             before.readable_count == now->readable_count &&

@@ -20,7 +20,8 @@ enum {
     /* For each call that may run: that of a project's definition; half of one that waits for its
      * client; and one or the other ending. */
     RUN_PROCESSES = 3,
-    OTHER_PROCESSES = 8
+    OTHER_PROCESSES = 8,
+    COMPILER_PROCESSES = 80 /* those of compiler.c, and the program */
 };
 
 size_t confinement_worker_bytes(const struct settings *settings) {
@@ -48,6 +49,7 @@ struct policy confinement_policy(const struct settings *settings) {
         .layers = POLICY_LAYERS_ALL & ~settings->without,
         .required = settings->require,
         .degraded = settings->degraded != 0,
+        .native = settings->native != 0,
         .user = geteuid() == 0 ? NOBODY : 0,
         .address_space_bytes = ADDRESS_SPACE_HEAPS * memory + ADDRESS_SPACE_MARGIN,
         .all_memory_bytes = running * confinement_session_bytes(settings) +
@@ -55,7 +57,8 @@ struct policy confinement_policy(const struct settings *settings) {
                             ADDRESS_SPACE_MARGIN,
         .all_processes =
             (uint32_t)(sessions * ((uint64_t)settings->session_history + SESSION_PROCESSES) +
-                       RUN_PROCESSES * (uint64_t)settings->call_running_max + OTHER_PROCESSES),
+                       RUN_PROCESSES * (uint64_t)settings->call_running_max + OTHER_PROCESSES +
+                       (settings->native ? COMPILER_PROCESSES : 0)),
         .session_memory_bytes = confinement_session_bytes(settings),
         .scratch_bytes = scratch,
         .readable = (const char *const *)settings->allow_read.paths,
@@ -67,6 +70,7 @@ struct policy_supervisor confinement_supervisor(const struct settings *settings)
                                       .required = settings->require,
                                       .readable = (const char *const *)settings->project.paths,
                                       .readable_count = settings->project.count,
+                                      .native = settings->native != 0,
                                       .moving = settings->project.link ? settings->project.paths[0]
                                                                        : NULL};
 }

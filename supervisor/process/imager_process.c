@@ -274,8 +274,10 @@ static bool stays(const struct imaging *imaging, const struct line *line) {
 }
 
 static bool add_line(struct imaging *imaging, const struct line *line) {
-    if (line->of == OF_KERNEL || line->protection & PROT_EXEC)
+    if (line->of == OF_KERNEL)
         return true;
+    if (line->protection & PROT_EXEC)
+        return stays(imaging, line) || fail(imaging, "it has native code of its own");
     if (line->shared)
         return fail(imaging, "it has shared memory");
     imaging->has_base |= line->of == OF_FILE && line->inode == imaging->inode;

@@ -38,7 +38,7 @@ static void print_files(FILE *out, const struct policy *policy) {
     if (policy->scratch_bytes)
         fprintf(out, "  write  %s, %llu MiB in memory for each session\n", POLICY_SCRATCH,
                 (unsigned long long)policy->scratch_bytes >> 20);
-    if (!policy_grants(policy))
+    if (!policy->readable_count && !policy->scratch_bytes)
         fputs("  none\n", out);
 }
 
@@ -162,13 +162,23 @@ static void print_worker_calls(FILE *out, uint32_t grants) {
 }
 
 /* With Landlock. */
-static void print_supervisor_calls(FILE *out) {
+static void print_supervisor_calls(FILE *out, uint32_t grants) {
     size_t count;
     const struct policy_row *rows = policy_supervisor_rows(&count);
+    grants = POLICY_GRANT_READ | (grants & POLICY_GRANT_NATIVE);
     fputs("\nSYSTEM CALLS OF THE SUPERVISOR, once it reads from a client\n", out);
-    print_rows(out, "  RUN", rows, count, POLICY_GRANT_READ, is_allowed);
-    print_rows(out, "  FAIL with this errno", rows, count, POLICY_GRANT_READ, is_refused);
+    print_rows(out, "  RUN", rows, count, grants, is_allowed);
+    print_rows(out, "  FAIL with this errno", rows, count, grants, is_refused);
     fputs("\n  Any other call kills the supervisor.\n", out);
+}
+
+static void print_compiler_calls(FILE *out) {
+    size_t count;
+    const struct policy_row *rows = policy_compiler_rows(&count);
+    fputs("\nSYSTEM CALLS OF A PROCESS THAT COMPILES ONE UNIT\n", out);
+    print_rows(out, "  RUN", rows, count, 0, is_allowed);
+    print_rows(out, "  FAIL with this errno", rows, count, 0, is_refused);
+    fputs("\n  Any other call kills the process, and the code stays bytecode.\n", out);
 }
 
 void policy_text_print(FILE *out, const struct settings *settings) {
@@ -178,5 +188,7 @@ void policy_text_print(FILE *out, const struct settings *settings) {
     print_limits(out, &policy);
     print_worker_calls(out, policy_grants(&policy));
     print_supervisor_files(out, settings);
-    print_supervisor_calls(out);
+    print_supervisor_calls(out, policy_grants(&policy));
+    if (policy.native)
+        print_compiler_calls(out);
 }

@@ -281,6 +281,8 @@ static void on_zygote_frame(void *context, uint32_t events) {
         record_layers(pool, (const struct policy_report *)(const void *)payload);
         pool->zygote = ZYGOTE_UP;
         pool->failures_at_boot = pool->failures;
+        if (pool->workers.compiler)
+            compiler_start(pool->workers.compiler);
         trace(pool, pool->zygote_pid, "zygote booted");
         loop_timer_stop(pool->loop, &pool->boot_timer);
         pool_start(pool);
@@ -348,6 +350,29 @@ static void execute(int program, enum image_reason reason) {
     execveat(program, "", arguments, environment, AT_EMPTY_PATH);
 }
 
+/* The channel of the compiler is the only one of this type. */
+static bool is_for_compiler(int channel) {
+    int type = 0;
+    socklen_t size = sizeof type;
+    return getsockopt(channel, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET;
+}
+
+/* As become_zygote. */
+static _Noreturn void become_compiler(const struct pool_programs *programs, int channel) {
+    static char name[] = "eclave-compiler";
+    char *const arguments[] = {name, NULL}, *const environment[] = {NULL};
+    int program =
+        descriptor_move_above(open(programs->compiler, O_PATH | O_CLOEXEC), CONTROL_FD + 1);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (dup2(null, fd) < 0)
+            _exit(127);
+    if (program < 0 || dup2(channel, CONTROL_FD) < 0)
+        _exit(127);
+    execveat(program, "", arguments, environment, AT_EMPTY_PATH);
+    _exit(127);
+}
+
 /* Runs in the new process; CONTEXT are the programs. The zygote gets known
  * descriptors, default signal handling, and an environment of one constant, because a cleared
  * environment would leave its strings in memory. It is in a session of its own, so that Ctrl-C
@@ -364,6 +389,8 @@ static void become_zygote(void *context, const int passed[PASSED],
     setsid();
     if (chdir("/") != 0) /* getcwd would reveal a path of the host */
         _exit(127);
+    if (is_for_compiler(passed[CONTROL]))
+        become_compiler(programs, passed[CONTROL]);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
         dup2(passed[ERRORS], STDERR_FILENO) < 0 || dup2(passed[CONTROL], CONTROL_FD) < 0 ||
@@ -434,6 +461,7 @@ static bool append_configuration(struct buffer *payload, const struct pool *pool
         .layers = layers,
         .required = policy.required,
         .degraded = policy.degraded,
+        .native = (uint32_t)settings->native,
         .user = policy.user,
         .readable_count = (uint32_t)policy.readable_count,
         .systems_count = (uint32_t)settings->systems.count,
@@ -604,6 +632,13 @@ bool pool_open(struct pool *pool, struct loop *loop, struct log *log,
         return false;
     if (settings->minimal)
         return true;
+    if (settings->native) {
+        if (!program_find("eclave-compiler", pool->programs.compiler, error))
+            return error_set(error, 0,
+                             "this eclave was built without libtcc, which --native needs");
+        compiler_open(&pool->compiler, loop, log, &pool->launcher, &policy);
+        pool->workers.compiler = &pool->compiler;
+    }
     open_images(pool);
     return policy_launcher_start(&pool->launcher, &policy, become_zygote, &pool->programs, error);
 }
@@ -699,6 +734,7 @@ void pool_close(struct pool *pool) {
         return;
     pool->closing = true;
     close_zygote(pool);
+    compiler_close(&pool->compiler);
     for (size_t i = 0; i < POOL_NAMESPACES_MAX; i++)
         keep_namespaces(pool, -1);
     if (!pool->workers.left_alone)

@@ -7,6 +7,7 @@
 #include "policy/policy.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/loop.h"
+#include "supervisor/process/compiler.h"
 #include "supervisor/process/image_cache.h"
 #include "supervisor/process/pipes.h"
 #include "supervisor/process/program.h"
@@ -45,7 +46,8 @@ struct pool {
     struct pool_programs {
         char worker[INSTALLED_PATH_BYTES];
         char restorer[INSTALLED_PATH_BYTES];
-        char ecl[INSTALLED_PATH_BYTES]; /* as installed_ecl() says */
+        char compiler[INSTALLED_PATH_BYTES]; /* with native code */
+        char ecl[INSTALLED_PATH_BYTES];      /* as installed_ecl() says */
         struct image_cache images;
     } programs;
     struct policy_launcher launcher;
@@ -58,7 +60,8 @@ struct pool {
     int zygote_channel, zygote_stderr;
     struct loop_watch zygote_watch, zygote_stderr_watch;
     struct loop_timer boot_timer;
-    struct workers workers; /* all workers of the supervisor */
+    struct compiler compiler; /* with native code */
+    struct workers workers;   /* all workers of the supervisor */
     TAILQ_HEAD(, pool_spare) spares;
     size_t spare_count;
     size_t spares_wanted; /* kept ready; 0: workers are started on request only */

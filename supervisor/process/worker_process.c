@@ -54,14 +54,16 @@ enum reading { READ_NOTHING, READ_PART, READ_FRAME };
 
 static enum reading read_channel(struct worker_process *worker);
 static void abandon_fork(struct worker_process *parent, const char *what);
+static void end_native(struct worker_process *worker);
 
 static void trace(const struct worker_process *worker, const char *what,
                   const struct frame_header *header) {
     static const char *const names[] = {
-        [FRAME_READY] = "READY",     [FRAME_FAILED] = "FAILED", [FRAME_EVALUATE] = "EVALUATE",
-        [FRAME_RESULT] = "RESULT",   [FRAME_FORK] = "FORK",     [FRAME_RUN] = "RUN",
-        [FRAME_EVENT] = "EVENT",     [FRAME_ASK] = "ASK",       [FRAME_ANSWER] = "ANSWER",
-        [FRAME_OUTPUTS] = "OUTPUTS", [FRAME_ADOPT] = "ADOPT"};
+        [FRAME_READY] = "READY",     [FRAME_FAILED] = "FAILED",   [FRAME_EVALUATE] = "EVALUATE",
+        [FRAME_RESULT] = "RESULT",   [FRAME_FORK] = "FORK",       [FRAME_RUN] = "RUN",
+        [FRAME_EVENT] = "EVENT",     [FRAME_ASK] = "ASK",         [FRAME_ANSWER] = "ANSWER",
+        [FRAME_OUTPUTS] = "OUTPUTS", [FRAME_COMPILE] = "COMPILE", [FRAME_CODE] = "CODE",
+        [FRAME_OBJECT] = "OBJECT",   [FRAME_SEALED] = "SEALED",   [FRAME_ADOPT] = "ADOPT"};
     const bool known = header->type < sizeof names / sizeof *names && names[header->type];
     const struct log_event event = {
         .name = "frame", .session = worker->session, .call = header->call, .pid = worker->pid};
@@ -188,6 +190,7 @@ static void on_abandoned(void *context) {
 void worker_kill(struct worker_process *worker) {
     worker->state = WORKER_ENDING;
     worker->killed = true;
+    end_native(worker);
     signal_worker(worker, SIGKILL);
     if (worker->pid == 0) { /* it cannot be signalled; the end of its channel ends it */
         loop_watch_remove(worker->workers->loop, &worker->channel_watch);
@@ -281,6 +284,38 @@ static void give_channel(const struct listener *listener, uint64_t id) {
     }
 }
 
+static void drop_sealed(struct worker_process *worker) {
+    if (worker->native.sealed >= 0)
+        close(worker->native.sealed);
+    worker->native.sealed = -1;
+}
+
+static void end_native(struct worker_process *worker) {
+    if (worker->native.compilation)
+        compiler_cancel(worker->native.compilation);
+    worker->native.compilation = NULL;
+    drop_sealed(worker);
+}
+
+/* REQUEST maps the code that was sealed for WORKER, whole: its descriptor is put where the call
+ * expects it. The worker has one thread and shares its descriptors with nobody, so that nothing
+ * replaces this one before the call is made. It serves once, whatever becomes of the call. */
+static bool gives_code(struct listener *listener, struct worker_process *worker,
+                       const struct seccomp_notif *request) {
+    enum { LENGTH = 1, OFFSET = 5 };
+    if (!worker || worker->state != WORKER_BUSY || worker->native.sealed < 0 ||
+        request->data.args[LENGTH] != worker->native.sealed_bytes ||
+        request->data.args[OFFSET] != 0)
+        return false;
+    struct seccomp_notif_addfd addition = {.id = request->id,
+                                           .flags = SECCOMP_ADDFD_FLAG_SETFD,
+                                           .srcfd = (uint32_t)worker->native.sealed,
+                                           .newfd = UNIT_CODE_FD};
+    bool given = ioctl(listener->fd, SECCOMP_IOCTL_NOTIF_ADDFD, &addition) >= 0;
+    drop_sealed(worker);
+    return given;
+}
+
 static void reply(struct listener *listener, uint64_t id, int error, uint32_t flags) {
     union {
         struct seccomp_notif_resp response;
@@ -369,6 +404,10 @@ static void on_notified(void *context, uint32_t events) {
     struct policy_ruling ruling =
         policy_judge(listener->workers->grants, &request->data,
                      policy_judges_by_pid(request->data.nr) ? policy_pid_within(pid) : pid);
+    if (ruling.verdict == POLICY_ALLOW && policy_maps_code(&request->data) &&
+        !gives_code(listener, worker, request))
+        ruling =
+            (struct policy_ruling){.verdict = POLICY_REFUSE, .error = EPERM, .name = ruling.name};
     bool clone = worker && is_expected_clone(worker, &request->data);
     bool flood = worker && worker->notified++ >= NOTIFIED_MAX;
     if (worker && clone)
@@ -515,6 +554,7 @@ int64_t worker_cpu_us(const struct worker_process *worker) {
 static void take_result(struct worker_process *worker) {
     if (!has_read_call(worker))
         return;
+    end_native(worker);
     worker->state = WORKER_READY;
     worker->events->result(worker->context, worker, worker->payload, worker->header.length);
 }
@@ -530,6 +570,54 @@ static void take_ask(struct worker_process *worker) {
     worker->state = WORKER_ASKING;
     worker->events->ask(worker->context, worker, worker->payload, worker->header.length);
     worker_rest(worker);
+}
+
+/* --- native code --- */
+
+static bool send_frame(struct worker_process *worker, enum frame_type type, const void *payload,
+                       size_t size);
+
+static void on_compiled(void *context, const unsigned char *object, size_t size) {
+    struct worker_process *worker = context;
+    worker->native.compilation = NULL;
+    if (worker->state == WORKER_BUSY && !send_frame(worker, FRAME_OBJECT, object, size))
+        malformed(worker, "out of memory for native code");
+}
+
+/* A worker waits for each reply before it sends more. */
+static bool may_use_native(struct worker_process *worker) {
+    if (!worker->workers->compiler || worker->native.compilation || worker->outgoing.length)
+        malformed(worker, "the worker sent an unexpected frame");
+    return worker->state == WORKER_BUSY;
+}
+
+static void take_compile(struct worker_process *worker) {
+    if (!may_use_native(worker))
+        return;
+    unsigned char *text = worker->payload;
+    worker->payload = NULL;
+    worker->native.compilation =
+        compiler_begin(worker->workers->compiler, text, worker->header.length, on_compiled, worker);
+    if (!worker->native.compilation)
+        on_compiled(worker, NULL, 0);
+}
+
+static void take_code(struct worker_process *worker) {
+    struct native_use *native = &worker->native;
+    const size_t size = worker->header.length;
+    if (!may_use_native(worker))
+        return;
+    drop_sealed(worker);
+    if (size && size % UNIT_PAGE_BYTES == 0 && native->units < UNITS_MAX &&
+        size <= UNITS_BYTES_MAX - native->bytes)
+        native->sealed = compiler_seal(worker->payload, size, NULL);
+    if (native->sealed >= 0) {
+        native->sealed_bytes = size;
+        native->units++;
+        native->bytes += size;
+    }
+    if (!send_frame(worker, FRAME_SEALED, "", native->sealed >= 0))
+        malformed(worker, "out of memory for native code");
 }
 
 /* The frames that are allowed in each state, and their handlers. */
@@ -551,6 +639,8 @@ static const struct frame_rule {
     {FRAME_RESULT, WORKER_BUSY, OF_CALL, RESULT_MAX_BYTES, take_result},
     {FRAME_EVENT, WORKER_BUSY, OF_RUN, FRAME_EVENT_MAX, take_event},
     {FRAME_ASK, WORKER_BUSY, OF_RUN, FRAME_ASK_MAX, take_ask},
+    {FRAME_COMPILE, WORKER_BUSY, OF_CALL, UNIT_TEXT_MAX, take_compile},
+    {FRAME_CODE, WORKER_BUSY, OF_CALL, UNIT_CODE_MAX, take_code},
 };
 
 static const struct frame_rule *allowing_rule(const struct worker_process *worker) {
@@ -568,11 +658,11 @@ static const struct frame_rule *allowing_rule(const struct worker_process *worke
 
 static void frame_done(struct worker_process *worker) {
     const struct frame_rule *rule = allowing_rule(worker);
-    cleanup_free unsigned char *payload = worker->payload;
     worker->header_have = worker->payload_have = 0;
     trace(worker, rule ? "received" : "dropped", &worker->header);
     if (rule)
         rule->handle(worker);
+    free(worker->payload); /* unless a handler has taken it */
     worker->payload = NULL;
 }
 
@@ -679,7 +769,7 @@ struct worker_process *worker_create(struct workers *workers, const struct worke
     }
     worker->workers = workers;
     worker->state = WORKER_STARTING;
-    worker->channel = worker->gift = -1;
+    worker->channel = worker->gift = worker->native.sealed = -1;
     worker->outgoing = buffer_make(FRAME_PAYLOAD_MAX + sizeof(struct frame_header));
     LIST_INSERT_HEAD(&workers->list, worker, entry);
     worker_set_owner(worker, events, context, NULL);
@@ -740,6 +830,8 @@ struct worker_process *worker_fork(struct worker_process *parent,
     child->listener->members++;
     child->is_fork = true;
     child->outputs = parent->outputs;
+    child->native.units = parent->native.units;
+    child->native.bytes = parent->native.bytes;
     child->parent = parent;
     parent->child = child;
     parent->clone_expected = true;
@@ -856,7 +948,7 @@ void worker_measure(struct worker_process *worker) {
         return;
     worker->memory.faults = stat_field(text, MINOR_FAULTS);
     worker->memory.resident_bytes =
-        stat_field(text, RESIDENT_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+        stat_field(text, RESIDENT_PAGES) * (size_t)sysconf(_SC_PAGESIZE) + worker->native.bytes;
 }
 
 /* --- reaping --- */
@@ -879,6 +971,7 @@ void worker_reaped(struct worker_process *worker, int status, struct usage usage
     while (worker->state == WORKER_BUSY && worker->channel_watch.active &&
            read_channel(worker) != READ_NOTHING)
         ; /* a result that was sent before the end is valid */
+    end_native(worker);
     worker->pid = 0;
     struct worker_process *parent = worker->parent;
     loop_timer_stop(worker->workers->loop, &worker->timer);
@@ -901,6 +994,7 @@ void worker_destroy(struct worker_process *worker) {
     if (worker->channel >= 0)
         close(worker->channel);
     drop_gift(worker);
+    end_native(worker);
     leave_listener(worker->listener);
     buffer_free(&worker->outgoing);
     free(worker->payload);

@@ -13,6 +13,7 @@
 #include "supervisor/base/log.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/usage.h"
+#include "supervisor/process/compiler.h"
 #include <stdbool.h>
 #include <sys/queue.h>
 #include <sys/types.h>
@@ -66,6 +67,14 @@ struct memory_use {
     enum worker_place { PLACE_UNKNOWN, PLACE_HEAD, PLACE_PARKED } place; /* policy_oom_prefer */
 };
 
+/* Native code of a worker. */
+struct native_use {
+    struct compilation *compilation; /* that it waits for; NULL: none */
+    int sealed;                      /* code that it may map, once; -1: none */
+    size_t sealed_bytes;
+    size_t units, bytes; /* that were sealed for it and for those that it is a fork of */
+};
+
 struct worker_process {
     struct workers *workers;
     enum worker_state state;
@@ -97,6 +106,7 @@ struct worker_process {
     bool killed;        /* by this program */
     uint64_t wakes;     /* how often it was woken: if not since, its memory is the same */
     struct memory_use memory;
+    struct native_use native;
     const struct worker_events *events;
     void *context;
     const char *session; /* for the log: the owning session; NULL: none */
@@ -109,6 +119,7 @@ struct workers {
     struct log *log;
     LIST_HEAD(, worker_process) list;
     uint32_t grants;                        /* policy_grants, of all of them */
+    struct compiler *compiler;              /* of native code; NULL: none */
     pid_t zygote;                           /* a child that is not a worker; 0: none */
     const struct policy_launcher *launcher; /* NULL: none, as in tests */
     bool may_signal;                        /* otherwise the launcher does it, if there is one */

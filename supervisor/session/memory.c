@@ -324,7 +324,8 @@ static void on_weighed(void *context, const struct weight *weight) {
     if (worker) {
         worker->memory.due = false;
         worker->memory.weighed = weight->known ? WEIGHED : WEIGHED_IN_VAIN;
-        worker->memory.weighed_bytes = weight->bytes;
+        /* Sealed code counts even if it is mapped and was never touched. */
+        worker->memory.weighed_bytes = weight->bytes + worker->native.bytes;
     }
     continue_weighing(all);
 }

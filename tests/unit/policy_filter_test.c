@@ -47,6 +47,8 @@ static const struct {
 } modes[] = {{false, 0},
              {false, POLICY_GRANT_READ},
              {false, POLICY_GRANT_READ | POLICY_GRANT_WRITE},
+             {false, POLICY_GRANT_NATIVE},
+             {false, POLICY_GRANT_READ | POLICY_GRANT_WRITE | POLICY_GRANT_NATIVE},
              {true, 0}};
 
 static void in_every_mode(void (*check)(void)) {

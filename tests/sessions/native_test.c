@@ -1,0 +1,260 @@
+/* --native as a client sees it: COMPILE makes native code, which computes what bytecode computes
+ * and belongs to the state of the session; what cannot be compiled stays bytecode; and code that
+ * may run instructions of its choice still maps nothing executable but what was sealed for it. */
+#include "tests/support/client_sessions.h"
+#include "tests/support/lines.h"
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WITH_NATIVE "--native", "on"
+#define FIB         "(defun fib (n) (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2)))))"
+
+/* --- what is compiled --- */
+
+static const struct {
+    const char *code, *value;
+} compiled[] = {
+    {FIB "(multiple-value-list (compile 'fib))", "=> (FIB NIL NIL)"},
+    {FIB "(compile 'fib) (fib 20)", "=> 6765"},
+    {FIB "(compile 'fib) (nth-value 1 (si:bc-split #'fib))", "=> NIL"},
+    {FIB "(compile 'fib) (third (function-lambda-expression #'fib))", "=> (N)"},
+    {FIB "(compile 'fib) (search \"is native code\" (with-output-to-string (*standard-output*) "
+         "(disassemble 'fib)))",
+     "=> 24"},
+    {"(multiple-value-bind (f w e) (compile nil '(lambda (x) (* x 2))) "
+     "(list (funcall f 21) w e (si:bc-split f)))",
+     "=> (42 NIL NIL NIL)"},
+    {"(let ((f (funcall (compile nil '(lambda () (let ((n 0)) (lambda () (incf n)))))))) "
+     "(list (funcall f) (funcall f)))",
+     "=> (1 2)"},
+    {"(let ((y 10)) (defun next (x) (+ x (incf y)))) (multiple-value-list (compile 'next))",
+     "=> (NEXT NIL NIL)"},
+    {"(let ((y 10)) (defun next (x) (+ x (incf y)))) (next 0) (compile 'next) (next 1)", "=> 13"},
+    {"(defmacro both (x) `(list ,x ,x)) (list (multiple-value-list (compile 'both)) (both 1))",
+     "=> ((BOTH NIL NIL) (1 1))"},
+    {"(defgeneric size (x)) (defmethod size ((x integer)) x) (defmethod size ((x string)) "
+     "(+ 1 (if (next-method-p) 1 0) (length x))) (list (size \"ab\") "
+     "(multiple-value-list (compile 'size)) (size \"abc\") (size 7))",
+     "=> (3 (SIZE NIL NIL) 4 7)"},
+    {"(defclass a () ()) (defclass b (a) ()) (defmethod m ((x a)) (list 'a)) "
+     "(defmethod m ((x b)) (cons 'b (call-next-method))) (compile 'm) (m (make-instance 'b))",
+     "=> (B A)"},
+    {"(funcall (compile nil '(lambda () (list 'bar \"lit\" 1.5d0 #c(1 2) (expt 10 20) #\\a "
+     "(load-time-value (+ 1 2)) '(1 . 2)))))",
+     "=> (BAR \"lit\" 1.5d0 #C(1 2) 100000000000000000000 #\\a 3 (1 . 2))"},
+    {"(funcall (compile nil '(lambda (&rest r &key (k 3) &allow-other-keys) (handler-case "
+     "(/ (second r) k) (division-by-zero () :zero)))) :k 0)",
+     "=> :ZERO"},
+    {"(funcall (compile nil '(lambda (x) (block b (mapc (lambda (i) (when (> i x) (return-from b "
+     "i))) '(1 5 9)) nil))) 4)",
+     "=> 5"},
+    {"(let ((log '())) (funcall (compile nil '(lambda (f) (catch 'done (unwind-protect (throw "
+     "'done 1) (funcall f)))))  (lambda () (push 2 log))) log)",
+     "=> (2)"},
+    {"(defvar *d* 1) (defun d () *d*) (compile 'd) (let ((*d* 2)) (list (d) (funcall (compile nil "
+     "'(lambda () (let ((*d* 3)) (d)))))))",
+     "=> (2 3)"},
+    {"(funcall (compile nil '(lambda (a b) (declare (double-float a b) (optimize speed)) (let ((s "
+     "0d0)) (declare (double-float s)) (dotimes (i 10 s) (incf s (* a b)))))) 2d0 3d0)",
+     "=> 60.0d0"},
+    {"(let ((*print-base* 2) (*print-radix* t) (*read-default-float-format* 'double-float)) "
+     "(format nil \"~d\" (funcall (compile nil '(lambda (x) (+ x 1234567 (floor 99.5)))) 1)))",
+     "=> \"1234667\""},
+    {"(defun deep (n) (if (= n 0) 0 (+ 1 (deep (- n 1))))) (compile 'deep) (handler-case (deep "
+     "100000000) (storage-condition () :full))",
+     "=> :FULL"},
+    /* A function that nothing refers to runs on. */
+    {"(defun gone (f) (fmakunbound 'gone) (si:gc t) (funcall f) (si:gc t) (list 'still \"here\")) "
+     "(compile 'gone) (gone (lambda () (dotimes (i 100000) (make-string 20))))",
+     "=> (STILL \"here\")"},
+    {"(let ((fs (loop for i below 60 collect (let ((i i)) (compile nil `(lambda (x) (list x "
+     "',(list "
+     "i (format nil \"s~a\" i)))))))))  (si:gc t) (dotimes (i 100000) (make-string 20)) (si:gc t) "
+     "(loop for f in fs for i from 0 always (equal (second (funcall f 1)) (list i (format nil "
+     "\"s~a\" i)))))",
+     "=> T"},
+};
+
+Test(native, compiled_code_computes_the_same) {
+    struct client *client = client_start_with(WITH_NATIVE);
+    for (size_t i = 0; i < COUNT_OF(compiled); i++) {
+        const char *name = client_session_open(client);
+        client_session_expect(client, name, compiled[i].code, compiled[i].value);
+        client_session_close(client, name);
+    }
+    client_finish(client);
+}
+
+/* --- what is not --- */
+
+static const struct {
+    const char *code, *value;
+} refused[] = {
+    {"(multiple-value-bind (f w e) (compile nil '(lambda (x) (coerce x 'long-float))) "
+     "(list w e (funcall f 1)))",
+     "=> (T T 1.0l0)"},
+    {"(nth-value 2 (compile nil '(lambda () (nil 1))))", "=> T"},
+    {"(nth-value 2 (compile nil '(lambda () (ffi:c-inline () () :int \"this is no C\"))))", "=> T"},
+    {"(nth-value 2 (compile nil '(lambda () (ffi:c-inline () () :int \"sizeof(char[-1])\" "
+     ":one-liner "
+     "t))))",
+     "=> T"},
+    /* Too long for one unit. */
+    {"(nth-value 2 (compile nil `(lambda () (ffi:clines ,(make-string 1100000)) 1)))", "=> T"},
+    {"(list (funcall (compile nil '(lambda () 42))) (multiple-value-list (compile 'car)))",
+     "=> (42 (CAR NIL NIL))"},
+};
+
+Test(native, what_does_not_compile_stays_bytecode) {
+    struct client *client = client_start_with(WITH_NATIVE);
+    for (size_t i = 0; i < COUNT_OF(refused); i++)
+        client_session_expect(client, NULL, refused[i].code, refused[i].value);
+    client_finish(client);
+}
+
+Test(native, it_is_off_by_default) {
+    struct client *client = client_start_ready(NULL, NULL);
+    client_session_expect(
+        client, NULL, "(not (nth-value 1 (si:bc-split (compile nil '(lambda (x) x)))))", "=> NIL");
+    client_session_expect(client, NULL, "(null (find-symbol \"COMPILER-PASS1\" \"C\"))", "=> T");
+    client_finish(client);
+}
+
+Test(native, auto_compiles_what_a_call_defines) {
+    struct client *client = client_start_with("--native", "auto");
+    client_session_expect(client, NULL,
+                          FIB "(defmethod area ((x integer)) (* x x)) (defmacro twice (x) `(* 2 "
+                              ",x)) (list (not (nth-value 1 (si:bc-split #'fib))) (fib 10))",
+                          "=> (NIL 55)");
+    client_session_expect(client, NULL,
+                          "(list (not (nth-value 1 (si:bc-split #'fib))) (fib 10) (area 3) (twice "
+                          "4) (not (nth-value 1 (si:bc-split (clos:method-function (first "
+                          "(clos:generic-function-methods #'area)))))))",
+                          "=> (T 55 9 8 T)");
+    /* A call that fails has defined something, too. */
+    struct evaluation evaluation =
+        client_evaluate(client, "(defun later () 1) (error \"afterwards\")");
+    cr_assert(evaluation.is_error);
+    client_session_expect(client, NULL, "(not (nth-value 1 (si:bc-split #'later)))", "=> T");
+    client_finish(client);
+}
+
+/* --- states --- */
+
+Test(native, code_belongs_to_the_state_of_a_session) {
+    struct client *client = client_start_with(WITH_NATIVE);
+    const char *session = client_session_open(client);
+    client_session_expect(client, session, FIB "(fib 10)", "=> 55");
+    client_session_expect(client, session, "(compile 'fib) (fib 11)", "=> 89");
+    client_session_settle(client, session);
+    const char *copy = client_session_copy(client, session, -1);
+    client_session_expect(client, session, "(defun fib (n) (list n)) (compile 'fib) (fib 1)",
+                          "=> (1)");
+    client_session_settle(client, session);
+    client_session_expect(client, copy, "(list (fib 12) (si:bc-split #'fib))", "=> (144 NIL)");
+    client_session_expect(client, copy, "(funcall (compile nil '(lambda () 7)))", "=> 7");
+    client_session_rollback(client, session, 1);
+    client_session_expect(client, session, "(list (fib 12) (nth-value 1 (si:bc-split #'fib)))",
+                          "=> (144 NIL)");
+    client_session_rollback(client, session, 2);
+    client_session_expect(client, session, "(null (nth-value 1 (si:bc-split #'fib)))", "=> NIL");
+    client_session_expect(client, session, "(compile 'fib) (fib 13)", "=> 233");
+    client_finish(client);
+}
+
+Test(native, a_call_that_is_killed_leaves_no_code) {
+    struct client *client = client_start_with(WITH_NATIVE);
+    const char *session = client_session_open(client);
+    client_session_expect(client, session, FIB "(fib 10)", "=> 55");
+    client_session_evaluate_within(client, session, "(compile 'fib) (loop)", 0.5);
+    client_session_expect(client, session, "(null (nth-value 1 (si:bc-split #'fib)))", "=> NIL");
+    client_session_expect(client, session, "(compile 'fib) (fib 13)", "=> 233");
+    client_finish(client);
+}
+
+/* --- the compiler's process --- */
+
+static pid_t find_compiler(struct client *client) {
+    pid_t pids[64];
+    const size_t count = client_descendants(client, pids, 64);
+    for (size_t i = 0; i < count; i++) {
+        char name[32] = "";
+        FILE *file = fopen(formatted("/proc/%d/comm", (int)pids[i]), "re");
+        if (file && fgets(name, sizeof name, file) && strcmp(name, "eclave-compiler\n") == 0) {
+            fclose(file);
+            return pids[i];
+        }
+        if (file)
+            fclose(file);
+    }
+    return 0;
+}
+
+Test(native, the_compiler_is_started_again_when_it_was_killed) {
+    struct client *client = client_start_with(WITH_NATIVE);
+    client_session_expect(client, NULL, FIB "(compile 'fib) (fib 10)", "=> 55");
+    pid_t compiler = find_compiler(client);
+    cr_assert_gt(compiler, 1);
+    cr_assert_eq(kill(compiler, SIGKILL), 0);
+    client_await_stderr(client, "the compiler has ended");
+    client_session_expect(
+        client, NULL, "(loop until (not (nth-value 2 (compile nil '(lambda () 1)))))", "=> NIL");
+    client_session_expect(client, NULL, "(fib 11)", "=> 89");
+    client_finish(client);
+}
+
+/* A text that tcc reads for ever, or that needs all memory, ends with its process. */
+Test(native, a_text_that_does_not_end_is_given_up) {
+    struct client *client = client_start_with(WITH_NATIVE);
+    client_session_expect(
+        client, NULL,
+        "(nth-value 2 (compile nil '(lambda () (ffi:clines \"#define a b b b b b b "
+        "b b\n#define b c c c c c c c c\n#define c d d d d d d d d\n#define d e e e "
+        "e e e e e\n#define e f f f f f f f f\n#define f g g g g g g g g\n#define g "
+        "h h h h h h h h\n#define h i i i i i i i i\n#define i j j j j j j j "
+        "j\nint x[] = {a};\") 1)))",
+        "=> T");
+    client_session_expect(client, NULL, FIB "(compile 'fib) (fib 10)", "=> 55");
+    client_finish(client);
+}
+
+/* --- attacks --- */
+
+/* C that native code runs; the value of each is 1 if the attack failed. */
+#define IN_C(text)                                                                                 \
+    "(funcall (compile nil '(lambda () (ffi:c-inline () () :int \"" text "\" :one-liner t))))"
+/* Any executable page, and the address of a page of data. */
+#define PAGE "((long)&cl_boot & ~4095L)"
+
+static const struct {
+    const char *code;
+    bool kills;
+} attacks[] = {
+    {IN_C("(long)mmap(0, 4096L, 7, 34, -1, 0L) == -1"), true},
+    {IN_C("(long)mmap(0, 4096L, 5, 34, -1, 0L) == -1"), true},
+    {IN_C("(long)mmap(0x700000000000, 4096L, 5, 18, 4, 0L) == -1"), false},
+    {IN_C("(long)mmap(0x700000000000, 4096L, 5, 18, 3, 0L) == -1"), true},
+    {IN_C("(long)mmap(0x700000000000, 4096L, 3, 1, 4, 0L) == -1"), true},
+    {IN_C("mprotect(" PAGE ", 4096L, 7) == -1"), true},
+    {IN_C("mprotect(" PAGE ", 4096L, 5) == -1"), true},
+    {IN_C("syscall(319L, \\\"x\\\", 0L) == -1"), true},          /* memfd_create */
+    {IN_C("syscall(59L, \\\"/bin/sh\\\", 0L, 0L) == -1"), true}, /* execve */
+};
+
+Test(native, instructions_of_choice_map_no_other_code) {
+    struct client *client = client_start_with(WITH_NATIVE);
+    for (size_t i = 0; i < COUNT_OF(attacks); i++) {
+        struct evaluation evaluation = client_evaluate(client, attacks[i].code);
+        if (attacks[i].kills) {
+            cr_assert(evaluation.is_error, "%s: %s", attacks[i].code, evaluation.line);
+            expect_contains(evaluation.text, "forbidden system call");
+        } else {
+            cr_assert_str_eq(evaluation.text, "=> 1", "%s: %s", attacks[i].code, evaluation.line);
+        }
+    }
+    /* The control: the same way of calling C works. */
+    client_session_expect(client, NULL, IN_C("getpid() > 0"), "=> 1");
+    client_finish(client);
+}

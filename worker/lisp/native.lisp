@@ -1,0 +1,210 @@
+;;;; Native code: ECL's own compiler, without files. It writes C text into strings and leaves the
+;;;; constants in a vector; C has the text compiled and runs the unit. Loaded only with --native, after
+;;;; ECL's compiler. Whatever fails leaves bytecode.
+
+(in-package "ECLAVE")
+
+(defvar *native-sources* (make-hash-table :test #'eq :weakness :key)
+  "The lambda expressions of native functions, which have none themselves.")
+
+(defvar *result* nil "What a unit returns.")
+
+;;; From a form to a unit.
+
+(defun c-text (form environment)
+  "A list of the header, the code and the constants of a unit that evaluates FORM."
+  (let* ((c::*suppress-compiler-messages* t)
+         (c::*compiler-in-use* c::*compiler-in-use*)
+         (c::*compiler-constants* t)
+         (c::*load-time-values* 'values)
+         (c::*permanent-data* t)
+         (c::*cmp-env-root* c::*cmp-env-root*)
+         (ext:*source-location* nil)
+         (*compile-print* nil)
+         (conditions nil)
+         (texts '()))
+    (c::with-compiler-env (conditions)
+      (c::compiler-pass1 (c::set-closure-env form environment c::*cmp-env-root*))
+      (let ((c::*compiler-output1* (make-string-output-stream))
+            (c::*compiler-output2* (make-string-output-stream)))
+        (c::ctop-write "init_fas_CODE" "eclave.h" "eclave.data")
+        (terpri c::*compiler-output1*)
+        (terpri c::*compiler-output2*)
+        (c::data-dump-array)
+        (setf texts (list (get-output-stream-string c::*compiler-output2*)
+                          (get-output-stream-string c::*compiler-output1*)
+                          si::*compiler-constants*))))
+    texts))
+
+(defun make-texts (form environment)
+  "What C-TEXT returns, or NIL. ECL's compiler prints numbers into its text, and faults on some code."
+  (call-guarded
+   (lambda ()
+     (handler-case
+         (handler-bind ((warning #'muffle-warning))
+           (with-standard-io-syntax
+             (let ((*print-readably* nil)
+                   (*gensym-counter* 0))
+               (c-text form environment))))
+       (error () nil)))))
+
+(defparameter *foreign-words* '("long double" "long_float" "_Complex" "csfloat" "cdfloat" "clfloat")
+  "What tcc computes wrongly, or does not know.")
+
+(defun foreign-p (text)
+  (some (lambda (word) (search word text)) *foreign-words*))
+
+(defun run-unit (form environment)
+  "Evaluates FORM as native code. False if that is not possible; then nothing was evaluated."
+  (destructuring-bind (&optional header code constants) (make-texts form environment)
+    (and header
+         (not (foreign-p code))
+         (not (foreign-p header))
+         (build-unit header code constants))))
+
+(defun lambda-expression-p (expression)
+  (and (consp expression) (member (first expression) '(lambda ext:lambda-block))))
+
+(defun source-of (function)
+  "The lambda expression of FUNCTION and its environment; NIL if it has none, or is closed over
+variables of C code."
+  (multiple-value-bind (expression environment) (function-lambda-expression function)
+    (if (or (eq environment t) (not (lambda-expression-p expression)))
+        nil
+        (values expression environment))))
+
+(defun native-p (function)
+  (nth-value 1 (gethash function *native-sources*)))
+
+(defun native-version (function)
+  "FUNCTION as native code, or NIL."
+  (multiple-value-bind (expression environment) (source-of function)
+    (let ((*result* nil))
+      (when (and expression (run-unit `(setq *result* #',expression) environment))
+        (setf (gethash *result* *native-sources*) expression)
+        *result*))))
+
+;;; COMPILE and its relatives.
+
+(defun replace-definition (name function native)
+  "NAME, whose definition is FUNCTION, gets NATIVE. What the session noted of it remains."
+  (let ((record (function-record name)))
+    (ext:package-lock "COMMON-LISP" nil)
+    (unwind-protect
+         (if (and (symbolp name) (macro-function name))
+             (setf (macro-function name) native)
+             (si:fset name native))
+      (ext:package-lock "COMMON-LISP" t))
+    (when (and record (eq (record-function record) function))
+      (setf (record-function record) native))))
+
+(defun definition-of (name)
+  (or (and (symbolp name) (macro-function name))
+      (fdefinition name)))
+
+(defun compile-named (name)
+  "True if the definition of NAME is native code now."
+  (let ((function (definition-of name)))
+    (cond ((native-p function) t)
+          ((typep function 'generic-function) (compile-methods function))
+          ((not (source-of function)) (not (interpreted-p function)))
+          (t
+           (let ((native (native-version function)))
+             (when native
+               (replace-definition name function native)
+               t))))))
+
+(defun interpreted-p (function)
+  (and (functionp function) (nth-value 1 (si:bc-split function)) t))
+
+(defun compile-methods (function)
+  (let ((good t))
+    (dolist (method (clos:generic-function-methods function) good)
+      (unless (compile-method method)
+        (setf good nil)))))
+
+(defun compile-method (method)
+  "True if the body of METHOD is native code now."
+  (let ((function (clos:method-function method)))
+    (cond ((native-p function) t)
+          ((not (source-of function)) (not (interpreted-p function)))
+          (t
+           (let ((native (native-version function)))
+             (when native
+               (setf (slot-value method 'clos::the-function) native)
+               (let ((generic (clos:method-generic-function method)))
+                 (when generic
+                   (si:clear-gfun-hash generic)
+                   (clos::set-generic-function-dispatch generic)))
+               t))))))
+
+(defun replace-compiler ()
+  (replace-functions
+   (compile (name &rest definition)
+     (let* ((function (and definition ; ECL refuses what is no function
+                           (apply #'original nil definition)))
+            (native (cond (name
+                           (when function
+                             (replace-definition name nil function))
+                           (compile-named name))
+                          (t (native-version function)))))
+       (values (or name native function) (not native) (not native))))
+   (function-lambda-expression (function)
+     (if (native-p function)
+         (values (gethash function *native-sources*) nil (ext:compiled-function-name function))
+         (original function)))
+   (disassemble (thing)
+     (let ((function (if (functionp thing) thing (ignore-errors (definition-of thing)))))
+       (if (native-p function)
+           (format t "~&~a is native code, made from~%~s~%" function
+                   (gethash function *native-sources*))
+           (original thing))))))
+
+;;; --native auto.
+
+(defvar *noted* '() "Functions and methods that were defined and are not compiled yet, newest first.")
+
+(defconstant +settle-ns+ 200000000 "What the end of one call may take for them; later calls continue.")
+
+(defun note-function (name definition environment)
+  "Called when DEFUN is expanded."
+  (declare (ignore definition environment))
+  (pushnew name *noted* :test #'equal)
+  nil)
+
+(defun compile-noted ()
+  "Called by C at the end of a call."
+  (let ((until (+ (clock-ns) +settle-ns+)))
+    (loop for rest on (reverse (shiftf *noted* '()))
+          for thing = (first rest)
+          while (< (clock-ns) until)
+          do (if (typep thing 'method)
+                 (compile-method thing)
+                 (when (and (fboundp thing)
+                            (not (and (symbolp thing) (macro-function thing))))
+                   (compile-named thing)))
+          finally (setf *noted* (reverse rest)))))
+
+(defun install-automatic ()
+  (setf si::*defun-inline-hook* #'note-function)
+  (replace-functions
+   (clos::install-method (&rest arguments)
+     (let ((method (apply #'original arguments)))
+       (push method *noted*)
+       method))))
+
+(defun install-native (automatic)
+  "Called by C once, in the zygote."
+  (ext:install-bytecodes-compiler)
+  (ext:package-lock "COMMON-LISP" nil)
+  (replace-compiler)
+  (when automatic
+    (install-automatic))
+  (ext:package-lock "COMMON-LISP" t)
+  ;; Fills the dispatch caches that the compiler uses.
+  (make-texts '(setq *result* #'(lambda (x &optional (y 2) &key z)
+                                 (list (block b
+                                         (mapcar (lambda (i) (if (eql i y) (return-from b i) (1+ i)))
+                                                 x))
+                                       z)))
+              nil))

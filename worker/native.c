@@ -1,0 +1,262 @@
+/* Native code. A failed exchange of frames exits the process; anything else that fails leaves the
+ * function as it was. */
+#include "worker/native.h"
+#include "common/buffer.h"
+#include "common/cleanup.h"
+#include "common/frame.h"
+#include "common/unit.h"
+#include "worker/convert.h"
+#include "worker/guard.h"
+#include "worker/link.h"
+#include "worker/lisp.h"
+#include "worker/worker.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifdef __aarch64__
+enum { MACHINE = EM_AARCH64 };
+#else
+enum { MACHINE = EM_X86_64 };
+#endif
+
+/* The entry of the library that is built from lisp/native.lisp. */
+void eclave_native_init(cl_object block);
+
+/* What ECL's compiler is told to include, and which this replaces. */
+static const char header_line[] = "#include \"eclave.h\"";
+static const char data_line[] = "#include \"eclave.data\"";
+static const char entry_name[] = "init_fas_CODE";
+
+static struct {
+    bool loaded, automatic, open;
+    int channel;
+    uint32_t call;
+    cl_object constants;     /* SI:*COMPILER-CONSTANTS* */
+    cl_object compile_noted; /* ECLAVE:COMPILE-NOTED */
+    cl_object units;     /* what was made, never freed: a function may run that nothing refers to */
+    uintptr_t low, high; /* the addresses of code lie between these */
+} native = {.units = ECL_NIL, .low = UINTPTR_MAX};
+
+/* --- loading --- */
+
+static void load_compiler(void *argument) {
+    const bool *automatic = argument;
+    cl_eval(c_string_to_object("(require :cmp)"));
+    ecl_init_module(NULL, eclave_native_init);
+    cl_funcall(2, ecl_make_symbol("INSTALL-NATIVE", "ECLAVE"), *automatic ? ECL_T : ECL_NIL);
+}
+
+bool native_load(bool automatic, struct error *error) {
+    native.constants = ecl_make_symbol("*COMPILER-CONSTANTS*", "SI");
+    ecl_def_c_function(ecl_make_symbol("BUILD-UNIT", "ECLAVE"), (cl_objectfn_fixed)native_build, 3);
+    ecl_def_c_function(ecl_make_symbol("CALL-GUARDED", "ECLAVE"),
+                       (cl_objectfn_fixed)native_call_guarded, 1);
+    if (guard_run(load_compiler, &automatic, NULL) != GUARD_RETURNED)
+        return error_set(error, 0, "native: cannot load ECL's compiler (cmp)");
+    ECL_SETQ(ecl_process_env(), lisp.package, cl_core.user_package); /* after IN-PACKAGE there */
+    native.compile_noted = cl_fdefinition(ecl_make_symbol("COMPILE-NOTED", "ECLAVE"));
+    native.loaded = true;
+    native.automatic = automatic;
+    return true;
+}
+
+void native_begin(int channel, uint32_t call) {
+    native.open = native.loaded;
+    native.channel = channel;
+    native.call = call;
+}
+
+void native_end(void) {
+    native.open = false;
+}
+
+static void compile_noted(void *argument) {
+    (void)argument;
+    cl_funcall(1, native.compile_noted);
+}
+
+void native_settle(void) {
+    if (native.open && native.automatic)
+        guard_run(compile_noted, NULL, NULL);
+}
+
+/* --- frames --- */
+
+/* Sends a frame and receives the reply, which must be of type ANSWER. Its payload, of *size bytes,
+ * is the caller's. */
+static unsigned char *exchange(enum frame_type type, const void *payload, size_t size,
+                               enum frame_type answer, size_t *answer_size) {
+    struct frame_header header = {
+        .type = (uint16_t)type, .call = native.call, .length = (uint32_t)size};
+    int descriptors[FRAME_DESCRIPTORS_MAX];
+    size_t count;
+    unsigned char *reply;
+    if (!frame_send(native.channel, &header, payload, NULL, 0, NULL))
+        _exit(EXIT_FAILED);
+    int got = frame_receive(native.channel, &header, &reply, descriptors, &count, NULL);
+    if (got <= 0)
+        _exit(got == 0 ? 0 : EXIT_FAILED);
+    if (header.type != answer || header.call != native.call || count)
+        _exit(EXIT_FAILED);
+    *answer_size = header.length;
+    return reply;
+}
+
+/* --- the text --- */
+
+/* Appends TEXT without the lines that include system headers: the preamble has what they declare.
+ */
+static void append_header(struct buffer *text, const char *header) {
+    static const char include[] = "#include <";
+    for (const char *at; (at = strstr(header, include)) != NULL;) {
+        buffer_append(text, header, (size_t)(at - header));
+        header = at + strcspn(at, "\n");
+    }
+    buffer_append(text, header, strlen(header));
+    buffer_append(text, "\n", 1);
+}
+
+/* The C text of a unit. False if it is not as ECL's compiler writes it, or too long. */
+static bool assemble(struct buffer *text, const char *header, const char *code) {
+    static const char no_data[] = "#define compiler_data_text NULL\n";
+    const char *first = strstr(code, header_line);
+    const char *second = first ? strstr(first, data_line) : NULL;
+    if (!second)
+        return false;
+    buffer_append(text, code, (size_t)(first - code));
+    append_header(text, header);
+    first += sizeof header_line - 1;
+    buffer_append(text, first, (size_t)(second - first));
+    if (!strstr(header, "#define compiler_data_text"))
+        buffer_append(text, no_data, sizeof no_data - 1);
+    second += sizeof data_line - 1;
+    return buffer_append(text, second, strlen(second)) && !text->failed;
+}
+
+/* Appends STRING and a terminator. */
+static bool append_string(struct buffer *buffer, cl_object string) {
+    return ECL_STRINGP(string) && convert_string_to_utf8(buffer, string) &&
+           !memchr(buffer->data ? (const char *)buffer->data : "", 0, buffer->length) &&
+           buffer_append(buffer, "", 1);
+}
+
+/* --- linking --- */
+
+#ifdef __x86_64__
+/* tcc calls this for va_arg. */
+struct argument_list {
+    unsigned general, floating; /* offsets in `saved` */
+    char *over, *saved;
+};
+
+static void *next_argument(struct argument_list *list, int kind, int size, int alignment) {
+    enum { GENERAL, FLOATING, GENERAL_END = 48, SAVED_END = 176 };
+    const unsigned bytes = ((unsigned)size + 7) & ~7U;
+    if (kind == GENERAL && list->general + bytes <= GENERAL_END) {
+        list->general += bytes;
+        return list->saved + list->general - bytes;
+    }
+    if (kind == FLOATING && list->floating < SAVED_END) {
+        list->floating += 16;
+        return list->saved + list->floating - 16;
+    }
+    const uintptr_t mask = (((uintptr_t)alignment + 7) & ~(uintptr_t)7) - 1;
+    char *found = (char *)(((uintptr_t)list->over + mask) & ~mask);
+    list->over = found + (kind == FLOATING ? 8 : bytes);
+    return found;
+}
+#endif
+
+static uint64_t resolve(const char *name) {
+#ifdef __x86_64__
+    if (strcmp(name, "__va_arg") == 0)
+        return (uint64_t)(uintptr_t)next_argument;
+#endif
+    if (strcmp(name, "_setjmp") == 0)
+        return (uint64_t)(uintptr_t)_setjmp;
+    return (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, name);
+}
+
+/* Has the pages of code at UNIT sealed, and maps them over themselves. */
+static bool seal(unsigned char *unit, size_t size) {
+    size_t answer;
+    free(exchange(FRAME_CODE, unit, size, FRAME_SEALED, &answer));
+    if (!answer)
+        return false;
+    void *at = mmap(unit, size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, UNIT_CODE_FD, 0);
+    close(UNIT_CODE_FD);
+    return at != MAP_FAILED;
+}
+
+/* Returns the function that defines the unit; NULL if OBJECT cannot be linked or sealed. */
+static void (*place_unit(const unsigned char *object, size_t size))(cl_object) {
+    struct link_layout layout;
+    uint64_t entry;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    if (!link_measure(object, size, MACHINE, page, &layout) || layout.code_bytes > UNIT_CODE_MAX)
+        return NULL;
+    unsigned char *unit =
+        mmap(NULL, layout.total_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (unit == MAP_FAILED)
+        return NULL;
+    const uintptr_t at = (uintptr_t)unit;
+    if (!link_unit(object, size, MACHINE, &layout, resolve, at, unit, entry_name, &entry) ||
+        !seal(unit, layout.code_bytes)) {
+        munmap(unit, layout.total_bytes);
+        return NULL;
+    }
+    native.low = at < native.low ? at : native.low;
+    native.high = at + layout.code_bytes > native.high ? at + layout.code_bytes : native.high;
+    return (void (*)(cl_object))(uintptr_t)entry;
+}
+
+bool native_has(const void *code) {
+    return (uintptr_t)code >= native.low && (uintptr_t)code < native.high;
+}
+
+static void (*compile(cl_object header, cl_object code))(cl_object) {
+    cleanup_buffer struct buffer text = buffer_make(UNIT_TEXT_MAX);
+    cleanup_buffer struct buffer first = buffer_make(UNIT_TEXT_MAX);
+    cleanup_buffer struct buffer second = buffer_make(UNIT_TEXT_MAX);
+    size_t size;
+    if (!append_string(&first, header) || !append_string(&second, code) ||
+        !assemble(&text, (const char *)first.data, (const char *)second.data))
+        return NULL;
+    cleanup_free unsigned char *object =
+        exchange(FRAME_COMPILE, text.data, text.length, FRAME_OBJECT, &size);
+    return size ? place_unit(object, size) : NULL;
+}
+
+cl_object native_build(cl_object header, cl_object code, cl_object constants) {
+    const cl_env_ptr env = ecl_process_env();
+    void (*define)(cl_object) = native.open ? compile(header, code) : NULL;
+    if (!define)
+        ecl_return1(env, ECL_NIL);
+    ecl_bds_bind(env, native.constants, constants);
+    native.units = ecl_cons(ecl_init_module(NULL, define), native.units);
+    ecl_bds_unwind1(env);
+    ecl_return1(env, ECL_T);
+}
+
+/* --- guarding --- */
+
+struct guarded {
+    cl_object function, value;
+};
+
+static void call_function(void *argument) {
+    struct guarded *guarded = argument;
+    guarded->value = cl_funcall(1, guarded->function);
+}
+
+cl_object native_call_guarded(cl_object function) {
+    struct guarded guarded = {function, ECL_NIL};
+    enum guard_end end = guard_run(call_function, &guarded, NULL);
+    ecl_return1(ecl_process_env(), end == GUARD_RETURNED ? guarded.value : ECL_NIL);
+}

@@ -1,0 +1,33 @@
+/* Native code: has a unit of C text compiled, links it, and runs what defines it. Compiling needs
+ * frames, and so a call; what was compiled stays. */
+#ifndef ECLAVE_WORKER_NATIVE_H
+#define ECLAVE_WORKER_NATIVE_H
+
+#include "common/error.h"
+#include <ecl/ecl.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Loads ECL's compiler and the Lisp that uses it. In the zygote, after the runtime. AUTOMATIC: what
+ * a call defines is compiled at its end. False with *error. */
+bool native_load(bool automatic, struct error *error);
+
+/* Between these two calls, units can be compiled, over CHANNEL as part of CALL. */
+void native_begin(int channel, uint32_t call);
+void native_end(void);
+
+/* Compiles what the call has defined, with AUTOMATIC. */
+void native_settle(void);
+
+/* The Lisp function ECLAVE:BUILD-UNIT: compiles, links and runs the unit that ECL's compiler wrote
+ * as HEADER and CODE, two strings, with its CONSTANTS, a vector. T if it ran, else NIL. */
+cl_object native_build(cl_object header, cl_object code, cl_object constants);
+
+/* The Lisp function ECLAVE:CALL-GUARDED: calls FUNCTION, and returns its value, or NIL if a memory
+ * fault or an unhandled condition ended it. */
+cl_object native_call_guarded(cl_object function);
+
+/* Was CODE, the address of a function, sealed for this process? */
+bool native_has(const void *code);
+
+#endif
