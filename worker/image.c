@@ -1,6 +1,7 @@
 /* Boots ECL in this process, and keeps its heap small for the forks. */
 #include "worker/image.h"
 #include "common/cleanup.h"
+#include "worker/adopt.h"
 #include "worker/backtrace.h"
 #include "worker/compare.h"
 #include "worker/documentation.h"
@@ -130,6 +131,8 @@ static void boot_ecl(const struct worker_configuration *configuration) {
     cl_boot(1, arguments);
     keep_headers_from_pointing(ecl_process_env());
     GC_set_on_collection_event(on_collection);
+    /* Its registers may be left over from code, and would keep what that had. */
+    GC_exclude_static_roots(&adopt_parked, &adopt_parked + 1);
     GC_add_roots(data_start, end);
 }
 

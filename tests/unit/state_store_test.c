@@ -5,6 +5,7 @@
 #include "tests/support/random.h"
 #include "tests/support/saved.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sodium.h>
 #include <stdlib.h>
@@ -123,6 +124,132 @@ Test(state_store, a_copy_a_short_one_and_a_long_one) {
     cr_assert_eq(stat(saved_file("s-x", "journal"), &status), 0);
     cr_assert_lt(status.st_size, 1000);
     free(large);
+}
+
+/* --- images --- */
+
+/* Writes TEXT as the image after NUMBER calls. */
+static bool keep_image(struct saved *saved, uint64_t number, const char *text) {
+    struct saved_image image = {.number = number, .facts = {.bytes = strlen(text)}};
+    struct error error;
+    int fd = saved_make_image(saved, &error);
+    cr_assert(fd >= 0, "%s", error.text);
+    cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+    memcpy(image.facts.digest, text, strlen(text));
+    return saved_keep_image(saved, &image, &error);
+}
+
+/* Opens the session X, whose image is TEXT, after NUMBER calls; NULL: it has none. */
+static struct saved *expect_image(uint64_t number, const char *text) {
+    struct saved *saved = open_session("x", false);
+    struct error error;
+    char bytes[64] = "";
+    int fd = saved_open_image(saved, &error);
+    cr_assert_eq(saved->image.number, text ? number : 0);
+    cr_assert_eq(fd >= 0, text != NULL);
+    if (text) {
+        cr_assert_eq(read(fd, bytes, sizeof bytes - 1), (ssize_t)strlen(text));
+        cr_assert_str_eq(bytes, text);
+        close(fd);
+    }
+    return saved;
+}
+
+Test(state_store, an_image_is_that_of_calls_in_force) {
+    struct saved *saved = open_session("x", true);
+    append_call(saved, "a");
+    append_call(saved, "b");
+    cr_assert(keep_image(saved, 1, "one"));
+    cr_assert_not(keep_image(saved, 3, "three"));
+    cr_assert_not(keep_image(saved, 0, "none"));
+    append_call(saved, "c");
+    saved_close(saved);
+    saved = expect_image(1, "one");
+    cr_assert(keep_image(saved, 3, "three"));
+    saved_close(saved);
+    saved = expect_image(3, "three");
+    cr_assert(append(saved, &(struct journal_record){.kind = RECORD_RETURN, .number = 3}));
+    saved_close(saved);
+    saved = expect_image(3, "three");
+    cr_assert(append(saved, &(struct journal_record){.kind = RECORD_RETURN, .number = 2}));
+    append_call(saved, "d"); /* another third call */
+    saved_close(saved);
+    saved = expect_image(0, NULL);
+    cr_assert(keep_image(saved, 2, "two"));
+    cr_assert(append(saved, &(struct journal_record){.kind = RECORD_DROP, .number = 3}));
+    saved_close(saved);
+    saved = expect_image(2, "two");
+    cr_assert(append(saved, &(struct journal_record){.kind = RECORD_DROP, .number = 1}));
+    saved_close(saved);
+    saved_close(expect_image(0, NULL));
+    expect_calls("x", "b ");
+}
+
+static size_t count_images(const char *entry) {
+    DIR *dir = opendir(saved_file(entry, ""));
+    const struct dirent *file;
+    size_t count = 0;
+    while (dir && (file = readdir(dir)) != NULL)
+        count += strncmp(file->d_name, "image.", 6) == 0;
+    if (dir)
+        closedir(dir);
+    return count;
+}
+
+Test(state_store, a_journal_that_is_written_anew_names_its_image) {
+    struct error error;
+    struct saved *saved = open_session("x", true);
+    append_call(saved, "a");
+    append_call(saved, "b");
+    cr_assert(keep_image(saved, 1, "one"));
+    cr_assert(saved_shorten(saved, 1, &error));
+    saved_close(saved);
+    saved = expect_image(1, "one");
+    struct saved *copy = saved_copy(saved, 1, "y", &error);
+    cr_assert_eq(copy->image.number, 0);
+    saved_close(copy);
+    cr_assert(saved_shorten(saved, 0, &error));
+    saved_close(saved);
+    saved_close(expect_image(0, NULL));
+    cr_assert_eq(count_images("s-x"), 0);
+}
+
+Test(state_store, files_that_the_journal_does_not_name_are_removed) {
+    struct error error;
+    struct saved *saved = open_session("x", true);
+    append_call(saved, "a");
+    cr_assert(keep_image(saved, 1, "one"));
+    cr_assert(keep_image(saved, 1, "other"));
+    cr_assert_eq(count_images("s-x"), 1);
+    close(saved_make_image(saved, &error)); /* never kept */
+    cr_assert_eq(count_images("s-x"), 2);
+    saved_close(saved);
+    saved = expect_image(1, "other");
+    cr_assert_eq(count_images("s-x"), 1);
+    saved_drop_image(saved);
+    cr_assert_eq(count_images("s-x"), 0);
+    saved_close(saved);
+    saved = open_session("x", false); /* the journal names it still */
+    cr_assert_lt(saved_open_image(saved, &error), 0);
+    saved_close(saved);
+    expect_calls("x", "a ");
+}
+
+Test(state_store, an_image_of_another_length_is_refused) {
+    struct error error;
+    struct saved *saved = open_session("x", true);
+    append_call(saved, "a");
+    int fd = saved_make_image(saved, &error);
+    close(fd);
+    const struct saved_image image = {.number = 1, .facts = {.bytes = 4}};
+    cr_assert_not(saved_keep_image(saved, &image, &error));
+    cr_assert(keep_image(saved, 1, "one"));
+    saved_close(saved);
+    saved = expect_image(1, "one");
+    cr_assert_eq(truncate(saved_file("s-x", "image.6f6e650000000000"), 2), 0);
+    cr_assert_lt(saved_open_image(saved, &error), 0);
+    saved_close(saved);
 }
 
 Test(state_store, what_is_taken_back_was_never_there) {
