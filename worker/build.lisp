@@ -9,6 +9,15 @@
       (lambda (file &key prefix &allow-other-keys)
         (format nil "~@[~a~]eclave_lisp_~a" prefix (substitute #\_ #\- (pathname-name file)))))
 
+;;; Makes the objects with the tools of another architecture, whose names begin with PREFIX. The C that ECL writes is the same
+;;; for all that have its word size and its version.
+(defun cross (prefix sysroot)
+  (setf c::*cc* (format nil "~agcc" prefix)
+        c::*ar* (format nil "~aar" prefix)
+        c::*ranlib* (format nil "~aranlib" prefix)
+        c::*ecl-include-directory* (format nil "~a/usr/include/" sysroot)
+        c::*cc-flags* (format nil "--sysroot=~a ~a" sysroot c::*cc-flags*)))
+
 (defun object-name (source directory)
   (merge-pathnames (make-pathname :name (pathname-name source) :type "o") directory))
 
