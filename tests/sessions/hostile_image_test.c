@@ -19,7 +19,6 @@
 
 enum { STEP_MS = 20, WAIT_MS = 60000 };
 
-static char base[64];
 static unsigned char *image; /* of a session, as it was made */
 static size_t image_bytes;
 static struct saved_image kept;
@@ -53,21 +52,11 @@ static bool take_image(void) {
     return fd >= 0;
 }
 
-static void remove_tree(const char *path) {
-    struct command_result result =
-        command_run(&(struct command){.arguments = STRINGS("/bin/rm", "-rf", path)});
-    command_result_free(&result);
-}
-
 static void begin(void) {
     cr_assert_geq(sodium_init(), 0);
-    if (geteuid() == 0)
-        skip_without_inspection();
+    saved_skip_without_images();
     saved_begin();
-    snprintf(base, sizeof base, "/tmp/eclave-base-XXXXXX");
-    cr_assert_not_null(mkdtemp(base));
-    setenv("XDG_CACHE_HOME", base, 1);
-    setenv("ECLAVE_IMAGE", "auto", 1);
+    saved_use_images();
     struct client *client = saved_serve(NULL);
     client_session_evaluate(client, "other", "(defvar *n* 7)");
     client_finish(client);
@@ -82,7 +71,6 @@ static void begin(void) {
 
 static void end(void) {
     free(image);
-    remove_tree(base);
     saved_end();
 }
 

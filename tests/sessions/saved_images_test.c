@@ -32,12 +32,6 @@ static double now_ms(void) {
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-static void remove_tree(const char *path) {
-    struct command_result result =
-        command_run(&(struct command){.arguments = STRINGS("/bin/rm", "-rf", path)});
-    command_result_free(&result);
-}
-
 /* The first start boots Lisp and writes the base image; only what starts from it has images. */
 static void write_base(const char *const *arguments) {
     struct client *client = saved_serve(arguments);
@@ -46,39 +40,15 @@ static void write_base(const char *const *arguments) {
     client_finish(client);
 }
 
-/* An ordinary user may read workers in its own user namespace. */
-static void skip_where_workers_cannot_be_read(void) {
-    int scope = 0;
-    FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
-    if (file) {
-        scope = fgetc(file) - '0';
-        fclose(file);
-    }
-    if (geteuid() == 0)
-        skip_without_inspection();
-    else if (scope > 0)
-        cr_skip_test("kernel.yama.ptrace_scope lets an ordinary user read no worker");
-    else
-        skip_without_layers(POLICY_LAYER_BIT(POLICY_LAYER_NAMESPACES), false);
-}
-
 /* With a cache directory of its own, which the tests change. */
 static void begin(void) {
-    skip_where_workers_cannot_be_read();
+    saved_skip_without_images();
     saved_begin();
-    snprintf(base, sizeof base, "/tmp/eclave-base-XXXXXX");
-    cr_assert_not_null(mkdtemp(base));
-    setenv("XDG_CACHE_HOME", base, 1);
-    setenv("ECLAVE_IMAGE", "auto", 1);
+    snprintf(base, sizeof base, "%s", saved_use_images());
     write_base(NULL);
 }
 
-static void end(void) {
-    remove_tree(base);
-    saved_end();
-}
-
-TestSuite(saved_images, .init = begin, .fini = end, .disabled = !IMAGE_SUPPORTED);
+TestSuite(saved_images, .init = begin, .fini = saved_end, .disabled = !IMAGE_SUPPORTED);
 
 /* The name of the image of the session in ENTRY; "" if there is none. */
 static void find_image(const char *entry, char name[NAME_BYTES]) {
@@ -349,7 +319,7 @@ static void make_image(char name[NAME_BYTES]) {
 Test(saved_images, another_base_means_that_all_is_evaluated_again) {
     char name[NAME_BYTES];
     make_image(name);
-    remove_tree(formatted("%s/eclave", base));
+    command_remove_tree(formatted("%s/eclave", base));
     struct client *client = saved_serve(NULL); /* boots */
     expect_replayed(client, NULL, "*n*", 2, "needs a server that started from an image", "42");
     saved_kill(client);

@@ -215,9 +215,7 @@ int batch_wait(pid_t pid) {
 static char directory[] = "/tmp/eclave-batch-XXXXXX";
 
 static void remove_directory(void) {
-    const char *arguments[] = {"/bin/rm", "-rf", directory, NULL};
-    struct command_result result = command_run(&(struct command){.arguments = arguments});
-    command_result_free(&result);
+    command_remove_tree(directory);
 }
 
 const char *batch_file(const char *name) {

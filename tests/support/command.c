@@ -84,6 +84,12 @@ void command_result_free(struct command_result *result) {
     free(result->error);
 }
 
+void command_remove_tree(const char *path) {
+    const char *const arguments[] = {"/bin/rm", "-rf", path, NULL};
+    struct command_result result = command_run(&(struct command){.arguments = arguments});
+    command_result_free(&result);
+}
+
 struct command_result command_eclave(const char *const *arguments, const char *input) {
     const char *whole[ARGUMENTS_MAX] = {ECLAVE_BINARY};
     for (size_t i = 0; arguments[i]; i++) {

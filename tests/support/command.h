@@ -24,6 +24,9 @@ struct command_result {
 struct command_result command_run(const struct command *command);
 void command_result_free(struct command_result *result);
 
+/* Removes PATH with all that is below it. */
+void command_remove_tree(const char *path);
+
 /* command_run of the program under test with ARGUMENTS (without its name). */
 struct command_result command_eclave(const char *const *arguments, const char *input);
 

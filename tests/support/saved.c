@@ -1,9 +1,13 @@
 #include "tests/support/saved.h"
+#include "policy/policy.h"
 #include "tests/support/command.h"
 #include "tests/support/lines.h"
+#include "tests/support/skip.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { ARGUMENTS_MAX = 32 };
@@ -16,13 +20,35 @@ void saved_begin(void) {
 }
 
 void saved_end(void) {
-    struct command_result result =
-        command_run(&(struct command){.arguments = STRINGS("/bin/rm", "-rf", root)});
-    command_result_free(&result);
+    command_remove_tree(root);
 }
 
 const char *saved_path(void) {
     return formatted("%s/state/here", root);
+}
+
+/* An ordinary user may read workers in its own user namespace. */
+void saved_skip_without_images(void) {
+    int scope = 0;
+    FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+    if (file) {
+        scope = fgetc(file) - '0';
+        fclose(file);
+    }
+    if (geteuid() == 0)
+        skip_without_inspection();
+    else if (scope > 0)
+        cr_skip_test("kernel.yama.ptrace_scope lets an ordinary user read no worker");
+    else
+        skip_without_layers(POLICY_LAYER_BIT(POLICY_LAYER_NAMESPACES), false);
+}
+
+const char *saved_use_images(void) {
+    const char *cache = formatted("%s/cache", root);
+    cr_assert_eq(mkdir(cache, 0700), 0);
+    setenv("XDG_CACHE_HOME", cache, 1);
+    setenv("ECLAVE_IMAGE", "auto", 1);
+    return cache;
 }
 
 const char *saved_file(const char *entry, const char *file) {

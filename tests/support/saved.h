@@ -9,6 +9,11 @@ void saved_begin(void);
 void saved_end(void);
 const char *saved_path(void);
 
+/* Skips the test where the imager cannot read workers. */
+void saved_skip_without_images(void);
+/* After saved_begin: servers keep images, in a cache directory of the test, which is returned. */
+const char *saved_use_images(void);
+
 /* Starts a server with the directory and ARGUMENTS (ends with NULL; NULL: none). */
 struct client *saved_serve(const char *const *arguments);
 /* Kills CLIENT with SIGKILL, waits, and frees it. */

@@ -126,9 +126,7 @@ void screen_end(void) {
     text = NULL;
     if (!directory[0])
         return;
-    struct command_result removed =
-        command_run(&(struct command){.arguments = STRINGS("/bin/rm", "-rf", directory)});
-    command_result_free(&removed);
+    command_remove_tree(directory);
     directory[0] = 0;
 }
 
