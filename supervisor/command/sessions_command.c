@@ -97,6 +97,10 @@ static void show_record(void *context, const struct journal_record *record) {
         printf("; back to the state after call %llu, %s\n\n", (unsigned long long)record->number,
                when);
         break;
+    case RECORD_IMAGE:
+        printf("; image of the state after call %llu, %s\n\n", (unsigned long long)record->number,
+               when);
+        break;
     default:
         --*number;
         printf("; call %llu could not be brought back, %s; those after it count one less\n\n",

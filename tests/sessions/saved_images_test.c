@@ -413,6 +413,23 @@ Test(saved_images, the_image_of_another_session_is_not_used) {
     free(to);
 }
 
+Test(saved_images, the_command_shows_an_image_and_counts_its_bytes) {
+    char name[NAME_BYTES];
+    make_image(name);
+    struct client *client = saved_serve(NULL);
+    client_evaluate(client, "(incf *n*)");
+    client_finish(client);
+    const char *shown =
+        command_expect(0, STRINGS("sessions", "show", "main", "--state", saved_path()), NULL)
+            ->output;
+    expect_contains(shown, "; image of the state after call 2, ");
+    expect_contains(shown, "; call 3, ");
+    cr_assert_null(strstr(shown, "could not be brought back"));
+    const char *list =
+        command_expect(0, STRINGS("sessions", "list", "--state", saved_path()), NULL)->output;
+    cr_assert_gt(strtod(list + strcspn(list, " "), NULL), 100, "%s", list); /* KiB */
+}
+
 /* --- where there is no room --- */
 
 Test(saved_images, images_leave_room_for_calls) {
