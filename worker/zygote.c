@@ -180,7 +180,7 @@ static bool begin_again(struct zygote *zygote, struct error *error) {
 
 /* Writes the image, if this process is to; a restored process comes out of it too. */
 static bool pass_image(struct zygote *zygote, struct error *error) {
-    char name[IMAGE_NAME_BYTES], line[ERROR_TEXT_BYTES];
+    char name[IMAGE_NAME_BYTES], report[ERROR_TEXT_BYTES], *line = report + 1;
     struct error why = {0};
     struct inputs inputs;
     enum image_moment moment = IMAGE_MOMENT_FAILED;
@@ -193,12 +193,14 @@ static bool pass_image(struct zygote *zygote, struct error *error) {
     if (moment == IMAGE_MOMENT_RESTORED)
         return begin_again(zygote, error);
     inputs_free(&inputs);
+    report[0] = moment == IMAGE_MOMENT_WRITTEN;
     if (moment == IMAGE_MOMENT_WRITTEN)
-        snprintf(line, sizeof line, "Lisp was booted and its image written: %s",
+        snprintf(line, sizeof report - 1, "Lisp was booted and its image written: %s",
                  image_reason_texts[zygote->image]);
     else
-        snprintf(line, sizeof line, "Lisp was booted and there is no image: %.300s", why.text);
-    return send_frame(FRAME_IMAGE, line, strlen(line)) ||
+        snprintf(line, sizeof report - 1, "Lisp was booted and there is no image: %.300s",
+                 why.text);
+    return send_frame(FRAME_IMAGE, report, 1 + strlen(line)) ||
            error_set(error, errno, "zygote: cannot report the image");
 }
 

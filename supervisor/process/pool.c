@@ -257,6 +257,17 @@ static void record_layers(struct pool *pool, const struct policy_report *report)
     pool->layers_logged = true;
 }
 
+/* Only workers of a zygote that was made of an image can become the image of a session, or have one
+ * made. So with saved sessions a zygote that has just written its image gives way to one that is
+ * made of it. */
+static void replace_zygote(struct pool *pool) {
+    if (!pool->settings->state.count || pool->has_replaced)
+        return;
+    pool->replaces = pool->has_replaced = true;
+    trace(pool, pool->zygote_pid, "zygote gives way to one of its image");
+    workers_signal(&pool->workers, pool->zygote_pid, SIGKILL); /* zygote_died continues */
+}
+
 static void on_zygote_frame(void *context, uint32_t events) {
     (void)events;
     struct pool *pool = context;
@@ -271,7 +282,7 @@ static void on_zygote_frame(void *context, uint32_t events) {
     }
     for (size_t i = 0; i < count; i++)
         close(descriptors[i]);
-    if (header.type == FRAME_BOOTED && pool->zygote == ZYGOTE_BOOTING &&
+    if (header.type == FRAME_BOOTED && pool->zygote == ZYGOTE_BOOTING && !pool->replaces &&
         header.length == sizeof(struct policy_report)) {
         if (!policy_launch_finish(&pool->launched, &pool->report, &error)) {
             record_failure(pool, error.text);
@@ -286,10 +297,11 @@ static void on_zygote_frame(void *context, uint32_t events) {
         trace(pool, pool->zygote_pid, "zygote booted");
         loop_timer_stop(pool->loop, &pool->boot_timer);
         pool_start(pool);
-    } else if (header.type == FRAME_IMAGE && pool->zygote == ZYGOTE_BOOTING) {
+    } else if (header.type == FRAME_IMAGE && pool->zygote == ZYGOTE_BOOTING && header.length) {
         const struct log_event event = {.level = LOG_INFO_LEVEL, .name = "image"};
-        log_write(pool->log, &event, "%.*s", (int)header.length,
-                  payload ? (const char *)payload : "");
+        log_write(pool->log, &event, "%.*s", (int)header.length - 1, (const char *)payload + 1);
+        if (payload[0])
+            replace_zygote(pool);
     } else if (header.type == FRAME_FAILED) {
         char reason[ERROR_TEXT_BYTES];
         snprintf(reason, sizeof reason, "%.*s", (int)header.length,
@@ -563,6 +575,11 @@ static void zygote_died(struct pool *pool, int status) {
     pool->zygote_pid = pool->workers.zygote = 0;
     if (pool->closing)
         return;
+    if (pool->replaces) {
+        pool->replaces = false;
+        pool_start(pool);
+        return;
+    }
     char reason[120];
     const struct settings *settings = pool->settings;
     const char *when = !was_up && settings->preload.count + settings->systems.count

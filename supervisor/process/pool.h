@@ -74,6 +74,8 @@ struct pool {
     bool layers_logged; /* missing layers were logged, or are not to be logged */
     bool scoped;        /* the kernel confines the supervisor's signals to its descendants */
     bool confined;      /* the supervisor is */
+    bool replaces;      /* the zygote is killed, so that one of its image comes in its place, */
+    bool has_replaced;  /* which happens once */
     bool closing;
 };
 
