@@ -38,8 +38,8 @@ enum frame_type {
     FRAME_EVENT, /* JSON of at most FRAME_EVENT_MAX bytes */
     FRAME_ASK,   /* JSON of at most FRAME_ASK_MAX bytes; the worker then waits for FRAME_ANSWER */
     /* zygote -> supervisor */
-    FRAME_IMAGE, /* before FRAME_BOOTED: a byte, 1 if the image file was written, else 0; then a line
-                    for the log about it */
+    FRAME_IMAGE, /* before FRAME_BOOTED: a byte, 1 if the image file was written, else 0; then a
+                    line for the log about it */
     /* supervisor -> worker */
     FRAME_ADOPT, /* adopt_message; descriptor: the image of a session, to be read from its
                     beginning; for a worker that has evaluated nothing. The reply is FRAME_RESULT: a
