@@ -36,7 +36,8 @@ static struct session {
 } sessions[SESSIONS];
 
 static int last_id, last_number;
-static bool slow; /* calls take long enough to have images, which the kills meet */
+static size_t by_image; /* sessions that came back so */
+static bool slow;       /* calls take long enough to have images, which the kills meet */
 
 TestSuite(saved_kills, .init = saved_begin, .fini = saved_end);
 
@@ -125,6 +126,7 @@ static void check(struct client *client, struct session *session) {
     session->step_count = 0;
     session->can_roll_back = 0; /* the look is a call */
     client_session_rollback(client, session->name, 1);
+    by_image += strstr(look.text, "brought back from its image") != NULL;
     /* An image has the states before it in itself alone. */
     session->can_roll_back = strstr(look.text, "its image") ? 0 : log.count < 8 ? log.count : 8;
 }
@@ -178,4 +180,5 @@ Test(saved_kills, images_make_no_difference, .timeout = 7200) {
     struct random random = random_for("saved_kills");
     slow = true;
     play_lives(random_trials(20, 300) / LIFE_TRIALS, &random);
+    fprintf(stderr, "%zu times a session came back by an image\n", by_image);
 }
