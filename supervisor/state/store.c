@@ -281,7 +281,7 @@ static bool append_open(struct journal *journal, const char *name, struct error 
            journal_append(journal, (struct span){bytes.data, bytes.length}, &torn, error);
 }
 
-static bool append_image(struct journal *journal, const struct saved_image *image,
+static bool append_image(struct journal *journal, const struct saved_image *image, bool *torn,
                          struct error *error) {
     cleanup_buffer struct buffer bytes = buffer_make(1024);
     const struct journal_record record = {
@@ -289,9 +289,8 @@ static bool append_image(struct journal *journal, const struct saved_image *imag
         .number = image->number,
         .time_s = time(NULL),
         .text = {(const unsigned char *)&image->facts, sizeof image->facts}};
-    bool torn = false;
     return (record_encode(&bytes, &record) || error_set(error, ENOMEM, "cannot be written")) &&
-           journal_append(journal, (struct span){bytes.data, bytes.length}, &torn, error);
+           journal_append(journal, (struct span){bytes.data, bytes.length}, torn, error);
 }
 
 /* Writes SAVED's journal in its directory, with the first COUNT calls of SOURCE, and puts it in
@@ -317,7 +316,7 @@ static bool write_journal(struct saved *saved, const struct saved *source, size_
                   (add_call(&next, &before) || error_set(error, ENOMEM, "its journal"));
     }
     const bool has_image = source == saved && saved->image.number && saved->image.number <= count;
-    written = written && (!has_image || append_image(&next.journal, &saved->image, error));
+    written = written && (!has_image || append_image(&next.journal, &saved->image, &torn, error));
     /* An empty one loses nothing; it is made with the first call, which should not wait. */
     if (written && ((count && fdatasync(fd) != 0) ||
                     renameat(saved->directory, name, saved->directory, "journal") != 0))
@@ -449,13 +448,13 @@ bool saved_keep_image(struct saved *saved, const struct saved_image *image, stru
     char name[FILE_NAME_BYTES];
     const struct saved_image before = saved->image;
     struct stat status;
-    bool kept = image->number >= 1 && image->number <= saved->count;
+    bool kept = !saved->torn && image->number >= 1 && image->number <= saved->count;
     if (!kept)
         error_set(error, 0, "its calls have changed since");
     if (kept && (fstatat(saved->directory, new_image, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
                  (uint64_t)status.st_size != image->facts.bytes))
         kept = error_set(error, 0, "its image is not there");
-    kept = kept && append_image(&saved->journal, image, error);
+    kept = kept && append_image(&saved->journal, image, &saved->torn, error);
     name_image(name, image);
     if (kept && renameat(saved->directory, new_image, saved->directory, name) != 0)
         kept = error_set(error, errno, "its image cannot be put in place");
