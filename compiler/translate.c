@@ -36,6 +36,8 @@ static struct {
     size_t size;
 } written;
 
+/* NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl*,readability-identifier-naming): the linker
+ * gives these names. */
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
 FILE *__real_fdopen(int fd, const char *mode);
@@ -59,6 +61,8 @@ FILE *__wrap_fdopen(int fd, const char *mode) {
 int __wrap_unlink(const char *path) {
     return strcmp(path, object_name) == 0 ? 0 : __real_unlink(path);
 }
+
+/* NOLINTEND(bugprone-reserved-identifier,cert-dcl*,readability-identifier-naming) */
 
 static void ignore_message(void *context, const char *message) {
     (void)context;

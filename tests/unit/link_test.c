@@ -300,7 +300,7 @@ static size_t draw(size_t below) {
 
 /* The object and the unit end where an inaccessible page begins, so that a byte too many faults. */
 static unsigned char *map_before_fence(size_t size, unsigned char **start, size_t *mapped) {
-    *mapped = (size + 2 * PAGE - 1) & ~(size_t)(PAGE - 1);
+    *mapped = (size + 2 * (size_t)PAGE - 1) & ~((size_t)PAGE - 1);
     *start = mmap(NULL, *mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     cr_assert(*start != MAP_FAILED);
     mprotect(*start + *mapped - PAGE, PAGE, PROT_NONE);
