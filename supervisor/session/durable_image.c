@@ -54,7 +54,9 @@ static const struct checkpoint *find_due(const struct session *session) {
         durable_place(session, session->number) != saved->count)
         return NULL;
     const struct checkpoint *checkpoint = choose(session);
-    return checkpoint && pays(session, checkpoint) ? checkpoint : NULL;
+    /* An image cannot have native code, which would have to be sealed again. */
+    return checkpoint && !checkpoint->worker->native.units && pays(session, checkpoint) ? checkpoint
+                                                                                        : NULL;
 }
 
 static void on_timer(void *context);
