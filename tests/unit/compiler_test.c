@@ -104,10 +104,13 @@ static void expect_works(void) {
 }
 
 #ifdef __x86_64__
-#define COMPILER_TEST(name) Test(compiler, name, .init = start, .fini = end, .timeout = 120)
-#else /* no native code is built there */
-#define COMPILER_TEST(name) Test(compiler, name, .disabled = true)
+enum { IS_BUILT = 1 };
+#else
+enum { IS_BUILT = 0 };
 #endif
+
+#define COMPILER_TEST(name)                                                                        \
+    Test(compiler, name, .init = start, .fini = end, .timeout = 120, .disabled = !IS_BUILT)
 
 COMPILER_TEST(makes_an_object_or_none) {
     expect_works();
