@@ -291,7 +291,7 @@ static bool put_page(const struct relocation *relocation, uint64_t target) {
 /* The low twelve bits of an address, in units of 1 << SHIFT. */
 static bool put_low(const struct relocation *relocation, uint64_t target, unsigned shift) {
     uint32_t low = target & 0xfff;
-    return (low & ((1u << shift) - 1)) == 0 && put_bits(relocation, 0x003ffc00, low >> shift << 10);
+    return (low & ((1U << shift) - 1)) == 0 && put_bits(relocation, 0x003ffc00, low >> shift << 10);
 }
 
 /* b and bl: 26 bits of words. */
