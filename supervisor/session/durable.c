@@ -405,6 +405,14 @@ static void on_adopted(void *context, const struct evaluation *evaluation) {
     session_step_later(session);
 }
 
+/* What becomes of a damaged one may go on forever. */
+static int64_t adoption_limit_ms(const struct session *session) {
+    enum { LEAST_MS = 10000, BYTES_PER_MS = 10 << 10 };
+    const int64_t most_ms = session->all->settings->call_timeout_max_s * (int64_t)CLOCK_MS_PER_S;
+    const int64_t limit_ms = LEAST_MS + (int64_t)(session->saved.image.facts.bytes / BYTES_PER_MS);
+    return limit_ms < most_ms ? limit_ms : most_ms;
+}
+
 static void on_image(void *context, struct keeper_reply *reply) {
     struct session *session = context;
     const struct adopt_message *facts = &session->saved.image.facts;
@@ -419,7 +427,7 @@ static void on_image(void *context, struct keeper_reply *reply) {
     call->session = session;
     call->kind = CALL_EVALUATE;
     call->payload = buffer_make(FRAME_PAYLOAD_MAX);
-    call->timeout_ms = session->all->settings->call_timeout_max_s * (int64_t)CLOCK_MS_PER_S;
+    call->timeout_ms = adoption_limit_ms(session);
     call->replays = call->adopts = true;
     call->image_fd = reply->fd;
     reply->fd = -1;

@@ -74,7 +74,7 @@ static void end(void) {
     saved_end();
 }
 
-TestSuite(hostile_image, .init = begin, .fini = end, .disabled = !IMAGE_SUPPORTED, .timeout = 900);
+TestSuite(hostile_image, .init = begin, .fini = end, .disabled = !IMAGE_SUPPORTED, .timeout = 7200);
 
 static void digest_of(const void *bytes, size_t size, unsigned char digest[BLAKE2B_BYTES]) {
     struct blake2b hash;
