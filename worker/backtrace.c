@@ -1,5 +1,6 @@
-/* Walks ECL's invocation history. Only interpreted code is recorded in it, so frames of the runtime
- * and of ECL, which are compiled, do not appear.
+/* Walks ECL's invocation history. Interpreted code is recorded in it, and native code of the
+ * session, but not what is compiled with optimization for speed alone: the runtime and ECL do not
+ * appear.
  *
  * ECL does not record the arguments of a call, but they are on the C stack at fixed distances from
  * the record: to the call under way, to the record of the callee, and to the debugger's frame after
@@ -7,7 +8,9 @@
 #include "worker/backtrace.h"
 #include "worker/guard.h"
 #include "worker/lisp.h"
+#include "worker/native.h"
 
+#include <ecl/ecl-cmp.h>
 #include <stdint.h>
 
 /* From the record of an invocation; 0: unknown. */
@@ -92,6 +95,50 @@ static bool is_interpreted(const struct ecl_ihs_frame *record) {
     return record->function && ecl_t_of(record->function) == t_bytecodes;
 }
 
+/* Native code leaves the name of its function, and so do built-in functions that reject an
+ * argument. NULL: RECORD is not of native code, or what has that name now is not. */
+static cl_object native_function(const struct ecl_ihs_frame *record) {
+    cl_object name = builtin_name(record->function);
+    cl_object function = name && ecl_t_of(name) == t_symbol ? name->symbol.gfdef : NULL;
+    if (!function || function == ECL_NIL || ECL_IMMEDIATE(function))
+        return NULL;
+    const void *code = function->d.t == t_cfunfixed ? (const void *)function->cfunfixed.entry_fixed
+                       : function->d.t == t_cfun    ? (const void *)function->cfun.entry
+                                                    : NULL;
+    if (!native_has(code))
+        return NULL;
+    /* What FUNCTION returns in native code has no name, which is to be shown. */
+    if (function->d.t == t_cfunfixed && function->cfunfixed.name == ECL_NIL)
+        function->cfunfixed.name = name;
+    else if (function->d.t == t_cfun && function->cfun.name == ECL_NIL)
+        function->cfun.name = name;
+    return function;
+}
+
+/* The values of the parameters in the outermost part of the variables of native code, if all are
+ * required and Lisp objects. Each part is a vector: the part around it, descriptions, addresses. */
+static void take_parameters(const struct ecl_ihs_frame *record, cl_object function,
+                            struct backtrace_call *call) {
+    enum { OUTER, DESCRIPTIONS, ADDRESSES };
+    cl_object part = record->lex_env;
+    *call = (struct backtrace_call){0};
+    if (function->d.t != t_cfunfixed || part == ECL_NIL || ecl_t_of(part) != t_vector)
+        return;
+    while (part->vector.self.t[OUTER] != ECL_NIL)
+        part = part->vector.self.t[OUTER];
+    const struct ecl_var_debug_info *described = (const void *)part->vector.self.t[DESCRIPTIONS];
+    const size_t count = (size_t)function->cfunfixed.narg;
+    if (part->vector.dim != ADDRESSES + count)
+        return;
+    for (size_t i = 0; i < count && i < BACKTRACE_ARGUMENTS_MAX; i++) {
+        if (described[i].type != _ecl_object_loc)
+            return;
+        call->arguments[i] = *(const cl_object *)part->vector.self.t[ADDRESSES + i];
+    }
+    call->count = count;
+    call->known = true;
+}
+
 static bool is_user_function(const struct ecl_ihs_frame *record) {
     return record->function->bytecodes.name != lisp.bytecodes; /* of a top-level form */
 }
@@ -99,11 +146,14 @@ static bool is_user_function(const struct ecl_ihs_frame *record) {
 /* Searches from the point of the error outwards for the innermost interpreted code. */
 static const struct ecl_ihs_frame *take_error(struct backtrace *backtrace, cl_index base) {
     const struct ecl_ihs_frame *record = ecl_process_env()->ihs_top;
-    for (; record && record->index > base && !is_interpreted(record); record = record->next)
+    for (; record && record->index > base && !is_interpreted(record) && !native_function(record);
+         record = record->next)
         if (!backtrace->builtin)
             backtrace->builtin = builtin_name(record->function);
     if (!record || record->index <= base)
         return NULL;
+    if (!is_interpreted(record))
+        return record;
     backtrace->code = record;
     backtrace->trap = trapped.trap;
     if (trapped.trap.code) {
@@ -121,6 +171,13 @@ void backtrace_take(struct backtrace *backtrace, cl_index base, const void *debu
     trapped = (struct trapped){0};
     for (; record && record->index > base && backtrace->count < RESULT_FRAMES_MAX;
          record = record->next) {
+        cl_object native = is_interpreted(record) ? NULL : native_function(record);
+        if (native) {
+            struct backtrace_frame *frame = &backtrace->frames[backtrace->count++];
+            frame->function = native;
+            frame->environment = ECL_NIL;
+            take_parameters(record, native, &frame->call);
+        }
         if (!is_interpreted(record) || !is_user_function(record))
             continue;
         struct backtrace_frame *frame = &backtrace->frames[backtrace->count++];

@@ -19,7 +19,7 @@ struct backtrace_call {
 };
 
 struct backtrace_frame {
-    cl_object function;         /* bytecodes */
+    cl_object function;         /* bytecodes, or native */
     cl_object environment;      /* its local variables, innermost first; may be out of date */
     struct backtrace_call call; /* its arguments */
 };

@@ -87,6 +87,28 @@ Test(native, compiled_code_computes_the_same) {
     client_finish(client);
 }
 
+/* Errors name the function that made them and its callers. */
+Test(native, backtraces_have_native_functions) {
+    struct client *client = client_start_with(WITH_NATIVE);
+    client_session_expect(
+        client, NULL,
+        "(defun inner (x y) (list (car x) y)) (defun outer (x &optional (y 2)) "
+        "(list (inner x y))) (compile 'inner) (compile 'outer) (defun last-one (z) "
+        "(list (outer z)))",
+        "=> LAST-ONE");
+    struct evaluation evaluation = client_evaluate(client, "(last-one 5)");
+    expect_contains(evaluation.text, "[Backtrace]\n0: (CAR 5 ...)\n1: (INNER 5 2)\n2: (OUTER ...)\n"
+                                     "3: (LAST-ONE 5)");
+    /* Without, if the function asks for it. */
+    client_session_expect(client, NULL,
+                          "(defun inner (x y) (declare (optimize (debug 0))) (list (car x) y)) "
+                          "(compile 'inner)",
+                          "=> INNER\n=> NIL\n=> NIL");
+    evaluation = client_evaluate(client, "(last-one 5)");
+    expect_contains(evaluation.text, "0: (CAR 5 ...)\n1: (OUTER ...)\n");
+    client_finish(client);
+}
+
 /* --- what is not --- */
 
 static const struct {

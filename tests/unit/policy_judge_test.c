@@ -168,6 +168,34 @@ Test(table, grants_exactly_what_is_listed_here) {
     cr_assert_eq(found, sizeof granted / sizeof *granted);
 }
 
+/* What is mapped then is for the supervisor to say. */
+Test(ruling, code_is_mapped_only_with_the_grant) {
+    struct seccomp_data call = {
+        .nr = SYS_mmap,
+        .arch = seccomp_arch_native(),
+        .args = {4096, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, 4, 0}};
+    cr_assert_eq(policy_judge(0, &call, 0).verdict, POLICY_KILL);
+    cr_assert_eq(policy_judge(POLICY_GRANT_READ | POLICY_GRANT_WRITE, &call, 0).verdict,
+                 POLICY_KILL);
+    cr_assert_eq(policy_judge(POLICY_GRANT_NATIVE, &call, 0).verdict, POLICY_ALLOW);
+    cr_assert(policy_maps_code(&call));
+    static const struct {
+        unsigned argument;
+        uint64_t value;
+    } others[] = {{2, PROT_READ | PROT_WRITE | PROT_EXEC},
+                  {2, PROT_EXEC},
+                  {3, MAP_SHARED | MAP_FIXED},
+                  {3, MAP_PRIVATE},
+                  {3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED},
+                  {4, 3},
+                  {4, 4 | 1ULL << 32}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct seccomp_data other = call;
+        other.args[others[i].argument] = others[i].value;
+        cr_assert_eq(policy_judge(POLICY_GRANT_NATIVE, &other, 0).verdict, POLICY_KILL, "%zu", i);
+    }
+}
+
 static bool may_run(const struct policy_row *row) {
     return row->verdict == POLICY_ALLOW || row->setup;
 }

@@ -145,10 +145,13 @@ parameter, T for a rest list, :HIDDEN for a variable that the caller does not pa
     (when (and (stringp file) (typep line '(integer 1)))
       (format stream ", line ~d of ~a" line file))))
 
+(defvar *native-lambda-list* (constantly nil) "Called with a function; native.lisp replaces it.")
+
 (defun write-frame (function environment arguments condition stream)
   "ARGUMENTS are exact, or T if unknown. CONDITION is NIL except for the innermost frame."
   (let* ((name (ext:compiled-function-name function))
-         (lambda-list (ext:function-lambda-list function))
+         (lambda-list (or (funcall *native-lambda-list* function)
+                          (ext:function-lambda-list function)))
          (lambda-list (if (listp lambda-list) lambda-list '()))
          (arguments (if (listp arguments) arguments (refused-arguments condition))))
     (write-call (or name (list 'lambda lambda-list))

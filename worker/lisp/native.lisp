@@ -22,7 +22,9 @@
          (ext:*source-location* nil)
          (*compile-print* nil)
          (conditions nil)
-         (texts '()))
+         (texts '())
+         ;; So that backtraces have the function, unless it asks for other optimizations.
+         (form `(locally (declare (optimize (debug 3))) ,form)))
     (c::with-compiler-env (conditions)
       (c::compiler-pass1 (c::set-closure-env form environment c::*cmp-env-root*))
       (let ((c::*compiler-output1* (make-string-output-stream))
@@ -76,6 +78,13 @@ variables of C code."
 (defun native-p (function)
   (nth-value 1 (gethash function *native-sources*)))
 
+(defun native-lambda-list (function)
+  "The lambda list of a native function; NIL for another."
+  (let ((source (gethash function *native-sources*)))
+    (if (eq (first source) 'lambda)
+        (second source)
+        (third source))))
+
 (defun native-version (function)
   "FUNCTION as native code, or NIL."
   (multiple-value-bind (expression environment) (source-of function)
@@ -83,6 +92,26 @@ variables of C code."
       (when (and expression (run-unit `(setq *result* #',expression) environment))
         (setf (gethash *result* *native-sources*) expression)
         *result*))))
+
+;;; Arithmetic of declared floats. At the default safety ECL's compiler calls the generic functions, since
+;;; arguments might be of other types than declared; those that are unboxed floats already are not.
+
+(defun float-argument-p (argument)
+  (let ((location (c::inlined-arg-loc argument)))
+    (or (not (eq (c::loc-representation-type location) :object))
+        (and (c::vv-p location) (floatp (c::vv-value location))))))
+
+(defun inline-floats (operator)
+  (let ((original (gethash operator c::*cinline-dispatch-table*)))
+    (setf (gethash operator c::*cinline-dispatch-table*)
+          (lambda (type &rest arguments)
+            (let ((c::*cmp-env*
+                    (if (and (member type '(double-float single-float))
+                             (every #'float-argument-p arguments))
+                        (c::cmp-env-add-optimizations '((safety 0))
+                                                      (c::cmp-env-copy c::*cmp-env*))
+                        c::*cmp-env*)))
+              (apply original type arguments))))))
 
 ;;; COMPILE and its relatives.
 
@@ -201,6 +230,8 @@ variables of C code."
   (when automatic
     (install-automatic))
   (ext:package-lock "COMMON-LISP" t)
+  (setf *native-lambda-list* #'native-lambda-list)
+  (mapc #'inline-floats '(+ - * /))
   ;; Fills the dispatch caches that the compiler uses.
   (make-texts '(setq *result* #'(lambda (x &optional (y 2) &key z)
                                  (list (block b
