@@ -39,9 +39,12 @@ static struct {
     uint32_t call;
     cl_object constants;     /* SI:*COMPILER-CONSTANTS* */
     cl_object compile_noted; /* ECLAVE:COMPILE-NOTED */
-    cl_object units;     /* what was made, never freed: a function may run that nothing refers to */
-    uintptr_t low, high; /* the addresses of code lie between these */
-} native = {.units = ECL_NIL, .low = UINTPTR_MAX};
+    cl_object units; /* what was made, never freed: a function may run that nothing refers to */
+    struct code {
+        uintptr_t start, end;
+    } codes[UNITS_MAX]; /* other libraries may lie between them */
+    size_t code_count;
+} native = {.units = ECL_NIL};
 
 /* --- loading --- */
 
@@ -206,18 +209,21 @@ static void (*place_unit(const unsigned char *object, size_t size))(cl_object) {
     if (unit == MAP_FAILED)
         return NULL;
     const uintptr_t at = (uintptr_t)unit;
-    if (!link_unit(object, size, MACHINE, &layout, resolve, at, unit, entry_name, &entry) ||
+    if (native.code_count == UNITS_MAX ||
+        !link_unit(object, size, MACHINE, &layout, resolve, at, unit, entry_name, &entry) ||
         !seal(unit, layout.code_bytes)) {
         munmap(unit, layout.total_bytes);
         return NULL;
     }
-    native.low = at < native.low ? at : native.low;
-    native.high = at + layout.code_bytes > native.high ? at + layout.code_bytes : native.high;
+    native.codes[native.code_count++] = (struct code){at, at + layout.code_bytes};
     return (void (*)(cl_object))(uintptr_t)entry;
 }
 
 bool native_has(const void *code) {
-    return (uintptr_t)code >= native.low && (uintptr_t)code < native.high;
+    for (size_t i = 0; i < native.code_count; i++)
+        if ((uintptr_t)code >= native.codes[i].start && (uintptr_t)code < native.codes[i].end)
+            return true;
+    return false;
 }
 
 static void (*compile(cl_object header, cl_object code))(cl_object) {
