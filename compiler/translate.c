@@ -48,7 +48,7 @@ int __wrap_unlink(const char *path);
 int __wrap_open(const char *path, int flags, ...) {
     va_list rest;
     va_start(rest, flags);
-    mode_t mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0;
+    mode_t mode = (flags & O_CREAT) ? va_arg(rest, mode_t) : 0;
     va_end(rest);
     return strcmp(path, object_name) == 0 ? OBJECT_FD : __real_open(path, flags, mode);
 }

@@ -369,10 +369,10 @@ static bool relocate_section(const struct link *link, const Elf64_Shdr *section)
         const unsigned type = (unsigned)ELF64_R_TYPE(entry.r_info);
         if (symbol >= link->symbol_count || entry.r_offset > target.sh_size)
             return false;
-        const size_t place = link->places[section->sh_info] + entry.r_offset;
-        const struct relocation relocation = {.at = link->memory + place,
+        const size_t offset = link->places[section->sh_info] + entry.r_offset;
+        const struct relocation relocation = {.at = link->memory + offset,
                                               .room = target.sh_size - entry.r_offset,
-                                              .place = link->address + place,
+                                              .place = link->address + offset,
                                               .symbol = symbol,
                                               .addend = entry.r_addend,
                                               .value = value_of(link, symbol) +

@@ -137,7 +137,7 @@ static int map_code(void *context) {
 
 static int make_code(void *context) {
     (void)context;
-    static char page[8192];
+    static char page[8192] = "";
     mprotect((void *)(((uintptr_t)page + 4095) & ~(uintptr_t)4095), 4096, PROT_READ | PROT_EXEC);
     return 0;
 }

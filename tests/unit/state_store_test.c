@@ -144,11 +144,11 @@ static bool keep_image(struct saved *saved, uint64_t number, const char *text) {
 static struct saved *expect_image(uint64_t number, const char *text) {
     struct saved *saved = open_session("x", false);
     struct error error;
-    char bytes[64] = "";
     int fd = saved_open_image(saved, &error);
     cr_assert_eq(saved->image.number, text ? number : 0);
     cr_assert_eq(fd >= 0, text != NULL);
     if (text) {
+        char bytes[64] = "";
         cr_assert_eq(read(fd, bytes, sizeof bytes - 1), (ssize_t)strlen(text));
         cr_assert_str_eq(bytes, text);
         close(fd);
