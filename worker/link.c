@@ -298,7 +298,7 @@ static bool put_low(const struct relocation *relocation, uint64_t target, unsign
 static bool put_branch(const struct relocation *relocation, uint64_t target) {
     int64_t distance = (int64_t)(target - relocation->place);
     return (distance & 3) == 0 && distance >= -(1 << 27) && distance < 1 << 27 &&
-           put_bits(relocation, 0x03ffffff, (uint32_t)(distance >> 2));
+           put_bits(relocation, 0x03ffffff, (uint32_t)(distance / 4));
 }
 
 /* 16 bits of an address, for movz and movk. */
