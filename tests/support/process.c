@@ -24,8 +24,8 @@ static bool read_stat(pid_t pid, struct stat_line *line) {
     fclose(file);
     text[length] = '\0';
     const char *rest = strrchr(text, ')');
-    // NOLINTNEXTLINE(cert-err34-c): the kernel's own numbers fit
     return rest &&
+           // NOLINTNEXTLINE(cert-err34-c): the kernel's own numbers fit
            sscanf(rest + 1, " %c %d %*d %*d %*d %*d %*u %lu %*u %*u %*u %lu %lu", &line->state,
                   &line->parent, &line->faults, &line->user_ticks, &line->system_ticks) == 5;
 }

@@ -36,7 +36,7 @@ Test(imager, a_base_that_is_missing_or_damaged_is_no_base) {
     static const struct imager_base none = {.image = "/nonexistent", .program = "/nonexistent"};
     struct imager_base base;
     expect_refused(&none, getpid(), "the base image is not there");
-    for (size_t size = 1; size <= 3 * IMAGE_PAGE; size += IMAGE_PAGE / 2 + 1)
+    for (size_t size = 1; size <= 3 * (size_t)IMAGE_PAGE; size += IMAGE_PAGE / 2 + 1)
         for (int magic = 0; magic < 2; magic++) {
             make_base(&base, size, magic);
             expect_refused(&base, getpid(), "the base image is damaged");

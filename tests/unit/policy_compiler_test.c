@@ -131,8 +131,8 @@ Test(compiler, can_work_when_it_is_confined) {
 
 static int map_code(void *context) {
     (void)context;
-    mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return 0;
+    return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+           MAP_FAILED;
 }
 
 static int make_code(void *context) {
@@ -164,8 +164,7 @@ static int pass(void *context) {
 static int take(void *context) {
     (void)context;
     struct msghdr message = {0};
-    recvmsg(POLICY_TRIAL_CHANNEL, &message, MSG_DONTWAIT);
-    return 0;
+    return recvmsg(POLICY_TRIAL_CHANNEL, &message, MSG_DONTWAIT) < 0;
 }
 
 static int signal_itself(void *context) {
