@@ -11,6 +11,7 @@
 #include "worker/image_write.h"
 
 #include <fcntl.h>
+#include <gc/gc.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -57,6 +58,11 @@ static bool read_list(struct list *list, int fd) {
             (struct session_image_present){mapping->start, mapping->end, kind_of(mapping)};
     }
     return have > 0 && have < sizeof list->text - 1 && !*at;
+}
+
+void adopt_hide_from_collector(void) {
+    GC_exclude_static_roots(&adopt_parked, &adopt_parked + 1);
+    GC_exclude_static_roots(present, present + PRESENT_MAX);
 }
 
 int adopt_open_list(void) {
@@ -277,6 +283,10 @@ uint32_t adopt_finish(void) {
 }
 
 #else
+
+void adopt_hide_from_collector(void) {
+    GC_exclude_static_roots(&adopt_parked, &adopt_parked + 1);
+}
 
 int adopt_open_list(void) {
     return -1;

@@ -17,6 +17,10 @@ struct adopt_parked {
 };
 extern struct adopt_parked adopt_parked;
 
+/* Before the collector learns which static data it has to scan: has it leave out what this file
+ * keeps, where registers and addresses of mappings look like references to the heap. */
+void adopt_hide_from_collector(void);
+
 /* For the zygote: opens the list of its mappings while it can, and learns it once it has made what
  * it makes before it forks. FD, which may be -1, is closed. Without that no worker can adopt. */
 int adopt_open_list(void);

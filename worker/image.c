@@ -131,8 +131,7 @@ static void boot_ecl(const struct worker_configuration *configuration) {
     cl_boot(1, arguments);
     keep_headers_from_pointing(ecl_process_env());
     GC_set_on_collection_event(on_collection);
-    /* Its registers may be left over from code, and would keep what that had. */
-    GC_exclude_static_roots(&adopt_parked, &adopt_parked + 1);
+    adopt_hide_from_collector();
     GC_add_roots(data_start, end);
 }
 
