@@ -79,8 +79,7 @@ static int good_area(const struct image_header *header, const struct image_area 
            good_protection(area->protection);
 }
 
-/* The area of ADDRESS, or NULL. */
-static const struct image_area *find_area(const struct image_header *header, uint64_t address) {
+const struct image_area *image_area_at(const struct image_header *header, uint64_t address) {
     const struct image_area *areas = image_areas(header);
     uint32_t low = 0, high = header->areas;
     while (low < high) {
@@ -103,7 +102,7 @@ int image_file_has_inputs(const struct image_header *header) {
 static int good_run(const struct image_header *header, const struct image_run *run,
                     uint64_t previous_end) {
     const uint64_t bytes = (uint64_t)run->pages * IMAGE_PAGE;
-    const struct image_area *area = find_area(header, run->start);
+    const struct image_area *area = image_area_at(header, run->start);
     return area && aligned(run->start) && aligned(run->offset) && run->pages &&
            run->start >= previous_end && bytes <= area->end - run->start &&
            run->protection == area->protection && run->offset >= header->tables_bytes &&
@@ -113,7 +112,7 @@ static int good_run(const struct image_header *header, const struct image_run *r
 /* Does [START, START + SIZE) lie in one area with PROTECTION? */
 static int lies_in(const struct image_header *header, uint64_t start, uint64_t size,
                    uint32_t protection) {
-    const struct image_area *area = find_area(header, start);
+    const struct image_area *area = image_area_at(header, start);
     return area && size <= area->end - start && (area->protection & protection) == protection;
 }
 

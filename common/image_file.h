@@ -108,6 +108,9 @@ void image_file_processor(uint32_t words[IMAGE_PROCESSOR_WORDS]);
 /* The size of the tables with their padding; 0 if the counts of HEADER are out of range. */
 uint64_t image_file_tables_bytes(const struct image_header *header);
 
+/* The area that holds ADDRESS, or NULL. */
+const struct image_area *image_area_at(const struct image_header *header, uint64_t address);
+
 /* Do the places of the inputs lie in the file that HEADER describes? */
 int image_file_has_inputs(const struct image_header *header);
 

@@ -96,19 +96,6 @@ static bool open_base(struct imaging *imaging, const char *path) {
            fail(imaging, "the base image is damaged");
 }
 
-static const struct image_area *find_area(const struct image_header *base, uint64_t address) {
-    const struct image_area *areas = image_areas(base);
-    uint32_t low = 0, high = base->areas;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (areas[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < base->areas && areas[low].start <= address ? &areas[low] : NULL;
-}
-
 static const struct image_run *find_run(const struct image_header *base, uint64_t address) {
     const struct image_run *runs = image_runs(base);
     uint32_t low = 0, high = base->runs;
@@ -143,7 +130,7 @@ static const char *base_page(struct imaging *imaging, uint64_t address) {
     const struct image_run *run = find_run(imaging->base, address);
     if (run)
         return imaging->image.bytes + run->offset + (address - run->start);
-    const struct image_area *area = find_area(imaging->base, address);
+    const struct image_area *area = image_area_at(imaging->base, address);
     if (!area || area->source == IMAGE_ZEROS)
         return area ? zeros : NULL;
     const struct mapped *source = open_source(imaging, (uint32_t)area->source);
@@ -265,7 +252,7 @@ static bool add_area(struct imaging *imaging, const struct line *line, bool of_b
 /* A part of the base that cannot be written is as the base has it, or cannot be shown. */
 static bool stays(const struct imaging *imaging, const struct line *line) {
     for (uint64_t at = line->start; at < line->end;) {
-        const struct image_area *area = find_area(imaging->base, at);
+        const struct image_area *area = image_area_at(imaging->base, at);
         if (!area || area->protection & PROT_WRITE)
             return false;
         at = area->end;
