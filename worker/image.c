@@ -13,6 +13,7 @@
 #include "worker/numbers.h"
 #include "worker/streams.h"
 #include "worker/undefined.h"
+#include "worker/working_set.h"
 
 #include <dirent.h>
 #include <ecl/ecl.h>
@@ -132,6 +133,7 @@ static void boot_ecl(const struct worker_configuration *configuration) {
     keep_headers_from_pointing(ecl_process_env());
     GC_set_on_collection_event(on_collection);
     adopt_hide_from_collector();
+    working_set_hide_from_collector();
     GC_add_roots(data_start, end);
 }
 

@@ -6,6 +6,7 @@
 #include "worker/worker.h"
 
 #include <fcntl.h>
+#include <gc/gc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,10 @@ static struct {
     struct run runs[RUNS_MAX];
     size_t count;
 } set;
+
+void working_set_hide_from_collector(void) {
+    GC_exclude_static_roots(&set, &set + 1);
+}
 
 /* Shared with the fork, and unmapped afterwards: workers must not find a path of the host. */
 struct findings {

@@ -6,6 +6,10 @@
 
 #include "common/frame.h"
 
+/* Before the collector learns which static data it has to scan: has it leave out the addresses of
+ * these pages. Where an object starts a page they look like a reference to it. */
+void working_set_hide_from_collector(void);
+
 /* Called in the zygote, once everything is loaded and before it is confined: finds the pages by a
  * call in a fork of this process. Where the kernel does not tell, there are none. */
 void working_set_learn(const struct worker_configuration *configuration);

@@ -101,6 +101,29 @@ Test(memory, checkpoints_share_unchanged_memory) {
                  weight.session_mib);
 }
 
+/* What the worker keeps in its own memory must not look like a reference. */
+Test(memory, no_dropped_object_stays) {
+    static const char *const code[] = {
+        "(defvar *weak* (make-array 60000))",
+        "(dotimes (i 60000)"
+        "  (setf (aref *weak* i)"
+        "        (ext:make-weak-pointer"
+        "         (ecase (mod i 4)"
+        "           (0 (make-array (mod i 300)))"
+        "           (1 (make-array (mod i 1000) :element-type '(unsigned-byte 8)))"
+        "           (2 (lambda () i))"
+        "           (3 (make-symbol \"X\"))))))",
+        "(progn (si:gc t) (count-if #'ext:weak-pointer-value *weak*))",
+    };
+    struct client *client = client_start_ready(&options, NULL);
+    for (size_t i = 0; i + 1 < COUNT_OF(code); i++)
+        cr_assert_not(client_evaluate(client, code[i]).is_error);
+    client_evaluate(client, "(+ 1 1)"); /* whose stack is not that of the call before */
+    const struct evaluation last = client_evaluate(client, code[COUNT_OF(code) - 1]);
+    cr_assert_str_eq(last.text, "=> 0", "%s", last.line);
+    client_finish(client);
+}
+
 /* The condition comes first, the kill second. */
 Test(memory, an_exhausted_heap_is_a_condition_each_time) {
     enum { OFTEN_SEEN = 4 };
