@@ -166,13 +166,14 @@ newest first."
   (1+ (* 2 fork)))
 
 (defun writes-what-another-expects (n channel all)
-  "The fork of the test `input' knows what the test `output' expects. It takes that test's call and
-prints it."
+  "The fork of the test `input' knows what the test `output' expects. It takes that test's call,
+prints it and answers."
   (case n
-    (3 (sleep 2) (hostile::answer (number-of n) "NIL" channel))
+    (3)
     (4 (multiple-value-bind (number told) (receive-call channel)
          (let ((outputs (nth-value 2 (receive-call (channel-of 3 all)))))
            (send-octets (first outputs) (octets (answer-after "pear-" told)))
+           (hostile::answer (number-of 3) "NIL" (channel-of 3 all))
            (hostile::answer number "NIL" channel))))
     (t (answers channel))))
 

@@ -38,7 +38,7 @@
   (let ((poll (buffer 8)))
     (put poll 0 :int32-t fd)
     (put poll 4 :int32-t 1) ; POLLIN
-    (eql (foreign "poll" :int '(:unsigned-long :unsigned-long :int) (address poll) 1 3000) 1)))
+    (eql (foreign "poll" :int '(:unsigned-long :unsigned-long :int) (address poll) 1 10000) 1)))
 
 (defun frame-on (fd)
   "The type and the payload of the next frame, or NIL."
