@@ -2,6 +2,7 @@
  * nothing else is given, so that it is in nobody's way; no C library, no thread-local storage. It
  * is given the descriptors of common/image_file.h. Where the image does not fit, it executes the
  * worker program instead, which boots and writes a new one. */
+#include "common/direct_call.h"
 #include "common/image_file.h"
 
 #include <asm/prctl.h>
@@ -38,21 +39,6 @@ void *memset(void *to, int byte, size_t size) {
     return to;
 }
 
-static long call6(long number, long a, long b, long c, long d, long e, long f) {
-    register long fourth __asm__("r10") = d;
-    register long fifth __asm__("r8") = e;
-    register long sixth __asm__("r9") = f;
-    long result;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth), "r"(sixth)
-                     : "rcx", "r11", "memory");
-    return result;
-}
-
-#define CALL(number, a, b, c, d, e, f)                                                             \
-    call6(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
-
 static _Alignas(IMAGE_PAGE) union {
     struct image_header header;
     char bytes[IMAGE_TABLES_MAX];
@@ -66,16 +52,16 @@ static struct image_handoff handoff;
 
 static _Noreturn void leave(void) {
     for (;;)
-        CALL(__NR_exit_group, 127, 0, 0, 0, 0, 0);
+        DIRECT_CALL(__NR_exit_group, 127, 0, 0, 0, 0, 0);
 }
 
 static _Noreturn void boot_instead(enum image_reason reason) {
     static char name[] = "eclave-worker", letter[2], nothing[1];
     char *arguments[] = {name, letter, NULL};
     letter[0] = (char)('A' + reason);
-    CALL(__NR_close, IMAGE_FILE_FD, 0, 0, 0, 0, 0);
-    CALL(__NR_close, IMAGE_RESTORER_FD, 0, 0, 0, 0, 0);
-    CALL(__NR_execveat, IMAGE_PROGRAM_FD, nothing, arguments, environment, AT_EMPTY_PATH, 0);
+    DIRECT_CALL(__NR_close, IMAGE_FILE_FD, 0, 0, 0, 0, 0);
+    DIRECT_CALL(__NR_close, IMAGE_RESTORER_FD, 0, 0, 0, 0, 0);
+    DIRECT_CALL(__NR_execveat, IMAGE_PROGRAM_FD, nothing, arguments, environment, AT_EMPTY_PATH, 0);
     leave();
 }
 
@@ -86,7 +72,8 @@ static _Noreturn void try_again(void) {
     if (tries >= IMAGE_TRIES_MAX)
         boot_instead(IMAGE_ROOM);
     letter[0] = (char)('A' + tries + 1);
-    CALL(__NR_execveat, IMAGE_RESTORER_FD, nothing, arguments, environment, AT_EMPTY_PATH, 0);
+    DIRECT_CALL(__NR_execveat, IMAGE_RESTORER_FD, nothing, arguments, environment, AT_EMPTY_PATH,
+                0);
     boot_instead(IMAGE_ROOM);
 }
 
@@ -106,14 +93,15 @@ static uint64_t read_hex(const char **at) {
 /* Finds the mapping of this process's stack, to be unmapped. */
 static void find_stack(void) {
     uint64_t here = (uint64_t)__builtin_frame_address(0);
-    long fd = CALL(__NR_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0), got;
+    long fd = DIRECT_CALL(__NR_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0),
+         got;
     size_t have = 0;
     if (fd < 0)
         return;
     while (have < sizeof maps - 1 &&
-           (got = CALL(__NR_read, fd, maps + have, sizeof maps - 1 - have, 0, 0, 0)) > 0)
+           (got = DIRECT_CALL(__NR_read, fd, maps + have, sizeof maps - 1 - have, 0, 0, 0)) > 0)
         have += (size_t)got;
-    CALL(__NR_close, fd, 0, 0, 0, 0, 0);
+    DIRECT_CALL(__NR_close, fd, 0, 0, 0, 0, 0);
     for (const char *at = maps; *at;) {
         uint64_t start = read_hex(&at);
         at++;
@@ -131,7 +119,7 @@ static void read_tables(void) {
     struct stat status = {0};
     uint64_t have = 0;
     long got;
-    if (CALL(__NR_fstat, IMAGE_FILE_FD, &status, 0, 0, 0, 0) < 0)
+    if (DIRECT_CALL(__NR_fstat, IMAGE_FILE_FD, &status, 0, 0, 0, 0) < 0)
         boot_instead(IMAGE_DAMAGED);
     do {
         uint64_t want = have < sizeof tables.header ? IMAGE_PAGE : tables.header.tables_bytes;
@@ -139,7 +127,8 @@ static void read_tables(void) {
             boot_instead(IMAGE_DAMAGED);
         if (have >= want)
             break;
-        got = CALL(__NR_pread64, IMAGE_FILE_FD, tables.bytes + have, want - have, have, 0, 0);
+        got =
+            DIRECT_CALL(__NR_pread64, IMAGE_FILE_FD, tables.bytes + have, want - have, have, 0, 0);
         have += got > 0 ? (uint64_t)got : 0;
     } while (got > 0);
     enum image_reason reason = image_file_judge(&tables, have, (uint64_t)status.st_size);
@@ -154,7 +143,7 @@ static void check_machine(void) {
     for (size_t i = 0; i < IMAGE_PROCESSOR_WORDS; i++)
         if (processor[i] != tables.header.processor[i])
             boot_instead(IMAGE_PROCESSOR);
-    CALL(__NR_prlimit64, 0, RLIMIT_STACK, 0, &limit, 0, 0);
+    DIRECT_CALL(__NR_prlimit64, 0, RLIMIT_STACK, 0, &limit, 0, 0);
     if (limit.rlim_max < tables.header.stack_limit)
         boot_instead(IMAGE_LIMIT);
 }
@@ -162,12 +151,12 @@ static void check_machine(void) {
 static void open_source(uint32_t index) {
     const struct image_source *source = &image_sources(&tables.header)[index];
     struct stat status = {0};
-    sources[index] = source->path[0] ? (int)CALL(__NR_openat, AT_FDCWD, source->path,
-                                                 O_RDONLY | O_CLOEXEC, 0, 0, 0)
+    sources[index] = source->path[0] ? (int)DIRECT_CALL(__NR_openat, AT_FDCWD, source->path,
+                                                        O_RDONLY | O_CLOEXEC, 0, 0, 0)
                                      : IMAGE_PROGRAM_FD;
     memset(head, 0, sizeof head);
-    if (sources[index] < 0 || CALL(__NR_fstat, sources[index], &status, 0, 0, 0, 0) < 0 ||
-        CALL(__NR_pread64, sources[index], head, sizeof head, 0, 0, 0) <= 0 ||
+    if (sources[index] < 0 || DIRECT_CALL(__NR_fstat, sources[index], &status, 0, 0, 0, 0) < 0 ||
+        DIRECT_CALL(__NR_pread64, sources[index], head, sizeof head, 0, 0, 0) <= 0 ||
         (uint64_t)status.st_size != source->size || status.st_ino != source->inode ||
         (uint64_t)status.st_mtim.tv_sec != source->modified_s ||
         (uint64_t)status.st_mtim.tv_nsec != source->modified_ns ||
@@ -181,7 +170,8 @@ static void map_areas(void) {
         const struct image_area *area = &areas[i];
         long kind = area->source == IMAGE_ZEROS ? MAP_ANONYMOUS : 0;
         long fd = area->source == IMAGE_ZEROS ? -1 : sources[area->source];
-        long got = CALL(__NR_mmap, area->start, area->end - area->start, area->protection,
+        long got =
+            DIRECT_CALL(__NR_mmap, area->start, area->end - area->start, area->protection,
                         MAP_PRIVATE | MAP_FIXED_NOREPLACE | MAP_NORESERVE | kind, fd, area->offset);
         if (got == -EEXIST || (got >= 0 && (uint64_t)got != area->start))
             try_again();
@@ -193,8 +183,9 @@ static void map_areas(void) {
 static void map_runs(void) {
     const struct image_run *runs = image_runs(&tables.header);
     for (uint32_t i = 0; i < tables.header.runs; i++)
-        if (CALL(__NR_mmap, runs[i].start, (uint64_t)runs[i].pages * IMAGE_PAGE, runs[i].protection,
-                 MAP_PRIVATE | MAP_FIXED, IMAGE_FILE_FD, runs[i].offset) < 0)
+        if (DIRECT_CALL(__NR_mmap, runs[i].start, (uint64_t)runs[i].pages * IMAGE_PAGE,
+                        runs[i].protection, MAP_PRIVATE | MAP_FIXED, IMAGE_FILE_FD,
+                        runs[i].offset) < 0)
             boot_instead(IMAGE_REFUSED);
 }
 
@@ -208,10 +199,10 @@ static _Noreturn void enter(void) {
     *to = handoff;
     for (uint32_t i = 0; i < header->sources; i++)
         if (sources[i] != IMAGE_PROGRAM_FD)
-            CALL(__NR_close, sources[i], 0, 0, 0, 0, 0);
-    CALL(__NR_close, IMAGE_FILE_FD, 0, 0, 0, 0, 0);
-    CALL(__NR_close, IMAGE_RESTORER_FD, 0, 0, 0, 0, 0);
-    CALL(__NR_arch_prctl, ARCH_SET_FS, header->thread, 0, 0, 0, 0);
+            DIRECT_CALL(__NR_close, sources[i], 0, 0, 0, 0, 0);
+    DIRECT_CALL(__NR_close, IMAGE_FILE_FD, 0, 0, 0, 0, 0);
+    DIRECT_CALL(__NR_close, IMAGE_RESTORER_FD, 0, 0, 0, 0, 0);
+    DIRECT_CALL(__NR_arch_prctl, ARCH_SET_FS, header->thread, 0, 0, 0, 0);
     __asm__ volatile("mov %0, %%rsp\n\txor %%ebp, %%ebp\n\tcall *%1\n\thlt"
                      :
                      : "r"(header->stack), "r"(header->entry)

@@ -5,6 +5,7 @@
  * of a session can be. */
 #include "worker/adopt.h"
 #include "common/cleanup.h"
+#include "common/direct_call.h"
 #include "common/session_image.h"
 #include "worker/image.h"
 #include "worker/image_scan.h"
@@ -105,25 +106,10 @@ static struct adoption *room(void) {
     return (struct adoption *)IMAGE_RESTORER_START; // NOLINT(performance-no-int-to-ptr)
 }
 
-static long call6(long number, long a, long b, long c, long d, long e, long f) {
-    register long fourth __asm__("r10") = d;
-    register long fifth __asm__("r8") = e;
-    register long sixth __asm__("r9") = f;
-    long result;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth), "r"(sixth)
-                     : "rcx", "r11", "memory");
-    return result;
-}
-
-#define CALL(number, a, b, c, d, e, f)                                                             \
-    call6(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
-
 /* There is no way back. */
 static _Noreturn void leave(void) {
     for (;;)
-        CALL(SYS_exit_group, EXIT_DAMAGED, 0, 0, 0, 0, 0);
+        DIRECT_CALL(SYS_exit_group, EXIT_DAMAGED, 0, 0, 0, 0, 0);
 }
 
 /* Unmaps what this process has and the session does not. Both lists are sorted. */
@@ -139,7 +125,7 @@ static void unmap_others(const struct adoption *adoption) {
                 next++;
             const bool meets = next < header->areas && areas[next].start < mapping->end;
             const uint64_t end = meets ? areas[next].start : mapping->end;
-            if (end > at && CALL(SYS_munmap, at, end - at, 0, 0, 0, 0) < 0)
+            if (end > at && DIRECT_CALL(SYS_munmap, at, end - at, 0, 0, 0, 0) < 0)
                 leave();
             at = meets ? areas[next].end : mapping->end;
         }
@@ -152,10 +138,10 @@ static void make_areas(const struct session_image_header *header) {
         const struct session_image_area *area = &areas[i];
         const uint64_t bytes = area->end - area->start;
         const long protection = area->protection == PROT_NONE ? PROT_NONE : PROT_READ | PROT_WRITE;
-        if (area->of_base ? CALL(SYS_madvise, area->start, bytes, MADV_DONTNEED, 0, 0, 0) < 0
-                          : CALL(SYS_mmap, area->start, bytes, protection,
-                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
-                                 0) != (long)area->start)
+        if (area->of_base ? DIRECT_CALL(SYS_madvise, area->start, bytes, MADV_DONTNEED, 0, 0, 0) < 0
+                          : DIRECT_CALL(SYS_mmap, area->start, bytes, protection,
+                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
+                                        0) != (long)area->start)
             leave();
     }
 }
@@ -169,7 +155,8 @@ static void read_pages(const struct adoption *adoption) {
     for (uint32_t i = 0; i < header->runs; i++) {
         const uint64_t bytes = runs[i].pages * IMAGE_PAGE;
         for (uint64_t have = 0; have < bytes;) {
-            long got = CALL(SYS_read, adoption->fd, runs[i].start + have, bytes - have, 0, 0, 0);
+            long got =
+                DIRECT_CALL(SYS_read, adoption->fd, runs[i].start + have, bytes - have, 0, 0, 0);
             if (got <= 0)
                 leave();
             have += (uint64_t)got;
@@ -187,8 +174,8 @@ static void protect_areas(const struct session_image_header *header) {
     const struct session_image_area *areas = session_image_areas(header);
     for (uint32_t i = 0; i < header->areas; i++)
         if (areas[i].protection == PROT_READ &&
-            CALL(SYS_mprotect, areas[i].start, areas[i].end - areas[i].start, PROT_READ, 0, 0, 0) <
-                0)
+            DIRECT_CALL(SYS_mprotect, areas[i].start, areas[i].end - areas[i].start, PROT_READ, 0,
+                        0, 0) < 0)
             leave();
 }
 
@@ -196,12 +183,12 @@ static void protect_areas(const struct session_image_header *header) {
  * growth would be taken for that of another program. */
 __attribute__((used)) static _Noreturn void become(struct adoption *adoption) {
     const struct session_image_header *header = &adoption->tables.header;
-    CALL(SYS_brk, adoption->break_end, 0, 0, 0, 0, 0);
+    DIRECT_CALL(SYS_brk, adoption->break_end, 0, 0, 0, 0, 0);
     unmap_others(adoption);
     make_areas(header);
     read_pages(adoption);
     protect_areas(header);
-    CALL(SYS_close, adoption->fd, 0, 0, 0, 0, 0);
+    DIRECT_CALL(SYS_close, adoption->fd, 0, 0, 0, 0, 0);
     image_restore_kept(adoption->kept);
     longjmp(adopt_parked.registers, 1);
 }
