@@ -494,9 +494,8 @@ void durable_lost(struct session *session) {
 /* --- all sessions --- */
 
 void durable_begin(struct session *session) {
-    struct keeper *keeper = session->all->keeper;
-    if (keeper && !session_is_anonymous(session))
-        session->saved.number = ++keeper->last_session;
+    if (session->all->keeper && !session_is_anonymous(session))
+        session->saved.number = session->serial;
 }
 
 void durable_end(struct session *session) {

@@ -57,7 +57,6 @@ struct keeper {
     struct loop_watch watch;
     struct buffer out, in;
     size_t sent; /* of `out` */
-    uint64_t last_session;
     int received[KEEPER_TOGETHER_MAX]; /* descriptors of replies to come */
     size_t received_count;
     TAILQ_HEAD(, keeper_pending) pending; /* in the order of the requests */
