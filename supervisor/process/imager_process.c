@@ -39,7 +39,6 @@ struct imaging {
     struct mapped sources[IMAGE_FILES_MAX];
     const char *program;
     int pagemap; /* -1: it cannot be read */
-    bool has_base;
     uint64_t break_end;
     struct session_image_area *areas;
     struct session_image_run *runs;
@@ -267,7 +266,6 @@ static bool add_line(struct imaging *imaging, const struct line *line) {
         return stays(imaging, line) || fail(imaging, "it has native code of its own");
     if (line->shared)
         return fail(imaging, "it has shared memory");
-    imaging->has_base |= line->of == OF_FILE && line->inode == imaging->inode;
     if (line->of == OF_BREAK)
         imaging->break_end = line->end;
     if (line->of != OF_FILE)
@@ -277,23 +275,41 @@ static bool add_line(struct imaging *imaging, const struct line *line) {
     return stays(imaging, line) || fail(imaging, "a part of its memory can no longer be written");
 }
 
-static bool read_worker(struct imaging *imaging) {
-    char path[64], text[LINE_BYTES];
+/* Hands every mapping to VISIT, until that is false. False with a reason. */
+static bool visit_lines(struct imaging *imaging, FILE *maps,
+                        bool (*visit)(struct imaging *imaging, const struct line *line)) {
+    char text[LINE_BYTES];
     struct line line;
+    rewind(maps);
+    while (fgets(text, sizeof text, maps)) {
+        if (!strchr(text, '\n') || !parse(text, &line))
+            return fail(imaging, "its mappings are odd");
+        if (!visit(imaging, &line))
+            return false;
+    }
+    return !ferror(maps) || fail(imaging, "its mappings cannot be read");
+}
+
+/* False at a mapping of the base image. */
+static bool is_not_of_base(struct imaging *imaging, const struct line *line) {
+    return line->of != OF_FILE || line->inode != imaging->inode;
+}
+
+static bool read_worker(struct imaging *imaging) {
+    char path[64];
     snprintf(path, sizeof path, "/proc/%d/maps", imaging->pid);
     FILE *maps = fopen(path, "re");
     if (!maps)
         return fail(imaging, "its mappings cannot be read: %s", strerror(errno));
     snprintf(path, sizeof path, "/proc/%d/pagemap", imaging->pid);
     imaging->pagemap = open(path, O_RDONLY | O_CLOEXEC);
-    bool good = true;
-    while (good && fgets(text, sizeof text, maps))
-        good = (strchr(text, '\n') && parse(text, &line)) ? add_line(imaging, &line)
-                                                          : fail(imaging, "its mappings are odd");
-    good = good && (!ferror(maps) || fail(imaging, "its mappings cannot be read"));
+    /* What else a worker of a server that booted has is no reason of its own. */
+    const bool booted = visit_lines(imaging, maps, is_not_of_base);
+    const bool good = booted
+                          ? fail(imaging, "the server booted Lisp and did not start from an image")
+                          : visit_lines(imaging, maps, add_line);
     fclose(maps);
-    return good && (imaging->has_base ||
-                    fail(imaging, "the server booted Lisp and did not start from an image"));
+    return good;
 }
 
 /* --- the file --- */

@@ -252,6 +252,12 @@ static void compare(struct session *session, const struct replay *replay,
                  word_of(is_condition, condition));
 }
 
+/* The call that waits is told why, and the next one tries again. */
+static void give_up(struct session *session, const struct evaluation *evaluation) {
+    snprintf(session->saved.failure, sizeof session->saved.failure,
+             "Session %s cannot be brought back now: %.300s", session->name, evaluation->cause);
+}
+
 static void on_replayed(void *context, const struct evaluation *evaluation) {
     struct session *session = context;
     struct session_saved *saved = &session->saved;
@@ -259,8 +265,7 @@ static void on_replayed(void *context, const struct evaluation *evaluation) {
     case OUTCOME_CANCELLED:
     case OUTCOME_NO_WORKER:
     case OUTCOME_REFUSED:
-        snprintf(saved->failure, sizeof saved->failure,
-                 "Session %s cannot be brought back now: %.300s", session->name, evaluation->cause);
+        give_up(session, evaluation);
         break;
     default:
         if (outcome_table[evaluation->outcome].ends_process &&
@@ -395,8 +400,7 @@ static void on_adopted(void *context, const struct evaluation *evaluation) {
     case OUTCOME_CANCELLED:
     case OUTCOME_NO_WORKER:
     case OUTCOME_REFUSED:
-        snprintf(saved->failure, sizeof saved->failure,
-                 "Session %s cannot be brought back now: %.300s", session->name, evaluation->cause);
+        give_up(session, evaluation);
         break;
     default:
         refuse_image(session, "ended the process that became it");
@@ -490,9 +494,8 @@ void durable_lost(struct session *session) {
 /* --- all sessions --- */
 
 void durable_begin(struct session *session) {
-    struct keeper *keeper = session->all->keeper;
-    if (keeper && !session_is_anonymous(session))
-        session->saved.number = ++keeper->last_session;
+    if (session->all->keeper && !session_is_anonymous(session))
+        session->saved.number = session->serial;
 }
 
 void durable_end(struct session *session) {

@@ -89,6 +89,13 @@ static void end(struct sessions *all) {
     wait_for(all, DELAY_MS + SHARE * took_ms);
 }
 
+/* Removes the file that was made for it. */
+static void discard(const struct session *session) {
+    const struct keeper_request request = {.operation = KEEPER_DROP_IMAGE,
+                                           .session = session->saved.number};
+    keeper_ask(session->all->keeper, &request, NULL, NULL);
+}
+
 static void fail(struct sessions *all, const char *why) {
     struct images *images = &all->images;
     const struct log_event event = {.level = LOG_INFO_LEVEL,
@@ -130,10 +137,12 @@ static void on_imaged(void *context, const struct imaged *imaged) {
         return;
     if (!is_unchanged(session)) { /* what was read may be a mixture */
         session->saved.image_hurries = true;
+        discard(session);
         end(all);
         return;
     }
     if (!imaged->written) {
+        discard(session);
         fail(all, imaged->why);
         return;
     }
@@ -150,12 +159,15 @@ static void on_made(void *context, struct keeper_reply *reply) {
     struct images *images = images_of(session);
     if (images->session != session)
         return;
-    if (reply->failure)
+    if (reply->failure) {
         fail(session->all, reply->failure);
-    else if (!is_unchanged(session))
+    } else if (!is_unchanged(session)) {
+        discard(session);
         end(session->all);
-    else if (!imager_ask(&images->imager, images->pid, reply->fd))
+    } else if (!imager_ask(&images->imager, images->pid, reply->fd)) {
+        discard(session);
         fail(session->all, "there is no imager");
+    }
 }
 
 static void begin(struct session *session, const struct checkpoint *checkpoint) {
@@ -198,8 +210,11 @@ static void on_timer(void *context) {
 }
 
 void durable_image_forget(struct session *session) {
-    if (images_of(session)->session == session)
-        images_of(session)->session = NULL;
+    if (images_of(session)->session != session)
+        return;
+    if (keeper_is_there(session->all->keeper))
+        discard(session);
+    images_of(session)->session = NULL;
 }
 
 void durable_images_open(struct sessions *all) {

@@ -18,6 +18,7 @@ enum keeper_operation {
     KEEPER_COPY,       /* BYTES: the name of OTHER, which begins with the first NUMBER calls */
     KEEPER_REMOVE,     /* BYTES: the name; the session need not be open */
     KEEPER_MAKE_IMAGE, /* the empty file of an image */
+    KEEPER_DROP_IMAGE, /* removes that file */
     KEEPER_KEEP_IMAGE, /* BYTES: a saved_image, which that file is now, on disk */
     KEEPER_OPEN_IMAGE, /* the image that is kept */
     KEEPER_OPERATIONS
@@ -56,7 +57,6 @@ struct keeper {
     struct loop_watch watch;
     struct buffer out, in;
     size_t sent; /* of `out` */
-    uint64_t last_session;
     int received[KEEPER_TOGETHER_MAX]; /* descriptors of replies to come */
     size_t received_count;
     TAILQ_HEAD(, keeper_pending) pending; /* in the order of the requests */

@@ -203,6 +203,13 @@ static enum store_end do_make_image(struct state *state, struct request *request
     return answer->fd >= 0 ? STORE_DONE : STORE_FAILED;
 }
 
+static enum store_end do_drop_image(struct state *state, struct request *request,
+                                    struct answer *answer, struct error *error) {
+    (void)state, (void)answer, (void)error;
+    saved_drop_new_image(request->session->saved);
+    return STORE_DONE;
+}
+
 /* Images leave half of the room to journals, without which a call fails. */
 static enum store_end do_keep_image(struct state *state, struct request *request,
                                     struct answer *answer, struct error *error) {
@@ -210,6 +217,7 @@ static enum store_end do_keep_image(struct state *state, struct request *request
     struct saved_image image;
     (void)answer;
     if (request->bytes.length != sizeof image) {
+        saved_drop_new_image(saved);
         error_set(error, 0, "the image is malformed");
         return STORE_FAILED;
     }
@@ -246,6 +254,7 @@ static const struct {
     [KEEPER_COPY] = {do_copy, true},
     [KEEPER_REMOVE] = {do_remove, false},
     [KEEPER_MAKE_IMAGE] = {do_make_image, true},
+    [KEEPER_DROP_IMAGE] = {do_drop_image, true},
     [KEEPER_KEEP_IMAGE] = {do_keep_image, true},
     [KEEPER_OPEN_IMAGE] = {do_open_image, true},
 };

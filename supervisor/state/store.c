@@ -19,7 +19,7 @@
 
 enum { NS_PER_S = 1000000000 };
 
-static const char key_file[] = "key";
+static const char key_file[] = "key", new_journal[] = "journal.new";
 
 static void cleanup_dir_value(DIR *const *dir) {
     if (*dir)
@@ -297,7 +297,7 @@ static bool append_image(struct journal *journal, const struct saved_image *imag
  * place. SAVED's own journal and list are replaced, also if it is SOURCE. */
 static bool write_journal(struct saved *saved, const struct saved *source, size_t count,
                           struct error *error) {
-    static const char name[] = "journal.new";
+    const char *name = new_journal;
     cleanup_buffer struct buffer record = buffer_make(JOURNAL_RECORD_MAX);
     struct saved next = {.name = "", .directory = -1};
     bool torn, written;
@@ -422,12 +422,14 @@ static void name_image(char name[FILE_NAME_BYTES], const struct saved_image *ima
     sodium_bin2hex(name + sizeof "image." - 1, 17, image->facts.digest, 8);
 }
 
-/* Removes the images in the directory that the journal does not name. */
-static void sweep_images(const struct saved *saved) {
+/* Removes the images that the journal does not name, and what a process that was killed had begun
+ * to write. */
+static void sweep_files(const struct saved *saved) {
     char name[FILE_NAME_BYTES] = "";
     cleanup_dir DIR *dir = list_of(saved->directory);
     if (saved->image.number)
         name_image(name, &saved->image);
+    unlinkat(saved->directory, new_journal, 0);
     for (const struct dirent *entry; dir && (entry = readdir(dir)) != NULL;)
         if (strncmp(entry->d_name, "image.", 6) == 0 && strcmp(entry->d_name, name) != 0)
             unlinkat(saved->directory, entry->d_name, 0);
@@ -492,7 +494,7 @@ void saved_drop_new_image(const struct saved *saved) {
 
 void saved_drop_image(struct saved *saved) {
     saved->image.number = 0;
-    sweep_images(saved);
+    sweep_files(saved);
 }
 
 static bool open_journal(struct saved *saved, struct error *error) {
@@ -516,7 +518,6 @@ static bool open_journal(struct saved *saved, struct error *error) {
         return false;
     if (saved->journal.end > DEAD_BYTES_MAX && dead_bytes(saved) > saved->journal.end / 2)
         write_journal(saved, saved, saved->count, &cause); /* if not, it stays as it is */
-    sweep_images(saved);
     return true;
 }
 
@@ -611,6 +612,7 @@ enum store_end saved_open(const struct store *store, const char *name, bool unna
         saved_close(made);
         return failed(name, &cause, error);
     }
+    sweep_files(made);
     *saved = made;
     return STORE_DONE;
 }

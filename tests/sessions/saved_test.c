@@ -267,6 +267,24 @@ Test(saved, a_call_that_ends_its_process_now_is_dropped_and_said_so) {
     client_finish(client);
 }
 
+Test(saved, a_new_session_beside_saved_ones_is_none_of_them) {
+    struct client *client = saved_serve(NULL);
+    client_session_evaluate(client, "a", "(defvar *n* 1)");
+    client_session_evaluate(client, "b", "(defvar *n* 2)");
+    client = restart(client);
+    expect_restored(client, "a", "*n*", 1, "1");
+    client_session_expect(client, "c", "(boundp '*n*)", "=> NIL\n; session c (new)");
+    client_session_evaluate(client, "c", "(defvar *n* 3)");
+    client_session_expect(client, "d", "(boundp '*n*)", "=> NIL\n; session d (new)");
+    expect_restored(client, "b", "*n*", 1, "2");
+    client_session_close(client, "d");
+    client = restart(client);
+    expect_contains(client_session_evaluate(client, "a", "*n*").text, "=> 1");
+    expect_contains(client_session_evaluate(client, "b", "*n*").text, "=> 2");
+    expect_contains(client_session_evaluate(client, "c", "*n*").text, "=> 3");
+    client_finish(client);
+}
+
 /* --- the processes of a session --- */
 
 Test(saved, a_session_whose_processes_were_killed_comes_back) {
