@@ -289,9 +289,11 @@ bool scan_process(struct scan *scan, struct error *error) {
 }
 
 uint64_t scan_place_runs(struct scan *scan, uint64_t offset) {
+    const uint64_t part = (uint64_t)SCAN_PART_PAGES * IMAGE_PAGE;
     for (uint32_t i = 0; i < scan->run_count; i++) {
-        scan->runs[i].offset = offset;
-        offset += (uint64_t)scan->runs[i].pages * IMAGE_PAGE;
+        struct image_run *run = &scan->runs[i];
+        run->offset = offset + (run->start - offset) % part;
+        offset = run->offset + (uint64_t)run->pages * IMAGE_PAGE;
     }
     return offset;
 }

@@ -11,7 +11,8 @@ enum {
     SCAN_VDSO_FUNCTIONS = 6,
     SCAN_VDSO_BYTES = 64 << 10,
     SCAN_MAPS_BYTES = 256 << 10,
-    SCAN_PAGES = 4096 /* entries of pagemap that are read at a time */
+    SCAN_PAGES = 4096,   /* entries of pagemap that are read at a time */
+    SCAN_PART_PAGES = 16 /* see scan_place_runs */
 };
 
 /* A line of /proc/self/maps. */
@@ -53,7 +54,11 @@ struct scan {
 /* Fills sources, areas and runs, these without offsets. False with *error. */
 bool scan_process(struct scan *scan, struct error *error);
 
-/* Gives each run its place in a file from OFFSET on. Returns the end of the last. */
+/* Gives each run its place in a file from OFFSET on. Returns the end of the last.
+ *
+ * A read of a page that is not mapped maps all that the file has in memory of the SCAN_PART_PAGES
+ * around it. Each such part of the address space is one of the file too, and is written at once, so
+ * that the kernel can keep and map it as one large folio. */
 uint64_t scan_place_runs(struct scan *scan, uint64_t offset);
 
 bool scan_is_zero(const void *page);
