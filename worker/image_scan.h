@@ -11,7 +11,8 @@ enum {
     SCAN_VDSO_FUNCTIONS = 6,
     SCAN_VDSO_BYTES = 64 << 10,
     SCAN_MAPS_BYTES = 256 << 10,
-    SCAN_PAGES = 4096 /* entries of pagemap that are read at a time */
+    SCAN_PAGES = 4096,   /* entries of pagemap that are read at a time */
+    SCAN_PART_PAGES = 16 /* see scan_place_runs */
 };
 
 /* A line of /proc/self/maps. */
@@ -43,6 +44,7 @@ struct scan {
     struct image_source sources[IMAGE_FILES_MAX];
     struct image_area areas[IMAGE_AREAS_MAX];
     struct image_run runs[IMAGE_RUNS_MAX];
+    bool apart[IMAGE_RUNS_MAX]; /* the run is of the working set (worker/working_set.h) */
     uint64_t pagemap[SCAN_PAGES];
     unsigned char vdso[SCAN_VDSO_BYTES]; /* its copy */
     char maps[SCAN_MAPS_BYTES];
@@ -53,7 +55,14 @@ struct scan {
 /* Fills sources, areas and runs, these without offsets. False with *error. */
 bool scan_process(struct scan *scan, struct error *error);
 
-/* Gives each run its place in a file from OFFSET on. Returns the end of the last. */
+/* Gives each run its place in a file from OFFSET on. Returns the end of the last.
+ *
+ * A read of a page that is not mapped maps all that the file has in memory of the SCAN_PART_PAGES
+ * around it. Each such part of the address space is one of the file too, and is written at once, so
+ * that the kernel can keep and map it as one large folio.
+ *
+ * Runs of the working set come last: neighbours in memory that are none in the file are mappings of
+ * their own, and a fork copies the page tables only of those that have been written to. */
 uint64_t scan_place_runs(struct scan *scan, uint64_t offset);
 
 bool scan_is_zero(const void *page);

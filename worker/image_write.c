@@ -237,15 +237,24 @@ static bool write_tables(struct scan *scan, int fd) {
     return write_all_at(fd, scan->tables, scan->header.tables_bytes, 0);
 }
 
-/* The bytes of a run, without its zeros. */
+static bool is_zero(const char *bytes, uint64_t pages) {
+    while (pages > 0 && scan_is_zero(bytes + (pages - 1) * IMAGE_PAGE))
+        pages--;
+    return pages == 0;
+}
+
+/* The bytes of a run, in parts of which those that are zeros are left out. */
 static bool write_run(const struct scan *scan, int fd, const struct image_run *run) {
-    for (uint32_t i = 0; i < run->pages; i++) {
-        uint64_t address = run->start + (uint64_t)i * IMAGE_PAGE;
-        const void *page = (const void *)address; // NOLINT(performance-no-int-to-ptr)
-        if (address >= scan->vdso_start && address < scan->vdso_start + scan->vdso_bytes)
-            page = scan->vdso + (address - scan->vdso_start);
-        if (!scan_is_zero(page) &&
-            !write_all_at(fd, page, IMAGE_PAGE, run->offset + (uint64_t)i * IMAGE_PAGE))
+    const char *bytes = run->start == scan->vdso_start
+                            ? (const char *)scan->vdso
+                            : (const char *)run->start; // NOLINT(performance-no-int-to-ptr)
+    for (uint64_t page = 0, pages; page < run->pages; page += pages) {
+        const uint64_t offset = run->offset + page * IMAGE_PAGE;
+        pages = SCAN_PART_PAGES - offset / IMAGE_PAGE % SCAN_PART_PAGES;
+        if (pages > run->pages - page)
+            pages = run->pages - page;
+        if (!is_zero(bytes + page * IMAGE_PAGE, pages) &&
+            !write_all_at(fd, bytes + page * IMAGE_PAGE, pages * IMAGE_PAGE, offset))
             return false;
     }
     return true;

@@ -203,6 +203,10 @@ static void on_kill_timer(void *context) {
     worker_kill(context);
 }
 
+void worker_kill_later(struct worker_process *worker) {
+    loop_timer_start(worker->workers->loop, &worker->timer, 0, on_kill_timer, worker);
+}
+
 void worker_stop(struct worker_process *worker) {
     worker->state = WORKER_ENDING;
     signal_worker(worker, SIGUSR1);

@@ -179,6 +179,8 @@ bool worker_is_answering(const struct worker_process *worker);
 
 /* Kills at once; the next event is `ended`. */
 void worker_kill(struct worker_process *worker);
+/* The same in the next round of the loop, for a worker that is READY. */
+void worker_kill_later(struct worker_process *worker);
 /* Asks the worker to flush its output and exit, and kills it after a grace period. For time-outs,
  * so that output printed before is not lost. */
 void worker_stop(struct worker_process *worker);

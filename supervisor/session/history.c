@@ -29,16 +29,27 @@ static const struct worker_events orphan_events = {.ready = orphan_ready,
                                                    .ended = orphan_ended};
 
 /* The kill takes effect later, so the process may still write to the pipes that it shares. */
-static void retire(struct session *session, struct worker_process *worker) {
-    if (!worker)
-        return;
+static void disown(struct session *session, struct worker_process *worker) {
     if (session->pipes && !worker_is_stopped(worker))
         session->pipes->shared = true;
     const struct log_event event = {
         .name = "retire", .session = worker->session, .pid = worker->pid};
     LOG_TRACE(worker->workers->log, &event, "its state is no longer needed");
     worker_set_owner(worker, &orphan_events, NULL, NULL);
+}
+
+static void retire(struct session *session, struct worker_process *worker) {
+    if (!worker)
+        return;
+    disown(session, worker);
     worker_kill(worker);
+}
+
+/* The same, but the call that waits for the checkpoint is sent before the process ends, which takes
+ * a processor as long as the fork. */
+static void retire_later(struct session *session, struct worker_process *worker) {
+    disown(session, worker);
+    worker_kill_later(worker);
 }
 
 static void trace(const struct session *session, const char *name) {
@@ -104,7 +115,7 @@ void history_taken(struct session *session) {
     for (checkpoint = LIST_FIRST(&session->checkpoints); checkpoint; checkpoint = older) {
         older = LIST_NEXT(checkpoint, entry);
         if (newer++ >= kept)
-            retire(session, take_out(checkpoint));
+            retire_later(session, take_out(checkpoint));
     }
     durable_image_note(session);
 }

@@ -4,6 +4,7 @@
 #include "policy/policy.h"
 #include "tests/support/available.h"
 #include "tests/support/client.h"
+#include "worker/image_scan.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -121,6 +122,40 @@ Test(image, the_files_are_for_their_owner_only) {
     cr_assert(stat(image(), &file) == 0 && stat(path, &directory) == 0);
     cr_expect_eq(file.st_mode & 07777, 0600);
     cr_expect_eq(directory.st_mode & 07777, 0700);
+}
+
+/* The tables of the image. */
+static const struct image_header *read_tables(void) {
+    static _Alignas(struct image_header) char tables[IMAGE_TABLES_MAX];
+    int fd = open(image(), O_RDONLY | O_CLOEXEC);
+    cr_assert(fd >= 0 && pread(fd, tables, sizeof tables, 0) > 0);
+    close(fd);
+    return (const struct image_header *)tables;
+}
+
+/* What a read of a page maps at once is one part of the file, which the kernel keeps as one. */
+Test(image, a_run_lies_in_the_file_as_in_memory) {
+    const uint64_t part = (uint64_t)SCAN_PART_PAGES * IMAGE_PAGE;
+    boots("auto", NULL);
+    const struct image_header *header = read_tables();
+    cr_assert_gt(header->runs, 0);
+    for (uint32_t i = 0; i < header->runs; i++) {
+        const struct image_run *run = &image_runs(header)[i];
+        cr_expect_eq(run->offset % part, run->start % part, "run %u", i);
+    }
+}
+
+/* A fork copies the page tables only of mappings that were written to. */
+Test(image, pages_that_calls_write_are_mapped_apart) {
+    boots("auto", NULL);
+    const struct image_header *header = read_tables();
+    size_t apart = 0;
+    for (uint32_t i = 0; i + 1 < header->runs; i++) {
+        const struct image_run *run = &image_runs(header)[i];
+        const uint64_t bytes = (uint64_t)run->pages * IMAGE_PAGE;
+        apart += run[1].start == run->start + bytes && run[1].offset != run->offset + bytes;
+    }
+    cr_expect_gt(apart, 0);
 }
 
 /* Overwrites the byte at OFFSET of the image by its complement. */
