@@ -62,17 +62,31 @@ static void find_image(const char *entry, char name[NAME_BYTES]) {
         closedir(dir);
 }
 
-/* Waits until there is one with another name than NAME, and sets that. */
-static void await_image(const char *entry, char name[NAME_BYTES]) {
-    char before[NAME_BYTES];
-    snprintf(before, sizeof before, "%s", name);
+/* Whether there is an image of SESSION, and of its newest saved state if NEWEST. */
+static bool has_image(const char *session, bool newest) {
+    const struct command_result *shown =
+        command_expect(0, STRINGS("sessions", "show", session, "--state", saved_path()), NULL);
+    const char *from = shown->output;
+    for (const char *call = from; newest && (call = strstr(call, "\n; call ")) != NULL; call++)
+        from = call;
+    return strstr(from, "\n; image of the state after call ");
+}
+
+/* Waits until it has, and sets NAME to the name of the image. On a busy machine a state before the
+ * newest may have an image as well. */
+static void await_image_of(const char *session, bool newest, char name[NAME_BYTES]) {
     for (int waited = 0; waited < WAIT_MS; waited += STEP_MS) {
-        find_image(entry, name);
-        if (*name && strcmp(name, before) != 0)
+        if (has_image(session, newest)) {
+            find_image(formatted("s-%s", session), name);
             return;
+        }
         usleep(STEP_MS * 1000);
     }
     cr_assert(false, "no image appears");
+}
+
+static void await_image(const char *session, char name[NAME_BYTES]) {
+    await_image_of(session, true, name);
 }
 
 static struct client *restart(struct client *client) {
@@ -180,7 +194,7 @@ Test(saved_images, state_of_every_kind_comes_back) {
         cr_assert_not(client_evaluate(client, kinds[i].make).is_error, "%s", kinds[i].make);
     look_at_all(client, before);
     client_evaluate(client, LONG);
-    await_image("s-main", name);
+    await_image("main", name);
     client = restart(client);
     expect_contains(client_evaluate(client, "nil").text, RESTORED ADOPTED);
     look_at_all(client, after);
@@ -205,7 +219,7 @@ Test(saved_images, many_generations_neither_change_it_nor_let_it_grow) {
     client_evaluate(client, "(progn (defvar *n* 0) (defvar *l* (make-list 20000)) nil)");
     for (int i = 1; i <= GENERATIONS; i++) {
         client_evaluate(client, "(progn (incf *n*) " LONG ")");
-        await_image("s-main", name);
+        await_image("main", name);
         cr_assert_eq(stat(saved_file("s-main", name), &last), 0);
         if (i == 3)
             first = last;
@@ -222,7 +236,7 @@ Test(saved_images, calls_after_the_image_are_evaluated_again_and_can_be_rolled_b
     struct client *client = saved_serve(NULL);
     client_session_evaluate(client, "a", "(defvar *n* 1)");
     client_session_evaluate(client, "a", LONG);
-    await_image("s-a", name);
+    await_image("a", name);
     client_session_evaluate(client, "a", "(incf *n*)");
     client_session_evaluate(client, "a", "(incf *n*)");
     client = restart(client);
@@ -243,7 +257,7 @@ Test(saved_images, an_image_leaves_cheap_calls_to_roll_back) {
     for (int i = 1; i <= 3; i++)
         client_evaluate(client, "(incf *n*)");
     const double took_ms = now_ms() - begun_ms;
-    await_image("s-main", name);
+    await_image_of("main", false, name);
     client = restart(client);
     expect_contains(client_evaluate(client, "*n*").text, "=> 3");
     if (took_ms > CHEAP_MS) {
@@ -258,9 +272,15 @@ Test(saved_images, an_image_leaves_cheap_calls_to_roll_back) {
 Test(saved_images, a_session_that_is_cheap_to_evaluate_again_has_none) {
     char name[NAME_BYTES] = "";
     struct client *client = saved_serve(NULL);
+    const double begun_ms = now_ms();
     client_session_evaluate(client, "cheap", "(defvar *n* 1)");
+    const double took_ms = now_ms() - begun_ms;
     client_session_evaluate(client, "dear", LONG);
-    await_image("s-dear", name);
+    await_image("dear", name);
+    if (took_ms > CHEAP_MS) {
+        client_finish(client);
+        cr_skip_test("this machine is too busy for cheap calls");
+    }
     find_image("s-cheap", name);
     cr_assert_str_empty(name);
     client = restart(client);
@@ -275,7 +295,7 @@ Test(saved_images, a_rollback_to_before_the_image_leaves_nothing_of_it) {
     struct client *client = saved_serve(NULL);
     client_evaluate(client, "(defvar *n* 1)");
     client_evaluate(client, "(progn (setf *n* 2) " LONG ")");
-    await_image("s-main", name);
+    await_image("main", name);
     client_session_rollback(client, NULL, 1);
     client_evaluate(client, "(defvar *m* 5)");
     client_evaluate(client, "(incf *m*)");
@@ -290,7 +310,7 @@ Test(saved_images, reset_copy_and_close) {
     char name[NAME_BYTES] = "";
     struct client *client = saved_serve(NULL);
     client_session_evaluate(client, "a", "(progn (defvar *n* 1) " LONG ")");
-    await_image("s-a", name);
+    await_image("a", name);
     char *copy = strdup(client_session_copy(client, "a", -1));
     client_session_evaluate(client, copy, "(incf *n*)");
     client_session_reset(client, "a");
@@ -312,7 +332,7 @@ static void make_image(char name[NAME_BYTES]) {
     name[0] = 0;
     client_evaluate(client, "(defvar *n* 41)");
     client_evaluate(client, "(progn (incf *n*) " LONG ")");
-    await_image("s-main", name);
+    await_image("main", name);
     saved_kill(client);
 }
 
@@ -351,7 +371,7 @@ Test(saved_images, a_policy_that_became_stricter_holds) {
     struct client *client = saved_serve(loose);
     client_evaluate(client, "(defvar *d* (with-open-file (s \"/etc/passwd\") (read-line s)))");
     client_evaluate(client, LONG);
-    await_image("s-main", name);
+    await_image("main", name);
     client = restart(client);
     struct evaluation look = client_evaluate(client, "(boundp '*d*)");
     expect_contains(look.text, "was made with another start of Lisp");
@@ -414,8 +434,8 @@ Test(saved_images, the_image_of_another_session_is_not_used) {
     struct client *client = saved_serve(NULL);
     client_session_evaluate(client, "one", "(progn (defvar *n* 1) " LONG ")");
     client_session_evaluate(client, "two", "(progn (defvar *n* 2) " LONG ")");
-    await_image("s-one", name);
-    await_image("s-two", other);
+    await_image("one", name);
+    await_image("two", other);
     saved_kill(client);
     char *to = strdup(saved_file("s-one", name));
     cr_assert_eq(rename(saved_file("s-two", other), to), 0);
@@ -450,14 +470,13 @@ Test(saved_images, the_command_shows_an_image_and_counts_its_bytes) {
 Test(saved_images, images_leave_room_for_calls) {
     char name[NAME_BYTES];
     struct client *client = saved_serve(STRINGS("--state-max-mb", "1"));
-    client_evaluate(client, "(defvar *n* 1)");
-    client_evaluate(client, "(progn " LONG " (defvar *l* (make-list 200000)) nil)");
+    client_evaluate(client, "(progn (defvar *n* 1) (defvar *l* (make-list 200000)) " LONG ")");
     usleep(1500000); /* in which an image is made, which has no room */
     client_evaluate(client, "(incf *n*)");
     find_image("s-main", name);
     cr_assert_str_empty(name);
     client = restart(client);
-    expect_replayed(client, NULL, "*n*", 3, NULL, "2");
+    expect_replayed(client, NULL, "*n*", 2, NULL, "2");
     client_finish(client);
 }
 
@@ -484,7 +503,7 @@ Test(saved_images, a_session_whose_image_does_not_live_is_evaluated_again) {
     struct client *client = saved_serve(NULL);
     client_evaluate(client, "(defvar *n* 1)");
     client_evaluate(client, LONG);
-    await_image("s-main", name);
+    await_image("main", name);
     client = restart(client);
     expect_adopted(client, NULL, "*n*", 0, "1");
     client_evaluate(client, "(ext:quit 3)"); /* the checkpoint comes in its place */
