@@ -277,28 +277,38 @@ static bool write_snippets(struct bench *bench, char path[64], unsigned count, c
 static void grow_batch(struct bench *bench) {
     static const char *const jobs[] = {"1", "2", "4", "8"};
     enum { JOBS = sizeof jobs / sizeof *jobs, SNIPPETS = 300 };
-    struct samples each[JOBS] = {0};
+    struct samples each[JOBS] = {0}, pinned = {0};
     char path[64];
     if (!write_snippets(bench, path, SNIPPETS, FIB))
         return;
-    for (unsigned round = 0; round < bench->rounds; round++)
+    for (unsigned round = 0; round < bench->rounds; round++) {
+        const char *const on_one[] = {"taskset", "-c", "0",  bench->binary, "batch",
+                                      "-j",      "1",  path, NULL};
+        double one_ms = run_to_end_ms(&bench->report, on_one);
+        samples_add(&pinned, one_ms < 0 ? one_ms : one_ms / SNIPPETS);
+        samples_end_round(&pinned);
         for (size_t i = 0; i < JOBS; i++) {
             const char *const arguments[] = {bench->binary, "batch", "-j", jobs[i], path, NULL};
             double ms = run_to_end_ms(&bench->report, arguments);
             samples_add(&each[i], ms < 0 ? ms : ms / SNIPPETS);
             samples_end_round(&each[i]);
         }
-    report_heading(&bench->report, "As workers of a batch grow: as fast as there are processors");
+    }
+    report_heading(&bench->report, "As workers of a batch grow: as fast as there are "
+                                   "processors, of which `-j 1` uses more than one as well");
     for (size_t i = 0; i < JOBS; i++) {
         char name[128];
         snprintf(name, sizeof name, "a snippet of some milliseconds, `-j %s`", jobs[i]);
         struct figure figure = {name, UNIT_MS, MEDIAN_OF(&each[i])};
+        figure.baselines[0] =
+            (struct baseline){"`-j 1` on one processor", samples_median(&pinned), 0};
         if (i)
-            figure.baselines[0] = (struct baseline){"`-j 1`", samples_median(&each[0]), 0};
+            figure.baselines[1] = (struct baseline){"`-j 1`", samples_median(&each[0]), 0};
         report_figure(&bench->report, &figure);
     }
     for (size_t i = 0; i < JOBS; i++)
         samples_free(&each[i]);
+    samples_free(&pinned);
     unlink(path);
 }
 

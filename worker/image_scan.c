@@ -286,7 +286,7 @@ static bool add_mapping(struct scan *scan, int pagemap, const struct scan_mappin
 /* The end of the stretch of the working set that begins at ADDRESS, before END. */
 static uint64_t stretch_end(uint64_t address, uint64_t end) {
     uint64_t last = address;
-    for (uint64_t next = address; next < end && next - last <= QUIET_PAGES * IMAGE_PAGE;
+    for (uint64_t next = address; next < end && next - last <= (uint64_t)QUIET_PAGES * IMAGE_PAGE;
          next = working_set_next(next + IMAGE_PAGE))
         last = next;
     return last + IMAGE_PAGE;
