@@ -89,11 +89,12 @@ static bool is_below(const char *path, const char *directory) {
 }
 
 static bool descriptor_is_below(const struct disk_faults *faults, int fd) {
-    char name[64], path[PATH_BYTES] = "";
+    char link[64], target[PATH_BYTES] = "";
     if (fd == AT_FDCWD)
         return false;
-    snprintf(name, sizeof name, "/proc/%d/fd/%d", (int)faults->pid, fd);
-    return readlink(name, path, sizeof path - 1) > 0 && is_below(path, faults->plan.directory);
+    snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)faults->pid, fd);
+    return readlink(link, target, sizeof target - 1) > 0 &&
+           is_below(target, faults->plan.directory);
 }
 
 static bool path_is_below(const struct disk_faults *faults, uint64_t address) {
