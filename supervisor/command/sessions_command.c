@@ -117,7 +117,9 @@ static int show(const struct store *store, const char *name) {
 
 static int discard(const struct store *store, const char *name) {
     struct error error;
-    return store_remove(store, name, NULL, &error) == STORE_DONE ? 0 : complain(NULL, error.text);
+    return store_remove(store, name, NULL, false, &error) == STORE_DONE
+               ? 0
+               : complain(NULL, error.text);
 }
 
 int command_sessions(const struct command_line *line) {

@@ -56,7 +56,7 @@ struct keeper {
     int socket; /* -1: no keeper */
     struct loop_watch watch;
     struct buffer out, in;
-    size_t sent; /* of `out` */
+    size_t sent;                       /* of `out` */
     int received[KEEPER_TOGETHER_MAX]; /* descriptors of replies to come */
     size_t received_count;
     TAILQ_HEAD(, keeper_pending) pending; /* in the order of the requests */

@@ -109,11 +109,15 @@ static enum store_end do_open(struct state *state, struct request *request, stru
             saved_open(state->store, name, request->wire.unnamed, true, &saved, error);
         if (end != STORE_DONE)
             return end;
+        if (state->sync && !saved_sync(saved, error)) {
+            if (saved->created)
+                store_remove(state->store, name, saved, false, NULL);
+            saved_close(saved);
+            return STORE_FAILED;
+        }
         add(state, request->wire.session, saved);
         if (saved->created)
             state->used_bytes += saved->journal.end;
-        if (state->sync && !saved_sync(saved, error))
-            return STORE_FAILED;
     }
     answer->wire.created = saved->created;
     answer->wire.count = saved->count;
@@ -153,10 +157,18 @@ static enum store_end do_append(struct state *state, struct request *request, st
 static enum store_end do_shorten(struct state *state, struct request *request,
                                  struct answer *answer, struct error *error) {
     struct saved *saved = request->session->saved;
+    struct error cause;
     (void)answer;
-    if (!saved_shorten(saved, (size_t)request->wire.number, error) ||
-        (state->sync && !saved_sync(saved, error)))
+    const size_t count = (size_t)request->wire.number;
+    if (saved->torn) { /* it is repaired so */
+        if (!saved_shorten(saved, count, error))
+            return STORE_FAILED;
+        saved->torn = state->sync && !saved_sync(saved, error);
+        return saved->torn ? STORE_FAILED : STORE_DONE;
+    }
+    if (!saved_return(saved, count, state->sync, error))
         return STORE_FAILED;
+    saved_shorten(saved, count, &cause); /* which only makes room */
     return STORE_DONE;
 }
 
@@ -170,9 +182,14 @@ static enum store_end do_copy(struct state *state, struct request *request, stru
         saved_copy(source, (size_t)request->wire.number, buffer_string(&request->bytes, ""), error);
     if (!copy)
         return STORE_FAILED;
+    if (state->sync && !saved_sync(copy, error)) {
+        store_remove(state->store, copy->name, copy, false, NULL);
+        saved_close(copy);
+        return STORE_FAILED;
+    }
     add(state, request->wire.other, copy);
     state->used_bytes += copy->journal.end;
-    return !state->sync || saved_sync(copy, error) ? STORE_DONE : STORE_FAILED;
+    return STORE_DONE;
 }
 
 static enum store_end do_remove(struct state *state, struct request *request, struct answer *answer,
@@ -181,17 +198,13 @@ static enum store_end do_remove(struct state *state, struct request *request, st
     struct open_session *session = request->session;
     (void)answer;
     const enum store_end result =
-        store_remove(state->store, name, session ? session->saved : NULL, error);
+        store_remove(state->store, name, session ? session->saved : NULL, state->sync, error);
     if (result != STORE_DONE)
         return result;
     if (session) {
         TAILQ_REMOVE(&state->sessions, session, entry);
         saved_close(session->saved);
         free(session);
-    }
-    if (state->sync && fsync(state->store->fd) != 0) {
-        error_set(error, errno, "cannot be written to disk");
-        return STORE_FAILED;
     }
     return STORE_DONE;
 }

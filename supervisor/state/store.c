@@ -703,6 +703,22 @@ bool saved_read(const struct saved *saved, size_t index, struct buffer *record,
            error_set(error, 0, "call %zu cannot be read: %.300s", index + 1, cause.text);
 }
 
+bool saved_return(struct saved *saved, size_t count, bool sync, struct error *error) {
+    cleanup_buffer struct buffer bytes = buffer_make(1024);
+    const struct journal_record record = {
+        .kind = RECORD_RETURN, .number = count, .time_s = time(NULL)};
+    const struct journal before = saved->journal;
+    const size_t count_before = saved->count;
+    if (!record_encode(&bytes, &record))
+        return error_set(error, ENOMEM, "cannot be written");
+    if (!saved_append(saved, (struct span){bytes.data, bytes.length}, error))
+        return false;
+    if (!sync || saved_sync(saved, error))
+        return true;
+    saved_take_back(saved, &before, count_before);
+    return false;
+}
+
 bool saved_shorten(struct saved *saved, size_t count, struct error *error) {
     return write_journal(saved, saved, count < saved->count ? count : saved->count, error);
 }
@@ -721,7 +737,7 @@ struct saved *saved_copy(const struct saved *saved, size_t count, const char *na
         if (!copy->created)
             error_set(error, 0, "a session of that name is saved already");
         else
-            store_remove(copy->store, name, copy, NULL);
+            store_remove(copy->store, name, copy, false, NULL);
         saved_close(copy);
         return NULL;
     }
@@ -749,8 +765,8 @@ bool saved_sync(struct saved *saved, struct error *error) {
     return true;
 }
 
-enum store_end store_remove(const struct store *store, const char *name, const struct saved *saved,
-                            struct error *error) {
+enum store_end store_remove(const struct store *store, const char *name, struct saved *saved,
+                            bool sync, struct error *error) {
     char from[ENTRY_BYTES], to[40];
     unsigned char random[8];
     bool unnamed = saved ? saved->unnamed : false;
@@ -768,6 +784,12 @@ enum store_end store_remove(const struct store *store, const char *name, const s
     encode_name(from, name, unnamed);
     if (end == STORE_FAILED || renameat(store->fd, from, store->fd, to) != 0) {
         error_set(error, errno, "Session %s cannot be removed", name);
+        return STORE_FAILED;
+    }
+    if (sync && fsync(store->fd) != 0) {
+        error_set(error, errno, "Session %s cannot be removed", name);
+        if (renameat(store->fd, to, store->fd, from) != 0 && saved)
+            saved->torn = true; /* the next server removes it */
         return STORE_FAILED;
     }
     remove_files(saved ? saved->directory : fd);

@@ -99,6 +99,8 @@ void saved_take_back(struct saved *saved, const struct journal *before, size_t c
 /* Reads the call with this index into RECORD. */
 bool saved_read(const struct saved *saved, size_t index, struct buffer *record,
                 struct error *error);
+/* Only the first COUNT calls are in force, on disk if SYNC. If it fails, nothing has changed. */
+bool saved_return(struct saved *saved, size_t count, bool sync, struct error *error);
 /* Writes the journal anew with the first COUNT calls only. */
 bool saved_shorten(struct saved *saved, size_t count, struct error *error);
 /* A new session NAME with the first COUNT calls of SAVED, open and locked. NULL with *error. */
@@ -108,8 +110,9 @@ struct saved *saved_copy(const struct saved *saved, size_t count, const char *na
 bool saved_keep(struct saved *saved, struct error *error);
 /* What was written is on disk when it returns. */
 bool saved_sync(struct saved *saved, struct error *error);
-/* Removes the session NAME, which no process has open but the caller: SAVED, or NULL. */
-enum store_end store_remove(const struct store *store, const char *name, const struct saved *saved,
-                            struct error *error);
+/* Removes the session NAME, which no process has open but the caller: SAVED, or NULL. If SYNC, it
+ * is there as before where the disk cannot be told. */
+enum store_end store_remove(const struct store *store, const char *name, struct saved *saved,
+                            bool sync, struct error *error);
 
 #endif

@@ -6,7 +6,6 @@
 #include "tests/support/command.h"
 #include "tests/support/lines.h"
 #include "tests/support/saved.h"
-#include "tests/support/skip.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -481,16 +480,7 @@ Test(saved_images, images_leave_room_for_calls) {
 }
 
 Test(saved_images, a_full_disk_costs_the_image_and_no_call) {
-    skip_unless_root();
-    skip_without_mounts();
-    struct client *client = client_start_ready(
-        &(struct client_options){
-            .program = "/usr/bin/unshare",
-            .arguments = STRINGS("-m", "/bin/sh", "-c",
-                                 "mkdir -p \"$1\" && mount -t tmpfs -o size=256k,mode=700 none "
-                                 "\"$1\" && exec \"$0\" serve --state \"$1\"",
-                                 ECLAVE_BINARY, saved_path())},
-        NULL);
+    struct client *client = saved_serve_on_small_disk("256k");
     client_evaluate(client, "(progn (defvar *n* 1) (defvar *l* (make-list 200000)) " LONG ")");
     usleep(1500000);
     for (int i = 2; i < 6; i++)

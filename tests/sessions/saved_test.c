@@ -419,16 +419,7 @@ Test(saved, a_file_size_limit_undoes_the_call_that_would_exceed_it) {
 }
 
 Test(saved, a_full_disk_undoes_the_call_that_finds_it) {
-    skip_unless_root();
-    skip_without_mounts();
-    struct client *client = client_start_ready(
-        &(struct client_options){
-            .program = "/usr/bin/unshare",
-            .arguments = STRINGS("-m", "/bin/sh", "-c",
-                                 "mkdir -p \"$1\" && mount -t tmpfs -o size=128k,mode=700 none "
-                                 "\"$1\" && exec \"$0\" serve --state \"$1\"",
-                                 ECLAVE_BINARY, saved_path())},
-        NULL);
+    struct client *client = saved_serve_on_small_disk("128k");
     client_evaluate(client, "(defparameter *n* 1)");
     expect_undone(client, "No space left on device");
     client_evaluate(client, "(defparameter *n* 2)");

@@ -62,6 +62,18 @@ struct client *saved_serve(const char *const *arguments) {
     return client_start_ready(&(struct client_options){.arguments = all}, NULL);
 }
 
+struct client *saved_serve_on_small_disk(const char *size) {
+    skip_unless_root();
+    skip_without_mounts();
+    const char *mount = formatted("mkdir -p \"$1\" && mount -t tmpfs -o size=%s,mode=700 none "
+                                  "\"$1\" && exec \"$0\" serve --state \"$1\"",
+                                  size);
+    const struct client_options options = {
+        .program = "/usr/bin/unshare",
+        .arguments = STRINGS("-m", "/bin/sh", "-c", mount, ECLAVE_BINARY, saved_path())};
+    return client_start_ready(&options, NULL);
+}
+
 void saved_kill(struct client *client) {
     client_kill(client, SIGKILL);
     client_wait(client);

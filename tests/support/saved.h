@@ -16,6 +16,9 @@ const char *saved_use_images(void);
 
 /* Starts a server with the directory and ARGUMENTS (ends with NULL; NULL: none). */
 struct client *saved_serve(const char *const *arguments);
+/* The same on a file system of its own of SIZE, such as "128k". Skips the test where none can be
+ * mounted. */
+struct client *saved_serve_on_small_disk(const char *size);
 /* Kills CLIENT with SIGKILL, waits, and frees it. */
 void saved_kill(struct client *client);
 /* The path of a file of the session whose directory is ENTRY. */

@@ -420,7 +420,7 @@ Test(state_store, any_name_is_a_directory_of_its_own) {
         for (size_t j = 0; j < count; j++)
             found += strcmp(list[j].name, names[i]) == 0;
         cr_assert_eq(found, 1, "%s", names[i]);
-        cr_assert_eq(store_remove(&store, names[i], NULL, &error), STORE_DONE);
+        cr_assert_eq(store_remove(&store, names[i], NULL, false, &error), STORE_DONE);
     }
     free(list);
     list = store_list(&store, &count, &error);
