@@ -1,20 +1,12 @@
-/* The supervisor's end of the compiler: its start, a process for each unit, and the sealing of
- * code. */
+/* The supervisor's end of the compiler: its start, and a process for each unit. */
 #include "supervisor/process/compiler.h"
 #include "common/cleanup.h"
 #include "common/descriptor.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-/* Older headers lack it. */
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U
-#endif
 
 enum {
     BOOT_LIMIT_MS = 10000,
@@ -330,19 +322,4 @@ void compiler_close(struct compiler *compiler) {
     while (!LIST_EMPTY(&compiler->compilations))
         compiler_cancel(LIST_FIRST(&compiler->compilations));
     end_program(compiler);
-}
-
-/* --- sealing --- */
-
-int compiler_seal(const unsigned char *pages, size_t size, struct error *error) {
-    const unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-    cleanup_fd int file = memfd_create("code", flags | MFD_NOEXEC_SEAL);
-    if (file < 0 && errno == EINVAL)
-        file = memfd_create("code", flags);
-    if (file < 0 || !write_all(file, pages, size) ||
-        fcntl(file, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) != 0) {
-        error_set(error, errno, "cannot seal code");
-        return -1;
-    }
-    return steal_fd(&file);
 }

@@ -49,8 +49,4 @@ struct compilation *compiler_begin(struct compiler *compiler, unsigned char *tex
                                    void *context);
 void compiler_cancel(struct compilation *compilation);
 
-/* A file in memory with the PAGES of SIZE bytes, which nobody can change any more. The descriptor
- * is the caller's; -1 with *error. */
-int compiler_seal(const unsigned char *pages, size_t size, struct error *error);
-
 #endif
