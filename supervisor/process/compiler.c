@@ -11,16 +11,16 @@
 enum {
     BOOT_LIMIT_MS = 10000,
     UNIT_LIMIT_MS =
-        5000, /* of one text, on a busy machine too; its processor time is limited to 2 s */
+        5000, /* of one unit, on a busy machine too; its processor time is limited to 2 s */
     COMPILATIONS_MAX = 64,
     FAILURES_MAX = 3, /* in a row, after which there is no compiler */
-    STEPS_MAX = 32    /* reads or writes of one text in one turn */
+    STEPS_MAX = 32    /* reads or writes of one unit in one turn */
 };
 
 struct compilation {
     struct compiler *compiler;
     unsigned char *text;
-    struct unit_header header; /* of the text, then of the object */
+    struct unit_header header; /* of the source, then of the object */
     size_t sent, have;         /* bytes, with the header */
     unsigned char *object;
     bool answered; /* its header is that of the object */
@@ -66,8 +66,8 @@ static void on_unit_limit(void *context) {
     finish(context, 0);
 }
 
-/* True if the text is sent, or the process has ended, which reading finds out. */
-static bool send_text(struct compilation *compilation) {
+/* True if the source is sent, or the process has ended, which reading finds out. */
+static bool send_source(struct compilation *compilation) {
     const size_t head = sizeof compilation->header;
     const size_t total = head + compilation->header.length;
     for (unsigned i = 0; i < STEPS_MAX && compilation->sent < total; i++) {
@@ -123,7 +123,7 @@ static void on_unit(void *context, uint32_t events) {
     (void)events;
     struct compilation *compilation = context;
     if (!compilation->answered) {
-        if (!send_text(compilation))
+        if (!send_source(compilation))
             return;
         compilation->answered = true;
         compilation->header.length = 0;
@@ -161,8 +161,8 @@ static void assign(struct compiler *compiler, struct compilation *compilation) {
     if (!loop_watch_add(compiler->loop, &compilation->watch, compilation->channel, EPOLLOUT,
                         on_unit, compilation, NULL))
         return;
-    /* Most texts fit into the socket. */
-    if (send_text(compilation)) {
+    /* Most units fit into the socket. */
+    if (send_source(compilation)) {
         compilation->answered = true;
         compilation->header.length = 0;
         loop_watch_change(compiler->loop, &compilation->watch, EPOLLIN);
