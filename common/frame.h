@@ -45,10 +45,10 @@ enum frame_type {
                     beginning; for a worker that has evaluated nothing. The reply is FRAME_RESULT: a
                     value of the session that it is now, or a condition if it has changed nothing */
     /* worker -> supervisor, during a call, with native code; one at a time */
-    FRAME_COMPILE, /* C text of at most UNIT_TEXT_MAX bytes; the reply is FRAME_OBJECT */
+    FRAME_COMPILE, /* C source of at most UNIT_TEXT_MAX bytes; the reply is FRAME_OBJECT */
     FRAME_CODE,    /* whole pages, at most UNIT_CODE_MAX bytes; the reply is FRAME_SEALED */
     /* supervisor -> worker */
-    FRAME_OBJECT, /* an object; empty: the text does not compile */
+    FRAME_OBJECT, /* an object; empty: the source does not compile */
     FRAME_SEALED, /* one byte: the worker may map the pages, once; empty: it may not */
     FRAME_TYPE_END
 };

@@ -1,5 +1,5 @@
 /* Units of native code: what passes between a worker, the supervisor and the process that compiles
- * one unit. The worker sends C text (FRAME_COMPILE); the supervisor passes it to that process and
+ * one unit. The worker sends C source (FRAME_COMPILE); the supervisor passes it to that process and
  * its object back (FRAME_OBJECT); the worker links the object and sends whole pages (FRAME_CODE);
  * the supervisor seals them in a file in memory and lets the worker map that once. The supervisor
  * looks into none of it. */
@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 enum {
-    UNIT_TEXT_MAX = 1 << 20,   /* bytes of C text, without the preamble */
+    UNIT_TEXT_MAX = 1 << 20,   /* bytes of C source, without the preamble */
     UNIT_OBJECT_MAX = 1 << 20, /* bytes */
     UNIT_CODE_MAX = 1 << 20,   /* bytes of pages that are executed */
     UNIT_PAGE_BYTES = 4096,    /* code is sealed in units of this; a larger page is refused */
@@ -29,9 +29,9 @@ struct compiler_answer {
     char failure[256]; /* why it cannot compile; empty if it can */
 };
 
-/* On the channel of a unit: before the text, and before the object. */
+/* On the channel of a unit: before the source, and before the object. */
 struct unit_header {
-    uint32_t length; /* bytes that follow; 0: the text does not compile */
+    uint32_t length; /* bytes that follow; 0: the source does not compile */
 };
 
 #endif

@@ -1,5 +1,5 @@
 /* The compiler of native code: holds tcc and the preamble, and forks a process for each unit, which
- * confines itself before it reads the text and ends after it. It reads nothing of a text itself.
+ * confines itself before it reads its translation unit and ends after it. It parses nothing itself.
  * Started by the supervisor with its channel as descriptor 3; it has no command line. */
 #include "common/child.h"
 #include "common/descriptor.h"
@@ -47,7 +47,7 @@ static bool read_all(void *bytes, size_t size) {
     return true;
 }
 
-/* A process that waits for a text uses no time; one that compiles is ended by the kernel. */
+/* A process that waits for source uses no time; one that compiles is ended by the kernel. */
 static bool limit_time(void) {
     const struct rlimit limit = {UNIT_SECONDS, UNIT_SECONDS};
     return setrlimit(RLIMIT_CPU, &limit) == 0;
@@ -61,11 +61,11 @@ static _Noreturn void compile_unit(const struct policy_prepared *prepared, int c
     size_t size = 0;
     if (dup2(channel, CHANNEL) < 0 || !limit_time() || !policy_enter(prepared, &listener, &error))
         _exit(FAILED);
-    char *text = NULL;
+    char *source = NULL;
     if (!read_all(&header, sizeof header) || header.length > UNIT_TEXT_MAX ||
-        !(text = malloc((size_t)header.length + 1)) || !read_all(text, header.length))
+        !(source = malloc((size_t)header.length + 1)) || !read_all(source, header.length))
         _exit(FAILED);
-    bool good = translate(text, header.length, &object, &size) && size <= UNIT_OBJECT_MAX;
+    bool good = translate(source, header.length, &object, &size) && size <= UNIT_OBJECT_MAX;
     header.length = good ? (uint32_t)size : 0;
     if (!write_all(CHANNEL, &header, sizeof header) || !write_all(CHANNEL, object, header.length))
         _exit(FAILED);

@@ -1,7 +1,7 @@
 /* Splits the preamble into parts, each a macro or a declaration, and finds out which names each
- * part declares and which it mentions. What a text needs are the parts that declare a name in it,
- * and so on. A part too many costs time only; a part too few is an error of the compiler, and the
- * function stays bytecode. */
+ * part declares and which it mentions. What a translation unit needs are the parts that declare a
+ * name in it, and so on. A part too many costs time only; a part too few is an error of the
+ * compiler, and the function stays bytecode. */
 #include "compiler/preamble.h"
 #include "common/cleanup.h"
 

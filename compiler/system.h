@@ -1,7 +1,7 @@
-/* The little that ECL's headers and the C text of its compiler need of the system's headers, for
- * the preamble of native code (make-preamble, which gives this file all of their names). Sizes and
- * layouts are those of Linux on 64-bit machines; functions that no text of ECL's compiler calls are
- * missing. */
+/* The little that ECL's headers and the C source that its compiler writes need of the system's
+ * headers, for the preamble of native code (make-preamble, which gives this file all of their
+ * names). Sizes and layouts are those of Linux on 64-bit machines; functions that such source never
+ * calls are missing. */
 #ifndef ECLAVE_COMPILER_SYSTEM_H
 #define ECLAVE_COMPILER_SYSTEM_H
 

@@ -1,4 +1,4 @@
-/* C text to an object, by tcc. */
+/* C source to an object, by tcc. */
 #include "compiler/translate.h"
 #include "common/buffer.h"
 #include "common/cleanup.h"

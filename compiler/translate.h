@@ -1,5 +1,5 @@
-/* C text to an object, by tcc. For a process that ends after one text: tcc does not survive its own
- * errors. */
+/* C source to an object, by tcc. For a process that ends after one translation unit: tcc does not
+ * survive its own errors. */
 #ifndef ECLAVE_COMPILER_TRANSLATE_H
 #define ECLAVE_COMPILER_TRANSLATE_H
 

@@ -2,7 +2,10 @@
  * system calls where the C library would do more, and leaves nothing behind if it succeeds. */
 #include "policy/attacks.h"
 #include "common/child.h"
+#include "common/cleanup.h"
 #include "common/descriptor.h"
+#include "policy/attack_table.h"
+#include "policy/native_attacks.h"
 
 #include <fcntl.h>
 #include <linux/io_uring.h>
@@ -29,7 +32,7 @@
 
 enum {
     NOBODY = 65534,
-    PAGE = 65536, /* a multiple of every page size */
+    PAGE = ATTACK_PAGE,
     MANY = 64,
     /* Limits that use_memory and start_many exceed. */
     PROCESSES = 16,
@@ -37,12 +40,6 @@ enum {
     ADDRESS_SPACE = 192 << 20,
     GREED = 256 << 20
 };
-
-/* For an attempt that the kernel did not refuse, but without the result that it aims at. */
-static long refused(void) {
-    errno = EPERM;
-    return -1;
-}
 
 /* --- files --- */
 
@@ -340,19 +337,9 @@ static long call_as_i386(const struct policy_victim *victim) {
 
 /* --- the table --- */
 
-#define NAMESPACES  POLICY_LAYER_BIT(POLICY_LAYER_NAMESPACES)
-#define CGROUP      POLICY_LAYER_BIT(POLICY_LAYER_CGROUP)
-#define PRIVILEGES  POLICY_LAYER_BIT(POLICY_LAYER_PRIVILEGES)
-#define LIMITS      POLICY_LAYER_BIT(POLICY_LAYER_LIMITS)
-#define PROCESS     POLICY_LAYER_BIT(POLICY_LAYER_PROCESS)
-#define LANDLOCK    POLICY_LAYER_BIT(POLICY_LAYER_LANDLOCK)
-#define DESCRIPTORS POLICY_LAYER_BIT(POLICY_LAYER_DESCRIPTORS)
-#define SECCOMP     POLICY_LAYER_BIT(POLICY_LAYER_SECCOMP)
-#define ANYONE      false
-#define ROOT        true
-
 static const struct policy_attack attacks[] = {
-#define ATTACK(kind, name, layers, more, who, attempt) {kind, name, layers, more, who, attempt},
+#define ATTACK(kind, name, layers, more, who, attempt)                                             \
+    {kind, name, layers, more, who, attempt, ATTACK_WITHOUT_CODE},
 #include "policy/attacks.def"
 };
 
@@ -476,12 +463,39 @@ static int body(void *context) {
     return aim->attack->attempt(aim->victim) < 0 ? errno : 0;
 }
 
+/* Native code attacks a policy that allows it, with code of its own. */
+static struct policy_trial_end try_native(const struct policy_attack *attack,
+                                          const struct policy *policy,
+                                          const struct policy_victim *victim) {
+    struct policy_victim own = *victim;
+    struct policy with_native = {0};
+    struct aim aim = {attack, &own};
+    struct policy_trial_end end = {0};
+    cleanup_fd int sealed = -1;
+    cleanup_fd int open = -1;
+    if (!native_attack_code(&sealed, &open, &end.error))
+        return end;
+    own.code = open;
+    if (policy) {
+        with_native = *policy;
+        with_native.native = true;
+    }
+    const struct policy_trial_code code = {.sealed =
+                                               attack->code == ATTACK_WITH_SEALED ? sealed : -1,
+                                           .open = open,
+                                           .bytes = ATTACK_CODE_BYTES};
+    const struct policy_trial trial = {
+        .policy = policy ? &with_native : NULL, .body = body, .context = &aim, .code = &code};
+    return policy_try(&trial);
+}
+
 struct policy_trial_end policy_attack_try(const struct policy_attack *attack,
                                           const struct policy *policy,
                                           const struct policy_victim *victim) {
     struct aim aim = {attack, victim};
     const struct policy_trial trial = {.policy = policy, .body = body, .context = &aim};
-    return policy_try(&trial);
+    return attack->code == ATTACK_WITHOUT_CODE ? policy_try(&trial)
+                                               : try_native(attack, policy, victim);
 }
 
 struct policy_trial_end policy_supervisor_attack_try(const struct policy_attack *attack,

@@ -14,6 +14,7 @@ struct policy_victim {
     uint16_t tcp_port, udp_port;
     int shared_memory;  /* System V; -1: none could be created */
     const char *secret; /* in memory and in the environment */
+    int code;           /* for native code: a file in memory with code, unsealed */
     int session;        /* session id */
     char host[65];
 };
@@ -25,6 +26,8 @@ struct policy_attack {
     uint32_t as_root;    /* bits: more such layers if this process is root */
     bool root_only;      /* only root could do it unconfined */
     long (*attempt)(const struct policy_victim *victim); /* negative with errno on failure */
+    /* For a policy with native code: whether code was sealed for this process, or for another. */
+    enum { ATTACK_WITHOUT_CODE, ATTACK_WITH_SEALED, ATTACK_WITH_FOREIGN } code;
 };
 
 /* The attacks in the order of attacks.def, *COUNT of them. */
@@ -32,6 +35,13 @@ const struct policy_attack *policy_attacks(size_t *count);
 
 /* The same of supervisor_attacks.def, whose attacker is the supervisor. */
 const struct policy_attack *policy_supervisor_attacks(size_t *count);
+
+/* The same of native_attacks.def, whose attacker runs instructions of its choice under --native. */
+const struct policy_attack *policy_native_attacks(size_t *count);
+
+/* No attack, but its control: the code that was sealed for a process is mapped and run, which must
+ * succeed behind all layers. */
+const struct policy_attack *policy_native_control(void);
 
 /* Creates the targets. False with *error. policy_victim_close must be called in either case. */
 bool policy_victim_open(struct policy_victim *victim, struct error *error);

@@ -312,6 +312,13 @@ struct policy_trial_end {
     size_t refused;              /* notified calls that failed with an errno */
 };
 
+/* Native code of a trial. */
+struct policy_trial_code {
+    int sealed;   /* what the child may map, once; -1: nothing was sealed for it */
+    int open;     /* without seccomp, the child has this at UNIT_CODE_FD instead */
+    size_t bytes; /* of each */
+};
+
 struct policy_trial {
     const struct policy *policy;                /* as a worker; NULL: not */
     const struct policy_supervisor *supervisor; /* without POLICY: as a supervisor; NULL: not */
@@ -319,6 +326,7 @@ struct policy_trial {
     void *context;
     void (*observe)(pid_t process); /* called by the parent before the confined child calls BODY; or
                                        NULL */
+    const struct policy_trial_code *code; /* NULL: none */
 };
 
 /* The function's end of a socket pair. Descriptors 0 to 2 are /dev/null; others are inherited. */

@@ -2,6 +2,8 @@
 #include "common/child.h"
 #include "common/cleanup.h"
 #include "common/descriptor.h"
+#include "common/unit.h"
+#include "policy/code.h"
 #include "policy/policy_internal.h"
 
 #include <fcntl.h>
@@ -78,8 +80,12 @@ static void child_main(void *context, const struct policy_report *report) {
     char go;
     int status = SETUP_FAILED;
     if (write(POLICY_TRIAL_CHANNEL, &message, sizeof message) == (ssize_t)sizeof message &&
-        message.confined && read(POLICY_TRIAL_CHANNEL, &go, 1) == 1)
+        message.confined && read(POLICY_TRIAL_CHANNEL, &go, 1) == 1) {
+        if (trial->code &&
+            !(trial->policy && policy_has_layer(trial->policy, POLICY_LAYER_SECCOMP)))
+            dup2(trial->code->open, UNIT_CODE_FD);
         status = trial->body(trial->context);
+    }
     /* _exit would have a sanitizer make system calls that the filter refuses. */
     for (;;)
         syscall(SYS_exit_group, status);
@@ -99,8 +105,9 @@ static bool receive(int channel, struct message *message, int *listener) {
     return got == (ssize_t)sizeof *message;
 }
 
-/* Answers one notification of CHILD as the supervisor would, or kills it. */
-static void judge(const struct policy_trial *trial, pid_t child, int listener,
+/* Answers one notification of CHILD as the supervisor would, or kills it. *CODE was sealed for it;
+ * -1: nothing was. */
+static void judge(const struct policy_trial *trial, pid_t child, int listener, int *code,
                   struct policy_trial_end *end) {
     struct seccomp_notif notification = {0};
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &notification))
@@ -109,9 +116,9 @@ static void judge(const struct policy_trial *trial, pid_t child, int listener,
     struct policy_ruling ruling =
         policy_judge(policy_grants(trial->policy), &notification.data,
                      policy_judges_by_pid(notification.data.nr) ? policy_pid_within(pid) : pid);
-    if (ruling.verdict == POLICY_ALLOW && policy_maps_code(&notification.data))
-        ruling =
-            (struct policy_ruling){.verdict = POLICY_REFUSE, .error = EPERM}; /* none is sealed */
+    if (ruling.verdict == POLICY_ALLOW && policy_maps_code(&notification.data) &&
+        !policy_code_give(listener, &notification, code, trial->code ? trial->code->bytes : 0))
+        ruling = (struct policy_ruling){.verdict = POLICY_REFUSE, .error = EPERM};
     struct seccomp_notif_resp response = {.id = notification.id, .error = -ruling.error};
     if (ruling.verdict == POLICY_ALLOW)
         response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
@@ -129,6 +136,9 @@ static void serve(const struct policy_trial *trial, pid_t child, int channel,
                   struct policy_trial_end *end) {
     cleanup_fd int listener = -1;
     cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, child, 0);
+    cleanup_fd int code = trial->code && trial->code->sealed >= 0
+                              ? fcntl(trial->code->sealed, F_DUPFD_CLOEXEC, 0)
+                              : -1;
     struct message message = {.done = false};
     struct pollfd ready[3] = {{.fd = pidfd, .events = POLLIN},
                               {.fd = channel, .events = POLLIN},
@@ -140,7 +150,7 @@ static void serve(const struct policy_trial *trial, pid_t child, int channel,
             kill(child, SIGKILL);
         }
         if (count > 0 && ready[2].revents & POLLIN)
-            judge(trial, child, listener, end);
+            judge(trial, child, listener, &code, end);
         else if (count > 0 && ready[2].revents)
             ready[2].fd = -1;
         if (count <= 0 || !ready[1].revents)

@@ -33,16 +33,21 @@ static const char header_line[] = "#include \"eclave.h\"";
 static const char data_line[] = "#include \"eclave.data\"";
 static const char entry_name[] = "init_fas_CODE";
 
+/* Units of the zygote and of a session. */
+enum { CODES_MAX = 2 * UNITS_MAX };
+
 static struct {
     bool loaded, automatic, open;
+    bool unconfined; /* in the zygote, where no memory is sealed */
     int channel;
     uint32_t call;
-    cl_object constants;     /* SI:*COMPILER-CONSTANTS* */
-    cl_object compile_noted; /* ECLAVE:COMPILE-NOTED */
+    cl_object constants;         /* SI:*COMPILER-CONSTANTS* */
+    cl_object compile_noted;     /* ECLAVE:COMPILE-NOTED */
+    cl_object compile_preloaded; /* ECLAVE:COMPILE-PRELOADED */
     cl_object units; /* what was made, never freed: a function may run that nothing refers to */
     struct code {
         uintptr_t start, end;
-    } codes[UNITS_MAX]; /* other libraries may lie between them */
+    } codes[CODES_MAX]; /* other libraries may lie between them */
     size_t code_count;
 } native = {.units = ECL_NIL};
 
@@ -64,6 +69,7 @@ bool native_load(bool automatic, struct error *error) {
         return error_set(error, 0, "native: cannot load ECL's compiler (cmp)");
     ECL_SETQ(ecl_process_env(), lisp.package, cl_core.user_package); /* after IN-PACKAGE there */
     native.compile_noted = cl_fdefinition(ecl_make_symbol("COMPILE-NOTED", "ECLAVE"));
+    native.compile_preloaded = cl_fdefinition(ecl_make_symbol("COMPILE-PRELOADED", "ECLAVE"));
     native.loaded = true;
     native.automatic = automatic;
     return true;
@@ -79,14 +85,24 @@ void native_end(void) {
     native.open = false;
 }
 
-static void compile_noted(void *argument) {
-    (void)argument;
-    cl_funcall(1, native.compile_noted);
+static void call_lisp(void *argument) {
+    const cl_object *function = argument;
+    cl_funcall(1, *function);
 }
 
 void native_settle(void) {
     if (native.open && native.automatic)
-        guard_run(compile_noted, NULL, NULL);
+        guard_run(call_lisp, &native.compile_noted, NULL);
+}
+
+void native_preloaded(int channel) {
+    if (!native.loaded)
+        return;
+    native_begin(channel, 0);
+    native.unconfined = true;
+    guard_run(call_lisp, &native.compile_preloaded, NULL);
+    native.unconfined = false;
+    native_end();
 }
 
 /* --- frames --- */
@@ -111,9 +127,9 @@ static unsigned char *exchange(enum frame_type type, const void *payload, size_t
     return reply;
 }
 
-/* --- the text --- */
+/* --- the C source --- */
 
-/* Appends TEXT without the lines that include system headers: the preamble has what they declare.
+/* Appends HEADER without the lines that include system headers: the preamble has what they declare.
  */
 static void append_header(struct buffer *text, const char *header) {
     static const char include[] = "#include <";
@@ -125,7 +141,7 @@ static void append_header(struct buffer *text, const char *header) {
     buffer_append(text, "\n", 1);
 }
 
-/* The C text of a unit. False if it is not as ECL's compiler writes it, or too long. */
+/* The C source of a unit. False if it is not as ECL's compiler writes it, or too long. */
 static bool assemble(struct buffer *text, const char *header, const char *code) {
     static const char no_data[] = "#define compiler_data_text NULL\n";
     const char *first = strstr(code, header_line);
@@ -186,9 +202,14 @@ static uint64_t resolve(const char *name) {
     return (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, name);
 }
 
-/* Has the pages of code at UNIT sealed, and maps them over themselves. */
+/* Has the pages of code at UNIT sealed, and maps them over themselves. The zygote, which runs
+ * nothing but what the operator has named, protects them itself. */
 static bool seal(unsigned char *unit, size_t size) {
     size_t answer;
+    if (native.unconfined) {
+        __builtin___clear_cache((char *)unit, (char *)unit + size);
+        return mprotect(unit, size, PROT_READ | PROT_EXEC) == 0;
+    }
     free(exchange(FRAME_CODE, unit, size, FRAME_SEALED, &answer));
     if (!answer)
         return false;
@@ -209,7 +230,7 @@ static void (*place_unit(const unsigned char *object, size_t size))(cl_object) {
     if (unit == MAP_FAILED)
         return NULL;
     const uintptr_t at = (uintptr_t)unit;
-    if (native.code_count == UNITS_MAX ||
+    if (native.code_count == CODES_MAX ||
         !link_unit(object, size, MACHINE, &layout, resolve, at, unit, entry_name, &entry) ||
         !seal(unit, layout.code_bytes)) {
         munmap(unit, layout.total_bytes);

@@ -1,4 +1,4 @@
-/* Native code: has a unit of C text compiled, links it, and runs what defines it. Compiling needs
+/* Native code: has a unit of C source compiled, links it, and runs what defines it. Compiling needs
  * frames, and so a call; what was compiled stays. */
 #ifndef ECLAVE_WORKER_NATIVE_H
 #define ECLAVE_WORKER_NATIVE_H
@@ -18,6 +18,9 @@ void native_end(void);
 
 /* Compiles what the call has defined, with AUTOMATIC. */
 void native_settle(void);
+
+/* Compiles what has been preloaded, over CHANNEL, that of the zygote. Nothing is confined yet. */
+void native_preloaded(int channel);
 
 /* The Lisp function ECLAVE:BUILD-UNIT: compiles, links and runs the unit that ECL's compiler wrote
  * as HEADER and CODE, two strings, with its CONSTANTS, a vector. T if it ran, else NIL. */

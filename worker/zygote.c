@@ -8,6 +8,7 @@
 #include "worker/image.h"
 #include "worker/image_write.h"
 #include "worker/inputs.h"
+#include "worker/native.h"
 #include "worker/preload.h"
 #include "worker/scrub.h"
 #include "worker/worker.h"
@@ -149,6 +150,7 @@ static bool preload(const struct zygote *zygote, struct error *error) {
         if (!preload_file(configuration, zygote->preload[i], error))
             return false;
     preload_end();
+    native_preloaded(CONTROL);
     forget_strings(zygote);
     if (!image_forget_places(error))
         return false;

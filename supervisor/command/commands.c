@@ -120,7 +120,8 @@ static const struct command {
     {"doctor", "doctor [OPTIONS] [--json]", "attack this machine to test the confinement",
      "A child process attacks this machine: unconfined, behind each layer of confinement alone, "
      "and\n"
-     "behind all layers. Exit status: 0 if code may be evaluated here, otherwise 1.\n\n",
+     "behind all layers; with --native on, also as native code. Exit status: 0 if code may be\n"
+     "evaluated here, otherwise 1.\n\n",
      0, 0, FLAG_SWITCH, NULL, command_doctor},
     {"policy", "policy [OPTIONS]", "print what code may do with these options",
      "Prints the policy that results from these options: layers, files, limits, and every system "

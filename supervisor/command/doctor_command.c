@@ -35,6 +35,9 @@ struct diagnosis {
     struct policy_report report;
     struct findings worker, supervisor;
     struct image_cache images;
+    struct findings native; /* with --native */
+    bool with_native;
+    struct finding sealed; /* the control of those */
 };
 
 /* --- attacking --- */
@@ -130,6 +133,13 @@ static bool diagnose(const struct settings *settings, struct diagnosis *diagnosi
                                     .victim = &victim};
         const struct policy_attack *attacks = policy_attacks(&count);
         good = examine_all(&diagnosis->worker, &attacker, attacks, count, error);
+        if (good && policy.native) {
+            diagnosis->with_native = true;
+            diagnosis->sealed.attack = policy_native_control();
+            examine(&diagnosis->sealed, &attacker);
+            attacks = policy_native_attacks(&count);
+            good = examine_all(&diagnosis->native, &attacker, attacks, count, error);
+        }
         attacker = (struct attacker){
             .supervisor = &supervisor, .active = supervisor_layers(&supervisor), .victim = &victim};
         attacks = policy_supervisor_attacks(&count);
@@ -140,7 +150,11 @@ static bool diagnose(const struct settings *settings, struct diagnosis *diagnosi
 }
 
 static size_t escapes(const struct diagnosis *diagnosis) {
-    return diagnosis->worker.escapes + diagnosis->supervisor.escapes;
+    return diagnosis->worker.escapes + diagnosis->native.escapes + diagnosis->supervisor.escapes;
+}
+
+static size_t attacks_tried(const struct diagnosis *diagnosis) {
+    return diagnosis->worker.count + diagnosis->native.count + diagnosis->supervisor.count;
 }
 
 /* --- as a table --- */
@@ -211,14 +225,12 @@ static void append_conclusion(struct buffer *out, const struct diagnosis *diagno
                              "\n%sCode must not be evaluated here%s: %zu of %zu attacks "
                              "%ssucceeded%s.\n",
                              colours->bad, colours->end, escapes(diagnosis),
-                             diagnosis->worker.count + diagnosis->supervisor.count, colours->bad,
-                             colours->end);
+                             attacks_tried(diagnosis), colours->bad, colours->end);
     else
         buffer_append_format(out,
                              "\n%sCode may be evaluated here.%s %zu attacks tried, none "
                              "succeeded.\n",
-                             colours->good, colours->end,
-                             diagnosis->worker.count + diagnosis->supervisor.count);
+                             colours->good, colours->end, attacks_tried(diagnosis));
 }
 
 static void append_images(struct buffer *out, const struct image_cache *images) {
@@ -226,11 +238,26 @@ static void append_images(struct buffer *out, const struct image_cache *images) 
                          images->used ? images->directory : images->why);
 }
 
+static void append_native(struct buffer *out, const struct diagnosis *diagnosis,
+                          const struct colours *colours) {
+    const bool fails = diagnosis->sealed.stopped_here;
+    if (!diagnosis->with_native)
+        return;
+    buffer_append_format(out, "%-12s %s%-8s%s %s%s\n", "native",
+                         fails ? colours->bad : colours->good, fails ? "fails" : "works",
+                         colours->end,
+                         fails ? "code that was sealed for a worker does not run there: "
+                               : "code that was sealed for a worker runs there",
+                         fails ? diagnosis->sealed.here : "");
+}
+
 static void append_table(struct buffer *out, const struct diagnosis *diagnosis) {
     const struct colours colours = colours_of(stdout);
     append_layer_states(out, &diagnosis->report, &colours);
     append_images(out, &diagnosis->images);
+    append_native(out, diagnosis, &colours);
     append_findings(out, "ATTACK", &diagnosis->worker, &colours);
+    append_findings(out, "ATTACK BY NATIVE CODE", &diagnosis->native, &colours);
     append_findings(out, "ATTACK BY THE SUPERVISOR", &diagnosis->supervisor, &colours);
     append_conclusion(out, diagnosis, &colours);
 }
@@ -296,6 +323,12 @@ static void append_json(struct buffer *out, const struct diagnosis *diagnosis) {
                   diagnosis->images.used ? diagnosis->images.directory : diagnosis->images.why);
     buffer_append_text(out, "},\"attacks\":[");
     append_json_findings(out, &diagnosis->worker);
+    if (diagnosis->with_native) {
+        append_string(out, "],\"native\":{", "state",
+                      diagnosis->sealed.stopped_here ? "fails" : "works");
+        buffer_append_text(out, "},\"nativeAttacks\":[");
+        append_json_findings(out, &diagnosis->native);
+    }
     buffer_append_text(out, "],\"supervisorAttacks\":[");
     append_json_findings(out, &diagnosis->supervisor);
     buffer_append_text(out, "]}\n");
@@ -312,6 +345,7 @@ int command_doctor(const struct command_line *line) {
     else if (good)
         append_table(&out, &diagnosis);
     free(diagnosis.worker.items);
+    free(diagnosis.native.items);
     free(diagnosis.supervisor.items);
     if (!good) {
         fprintf(stderr, "eclave: %s\n", error.text);

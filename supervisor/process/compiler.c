@@ -1,34 +1,26 @@
-/* The supervisor's end of the compiler: its start, a process for each unit, and the sealing of
- * code. */
+/* The supervisor's end of the compiler: its start, and a process for each unit. */
 #include "supervisor/process/compiler.h"
 #include "common/cleanup.h"
 #include "common/descriptor.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-/* Older headers lack it. */
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U
-#endif
 
 enum {
     BOOT_LIMIT_MS = 10000,
     UNIT_LIMIT_MS =
-        5000, /* of one text, on a busy machine too; its processor time is limited to 2 s */
+        5000, /* of one unit, on a busy machine too; its processor time is limited to 2 s */
     COMPILATIONS_MAX = 64,
     FAILURES_MAX = 3, /* in a row, after which there is no compiler */
-    STEPS_MAX = 32    /* reads or writes of one text in one turn */
+    STEPS_MAX = 32    /* reads or writes of one unit in one turn */
 };
 
 struct compilation {
     struct compiler *compiler;
     unsigned char *text;
-    struct unit_header header; /* of the text, then of the object */
+    struct unit_header header; /* of the source, then of the object */
     size_t sent, have;         /* bytes, with the header */
     unsigned char *object;
     bool answered; /* its header is that of the object */
@@ -74,8 +66,8 @@ static void on_unit_limit(void *context) {
     finish(context, 0);
 }
 
-/* True if the text is sent, or the process has ended, which reading finds out. */
-static bool send_text(struct compilation *compilation) {
+/* True if the source is sent, or the process has ended, which reading finds out. */
+static bool send_source(struct compilation *compilation) {
     const size_t head = sizeof compilation->header;
     const size_t total = head + compilation->header.length;
     for (unsigned i = 0; i < STEPS_MAX && compilation->sent < total; i++) {
@@ -131,7 +123,7 @@ static void on_unit(void *context, uint32_t events) {
     (void)events;
     struct compilation *compilation = context;
     if (!compilation->answered) {
-        if (!send_text(compilation))
+        if (!send_source(compilation))
             return;
         compilation->answered = true;
         compilation->header.length = 0;
@@ -169,8 +161,8 @@ static void assign(struct compiler *compiler, struct compilation *compilation) {
     if (!loop_watch_add(compiler->loop, &compilation->watch, compilation->channel, EPOLLOUT,
                         on_unit, compilation, NULL))
         return;
-    /* Most texts fit into the socket. */
-    if (send_text(compilation)) {
+    /* Most units fit into the socket. */
+    if (send_source(compilation)) {
         compilation->answered = true;
         compilation->header.length = 0;
         loop_watch_change(compiler->loop, &compilation->watch, EPOLLIN);
@@ -330,19 +322,4 @@ void compiler_close(struct compiler *compiler) {
     while (!LIST_EMPTY(&compiler->compilations))
         compiler_cancel(LIST_FIRST(&compiler->compilations));
     end_program(compiler);
-}
-
-/* --- sealing --- */
-
-int compiler_seal(const unsigned char *pages, size_t size, struct error *error) {
-    const unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-    cleanup_fd int file = memfd_create("code", flags | MFD_NOEXEC_SEAL);
-    if (file < 0 && errno == EINVAL)
-        file = memfd_create("code", flags);
-    if (file < 0 || !write_all(file, pages, size) ||
-        fcntl(file, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) != 0) {
-        error_set(error, errno, "cannot seal code");
-        return -1;
-    }
-    return steal_fd(&file);
 }

@@ -1,5 +1,5 @@
 /* The compiler of native code, as the supervisor sees it: a program that forks a process for each
- * unit (compiler/compiler.c). The supervisor passes C text to such a process and an object back,
+ * unit (compiler/compiler.c). The supervisor passes C source to such a process and an object back,
  * and looks into neither. Both come from what a worker controls. */
 #ifndef ECLAVE_SUPERVISOR_PROCESS_COMPILER_H
 #define ECLAVE_SUPERVISOR_PROCESS_COMPILER_H
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
-/* One text that is being compiled. */
+/* A unit that is being compiled. */
 struct compilation;
 
 struct compiler {
@@ -24,7 +24,7 @@ struct compiler {
     int channel; /* -1: none */
     struct loop_watch watch;
     struct loop_timer timer;
-    int spare; /* the channel of a process that waits for a text; -1: none */
+    int spare; /* the channel of a process that waits for a unit; -1: none */
     LIST_HEAD(, compilation) compilations;
     size_t count;
     unsigned failures; /* in a row */
@@ -37,20 +37,16 @@ void compiler_open(struct compiler *compiler, struct loop *loop, struct log *log
 /* Ends the program. What is being compiled fails, without a callback. */
 void compiler_close(struct compiler *compiler);
 
-/* Starts the program unless it runs, so that the first text does not wait for it. */
+/* Starts the program unless it runs, so that the first unit does not wait for it. */
 void compiler_start(struct compiler *compiler);
 
 /* Compiles TEXT of LENGTH bytes, from malloc, which it takes over. DONE is called once, later,
- * unless the compilation is cancelled: OBJECT is valid until it returns; SIZE 0: the text does not
- * compile, or not in time. NULL: there are too many, or no memory; then DONE is not called. */
+ * unless the compilation is cancelled: OBJECT is valid until it returns; SIZE 0: the source does
+ * not compile, or not in time. NULL: there are too many, or no memory; then DONE is not called. */
 struct compilation *compiler_begin(struct compiler *compiler, unsigned char *text, size_t length,
                                    void (*done)(void *context, const unsigned char *object,
                                                 size_t size),
                                    void *context);
 void compiler_cancel(struct compilation *compilation);
-
-/* A file in memory with the PAGES of SIZE bytes, which nobody can change any more. The descriptor
- * is the caller's; -1 with *error. */
-int compiler_seal(const unsigned char *pages, size_t size, struct error *error);
 
 #endif

@@ -221,6 +221,9 @@ static bool start_spare(struct pool *pool) {
 /* --- the zygote --- */
 
 static void close_zygote(struct pool *pool) {
+    if (pool->compilation)
+        compiler_cancel(pool->compilation);
+    pool->compilation = NULL;
     if (pool->launched.reports >= 0)
         close(pool->launched.reports);
     pool->launched.reports = -1;
@@ -268,6 +271,26 @@ static void replace_zygote(struct pool *pool) {
     workers_signal(&pool->workers, pool->zygote_pid, SIGKILL); /* zygote_died continues */
 }
 
+static void send_object(void *context, const unsigned char *object, size_t size) {
+    struct pool *pool = context;
+    struct error error;
+    const struct frame_header header = {.type = FRAME_OBJECT, .length = (uint32_t)size};
+    pool->compilation = NULL;
+    if (!frame_send(pool->zygote_channel, &header, object, NULL, 0, &error))
+        trace(pool, pool->zygote_pid, "zygote takes no object"); /* it has ended */
+}
+
+/* What is preloaded is compiled, too. The zygote waits for each object, and each unit gives it more
+ * time. *SOURCE becomes NULL. */
+static void compile_for_zygote(struct pool *pool, unsigned char **source, size_t length) {
+    loop_timer_start(pool->loop, &pool->boot_timer, BOOT_LIMIT_MS, on_boot_limit, pool);
+    unsigned char *taken = *source;
+    *source = NULL;
+    pool->compilation = compiler_begin(&pool->compiler, taken, length, send_object, pool);
+    if (!pool->compilation)
+        send_object(pool, NULL, 0);
+}
+
 static void on_zygote_frame(void *context, uint32_t events) {
     (void)events;
     struct pool *pool = context;
@@ -302,6 +325,9 @@ static void on_zygote_frame(void *context, uint32_t events) {
         log_write(pool->log, &event, "%.*s", (int)header.length - 1, (const char *)payload + 1);
         if (payload[0])
             replace_zygote(pool);
+    } else if (header.type == FRAME_COMPILE && pool->zygote == ZYGOTE_BOOTING &&
+               pool->workers.compiler && !pool->compilation && header.length <= UNIT_TEXT_MAX) {
+        compile_for_zygote(pool, &payload, header.length);
     } else if (header.type == FRAME_FAILED) {
         char reason[ERROR_TEXT_BYTES];
         snprintf(reason, sizeof reason, "%.*s", (int)header.length,

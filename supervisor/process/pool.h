@@ -60,8 +60,9 @@ struct pool {
     int zygote_channel, zygote_stderr;
     struct loop_watch zygote_watch, zygote_stderr_watch;
     struct loop_timer boot_timer;
-    struct compiler compiler; /* with native code */
-    struct workers workers;   /* all workers of the supervisor */
+    struct compiler compiler;        /* with native code */
+    struct compilation *compilation; /* of what the zygote preloads; NULL: none */
+    struct workers workers;          /* all workers of the supervisor */
     TAILQ_HEAD(, pool_spare) spares;
     size_t spare_count;
     size_t spares_wanted; /* kept ready; 0: workers are started on request only */

@@ -4,6 +4,7 @@
 #include "common/child.h"
 #include "common/cleanup.h"
 #include "common/descriptor.h"
+#include "policy/code.h"
 #include "policy/policy.h"
 #include "supervisor/base/clock.h"
 
@@ -301,23 +302,12 @@ static void end_native(struct worker_process *worker) {
     drop_sealed(worker);
 }
 
-/* REQUEST maps the code that was sealed for WORKER, whole: its descriptor is put where the call
- * expects it. The worker has one thread and shares its descriptors with nobody, so that nothing
- * replaces this one before the call is made. It serves once, whatever becomes of the call. */
+/* REQUEST maps the code that was sealed for WORKER, which it may do once. */
 static bool gives_code(struct listener *listener, struct worker_process *worker,
                        const struct seccomp_notif *request) {
-    enum { LENGTH = 1, OFFSET = 5 };
-    if (!worker || worker->state != WORKER_BUSY || worker->native.sealed < 0 ||
-        request->data.args[LENGTH] != worker->native.sealed_bytes ||
-        request->data.args[OFFSET] != 0)
-        return false;
-    struct seccomp_notif_addfd addition = {.id = request->id,
-                                           .flags = SECCOMP_ADDFD_FLAG_SETFD,
-                                           .srcfd = (uint32_t)worker->native.sealed,
-                                           .newfd = UNIT_CODE_FD};
-    bool given = ioctl(listener->fd, SECCOMP_IOCTL_NOTIF_ADDFD, &addition) >= 0;
-    drop_sealed(worker);
-    return given;
+    return worker && worker->state == WORKER_BUSY &&
+           policy_code_give(listener->fd, request, &worker->native.sealed,
+                            worker->native.sealed_bytes);
 }
 
 static void reply(struct listener *listener, uint64_t id, int error, uint32_t flags) {
@@ -614,7 +604,7 @@ static void take_code(struct worker_process *worker) {
     drop_sealed(worker);
     if (size && size % UNIT_PAGE_BYTES == 0 && native->units < UNITS_MAX &&
         size <= UNITS_BYTES_MAX - native->bytes)
-        native->sealed = compiler_seal(worker->payload, size, NULL);
+        native->sealed = policy_code_seal(worker->payload, size, NULL);
     if (native->sealed >= 0) {
         native->sealed_bytes = size;
         native->units++;

@@ -1,5 +1,6 @@
-// Compares the results of plain ECL with those of eclave by the classes of `expected`.
-//   node compare.mjs EXPECTED ECLAVE.jsonl PLAIN.tsv…
+// Compares the results of plain ECL with those of eclave by the classes of `expected`; or those of two
+// runs of eclave.
+//   node compare.mjs EXPECTED ECLAVE.jsonl PLAIN.tsv|OTHER.jsonl…
 // Prints a table. The status is 1 if a test differs in a way that no class expects, or did not run.
 import { readFileSync } from "node:fs";
 
@@ -14,16 +15,21 @@ const classes = lines(expectedFile)
 // Addresses differ in each process.
 const comparable = (text) => text.replace(/#<an? /g, "#<").replace(/0x[0-9a-f]+|@\d+/g, "@").replace(/\r/g, "\n");
 
-const plain = new Map();
-for (const line of plainFiles.flatMap(lines)) {
-  const [id, name, text = ""] = line.split("\t");
-  plain.set(Number(id), { name, text: comparable(text) });
-}
-
 function textOf({ outcome, values, text }) {
   if (outcome !== "value") return `${outcome}: ${text}`;
   return comparable(values[0].slice(1, -1).replace(/\\(["\\])/g, "$1"));
 }
+
+const plain = new Map();
+for (const file of plainFiles)
+  for (const line of lines(file))
+    if (file.endsWith(".jsonl")) {
+      const result = JSON.parse(line);
+      plain.set(result.id, { name: `test number ${result.id}`, text: textOf(result) });
+    } else {
+      const [id, name, text = ""] = line.split("\t");
+      plain.set(Number(id), { name, text: comparable(text) });
+    }
 
 const counts = new Map();
 const unexpected = [];
@@ -42,7 +48,7 @@ for (const line of lines(eclaveFile)) {
 }
 
 for (const { name, text, own } of unexpected) {
-  console.log(`== ${name}\n-- plain ECL\n${text.trim() || "passes"}\n-- eclave\n${own.trim() || "passes"}`);
+  console.log(`== ${name}\n-- expected\n${text.trim() || "passes"}\n-- eclave\n${own.trim() || "passes"}`);
 }
 for (const [name, count] of [...counts].sort()) console.log(`${String(count).padStart(6)}  ${name}`);
 console.log(`${String(ran).padStart(6)}  in all`);

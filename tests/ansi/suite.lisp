@@ -52,5 +52,10 @@
     (with-output-to-string (report)
       (funcall (find-symbol "DO-ENTRY" "REGRESSION-TEST") (aref *entries* index) report))))
 
+(defun run-compiled (index)
+  "The same, with the suite's own switch by which the body of each test is compiled first."
+  (progv (list (find-symbol "*COMPILE-TESTS*" "REGRESSION-TEST")) '(t)
+    (run index)))
+
 (setf *random* (make-random-state nil))
 (load-suite)

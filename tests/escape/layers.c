@@ -82,6 +82,30 @@ static void check(const struct policy_attack *attack, uint32_t available,
         check_stopped(attack, &limited_least, victim, "without the layers that may be missing");
 }
 
+/* What was sealed for a process runs there behind all layers: the attacks of native code fail for
+ * what they are, and not because no code is ever mapped. */
+static void check_sealed_code_runs(uint32_t available, const struct policy_victim *victim) {
+    char word[WORD_BYTES];
+    const struct policy_attack *control = policy_native_control();
+    const struct policy all = {.layers = available, .user = geteuid() == 0 ? NOBODY : 0};
+    const struct policy limited = policy_attack_limits(&all);
+    const struct policy *const policies[] = {NULL, &limited};
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        struct policy_trial_end end = policy_attack_try(control, policies[i], victim);
+        policy_attack_describe(&end, word, sizeof word);
+        runs++;
+        if (!policy_attack_succeeded(&end))
+            fail(control, policies[i] ? "all layers" : "unconfined", word);
+    }
+}
+
+static void check_all(const struct policy_attack *table, size_t count, uint32_t available,
+                      const struct policy_victim *victim) {
+    for (size_t i = 0; i < count; i++)
+        if (!table[i].root_only || geteuid() == 0)
+            check(&table[i], available, victim);
+}
+
 int main(int count, char **arguments) {
     struct policy_victim victim;
     struct error error = {0};
@@ -95,12 +119,14 @@ int main(int count, char **arguments) {
         return 1;
     }
     uint32_t available = find_layers();
-    size_t attacks;
+    size_t attacks, native;
     const struct policy_attack *table = policy_attacks(&attacks);
-    for (size_t i = 0; i < attacks; i++)
-        if (!table[i].root_only || geteuid() == 0)
-            check(&table[i], available, &victim);
+    check_all(table, attacks, available, &victim);
+    table = policy_native_attacks(&native);
+    check_all(table, native, available, &victim);
+    check_sealed_code_runs(available, &victim);
     policy_victim_close(&victim);
-    printf("%zu attacks, %zu runs as uid %u, %zu failures\n", attacks, runs, geteuid(), failures);
+    printf("%zu attacks, %zu runs as uid %u, %zu failures\n", attacks + native, runs, geteuid(),
+           failures);
     return failures ? 1 : 0;
 }

@@ -55,8 +55,8 @@ function shownLines(name) {
   return block.exec(texts.get("doc/confinement.md"))[1].split("\n");
 }
 
-function outputLines(command) {
-  return spawnSync(ECLAVE, [command], { encoding: "utf8" }).stdout.split("\n");
+function outputLines(...command) {
+  return spawnSync(ECLAVE, command, { encoding: "utf8" }).stdout.split("\n");
 }
 
 test("doc/confinement.md shows lines of eclave policy", () => {
@@ -84,4 +84,14 @@ test("doc/confinement.md shows the layers and attacks of eclave doctor", () => {
   const policy = outputLines("policy").join("\n");
   for (const line of shown.slice(1, shown.indexOf("")))
     assert.ok(policy.includes(`  ${line.split(/ {2,}/).at(-1)}\n`), line);
+});
+
+test("doc/confinement.md shows the attacks of eclave doctor --native on", () => {
+  const names = (lines) => lines.map((line) => line.split(/ {2,}/)[0]);
+  const printed = names(outputLines("doctor", "--native", "on"));
+  const start = printed.indexOf("ATTACK BY NATIVE CODE");
+  const shown = names(shownLines("doctor native"));
+  assert.ok(shown.length > 10);
+  assert.deepEqual(printed.slice(start, start + shown.length), shown);
+  assert.equal(printed[start + shown.length], "");
 });

@@ -99,13 +99,18 @@ Test(native, backtraces_have_native_functions) {
     struct evaluation evaluation = client_evaluate(client, "(last-one 5)");
     expect_contains(evaluation.text, "[Backtrace]\n0: (CAR 5 ...)\n1: (INNER 5 2)\n2: (OUTER ...)\n"
                                      "3: (LAST-ONE 5)");
-    /* Without, if the function asks for it. */
-    client_session_expect(client, NULL,
-                          "(defun inner (x y) (declare (optimize (debug 0))) (list (car x) y)) "
-                          "(compile 'inner)",
-                          "=> INNER\n=> NIL\n=> NIL");
-    evaluation = client_evaluate(client, "(last-one 5)");
-    expect_contains(evaluation.text, "0: (CAR 5 ...)\n1: (OUTER ...)\n");
+    /* Without, if the function asks for it or gives up safety. */
+    static const char *const without[] = {"(debug 0)", "speed (safety 0)"};
+    for (size_t i = 0; i < COUNT_OF(without); i++) {
+        client_session_expect(
+            client, NULL,
+            formatted("(defun inner (x y) (declare (optimize %s)) "
+                      "(if (eql x 5) (error \"five\") (list x y))) (compile 'inner)",
+                      without[i]),
+            "=> INNER\n=> NIL\n=> NIL");
+        evaluation = client_evaluate(client, "(last-one 5)");
+        expect_contains(evaluation.text, "0: (OUTER ...)\n1: (LAST-ONE 5)");
+    }
     client_finish(client);
 }
 
@@ -227,8 +232,8 @@ Test(native, the_compiler_is_started_again_when_it_was_killed) {
     client_finish(client);
 }
 
-/* A text that tcc reads for ever, or that needs all memory, ends with its process. */
-Test(native, a_text_that_does_not_end_is_given_up) {
+/* Source that tcc reads for ever, or that needs all memory, ends with its process. */
+Test(native, source_that_does_not_end_is_given_up) {
     struct client *client = client_start_with(WITH_NATIVE);
     client_session_expect(
         client, NULL,

@@ -23,11 +23,14 @@
 
 (defun clip (number)
   "Keeps numbers in loops small."
-  (if (and (rationalp number) (< (+ (integer-length (numerator number))
-                                    (integer-length (denominator number)))
-                                 200))
-      number
-      (mod (floor (rational number)) 1000003)))
+  ;; In ECL the product of a bignum and -1 can be MOST-NEGATIVE-FIXNUM as a bignum, with which other
+  ;; functions fault, also in bytecode. A sum is a fixnum.
+  (let ((number (+ number 0)))
+    (if (and (rationalp number) (< (+ (integer-length (numerator number))
+                                      (integer-length (denominator number)))
+                                   200))
+        number
+        (mod (floor (rational number)) 1000003))))
 
 (defun read-special ()
   (+ *special-1* *special-2*))

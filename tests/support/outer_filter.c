@@ -22,3 +22,17 @@ int outer_filter(unsigned number, uint32_t action, unsigned long flags) {
 void outer_filter_forbid(unsigned number, unsigned code) {
     cr_assert_eq(outer_filter(number, SECCOMP_RET_ERRNO | code, 0), 0);
 }
+
+void outer_filter_forbid_bits(unsigned number, unsigned argument, uint32_t bits, unsigned code) {
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                 (uint32_t)(offsetof(struct seccomp_data, args) + argument * sizeof(uint64_t))),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | code),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const struct sock_fprog program = {.len = sizeof steps / sizeof *steps, .filter = steps};
+    cr_assert_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    cr_assert_eq(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program), 0);
+}

@@ -1,4 +1,4 @@
-/* The compiler program without a supervisor: texts in, objects out, whatever a text is. */
+/* The compiler program without a supervisor: C source in, objects out, whatever the source is. */
 #include "common/cleanup.h"
 #include "common/descriptor.h"
 #include "common/unit.h"
@@ -73,13 +73,13 @@ static bool read_all(int fd, void *bytes, size_t size) {
 
 enum end { ENDED, NO_OBJECT, OBJECT };
 
-/* Has TEXT compiled. What comes back is an object, or nothing. */
-static enum end compile(const char *text, size_t length) {
+/* Has SOURCE compiled. What comes back is an object, or nothing. */
+static enum end compile(const char *source, size_t length) {
     cleanup_fd int unit = new_unit();
     struct unit_header header = {.length = (uint32_t)length};
     /* It may end without reading. */
     if (send(unit, &header, sizeof header, MSG_NOSIGNAL) < 0 ||
-        (length && send(unit, text, length, MSG_NOSIGNAL) < 0) ||
+        (length && send(unit, source, length, MSG_NOSIGNAL) < 0) ||
         !read_all(unit, &header, sizeof header))
         return ENDED;
     if (header.length == 0)
@@ -93,13 +93,13 @@ static enum end compile(const char *text, size_t length) {
     return OBJECT;
 }
 
-static enum end compile_text(const char *text) {
-    return compile(text, strlen(text));
+static enum end compile_source(const char *source) {
+    return compile(source, strlen(source));
 }
 
 static void expect_works(void) {
     cr_assert_eq(
-        compile_text("cl_object f(cl_object x) { return ecl_plus(x, ecl_make_fixnum(1)); }"),
+        compile_source("cl_object f(cl_object x) { return ecl_plus(x, ecl_make_fixnum(1)); }"),
         OBJECT);
 }
 
@@ -114,12 +114,12 @@ enum { IS_BUILT = 0 };
 
 COMPILER_TEST(makes_an_object_or_none) {
     expect_works();
-    cr_expect_eq(compile_text("int x;"), OBJECT);
-    cr_expect_eq(compile_text("int x"), NO_OBJECT);
-    cr_expect_eq(compile_text("#include <stdio.h>\nint x;"), NO_OBJECT, "there are no files");
-    cr_expect_eq(compile_text("#include \"/etc/passwd\"\nint x;"), NO_OBJECT);
+    cr_expect_eq(compile_source("int x;"), OBJECT);
+    cr_expect_eq(compile_source("int x"), NO_OBJECT);
+    cr_expect_eq(compile_source("#include <stdio.h>\nint x;"), NO_OBJECT, "there are no files");
+    cr_expect_eq(compile_source("#include \"/etc/passwd\"\nint x;"), NO_OBJECT);
     cr_expect_eq(compile("int x;\0int", 10), NO_OBJECT, "a zero byte");
-    cr_expect_eq(compile_text("const char *date = __DATE__ __TIME__;"), OBJECT);
+    cr_expect_eq(compile_source("const char *date = __DATE__ __TIME__;"), OBJECT);
     expect_works();
 }
 
@@ -171,12 +171,12 @@ COMPILER_TEST(the_preamble_lays_objects_out_as_ecl_does) {
             char text[200];
             snprintf(text, sizeof text, "char x[%s == %zuUL ? 1 : -1];", rows[i].expression,
                      rows[i].value + difference);
-            cr_expect_eq(compile_text(text), difference ? NO_OBJECT : OBJECT, "%s", text);
+            cr_expect_eq(compile_source(text), difference ? NO_OBJECT : OBJECT, "%s", text);
         }
 }
 
-COMPILER_TEST(survives_texts_that_tcc_does_not) {
-    static const char *const texts[] = {
+COMPILER_TEST(survives_source_that_tcc_does_not) {
+    static const char *const sources[] = {
         "int x[] = {sizeof(char[1L << 62])};",
         "#define a a b a\n#define b b a b\nint x = a;",
         "asm(\".incbin \\\"/etc/passwd\\\"\");",
@@ -184,8 +184,8 @@ COMPILER_TEST(survives_texts_that_tcc_does_not) {
         "char x[1 << 29] = {1};",
         "int f(void) { return ((((((((((",
     };
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        compile_text(texts[i]);
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        compile_source(sources[i]);
         expect_works();
     }
     /* Deeper than the stack. */
@@ -197,17 +197,17 @@ COMPILER_TEST(survives_texts_that_tcc_does_not) {
     expect_works();
 }
 
-COMPILER_TEST(gives_up_a_text_that_takes_too_long) {
-    cr_expect_neq(compile_text("#define a b b b b b b b b\n#define b c c c c c c c c\n"
-                               "#define c d d d d d d d d\n#define d e e e e e e e e\n"
-                               "#define e f f f f f f f f\n#define f g g g g g g g g\n"
-                               "#define g h h h h h h h h\n#define h i i i i i i i i\n"
-                               "int x[] = {a};"),
+COMPILER_TEST(gives_up_source_that_takes_too_long) {
+    cr_expect_neq(compile_source("#define a b b b b b b b b\n#define b c c c c c c c c\n"
+                                 "#define c d d d d d d d d\n#define d e e e e e e e e\n"
+                                 "#define e f f f f f f f f\n#define f g g g g g g g g\n"
+                                 "#define g h h h h h h h h\n#define h i i i i i i i i\n"
+                                 "int x[] = {a};"),
                   OBJECT);
     expect_works();
 }
 
-COMPILER_TEST(refuses_a_text_that_is_too_long_and_ends_with_its_channel) {
+COMPILER_TEST(refuses_source_that_is_too_long_and_ends_with_its_channel) {
     cleanup_fd int unit = new_unit();
     const struct unit_header header = {.length = UNIT_TEXT_MAX + 1};
     char byte;
@@ -217,7 +217,7 @@ COMPILER_TEST(refuses_a_text_that_is_too_long_and_ends_with_its_channel) {
     expect_works();
 }
 
-COMPILER_TEST(random_texts_do_no_harm) {
+COMPILER_TEST(random_source_does_no_harm) {
     static const char *const words[] = {
         "int",  "x",      "cl_object", "(",        ")",      "{",   "}",      ";",   "*",
         "=",    "1",      "\"a\"",     "#define ", "\n",     "if",  "for",    "[",   "]",
@@ -231,7 +231,7 @@ COMPILER_TEST(random_texts_do_no_harm) {
             strcat(strcat(text, random_pick(&random, words)), " ");
         if (random_percent(&random, 50))
             strcat(text, "}");
-        compile_text(text);
+        compile_source(text);
     }
     expect_works();
 }

@@ -1,5 +1,5 @@
-;;;; Native code: ECL's own compiler, without files. It writes C text into strings and leaves the
-;;;; constants in a vector; C has the text compiled and runs the unit. Loaded only with --native, after
+;;;; Native code: ECL's own compiler, without files. It writes C source into strings and leaves the
+;;;; constants in a vector; C has the source compiled and runs the unit. Loaded only with --native, after
 ;;;; ECL's compiler. Whatever fails leaves bytecode.
 
 (in-package "ECLAVE")
@@ -11,7 +11,7 @@
 
 ;;; From a form to a unit.
 
-(defun c-text (form environment)
+(defun c-source (form environment)
   "A list of the header, the code and the constants of a unit that evaluates FORM."
   (let* ((c::*suppress-compiler-messages* t)
          (c::*compiler-in-use* c::*compiler-in-use*)
@@ -22,9 +22,7 @@
          (ext:*source-location* nil)
          (*compile-print* nil)
          (conditions nil)
-         (texts '())
-         ;; So that backtraces have the function, unless it asks for other optimizations.
-         (form `(locally (declare (optimize (debug 3))) ,form)))
+         (source '()))
     (c::with-compiler-env (conditions)
       (c::compiler-pass1 (c::set-closure-env form environment c::*cmp-env-root*))
       (let ((c::*compiler-output1* (make-string-output-stream))
@@ -33,13 +31,13 @@
         (terpri c::*compiler-output1*)
         (terpri c::*compiler-output2*)
         (c::data-dump-array)
-        (setf texts (list (get-output-stream-string c::*compiler-output2*)
-                          (get-output-stream-string c::*compiler-output1*)
-                          si::*compiler-constants*))))
-    texts))
+        (setf source (list (get-output-stream-string c::*compiler-output2*)
+                           (get-output-stream-string c::*compiler-output1*)
+                           si::*compiler-constants*))))
+    source))
 
-(defun make-texts (form environment)
-  "What C-TEXT returns, or NIL. ECL's compiler prints numbers into its text, and faults on some code."
+(defun make-source (form environment)
+  "What C-SOURCE returns, or NIL. ECL's compiler prints numbers into its source, and faults on some code."
   (call-guarded
    (lambda ()
      (handler-case
@@ -47,18 +45,18 @@
            (with-standard-io-syntax
              (let ((*print-readably* nil)
                    (*gensym-counter* 0))
-               (c-text form environment))))
+               (c-source form environment))))
        (error () nil)))))
 
 (defparameter *foreign-words* '("long double" "long_float" "_Complex" "csfloat" "cdfloat" "clfloat")
   "What tcc computes wrongly, or does not know.")
 
-(defun foreign-p (text)
-  (some (lambda (word) (search word text)) *foreign-words*))
+(defun foreign-p (source)
+  (some (lambda (word) (search word source)) *foreign-words*))
 
 (defun run-unit (form environment)
   "Evaluates FORM as native code. False if that is not possible; then nothing was evaluated."
-  (destructuring-bind (&optional header code constants) (make-texts form environment)
+  (destructuring-bind (&optional header code constants) (make-source form environment)
     (and header
          (not (foreign-p code))
          (not (foreign-p header))
@@ -85,13 +83,49 @@ variables of C code."
         (second source)
         (third source))))
 
+(defun unsafe-p (expression)
+  "Does the function declare (SAFETY 0)?"
+  (let ((body (nthcdr (if (eq (first expression) 'lambda) 2 3) expression)))
+    (loop for form in body
+          while (or (stringp form) (and (consp form) (eq (first form) 'declare)))
+          thereis (and (consp form)
+                       (loop for declaration in (rest form)
+                               thereis (and (consp declaration)
+                                            (eq (first declaration) 'optimize)
+                                            (member '(safety 0) (rest declaration)
+                                                    :test #'equal)))))))
+
+(defun function-form (expression)
+  "A form whose value is the function. Backtraces have it, unless it gives up safety for speed or asks
+for other debugging itself."
+  (if (unsafe-p expression)
+      `#',expression
+      `(locally (declare (optimize (debug 3))) #',expression)))
+
+(defun keep-source (native expression)
+  (setf (gethash native *native-sources*) expression)
+  native)
+
 (defun native-version (function)
   "FUNCTION as native code, or NIL."
   (multiple-value-bind (expression environment) (source-of function)
     (let ((*result* nil))
-      (when (and expression (run-unit `(setq *result* #',expression) environment))
-        (setf (gethash *result* *native-sources*) expression)
-        *result*))))
+      (when (and expression (run-unit `(setq *result* ,(function-form expression)) environment))
+        (keep-source *result* expression)))))
+
+(defun native-versions (functions)
+  "A list with each of FUNCTIONS, which are closed over nothing, as native code in as few units as
+possible, or NIL in its place."
+  (let ((expressions (mapcar #'source-of functions))
+        (*result* nil))
+    (cond ((run-unit `(setq *result* (list ,@(mapcar #'function-form expressions)))
+                     nil)
+           (mapcar #'keep-source *result* expressions))
+          ((rest functions)
+           (let ((half (floor (length functions) 2)))
+             (append (native-versions (subseq functions 0 half))
+                     (native-versions (subseq functions half)))))
+          (t (list nil)))))
 
 ;;; Arithmetic of declared floats. At the default safety ECL's compiler calls the generic functions, since
 ;;; arguments might be of other types than declared; those that are unboxed floats already are not.
@@ -118,12 +152,10 @@ variables of C code."
 (defun replace-definition (name function native)
   "NAME, whose definition is FUNCTION, gets NATIVE. What the session noted of it remains."
   (let ((record (function-record name)))
-    (ext:package-lock "COMMON-LISP" nil)
-    (unwind-protect
-         (if (and (symbolp name) (macro-function name))
-             (setf (macro-function name) native)
-             (si:fset name native))
-      (ext:package-lock "COMMON-LISP" t))
+    (let ((si:*ignore-package-locks* t))
+      (if (and (symbolp name) (macro-function name))
+          (setf (macro-function name) native)
+          (si:fset name native)))
     (when (and record (eq (record-function record) function))
       (setf (record-function record) native))))
 
@@ -152,6 +184,13 @@ variables of C code."
       (unless (compile-method method)
         (setf good nil)))))
 
+(defun replace-method-function (method native)
+  (setf (slot-value method 'clos::the-function) native)
+  (let ((generic (clos:method-generic-function method)))
+    (when generic
+      (si:clear-gfun-hash generic)
+      (clos::set-generic-function-dispatch generic))))
+
 (defun compile-method (method)
   "True if the body of METHOD is native code now."
   (let ((function (clos:method-function method)))
@@ -160,11 +199,7 @@ variables of C code."
           (t
            (let ((native (native-version function)))
              (when native
-               (setf (slot-value method 'clos::the-function) native)
-               (let ((generic (clos:method-generic-function method)))
-                 (when generic
-                   (si:clear-gfun-hash generic)
-                   (clos::set-generic-function-dispatch generic)))
+               (replace-method-function method native)
                t))))))
 
 (defun replace-compiler ()
@@ -189,7 +224,13 @@ variables of C code."
                    (gethash function *native-sources*))
            (original thing))))))
 
-;;; --native auto.
+;;; What preloading and, with --native auto, calls define.
+
+(defvar *automatic* nil "True with --native auto.")
+
+(defun noting-p ()
+  "Is what is defined now compiled without being asked for?"
+  (or *automatic* (not *confined*)))
 
 (defvar *noted* '() "Functions and methods that were defined and are not compiled yet, newest first.")
 
@@ -198,8 +239,14 @@ variables of C code."
 (defun note-function (name definition environment)
   "Called when DEFUN is expanded."
   (declare (ignore definition environment))
-  (pushnew name *noted* :test #'equal)
+  (when (noting-p)
+    (pushnew name *noted* :test #'equal))
   nil)
+
+(defun compile-thing (thing)
+  (cond ((typep thing 'method) (compile-method thing))
+        ((and (fboundp thing) (not (and (symbolp thing) (macro-function thing))))
+         (compile-named thing))))
 
 (defun compile-noted ()
   "Called by C at the end of a call."
@@ -207,19 +254,58 @@ variables of C code."
     (loop for rest on (reverse (shiftf *noted* '()))
           for thing = (first rest)
           while (< (clock-ns) until)
-          do (if (typep thing 'method)
-                 (compile-method thing)
-                 (when (and (fboundp thing)
-                            (not (and (symbolp thing) (macro-function thing))))
-                   (compile-named thing)))
+          do (ignore-errors (compile-thing thing))
           finally (setf *noted* (reverse rest)))))
 
-(defun install-automatic ()
+(defconstant +preload-ns+ 8000000000 "What compiling all that was preloaded may take.")
+
+(defconstant +preload-batch+ 25 "Functions of one unit.")
+
+(defun noted-function (thing)
+  "The function of THING that can be compiled together with others, or NIL."
+  (let ((function (cond ((typep thing 'method) (clos:method-function thing))
+                        ((not (fboundp thing)) nil)
+                        ((and (symbolp thing) (macro-function thing)) nil)
+                        (t (fdefinition thing)))))
+    (and function
+         (not (typep function 'generic-function))
+         (not (native-p function))
+         (multiple-value-bind (expression environment) (source-of function)
+           (and expression (null environment)))
+         function)))
+
+(defun compile-batch (things)
+  (mapc #'compile-thing (remove-if #'noted-function things)) ; closures, above all
+  (let* ((things (remove-if-not #'noted-function things))
+         (functions (mapcar #'noted-function things)))
+    (when functions
+      (loop for thing in things
+            for function in functions
+            for native in (native-versions functions)
+            when native
+              do (if (typep thing 'method)
+                     (replace-method-function thing native)
+                     (replace-definition thing function native))))))
+
+(defun compile-preloaded ()
+  "Called by C in the zygote. What is left over is compiled like what a call defines."
+  (let ((until (+ (clock-ns) +preload-ns+))
+        (rest (reverse (shiftf *noted* '()))))
+    (loop while (and rest (< (clock-ns) until))
+          do (let ((batch (loop repeat +preload-batch+
+                                while rest
+                                collect (pop rest))))
+               (ignore-errors (compile-batch batch))))
+    (when *automatic*
+      (setf *noted* (reverse rest)))))
+
+(defun install-noting ()
   (setf si::*defun-inline-hook* #'note-function)
   (replace-functions
    (clos::install-method (&rest arguments)
      (let ((method (apply #'original arguments)))
-       (push method *noted*)
+       (when (noting-p)
+         (push method *noted*))
        method))))
 
 (defun install-native (automatic)
@@ -227,15 +313,16 @@ variables of C code."
   (ext:install-bytecodes-compiler)
   (ext:package-lock "COMMON-LISP" nil)
   (replace-compiler)
-  (when automatic
-    (install-automatic))
+  (setf *automatic* automatic)
+  (install-noting)
   (ext:package-lock "COMMON-LISP" t)
   (setf *native-lambda-list* #'native-lambda-list)
   (mapc #'inline-floats '(+ - * /))
   ;; Fills the dispatch caches that the compiler uses.
-  (make-texts '(setq *result* #'(lambda (x &optional (y 2) &key z)
-                                 (list (block b
-                                         (mapcar (lambda (i) (if (eql i y) (return-from b i) (1+ i)))
-                                                 x))
-                                       z)))
-              nil))
+  (make-source '(setq *result* #'(lambda (x &optional (y 2) &key z)
+                                   (list (block b
+                                           (mapcar (lambda (i)
+                                                     (if (eql i y) (return-from b i) (1+ i)))
+                                                   x))
+                                         z)))
+               nil))
