@@ -2,6 +2,7 @@
  * with it, at every write of a conversation in turn. The server goes on answering; in the next one
  * every call that was answered has its effect, and one that was not has its whole effect or none.
  */
+#include "common/image_file.h"
 #include "tests/support/client_sessions.h"
 #include "tests/support/disk_faults.h"
 #include "tests/support/lines.h"
@@ -323,4 +324,67 @@ Test(saved_disk, a_keeper_that_is_killed_before_a_write) {
 
 Test(saved_disk, a_disk_that_stands_still_holds_up_nothing_else) {
     play_all(DISK_STOPS, 0);
+}
+
+/* --- images --- */
+
+/* Whether the session has a file whose name begins with "image.": a whole one, or the new one. */
+static bool has_image(const char *session, bool whole) {
+    DIR *dir = opendir(saved_file(formatted("s-%s", session), ""));
+    const struct dirent *file;
+    bool found = false;
+    while (dir && !found && (file = readdir(dir)) != NULL)
+        found = strncmp(file->d_name, "image.", 6) == 0 &&
+                (strcmp(file->d_name, "image.new") != 0) == whole;
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+/* A call that takes long enough for an image, whose writing meets the fault. The number of calls of
+ * the imager. */
+static unsigned play_image(const struct disk_plan *plan) {
+    static unsigned count_played;
+    char name[32];
+    struct log log = {.numbers = {1, 2}, .count = 2};
+    snprintf(name, sizeof name, "i%u", ++count_played);
+    struct client *client = saved_serve(NULL);
+    struct disk_faults *own = disk_faults_begin(process_of(client, "eclave-imager"), plan);
+    client_session_evaluate(client, name,
+                            "(progn (defvar *log* nil) (push 1 *log*) (push 1 *log*) (sleep 0.6))");
+    for (int waited = 0; waited < WAIT_US && !has_image(name, true) &&
+                         (!plan->at || disk_faults_count(own) < plan->at);
+         waited += STEP_US)
+        usleep(STEP_US);
+    client_session_evaluate(client, name, code_of_push(2));
+    for (int waited = 0; waited < WAIT_US && has_image(name, false); waited += STEP_US)
+        usleep(STEP_US);
+    cr_assert_not(has_image(name, false), "the file of the image remains");
+    const unsigned count = disk_faults_end(own);
+    saved_kill(client);
+    client = saved_serve(NULL);
+    const char *line = client_session_evaluate(client, name, LOOK).line;
+    cr_assert(is_log(line, &log), "%s", line);
+    client_session_close(client, name);
+    client_finish(client);
+    return count;
+}
+
+Test(saved_disk, an_image_that_cannot_be_written_costs_no_call, .disabled = !IMAGE_SUPPORTED) {
+    static const enum disk_fault kinds[] = {DISK_FAILS_ONCE, DISK_TEARS, DISK_ENDS_PROCESS};
+    struct random random = random_for("saved_disk images");
+    saved_skip_without_images();
+    saved_use_images();
+    client_finish(saved_serve(NULL)); /* writes the base image */
+    const unsigned count = play_image(&(struct disk_plan){.directory = saved_path()});
+    cr_assert_gt(count, 1);
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        const size_t trials = random_trials(2, 20);
+        for (size_t trial = 0; trial < trials; trial++) {
+            const unsigned at =
+                trial ? 1 + (unsigned)random_below(&random, count) : count; /* the last: to disk */
+            fprintf(stderr, "fault %d at call %u of %u\n", kinds[i], at, count);
+            play_image(&(struct disk_plan){saved_path(), kinds[i], at, EIO});
+        }
+    }
 }
