@@ -21,7 +21,7 @@ struct adopt_parked adopt_parked;
 
 #if IMAGE_SUPPORTED
 
-enum { PRESENT_MAX = 4096, STACK_BYTES = 64 << 10, EXIT_DAMAGED = 3 };
+enum { PRESENT_MAX = 4096, STACK_BYTES = 64 << 10, PART_BYTES = 64 << 10, EXIT_DAMAGED = 3 };
 
 /* What the zygote had when it began to fork; its workers have little more. */
 static struct session_image_present present[PRESENT_MAX];
@@ -93,6 +93,7 @@ struct adoption {
     size_t kept_bytes, present_count;
     struct session_image_present present[PRESENT_MAX];
     char kept[IMAGE_KEPT_MAX];
+    char part[PART_BYTES];
     _Alignas(IMAGE_PAGE) union {
         struct session_image_header header;
         char bytes[SESSION_IMAGE_TABLES_MAX];
@@ -146,23 +147,26 @@ static void make_areas(const struct session_image_header *header) {
     }
 }
 
-static void read_pages(const struct adoption *adoption) {
+/* The digest is that of what was read: the kernel writes to the pages of a thread whenever it moves
+ * it to another processor (rseq). */
+static void read_pages(struct adoption *adoption) {
     const struct session_image_header *header = &adoption->tables.header;
     const struct session_image_run *runs = session_image_runs(header);
     unsigned char digest[BLAKE2B_BYTES];
     struct blake2b hash;
     blake2b_begin(&hash);
     for (uint32_t i = 0; i < header->runs; i++) {
-        const uint64_t bytes = runs[i].pages * IMAGE_PAGE;
-        for (uint64_t have = 0; have < bytes;) {
-            long got =
-                DIRECT_CALL(SYS_read, adoption->fd, runs[i].start + have, bytes - have, 0, 0, 0);
+        char *to = (char *)runs[i].start; // NOLINT(performance-no-int-to-ptr)
+        for (uint64_t rest = runs[i].pages * IMAGE_PAGE; rest > 0;) {
+            const uint64_t wanted = rest < PART_BYTES ? rest : PART_BYTES;
+            const long got = DIRECT_CALL(SYS_read, adoption->fd, adoption->part, wanted, 0, 0, 0);
             if (got <= 0)
                 leave();
-            have += (uint64_t)got;
+            blake2b_add(&hash, adoption->part, (size_t)got);
+            memcpy(to, adoption->part, (size_t)got);
+            to += got;
+            rest -= (uint64_t)got;
         }
-        blake2b_add(&hash, (const void *)runs[i].start, // NOLINT(performance-no-int-to-ptr)
-                    bytes);
     }
     blake2b_end(&hash, digest);
     for (size_t i = 0; i < sizeof digest; i++)
