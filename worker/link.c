@@ -208,7 +208,7 @@ static bool define_symbols(struct link *link, const char *entry_name, uint64_t *
         if (symbol.st_shndx != SHN_UNDEF && strcmp(name_of(link, &symbol), entry_name) == 0)
             *entry = value;
     }
-    return *entry != 0;
+    return *entry >= link->address && *entry - link->address < link->layout.code_bytes;
 }
 
 /* --- relocations --- */
@@ -280,9 +280,8 @@ static bool put_bits(const struct relocation *relocation, uint32_t mask, uint32_
 
 /* adrp: the distance of two pages of 4096 bytes. */
 static bool put_page(const struct relocation *relocation, uint64_t target) {
-    int64_t pages =
-        ((int64_t)(target & ~UINT64_C(0xfff)) - (int64_t)(relocation->place & ~UINT64_C(0xfff))) >>
-        12;
+    const uint64_t pages_of = ~UINT64_C(0xfff);
+    int64_t pages = (int64_t)((target & pages_of) - (relocation->place & pages_of)) / 4096;
     uint32_t bits = (uint32_t)pages;
     return pages >= -(1 << 20) && pages < 1 << 20 &&
            put_bits(relocation, 0x60ffffe0, (bits & 3) << 29 | (bits >> 2 & 0x7ffff) << 5);

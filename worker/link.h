@@ -25,8 +25,9 @@ bool link_measure(const unsigned char *object, size_t size, unsigned machine, si
                   struct link_layout *layout);
 
 /* Writes the unit, linked for ADDRESS, to MEMORY of layout->total_bytes, which is zero. *ENTRY
- * becomes the address of the function ENTRY_NAME. OBJECT must be the one that was measured. False
- * if it is malformed, a name is unknown, or a relocation is not supported or out of range. */
+ * becomes the address of the function ENTRY_NAME, which is within the code. OBJECT must be the one
+ * that was measured. False if it is malformed, a name is unknown, or a relocation is not supported
+ * or out of range. */
 bool link_unit(const unsigned char *object, size_t size, unsigned machine,
                const struct link_layout *layout, link_resolver *resolve, uint64_t address,
                unsigned char *memory, const char *entry_name, uint64_t *entry);

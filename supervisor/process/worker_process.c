@@ -561,6 +561,10 @@ static void take_event(struct worker_process *worker) {
 static void take_ask(struct worker_process *worker) {
     if (!has_read_call(worker))
         return;
+    if (worker->native.compilation) { /* it waits for that */
+        malformed(worker, "the worker sent an unexpected frame");
+        return;
+    }
     worker->state = WORKER_ASKING;
     worker->events->ask(worker->context, worker, worker->payload, worker->header.length);
     worker_rest(worker);

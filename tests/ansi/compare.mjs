@@ -25,7 +25,9 @@ for (const file of plainFiles)
   for (const line of lines(file))
     if (file.endsWith(".jsonl")) {
       const result = JSON.parse(line);
-      plain.set(result.id, { name: `test number ${result.id}`, text: textOf(result) });
+      const text = textOf(result);
+      const name = /^Test (\S+) failed/m.exec(text)?.[1] ?? `test number ${result.id}`;
+      plain.set(result.id, { name, text });
     } else {
       const [id, name, text = ""] = line.split("\t");
       plain.set(Number(id), { name, text: comparable(text) });

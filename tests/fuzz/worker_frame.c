@@ -1,7 +1,7 @@
 /* Fuzz target: the frames of a worker. The input is a script of the actions of workers while the
- * supervisor makes them evaluate and fork, stops and reaps them. Frames go through real socket
- * pairs; pids, signals and time are the script's. An accepted result is decoded and becomes the
- * text that a client would get. */
+ * supervisor makes them evaluate and fork, stops and reaps them, compiles for them and seals code.
+ * Frames go through real socket pairs; pids, signals and time are the script's. An accepted result
+ * is decoded and becomes the text that a client would get. */
 #include "common/message.h"
 #include "supervisor/process/worker_process.h"
 #include "tests/fuzz/fuzz.h"
@@ -9,8 +9,11 @@
 
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+/* Bytes of a step from NATIVE_FROM on are those of native code, which came later. */
+enum { UNITS = 4, NATIVE_FROM = 240 };
 enum { SLOTS = 4, FIRST_PID = 100, STEPS_MAX = 200, NS_PER_MS = 1000000 };
 
 /* One worker of the supervisor, and the other end of its channel. */
@@ -30,6 +33,10 @@ static struct script {
     struct loop loop;
     struct log log;
     struct workers workers;
+    struct compiler compiler;
+    int compiler_peer; /* the other end of its channel */
+    int units[UNITS];  /* the ends of the processes that it was asked for */
+    size_t unit_count;
     struct slot slots[SLOTS];
     struct slot *now; /* the current worker */
     pid_t next_pid, spoof;
@@ -330,7 +337,8 @@ static void send_frame(const void *payload, size_t size, enum frame_type lawful)
                                                  : fuzz_byte(&script.input) % (FRAME_TYPE_END + 1),
                                   .call = script.now->worker->call,
                                   .length = (uint32_t)size};
-    if (header.type != FRAME_RESULT && header.type != FRAME_EVENT && header.type != FRAME_ASK)
+    if (header.type != FRAME_RESULT && header.type != FRAME_EVENT && header.type != FRAME_ASK &&
+        header.type != FRAME_COMPILE && header.type != FRAME_CODE)
         header.call = 0;
     if (odd & 1)
         header.flags = fuzz_byte(&script.input);
@@ -464,6 +472,99 @@ static void (*const steps[])(void) = {start,       take_turn,  send_ready,     a
                                       close_peer,  reap,       pass_time,      end_worker,
                                       spoof,       send_ready, answer_and_die, ask_evaluate};
 
+/* --- native code --- */
+
+static void open_compiler(void) {
+    static const struct policy policy;
+    int pair[2];
+    FUZZ_CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0, "no pair");
+    compiler_open(&script.compiler, &script.loop, &script.log, NULL, &policy);
+    script.compiler.state = COMPILER_UP;
+    script.compiler.channel = pair[0];
+    script.compiler_peer = pair[1];
+    script.workers.compiler = &script.compiler;
+}
+
+static void close_compiler(void) {
+    FUZZ_CHECK(script.compiler.count == 0, "%zu compilations of nobody", script.compiler.count);
+    compiler_close(&script.compiler);
+    close(script.compiler_peer);
+    while (script.unit_count)
+        close(script.units[--script.unit_count]);
+}
+
+/* Takes the channels of the processes that the supervisor has asked for. */
+static void take_units(void) {
+    while (script.unit_count < UNITS) {
+        char byte;
+        struct iovec part = {.iov_base = &byte, .iov_len = 1};
+        _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+        struct msghdr message = {.msg_iov = &part,
+                                 .msg_iovlen = 1,
+                                 .msg_control = control,
+                                 .msg_controllen = sizeof control};
+        if (recvmsg(script.compiler_peer, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != 1)
+            return;
+        const struct cmsghdr *item = CMSG_FIRSTHDR(&message);
+        FUZZ_CHECK(item && item->cmsg_len == CMSG_LEN(sizeof(int)), "a process without a channel");
+        memcpy(&script.units[script.unit_count++], CMSG_DATA(item), sizeof(int));
+    }
+}
+
+static void send_compile(void) {
+    size_t taken;
+    const uint8_t *bytes = fuzz_bytes(&script.input, fuzz_byte(&script.input), &taken);
+    send_frame(bytes, taken, FRAME_COMPILE);
+}
+
+/* Whole pages, or a few bytes more. */
+static void send_code(void) {
+    static const unsigned char pages[4 * UNIT_PAGE_BYTES];
+    const unsigned choice = fuzz_byte(&script.input);
+    send_frame(pages, choice % 4 * UNIT_PAGE_BYTES + choice / 4 % 4, FRAME_CODE);
+}
+
+/* The process of a unit answers: with a length that it keeps to or not, or by its end. */
+static void answer_unit(void) {
+    static const uint32_t lengths[] = {0, 1, UNIT_OBJECT_MAX, UNIT_OBJECT_MAX + 1, UINT32_MAX};
+    const unsigned choice = fuzz_byte(&script.input);
+    size_t taken;
+    take_units();
+    if (script.unit_count == 0)
+        return;
+    const size_t at = choice % script.unit_count;
+    const uint8_t *bytes = fuzz_bytes(&script.input, fuzz_byte(&script.input), &taken);
+    const struct unit_header header = {.length =
+                                           choice & 8 ? lengths[choice / 16 % 5] : (uint32_t)taken};
+    if (choice & 4)
+        send(script.units[at], &header, sizeof header, MSG_DONTWAIT | MSG_NOSIGNAL);
+    send(script.units[at], bytes, taken, MSG_DONTWAIT | MSG_NOSIGNAL);
+    run_loop(2);
+    if (choice & 64) {
+        close(script.units[at]);
+        script.units[at] = script.units[--script.unit_count];
+        run_loop(2);
+    }
+    read_all();
+}
+
+static void (*const native_steps[])(void) = {send_compile, send_code, answer_unit, ask_evaluate};
+
+static void check_native(const struct worker_process *worker) {
+    const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+    const struct native_use *native = &worker->native;
+    struct stat status;
+    FUZZ_CHECK(native->units <= UNITS_MAX && native->bytes <= UNITS_BYTES_MAX, "%zu units",
+               native->units);
+    FUZZ_CHECK(!native->compilation || worker->state == WORKER_BUSY ||
+                   worker->state == WORKER_ENDING,
+               "it compiles in state %d", (int)worker->state);
+    FUZZ_CHECK(native->sealed < 0 || (fstat(native->sealed, &status) == 0 &&
+                                      (size_t)status.st_size == native->sealed_bytes &&
+                                      (fcntl(native->sealed, F_GET_SEALS) & seals) == seals),
+               "code that can change");
+}
+
 /* --- invariants between the steps --- */
 
 static void check_states(void) {
@@ -471,6 +572,7 @@ static void check_states(void) {
         const struct worker_process *worker = slot->worker;
         if (!worker)
             continue;
+        check_native(worker);
         FUZZ_CHECK(worker->state <= WORKER_ENDING, "state %d", (int)worker->state);
         FUZZ_CHECK(worker->state != WORKER_FORKING || worker->child, "it forks nobody");
         FUZZ_CHECK(!worker->child || worker->child->parent == worker, "a child of another");
@@ -528,18 +630,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     FUZZ_CHECK(loop_open(&script.loop, NULL), "no loop");
     script.loop.before_wait = stop_after_rounds;
     script.workers = (struct workers){.loop = &script.loop, .log = &script.log};
+    open_compiler();
     script.now = script.slots;
     start();
     for (unsigned done = 0; script.input.left && done < STEPS_MAX; done++) {
         if (!script.now->worker)
             take_turn();
-        unsigned step = fuzz_byte(&script.input) % (sizeof steps / sizeof *steps);
+        const unsigned byte = fuzz_byte(&script.input);
         if (!script.now->worker)
-            step = 0;
-        steps[step]();
+            start();
+        else if (byte >= NATIVE_FROM)
+            native_steps[byte % (sizeof native_steps / sizeof *native_steps)]();
+        else
+            steps[byte % (sizeof steps / sizeof *steps)]();
         check_states();
     }
     end_all();
+    close_compiler();
     loop_close(&script.loop);
     FUZZ_CHECK(fuzz_open_descriptors() == open_before, "a descriptor was left open");
     return 0;
