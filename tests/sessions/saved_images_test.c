@@ -479,6 +479,26 @@ Test(saved_images, images_leave_room_for_calls) {
     client_finish(client);
 }
 
+/* Its calls are evaluated again instead, and the server says why. */
+Test(saved_images, gigabytes_are_refused_in_words) {
+    char name[NAME_BYTES];
+    const char *const large[] = {"--session-memory-mb", "2048", NULL};
+    write_base(large);
+    struct client *client = saved_serve(large);
+    struct evaluation made = client_evaluate_with(
+        client,
+        "{\"timeout\":120,\"code\":\"(progn (defvar *l* (make-array 1090000000 :element-type "
+        "'(unsigned-byte 8) :initial-element 7)) (sleep 2.5) (length *l*))\"}");
+    cr_assert_not(made.is_error, "%s", made.line);
+    client_await_stderr(client, "no image of it is kept: it has changed more than 1024 MiB");
+    find_image("s-main", name);
+    cr_assert_str_empty(name);
+    saved_kill(client);
+    client = saved_serve(large);
+    expect_replayed(client, NULL, "(aref *l* 1089999999)", 1, NULL, "7");
+    client_finish(client);
+}
+
 Test(saved_images, a_full_disk_costs_the_image_and_no_call) {
     struct client *client = saved_serve_on_small_disk("256k");
     client_evaluate(client, "(progn (defvar *n* 1) (defvar *l* (make-list 200000)) " LONG ")");
