@@ -37,11 +37,11 @@ static void expect(const char *const *arguments, const char *value) {
 /* A long float stays bytecode, and a macro expands. */
 #define FAST                                                                                       \
     NATIVE                                                                                         \
-        "(list (native #'fast::fib) (native #'fast::counter) (native #'fast::wide) "               \
-        "(mapcar (lambda (m) (native (clos:method-function m))) (clos:generic-function-methods "   \
-        "#'fast::area)) (fast::fib 20) (fast::area 3) (fast::area \"abc\") (fast::twice 4) "       \
-        "(fast::counter) (fast::counter) (fast::wide 1) (equal (fast::literal) "                   \
-        "'(fast::bar \"text\" 1.5d0 100000000000000000000))))"
+    "(list (native #'fast::fib) (native #'fast::counter) (native #'fast::wide) "                   \
+    "(mapcar (lambda (m) (native (clos:method-function m))) (clos:generic-function-methods "       \
+    "#'fast::area)) (fast::fib 20) (fast::area 3) (fast::area \"abc\") (fast::twice 4) "           \
+    "(fast::counter) (fast::counter) (fast::wide 1) (equal (fast::literal) "                       \
+    "'(fast::bar \"text\" 1.5d0 100000000000000000000))))"
 #define FAST_VALUE "=> (T T NIL (T T) 6765 9 3 8 1 2 1.0l0 T)"
 
 Test(native_systems, functions_of_systems_are_native_code) {

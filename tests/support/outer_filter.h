@@ -11,7 +11,7 @@ int outer_filter(unsigned number, uint32_t action, unsigned long flags);
 /* Makes call NUMBER fail with CODE. */
 void outer_filter_forbid(unsigned number, unsigned code);
 
-/* The same, if its argument ARGUMENT (0 to 5) has any of BITS: a flag that a kernel does not know. */
+/* The same, if ARGUMENT (0 to 5) of it has any of BITS: a flag that a kernel does not know. */
 void outer_filter_forbid_bits(unsigned number, unsigned argument, uint32_t bits, unsigned code);
 
 #endif
