@@ -6,13 +6,13 @@
 enum { STARTS = 5, REFERENCE_STARTS = 2 };
 
 /* The systems of Debian's packages that the tests install. */
-#define TEN_SYSTEMS                                                                                \
-    "alexandria,split-sequence,cl-ppcre,cl-base64,iterate,rt,trivial-backtrace,"                   \
-    "net.didierverna.asdf-flv,fiveam,kmrcl"
+static const char ten_systems[] =
+    "alexandria,split-sequence,cl-ppcre,cl-base64,iterate,rt,trivial-backtrace,"
+    "net.didierverna.asdf-flv,fiveam,kmrcl";
 
 static const char *const boots[] = {"--image", "off", NULL};
-static const char *const systems[] = {"--systems", TEN_SYSTEMS, NULL};
-static const char *const systems_boot[] = {"--systems", TEN_SYSTEMS, "--image", "off", NULL};
+static const char *const systems[] = {"--systems", ten_systems, NULL};
+static const char *const systems_boot[] = {"--systems", ten_systems, "--image", "off", NULL};
 
 struct starts {
     struct samples boot, initialize, first_value, booted_value, evaluation;
