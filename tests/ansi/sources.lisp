@@ -9,13 +9,19 @@
 ;;; Macros first. The others of ECL's files need its C compiler, or are what evaluation itself runs on.
 (defparameter *files* '("seqmacros" "listlib" "seqlib" "arraylib" "mislib" "packlib" "assert" "iolib"))
 
+(defun includes-c-p (form)
+  (loop for rest = form then (cdr rest)
+        while (consp rest)
+        thereis (or (eq (car rest) 'ffi:c-inline) (includes-c-p (car rest)))))
+
 (defun load-forms (file)
-  "As LOAD, but a form that cannot be evaluated, as one that includes C, is left out."
+  "As LOAD, but a form that includes C or cannot be evaluated is left out."
   (let ((*package* (find-package "SYSTEM")))
     (with-open-file (in file)
       (loop for form = (read in nil in)
             until (eq form in)
-            do (ignore-errors
+            unless (includes-c-p form)
+              do (ignore-errors
                 (handler-bind ((warning #'muffle-warning))
                   (eval form)))))))
 

@@ -30,7 +30,7 @@ static const struct {
      "(list (funcall f) (funcall f)))",
      "=> (1 2)"},
     {"(let ((y 10)) (defun next (x) (+ x (incf y)))) (multiple-value-list (compile 'next))",
-     "=> (NEXT NIL NIL)"},
+     "=> (NEXT T T)"}, /* a copy would not share the variable */
     {"(let ((y 10)) (defun next (x) (+ x (incf y)))) (next 0) (compile 'next) (next 1)", "=> 13"},
     {"(defmacro both (x) `(list ,x ,x)) (list (multiple-value-list (compile 'both)) (both 1))",
      "=> ((BOTH NIL NIL) (1 1))"},
@@ -160,6 +160,16 @@ Test(native, auto_compiles_what_a_call_defines) {
                           "4) (not (nth-value 1 (si:bc-split (clos:method-function (first "
                           "(clos:generic-function-methods #'area)))))))",
                           "=> (T 55 9 8 T)");
+    /* What shares a variable with other code goes on to share it. */
+    client_session_expect(
+        client, NULL,
+        "(let ((n 0)) (defun next () (incf n)) (defun now () n)"
+        " (defmethod count-of ((x integer)) (+ x n)))"
+        " (labels ((add (x) (if (> x 9) x (add (1+ x))))) (defun grow (x) (add x)))"
+        " (block out (defun leave () (return-from out 1))) nil",
+        "=> NIL");
+    client_session_expect(client, NULL, "(list (next) (next) (now) (count-of 5) (grow 3))",
+                          "=> (1 2 2 7 10)");
     /* A call that fails has defined something, too. */
     struct evaluation evaluation =
         client_evaluate(client, "(defun later () 1) (error \"afterwards\")");

@@ -65,13 +65,24 @@
 (defun lambda-expression-p (expression)
   (and (consp expression) (member (first expression) '(lambda ext:lambda-block))))
 
+(defun shares-nothing-p (environment)
+  "ECL's compiler makes a copy of the environment of a closure. Is it all the same to the copy whether the
+original goes on to be used? Not with variables, blocks, tags, or functions that are closed over these."
+  (every (lambda (record)
+           (if (consp record)
+               (member (first record) '(si::macro si::symbol-macro))
+               (null (nth-value 1 (function-lambda-expression record)))))
+         environment))
+
 (defun source-of (function)
-  "The lambda expression of FUNCTION and its environment; NIL if it has none, or is closed over
-variables of C code."
+  "The lambda expression of FUNCTION and its environment; NIL if it has none, or shares variables with
+other code."
   (multiple-value-bind (expression environment) (function-lambda-expression function)
-    (if (or (eq environment t) (not (lambda-expression-p expression)))
-        nil
-        (values expression environment))))
+    (if (and (listp environment)
+             (lambda-expression-p expression)
+             (shares-nothing-p environment))
+        (values expression environment)
+        nil)))
 
 (defun native-p (function)
   (nth-value 1 (gethash function *native-sources*)))
@@ -275,7 +286,7 @@ possible, or NIL in its place."
          function)))
 
 (defun compile-batch (things)
-  (mapc #'compile-thing (remove-if #'noted-function things)) ; closures, above all
+  (mapc #'compile-thing (remove-if #'noted-function things)) ; those with local macros or functions
   (let* ((things (remove-if-not #'noted-function things))
          (functions (mapcar #'noted-function things)))
     (when functions
