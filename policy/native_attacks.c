@@ -62,13 +62,20 @@ static unsigned char *new_memory(size_t size) {
     return map(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-/* Writes a function to AT, and has it called after PROTECT. */
-static long write_and_protect(unsigned char *at, long protect(void *at, int protection),
-                              int protection) {
+/* Writes a function to AT, unless that is NULL, and calls it. */
+static long write_and_call(unsigned char *at) {
     if (!at)
         return -1;
     write_function(at, WAS_WRITTEN);
-    return protect(at, protection) < 0 ? -1 : call(at, WAS_WRITTEN);
+    return call(at, WAS_WRITTEN);
+}
+
+/* The same after PROTECT has made it executable. */
+static long write_and_protect(unsigned char *at, long protect(void *at, int protection)) {
+    if (!at)
+        return -1;
+    write_function(at, WAS_WRITTEN);
+    return protect(at, PROT_READ | PROT_EXEC) < 0 ? -1 : call(at, WAS_WRITTEN);
 }
 
 static long change_protection(void *at, int protection) {
@@ -83,20 +90,17 @@ static long map_executable(const struct policy_victim *victim) {
     (void)victim;
     unsigned char *page =
         map(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (!page)
-        return -1;
-    write_function(page, WAS_WRITTEN);
-    return call(page, WAS_WRITTEN);
+    return write_and_call(page);
 }
 
 static long protect(const struct policy_victim *victim) {
     (void)victim;
-    return write_and_protect(new_memory(PAGE), change_protection, PROT_READ | PROT_EXEC);
+    return write_and_protect(new_memory(PAGE), change_protection);
 }
 
 static long protect_by_key(const struct policy_victim *victim) {
     (void)victim;
-    return write_and_protect(new_memory(PAGE), change_protection_by_key, PROT_READ | PROT_EXEC);
+    return write_and_protect(new_memory(PAGE), change_protection_by_key);
 }
 
 static long change_personality(const struct policy_victim *victim) {
@@ -104,10 +108,7 @@ static long change_personality(const struct policy_victim *victim) {
     if (syscall(SYS_personality, (long)READ_IMPLIES_EXEC) < 0)
         return -1;
     unsigned char *page = new_memory(PAGE);
-    if (!page)
-        return -1;
-    write_function(page, WAS_WRITTEN);
-    return call(page, WAS_WRITTEN);
+    return write_and_call(page);
 }
 
 static long attach_executable(const struct policy_victim *victim) {
@@ -123,8 +124,7 @@ static long attach_executable(const struct policy_victim *victim) {
     if (at == -1)
         return -1;
     unsigned char *page = (unsigned char *)at; // NOLINT(performance-no-int-to-ptr)
-    write_function(page, WAS_WRITTEN);
-    return call(page, WAS_WRITTEN);
+    return write_and_call(page);
 }
 
 /* --- files --- */
@@ -198,10 +198,7 @@ static long map_twice(const struct policy_victim *victim) {
 static long map_code_writable(const struct policy_victim *victim) {
     (void)victim;
     unsigned char *code = map_sealed(ATTACK_CODE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC, 0);
-    if (!code)
-        return -1;
-    write_function(code, WAS_WRITTEN);
-    return call(code, WAS_WRITTEN);
+    return write_and_call(code);
 }
 
 static long write_shared(const struct policy_victim *victim) {
@@ -231,8 +228,7 @@ static long protect_code_writable(const struct policy_victim *victim) {
     unsigned char *code = map_lawfully();
     if (!code || change_protection(code, PROT_READ | PROT_WRITE | PROT_EXEC) < 0)
         return -1;
-    write_function(code, WAS_WRITTEN);
-    return call(code, WAS_WRITTEN);
+    return write_and_call(code);
 }
 
 static long change_code(const struct policy_victim *victim) {
@@ -240,7 +236,7 @@ static long change_code(const struct policy_victim *victim) {
     unsigned char *code = map_lawfully();
     if (!code || change_protection(code, PROT_READ | PROT_WRITE) < 0)
         return -1;
-    return write_and_protect(code, change_protection, PROT_READ | PROT_EXEC);
+    return write_and_protect(code, change_protection);
 }
 
 static long write_own_memory(const struct policy_victim *victim) {

@@ -252,7 +252,7 @@ static void compare(struct session *session, const struct replay *replay,
                  word_of(is_condition, condition));
 }
 
-/* The call that waits is told why, and the next one tries again. */
+/* Tells the waiting call why. The next call tries again. */
 static void give_up(struct session *session, const struct evaluation *evaluation) {
     snprintf(session->saved.failure, sizeof session->saved.failure,
              "Session %s cannot be brought back now: %.300s", session->name, evaluation->cause);

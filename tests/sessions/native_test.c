@@ -160,7 +160,7 @@ Test(native, auto_compiles_what_a_call_defines) {
                           "4) (not (nth-value 1 (si:bc-split (clos:method-function (first "
                           "(clos:generic-function-methods #'area)))))))",
                           "=> (T 55 9 8 T)");
-    /* What shares a variable with other code goes on to share it. */
+    /* Functions that share a variable still do once they are compiled. */
     client_session_expect(
         client, NULL,
         "(let ((n 0)) (defun next () (incf n)) (defun now () n)"

@@ -1,7 +1,6 @@
-/* A state directory on a disk that is full, fails, tears a write, is slow, or takes the process
- * with it, at every write of a conversation in turn. The server goes on answering; in the next one
- * every call that was answered has its effect, and one that was not has its whole effect or none.
- */
+/* The disk of a state directory is full, fails, tears a write, stops, or its process is killed, at
+ * each write of a conversation in turn. The server keeps answering. In the next server every call
+ * that was answered has its effect, and a call that was not has its whole effect or none. */
 #include "common/image_file.h"
 #include "tests/support/client_sessions.h"
 #include "tests/support/disk_faults.h"
@@ -256,8 +255,8 @@ static void check(struct client *client, struct session *session, bool strict) {
         cr_assert(evaluate(client, session, "(defvar *after* 1)", &line), "%s", line);
 }
 
-/* The conversation with a fault of the keeper's disk, and what is there afterwards. The number of
- * its calls. */
+/* Holds the conversation while the keeper's disk has the fault of PLAN, and checks what the next
+ * server has. Returns the number of the keeper's calls. */
 static unsigned play(const struct disk_plan *plan) {
     struct client *client = saved_serve(STRINGS("--durable", "sync"));
     static unsigned conversations;
@@ -332,17 +331,14 @@ Test(saved_disk, a_disk_that_stands_still_holds_up_nothing_else) {
 
 /* --- images --- */
 
-/* Whether the session has a file whose name begins with "image.": a whole one, or the new one. */
-static bool has_image(const char *session, bool whole) {
-    DIR *dir = opendir(saved_file(formatted("s-%s", session), ""));
-    const struct dirent *file;
-    bool found = false;
-    while (dir && !found && (file = readdir(dir)) != NULL)
-        found = strncmp(file->d_name, "image.", 6) == 0 &&
-                (strcmp(file->d_name, "image.new") != 0) == whole;
-    if (dir)
-        closedir(dir);
-    return found;
+static bool has_image(const char *session) {
+    char name[SAVED_NAME_BYTES];
+    saved_find_image(formatted("s-%s", session), name);
+    return *name;
+}
+
+static bool has_new_image(const char *session) {
+    return access(saved_file(formatted("s-%s", session), "image.new"), F_OK) == 0;
 }
 
 /* A call that takes long enough for an image, whose writing meets the fault. The number of calls of
@@ -356,16 +352,16 @@ static unsigned play_image(const struct disk_plan *plan) {
     struct disk_faults *own = disk_faults_begin(process_of(client, "eclave-imager"), plan);
     client_session_evaluate(client, name,
                             "(progn (defvar *log* nil) (push 1 *log*) (push 1 *log*) (sleep 0.6))");
-    for (int waited = 0; waited < WAIT_US && !has_image(name, true) &&
-                         (!plan->at || disk_faults_count(own) < plan->at);
+    for (int waited = 0;
+         waited < WAIT_US && !has_image(name) && (!plan->at || disk_faults_count(own) < plan->at);
          waited += STEP_US)
         usleep(STEP_US);
     client_session_evaluate(client, name, code_of_push(2));
     const bool stands_still = plan->fault == DISK_STOPS && plan->at;
-    for (int waited = 0; waited < WAIT_US && has_image(name, false) && !stands_still;
+    for (int waited = 0; waited < WAIT_US && has_new_image(name) && !stands_still;
          waited += STEP_US)
         usleep(STEP_US);
-    cr_assert(stands_still || !has_image(name, false), "the file of the image remains");
+    cr_assert(stands_still || !has_new_image(name), "the file of the image remains");
     if (stands_still)
         disk_faults_release(own);
     const unsigned count = disk_faults_end(own);

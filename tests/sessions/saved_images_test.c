@@ -7,7 +7,6 @@
 #include "tests/support/lines.h"
 #include "tests/support/saved.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { NAME_BYTES = 256, WAIT_MS = 60000, STEP_MS = 20, CHEAP_MS = 40 };
+enum { WAIT_MS = 60000, STEP_MS = 20, CHEAP_MS = 40 };
 
 #define RESTORED "SESSION-RESTORED: "
 #define ADOPTED  "this session was brought back from its image, of the state after call "
@@ -49,18 +48,6 @@ static void begin(void) {
 
 TestSuite(saved_images, .init = begin, .fini = saved_end, .disabled = !IMAGE_SUPPORTED);
 
-/* The name of the image of the session in ENTRY; "" if there is none. */
-static void find_image(const char *entry, char name[NAME_BYTES]) {
-    DIR *dir = opendir(saved_file(entry, ""));
-    const struct dirent *file;
-    name[0] = 0;
-    while (dir && (file = readdir(dir)) != NULL)
-        if (strncmp(file->d_name, "image.", 6) == 0 && strcmp(file->d_name, "image.new") != 0)
-            snprintf(name, NAME_BYTES, "%s", file->d_name);
-    if (dir)
-        closedir(dir);
-}
-
 /* Whether there is an image of SESSION, and of its newest saved state if NEWEST. */
 static bool has_image(const char *session, bool newest) {
     const struct command_result *shown =
@@ -73,10 +60,10 @@ static bool has_image(const char *session, bool newest) {
 
 /* Waits until it has, and sets NAME to the name of the image. On a busy machine a state before the
  * newest may have an image as well. */
-static void await_image_of(const char *session, bool newest, char name[NAME_BYTES]) {
+static void await_image_of(const char *session, bool newest, char name[SAVED_NAME_BYTES]) {
     for (int waited = 0; waited < WAIT_MS; waited += STEP_MS) {
         if (has_image(session, newest)) {
-            find_image(formatted("s-%s", session), name);
+            saved_find_image(formatted("s-%s", session), name);
             return;
         }
         usleep(STEP_MS * 1000);
@@ -84,7 +71,7 @@ static void await_image_of(const char *session, bool newest, char name[NAME_BYTE
     cr_assert(false, "no image appears");
 }
 
-static void await_image(const char *session, char name[NAME_BYTES]) {
+static void await_image(const char *session, char name[SAVED_NAME_BYTES]) {
     await_image_of(session, true, name);
 }
 
@@ -191,7 +178,7 @@ static void expect_same(char *before[COUNT_OF(kinds)], char *after[COUNT_OF(kind
 }
 
 Test(saved_images, state_of_every_kind_comes_back) {
-    char *before[COUNT_OF(kinds)], *after[COUNT_OF(kinds)], name[NAME_BYTES] = "";
+    char *before[COUNT_OF(kinds)], *after[COUNT_OF(kinds)], name[SAVED_NAME_BYTES] = "";
     struct client *client = saved_serve(NULL);
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
         cr_assert_not(client_evaluate(client, kinds[i].make).is_error, "%s", kinds[i].make);
@@ -216,7 +203,7 @@ Test(saved_images, state_of_every_kind_comes_back) {
 /* Each is an image of a session that came back from one. */
 Test(saved_images, many_generations_neither_change_it_nor_let_it_grow) {
     enum { GENERATIONS = 20, SLACK_BYTES = 2 << 20 };
-    char name[NAME_BYTES] = "";
+    char name[SAVED_NAME_BYTES] = "";
     struct stat first = {0}, last;
     struct client *client = saved_serve(NULL);
     client_evaluate(client, "(progn (defvar *n* 0) (defvar *l* (make-list 20000)) nil)");
@@ -235,7 +222,7 @@ Test(saved_images, many_generations_neither_change_it_nor_let_it_grow) {
 }
 
 Test(saved_images, calls_after_the_image_are_evaluated_again_and_can_be_rolled_back) {
-    char name[NAME_BYTES] = "";
+    char name[SAVED_NAME_BYTES] = "";
     struct client *client = saved_serve(NULL);
     client_session_evaluate(client, "a", "(defvar *n* 1)");
     client_session_evaluate(client, "a", LONG);
@@ -253,7 +240,7 @@ Test(saved_images, calls_after_the_image_are_evaluated_again_and_can_be_rolled_b
 
 /* Cheap calls are left out of the image, so that the states before them come back. */
 Test(saved_images, an_image_leaves_cheap_calls_to_roll_back) {
-    char name[NAME_BYTES] = "";
+    char name[SAVED_NAME_BYTES] = "";
     struct client *client = saved_serve(NULL);
     client_evaluate(client, "(progn (defvar *n* 0) " LONG ")");
     const double begun_ms = now_ms();
@@ -273,7 +260,7 @@ Test(saved_images, an_image_leaves_cheap_calls_to_roll_back) {
 }
 
 Test(saved_images, a_session_that_is_cheap_to_evaluate_again_has_none) {
-    char name[NAME_BYTES] = "";
+    char name[SAVED_NAME_BYTES] = "";
     struct client *client = saved_serve(NULL);
     const double begun_ms = now_ms();
     client_session_evaluate(client, "cheap", "(defvar *n* 1)");
@@ -284,7 +271,7 @@ Test(saved_images, a_session_that_is_cheap_to_evaluate_again_has_none) {
         client_finish(client);
         cr_skip_test("this machine is too busy for cheap calls");
     }
-    find_image("s-cheap", name);
+    saved_find_image("s-cheap", name);
     cr_assert_str_empty(name);
     client = restart(client);
     expect_replayed(client, "cheap", "*n*", 1, NULL, "1");
@@ -294,7 +281,7 @@ Test(saved_images, a_session_that_is_cheap_to_evaluate_again_has_none) {
 /* --- what takes calls out of force --- */
 
 Test(saved_images, a_rollback_to_before_the_image_leaves_nothing_of_it) {
-    char name[NAME_BYTES] = "";
+    char name[SAVED_NAME_BYTES] = "";
     struct client *client = saved_serve(NULL);
     client_evaluate(client, "(defvar *n* 1)");
     client_evaluate(client, "(progn (setf *n* 2) " LONG ")");
@@ -304,13 +291,13 @@ Test(saved_images, a_rollback_to_before_the_image_leaves_nothing_of_it) {
     client_evaluate(client, "(incf *m*)");
     client = restart(client);
     expect_replayed(client, NULL, "(list *n* *m*)", 3, NULL, "(1 6)");
-    find_image("s-main", name);
+    saved_find_image("s-main", name);
     cr_assert_str_empty(name);
     client_finish(client);
 }
 
 Test(saved_images, reset_copy_and_close) {
-    char name[NAME_BYTES] = "";
+    char name[SAVED_NAME_BYTES] = "";
     struct client *client = saved_serve(NULL);
     client_session_evaluate(client, "a", "(progn (defvar *n* 1) " LONG ")");
     await_image("a", name);
@@ -330,7 +317,7 @@ Test(saved_images, reset_copy_and_close) {
 /* --- what does not fit --- */
 
 /* Makes a session with an image and stops its server. *NAME: of the image. */
-static void make_image(char name[NAME_BYTES]) {
+static void make_image(char name[SAVED_NAME_BYTES]) {
     struct client *client = saved_serve(NULL);
     name[0] = 0;
     client_evaluate(client, "(defvar *n* 41)");
@@ -340,7 +327,7 @@ static void make_image(char name[NAME_BYTES]) {
 }
 
 Test(saved_images, another_base_means_that_all_is_evaluated_again) {
-    char name[NAME_BYTES];
+    char name[SAVED_NAME_BYTES];
     make_image(name);
     command_remove_tree(formatted("%s/eclave", base));
     struct client *client = saved_serve(NULL);
@@ -349,7 +336,7 @@ Test(saved_images, another_base_means_that_all_is_evaluated_again) {
 }
 
 Test(saved_images, a_server_that_boots_evaluates_all_again) {
-    char name[NAME_BYTES];
+    char name[SAVED_NAME_BYTES];
     make_image(name);
     struct client *client = saved_serve(STRINGS("--image", "off"));
     expect_replayed(client, NULL, "*n*", 2, "needs a server that started from an image", "42");
@@ -358,7 +345,7 @@ Test(saved_images, a_server_that_boots_evaluates_all_again) {
 
 /* It has booted Lisp and written the base image, and then starts again from that. */
 Test(saved_images, the_first_server_makes_images_too) {
-    char name[NAME_BYTES];
+    char name[SAVED_NAME_BYTES];
     command_remove_tree(formatted("%s/eclave", base));
     make_image(name);
     struct client *client = saved_serve(NULL);
@@ -369,7 +356,7 @@ Test(saved_images, the_first_server_makes_images_too) {
 /* What the policy allows is part of the base. */
 Test(saved_images, a_policy_that_became_stricter_holds) {
     const char *const loose[] = {"--allow-read", "/etc", NULL};
-    char name[NAME_BYTES] = "";
+    char name[SAVED_NAME_BYTES] = "";
     write_base(loose);
     struct client *client = saved_serve(loose);
     client_evaluate(client, "(defvar *d* (with-open-file (s \"/etc/passwd\") (read-line s)))");
@@ -410,7 +397,7 @@ static const struct {
 };
 
 Test(saved_images, a_damaged_image_costs_only_time) {
-    char name[NAME_BYTES];
+    char name[SAVED_NAME_BYTES];
     for (size_t i = 0; i < COUNT_OF(damages); i++) {
         struct stat status;
         make_image(name);
@@ -433,7 +420,7 @@ Test(saved_images, a_damaged_image_costs_only_time) {
 }
 
 Test(saved_images, the_image_of_another_session_is_not_used) {
-    char name[NAME_BYTES] = "", other[NAME_BYTES] = "";
+    char name[SAVED_NAME_BYTES] = "", other[SAVED_NAME_BYTES] = "";
     struct client *client = saved_serve(NULL);
     client_session_evaluate(client, "one", "(progn (defvar *n* 1) " LONG ")");
     client_session_evaluate(client, "two", "(progn (defvar *n* 2) " LONG ")");
@@ -452,7 +439,7 @@ Test(saved_images, the_image_of_another_session_is_not_used) {
 }
 
 Test(saved_images, the_command_shows_an_image_and_counts_its_bytes) {
-    char name[NAME_BYTES];
+    char name[SAVED_NAME_BYTES];
     make_image(name);
     struct client *client = saved_serve(NULL);
     client_evaluate(client, "(incf *n*)");
@@ -471,12 +458,12 @@ Test(saved_images, the_command_shows_an_image_and_counts_its_bytes) {
 /* --- where there is no room --- */
 
 Test(saved_images, images_leave_room_for_calls) {
-    char name[NAME_BYTES];
+    char name[SAVED_NAME_BYTES];
     struct client *client = saved_serve(STRINGS("--state-max-mb", "1"));
     client_evaluate(client, "(progn (defvar *n* 1) (defvar *l* (make-list 200000)) " LONG ")");
     usleep(1500000); /* in which an image is made, which has no room */
     client_evaluate(client, "(incf *n*)");
-    find_image("s-main", name);
+    saved_find_image("s-main", name);
     cr_assert_str_empty(name);
     client = restart(client);
     expect_replayed(client, NULL, "*n*", 2, NULL, "2");
@@ -485,7 +472,7 @@ Test(saved_images, images_leave_room_for_calls) {
 
 /* Its calls are evaluated again instead, and the server says why. */
 Test(saved_images, gigabytes_are_refused_in_words) {
-    char name[NAME_BYTES];
+    char name[SAVED_NAME_BYTES];
     const char *const large[] = {"--session-memory-mb", "2048", NULL};
     write_base(large);
     struct client *client = saved_serve(large);
@@ -495,7 +482,7 @@ Test(saved_images, gigabytes_are_refused_in_words) {
         "'(unsigned-byte 8) :initial-element 7)) (sleep 2.5) (length *l*))\"}");
     cr_assert_not(made.is_error, "%s", made.line);
     client_await_stderr(client, "no image of it is kept: it has changed more than 1024 MiB");
-    find_image("s-main", name);
+    saved_find_image("s-main", name);
     cr_assert_str_empty(name);
     saved_kill(client);
     client = saved_serve(large);
@@ -513,7 +500,7 @@ Test(saved_images, a_full_disk_costs_the_image_and_no_call) {
 }
 
 Test(saved_images, a_session_whose_image_does_not_live_is_evaluated_again) {
-    char name[NAME_BYTES] = "";
+    char name[SAVED_NAME_BYTES] = "";
     struct client *client = saved_serve(NULL);
     client_evaluate(client, "(defvar *n* 1)");
     client_evaluate(client, LONG);

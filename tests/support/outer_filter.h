@@ -2,10 +2,15 @@
 #ifndef ECLAVE_TESTS_SUPPORT_OUTER_FILTER_H
 #define ECLAVE_TESTS_SUPPORT_OUTER_FILTER_H
 
+#include <linux/filter.h>
+#include <stddef.h>
 #include <stdint.h>
 
-/* Applies ACTION (SECCOMP_RET_...) to call NUMBER in this process and its descendants, and allows
- * all others. FLAGS and the return value are those of seccomp(2). */
+/* Installs a filter of COUNT STEPS in this process and its descendants. FLAGS and the return value
+ * are those of seccomp(2). */
+int outer_filter_install(struct sock_filter *steps, size_t count, unsigned long flags);
+
+/* The same: applies ACTION (SECCOMP_RET_...) to call NUMBER, and allows all others. */
 int outer_filter(unsigned number, uint32_t action, unsigned long flags);
 
 /* Makes call NUMBER fail with CODE. */

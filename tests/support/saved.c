@@ -4,9 +4,11 @@
 #include "tests/support/lines.h"
 #include "tests/support/skip.h"
 
+#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -78,4 +80,15 @@ void saved_kill(struct client *client) {
     client_kill(client, SIGKILL);
     client_wait(client);
     client_free(client);
+}
+
+void saved_find_image(const char *entry, char name[SAVED_NAME_BYTES]) {
+    DIR *dir = opendir(saved_file(entry, ""));
+    const struct dirent *file;
+    name[0] = 0;
+    while (dir && (file = readdir(dir)) != NULL)
+        if (strncmp(file->d_name, "image.", 6) == 0 && strcmp(file->d_name, "image.new") != 0)
+            snprintf(name, SAVED_NAME_BYTES, "%s", file->d_name);
+    if (dir)
+        closedir(dir);
 }

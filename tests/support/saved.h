@@ -24,4 +24,8 @@ void saved_kill(struct client *client);
 /* The path of a file of the session whose directory is ENTRY. */
 const char *saved_file(const char *entry, const char *file);
 
+enum { SAVED_NAME_BYTES = 256 };
+/* The name of the image of the session whose directory is ENTRY; "" if there is none. */
+void saved_find_image(const char *entry, char name[SAVED_NAME_BYTES]);
+
 #endif

@@ -4,6 +4,7 @@
 #include "policy/policy.h"
 #include "tests/support/available.h"
 #include "tests/support/confined.h"
+#include "tests/support/outer_filter.h"
 #include "tests/support/process.h"
 #include "tests/support/skip.h"
 
@@ -204,9 +205,7 @@ static void forbid_ambient_capabilities(void) {
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PR_CAP_AMBIENT_RAISE, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-    const struct sock_fprog program = {.len = sizeof steps / sizeof *steps, .filter = steps};
-    cr_assert_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-    cr_assert_eq(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program), 0);
+    cr_assert_eq(outer_filter_install(steps, sizeof steps / sizeof *steps, 0), 0);
 }
 
 /* As the zygote forks a worker: a sibling, which the first process of a pid namespace cannot have.

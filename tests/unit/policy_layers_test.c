@@ -67,9 +67,7 @@ static void require_flags(uint32_t flags) {
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, flags, 1, 0),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-    const struct sock_fprog program = {.len = sizeof steps / sizeof *steps, .filter = steps};
-    cr_assert_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-    cr_assert_eq(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program), 0);
+    cr_assert_eq(outer_filter_install(steps, sizeof steps / sizeof *steps, 0), 0);
 }
 
 Test(layers, landlock_writes_no_audit_records) {

@@ -66,8 +66,8 @@
   (and (consp expression) (member (first expression) '(lambda ext:lambda-block))))
 
 (defun shares-nothing-p (environment)
-  "ECL's compiler makes a copy of the environment of a closure. Is it all the same to the copy whether the
-original goes on to be used? Not with variables, blocks, tags, or functions that are closed over these."
+  "ECL's compiler copies the environment of a closure. Is a copy of ENVIRONMENT as good as the original?
+Variables, blocks, tags and the functions that are closed over them would be others in a copy."
   (every (lambda (record)
            (if (consp record)
                (member (first record) '(si::macro si::symbol-macro))
@@ -254,10 +254,15 @@ possible, or NIL in its place."
     (pushnew name *noted* :test #'equal))
   nil)
 
+(defun function-of (thing)
+  "The function of THING, a method or a name; NIL if the name has none, or is that of a macro."
+  (cond ((typep thing 'method) (clos:method-function thing))
+        ((and (fboundp thing) (not (and (symbolp thing) (macro-function thing))))
+         (fdefinition thing))))
+
 (defun compile-thing (thing)
   (cond ((typep thing 'method) (compile-method thing))
-        ((and (fboundp thing) (not (and (symbolp thing) (macro-function thing))))
-         (compile-named thing))))
+        ((function-of thing) (compile-named thing))))
 
 (defun compile-noted ()
   "Called by C at the end of a call."
@@ -274,10 +279,7 @@ possible, or NIL in its place."
 
 (defun noted-function (thing)
   "The function of THING that can be compiled together with others, or NIL."
-  (let ((function (cond ((typep thing 'method) (clos:method-function thing))
-                        ((not (fboundp thing)) nil)
-                        ((and (symbolp thing) (macro-function thing)) nil)
-                        (t (fdefinition thing)))))
+  (let ((function (function-of thing)))
     (and function
          (not (typep function 'generic-function))
          (not (native-p function))
