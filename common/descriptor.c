@@ -1,12 +1,19 @@
 /* File descriptors: complete writes, and descriptors passed over a socket. */
 #include "common/descriptor.h"
+#include "common/cleanup.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+
+/* Older headers lack it. */
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
 
 bool write_all(int fd, const void *bytes, size_t size) {
     const char *at = bytes;
@@ -125,6 +132,17 @@ uint64_t descriptors_raise_limit(uint64_t wanted) {
         return before;
     limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
     return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : before;
+}
+
+int descriptor_seal(const char *name, const void *bytes, size_t size) {
+    const unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+    cleanup_fd int file = memfd_create(name, flags | MFD_NOEXEC_SEAL);
+    if (file < 0 && errno == EINVAL) /* before Linux 6.3 */
+        file = memfd_create(name, flags);
+    if (file < 0 || !write_all(file, bytes, size) || lseek(file, 0, SEEK_SET) != 0 ||
+        fcntl(file, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) != 0)
+        return -1;
+    return steal_fd(&file);
 }
 
 int descriptor_move_above(int fd, int minimum) {

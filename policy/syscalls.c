@@ -2,6 +2,7 @@
  * table and on the registers only, never on the memory of the process, which the attacker controls.
  */
 #include "policy/syscalls.h"
+#include "common/track.h"
 
 #include <errno.h>
 #include <fcntl.h>

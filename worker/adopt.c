@@ -10,14 +10,13 @@
 #include "worker/image.h"
 #include "worker/image_scan.h"
 #include "worker/image_write.h"
+#include "worker/park.h"
 
 #include <fcntl.h>
 #include <gc/gc.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-
-struct adopt_parked adopt_parked;
 
 #if IMAGE_SUPPORTED
 
@@ -62,7 +61,7 @@ static bool read_list(struct list *list, int fd) {
 }
 
 void adopt_hide_from_collector(void) {
-    GC_exclude_static_roots(&adopt_parked, &adopt_parked + 1);
+    GC_exclude_static_roots(&parked, &parked + 1);
     GC_exclude_static_roots(present, present + PRESENT_MAX);
 }
 
@@ -185,7 +184,8 @@ static void protect_areas(const struct session_image_header *header) {
 
 /* On the stack in the room. The heap of the C library ends where the session's did, or its next
  * growth would be taken for that of another program. */
-__attribute__((used)) static _Noreturn void become(struct adoption *adoption) {
+static _Noreturn void become(void *argument) {
+    struct adoption *adoption = argument;
     const struct session_image_header *header = &adoption->tables.header;
     DIRECT_CALL(SYS_brk, adoption->break_end, 0, 0, 0, 0, 0);
     unmap_others(adoption);
@@ -194,16 +194,7 @@ __attribute__((used)) static _Noreturn void become(struct adoption *adoption) {
     protect_areas(header);
     DIRECT_CALL(SYS_close, adoption->fd, 0, 0, 0, 0, 0);
     image_restore_kept(adoption->kept);
-    longjmp(adopt_parked.registers, 1);
-}
-
-static _Noreturn void switch_stack(struct adoption *adoption) {
-    const uint64_t stack = IMAGE_RESTORER_END - 64;
-    __asm__ volatile("mov %0, %%rdi\n\tmov %1, %%rsp\n\txor %%ebp, %%ebp\n\tcall become\n\thlt"
-                     :
-                     : "r"(adoption), "r"(stack)
-                     : "rdi", "memory");
-    __builtin_unreachable();
+    longjmp(parked.registers, PARKED_ADOPTED);
 }
 
 static bool read_whole(int fd, void *bytes, size_t size) {
@@ -259,7 +250,7 @@ const char *adopt_session(int fd, uint32_t call, const struct adopt_message *mes
         const uint64_t break_end = adoption->tables.header.break_end;
         adoption->break_end = break_end ? break_end : image_break();
         image_save_kept(adoption->kept);
-        switch_stack(adoption);
+        direct_continue(become, adoption, IMAGE_RESTORER_END - 64);
     }
     munmap(place, ROOM_BYTES);
     return why;
@@ -268,7 +259,6 @@ const char *adopt_session(int fd, uint32_t call, const struct adopt_message *mes
 uint32_t adopt_finish(void) {
     const uint32_t call = room()->call;
     munmap(room(), ROOM_BYTES);
-    fesetenv(&adopt_parked.floating);
     image_adopted();
     return call;
 }
@@ -276,7 +266,7 @@ uint32_t adopt_finish(void) {
 #else
 
 void adopt_hide_from_collector(void) {
-    GC_exclude_static_roots(&adopt_parked, &adopt_parked + 1);
+    GC_exclude_static_roots(&parked, &parked + 1);
 }
 
 int adopt_open_list(void) {

@@ -5,17 +5,8 @@
 
 #include "common/session_image.h"
 
-#include <fenv.h>
-#include <setjmp.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-/* Where a worker that is parked continues, in its memory and so in its image. */
-struct adopt_parked {
-    jmp_buf registers;
-    fenv_t floating;
-};
-extern struct adopt_parked adopt_parked;
 
 /* Before the collector learns which static data it has to scan: has it leave out what this file
  * keeps, where registers and addresses of mappings look like references to the heap. */
@@ -27,7 +18,7 @@ int adopt_open_list(void);
 void adopt_learn(int fd);
 
 /* Makes this process the session whose image FD has, from its beginning on, and continues there:
- * the setjmp of adopt_parked returns again. Returns only if it has changed nothing, with what is
+ * `parked` (worker/park.h). Returns only if it has changed nothing, with what is
  * wrong, as of session_image_judge. CALL is kept for adopt_finish. */
 const char *adopt_session(int fd, uint32_t call, const struct adopt_message *message);
 

@@ -3,6 +3,7 @@
 #include "worker/worker.h"
 #include "common/buffer.h"
 #include "common/child.h"
+#include "common/descriptor.h"
 #include "common/message.h"
 #include "worker/adopt.h"
 #include "worker/evaluate.h"
@@ -10,6 +11,8 @@
 #include "worker/image.h"
 #include "worker/lisp.h"
 #include "worker/native.h"
+#include "worker/pages.h"
+#include "worker/park.h"
 #include "worker/streams.h"
 #include "worker/working_set.h"
 
@@ -20,7 +23,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-enum { CHANNEL = FRAME_CHANNEL, PAYLOAD_KEPT_BYTES = 1 << 20 };
+enum { CHANNEL = FRAME_CHANNEL, PAYLOAD_KEPT_BYTES = 1 << 20, LAST_BYTES = 512 };
 
 struct worker {
     const struct worker_configuration *configuration;
@@ -28,6 +31,10 @@ struct worker {
     struct buffer payload; /* of FRAME_RESULT */
     cl_object exit_code;
     unsigned forks;
+    struct {
+        unsigned char bytes[LAST_BYTES];
+        size_t size;
+    } last; /* what is sent when the process is ready for the next frame */
 };
 
 static struct worker worker; /* static: an exit in user code jumps back to worker_live */
@@ -89,13 +96,29 @@ static void forget_result(void) {
     image_recover(worker.configuration);
 }
 
+/* Sends a frame but for its end, which goes when this process is ready for the next frame. */
+static void send_but_last(const struct frame_header *header, const unsigned char *payload) {
+    const size_t last =
+        header->length < LAST_BYTES - sizeof *header ? header->length : LAST_BYTES / 2;
+    const size_t first = header->length - last;
+    if (first > 0) {
+        if (!write_all(CHANNEL, header, sizeof *header) || !write_all(CHANNEL, payload, first))
+            _exit(EXIT_FAILED);
+        worker.last.size = 0;
+    } else {
+        memcpy(worker.last.bytes, header, sizeof *header);
+        worker.last.size = sizeof *header;
+    }
+    memcpy(worker.last.bytes + worker.last.size, payload + first, last);
+    worker.last.size += last;
+}
+
 static void send_result(const struct received *frame) {
     encode_result();
-    struct frame_header header = {.type = FRAME_RESULT,
-                                  .call = frame->header.call,
-                                  .length = (uint32_t)worker.payload.length};
-    if (!frame_send(CHANNEL, &header, worker.payload.data, NULL, 0, NULL))
-        _exit(EXIT_FAILED);
+    const struct frame_header header = {.type = FRAME_RESULT,
+                                        .call = frame->header.call,
+                                        .length = (uint32_t)worker.payload.length};
+    send_but_last(&header, worker.payload.data);
     forget_result();
 }
 
@@ -158,16 +181,18 @@ static void on_outputs(struct received *frame) {
 }
 
 /* In the fork: sets the death signal, which is not inherited, and installs its own channel, unless
- * the kernel has put it there by now, and, for another session, its own outputs. Once it has
- * announced itself, its memory may be read for an image: it changes no more. */
-static void begin_as_fork(struct received *frame) {
+ * the kernel has put it there by now, and, for another session, its own outputs. Its memory is that
+ * of the state: nothing of it may change but the stack below serve(). */
+static _Noreturn void begin_as_fork(const struct received *frame) {
     bool taken = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
                  (frame->count == 0 || dup2(frame->descriptors[0], CHANNEL) >= 0) &&
                  (frame->count < FRAME_DESCRIPTORS_MAX || install_outputs(frame->descriptors + 1));
-    struct frame_header ready = {.type = FRAME_READY};
-    close_all(frame);
-    if (!taken || !frame_send(CHANNEL, &ready, NULL, NULL, 0, NULL))
+    const struct frame_header ready = {.type = FRAME_READY};
+    for (size_t i = 0; i < frame->count; i++)
+        close(frame->descriptors[i]);
+    if (!taken)
         _exit(EXIT_FAILED);
+    park(CHANNEL, &ready, sizeof ready);
 }
 
 /* Forks a checkpoint, or the head of another session. The clone is notified, and the supervisor
@@ -203,8 +228,7 @@ static void report_adoption(uint32_t call, const char *why) {
     if (!result_message_encode(&payload, &message))
         fail("worker: out of memory for the result");
     header.length = (uint32_t)payload.length;
-    if (!frame_send(CHANNEL, &header, payload.data, NULL, 0, NULL))
-        _exit(EXIT_FAILED);
+    send_but_last(&header, payload.data);
 }
 
 static void on_adopt(struct received *frame) {
@@ -216,12 +240,32 @@ static void on_adopt(struct received *frame) {
                     adopt_session(frame->descriptors[0], frame->header.call, &message));
 }
 
+static void on_track(struct received *frame) {
+    int32_t fd;
+    if (frame->header.length == sizeof fd) {
+        memcpy(&fd, frame->payload, sizeof fd);
+        close(fd);
+        return;
+    }
+    fd = pages_track();
+    const struct frame_header header = {.type = FRAME_TRACKED, .length = sizeof fd};
+    if (!frame_send(CHANNEL, &header, &fd, NULL, 0, NULL))
+        _exit(EXIT_FAILED);
+}
+
+static void on_pages(struct received *frame) {
+    if (frame->count != 1)
+        fail("worker: malformed pages frame");
+    pages_put(frame->descriptors[0]);
+}
+
 static const struct {
     enum frame_type type;
     void (*handle)(struct received *frame);
 } frames[] = {
     {FRAME_EVALUATE, on_evaluate}, {FRAME_RUN, on_run},     {FRAME_FORK, on_fork},
-    {FRAME_OUTPUTS, on_outputs},   {FRAME_ADOPT, on_adopt},
+    {FRAME_OUTPUTS, on_outputs},   {FRAME_ADOPT, on_adopt}, {FRAME_TRACK, on_track},
+    {FRAME_PAGES, on_pages},
 };
 
 static void handle(struct received *frame) {
@@ -236,9 +280,19 @@ static void handle(struct received *frame) {
 static _Noreturn void serve(void) {
     for (;;) {
         struct received frame;
-        fegetenv(&adopt_parked.floating);
-        if (setjmp(adopt_parked.registers)) /* in a worker that has become a session just now */
+        fegetenv(&parked.floating);
+        switch (setjmp(parked.registers)) {
+        case PARKED_PAGES:
+            pages_finish();
+            park(CHANNEL, NULL, 0);
+        case PARKED_ADOPTED:
             report_adoption(adopt_finish(), NULL);
+            park(CHANNEL, worker.last.bytes, worker.last.size);
+        case PARKED_FIRST:
+            park(CHANNEL, worker.last.bytes, worker.last.size);
+        }
+        fesetenv(&parked.floating); /* it is another process that has been given this memory */
+        worker.last.size = 0;
         int got = frame_receive(CHANNEL, &frame.header, &frame.payload, frame.descriptors,
                                 &frame.count, NULL);
         if (got <= 0)

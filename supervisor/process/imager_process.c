@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "common/descriptor.h"
 #include "supervisor/process/imager.h"
+#include "supervisor/process/maps.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,19 +16,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { CHUNK_BYTES = 1 << 20, CHUNK_PAGES = CHUNK_BYTES / IMAGE_PAGE, LINE_BYTES = 8192 };
+enum { CHUNK_BYTES = 1 << 20, CHUNK_PAGES = CHUNK_BYTES / IMAGE_PAGE };
 
 struct mapped {
     const char *bytes; /* NULL: not mapped */
     size_t size;
-};
-
-/* A line of /proc/PID/maps. */
-struct line {
-    uint64_t start, end, inode;
-    uint32_t protection;
-    bool shared;
-    enum { OF_NOTHING, OF_FILE, OF_BREAK, OF_KERNEL } of;
 };
 
 struct imaging {
@@ -152,32 +145,6 @@ static bool fetch(const struct imaging *imaging, uint64_t at, char *to, size_t s
     return process_vm_readv(imaging->pid, &own, 1, &other, 1, 0) == (ssize_t)size;
 }
 
-/* False if TEXT has no such form. */
-static bool parse(const char *text, struct line *line) {
-    char *rest;
-    *line = (struct line){.start = strtoull(text, &rest, 16)};
-    if (*rest++ != '-')
-        return false;
-    line->end = strtoull(rest, &rest, 16);
-    if (strlen(rest) < sizeof " rwxp ")
-        return false;
-    line->protection = (rest[1] == 'r' ? PROT_READ : 0U) | (rest[2] == 'w' ? PROT_WRITE : 0U) |
-                       (rest[3] == 'x' ? PROT_EXEC : 0U);
-    line->shared = rest[4] == 's';
-    strtoull(rest + 5, &rest, 16); /* offset */
-    rest += strspn(rest, " ");
-    rest += strcspn(rest, " "); /* device */
-    line->inode = strtoull(rest, &rest, 10);
-    rest += strspn(rest, " ");
-    if (rest[0] == '/')
-        line->of = OF_FILE;
-    else if (strncmp(rest, "[heap]", 6) == 0)
-        line->of = OF_BREAK;
-    else if (rest[0] == '[' && strncmp(rest, "[stack]", 7) != 0 && strncmp(rest, "[anon", 5) != 0)
-        line->of = OF_KERNEL;
-    return line->start < line->end && line->start % IMAGE_PAGE == 0;
-}
-
 static bool add_page(struct imaging *imaging, uint64_t address) {
     struct session_image_run *last =
         imaging->run_count ? &imaging->runs[imaging->run_count - 1] : NULL;
@@ -230,7 +197,7 @@ static bool compare(struct imaging *imaging, uint64_t address, size_t count, boo
     return true;
 }
 
-static bool add_area(struct imaging *imaging, const struct line *line, bool of_base) {
+static bool add_area(struct imaging *imaging, const struct maps_line *line, bool of_base) {
     const uint32_t both = PROT_READ | PROT_WRITE;
     if (line->protection != PROT_NONE && line->protection != PROT_READ && line->protection != both)
         return fail(imaging, "its memory has an unusual protection");
@@ -249,7 +216,7 @@ static bool add_area(struct imaging *imaging, const struct line *line, bool of_b
 }
 
 /* A part of the base that cannot be written is as the base has it, or cannot be shown. */
-static bool stays(const struct imaging *imaging, const struct line *line) {
+static bool stays(const struct imaging *imaging, const struct maps_line *line) {
     for (uint64_t at = line->start; at < line->end;) {
         const struct image_area *area = image_area_at(imaging->base, at);
         if (!area || area->protection & PROT_WRITE)
@@ -259,16 +226,16 @@ static bool stays(const struct imaging *imaging, const struct line *line) {
     return true;
 }
 
-static bool add_line(struct imaging *imaging, const struct line *line) {
-    if (line->of == OF_KERNEL)
+static bool add_line(struct imaging *imaging, const struct maps_line *line) {
+    if (line->of == MAPS_OF_KERNEL)
         return true;
     if (line->protection & PROT_EXEC)
         return stays(imaging, line) || fail(imaging, "it has native code of its own");
     if (line->shared)
         return fail(imaging, "it has shared memory");
-    if (line->of == OF_BREAK)
+    if (line->of == MAPS_OF_BREAK)
         imaging->break_end = line->end;
-    if (line->of != OF_FILE)
+    if (line->of != MAPS_OF_FILE)
         return add_area(imaging, line, false);
     if (line->protection & PROT_WRITE)
         return add_area(imaging, line, true);
@@ -277,12 +244,12 @@ static bool add_line(struct imaging *imaging, const struct line *line) {
 
 /* Hands every mapping to VISIT, until that is false. False with a reason. */
 static bool visit_lines(struct imaging *imaging, FILE *maps,
-                        bool (*visit)(struct imaging *imaging, const struct line *line)) {
-    char text[LINE_BYTES];
-    struct line line;
+                        bool (*visit)(struct imaging *imaging, const struct maps_line *line)) {
+    char text[MAPS_LINE_BYTES];
+    struct maps_line line;
     rewind(maps);
     while (fgets(text, sizeof text, maps)) {
-        if (!strchr(text, '\n') || !parse(text, &line))
+        if (!strchr(text, '\n') || !maps_parse(text, &line))
             return fail(imaging, "its mappings are odd");
         if (!visit(imaging, &line))
             return false;
@@ -291,8 +258,8 @@ static bool visit_lines(struct imaging *imaging, FILE *maps,
 }
 
 /* False at a mapping of the base image. */
-static bool is_not_of_base(struct imaging *imaging, const struct line *line) {
-    return line->of != OF_FILE || line->inode != imaging->inode;
+static bool is_not_of_base(struct imaging *imaging, const struct maps_line *line) {
+    return line->of != MAPS_OF_FILE || line->inode != imaging->inode;
 }
 
 static bool read_worker(struct imaging *imaging) {

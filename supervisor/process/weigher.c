@@ -2,18 +2,38 @@
 #include "supervisor/process/weigher.h"
 #include "common/child.h"
 #include "common/cleanup.h"
+#include "common/descriptor.h"
 #include "policy/policy.h"
+#include "supervisor/process/maps.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { FAILURES_MAX = 3 }; /* then no further process is started */
+enum {
+    FAILURES_MAX = 3, /* then no further process is started */
+    PARTS = 3         /* descriptors of struct tracker_parts */
+};
+
+struct question {
+    pid_t pid;
+    int userfault; /* -1: it is to be weighed */
+};
+
+/* The descriptors are passed, and here are their numbers in the weigher. */
+struct reply {
+    struct weight weight;
+    bool tracked;
+    struct tracker_parts parts;
+};
 
 /* --- the process --- */
 
@@ -31,16 +51,109 @@ struct weight weigh_process(pid_t pid) {
     return weight;
 }
 
+/* Whether it lies between the spans: it is of the kernel, shared, or reserves addresses. */
+static bool is_left_out(const struct maps_line *line) {
+    enum { RESERVED_BYTES = 1 << 20 };
+    return line->of == MAPS_OF_KERNEL || line->shared ||
+           (line->protection == PROT_NONE && line->end - line->start > RESERVED_BYTES);
+}
+
+static bool add_span(struct tracker_parts *parts, uint64_t start, uint64_t end) {
+    if (start >= end)
+        return true;
+    if (parts->span_count == TRACKER_SPANS_MAX)
+        return false;
+    parts->spans[parts->span_count++] = (struct tracker_span){start, end};
+    return true;
+}
+
+/* False if there would be too many. */
+static bool find_spans(pid_t pid, struct tracker_parts *parts) {
+    const uint64_t first = 0x10000, last = UINT64_C(0x7ffffffff000);
+    char path[64], text[MAPS_LINE_BYTES];
+    uint64_t from = first;
+    struct maps_line line;
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    FILE *maps = fopen(path, "re");
+    bool good = maps != NULL;
+    while (good && fgets(text, sizeof text, maps)) {
+        good = strchr(text, '\n') && maps_parse(text, &line);
+        if (!good || line.start >= last || !is_left_out(&line))
+            continue;
+        good = add_span(parts, from, line.start);
+        from = line.end;
+    }
+    good = good && !ferror(maps) && add_span(parts, from, last);
+    if (maps)
+        fclose(maps);
+    return good;
+}
+
+static int open_of(pid_t pid, const char *name) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* The descriptor FD of PID, if it is a userfaultfd; -1: it is not. */
+static int take_userfault(pid_t pid, int fd) {
+    static const char kind[] = "anon_inode:[userfaultfd]";
+    char path[64], target[sizeof kind] = "";
+    cleanup_fd int process = (int)syscall(SYS_pidfd_open, pid, 0);
+    int taken = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, fd, 0);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", taken);
+    if (taken >= 0 && (readlink(path, target, sizeof target) != sizeof kind - 1 ||
+                       memcmp(target, kind, sizeof kind - 1) != 0)) {
+        close(taken);
+        taken = -1;
+    }
+    return taken;
+}
+
+static void close_parts(const struct tracker_parts *parts) {
+    const int descriptors[PARTS] = {parts->userfault, parts->pagemap, parts->memory};
+    for (size_t i = 0; i < PARTS; i++)
+        if (descriptors[i] >= 0)
+            close(descriptors[i]);
+}
+
+bool weigher_open_parts(pid_t pid, int userfault, struct tracker_parts *parts) {
+    *parts = (struct tracker_parts){.userfault = -1, .pagemap = -1, .memory = -1};
+    if (pid <= 1 || !find_spans(pid, parts))
+        return false;
+    parts->userfault = take_userfault(pid, userfault);
+    parts->pagemap = open_of(pid, "pagemap");
+    parts->memory = open_of(pid, "mem");
+    if (parts->userfault >= 0 && parts->pagemap >= 0 && parts->memory >= 0)
+        return true;
+    close_parts(parts);
+    return false;
+}
+
+static bool reply_to(const struct question *question) {
+    struct reply reply = {.weight.pid = question->pid};
+    struct iovec part = {.iov_base = &reply, .iov_len = sizeof reply};
+    if (question->userfault < 0)
+        reply.weight = weigh_process(question->pid);
+    else
+        reply.tracked = weigher_open_parts(question->pid, question->userfault, &reply.parts);
+    const int descriptors[PARTS] = {reply.parts.userfault, reply.parts.pagemap,
+                                    reply.parts.memory};
+    bool sent = descriptors_send(STDIN_FILENO, &part, 1, descriptors, reply.tracked ? PARTS : 0) ==
+                (ssize_t)sizeof reply;
+    if (reply.tracked)
+        close_parts(&reply.parts);
+    return sent;
+}
+
 /* Keeps no descriptor but the socket, and ends with the supervisor. */
 static _Noreturn void run(int socket) {
-    pid_t pid;
+    struct question question;
     bool ready = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && dup2(socket, STDIN_FILENO) >= 0 &&
                  close_range(STDIN_FILENO + 1, ~0U, 0) == 0 && policy_retain_tracing(NULL) &&
                  prctl(PR_SET_NAME, "eclave-weigher") == 0;
-    while (ready && recv(STDIN_FILENO, &pid, sizeof pid, 0) == (ssize_t)sizeof pid) {
-        const struct weight weight = weigh_process(pid);
-        ready = send(STDIN_FILENO, &weight, sizeof weight, MSG_NOSIGNAL) == (ssize_t)sizeof weight;
-    }
+    while (ready && recv(STDIN_FILENO, &question, sizeof question, 0) == (ssize_t)sizeof question)
+        ready = reply_to(&question);
     for (;;)
         syscall(SYS_exit_group, 0); /* _exit would have a sanitizer scan for leaks */
 }
@@ -48,8 +161,9 @@ static _Noreturn void run(int socket) {
 /* --- in the supervisor --- */
 
 void weigher_open(struct weigher *weigher, struct loop *loop, weigher_callback weighed,
-                  void *context) {
-    *weigher = (struct weigher){.loop = loop, .socket = -1, .weighed = weighed, .context = context};
+                  weigher_tracked tracked, void *context) {
+    *weigher = (struct weigher){
+        .loop = loop, .socket = -1, .weighed = weighed, .tracked = tracked, .context = context};
 }
 
 void weigher_close(struct weigher *weigher) {
@@ -65,24 +179,40 @@ bool weigher_is_busy(const struct weigher *weigher) {
     return weigher->asked != 0;
 }
 
+/* Moves the descriptors that came with REPLY into it. */
+static void take_parts(struct reply *reply, int *descriptors, size_t count) {
+    reply->tracked = reply->tracked && count == PARTS;
+    reply->parts.userfault = descriptors[0];
+    reply->parts.pagemap = descriptors[1];
+    reply->parts.memory = descriptors[2];
+    while (!reply->tracked && count > 0)
+        close(descriptors[--count]);
+}
+
 static void on_answer(void *context, uint32_t events) {
     (void)events;
     struct weigher *weigher = context;
-    struct weight weight = {0};
-    ssize_t got = recv(weigher->socket, &weight, sizeof weight, MSG_DONTWAIT);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
+    struct reply reply = {0};
+    int descriptors[DESCRIPTORS_MAX] = {-1, -1, -1};
+    size_t count = 0;
+    ssize_t got =
+        descriptors_receive(weigher->socket, &reply, sizeof reply, descriptors, &count);
+    const bool no_room = got < 0 && errno == EMSGSIZE; /* for more descriptors */
     pid_t asked = weigher->asked;
     weigher->asked = 0;
-    if (got == (ssize_t)sizeof weight) {
+    reply.tracked = reply.tracked && got == (ssize_t)sizeof reply;
+    take_parts(&reply, descriptors, count);
+    if (got == (ssize_t)sizeof reply) {
         weigher->failures = 0;
-    } else {
+    } else if (!no_room) {
         weigher->failures++;
         weigher_close(weigher);
-        weight = (struct weight){.pid = asked};
+        reply = (struct reply){.weight.pid = asked};
     }
-    if (asked)
-        weigher->weighed(weigher->context, &weight);
+    if (asked && weigher->tracks)
+        weigher->tracked(weigher->context, asked, reply.tracked ? &reply.parts : NULL);
+    else if (asked)
+        weigher->weighed(weigher->context, &reply.weight);
 }
 
 /* Starts the process, unless it runs. False if it cannot. */
@@ -111,15 +241,25 @@ void weigher_settle(struct weigher *weigher) {
     weigher->settled = true;
 }
 
-bool weigher_ask(struct weigher *weigher, pid_t pid) {
+static bool ask(struct weigher *weigher, pid_t pid, int userfault) {
+    const struct question question = {pid, userfault};
     if (!start(weigher))
         return false;
-    if (send(weigher->socket, &pid, sizeof pid, MSG_DONTWAIT | MSG_NOSIGNAL) !=
-        (ssize_t)sizeof pid) {
+    if (send(weigher->socket, &question, sizeof question, MSG_DONTWAIT | MSG_NOSIGNAL) !=
+        (ssize_t)sizeof question) {
         weigher->failures++;
         weigher_close(weigher);
         return false;
     }
     weigher->asked = pid;
+    weigher->tracks = userfault >= 0;
     return true;
+}
+
+bool weigher_ask(struct weigher *weigher, pid_t pid) {
+    return ask(weigher, pid, -1);
+}
+
+bool weigher_track(struct weigher *weigher, pid_t pid, int userfault) {
+    return userfault >= 0 && ask(weigher, pid, userfault);
 }

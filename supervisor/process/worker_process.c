@@ -4,6 +4,7 @@
 #include "common/child.h"
 #include "common/cleanup.h"
 #include "common/descriptor.h"
+#include "common/track.h"
 #include "policy/code.h"
 #include "policy/policy.h"
 #include "supervisor/base/clock.h"
@@ -64,7 +65,8 @@ static void trace(const struct worker_process *worker, const char *what,
         [FRAME_RESULT] = "RESULT",   [FRAME_FORK] = "FORK",       [FRAME_RUN] = "RUN",
         [FRAME_EVENT] = "EVENT",     [FRAME_ASK] = "ASK",         [FRAME_ANSWER] = "ANSWER",
         [FRAME_OUTPUTS] = "OUTPUTS", [FRAME_COMPILE] = "COMPILE", [FRAME_CODE] = "CODE",
-        [FRAME_OBJECT] = "OBJECT",   [FRAME_SEALED] = "SEALED",   [FRAME_ADOPT] = "ADOPT"};
+        [FRAME_OBJECT] = "OBJECT",   [FRAME_SEALED] = "SEALED",   [FRAME_ADOPT] = "ADOPT",
+        [FRAME_TRACK] = "TRACK",     [FRAME_PAGES] = "PAGES",     [FRAME_TRACKED] = "TRACKED"};
     const bool known = header->type < sizeof names / sizeof *names && names[header->type];
     const struct log_event event = {
         .name = "frame", .session = worker->session, .call = header->call, .pid = worker->pid};
@@ -341,6 +343,14 @@ static bool is_expected_clone(struct worker_process *worker, const struct seccom
     return worker->clone_expected || may_clone_again(worker);
 }
 
+/* CALL makes the userfaultfd that WORKER was asked for. It may make it again if a signal interrupts
+ * it, but has one use: to be handed over. */
+static bool is_expected_userfault(const struct worker_process *worker,
+                                  const struct seccomp_data *call) {
+    return call->nr == SYS_userfaultfd && call->args[0] == TRACK_FLAGS &&
+           worker->tracking.state == TRACKING_ASKED;
+}
+
 /* True, once for each fork, if the fork PID has set its death signal. */
 static bool take_tied(struct listener *listener, pid_t pid) {
     for (size_t i = 0; i < TIED_MAX; i++)
@@ -403,16 +413,19 @@ static void on_notified(void *context, uint32_t events) {
         ruling =
             (struct policy_ruling){.verdict = POLICY_REFUSE, .error = EPERM, .name = ruling.name};
     bool clone = worker && is_expected_clone(worker, &request->data);
+    bool userfault = worker && is_expected_userfault(worker, &request->data);
     bool flood = worker && worker->notified++ >= NOTIFIED_MAX;
     if (worker && clone)
         worker->clone_expected = false;
+    if (worker && userfault)
+        worker->tracking.state = TRACKING_MADE;
     /* The prctl that sets the death signal. Its arguments are in registers too, so it will be made
      * as checked, and a fork that has set the signal is not allowed to clear it. */
     if (!worker && request->data.nr == SYS_prctl && ruling.verdict == POLICY_ALLOW) {
         listener->tied[listener->tied_next++ % TIED_MAX] = pid;
         give_channel(listener, request->id);
     }
-    if (clone || (ruling.verdict == POLICY_ALLOW && !flood))
+    if (clone || userfault || (ruling.verdict == POLICY_ALLOW && !flood))
         /* Safe only for calls whose arguments are all in registers. */
         reply(listener, request->id, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE);
     else if (!worker || ruling.verdict == POLICY_KILL || flood)
@@ -550,6 +563,7 @@ static void take_result(struct worker_process *worker) {
         return;
     end_native(worker);
     worker->state = WORKER_READY;
+    worker->tracking.wakes = worker->wakes;
     worker->events->result(worker->context, worker, worker->payload, worker->header.length);
 }
 
@@ -568,6 +582,20 @@ static void take_ask(struct worker_process *worker) {
     worker->state = WORKER_ASKING;
     worker->events->ask(worker->context, worker, worker->payload, worker->header.length);
     worker_rest(worker);
+}
+
+/* --- tracking --- */
+
+static void take_tracked(struct worker_process *worker) {
+    struct tracking *tracking = &worker->tracking;
+    if (worker->header.length != sizeof tracking->userfault ||
+        (tracking->state != TRACKING_ASKED && tracking->state != TRACKING_MADE)) {
+        malformed(worker, "the worker sent an unexpected frame");
+        return;
+    }
+    memcpy(&tracking->userfault, worker->payload, sizeof tracking->userfault);
+    tracking->state = TRACKING_SAID;
+    worker->events->tracks(worker->context, worker, tracking->userfault);
 }
 
 /* --- native code --- */
@@ -634,6 +662,9 @@ static const struct frame_rule {
     {FRAME_READY, WORKER_STARTING, OUTSIDE, 0, take_ready},
     {FRAME_FAILED, WORKER_STARTING, OUTSIDE, 1024, take_failed},
     {FRAME_FAILED, WORKER_FORKING, OUTSIDE, 1024, take_failed},
+    {FRAME_TRACKED, WORKER_READY, OUTSIDE, sizeof(int32_t), take_tracked},
+    {FRAME_TRACKED, WORKER_BUSY, OUTSIDE, sizeof(int32_t), take_tracked},
+    {FRAME_TRACKED, WORKER_FORKING, OUTSIDE, sizeof(int32_t), take_tracked},
     {FRAME_RESULT, WORKER_BUSY, OF_CALL, RESULT_MAX_BYTES, take_result},
     {FRAME_EVENT, WORKER_BUSY, OF_RUN, FRAME_EVENT_MAX, take_event},
     {FRAME_ASK, WORKER_BUSY, OF_RUN, FRAME_ASK_MAX, take_ask},
@@ -854,19 +885,77 @@ void worker_set_owner(struct worker_process *worker, const struct worker_events 
     worker->session = session;
 }
 
-/* Queues a frame of the running call. False when out of memory. */
-static bool send_frame(struct worker_process *worker, enum frame_type type, const void *payload,
-                       size_t size) {
+/* Queues a frame of call number CALL. False when out of memory. */
+static bool queue_frame(struct worker_process *worker, enum frame_type type, uint32_t call,
+                        const void *payload, size_t size) {
     const struct frame_header header = {
-        .type = (uint16_t)type, .call = worker->call, .length = (uint32_t)size};
+        .type = (uint16_t)type, .call = call, .length = (uint32_t)size};
     bool queued = size <= FRAME_PAYLOAD_MAX &&
                   buffer_reserve(&worker->outgoing, sizeof header + size) &&
                   buffer_append(&worker->outgoing, &header, sizeof header) &&
                   buffer_append(&worker->outgoing, payload, size);
     trace(worker, queued ? "sent" : "could not send", &header);
+    return queued;
+}
+
+static void send_queued(struct worker_process *worker) {
     send_outgoing(worker);
     wake(worker);
+}
+
+/* The same of the running call, and sends it. */
+static bool send_frame(struct worker_process *worker, enum frame_type type, const void *payload,
+                       size_t size) {
+    bool queued = queue_frame(worker, type, worker->call, payload, size);
+    send_queued(worker);
     return queued;
+}
+
+void worker_track(struct worker_process *worker) {
+    if (worker->tracking.state != TRACKING_NOT || worker->state != WORKER_READY ||
+        !queue_frame(worker, FRAME_TRACK, 0, NULL, 0))
+        return;
+    worker->tracking.state = TRACKING_ASKED;
+    send_queued(worker);
+}
+
+void worker_set_tracker(struct worker_process *worker, struct tracker *tracker) {
+    struct tracking *tracking = &worker->tracking;
+    if (tracking->state == TRACKING_SAID && worker->state != WORKER_ENDING &&
+        tracking->userfault > FRAME_CHANNEL &&
+        queue_frame(worker, FRAME_TRACK, 0, &tracking->userfault, sizeof tracking->userfault))
+        send_queued(worker);
+    tracking->state = TRACKING_SETTLED;
+    tracking->tracker = tracker;
+}
+
+bool worker_is_unchanged(const struct worker_process *worker) {
+    return worker->state == WORKER_READY && worker->wakes == worker->tracking.wakes;
+}
+
+/* As FRAME_PAGES says. */
+static bool append_pages(struct buffer *bytes, const struct page_set *set) {
+    const uint64_t count = set->count;
+    bool good = buffer_append(bytes, &count, sizeof count);
+    for (size_t i = 0; good && i < set->count; i++)
+        good = buffer_append(bytes, &set->pages[i].address, sizeof set->pages[i].address);
+    for (size_t i = 0; good && i < set->count; i++)
+        good = buffer_append(bytes, set->pages[i].bytes, TRACKER_PAGE_BYTES);
+    return good;
+}
+
+bool worker_put_pages(struct worker_process *worker, const struct page_set *set,
+                      struct error *error) {
+    const struct frame_header header = {.type = FRAME_PAGES};
+    cleanup_buffer struct buffer bytes =
+        buffer_make(sizeof(uint64_t) + set->count * (sizeof(uint64_t) + TRACKER_PAGE_BYTES));
+    cleanup_fd int file =
+        append_pages(&bytes, set) ? descriptor_seal("pages", bytes.data, bytes.length) : -1;
+    bool sent = file >= 0 ? frame_send(worker->channel, &header, NULL, &file, 1, error)
+                          : error_set(error, errno, "cannot keep pages of a worker");
+    trace(worker, sent ? "sent" : "could not send", &header);
+    wake(worker);
+    return sent || error->code == EPIPE; /* it has ended, and will be reaped */
 }
 
 bool worker_set_outputs(struct worker_process *worker, const int outputs[2], uint64_t serial,
@@ -993,6 +1082,7 @@ void worker_destroy(struct worker_process *worker) {
         close(worker->channel);
     drop_gift(worker);
     end_native(worker);
+    tracker_free(worker->tracking.tracker);
     leave_listener(worker->listener);
     buffer_free(&worker->outgoing);
     free(worker->payload);

@@ -14,6 +14,7 @@
 #include "supervisor/base/loop.h"
 #include "supervisor/base/usage.h"
 #include "supervisor/process/compiler.h"
+#include "supervisor/process/tracker.h"
 #include <stdbool.h>
 #include <sys/queue.h>
 #include <sys/types.h>
@@ -44,6 +45,8 @@ struct worker_events {
     /* FRAME_ASK of the running call; the worker waits for worker_answer. */
     void (*ask)(void *context, struct worker_process *worker, const unsigned char *payload,
                 size_t size);
+    /* The reply to worker_track: the number of its userfaultfd; -1: it has none. */
+    void (*tracks)(void *context, struct worker_process *worker, int userfault);
     /* The requested fork failed, for the reason WHAT. WORKER is READY again or ENDING. */
     void (*fork_failed)(void *context, struct worker_process *worker, const char *what);
     /* The worker broke the protocol, as WHAT says, and is being killed. */
@@ -73,6 +76,22 @@ struct native_use {
     int sealed;                      /* code that it may map, once; -1: none */
     size_t sealed_bytes;
     size_t units, bytes; /* that were sealed for it and for those that it is a fork of */
+};
+
+/* How the writes of a worker are tracked. */
+struct tracking {
+    enum {
+        TRACKING_NOT,      /* nobody has asked for it */
+        TRACKING_ASKED,    /* it may make its userfaultfd, */
+        TRACKING_MADE,     /* has made the call, and will say its number */
+        TRACKING_SAID,     /* has said it */
+        TRACKING_SETTLED   /* `tracker` is all that there will be */
+    } state;
+    int32_t userfault;       /* with TRACKING_SAID: its number there */
+    struct tracker *tracker; /* NULL: none */
+    bool armed;              /* the tracker has noted all writes since state AT of the session */
+    uint64_t at;
+    uint64_t wakes; /* worker_process.wakes when it sent its last result */
 };
 
 struct worker_process {
@@ -107,6 +126,7 @@ struct worker_process {
     uint64_t wakes;     /* how often it was woken: if not since, its memory is the same */
     struct memory_use memory;
     struct native_use native;
+    struct tracking tracking;
     const struct worker_events *events;
     void *context;
     const char *session; /* for the log: the owning session; NULL: none */
@@ -146,6 +166,18 @@ struct worker_process *worker_fork(struct worker_process *parent,
 void worker_limit_fork(struct worker_process *parent, int64_t limit_ms);
 /* A worker without a listener cannot be forked, because its clone could not be checked. */
 bool worker_can_fork(const struct worker_process *worker);
+
+/* Asks a READY worker for its userfaultfd, once; `tracks` is called later. */
+void worker_track(struct worker_process *worker);
+/* Ends that: the worker gives its own descriptor up, and is tracked with TRACKER, which the worker now
+ * owns; NULL: it is not. */
+void worker_set_tracker(struct worker_process *worker, struct tracker *tracker);
+/* Whether the worker has done nothing since it sent its last result but wait. */
+bool worker_is_unchanged(const struct worker_process *worker);
+/* Gives a READY worker, which was forked from an earlier state, the pages of SET. False with *error if
+ * nothing was sent. */
+bool worker_put_pages(struct worker_process *worker, const struct page_set *set,
+                      struct error *error);
 
 /* Changes the receiver of events. SESSION is the owner's name and must live as long as it owns the
  * worker; NULL: no session. */

@@ -139,6 +139,13 @@ void session_end_copy(struct session *session, const char *what) {
         finish_copy(session, what);
 }
 
+void session_complete_copy(struct session *session) {
+    const struct call *call = session->running;
+    struct error error;
+    const bool good = history_complete(session, (uint64_t)call->at, call->copy->head, &error);
+    session_end_copy(session, good ? NULL : error.text);
+}
+
 void session_settle_copy(struct call *call) {
     char why[sizeof call->copy->loss];
     if (!call->copy || call->outcome == OUTCOME_VALUE)

@@ -20,19 +20,28 @@ static struct images *images_of(const struct session *session) {
     return &session->all->images;
 }
 
-/* The checkpoint whose state is to be kept: the oldest one that costs little more time to bring
- * back than the newest, so that calls after it can still be rolled back then. NULL: there is none.
- */
+/* The checkpoint whose state is to be kept: the oldest process that costs little more time to bring
+ * back than the newest state, so that calls after it can still be rolled back then; if there is none,
+ * the newest state. NULL: there is none. */
 static const struct checkpoint *choose(const struct session *session) {
     const struct session_saved *saved = &session->saved;
-    const struct checkpoint *checkpoint = LIST_FIRST(&session->checkpoints), *older;
-    if (!checkpoint || checkpoint->number != session->number)
+    const struct checkpoint *chosen = LIST_FIRST(&session->checkpoints), *at = chosen, *older;
+    if (!chosen || chosen->number != session->number || !session->head)
         return NULL;
-    while (!saved->image_hurries && (older = LIST_NEXT(checkpoint, entry)) != NULL &&
-           older->number + 1 == checkpoint->number &&
-           (saved->cost_ns - older->cost_ns) / CLOCK_NS_PER_MS <= ADOPTION_MS)
-        checkpoint = older;
-    return durable_place(session, checkpoint->number) > saved->image.number ? checkpoint : NULL;
+    while (!saved->image_hurries && (older = LIST_NEXT(at, entry)) != NULL &&
+           older->number + 1 == at->number &&
+           (saved->cost_ns - older->cost_ns) / CLOCK_NS_PER_MS <= ADOPTION_MS) {
+        at = older;
+        if (at->worker)
+            chosen = at;
+    }
+    return durable_place(session, chosen->number) > saved->image.number ? chosen : NULL;
+}
+
+/* One that has the state of CHECKPOINT, or nearly so. */
+static const struct worker_process *process_of(const struct session *session,
+                                               const struct checkpoint *checkpoint) {
+    return checkpoint->worker ? checkpoint->worker : session->head;
 }
 
 /* Whether evaluating the calls before CHECKPOINT again would take longer than to bring back their
@@ -43,7 +52,8 @@ static bool pays(const struct session *session, const struct checkpoint *checkpo
     if (cost_ms <= ADOPTION_MS)
         return false;
     const uint64_t bytes =
-        saved->image.number ? saved->image.facts.bytes : worker_resident_bytes(checkpoint->worker);
+        saved->image.number ? saved->image.facts.bytes
+                            : worker_resident_bytes(process_of(session, checkpoint));
     return cost_ms > ADOPTION_MS + (int64_t)(bytes / BYTES_PER_MS);
 }
 
@@ -55,8 +65,10 @@ static const struct checkpoint *find_due(const struct session *session) {
         return NULL;
     const struct checkpoint *checkpoint = choose(session);
     /* An image cannot have native code, which would have to be sealed again. */
-    return checkpoint && !checkpoint->worker->native.units && pays(session, checkpoint) ? checkpoint
-                                                                                        : NULL;
+    return checkpoint && !process_of(session, checkpoint)->native.units &&
+                   pays(session, checkpoint)
+               ? checkpoint
+               : NULL;
 }
 
 static void on_timer(void *context);
@@ -202,6 +214,11 @@ static void on_timer(void *context) {
     }
     if (!chosen)
         return;
+    if (!checkpoint->worker) {
+        history_park(chosen);
+        wait_for(all, RETRY_MS);
+        return;
+    }
     worker_rest(checkpoint->worker);
     if (worker_is_stopped(checkpoint->worker) && checkpoint->worker->state == WORKER_READY)
         begin(chosen, checkpoint);

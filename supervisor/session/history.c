@@ -1,10 +1,22 @@
 /* Checkpoints: taking them, and returning to them. A process that is not needed is killed, since it
- * might ignore a request to exit. */
+ * might ignore a request to exit.
+ *
+ * A state is kept in one of two ways. The head forks, and the fork is parked: it is the state. Or, if
+ * such a fork is there and the kernel has noted what the head has written since (process/tracker.h),
+ * these pages are copied. To return to such a state, the parked process forks, and the fork is given
+ * the pages of each checkpoint from then on. The list says which is which, and nothing outside of this
+ * file has to know. */
 #include "supervisor/base/clock.h"
 #include "supervisor/session/session_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+enum {
+    TRACKED_FROM = 2,         /* state: a session with two calls will have more */
+    PAGES_MAX = 4096,         /* of a session's states, beyond which the head forks */
+    ALL_PAGES_MAX = 64 << 10  /* of all sessions */
+};
 
 /* The events of a process that no session owns any more. It is killed, or is killed as soon as it
  * is ready, so the others cannot happen. */
@@ -59,12 +71,37 @@ static void trace(const struct session *session, const char *name) {
               (unsigned long long)session->number, history_length(session));
 }
 
-/* Removes the checkpoint from the list and returns its process. */
-static struct worker_process *take_out(struct checkpoint *checkpoint) {
+/* Removes the checkpoint from the list and returns its process, or NULL. */
+static struct worker_process *take_out(struct session *session, struct checkpoint *checkpoint) {
     struct worker_process *worker = checkpoint->worker;
+    session->all->kept_pages -= checkpoint->pages.count;
+    page_set_free(&checkpoint->pages);
     LIST_REMOVE(checkpoint, entry);
     free(checkpoint);
     return worker;
+}
+
+/* The parked process that the state of CHECKPOINT begins with; NULL: it has ended. */
+static const struct checkpoint *base_of(const struct checkpoint *checkpoint) {
+    while (checkpoint && !checkpoint->worker)
+        checkpoint = LIST_NEXT(checkpoint, entry);
+    return checkpoint;
+}
+
+static struct checkpoint *find(const struct session *session, uint64_t number) {
+    struct checkpoint *checkpoint = LIST_FIRST(&session->checkpoints);
+    while (checkpoint && checkpoint->number != number)
+        checkpoint = LIST_NEXT(checkpoint, entry);
+    return checkpoint;
+}
+
+size_t history_bytes(const struct session *session) {
+    const struct checkpoint *checkpoint;
+    size_t pages = 0;
+    LIST_FOREACH(checkpoint, &session->checkpoints, entry) {
+        pages += checkpoint->pages.count;
+    }
+    return pages * TRACKER_PAGE_BYTES;
 }
 
 bool history_is_safe(const struct session *session) {
@@ -78,16 +115,35 @@ bool history_is_due(const struct session *session) {
            !history_is_safe(session) && worker_can_fork(session->head);
 }
 
-/* Requests a fork of HOLDER, which holds state NUMBER. False with *error. */
-static bool fork_state(struct session *session, struct worker_process *holder, uint64_t number,
-                       struct error *error) {
+/* --- taking --- */
+
+static void keep(struct session *session, struct checkpoint *checkpoint) {
+    trace(session, "checkpoint");
+    session->all->kept_pages += checkpoint->pages.count;
+    LIST_INSERT_HEAD(&session->checkpoints, checkpoint, entry);
+    durable_image_note(session);
+}
+
+static struct checkpoint *make_checkpoint(const struct session *session, uint64_t number) {
     struct checkpoint *checkpoint = calloc(1, sizeof *checkpoint);
+    if (checkpoint) {
+        checkpoint->number = number;
+        checkpoint->cost_ns = session->saved.cost_ns;
+    }
+    return checkpoint;
+}
+
+/* Requests a fork of the process that state NUMBER begins with. False with *error. */
+static bool fork_state(struct session *session, uint64_t number, struct error *error) {
+    struct worker_process *holder = history_holder(session, number);
+    struct checkpoint *checkpoint = make_checkpoint(session, number);
     if (!checkpoint)
         return error_set(error, 0, "out of memory");
-    checkpoint->number = number;
-    checkpoint->cost_ns = session->saved.cost_ns;
-    checkpoint->worker =
-        worker_fork(holder, &session_events, session, session->name, NULL, false, error);
+    if (holder && holder->state == WORKER_READY)
+        checkpoint->worker =
+            worker_fork(holder, &session_events, session, session->name, NULL, false, error);
+    else
+        error_set(error, 0, "its process has ended");
     if (!checkpoint->worker) {
         free(checkpoint);
         return false;
@@ -96,53 +152,216 @@ static bool fork_state(struct session *session, struct worker_process *holder, u
     return true;
 }
 
-void history_take(struct session *session) {
+/* Frees what no state needs that can be returned to. The states between the oldest of these and the
+ * process that it begins with become one. */
+static void forget_oldest(struct session *session) {
+    const size_t kept = (size_t)session->all->settings->session_history + 1;
+    struct checkpoint *oldest = LIST_FIRST(&session->checkpoints), *older;
+    for (size_t i = 1; oldest && i < kept; i++)
+        oldest = LIST_NEXT(oldest, entry);
+    if (!oldest)
+        return;
+    while (!oldest->worker && (older = LIST_NEXT(oldest, entry)) != NULL && !older->worker) {
+        const size_t before = oldest->pages.count + older->pages.count;
+        if (!page_set_absorb(&oldest->pages, &older->pages))
+            return;
+        session->all->kept_pages -= before - oldest->pages.count;
+        take_out(session, older);
+    }
+    const struct checkpoint *base = base_of(oldest);
+    while (base && (older = LIST_NEXT(base, entry)) != NULL) {
+        struct worker_process *worker = take_out(session, older);
+        if (worker)
+            retire_later(session, worker);
+    }
+}
+
+/* Whether the present state differs from the newest checkpoint in what the head has written, as far as
+ * the kernel has noted it. */
+static bool can_copy(const struct session *session) {
+    const struct tracking *tracking = &session->head->tracking;
+    const struct checkpoint *newest = LIST_FIRST(&session->checkpoints);
+    const struct checkpoint *base = base_of(newest);
+    return tracking->armed && newest && newest->number == tracking->at && base &&
+           base->worker->state == WORKER_READY && !session->parks &&
+           worker_is_unchanged(session->head);
+}
+
+static bool has_room(const struct session *session) {
+    return history_bytes(session) / TRACKER_PAGE_BYTES < PAGES_MAX &&
+           session->all->kept_pages < ALL_PAGES_MAX;
+}
+
+/* False if the head must fork. */
+static bool copy_pages(struct session *session) {
+    struct tracking *tracking = &session->head->tracking;
+    if (!can_copy(session) || !has_room(session))
+        return false;
+    struct checkpoint *checkpoint = make_checkpoint(session, session->number);
+    tracking->armed = checkpoint != NULL &&
+                      tracker_take(tracking->tracker, &checkpoint->pages) == TRACKED;
+    if (!tracking->armed) {
+        free(checkpoint);
+        return false;
+    }
+    tracking->at = session->number;
+    keep(session, checkpoint);
+    forget_oldest(session);
+    return true;
+}
+
+/* Before the head forks, so that all is noted that it does after. */
+static void arm(struct session *session) {
+    struct tracking *tracking = &session->head->tracking;
+    tracking->at = session->number;
+    tracking->armed = tracking->tracker && tracker_arm(tracking->tracker);
+}
+
+static void take_by_fork(struct session *session) {
     struct error error;
+    session->parks = false;
+    arm(session);
     session_enter(session, SESSION_CHECKPOINTING);
-    if (!fork_state(session, session->head, session->number, &error))
+    if (!fork_state(session, session->number, &error))
         history_failed(session, error.text);
     else /* while the worker forks, since a call that waits for it will need them */
         sessions_prepare_pipes(session->all, &error);
 }
 
+/* From the oldest, each over the pages of those before it.
+ * NOLINTNEXTLINE(misc-no-recursion): as deep as the history */
+static bool put_pages(const struct checkpoint *checkpoint, struct worker_process *worker,
+                      struct error *error) {
+    if (checkpoint->worker)
+        return true;
+    const struct checkpoint *older = LIST_NEXT(checkpoint, entry);
+    return older && put_pages(older, worker, error) &&
+           worker_put_pages(worker, &checkpoint->pages, error);
+}
+
+void history_take(struct session *session) {
+    if (!copy_pages(session))
+        take_by_fork(session);
+}
+
+void history_park(struct session *session) {
+    session->parks = true;
+    if (session->state == SESSION_IDLE && session->head && session->head->state == WORKER_READY &&
+        worker_can_fork(session->head))
+        take_by_fork(session);
+}
+
+static void woken(struct session *session, struct checkpoint *made) {
+    struct error error;
+    session->head = made->worker;
+    if (!history_complete(session, made->number, made->worker, &error))
+        worker_kill(made->worker);
+    free(made);
+}
+
 void history_taken(struct session *session) {
-    int64_t newer = 0, kept = session->all->settings->session_history + 1;
-    struct checkpoint *checkpoint, *older;
-    trace(session, "checkpoint");
-    LIST_INSERT_HEAD(&session->checkpoints, session->taking, entry);
+    struct checkpoint *taken = session->taking, *same = find(session, taken->number);
     session->taking = NULL;
     session_enter(session, SESSION_IDLE);
-    for (checkpoint = LIST_FIRST(&session->checkpoints); checkpoint; checkpoint = older) {
-        older = LIST_NEXT(checkpoint, entry);
-        if (newer++ >= kept)
-            retire_later(session, take_out(checkpoint));
+    if (taken->wakes) {
+        woken(session, taken);
+        return;
     }
-    durable_image_note(session);
+    if (same) /* history_park: nothing newer begins with it */
+        take_out(session, same);
+    keep(session, taken);
+    forget_oldest(session);
+    if (session->number >= TRACKED_FROM && session->all->settings->session_record == RECORD_AUTO)
+        worker_track(session->head);
+}
+
+/* --- tracking --- */
+
+void history_on_tracks(void *context, struct worker_process *worker, int userfault) {
+    struct session *session = context;
+    struct weigher *weigher = &session->all->memory.weigher;
+    if (weigher_is_busy(weigher) || !weigher_track(weigher, worker->pid, userfault))
+        worker_set_tracker(worker, NULL);
+}
+
+void history_on_tracked(void *context, pid_t pid, const struct tracker_parts *parts) {
+    struct sessions *all = context;
+    struct worker_process *worker = workers_find(&all->pool->workers, pid);
+    struct tracker *tracker = parts ? tracker_open(parts, pid) : NULL;
+    if (worker && worker->tracking.state == TRACKING_SAID)
+        worker_set_tracker(worker, tracker);
+    else
+        tracker_free(tracker);
+}
+
+/* --- returning --- */
+
+bool history_is_asleep(const struct session *session) {
+    const struct checkpoint *newest = LIST_FIRST(&session->checkpoints);
+    return !session->head && newest && newest->number == session->number;
+}
+
+void history_wake(struct session *session) {
+    struct error error;
+    session_enter(session, SESSION_CHECKPOINTING);
+    LIST_FIRST(&session->checkpoints)->tried = true;
+    if (!fork_state(session, session->number, &error))
+        history_failed(session, error.text);
+    else
+        session->taking->wakes = true;
+}
+
+bool history_complete(const struct session *session, uint64_t number, struct worker_process *worker,
+                      struct error *error) {
+    const struct checkpoint *checkpoint = find(session, number);
+    if (number == session->number && session->head != worker)
+        return true; /* it is a fork of the head */
+    return (checkpoint && put_pages(checkpoint, worker, error)) ||
+           error_set(error, 0, "its pages cannot be sent");
 }
 
 void history_abandon(struct session *session) {
     if (session->taking) {
-        session->pipes->shared = true;
+        if (session->pipes)
+            session->pipes->shared = true;
         worker_set_owner(session->taking->worker, &orphan_events, NULL, NULL);
     }
     free(session->taking);
     session->taking = NULL;
 }
 
+/* No fork of the process that the newest state begins with can be had, so that it becomes the head
+ * itself; the states before are lost. */
+static void use_up(struct session *session) {
+    struct checkpoint *newest = LIST_FIRST(&session->checkpoints);
+    const struct checkpoint *base = base_of(newest);
+    struct error error;
+    if (!base || base->worker->state != WORKER_READY || !put_pages(newest, base->worker, &error))
+        return; /* when it has been reaped, history_lost knows */
+    while (newest != base) {
+        take_out(session, newest);
+        newest = LIST_FIRST(&session->checkpoints);
+    }
+    session->head = take_out(session, newest);
+}
+
 void history_failed(struct session *session, const char *what) {
     const struct log_event event = {
         .level = LOG_WARNING_LEVEL, .name = "checkpoint-failed", .session = session->name};
     log_write(session->all->log, &event, "%s", what);
-    session->unprotected = true;
+    const bool wakes = session->taking && session->taking->wakes;
+    session->unprotected = !wakes;
     history_abandon(session);
     session_enter(session, SESSION_IDLE);
+    if (wakes)
+        use_up(session);
 }
 
 bool history_visit(struct session *session, uint64_t number, struct error *error) {
     struct worker_process *holder = history_holder(session, number);
     if (!holder || !history_is_safe(session) || !worker_can_fork(holder))
         return error_set(error, 0, "state number %llu is not kept", (unsigned long long)number);
-    return fork_state(session, holder, number, error);
+    return fork_state(session, number, error);
 }
 
 bool history_vacate(struct session *session, struct worker_process *fresh) {
@@ -157,11 +376,14 @@ bool history_vacate(struct session *session, struct worker_process *fresh) {
 }
 
 bool history_visited(struct session *session) {
-    if (!history_is_safe(session))
+    struct error error;
+    struct checkpoint *visited = session->taking;
+    if (!history_is_safe(session) ||
+        !history_complete(session, visited->number, visited->worker, &error))
         return false;
     retire(session, session->head);
-    session->head = session->taking->worker;
-    free(session->taking);
+    session->head = visited->worker;
+    free(visited);
     session->taking = NULL;
     return true;
 }
@@ -182,12 +404,10 @@ size_t history_length(const struct session *session) {
 }
 
 struct worker_process *history_holder(const struct session *session, uint64_t number) {
-    if (number == session->number)
+    if (number == session->number && session->head)
         return session->head;
-    const struct checkpoint *checkpoint = LIST_FIRST(&session->checkpoints);
-    while (checkpoint && checkpoint->number != number)
-        checkpoint = LIST_NEXT(checkpoint, entry);
-    return checkpoint ? checkpoint->worker : NULL;
+    const struct checkpoint *base = base_of(find(session, number));
+    return base ? base->worker : NULL;
 }
 
 /* The fresh state, which needs no process. */
@@ -199,6 +419,18 @@ static void start_afresh(struct session *session) {
     session->began_fresh = true;
 }
 
+/* The newest checkpoint, of state NUMBER, becomes the head, now or by history_wake. */
+static void go_back(struct session *session, struct checkpoint *newest) {
+    session->number = newest->number;
+    session->unprotected = false;
+    if (newest->worker) {
+        session->head = take_out(session, newest);
+        return;
+    }
+    pipes_close(session->pipes);
+    session->pipes = NULL;
+}
+
 void history_return(struct session *session, uint64_t number) {
     struct checkpoint *newest;
     if (number == session->number)
@@ -206,40 +438,49 @@ void history_return(struct session *session, uint64_t number) {
     retire(session, session->head);
     session->head = NULL;
     while ((newest = LIST_FIRST(&session->checkpoints)) && newest->number > number)
-        retire(session, take_out(newest));
-    if (newest && newest->number == number) {
-        session->head = take_out(newest);
-        session->number = number;
-        session->unprotected = false;
-    } else {
+        retire(session, take_out(session, newest));
+    if (newest && newest->number == number)
+        go_back(session, newest);
+    else
         start_afresh(session);
-    }
     trace(session, "return");
 }
 
 bool history_restore(struct session *session) {
     struct checkpoint *newest = LIST_FIRST(&session->checkpoints);
     session->head = NULL;
+    while (newest && newest->tried) { /* there is something wrong with it */
+        retire(session, take_out(session, newest));
+        newest = LIST_FIRST(&session->checkpoints);
+    }
     if (!newest) {
         bool was_fresh = session->number == 0 && session->began_fresh;
         start_afresh(session);
         return was_fresh;
     }
     bool same = newest->number == session->number;
-    session->number = newest->number;
-    session->unprotected = false;
-    session->head = take_out(newest);
+    go_back(session, newest);
     trace(session, "restore");
     return same;
 }
 
+void history_began_call(struct session *session) {
+    struct checkpoint *newest = LIST_FIRST(&session->checkpoints);
+    if (newest)
+        newest->tried = false;
+}
+
+/* With the process of a checkpoint those are lost that begin with it. */
 void history_lost(struct session *session, const struct worker_process *worker) {
-    struct checkpoint *checkpoint;
-    LIST_FOREACH(checkpoint, &session->checkpoints, entry) {
-        if (checkpoint->worker == worker) {
-            take_out(checkpoint);
-            return;
-        }
+    struct checkpoint *checkpoint = LIST_FIRST(&session->checkpoints), *older;
+    while (checkpoint && checkpoint->worker != worker)
+        checkpoint = LIST_NEXT(checkpoint, entry);
+    if (!checkpoint)
+        return;
+    for (struct checkpoint *at = LIST_FIRST(&session->checkpoints); at; at = older) {
+        older = LIST_NEXT(at, entry);
+        if (base_of(at) == checkpoint)
+            take_out(session, at);
     }
 }
 
@@ -253,7 +494,7 @@ void history_clear(struct session *session) {
         session_enter(session, SESSION_IDLE);
     }
     while (!LIST_EMPTY(&session->checkpoints))
-        retire(session, take_out(LIST_FIRST(&session->checkpoints)));
+        retire(session, take_out(session, LIST_FIRST(&session->checkpoints)));
     start_afresh(session);
     session->loss[0] = 0;
     session->memory.dropped = 0;

@@ -47,7 +47,7 @@ static void for_each_process(const struct session *session,
     if (session->head && lives(session->head))
         visit(session->head, context);
     LIST_FOREACH(checkpoint, &session->checkpoints, entry) {
-        if (lives(checkpoint->worker))
+        if (checkpoint->worker && lives(checkpoint->worker))
             visit(checkpoint->worker, context);
     }
 }
@@ -162,16 +162,25 @@ static void check_processes(struct session *session) {
         session->head->memory.resident_bytes > limit_bytes)
         end_idle_head(session, worker_excess);
     LIST_FOREACH(checkpoint, &session->checkpoints, entry) {
-        if (lives(checkpoint->worker) && checkpoint->worker->memory.resident_bytes > limit_bytes)
+        if (checkpoint->worker && lives(checkpoint->worker) &&
+            checkpoint->worker->memory.resident_bytes > limit_bytes)
             drop(session, checkpoint, worker_excess);
     }
 }
 
-/* The oldest checkpoint that has not ended, unless it is the newest too. */
+/* The checkpoint with the process that the newest begins with, unless that has ended. */
+static const struct checkpoint *newest_process(const struct session *session) {
+    const struct checkpoint *checkpoint = LIST_FIRST(&session->checkpoints);
+    while (checkpoint && !checkpoint->worker)
+        checkpoint = LIST_NEXT(checkpoint, entry);
+    return checkpoint && lives(checkpoint->worker) ? checkpoint : NULL;
+}
+
+/* The oldest checkpoint with a process that has not ended and is not needed for the newest. */
 static const struct checkpoint *oldest_spare_state(const struct session *session) {
-    const struct checkpoint *checkpoint, *oldest = NULL;
+    const struct checkpoint *checkpoint, *oldest = NULL, *newest = newest_process(session);
     LIST_FOREACH(checkpoint, &session->checkpoints, entry) {
-        if (checkpoint != LIST_FIRST(&session->checkpoints) && lives(checkpoint->worker))
+        if (checkpoint != newest && checkpoint->worker && lives(checkpoint->worker))
             oldest = checkpoint;
     }
     return oldest;
@@ -181,7 +190,7 @@ static const struct checkpoint *oldest_spare_state(const struct session *session
  * is the same state as the head and is useless without it. */
 static void relieve(struct session *session) {
     const struct checkpoint *oldest = oldest_spare_state(session);
-    const struct checkpoint *newest = LIST_FIRST(&session->checkpoints);
+    const struct checkpoint *newest = newest_process(session);
     if (oldest) {
         drop(session, oldest, session_excess);
         return;
@@ -194,7 +203,7 @@ static void relieve(struct session *session) {
         return;
     }
     end_idle_head(session, session_excess);
-    if (newest && lives(newest->worker))
+    if (newest)
         drop(session, newest, session_excess);
 }
 
@@ -221,7 +230,7 @@ static void judge(struct session *session) {
     size_t image_bytes = worker_resident_bytes(&zygote);
     if (image_bytes)
         watch->image_bytes = image_bytes;
-    struct total total = {.shared_bytes = watch->image_bytes};
+    struct total total = {.bytes = history_bytes(session), .shared_bytes = watch->image_bytes};
     for_each_process(session, add, &total);
     if (total.bytes > confinement_session_bytes(session->all->settings))
         relieve(session);
@@ -330,6 +339,11 @@ static void on_weighed(void *context, const struct weight *weight) {
     continue_weighing(all);
 }
 
+static void on_tracked(void *context, pid_t pid, const struct tracker_parts *parts) {
+    history_on_tracked(context, pid, parts);
+    continue_weighing(context);
+}
+
 void sessions_weigh(struct sessions *all, void (*weighed)(void *context), void *context) {
     struct memory_watch *watch = &all->memory;
     struct memory_waiter *waiter = malloc(sizeof *waiter);
@@ -395,6 +409,7 @@ static bool is_to_be_weighed(const struct session *session, size_t resident_byte
 static bool check(struct session *session, int64_t until_ns) {
     struct pass pass = {.session = session, .until_ns = until_ns, .complete = true};
     for_each_process(session, measure, &pass);
+    pass.resident_bytes += history_bytes(session);
     if (!pass.complete)
         return false;
     check_processes(session);
@@ -444,7 +459,7 @@ void memory_open(struct sessions *all) {
     TAILQ_INIT(&watch->waiting);
     TAILQ_INIT(&watch->newcomers);
     watch->kills_fd = -1;
-    weigher_open(&watch->weigher, all->loop, on_weighed, all);
+    weigher_open(&watch->weigher, all->loop, on_weighed, on_tracked, all);
 }
 
 bool sessions_confine_supervisor(struct sessions *all, struct error *error) {
@@ -482,5 +497,6 @@ static void add_fact(struct worker_process *worker, void *context) {
 void memory_add_facts(const struct session *session, struct session_facts *facts) {
     facts->memory_is_proportional = true;
     facts->states_dropped = session->memory.dropped;
+    facts->memory_bytes += history_bytes(session);
     for_each_process(session, add_fact, facts);
 }

@@ -149,12 +149,15 @@ static void on_flooded(void *context, const struct captured_stream *stream) {
 
 /* No process but the head can write to the pipes of the session. */
 static bool owns_pipes(const struct session *session) {
-    const uint64_t serial = session->pipes->serial;
     const struct checkpoint *checkpoint;
+    if (!session->pipes)
+        return false;
+    const uint64_t serial = session->pipes->serial;
     if (session->pipes->shared || session->head->outputs != serial)
         return false;
     LIST_FOREACH(checkpoint, &session->checkpoints, entry) {
-        if (checkpoint->worker->outputs == serial && !worker_is_stopped(checkpoint->worker))
+        struct worker_process *worker = checkpoint->worker;
+        if (worker && worker->outputs == serial && !worker_is_stopped(worker))
             return false;
     }
     return true;
@@ -185,7 +188,8 @@ static bool ensure_own_pipes(struct session *session, struct error *error) {
     if (!sessions_prepare_pipes(all, error) ||
         !worker_set_outputs(session->head, all->fresh_ends, all->fresh_pipes->serial, error))
         return false;
-    pipes_close(session->pipes);
+    if (session->pipes)
+        pipes_close(session->pipes);
     session->pipes = all->fresh_pipes;
     all->fresh_pipes = NULL;
     close(all->fresh_ends[0]);
@@ -225,6 +229,7 @@ static void send_call(struct session *session) {
         return;
     }
     session_enter(session, SESSION_EVALUATING);
+    history_began_call(session);
     call->stays = !call->inspects || !history_is_safe(session);
     call->started_ns = clock_now_ns();
     loop_timer_start(all->loop, &session->time_limit, call->timeout_ms, session_on_time_limit,
@@ -530,13 +535,20 @@ static void conclude_end(struct session *session, int status) {
         pipes_close(pipes);
 }
 
+static void checkpoint_ended(struct session *session, const struct worker_process *worker) {
+    const bool was_asleep = history_is_asleep(session);
+    history_lost(session, worker);
+    if (was_asleep && !history_is_asleep(session) && !history_restore(session))
+        note_loss(session, worker->memory.excess);
+}
+
 static void on_ended(void *context, struct worker_process *worker, int status) {
     struct session *session = context;
     memory_on_ended(session, worker, status);
     if (worker == session->head)
         head_ended(session, worker->header_have > 0, status);
     else
-        history_lost(session, worker);
+        checkpoint_ended(session, worker);
     worker_destroy(worker);
     session_step_later(session);
 }
@@ -596,6 +608,7 @@ const struct worker_events session_events = {.ready = on_ready,
                                              .result = on_result,
                                              .event = call_on_event,
                                              .ask = call_on_ask,
+                                             .tracks = history_on_tracks,
                                              .fork_failed = on_fork_failed,
                                              .malformed = on_malformed,
                                              .violation = on_violation,
@@ -618,7 +631,7 @@ static void (*const runners[])(struct session *session) = {
 static bool is_quiet(const struct session *session) {
     const struct checkpoint *checkpoint;
     LIST_FOREACH(checkpoint, &session->checkpoints, entry) {
-        if (checkpoint->worker->state != WORKER_READY)
+        if (checkpoint->worker && checkpoint->worker->state != WORKER_READY)
             return false;
     }
     return !session->head || session->head->state == WORKER_READY;
@@ -628,7 +641,8 @@ static bool is_quiet(const struct session *session) {
 static void rest(struct session *session, bool starts) {
     const struct checkpoint *checkpoint;
     LIST_FOREACH(checkpoint, &session->checkpoints, entry) {
-        worker_rest(checkpoint->worker);
+        if (checkpoint->worker)
+            worker_rest(checkpoint->worker);
     }
     if (session->head && !starts)
         worker_rest(session->head);
@@ -681,11 +695,15 @@ void session_step(struct session *session) {
     if (session->state == SESSION_COPYING) {
         const struct session *copy = session->running->copy;
         if (copy->head && copy->head->state != WORKER_STARTING)
-            session_end_copy(session, NULL);
+            session_complete_copy(session);
         return;
     }
     if (session->state != SESSION_IDLE || !is_quiet(session))
         return;
+    if (history_is_asleep(session)) {
+        history_wake(session);
+        return;
+    }
     if (history_is_due(session)) {
         history_take(session);
         if (session->state != SESSION_IDLE)

@@ -72,10 +72,14 @@ struct call {
     struct usage usage;  /* set when it is reaped */
 };
 
-/* A parked process and the number of its state. */
+/* A state of the session and its number: a parked process that has it, or else the pages that were
+ * written since the next older checkpoint, to which they are added (history.c). */
 struct checkpoint {
     struct worker_process *worker;
+    struct page_set pages;
     uint64_t number;
+    bool wakes; /* of `taking`: it becomes the head */
+    bool tried; /* the head was made of it, and no call was sent since */
     int64_t cost_ns; /* of the session then, as session_saved has it */
     LIST_ENTRY(checkpoint) entry;
 };
@@ -148,13 +152,15 @@ struct session {
     bool spent;      /* of a source: its process has ended between calls, and there is no other */
     bool backlogged; /* its next call waits for calls of other sessions */
 
-    struct worker_process *head;         /* NULL: there is no process, and the state is fresh */
+    struct worker_process *head;         /* NULL: there is no process, and the state is fresh, or
+                                            that of the newest checkpoint: history_is_asleep */
     struct pipes *pipes;                 /* with head */
     uint64_t number;                     /* of the state in head */
     bool began_fresh;                    /* state 0 is a fresh image, which needs no process */
     LIST_HEAD(, checkpoint) checkpoints; /* newest first */
     struct checkpoint *taking; /* requested, not announced yet; if WAITING, of an earlier state */
     bool unprotected;          /* the checkpoint of the present state failed, and is not retried */
+    bool parks;                /* the next checkpoint is to be a process */
 
     struct pool_waiter waiter;
     struct call *running;
@@ -251,6 +257,8 @@ void session_reset(struct session *session);
 void session_open(struct session *session);
 void session_close(struct session *session); /* frees SESSION */
 void session_begin_copy(struct session *session);
+/* Its process is there: gives it the state, and concludes the copy. */
+void session_complete_copy(struct session *session);
 /* Concludes the copy. WHAT: the reason why there is none; NULL: it is complete. */
 void session_end_copy(struct session *session, const char *what);
 /* A CALL_COPY is done; its copy remains only with OUTCOME_VALUE. */
@@ -308,7 +316,7 @@ bool transient_has_room(const struct sessions *sessions);
 
 /* The present state needs a checkpoint before the next call. */
 bool history_is_due(const struct session *session);
-/* Requests one from the head. */
+/* Takes it: the session is IDLE again, or CHECKPOINTING until the head has forked. */
 void history_take(struct session *session);
 /* The requested checkpoint is there. */
 void history_taken(struct session *session);
@@ -318,8 +326,24 @@ void history_failed(struct session *session, const char *what);
 size_t history_length(const struct session *session);
 /* The end of the head would lose nothing. */
 bool history_is_safe(const struct session *session);
-/* The process, head or checkpoint, that holds state NUMBER; NULL: none. */
+/* The process of which a fork can become state NUMBER; NULL: there is none. */
 struct worker_process *history_holder(const struct session *session, uint64_t number);
+/* Makes WORKER, a fork of that process that is READY, state NUMBER. False with *error. */
+bool history_complete(const struct session *session, uint64_t number, struct worker_process *worker,
+                      struct error *error);
+/* The present state is that of the newest checkpoint, which is no process; the head is still to be
+ * made of it. */
+bool history_is_asleep(const struct session *session);
+/* Makes it. */
+void history_wake(struct session *session);
+/* Has the present state, which is kept already, kept as a parked process too. */
+void history_park(struct session *session);
+/* The bytes of the pages of all states. */
+size_t history_bytes(const struct session *session);
+/* Of session_events. */
+void history_on_tracks(void *context, struct worker_process *worker, int userfault);
+/* Of the weigher, in all sessions. */
+void history_on_tracked(void *context, pid_t pid, const struct tracker_parts *parts);
 /* Returns to state NUMBER, which history_length allows. */
 void history_return(struct session *session, uint64_t number);
 /* Replaces a head that has ended by the newest checkpoint. False if that holds an earlier state
@@ -335,6 +359,8 @@ bool history_visited(struct session *session);
 /* Retires the head, so that FRESH can become it. False, and FRESH is retired instead, if the
  * present state has been lost meanwhile but for the head. */
 bool history_vacate(struct session *session, struct worker_process *fresh);
+/* A call was sent to the head. */
+void history_began_call(struct session *session);
 /* Forgets `taking`, if there is one. It may still announce itself. */
 void history_abandon(struct session *session);
 /* Ends every process of the session. */

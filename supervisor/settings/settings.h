@@ -61,6 +61,7 @@ struct settings {
     int64_t log_level_set; /* by a flag, a variable or the policy file, even if to the default */
 };
 
+enum session_record { RECORD_AUTO, RECORD_OFF };
 enum durable { DURABLE_ASYNC, DURABLE_SYNC };
 enum timeout_reply { TIMEOUT_REPLY_ERROR, TIMEOUT_REPLY_RESULT };
 enum image_choice { IMAGE_CHOICE_AUTO, IMAGE_CHOICE_OFF, IMAGE_CHOICE_REBUILD };

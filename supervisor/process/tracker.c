@@ -1,0 +1,181 @@
+/* See tracker.h. */
+#include "supervisor/process/tracker.h"
+#include "common/child.h"
+#include "common/track.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum {
+    REGIONS_MAX = 512,       /* of one question to the kernel */
+    PARTS_MAX = 64,          /* pages that are read at once */
+    MAPPED_MAX = 1 << 18     /* pages: the kernel has work with each, also with those never used */
+};
+
+struct tracker {
+    struct tracker_parts parts;
+    pid_t pid;
+    struct track_region regions[REGIONS_MAX];
+};
+
+struct tracker *tracker_open(const struct tracker_parts *parts, pid_t pid) {
+    struct uffdio_api api = {.api = UFFD_API,
+                             .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | TRACK_WP_ASYNC |
+                                         TRACK_WP_UNPOPULATED};
+    struct tracker *tracker = malloc(sizeof *tracker);
+    if (tracker && ioctl(parts->userfault, TRACK_API, &api) == 0) {
+        tracker->parts = *parts;
+        tracker->pid = pid;
+        return tracker;
+    }
+    free(tracker);
+    close(parts->userfault);
+    close(parts->pagemap);
+    close(parts->memory);
+    return NULL;
+}
+
+void tracker_free(struct tracker *tracker) {
+    if (!tracker)
+        return;
+    close(tracker->parts.userfault);
+    close(tracker->parts.pagemap);
+    close(tracker->parts.memory);
+    free(tracker);
+}
+
+/* --- asking the kernel --- */
+
+/* Pages that are mapped in the spans, or nearly so. */
+static size_t count_mapped(const struct tracker *tracker) {
+    char text[128];
+    size_t pages = 0;
+    if (read_process_file(tracker->pid, "statm", text, sizeof text) > 0)
+        pages = (size_t)strtoull(text, NULL, 10);
+    return pages ? pages : SIZE_MAX;
+}
+
+/* Mappings that are registered already remain so. A span with nothing in it has nothing to be
+ * registered. */
+static bool register_span(const struct tracker *tracker, const struct tracker_span *span) {
+    struct uffdio_register registration = {
+        .range = {.start = span->start, .len = span->end - span->start},
+        .mode = UFFDIO_REGISTER_MODE_WP};
+    return ioctl(tracker->parts.userfault, TRACK_REGISTER, &registration) == 0 || errno == EINVAL;
+}
+
+/* Protects everything, without a list. */
+static bool protect_span(const struct tracker *tracker, const struct tracker_span *span) {
+    struct track_scan scan = {.size = sizeof scan,
+                              .flags = TRACK_PROTECT | TRACK_CHECK,
+                              .start = span->start,
+                              .end = span->end,
+                              .category_mask = TRACK_WRITTEN};
+    return ioctl(tracker->parts.pagemap, TRACK_SCAN, &scan) >= 0;
+}
+
+bool tracker_arm(struct tracker *tracker) {
+    if (count_mapped(tracker) > MAPPED_MAX)
+        return false;
+    for (size_t i = 0; i < tracker->parts.span_count; i++)
+        if (!register_span(tracker, &tracker->parts.spans[i]) ||
+            !protect_span(tracker, &tracker->parts.spans[i]))
+            return false;
+    return true;
+}
+
+/* --- sets of pages --- */
+
+void page_set_free(struct page_set *set) {
+    for (size_t i = 0; i < set->count; i++)
+        free(set->pages[i].bytes);
+    free(set->pages);
+    *set = (struct page_set){0};
+}
+
+bool page_set_absorb(struct page_set *set, struct page_set *older) {
+    struct page_set both = {.pages = calloc(set->count + older->count + 1, sizeof *both.pages)};
+    if (!both.pages)
+        return false;
+    for (size_t i = 0, j = 0; i < set->count || j < older->count;) {
+        const bool newer = i < set->count && (j == older->count || set->pages[i].address <=
+                                                                       older->pages[j].address);
+        if (newer && j < older->count && set->pages[i].address == older->pages[j].address)
+            free(older->pages[j++].bytes);
+        both.pages[both.count++] = newer ? set->pages[i++] : older->pages[j++];
+    }
+    free(set->pages);
+    free(older->pages);
+    *set = both;
+    *older = (struct page_set){0};
+    return true;
+}
+
+/* Adds COUNT pages from ADDRESS on, at most PARTS_MAX. */
+static bool read_pages(const struct tracker *tracker, struct page_set *set, uint64_t address,
+                       size_t count) {
+    struct iovec parts[PARTS_MAX];
+    for (size_t i = 0; i < count; i++) {
+        struct page page = {address + i * TRACKER_PAGE_BYTES, malloc(TRACKER_PAGE_BYTES)};
+        if (!page.bytes)
+            return false;
+        set->pages[set->count++] = page;
+        parts[i] = (struct iovec){page.bytes, TRACKER_PAGE_BYTES};
+    }
+    const ssize_t got = preadv(tracker->parts.memory, parts, (int)count, (off_t)address);
+    return got == (ssize_t)(count * TRACKER_PAGE_BYTES);
+}
+
+/* Also false if it would be more than TRACKER_PAGES_MAX. */
+static bool read_region(const struct tracker *tracker, struct page_set *set,
+                        const struct track_region *region) {
+    const size_t pages = (region->end - region->start) / TRACKER_PAGE_BYTES;
+    if (pages > TRACKER_PAGES_MAX - set->count)
+        return false;
+    for (size_t done = 0; done < pages; done += PARTS_MAX) {
+        const size_t part = pages - done < PARTS_MAX ? pages - done : PARTS_MAX;
+        if (!read_pages(tracker, set, region->start + done * TRACKER_PAGE_BYTES, part))
+            return false;
+    }
+    return true;
+}
+
+static bool take_span(struct tracker *tracker, const struct tracker_span *span,
+                      struct page_set *set) {
+    struct track_scan scan = {.size = sizeof scan,
+                              .flags = TRACK_PROTECT | TRACK_CHECK,
+                              .start = span->start,
+                              .end = span->end,
+                              .regions = (uint64_t)(uintptr_t)tracker->regions,
+                              .regions_length = REGIONS_MAX,
+                              .category_mask = TRACK_WRITTEN,
+                              .return_mask = TRACK_WRITTEN};
+    while (scan.start < scan.end) {
+        scan.max_pages = TRACKER_PAGES_MAX + 1 - set->count;
+        const int found = ioctl(tracker->parts.pagemap, TRACK_SCAN, &scan);
+        if (found < 0)
+            return false;
+        for (int i = 0; i < found; i++)
+            if (!read_region(tracker, set, &tracker->regions[i]))
+                return false;
+        scan.start = scan.walk_end;
+    }
+    return true;
+}
+
+enum tracked tracker_take(struct tracker *tracker, struct page_set *set) {
+    *set = (struct page_set){.pages = malloc(TRACKER_PAGES_MAX * sizeof *set->pages)};
+    bool whole = set->pages != NULL;
+    for (size_t i = 0; whole && i < tracker->parts.span_count; i++)
+        whole = take_span(tracker, &tracker->parts.spans[i], set);
+    struct page *pages = whole ? realloc(set->pages, (set->count + 1) * sizeof *pages) : NULL;
+    if (pages) {
+        set->pages = pages;
+        return TRACKED;
+    }
+    page_set_free(set);
+    return TRACKED_OTHERWISE;
+}
