@@ -56,7 +56,7 @@ enum frame_type {
                      (uint64_t) and these pages. The worker puts them there, and waits for the next
                      frame as they say; no reply */
     /* worker -> supervisor */
-    FRAME_TRACKED, /* a descriptor number (int32_t); -1: there is none */
+    FRAME_TRACKED, /* struct tracked_message */
     FRAME_TYPE_END
 };
 
@@ -95,6 +95,13 @@ struct worker_configuration {
     uint32_t environment_count;  /* NAME=VALUE, set while they are loaded */
     uint32_t adopts;             /* workers may get FRAME_ADOPT */
     unsigned char image_key[16]; /* of the image file, if the zygote is to write one */
+};
+
+/* The payload of FRAME_TRACKED. */
+struct tracked_message {
+    int32_t userfault; /* the number of the worker's userfaultfd; -1: there is none */
+    uint32_t unused;
+    uint64_t start, end; /* stack below the frames that last: of no state */
 };
 
 /* Sends one frame with COUNT descriptors, which stay the caller's. False with *error. */

@@ -321,15 +321,32 @@ void image_recover(const struct worker_configuration *configuration) {
     limit_heap();
 }
 
-/* Unmaps the pages of the C stack below this frame, which a deep recursion may have used. */
+enum { STACK_KEPT_BYTES = 128 << 10, STACK_PAGE_BYTES = 64 << 10 /* largest page size */ };
+
+void image_unused_stack(uint64_t *low, uint64_t *high) {
+    const uint64_t pages = ~(uint64_t)(STACK_PAGE_BYTES - 1);
+    *high = ((uint64_t)__builtin_frame_address(0) - STACK_KEPT_BYTES) & pages;
+    *low =
+        ((uint64_t)ecl_process_env()->cs_org - stack_bytes() + STACK_KEPT_BYTES) & pages;
+}
+
+/* Whether the BYTES below ADDRESS, on the stack, are as if they had never been used. */
+static bool is_unused(uint64_t address, size_t bytes) {
+    const uint64_t *at = (const uint64_t *)address; // NOLINT(performance-no-int-to-ptr)
+    for (size_t i = 1; i <= bytes / sizeof *at; i++)
+        if (at[-(ptrdiff_t)i] != 0)
+            return false;
+    return true;
+}
+
+/* Unmaps the pages of the C stack below this frame, which a deep recursion may have used; then it has
+ * used the uppermost of them too. */
 static void unmap_stack(void) {
-    enum { KEPT_BYTES = 128 << 10, PAGE_BYTES = 64 << 10 }; /* largest page size */
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0) - KEPT_BYTES;
-    uintptr_t bottom = (uintptr_t)ecl_process_env()->cs_org - stack_bytes() + KEPT_BYTES;
-    here &= ~(uintptr_t)(PAGE_BYTES - 1);
-    bottom &= ~(uintptr_t)(PAGE_BYTES - 1);
-    if (bottom < here)
-        madvise((void *)bottom, here - bottom, MADV_DONTNEED); /* part of it may be unmapped */
+    uint64_t low, high;
+    image_unused_stack(&low, &high);
+    if (low + STACK_PAGE_BYTES < high && !is_unused(high, STACK_PAGE_BYTES))
+        // NOLINTNEXTLINE(performance-no-int-to-ptr)
+        madvise((void *)low, high - low, MADV_DONTNEED); /* part of it may be unmapped */
 }
 
 /* Settling pays if the heap has grown. A large heap that has not may have become garbage, which

@@ -6,6 +6,7 @@
 #include "common/frame.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Boots ECL, once, and loads the runtime. Afterwards the process has one thread and the signal
  * handlers of fault.c. False with *error. */
@@ -35,6 +36,10 @@ void image_become_worker(void);
 /* Called after an evaluation: restores the limits of the heap and the stacks and, if the heap was
  * exhausted, returns memory to the kernel. */
 void image_recover(const struct worker_configuration *configuration);
+
+/* The part of the C stack, in whole pages, that is below the frames that last from call to call, with
+ * room for those of a call that is small. */
+void image_unused_stack(uint64_t *low, uint64_t *high);
 
 /* Called before a fork: returns free memory to the kernel if there is enough of it. A fork copies
  * the page tables at once, and each page that it changes later. */

@@ -247,9 +247,10 @@ static void on_track(struct received *frame) {
         close(fd);
         return;
     }
-    fd = pages_track();
-    const struct frame_header header = {.type = FRAME_TRACKED, .length = sizeof fd};
-    if (!frame_send(CHANNEL, &header, &fd, NULL, 0, NULL))
+    struct tracked_message message = {.userfault = pages_track()};
+    const struct frame_header header = {.type = FRAME_TRACKED, .length = sizeof message};
+    image_unused_stack(&message.start, &message.end);
+    if (!frame_send(CHANNEL, &header, &message, NULL, 0, NULL))
         _exit(EXIT_FAILED);
 }
 

@@ -12,14 +12,36 @@
 enum {
     REGIONS_MAX = 512,       /* of one question to the kernel */
     PARTS_MAX = 64,          /* pages that are read at once */
+    TAKES_TO_PROTECT = 32,   /* all pages, also those that are written each time */
     MAPPED_MAX = 1 << 18     /* pages: the kernel has work with each, also with those never used */
 };
 
 struct tracker {
     struct tracker_parts parts;
     pid_t pid;
+    /* What was taken last, in order. A page that is written twice in a row is not protected again,
+     * since it will be written again: it is taken each time, and its writer has no fault. */
+    uint64_t last[TRACKER_PAGES_MAX];
+    size_t last_count;
+    unsigned takes; /* since all was protected */
     struct track_region regions[REGIONS_MAX];
 };
+
+void tracker_leave_out(struct tracker_parts *parts, uint64_t start, uint64_t end) {
+    if (start >= end || start % TRACKER_PAGE_BYTES || end % TRACKER_PAGE_BYTES ||
+        parts->span_count == TRACKER_SPANS_MAX)
+        return;
+    for (size_t i = 0; i < parts->span_count; i++) {
+        struct tracker_span *span = &parts->spans[i];
+        if (span->start >= start || end >= span->end)
+            continue;
+        memmove(span + 2, span + 1, (parts->span_count - i - 1) * sizeof *span);
+        parts->span_count++;
+        span[1] = (struct tracker_span){end, span->end};
+        span->end = start;
+        return;
+    }
+}
 
 struct tracker *tracker_open(const struct tracker_parts *parts, pid_t pid) {
     struct uffdio_api api = {.api = UFFD_API,
@@ -29,6 +51,8 @@ struct tracker *tracker_open(const struct tracker_parts *parts, pid_t pid) {
     if (tracker && ioctl(parts->userfault, TRACK_API, &api) == 0) {
         tracker->parts = *parts;
         tracker->pid = pid;
+        tracker->last_count = 0;
+        tracker->takes = 0;
         return tracker;
     }
     free(tracker);
@@ -67,12 +91,12 @@ static bool register_span(const struct tracker *tracker, const struct tracker_sp
     return ioctl(tracker->parts.userfault, TRACK_REGISTER, &registration) == 0 || errno == EINVAL;
 }
 
-/* Protects everything, without a list. */
-static bool protect_span(const struct tracker *tracker, const struct tracker_span *span) {
+/* Without a list. */
+static bool protect(const struct tracker *tracker, uint64_t start, uint64_t end) {
     struct track_scan scan = {.size = sizeof scan,
                               .flags = TRACK_PROTECT | TRACK_CHECK,
-                              .start = span->start,
-                              .end = span->end,
+                              .start = start,
+                              .end = end,
                               .category_mask = TRACK_WRITTEN};
     return ioctl(tracker->parts.pagemap, TRACK_SCAN, &scan) >= 0;
 }
@@ -82,8 +106,10 @@ bool tracker_arm(struct tracker *tracker) {
         return false;
     for (size_t i = 0; i < tracker->parts.span_count; i++)
         if (!register_span(tracker, &tracker->parts.spans[i]) ||
-            !protect_span(tracker, &tracker->parts.spans[i]))
+            !protect(tracker, tracker->parts.spans[i].start, tracker->parts.spans[i].end))
             return false;
+    tracker->last_count = 0;
+    tracker->takes = 0;
     return true;
 }
 
@@ -143,10 +169,10 @@ static bool read_region(const struct tracker *tracker, struct page_set *set,
     return true;
 }
 
-static bool take_span(struct tracker *tracker, const struct tracker_span *span,
+static bool take_span(struct tracker *tracker, const struct tracker_span *span, bool protects,
                       struct page_set *set) {
     struct track_scan scan = {.size = sizeof scan,
-                              .flags = TRACK_PROTECT | TRACK_CHECK,
+                              .flags = TRACK_CHECK | (protects ? TRACK_PROTECT : 0),
                               .start = span->start,
                               .end = span->end,
                               .regions = (uint64_t)(uintptr_t)tracker->regions,
@@ -166,11 +192,46 @@ static bool take_span(struct tracker *tracker, const struct tracker_span *span,
     return true;
 }
 
+/* Protects the pages of SET that were not taken last, and remembers SET. */
+static bool protect_new(struct tracker *tracker, const struct page_set *set) {
+    uint64_t start = 0, end = 0;
+    bool good = true;
+    for (size_t i = 0, j = 0; i < set->count; i++) {
+        const uint64_t address = set->pages[i].address;
+        while (j < tracker->last_count && tracker->last[j] < address)
+            j++;
+        if (j < tracker->last_count && tracker->last[j] == address)
+            continue;
+        if (address != end) {
+            good = good && (start == end || protect(tracker, start, end));
+            start = address;
+        }
+        end = address + TRACKER_PAGE_BYTES;
+    }
+    return good && (start == end || protect(tracker, start, end));
+}
+
+static void remember(struct tracker *tracker, const struct page_set *set) {
+    for (size_t i = 0; i < set->count; i++)
+        tracker->last[i] = set->pages[i].address;
+    tracker->last_count = set->count;
+}
+
+static bool take_all(struct tracker *tracker, struct page_set *set) {
+    const bool protects = tracker->takes % TAKES_TO_PROTECT == 0;
+    for (size_t i = 0; i < tracker->parts.span_count; i++)
+        if (!take_span(tracker, &tracker->parts.spans[i], protects, set))
+            return false;
+    if (!protects && !protect_new(tracker, set))
+        return false;
+    remember(tracker, set);
+    tracker->takes++;
+    return true;
+}
+
 enum tracked tracker_take(struct tracker *tracker, struct page_set *set) {
     *set = (struct page_set){.pages = malloc(TRACKER_PAGES_MAX * sizeof *set->pages)};
-    bool whole = set->pages != NULL;
-    for (size_t i = 0; whole && i < tracker->parts.span_count; i++)
-        whole = take_span(tracker, &tracker->parts.spans[i], set);
+    const bool whole = set->pages && take_all(tracker, set);
     struct page *pages = whole ? realloc(set->pages, (set->count + 1) * sizeof *pages) : NULL;
     if (pages) {
         set->pages = pages;

@@ -34,6 +34,10 @@ struct page_set {
     size_t count;
 };
 
+/* Takes what lies from START to END, multiples of TRACKER_PAGE_BYTES, out of the spans. Does nothing
+ * if that is not in one of them, or there would be too many. */
+void tracker_leave_out(struct tracker_parts *parts, uint64_t start, uint64_t end);
+
 struct tracker;
 
 /* Takes over the descriptors of PARTS; also in case of failure, which is that of an older kernel or

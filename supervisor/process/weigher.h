@@ -22,7 +22,7 @@ struct weight {
 typedef void (*weigher_callback)(void *context, const struct weight *weight);
 /* PARTS, whose descriptors are the callback's, are of the worker PID; NULL: they cannot be had. It may
  * ask again. */
-typedef void (*weigher_tracked)(void *context, pid_t pid, const struct tracker_parts *parts);
+typedef void (*weigher_tracked)(void *context, pid_t pid, struct tracker_parts *parts);
 
 struct weigher {
     struct loop *loop;

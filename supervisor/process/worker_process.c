@@ -588,14 +588,14 @@ static void take_ask(struct worker_process *worker) {
 
 static void take_tracked(struct worker_process *worker) {
     struct tracking *tracking = &worker->tracking;
-    if (worker->header.length != sizeof tracking->userfault ||
+    if (worker->header.length != sizeof tracking->said ||
         (tracking->state != TRACKING_ASKED && tracking->state != TRACKING_MADE)) {
         malformed(worker, "the worker sent an unexpected frame");
         return;
     }
-    memcpy(&tracking->userfault, worker->payload, sizeof tracking->userfault);
+    memcpy(&tracking->said, worker->payload, sizeof tracking->said);
     tracking->state = TRACKING_SAID;
-    worker->events->tracks(worker->context, worker, tracking->userfault);
+    worker->events->tracks(worker->context, worker);
 }
 
 /* --- native code --- */
@@ -662,9 +662,9 @@ static const struct frame_rule {
     {FRAME_READY, WORKER_STARTING, OUTSIDE, 0, take_ready},
     {FRAME_FAILED, WORKER_STARTING, OUTSIDE, 1024, take_failed},
     {FRAME_FAILED, WORKER_FORKING, OUTSIDE, 1024, take_failed},
-    {FRAME_TRACKED, WORKER_READY, OUTSIDE, sizeof(int32_t), take_tracked},
-    {FRAME_TRACKED, WORKER_BUSY, OUTSIDE, sizeof(int32_t), take_tracked},
-    {FRAME_TRACKED, WORKER_FORKING, OUTSIDE, sizeof(int32_t), take_tracked},
+    {FRAME_TRACKED, WORKER_READY, OUTSIDE, sizeof(struct tracked_message), take_tracked},
+    {FRAME_TRACKED, WORKER_BUSY, OUTSIDE, sizeof(struct tracked_message), take_tracked},
+    {FRAME_TRACKED, WORKER_FORKING, OUTSIDE, sizeof(struct tracked_message), take_tracked},
     {FRAME_RESULT, WORKER_BUSY, OF_CALL, RESULT_MAX_BYTES, take_result},
     {FRAME_EVENT, WORKER_BUSY, OF_RUN, FRAME_EVENT_MAX, take_event},
     {FRAME_ASK, WORKER_BUSY, OF_RUN, FRAME_ASK_MAX, take_ask},
@@ -922,8 +922,9 @@ void worker_track(struct worker_process *worker) {
 void worker_set_tracker(struct worker_process *worker, struct tracker *tracker) {
     struct tracking *tracking = &worker->tracking;
     if (tracking->state == TRACKING_SAID && worker->state != WORKER_ENDING &&
-        tracking->userfault > FRAME_CHANNEL &&
-        queue_frame(worker, FRAME_TRACK, 0, &tracking->userfault, sizeof tracking->userfault))
+        tracking->said.userfault > FRAME_CHANNEL &&
+        queue_frame(worker, FRAME_TRACK, 0, &tracking->said.userfault,
+                    sizeof tracking->said.userfault))
         send_queued(worker);
     tracking->state = TRACKING_SETTLED;
     tracking->tracker = tracker;

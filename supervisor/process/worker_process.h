@@ -45,8 +45,8 @@ struct worker_events {
     /* FRAME_ASK of the running call; the worker waits for worker_answer. */
     void (*ask)(void *context, struct worker_process *worker, const unsigned char *payload,
                 size_t size);
-    /* The reply to worker_track: the number of its userfaultfd; -1: it has none. */
-    void (*tracks)(void *context, struct worker_process *worker, int userfault);
+    /* The reply to worker_track is in worker->tracking. */
+    void (*tracks)(void *context, struct worker_process *worker);
     /* The requested fork failed, for the reason WHAT. WORKER is READY again or ENDING. */
     void (*fork_failed)(void *context, struct worker_process *worker, const char *what);
     /* The worker broke the protocol, as WHAT says, and is being killed. */
@@ -87,7 +87,7 @@ struct tracking {
         TRACKING_SAID,     /* has said it */
         TRACKING_SETTLED   /* `tracker` is all that there will be */
     } state;
-    int32_t userfault;       /* with TRACKING_SAID: its number there */
+    struct tracked_message said; /* from TRACKING_SAID on */
     struct tracker *tracker; /* NULL: none */
     bool armed;              /* the tracker has noted all writes since state AT of the session */
     uint64_t at;

@@ -14,7 +14,7 @@
 
 enum {
     TRACKED_FROM = 2,         /* state: a session with two calls will have more */
-    PAGES_MAX = 4096,         /* of a session's states, beyond which the head forks */
+    PAGES_MAX = 8192,         /* of a session's states, beyond which the head forks */
     ALL_PAGES_MAX = 64 << 10  /* of all sessions */
 };
 
@@ -118,7 +118,7 @@ bool history_is_due(const struct session *session) {
 /* --- taking --- */
 
 static void keep(struct session *session, struct checkpoint *checkpoint) {
-    trace(session, "checkpoint");
+    { const struct log_event event = {.name = "xx", .session = session->name}; log_write(session->all->log, &event, "%s %zu of %zu", checkpoint->worker ? "parked" : "pages", checkpoint->pages.count, history_bytes(session)/4096); }
     session->all->kept_pages += checkpoint->pages.count;
     LIST_INSERT_HEAD(&session->checkpoints, checkpoint, entry);
     durable_image_note(session);
@@ -277,18 +277,22 @@ void history_taken(struct session *session) {
 
 /* --- tracking --- */
 
-void history_on_tracks(void *context, struct worker_process *worker, int userfault) {
+void history_on_tracks(void *context, struct worker_process *worker) {
     struct session *session = context;
     struct weigher *weigher = &session->all->memory.weigher;
-    if (weigher_is_busy(weigher) || !weigher_track(weigher, worker->pid, userfault))
+    if (weigher_is_busy(weigher) ||
+        !weigher_track(weigher, worker->pid, worker->tracking.said.userfault))
         worker_set_tracker(worker, NULL);
 }
 
-void history_on_tracked(void *context, pid_t pid, const struct tracker_parts *parts) {
+void history_on_tracked(void *context, pid_t pid, struct tracker_parts *parts) {
     struct sessions *all = context;
     struct worker_process *worker = workers_find(&all->pool->workers, pid);
+    const bool wanted = worker && worker->tracking.state == TRACKING_SAID;
+    if (wanted && parts)
+        tracker_leave_out(parts, worker->tracking.said.start, worker->tracking.said.end);
     struct tracker *tracker = parts ? tracker_open(parts, pid) : NULL;
-    if (worker && worker->tracking.state == TRACKING_SAID)
+    if (wanted)
         worker_set_tracker(worker, tracker);
     else
         tracker_free(tracker);

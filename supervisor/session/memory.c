@@ -339,7 +339,7 @@ static void on_weighed(void *context, const struct weight *weight) {
     continue_weighing(all);
 }
 
-static void on_tracked(void *context, pid_t pid, const struct tracker_parts *parts) {
+static void on_tracked(void *context, pid_t pid, struct tracker_parts *parts) {
     history_on_tracked(context, pid, parts);
     continue_weighing(context);
 }

@@ -341,9 +341,9 @@ void history_park(struct session *session);
 /* The bytes of the pages of all states. */
 size_t history_bytes(const struct session *session);
 /* Of session_events. */
-void history_on_tracks(void *context, struct worker_process *worker, int userfault);
+void history_on_tracks(void *context, struct worker_process *worker);
 /* Of the weigher, in all sessions. */
-void history_on_tracked(void *context, pid_t pid, const struct tracker_parts *parts);
+void history_on_tracked(void *context, pid_t pid, struct tracker_parts *parts);
 /* Returns to state NUMBER, which history_length allows. */
 void history_return(struct session *session, uint64_t number);
 /* Replaces a head that has ended by the newest checkpoint. False if that holds an earlier state
