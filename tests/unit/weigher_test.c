@@ -35,7 +35,7 @@ static void on_timer(void *context) {
 static void begin(struct fixture *fixture) {
     *fixture = (struct fixture){.count = 0};
     cr_assert(loop_open(&fixture->loop, NULL));
-    weigher_open(&fixture->weigher, &fixture->loop, on_weighed, fixture);
+    weigher_open(&fixture->weigher, &fixture->loop, on_weighed, NULL, fixture);
 }
 
 static void end(struct fixture *fixture) {
