@@ -36,8 +36,9 @@ size_t descriptors_take(struct cmsghdr *item, int *descriptors, size_t room);
  * Returns the soft limit then in force; UINT64_MAX if it cannot be read. */
 uint64_t descriptors_raise_limit(uint64_t wanted);
 
-/* A file in memory with the SIZE bytes, sealed: nothing can change it any more. It is to be read from
- * its beginning. NAME is for its place in /proc. Returns its descriptor, the caller's and close-on-exec; -1 with errno. */
+/* A file in memory with the SIZE bytes, sealed: nothing can change it any more. It is to be read
+ * from its beginning. NAME is for its place in /proc. Returns its descriptor, the caller's and
+ * close-on-exec; -1 with errno. */
 int descriptor_seal(const char *name, const void *bytes, size_t size);
 
 /* Moves FD to a number of at least MINIMUM, close-on-exec, and closes the old number. Returns the

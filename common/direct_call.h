@@ -24,8 +24,8 @@ static inline long direct_call(long number, long a, long b, long c, long d, long
 #define DIRECT_CALL(number, a, b, c, d, e, f)                                                      \
     direct_call(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
-/* Calls FUNCTION, which does not return, with ARGUMENT on the stack that ends at STACK, a multiple of
- * 16. */
+/* Calls FUNCTION, which does not return, with ARGUMENT on the stack that ends at STACK, a multiple
+ * of 16. */
 static inline _Noreturn void direct_continue(void (*function)(void *argument), void *argument,
                                              uint64_t stack) {
     __asm__ volatile("mov %1, %%rsp\n\txor %%ebp, %%ebp\n\tcall *%2\n\thlt"

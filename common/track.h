@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 
 #define TRACK_WP_UNPOPULATED (UINT64_C(1) << 13)
-#define TRACK_WP_ASYNC (UINT64_C(1) << 15)
+#define TRACK_WP_ASYNC       (UINT64_C(1) << 15)
 
 struct track_region {
     uint64_t start, end;
@@ -27,9 +27,6 @@ enum {
     TRACK_CHECK = 1 << 1    /* EPERM where a mapping is not registered */
 };
 
-/* The requests of the three ioctls, as the filter of the supervisor names them. */
-#define TRACK_API UFFDIO_API
-#define TRACK_REGISTER UFFDIO_REGISTER
 #define TRACK_SCAN _IOWR('f', 16, struct track_scan)
 
 /* The flags with which a worker makes its userfaultfd. */

@@ -326,8 +326,7 @@ enum { STACK_KEPT_BYTES = 128 << 10, STACK_PAGE_BYTES = 64 << 10 /* largest page
 void image_unused_stack(uint64_t *low, uint64_t *high) {
     const uint64_t pages = ~(uint64_t)(STACK_PAGE_BYTES - 1);
     *high = ((uint64_t)__builtin_frame_address(0) - STACK_KEPT_BYTES) & pages;
-    *low =
-        ((uint64_t)ecl_process_env()->cs_org - stack_bytes() + STACK_KEPT_BYTES) & pages;
+    *low = ((uint64_t)ecl_process_env()->cs_org - stack_bytes() + STACK_KEPT_BYTES) & pages;
 }
 
 /* Whether the BYTES below ADDRESS, on the stack, are as if they had never been used. */
@@ -339,8 +338,8 @@ static bool is_unused(uint64_t address, size_t bytes) {
     return true;
 }
 
-/* Unmaps the pages of the C stack below this frame, which a deep recursion may have used; then it has
- * used the uppermost of them too. */
+/* Unmaps the pages of the C stack below this frame, which a deep recursion may have used; then it
+ * has used the uppermost of them too. */
 static void unmap_stack(void) {
     uint64_t low, high;
     image_unused_stack(&low, &high);

@@ -37,8 +37,8 @@ void image_become_worker(void);
  * exhausted, returns memory to the kernel. */
 void image_recover(const struct worker_configuration *configuration);
 
-/* The part of the C stack, in whole pages, that is below the frames that last from call to call, with
- * room for those of a call that is small. */
+/* The part of the C stack, in whole pages, that is below the frames that last from call to call,
+ * with room for those of a call that is small. */
 void image_unused_stack(uint64_t *low, uint64_t *high);
 
 /* Called before a fork: returns free memory to the kernel if there is enough of it. A fork copies

@@ -49,8 +49,8 @@ static void read_to(int fd, uint64_t address, uint64_t bytes) {
 static _Noreturn void put(void *argument) {
     struct room *room = argument;
     for (size_t i = 0, next; i < room->count; i = next) {
-        for (next = i + 1; next < room->count &&
-                           room->addresses[next] == room->addresses[next - 1] + PAGE_BYTES;)
+        for (next = i + 1;
+             next < room->count && room->addresses[next] == room->addresses[next - 1] + PAGE_BYTES;)
             next++;
         read_to(room->fd, room->addresses[i], (next - i) * PAGE_BYTES);
     }

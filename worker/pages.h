@@ -9,8 +9,8 @@
  * descriptor; -1 if the kernel or this processor has no use for it. */
 int32_t pages_track(void);
 
-/* Puts the pages of FD, as of FRAME_PAGES, in their places, closes it, and continues as they say: the
- * setjmp of `parked` returns PARKED_PAGES. Exits if it cannot. */
+/* Puts the pages of FD, as of FRAME_PAGES, in their places, closes it, and continues as they say:
+ * the setjmp of `parked` returns PARKED_PAGES. Exits if it cannot. */
 _Noreturn void pages_put(int fd);
 
 /* The first thing that the process does then. */

@@ -7,13 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
-    REGIONS_MAX = 512,       /* of one question to the kernel */
-    PARTS_MAX = 64,          /* pages that are read at once */
-    TAKES_TO_PROTECT = 32,   /* all pages, also those that are written each time */
-    MAPPED_MAX = 1 << 18     /* pages: the kernel has work with each, also with those never used */
+    REGIONS_MAX = 512,     /* of one question to the kernel */
+    PARTS_MAX = 64,        /* pages that are read at once */
+    TAKES_TO_PROTECT = 16, /* all pages, also those that are written each time */
+    NEAR_BYTES = 64 << 10, /* what is between two pages is protected with them */
+    MAPPED_MAX = 1 << 18,  /* pages: the kernel has work with each, also with those never used */
+    DEAR_NS = 8000000
 };
 
 struct tracker {
@@ -24,42 +27,61 @@ struct tracker {
     uint64_t last[TRACKER_PAGES_MAX];
     size_t last_count;
     unsigned takes; /* since all was protected */
+    bool dear;      /* something took longer than the supervisor may be held up */
     struct track_region regions[REGIONS_MAX];
 };
 
-void tracker_leave_out(struct tracker_parts *parts, uint64_t start, uint64_t end) {
+void tracker_leave_out(struct tracker_spans *spans, uint64_t start, uint64_t end) {
     if (start >= end || start % TRACKER_PAGE_BYTES || end % TRACKER_PAGE_BYTES ||
-        parts->span_count == TRACKER_SPANS_MAX)
+        spans->count == TRACKER_SPANS_MAX)
         return;
-    for (size_t i = 0; i < parts->span_count; i++) {
-        struct tracker_span *span = &parts->spans[i];
+    for (size_t i = 0; i < spans->count; i++) {
+        struct tracker_span *span = &spans->list[i];
         if (span->start >= start || end >= span->end)
             continue;
-        memmove(span + 2, span + 1, (parts->span_count - i - 1) * sizeof *span);
-        parts->span_count++;
+        memmove(span + 2, span + 1, (spans->count - i - 1) * sizeof *span);
+        spans->count++;
         span[1] = (struct tracker_span){end, span->end};
         span->end = start;
         return;
     }
 }
 
-struct tracker *tracker_open(const struct tracker_parts *parts, pid_t pid) {
+bool tracker_prepare(int userfault) {
     struct uffdio_api api = {.api = UFFD_API,
                              .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | TRACK_WP_ASYNC |
                                          TRACK_WP_UNPOPULATED};
-    struct tracker *tracker = malloc(sizeof *tracker);
-    if (tracker && ioctl(parts->userfault, TRACK_API, &api) == 0) {
+    return ioctl(userfault, UFFDIO_API, &api) == 0;
+}
+
+/* A span with nothing in it has nothing to be registered, and what is registered remains so. */
+bool tracker_register(int userfault, const struct tracker_spans *spans) {
+    for (size_t i = 0; i < spans->count; i++) {
+        const struct tracker_span *span = &spans->list[i];
+        struct uffdio_register registration = {
+            .range = {.start = span->start, .len = span->end - span->start},
+            .mode = UFFDIO_REGISTER_MODE_WP};
+        if (ioctl(userfault, UFFDIO_REGISTER, &registration) != 0 && errno != EINVAL)
+            return false;
+    }
+    return true;
+}
+
+struct tracker *tracker_open(const struct tracker_parts *parts, pid_t pid) {
+    struct tracker *tracker = calloc(1, sizeof *tracker);
+    if (tracker) {
         tracker->parts = *parts;
         tracker->pid = pid;
-        tracker->last_count = 0;
-        tracker->takes = 0;
         return tracker;
     }
-    free(tracker);
     close(parts->userfault);
     close(parts->pagemap);
     close(parts->memory);
     return NULL;
+}
+
+int tracker_userfault(const struct tracker *tracker) {
+    return tracker->parts.userfault;
 }
 
 void tracker_free(struct tracker *tracker) {
@@ -82,15 +104,6 @@ static size_t count_mapped(const struct tracker *tracker) {
     return pages ? pages : SIZE_MAX;
 }
 
-/* Mappings that are registered already remain so. A span with nothing in it has nothing to be
- * registered. */
-static bool register_span(const struct tracker *tracker, const struct tracker_span *span) {
-    struct uffdio_register registration = {
-        .range = {.start = span->start, .len = span->end - span->start},
-        .mode = UFFDIO_REGISTER_MODE_WP};
-    return ioctl(tracker->parts.userfault, TRACK_REGISTER, &registration) == 0 || errno == EINVAL;
-}
-
 /* Without a list. */
 static bool protect(const struct tracker *tracker, uint64_t start, uint64_t end) {
     struct track_scan scan = {.size = sizeof scan,
@@ -101,16 +114,30 @@ static bool protect(const struct tracker *tracker, uint64_t start, uint64_t end)
     return ioctl(tracker->parts.pagemap, TRACK_SCAN, &scan) >= 0;
 }
 
-bool tracker_arm(struct tracker *tracker) {
-    if (count_mapped(tracker) > MAPPED_MAX)
-        return false;
-    for (size_t i = 0; i < tracker->parts.span_count; i++)
-        if (!register_span(tracker, &tracker->parts.spans[i]) ||
-            !protect(tracker, tracker->parts.spans[i].start, tracker->parts.spans[i].end))
+/* Processor time of this thread. */
+static int64_t used_ns(void) {
+    struct timespec used;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
+}
+
+static bool arm_all(struct tracker *tracker) {
+    const struct tracker_spans *spans = &tracker->parts.spans;
+    for (size_t i = 0; i < spans->count; i++)
+        if (!protect(tracker, spans->list[i].start, spans->list[i].end))
             return false;
     tracker->last_count = 0;
     tracker->takes = 0;
     return true;
+}
+
+bool tracker_arm(struct tracker *tracker) {
+    if (tracker->dear || count_mapped(tracker) > MAPPED_MAX)
+        return false;
+    const int64_t begun_ns = used_ns();
+    const bool armed = arm_all(tracker);
+    tracker->dear = used_ns() - begun_ns > DEAR_NS;
+    return armed;
 }
 
 /* --- sets of pages --- */
@@ -127,8 +154,8 @@ bool page_set_absorb(struct page_set *set, struct page_set *older) {
     if (!both.pages)
         return false;
     for (size_t i = 0, j = 0; i < set->count || j < older->count;) {
-        const bool newer = i < set->count && (j == older->count || set->pages[i].address <=
-                                                                       older->pages[j].address);
+        const bool newer = i < set->count &&
+                           (j == older->count || set->pages[i].address <= older->pages[j].address);
         if (newer && j < older->count && set->pages[i].address == older->pages[j].address)
             free(older->pages[j++].bytes);
         both.pages[both.count++] = newer ? set->pages[i++] : older->pages[j++];
@@ -202,7 +229,7 @@ static bool protect_new(struct tracker *tracker, const struct page_set *set) {
             j++;
         if (j < tracker->last_count && tracker->last[j] == address)
             continue;
-        if (address != end) {
+        if (address - end > NEAR_BYTES) {
             good = good && (start == end || protect(tracker, start, end));
             start = address;
         }
@@ -219,8 +246,8 @@ static void remember(struct tracker *tracker, const struct page_set *set) {
 
 static bool take_all(struct tracker *tracker, struct page_set *set) {
     const bool protects = tracker->takes % TAKES_TO_PROTECT == 0;
-    for (size_t i = 0; i < tracker->parts.span_count; i++)
-        if (!take_span(tracker, &tracker->parts.spans[i], protects, set))
+    for (size_t i = 0; i < tracker->parts.spans.count; i++)
+        if (!take_span(tracker, &tracker->parts.spans.list[i], protects, set))
             return false;
     if (!protects && !protect_new(tracker, set))
         return false;
@@ -230,13 +257,17 @@ static bool take_all(struct tracker *tracker, struct page_set *set) {
 }
 
 enum tracked tracker_take(struct tracker *tracker, struct page_set *set) {
+    const int64_t begun_ns = used_ns();
     *set = (struct page_set){.pages = malloc(TRACKER_PAGES_MAX * sizeof *set->pages)};
+    errno = 0;
     const bool whole = set->pages && take_all(tracker, set);
+    const bool mappings = errno == EPERM;
+    tracker->dear = used_ns() - begun_ns > DEAR_NS;
     struct page *pages = whole ? realloc(set->pages, (set->count + 1) * sizeof *pages) : NULL;
     if (pages) {
         set->pages = pages;
         return TRACKED;
     }
     page_set_free(set);
-    return TRACKED_OTHERWISE;
+    return mappings ? TRACKED_MAPPINGS : TRACKED_OTHERWISE;
 }

@@ -15,14 +15,19 @@ enum {
     TRACKER_PAGES_MAX = 2048 /* that are copied at once: a fork is cheaper than more */
 };
 
-/* What the weigher (process/weigher.h) opens of a worker, and where its memory can be tracked: what
- * lies between the spans is of the kernel, shared, or reserved. */
-struct tracker_parts {
-    int userfault, pagemap, memory; /* descriptors */
+/* Where the memory of a worker can be tracked: what lies between the spans is of the kernel,
+ * shared, reserved, or of no state. */
+struct tracker_spans {
     struct tracker_span {
         uint64_t start, end;
-    } spans[TRACKER_SPANS_MAX];
-    size_t span_count;
+    } list[TRACKER_SPANS_MAX];
+    size_t count;
+};
+
+/* What the weigher (process/weigher.h) opens of a worker. */
+struct tracker_parts {
+    int userfault, pagemap, memory; /* descriptors */
+    struct tracker_spans spans;
 };
 
 /* Pages in the order of their addresses, each of TRACKER_PAGE_BYTES from malloc. */
@@ -34,28 +39,35 @@ struct page_set {
     size_t count;
 };
 
-/* Takes what lies from START to END, multiples of TRACKER_PAGE_BYTES, out of the spans. Does nothing
- * if that is not in one of them, or there would be too many. */
-void tracker_leave_out(struct tracker_parts *parts, uint64_t start, uint64_t end);
+/* In the weigher. Takes what lies from START to END, multiples of TRACKER_PAGE_BYTES, out of the
+ * spans. Does nothing if that is not within one of them, or there would be too many. */
+void tracker_leave_out(struct tracker_spans *spans, uint64_t start, uint64_t end);
+/* In the weigher, since each mapping costs time. Prepares USERFAULT for its first use. False if the
+ * kernel is too old. */
+bool tracker_prepare(int userfault);
+/* Has the kernel track all that is mapped in the spans now. False if it cannot. */
+bool tracker_register(int userfault, const struct tracker_spans *spans);
 
 struct tracker;
 
-/* Takes over the descriptors of PARTS; also in case of failure, which is that of an older kernel or
- * no memory. NULL then. */
+/* Takes over the descriptors of PARTS, whose spans are registered; also in case of failure. NULL
+ * when out of memory. PID is that of the worker. */
 struct tracker *tracker_open(const struct tracker_parts *parts, pid_t pid);
 void tracker_free(struct tracker *tracker); /* NULL: nothing */
+/* Its userfaultfd, for tracker_register. */
+int tracker_userfault(const struct tracker *tracker);
 
-/* From now on what the worker writes is noted. False if that is not possible, or too dear for what
- * it has mapped. */
+/* From now on what the worker writes is noted. False if what it has mapped is not registered, or
+ * too much. */
 bool tracker_arm(struct tracker *tracker);
 
 enum tracked {
-    TRACKED,          /* *SET, the caller's, has what was written since it was armed, or last asked */
-    TRACKED_OTHERWISE /* its mappings have changed, too much was written, or there is no memory for
-                         it; it must be armed again */
+    TRACKED, /* *SET, the caller's, has what was written since it was armed, or last asked */
+    TRACKED_OTHERWISE, /* too much was written, or there is no memory for it */
+    TRACKED_MAPPINGS   /* it has mappings that are not registered */
 };
 
-/* The worker waits for a frame, and continues to be tracked. */
+/* The worker waits for a frame, and continues to be tracked. Otherwise it must be armed again. */
 enum tracked tracker_take(struct tracker *tracker, struct page_set *set);
 
 void page_set_free(struct page_set *set);

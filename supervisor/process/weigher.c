@@ -19,19 +19,21 @@
 #include <unistd.h>
 
 enum {
-    FAILURES_MAX = 3, /* then no further process is started */
-    PARTS = 3         /* descriptors of struct tracker_parts */
+    FAILURES_MAX = 3,    /* then no further process is started */
+    PARTS = 3,           /* descriptors of struct tracker_parts */
+    MAPPINGS_MAX = 1000, /* that are tracked: the supervisor has work with each */
 };
 
 struct question {
     pid_t pid;
-    int userfault; /* -1: it is to be weighed */
+    int task;
+    struct tracked_message said;
 };
 
 /* The descriptors are passed, and here are their numbers in the weigher. */
 struct reply {
     struct weight weight;
-    bool tracked;
+    bool done;
     struct tracker_parts parts;
 };
 
@@ -58,17 +60,17 @@ static bool is_left_out(const struct maps_line *line) {
            (line->protection == PROT_NONE && line->end - line->start > RESERVED_BYTES);
 }
 
-static bool add_span(struct tracker_parts *parts, uint64_t start, uint64_t end) {
+static bool add_span(struct tracker_spans *spans, uint64_t start, uint64_t end) {
     if (start >= end)
         return true;
-    if (parts->span_count == TRACKER_SPANS_MAX)
+    if (spans->count == TRACKER_SPANS_MAX)
         return false;
-    parts->spans[parts->span_count++] = (struct tracker_span){start, end};
+    spans->list[spans->count++] = (struct tracker_span){start, end};
     return true;
 }
 
-/* False if there would be too many. */
-static bool find_spans(pid_t pid, struct tracker_parts *parts) {
+/* False if there would be too many, or there are too many mappings. */
+static bool find_spans(pid_t pid, const struct tracked_message *said, struct tracker_spans *spans) {
     const uint64_t first = 0x10000, last = UINT64_C(0x7ffffffff000);
     char path[64], text[MAPS_LINE_BYTES];
     uint64_t from = first;
@@ -76,16 +78,17 @@ static bool find_spans(pid_t pid, struct tracker_parts *parts) {
     snprintf(path, sizeof path, "/proc/%d/maps", pid);
     FILE *maps = fopen(path, "re");
     bool good = maps != NULL;
-    while (good && fgets(text, sizeof text, maps)) {
-        good = strchr(text, '\n') && maps_parse(text, &line);
+    for (size_t count = 0; good && fgets(text, sizeof text, maps); count++) {
+        good = count < MAPPINGS_MAX && strchr(text, '\n') && maps_parse(text, &line);
         if (!good || line.start >= last || !is_left_out(&line))
             continue;
-        good = add_span(parts, from, line.start);
+        good = add_span(spans, from, line.start);
         from = line.end;
     }
-    good = good && !ferror(maps) && add_span(parts, from, last);
+    good = good && !ferror(maps) && add_span(spans, from, last);
     if (maps)
         fclose(maps);
+    tracker_leave_out(spans, said->start, said->end);
     return good;
 }
 
@@ -117,43 +120,66 @@ static void close_parts(const struct tracker_parts *parts) {
             close(descriptors[i]);
 }
 
-bool weigher_open_parts(pid_t pid, int userfault, struct tracker_parts *parts) {
+bool weigher_open_parts(pid_t pid, const struct tracked_message *said,
+                        struct tracker_parts *parts) {
     *parts = (struct tracker_parts){.userfault = -1, .pagemap = -1, .memory = -1};
-    if (pid <= 1 || !find_spans(pid, parts))
+    if (pid <= 1 || said->userfault < 0 || !find_spans(pid, said, &parts->spans))
         return false;
-    parts->userfault = take_userfault(pid, userfault);
+    parts->userfault = take_userfault(pid, said->userfault);
     parts->pagemap = open_of(pid, "pagemap");
     parts->memory = open_of(pid, "mem");
-    if (parts->userfault >= 0 && parts->pagemap >= 0 && parts->memory >= 0)
+    if (parts->userfault >= 0 && parts->pagemap >= 0 && parts->memory >= 0 &&
+        tracker_prepare(parts->userfault) && tracker_register(parts->userfault, &parts->spans))
         return true;
     close_parts(parts);
     return false;
 }
 
-static bool reply_to(const struct question *question) {
+static bool register_again(const struct question *question, int userfault) {
+    struct tracker_spans spans = {.count = 0};
+    return userfault >= 0 && find_spans(question->pid, &question->said, &spans) &&
+           tracker_register(userfault, &spans);
+}
+
+/* USERFAULT: that came with the question; -1: none. */
+static bool reply_to(const struct question *question, int userfault) {
     struct reply reply = {.weight.pid = question->pid};
     struct iovec part = {.iov_base = &reply, .iov_len = sizeof reply};
-    if (question->userfault < 0)
+    bool opened = false;
+    if (question->task == WEIGHER_WEIGHS)
         reply.weight = weigh_process(question->pid);
+    else if (question->task == WEIGHER_OPENS)
+        opened = reply.done = weigher_open_parts(question->pid, &question->said, &reply.parts);
     else
-        reply.tracked = weigher_open_parts(question->pid, question->userfault, &reply.parts);
-    const int descriptors[PARTS] = {reply.parts.userfault, reply.parts.pagemap,
-                                    reply.parts.memory};
-    bool sent = descriptors_send(STDIN_FILENO, &part, 1, descriptors, reply.tracked ? PARTS : 0) ==
+        reply.done = register_again(question, userfault);
+    const int descriptors[PARTS] = {reply.parts.userfault, reply.parts.pagemap, reply.parts.memory};
+    bool sent = descriptors_send(STDIN_FILENO, &part, 1, descriptors, opened ? PARTS : 0) ==
                 (ssize_t)sizeof reply;
-    if (reply.tracked)
+    if (opened)
         close_parts(&reply.parts);
     return sent;
 }
 
+/* False at the end. */
+static bool answer_one(void) {
+    struct question question;
+    int descriptors[DESCRIPTORS_MAX] = {-1};
+    size_t count = 0;
+    ssize_t got =
+        descriptors_receive(STDIN_FILENO, &question, sizeof question, descriptors, &count);
+    bool good = got == (ssize_t)sizeof question && reply_to(&question, descriptors[0]);
+    while (count > 0)
+        close(descriptors[--count]);
+    return good;
+}
+
 /* Keeps no descriptor but the socket, and ends with the supervisor. */
 static _Noreturn void run(int socket) {
-    struct question question;
     bool ready = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && dup2(socket, STDIN_FILENO) >= 0 &&
                  close_range(STDIN_FILENO + 1, ~0U, 0) == 0 && policy_retain_tracing(NULL) &&
                  prctl(PR_SET_NAME, "eclave-weigher") == 0;
-    while (ready && recv(STDIN_FILENO, &question, sizeof question, 0) == (ssize_t)sizeof question)
-        ready = reply_to(&question);
+    while (ready)
+        ready = answer_one();
     for (;;)
         syscall(SYS_exit_group, 0); /* _exit would have a sanitizer scan for leaks */
 }
@@ -181,11 +207,13 @@ bool weigher_is_busy(const struct weigher *weigher) {
 
 /* Moves the descriptors that came with REPLY into it. */
 static void take_parts(struct reply *reply, int *descriptors, size_t count) {
-    reply->tracked = reply->tracked && count == PARTS;
     reply->parts.userfault = descriptors[0];
     reply->parts.pagemap = descriptors[1];
     reply->parts.memory = descriptors[2];
-    while (!reply->tracked && count > 0)
+    if (reply->done && count == PARTS)
+        return;
+    reply->done = false;
+    while (count > 0)
         close(descriptors[--count]);
 }
 
@@ -195,13 +223,13 @@ static void on_answer(void *context, uint32_t events) {
     struct reply reply = {0};
     int descriptors[DESCRIPTORS_MAX] = {-1, -1, -1};
     size_t count = 0;
-    ssize_t got =
-        descriptors_receive(weigher->socket, &reply, sizeof reply, descriptors, &count);
+    ssize_t got = descriptors_receive(weigher->socket, &reply, sizeof reply, descriptors, &count);
     const bool no_room = got < 0 && errno == EMSGSIZE; /* for more descriptors */
     pid_t asked = weigher->asked;
     weigher->asked = 0;
-    reply.tracked = reply.tracked && got == (ssize_t)sizeof reply;
-    take_parts(&reply, descriptors, count);
+    reply.done = reply.done && got == (ssize_t)sizeof reply;
+    if (count || weigher->task == WEIGHER_OPENS)
+        take_parts(&reply, descriptors, count);
     if (got == (ssize_t)sizeof reply) {
         weigher->failures = 0;
     } else if (!no_room) {
@@ -209,10 +237,11 @@ static void on_answer(void *context, uint32_t events) {
         weigher_close(weigher);
         reply = (struct reply){.weight.pid = asked};
     }
-    if (asked && weigher->tracks)
-        weigher->tracked(weigher->context, asked, reply.tracked ? &reply.parts : NULL);
-    else if (asked)
+    if (asked && weigher->task == WEIGHER_WEIGHS)
         weigher->weighed(weigher->context, &reply.weight);
+    else if (asked)
+        weigher->tracked(weigher->context, asked, reply.done,
+                         reply.done && weigher->task == WEIGHER_OPENS ? &reply.parts : NULL);
 }
 
 /* Starts the process, unless it runs. False if it cannot. */
@@ -241,25 +270,33 @@ void weigher_settle(struct weigher *weigher) {
     weigher->settled = true;
 }
 
-static bool ask(struct weigher *weigher, pid_t pid, int userfault) {
-    const struct question question = {pid, userfault};
+/* FD: -1: none. */
+static bool ask(struct weigher *weigher, const struct question *question, int fd) {
+    struct iovec part = {.iov_base = (void *)question, .iov_len = sizeof *question};
     if (!start(weigher))
         return false;
-    if (send(weigher->socket, &question, sizeof question, MSG_DONTWAIT | MSG_NOSIGNAL) !=
-        (ssize_t)sizeof question) {
+    if (descriptors_send(weigher->socket, &part, 1, &fd, fd >= 0) != (ssize_t)sizeof *question) {
         weigher->failures++;
         weigher_close(weigher);
         return false;
     }
-    weigher->asked = pid;
-    weigher->tracks = userfault >= 0;
+    weigher->asked = question->pid;
+    weigher->task = question->task;
     return true;
 }
 
 bool weigher_ask(struct weigher *weigher, pid_t pid) {
-    return ask(weigher, pid, -1);
+    const struct question question = {.pid = pid, .task = WEIGHER_WEIGHS};
+    return ask(weigher, &question, -1);
 }
 
-bool weigher_track(struct weigher *weigher, pid_t pid, int userfault) {
-    return userfault >= 0 && ask(weigher, pid, userfault);
+bool weigher_track(struct weigher *weigher, pid_t pid, const struct tracked_message *said) {
+    const struct question question = {.pid = pid, .task = WEIGHER_OPENS, .said = *said};
+    return ask(weigher, &question, -1);
+}
+
+bool weigher_register(struct weigher *weigher, pid_t pid, const struct tracked_message *said,
+                      int userfault) {
+    const struct question question = {.pid = pid, .task = WEIGHER_REGISTERS, .said = *said};
+    return ask(weigher, &question, userfault);
 }

@@ -598,6 +598,17 @@ static void take_tracked(struct worker_process *worker) {
     worker->events->tracks(worker->context, worker);
 }
 
+/* Has a READY worker close its userfaultfd, before its next frame. */
+static void close_userfault(struct worker_process *worker) {
+    const struct frame_header header = {.type = FRAME_TRACK,
+                                        .length = sizeof worker->tracking.said.userfault};
+    if (!worker->tracking.gives_up)
+        return;
+    worker->tracking.gives_up = false;
+    frame_send(worker->channel, &header, &worker->tracking.said.userfault, NULL, 0, NULL);
+    trace(worker, "sent", &header);
+}
+
 /* --- native code --- */
 
 static bool send_frame(struct worker_process *worker, enum frame_type type, const void *payload,
@@ -842,6 +853,7 @@ struct worker_process *worker_fork(struct worker_process *parent,
     if (!child)
         return NULL;
     child->session = session;
+    close_userfault(parent);
     if (outputs)
         memcpy(descriptors + 1, outputs, 2 * sizeof *outputs);
     const size_t count = apart ? 0 : outputs ? 3 : 1;
@@ -921,11 +933,7 @@ void worker_track(struct worker_process *worker) {
 
 void worker_set_tracker(struct worker_process *worker, struct tracker *tracker) {
     struct tracking *tracking = &worker->tracking;
-    if (tracking->state == TRACKING_SAID && worker->state != WORKER_ENDING &&
-        tracking->said.userfault > FRAME_CHANNEL &&
-        queue_frame(worker, FRAME_TRACK, 0, &tracking->said.userfault,
-                    sizeof tracking->said.userfault))
-        send_queued(worker);
+    tracking->gives_up = tracking->said.userfault > FRAME_CHANNEL;
     tracking->state = TRACKING_SETTLED;
     tracking->tracker = tracker;
 }
@@ -972,6 +980,7 @@ bool worker_set_outputs(struct worker_process *worker, const int outputs[2], uin
 
 static bool begin_call(struct worker_process *worker, uint32_t call, bool runs,
                        const struct buffer *payload) {
+    close_userfault(worker);
     worker->call = call;
     worker->runs = runs;
     worker->notified = 0;

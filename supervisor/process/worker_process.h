@@ -81,15 +81,17 @@ struct native_use {
 /* How the writes of a worker are tracked. */
 struct tracking {
     enum {
-        TRACKING_NOT,      /* nobody has asked for it */
-        TRACKING_ASKED,    /* it may make its userfaultfd, */
-        TRACKING_MADE,     /* has made the call, and will say its number */
-        TRACKING_SAID,     /* has said it */
-        TRACKING_SETTLED   /* `tracker` is all that there will be */
+        TRACKING_NOT,    /* nobody has asked for it */
+        TRACKING_ASKED,  /* it may make its userfaultfd, */
+        TRACKING_MADE,   /* has made the call, and will say its number */
+        TRACKING_SAID,   /* has said it */
+        TRACKING_SETTLED /* `tracker` is all that there will be */
     } state;
     struct tracked_message said; /* from TRACKING_SAID on */
-    struct tracker *tracker; /* NULL: none */
-    bool armed;              /* the tracker has noted all writes since state AT of the session */
+    bool gives_up;               /* the worker is to close its userfaultfd */
+    struct tracker *tracker;     /* NULL: none */
+    bool registered;             /* the tracker knows all mappings, as far as is known */
+    bool armed; /* the tracker has noted all writes since state AT of the session */
     uint64_t at;
     uint64_t wakes; /* worker_process.wakes when it sent its last result */
 };
@@ -169,13 +171,13 @@ bool worker_can_fork(const struct worker_process *worker);
 
 /* Asks a READY worker for its userfaultfd, once; `tracks` is called later. */
 void worker_track(struct worker_process *worker);
-/* Ends that: the worker gives its own descriptor up, and is tracked with TRACKER, which the worker now
- * owns; NULL: it is not. */
+/* Ends that: the worker closes its own descriptor before its next frame, and is tracked with
+ * TRACKER, which the worker now owns; NULL: it is not. */
 void worker_set_tracker(struct worker_process *worker, struct tracker *tracker);
 /* Whether the worker has done nothing since it sent its last result but wait. */
 bool worker_is_unchanged(const struct worker_process *worker);
-/* Gives a READY worker, which was forked from an earlier state, the pages of SET. False with *error if
- * nothing was sent. */
+/* Gives a READY worker, which was forked from an earlier state, the pages of SET. False with *error
+ * if nothing was sent. */
 bool worker_put_pages(struct worker_process *worker, const struct page_set *set,
                       struct error *error);
 

@@ -21,8 +21,8 @@ static struct images *images_of(const struct session *session) {
 }
 
 /* The checkpoint whose state is to be kept: the oldest process that costs little more time to bring
- * back than the newest state, so that calls after it can still be rolled back then; if there is none,
- * the newest state. NULL: there is none. */
+ * back than the newest state, so that calls after it can still be rolled back then; if there is
+ * none, the newest state. NULL: there is none. */
 static const struct checkpoint *choose(const struct session *session) {
     const struct session_saved *saved = &session->saved;
     const struct checkpoint *chosen = LIST_FIRST(&session->checkpoints), *at = chosen, *older;
@@ -51,9 +51,9 @@ static bool pays(const struct session *session, const struct checkpoint *checkpo
     const int64_t cost_ms = (checkpoint->cost_ns - saved->image_cost_ns) / CLOCK_NS_PER_MS;
     if (cost_ms <= ADOPTION_MS)
         return false;
-    const uint64_t bytes =
-        saved->image.number ? saved->image.facts.bytes
-                            : worker_resident_bytes(process_of(session, checkpoint));
+    const uint64_t bytes = saved->image.number
+                               ? saved->image.facts.bytes
+                               : worker_resident_bytes(process_of(session, checkpoint));
     return cost_ms > ADOPTION_MS + (int64_t)(bytes / BYTES_PER_MS);
 }
 
@@ -65,8 +65,7 @@ static const struct checkpoint *find_due(const struct session *session) {
         return NULL;
     const struct checkpoint *checkpoint = choose(session);
     /* An image cannot have native code, which would have to be sealed again. */
-    return checkpoint && !process_of(session, checkpoint)->native.units &&
-                   pays(session, checkpoint)
+    return checkpoint && !process_of(session, checkpoint)->native.units && pays(session, checkpoint)
                ? checkpoint
                : NULL;
 }

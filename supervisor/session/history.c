@@ -1,11 +1,11 @@
 /* Checkpoints: taking them, and returning to them. A process that is not needed is killed, since it
  * might ignore a request to exit.
  *
- * A state is kept in one of two ways. The head forks, and the fork is parked: it is the state. Or, if
- * such a fork is there and the kernel has noted what the head has written since (process/tracker.h),
- * these pages are copied. To return to such a state, the parked process forks, and the fork is given
- * the pages of each checkpoint from then on. The list says which is which, and nothing outside of this
- * file has to know. */
+ * A state is kept in one of two ways. The head forks, and the fork is parked: it is the state. Or,
+ * if such a fork is there and the kernel has noted what the head has written since
+ * (process/tracker.h), these pages are copied. To return to such a state, the parked process forks,
+ * and the fork is given the pages of each checkpoint from then on. The list says which is which,
+ * and nothing outside of this file has to know. */
 #include "supervisor/base/clock.h"
 #include "supervisor/session/session_internal.h"
 
@@ -13,9 +13,9 @@
 #include <stdlib.h>
 
 enum {
-    TRACKED_FROM = 2,         /* state: a session with two calls will have more */
-    PAGES_MAX = 8192,         /* of a session's states, beyond which the head forks */
-    ALL_PAGES_MAX = 64 << 10  /* of all sessions */
+    TRACKED_FROM = 2,        /* state: a session with two calls will have more */
+    PAGES_MAX = 8192,        /* of a session's states, beyond which the head forks */
+    ALL_PAGES_MAX = 64 << 10 /* of all sessions */
 };
 
 /* The events of a process that no session owns any more. It is killed, or is killed as soon as it
@@ -118,7 +118,7 @@ bool history_is_due(const struct session *session) {
 /* --- taking --- */
 
 static void keep(struct session *session, struct checkpoint *checkpoint) {
-    { const struct log_event event = {.name = "xx", .session = session->name}; log_write(session->all->log, &event, "%s %zu of %zu", checkpoint->worker ? "parked" : "pages", checkpoint->pages.count, history_bytes(session)/4096); }
+    trace(session, "checkpoint");
     session->all->kept_pages += checkpoint->pages.count;
     LIST_INSERT_HEAD(&session->checkpoints, checkpoint, entry);
     durable_image_note(session);
@@ -176,8 +176,8 @@ static void forget_oldest(struct session *session) {
     }
 }
 
-/* Whether the present state differs from the newest checkpoint in what the head has written, as far as
- * the kernel has noted it. */
+/* Whether the present state differs from the newest checkpoint in what the head has written, as far
+ * as the kernel has noted it. */
 static bool can_copy(const struct session *session) {
     const struct tracking *tracking = &session->head->tracking;
     const struct checkpoint *newest = LIST_FIRST(&session->checkpoints);
@@ -198,8 +198,10 @@ static bool copy_pages(struct session *session) {
     if (!can_copy(session) || !has_room(session))
         return false;
     struct checkpoint *checkpoint = make_checkpoint(session, session->number);
-    tracking->armed = checkpoint != NULL &&
-                      tracker_take(tracking->tracker, &checkpoint->pages) == TRACKED;
+    const enum tracked tracked =
+        checkpoint ? tracker_take(tracking->tracker, &checkpoint->pages) : TRACKED_OTHERWISE;
+    tracking->armed = tracked == TRACKED;
+    tracking->registered = tracked != TRACKED_MAPPINGS;
     if (!tracking->armed) {
         free(checkpoint);
         return false;
@@ -214,7 +216,7 @@ static bool copy_pages(struct session *session) {
 static void arm(struct session *session) {
     struct tracking *tracking = &session->head->tracking;
     tracking->at = session->number;
-    tracking->armed = tracking->tracker && tracker_arm(tracking->tracker);
+    tracking->armed = tracking->tracker && tracking->registered && tracker_arm(tracking->tracker);
 }
 
 static void take_by_fork(struct session *session) {
@@ -259,6 +261,15 @@ static void woken(struct session *session, struct checkpoint *made) {
     free(made);
 }
 
+/* The mappings of the head are other ones. */
+static void register_again(struct session *session) {
+    struct tracking *tracking = &session->head->tracking;
+    struct weigher *weigher = &session->all->memory.weigher;
+    if (tracking->tracker && !tracking->registered && !weigher_is_busy(weigher))
+        weigher_register(weigher, session->head->pid, &tracking->said,
+                         tracker_userfault(tracking->tracker));
+}
+
 void history_taken(struct session *session) {
     struct checkpoint *taken = session->taking, *same = find(session, taken->number);
     session->taking = NULL;
@@ -273,6 +284,7 @@ void history_taken(struct session *session) {
     forget_oldest(session);
     if (session->number >= TRACKED_FROM && session->all->settings->session_record == RECORD_AUTO)
         worker_track(session->head);
+    register_again(session);
 }
 
 /* --- tracking --- */
@@ -280,22 +292,25 @@ void history_taken(struct session *session) {
 void history_on_tracks(void *context, struct worker_process *worker) {
     struct session *session = context;
     struct weigher *weigher = &session->all->memory.weigher;
-    if (weigher_is_busy(weigher) ||
-        !weigher_track(weigher, worker->pid, worker->tracking.said.userfault))
+    const struct tracked_message *said = &worker->tracking.said;
+    if (said->userfault < 0 || weigher_is_busy(weigher) ||
+        !weigher_track(weigher, worker->pid, said))
         worker_set_tracker(worker, NULL);
 }
 
-void history_on_tracked(void *context, pid_t pid, struct tracker_parts *parts) {
+/* It may be that of a worker that has ended since. */
+void history_on_tracked(void *context, pid_t pid, bool done, const struct tracker_parts *parts) {
     struct sessions *all = context;
     struct worker_process *worker = workers_find(&all->pool->workers, pid);
-    const bool wanted = worker && worker->tracking.state == TRACKING_SAID;
-    if (wanted && parts)
-        tracker_leave_out(parts, worker->tracking.said.start, worker->tracking.said.end);
     struct tracker *tracker = parts ? tracker_open(parts, pid) : NULL;
-    if (wanted)
+    if (worker && worker->tracking.state == TRACKING_SAID)
         worker_set_tracker(worker, tracker);
     else
         tracker_free(tracker);
+    if (worker && !parts)
+        worker->tracking.registered = done;
+    else if (worker)
+        worker->tracking.registered = worker->tracking.tracker != NULL;
 }
 
 /* --- returning --- */

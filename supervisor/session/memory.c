@@ -339,8 +339,8 @@ static void on_weighed(void *context, const struct weight *weight) {
     continue_weighing(all);
 }
 
-static void on_tracked(void *context, pid_t pid, struct tracker_parts *parts) {
-    history_on_tracked(context, pid, parts);
+static void on_tracked(void *context, pid_t pid, bool done, const struct tracker_parts *parts) {
+    history_on_tracked(context, pid, done, parts);
     continue_weighing(context);
 }
 

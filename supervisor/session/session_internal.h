@@ -78,8 +78,8 @@ struct checkpoint {
     struct worker_process *worker;
     struct page_set pages;
     uint64_t number;
-    bool wakes; /* of `taking`: it becomes the head */
-    bool tried; /* the head was made of it, and no call was sent since */
+    bool wakes;      /* of `taking`: it becomes the head */
+    bool tried;      /* the head was made of it, and no call was sent since */
     int64_t cost_ns; /* of the session then, as session_saved has it */
     LIST_ENTRY(checkpoint) entry;
 };
@@ -343,7 +343,7 @@ size_t history_bytes(const struct session *session);
 /* Of session_events. */
 void history_on_tracks(void *context, struct worker_process *worker);
 /* Of the weigher, in all sessions. */
-void history_on_tracked(void *context, pid_t pid, struct tracker_parts *parts);
+void history_on_tracked(void *context, pid_t pid, bool done, const struct tracker_parts *parts);
 /* Returns to state NUMBER, which history_length allows. */
 void history_return(struct session *session, uint64_t number);
 /* Replaces a head that has ended by the newest checkpoint. False if that holds an earlier state

@@ -47,7 +47,7 @@ static void kill_one(struct client *client, pid_t pid) {
 enum { CHECKPOINTS = 3 }; /* of a session with a history of 2 after as many calls */
 
 static struct client *start(void) {
-    struct client *client = client_start_with("--session-history", "2");
+    struct client *client = client_start_with("--session-history", "2", "--session-record", "off");
     client_session_expect(client, NULL, "(defvar *x* 1)", "=> *X*");
     for (int i = 2; i <= 4; i++)
         client_session_expect(client, NULL, "(incf *x*)", formatted("=> %d", i));

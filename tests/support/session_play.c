@@ -28,6 +28,7 @@ struct stage {
     char slots[SESSION_PLAY_SLOTS][MODEL_NAME_MAX];
     struct expectation pending[PENDING_MAX];
     size_t pending_count, ids, line;
+    bool records; /* --session-record auto */
 };
 
 /* Awaiting. */
@@ -494,10 +495,12 @@ static void kill_idle(struct stage *stage, size_t slot) {
     family_await_gone(stage->client, head);
 }
 
-/* Waits until each session has its checkpoint. */
+/* Waits until each session has its checkpoint, if that is a process. */
 static void count_processes(struct stage *stage) {
     enum { SPARE = 1 };
     await_all(stage);
+    if (stage->records)
+        return;
     size_t workers = SPARE;
     for (const struct model_session *session = stage->model.first; session; session = session->next)
         workers += model_workers(session);
@@ -596,7 +599,8 @@ char *session_play(const struct script *script) {
         return NULL;
     struct stage stage = {.model = {.maximum = 1 + pick(&first, 0, SESSION_PLAY_SLOTS + 1),
                                     .history = pick(&first, 1, MODEL_HISTORY_MAX),
-                                    .unnamed_max = 1 + pick(&first, 2, SESSION_PLAY_SLOTS)}};
+                                    .unnamed_max = 1 + pick(&first, 2, SESSION_PLAY_SLOTS)},
+                          .records = pick(&first, 4, 2) == 0};
     const char *const arguments[] = {"--session-max",
                                      formatted("%zu", stage.model.maximum),
                                      "--session-unnamed-max",
@@ -607,6 +611,8 @@ char *session_play(const struct script *script) {
                                      formatted("%zu", stage.model.history),
                                      "--output-max-bytes",
                                      "20000",
+                                     "--session-record",
+                                     stage.records ? "auto" : "off",
                                      NULL};
     for (size_t i = 0; i < SESSION_PLAY_SLOTS; i++)
         snprintf(stage.slots[i], sizeof stage.slots[i], "nobody-%zu", i);

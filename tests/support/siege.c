@@ -11,9 +11,10 @@
 enum { SPARE = 1, CODE_MAX = 4096, ARGUMENTS_MAX = 16, WATCHDOG_S = 120 };
 
 struct siege siege_begin(const char *const *arguments) {
-    const char *all[ARGUMENTS_MAX] = {"--session-history", "1"};
-    for (size_t i = 0; arguments && arguments[i] && i + 3 < ARGUMENTS_MAX; i++)
-        all[i + 2] = arguments[i];
+    /* Each state is a process of the hostile code. */
+    const char *all[ARGUMENTS_MAX] = {"--session-history", "1", "--session-record", "off"};
+    for (size_t i = 0; arguments && arguments[i] && i + 5 < ARGUMENTS_MAX; i++)
+        all[i + 4] = arguments[i];
     struct siege siege = {
         .client = client_start_ready(
             &(struct client_options){.arguments = all, .watchdog_s = WATCHDOG_S}, NULL)};
