@@ -104,10 +104,10 @@ static size_t count_mapped(const struct tracker *tracker) {
     return pages ? pages : SIZE_MAX;
 }
 
-/* Without a list. */
-static bool protect(const struct tracker *tracker, uint64_t start, uint64_t end) {
+/* Without a list. FLAGS: TRACK_CHECK or 0. */
+static bool protect(const struct tracker *tracker, uint64_t start, uint64_t end, uint64_t flags) {
     struct track_scan scan = {.size = sizeof scan,
-                              .flags = TRACK_PROTECT | TRACK_CHECK,
+                              .flags = TRACK_PROTECT | flags,
                               .start = start,
                               .end = end,
                               .category_mask = TRACK_WRITTEN};
@@ -124,7 +124,7 @@ static int64_t used_ns(void) {
 static bool arm_all(struct tracker *tracker) {
     const struct tracker_spans *spans = &tracker->parts.spans;
     for (size_t i = 0; i < spans->count; i++)
-        if (!protect(tracker, spans->list[i].start, spans->list[i].end))
+        if (!protect(tracker, spans->list[i].start, spans->list[i].end, TRACK_CHECK))
             return false;
     tracker->last_count = 0;
     tracker->takes = 0;
@@ -230,12 +230,12 @@ static bool protect_new(struct tracker *tracker, const struct page_set *set) {
         if (j < tracker->last_count && tracker->last[j] == address)
             continue;
         if (address - end > NEAR_BYTES) {
-            good = good && (start == end || protect(tracker, start, end));
+            good = good && (start == end || protect(tracker, start, end, 0));
             start = address;
         }
         end = address + TRACKER_PAGE_BYTES;
     }
-    return good && (start == end || protect(tracker, start, end));
+    return good && (start == end || protect(tracker, start, end, 0));
 }
 
 static void remember(struct tracker *tracker, const struct page_set *set) {

@@ -171,7 +171,9 @@ static bool fork_copy(struct session *session, struct worker_process *holder, st
         if (!apart)
             copy->head->outputs = copy->pipes->serial;
         /* A hostile fork keeps the outputs of its origin, which keeps those that it was sent. */
-        session->pipes->shared = copy->pipes->shared = true;
+        copy->pipes->shared = true;
+        if (session->pipes)
+            session->pipes->shared = true;
     }
     close(outputs[0]);
     close(outputs[1]);

@@ -82,15 +82,16 @@ static struct worker_process *take_out(struct session *session, struct checkpoin
 }
 
 /* The parked process that the state of CHECKPOINT begins with; NULL: it has ended. */
-static const struct checkpoint *base_of(const struct checkpoint *checkpoint) {
+static struct checkpoint *base_of(struct checkpoint *checkpoint) {
     while (checkpoint && !checkpoint->worker)
         checkpoint = LIST_NEXT(checkpoint, entry);
     return checkpoint;
 }
 
+/* The state that is kept under NUMBER; NULL: there is none. */
 static struct checkpoint *find(const struct session *session, uint64_t number) {
     struct checkpoint *checkpoint = LIST_FIRST(&session->checkpoints);
-    while (checkpoint && checkpoint->number != number)
+    while (checkpoint && (checkpoint->number != number || checkpoint->only_base))
         checkpoint = LIST_NEXT(checkpoint, entry);
     return checkpoint;
 }
@@ -159,7 +160,7 @@ static void forget_oldest(struct session *session) {
     struct checkpoint *oldest = LIST_FIRST(&session->checkpoints), *older;
     for (size_t i = 1; oldest && i < kept; i++)
         oldest = LIST_NEXT(oldest, entry);
-    if (!oldest)
+    if (!oldest || oldest->only_base)
         return;
     while (!oldest->worker && (older = LIST_NEXT(oldest, entry)) != NULL && !older->worker) {
         const size_t before = oldest->pages.count + older->pages.count;
@@ -168,7 +169,9 @@ static void forget_oldest(struct session *session) {
         session->all->kept_pages -= before - oldest->pages.count;
         take_out(session, older);
     }
-    const struct checkpoint *base = base_of(oldest);
+    struct checkpoint *base = base_of(oldest);
+    if (base && base != oldest)
+        base->only_base = true;
     while (base && (older = LIST_NEXT(base, entry)) != NULL) {
         struct worker_process *worker = take_out(session, older);
         if (worker)
@@ -180,7 +183,7 @@ static void forget_oldest(struct session *session) {
  * as the kernel has noted it. */
 static bool can_copy(const struct session *session) {
     const struct tracking *tracking = &session->head->tracking;
-    const struct checkpoint *newest = LIST_FIRST(&session->checkpoints);
+    struct checkpoint *newest = LIST_FIRST(&session->checkpoints);
     const struct checkpoint *base = base_of(newest);
     return tracking->armed && newest && newest->number == tracking->at && base &&
            base->worker->state == WORKER_READY && !session->parks &&
@@ -411,7 +414,7 @@ size_t history_length(const struct session *session) {
     const struct checkpoint *checkpoint;
     uint64_t oldest = session->number;
     LIST_FOREACH(checkpoint, &session->checkpoints, entry) {
-        if (checkpoint->number + 1 < oldest)
+        if (checkpoint->number + 1 < oldest || checkpoint->only_base)
             break; /* a state between them is missing: lost, or retired before a rollback */
         oldest = checkpoint->number;
     }

@@ -78,6 +78,7 @@ struct checkpoint {
     struct worker_process *worker;
     struct page_set pages;
     uint64_t number;
+    bool only_base;  /* it is no state to return to; newer ones begin with its process */
     bool wakes;      /* of `taking`: it becomes the head */
     bool tried;      /* the head was made of it, and no call was sent since */
     int64_t cost_ns; /* of the session then, as session_saved has it */

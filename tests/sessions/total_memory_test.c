@@ -212,7 +212,7 @@ static long score(pid_t pid) {
 }
 
 Test(total_memory, the_kernel_kills_parked_processes_first_and_the_server_last) {
-    struct client *client = client_start_ready(NULL, NULL);
+    struct client *client = client_start_with("--session-record", "off");
     for (int i = 0; i < 3; i++)
         client_evaluate(client, "1");
     client_session_settle(client, NULL);
