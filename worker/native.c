@@ -197,6 +197,8 @@ static uint64_t resolve(const char *name) {
     if (strcmp(name, "__va_arg") == 0)
         return (uint64_t)(uintptr_t)next_argument;
 #endif
+    if (strcmp(name, "eclave_environment") == 0) /* compiler/fast.h */
+        return (uint64_t)(uintptr_t)ecl_process_env();
     if (strcmp(name, "_setjmp") == 0)
         return (uint64_t)(uintptr_t)_setjmp;
     return (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, name);

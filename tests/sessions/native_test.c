@@ -114,6 +114,114 @@ Test(native, backtraces_have_native_functions) {
     client_finish(client);
 }
 
+/* --- what is computed in place --- */
+
+/* Arithmetic and lists: for all operands, at the limits of fixnums and of the products that are
+ * computed in place, the result or the type of the error is that of bytecode. */
+static const char in_place[] =
+    "(let* ((edges (list 0 (expt 2 15) (expt 2 29) (expt 2 30) (expt 2 31) (expt 2 60) (expt 2 61)"
+    "                    (expt 2 62) (expt 2 63) (expt 10 30)))"
+    "       (operands (append (loop for edge in edges append (loop for off from -2 to 2"
+    "                                append (list (+ edge off) (- (+ edge off)))))"
+    "                         (list 1/2 -7/3 1.5 0.0 1d300 2305843009213693952d0 #c(1 2) nil 'a"
+    "                               \"s\" #\\a '(1) '(1 . 2))))"
+    "       (differences '()))"
+    "  (flet ((try (function &rest arguments)"
+    "           (handler-case (apply function arguments)"
+    "             (error (condition) (class-name (class-of condition)))))"
+    "         (both (expression) (list (eval expression) (compile nil expression))))"
+    "    (dolist (name '(1+ 1- - zerop plusp minusp oddp evenp car cdr first rest endp))"
+    "      (destructuring-bind (bytecode native) (both `(lambda (x) (,name x)))"
+    "        (dolist (x operands)"
+    "          (unless (equal (try bytecode x) (try native x)) (push (list name x) differences)))))"
+    "    (dolist (name '(+ - * = /= < <= > >= eql max min))"
+    "      (destructuring-bind (bytecode native) (both `(lambda (x y) (,name x y)))"
+    "        (dolist (x operands)"
+    "          (destructuring-bind (bytecode-1 native-1) (both `(lambda (y) (,name ',x y)))"
+    "            (dolist (y operands)"
+    "              (unless (equal (try bytecode x y) (try native x y))"
+    "                (push (list name x y) differences))"
+    "              (unless (equal (try bytecode-1 y) (try native-1 y))"
+    "                (push (list name x) differences))))))))"
+    "  (list (length operands) differences))";
+
+Test(native, arithmetic_and_lists_have_the_results_of_bytecode, .timeout = 120) {
+    struct client *client = client_start_with(WITH_NATIVE);
+    client_session_expect(client, NULL, in_place, "=> (113 NIL)");
+    client_finish(client);
+}
+
+/* A name is called as what it is then: a call goes past ECL's dispatch only to a function of
+ * exactly these arguments. */
+static const struct {
+    const char *code, *value;
+} calls[] = {
+    {"(defun callee (x) (list x)) (defun caller (x) (handler-case (callee x) (error (condition) "
+     "(class-name (class-of condition))))) (defun caller-of (f x) (handler-case (funcall f x) "
+     "(error (condition) (class-name (class-of condition))))) (compile 'callee) (compile 'caller) "
+     "(compile 'caller-of) (list (caller 1) (caller-of #'callee 1) (caller-of 'callee 1))",
+     "=> ((1) (1) (1))"},
+    {"(defun callee (x &optional (y 2)) (list x y)) (list (caller 1) (caller-of #'callee 1))",
+     "=> ((1 2) (1 2))"},
+    {"(compile 'callee) (list (caller 1) (caller-of #'callee 1))", "=> ((1 2) (1 2))"},
+    {"(defun callee (x y) (list x y)) (compile 'callee) (list (caller 1) (caller-of #'callee 1))",
+     "=> (SI:SIMPLE-PROGRAM-ERROR SI:SIMPLE-PROGRAM-ERROR)"},
+    {"(defun callee () 0) (compile 'callee) (caller 1)", "=> SI:SIMPLE-PROGRAM-ERROR"},
+    {"(defmacro callee (x) `(list ,x)) (compile 'callee) (list (caller 1) (caller-of 'callee 1))",
+     "=> (UNDEFINED-FUNCTION UNDEFINED-FUNCTION)"},
+    {"(fmakunbound 'callee) (list (caller 1) (caller-of 'callee 1) (caller-of nil 1) (caller-of 5 "
+     "1))",
+     "=> (UNDEFINED-FUNCTION UNDEFINED-FUNCTION UNDEFINED-FUNCTION TYPE-ERROR)"},
+    {"(defgeneric callee (x)) (defmethod callee ((x integer)) (- x)) (list (caller 1) (caller-of "
+     "#'callee 1))",
+     "=> (-1 -1)"},
+    {"(let ((n 10)) (defun callee (x) (incf n x))) (list (caller 1) (caller 2))", "=> (11 13)"},
+    {"(list (caller-of (lambda (x) (* 2 x)) 4) (caller-of (compile nil '(lambda (x) (* 2 x))) 4) "
+     "(caller-of #'list 4) (caller-of #'car '(4)))",
+     "=> (8 8 (4) 4)"},
+    {"(defun a0 () 0) (defun a1 (a) a) (defun a2 (a b) (list a b)) (defun a3 (a b c) (list a b c)) "
+     "(defun a4 (a b c d) (list a b c d)) (defun a5 (a b c d e) (list a b c d e)) (defun a9 (a b c "
+     "d e f g h i) (list a b c d e f g h i)) (defun all () (list (a0) (a1 1) (a2 1 2) (a3 1 2 3) "
+     "(a4 1 2 3 4) (a5 1 2 3 4 5) (a9 1 2 3 4 5 6 7 8 9))) (mapc 'compile '(a0 a1 a2 a3 a4 a5 a9 "
+     "all)) (all)",
+     "=> (0 1 (1 2) (1 2 3) (1 2 3 4) (1 2 3 4 5) (1 2 3 4 5 6 7 8 9))"},
+    /* Recursion is by name, too, so that a function can be replaced by one that calls it. */
+    {FIB "(compile 'fib) (let ((old #'fib) (seen (make-hash-table))) (setf (fdefinition 'fib) "
+         "(lambda (n) (or (gethash n seen) (setf (gethash n seen) (funcall old n)))))) (fib 90)",
+     "=> 2880067194370816120"},
+    /* Arguments are evaluated once. */
+    {"(defun callee (x) (list :old x)) (defun note (n) (print n)) (defun calls () (callee (progn "
+     "(note 1) (setf (fdefinition 'callee) (lambda (x) (list :new x))) 2))) (compile 'calls) "
+     "(with-output-to-string (*standard-output*) (calls))",
+     "=> \"\n1 \""},
+};
+
+Test(native, a_name_is_called_as_what_it_is) {
+    struct client *client = client_start_with(WITH_NATIVE);
+    for (size_t i = 0; i < COUNT_OF(calls); i++)
+        client_session_expect(client, NULL, calls[i].code, calls[i].value);
+    client_finish(client);
+}
+
+/* --- methods --- */
+
+/* A method's function is a closure of ECL around its body, which is what is compiled. */
+Test(native, bodies_of_methods_are_compiled) {
+    struct client *client = client_start_with(WITH_NATIVE);
+    client_session_expect(
+        client, NULL,
+        "(defclass a () ()) (defclass b (a) ()) (defgeneric m (x &key k))"
+        "(defmethod m ((x a) &key (k 1)) (list 'a k))"
+        "(defmethod m :around ((x a) &key k) (cons 'around (call-next-method)))"
+        "(defmethod m ((x b) &key k) (cons (and (next-method-p) k) (call-next-method)))"
+        "(defun bodies () (mapcar (lambda (method) (null (nth-value 1 (si:bc-split "
+        "(eclave::method-body method))))) (clos:generic-function-methods #'m)))"
+        "(list (bodies) (m (make-instance 'b) :k 5) (multiple-value-list (compile 'm)) (bodies) "
+        "(m (make-instance 'b) :k 5))",
+        "=> ((NIL NIL NIL) (AROUND 5 A 5) (M NIL NIL) (T T T) (AROUND 5 A 5))");
+    client_finish(client);
+}
+
 /* --- what is not --- */
 
 static const struct {

@@ -158,6 +158,24 @@ possible, or NIL in its place."
                         c::*cmp-env*)))
               (apply original type arguments))))))
 
+;;; Calls of functions by their names, and of function objects (compiler/fast.h).
+
+(defconstant +call-arguments+ 4 "The most that fast.h has a call for.")
+
+(defun write-fast-call (function arguments name)
+  (c::wt (if name "eclave_call_name_" "eclave_call_") (length arguments) "(cl_env_copy, " function)
+  (dolist (argument arguments)
+    (c::wt ", " argument))
+  (c::wt ")"))
+
+(defun make-calls-fast ()
+  (let ((original (gethash 'c::call-indirect c::*wt-loc-dispatch-table*)))
+    (setf (gethash 'c::call-indirect c::*wt-loc-dispatch-table*)
+          (lambda (function arguments name &rest rest)
+            (if (or (first rest) (> (length arguments) +call-arguments+))
+                (apply original function arguments name rest)
+                (write-fast-call function arguments name))))))
+
 ;;; COMPILE and its relatives.
 
 (defun replace-definition (name function native)
@@ -195,8 +213,17 @@ possible, or NIL in its place."
       (unless (compile-method method)
         (setf good nil)))))
 
-(defun replace-method-function (method native)
-  (setf (slot-value method 'clos::the-function) native)
+(defvar *method-bodies* (make-hash-table :test #'eq :weakness :key)
+  "The functions that DEFMETHOD made. That of the method is a closure of ECL that applies it.")
+
+(defun method-body (method)
+  (or (gethash method *method-bodies*) (clos:method-function method)))
+
+(defun replace-method-body (method native)
+  (setf (slot-value method 'clos::the-function)
+        (if (gethash method *method-bodies*)
+            (clos::wrapped-method-function (setf (gethash method *method-bodies*) native))
+            native))
   (let ((generic (clos:method-generic-function method)))
     (when generic
       (si:clear-gfun-hash generic)
@@ -204,13 +231,13 @@ possible, or NIL in its place."
 
 (defun compile-method (method)
   "True if the body of METHOD is native code now."
-  (let ((function (clos:method-function method)))
+  (let ((function (method-body method)))
     (cond ((native-p function) t)
           ((not (source-of function)) (not (interpreted-p function)))
           (t
            (let ((native (native-version function)))
              (when native
-               (replace-method-function method native)
+               (replace-method-body method native)
                t))))))
 
 (defun replace-compiler ()
@@ -256,7 +283,7 @@ possible, or NIL in its place."
 
 (defun function-of (thing)
   "The function of THING, a method or a name; NIL if the name has none, or is that of a macro."
-  (cond ((typep thing 'method) (clos:method-function thing))
+  (cond ((typep thing 'method) (method-body thing))
         ((and (fboundp thing) (not (and (symbolp thing) (macro-function thing))))
          (fdefinition thing))))
 
@@ -297,7 +324,7 @@ possible, or NIL in its place."
             for native in (native-versions functions)
             when native
               do (if (typep thing 'method)
-                     (replace-method-function thing native)
+                     (replace-method-body thing native)
                      (replace-definition thing function native))))))
 
 (defun compile-preloaded ()
@@ -315,8 +342,9 @@ possible, or NIL in its place."
 (defun install-noting ()
   (setf si::*defun-inline-hook* #'note-function)
   (replace-functions
-   (clos::install-method (&rest arguments)
-     (let ((method (apply #'original arguments)))
+   (clos::install-method (name qualifiers specializers lambda-list function &rest options)
+     (let ((method (apply #'original name qualifiers specializers lambda-list function options)))
+       (setf (gethash method *method-bodies*) function)
        (when (noting-p)
          (push method *noted*))
        method))))
@@ -331,6 +359,7 @@ possible, or NIL in its place."
   (ext:package-lock "COMMON-LISP" t)
   (setf *native-lambda-list* #'native-lambda-list)
   (mapc #'inline-floats '(+ - * /))
+  (make-calls-fast)
   ;; Fills the dispatch caches that the compiler uses.
   (make-source '(setq *result* #'(lambda (x &optional (y 2) &key z)
                                    (list (block b
