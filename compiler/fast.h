@@ -9,6 +9,12 @@
 extern struct cl_env_struct eclave_environment;
 #define ecl_process_env() (&eclave_environment)
 
+/* Functions that ask for debugging are not recorded, as no others (worker/native_frames.h). */
+#undef ecl_ihs_push
+#undef ecl_ihs_pop
+#define ecl_ihs_push(env, record, function, variables) ((void)0)
+#define ecl_ihs_pop(env)                               ((void)0)
+
 /* --- fixnums ---
  *
  * The bits of a fixnum are 4 * value + 3. So sums, differences and comparisons need no shift, and

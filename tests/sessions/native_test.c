@@ -22,7 +22,7 @@ static const struct {
     {FIB "(compile 'fib) (third (function-lambda-expression #'fib))", "=> (N)"},
     {FIB "(compile 'fib) (search \"is native code\" (with-output-to-string (*standard-output*) "
          "(disassemble 'fib)))",
-     "=> 24"},
+     "=> 28"},
     {"(multiple-value-bind (f w e) (compile nil '(lambda (x) (* x 2))) "
      "(list (funcall f 21) w e (si:bc-split f)))",
      "=> (42 NIL NIL NIL)"},
@@ -87,29 +87,70 @@ Test(native, compiled_code_computes_the_same) {
     client_finish(client);
 }
 
-/* Errors name the function that made them and its callers. */
+/* --- backtraces --- */
+
+/* Errors name the function that made them and its callers, native or not, in order and with their
+ * arguments, whatever the functions declare. */
+static const struct {
+    const char *definitions, *call, *backtrace;
+} failing[] = {
+    {"(defun inner (x y) (list (car x) y)) (defun outer (x &optional (y 2)) (list (inner x y)))"
+     "(defun last-one (z) (list (outer z))) (mapc 'compile '(inner outer))",
+     "(last-one 5)", "0: (CAR 5 ...)\n1: (INNER 5 2)\n2: (OUTER 5)\n3: (LAST-ONE 5)"},
+    {"(defun inner (x y) (declare (optimize speed (debug 0))) (if (eql x 5) (error \"five\") y))"
+     "(defun outer (x) (declare (optimize (debug 3))) (list (inner x 1)))"
+     "(mapc 'compile '(inner outer))",
+     "(outer 5)", "0: (INNER 5 1)\n1: (OUTER 5)"},
+    {"(defun outer (x) (declare (optimize (debug 3))) (let ((y (list x))) (error \"~a\" y)))"
+     "(compile 'outer)",
+     "(outer 5)", "[Backtrace]\n0: (OUTER 5)"},
+    /* Parameters in registers and on the stack, and declared ones. */
+    {"(defun inner (a b c d e f g h) (declare (fixnum a h) (double-float b)) (error \"~a\" (list a "
+     "b "
+     "c d e f g h)))"
+     "(defun outer (a &optional b c d (e 5) (f 6) (g 7)) (list (inner a b c d e f g 8)))"
+     "(mapc 'compile '(inner outer))",
+     "(outer 1 2d0 3 4 5 6 7)", "0: (INNER 1 2.0d0 3 4 5 6 7 8)\n1: (OUTER 1 2.0d0 3 4 5 6 7)"},
+    {"(defun inner (&rest r &key (k 1) &allow-other-keys) (error \"~a ~a\" r k))"
+     "(defun outer (x) (list (inner :k 2 :l x)))(mapc 'compile '(inner outer))",
+     "(outer 3)", "0: (INNER :K 2 :L 3)\n1: (OUTER 3)"},
+    {"(defclass a () ()) (defmethod size ((x a) &key k) (car k))"
+     "(defmethod size :around (x &key k) (list (call-next-method))) (compile 'size)",
+     "(list (size (make-instance 'a) :k 7))",
+     "0: (CAR 7 ...)\n1: (SIZE #<A @1> :K 7)\n2: (SIZE #<A @1> :K 7)"},
+    /* By way of ECL, and of interpreted code and functions within a function. */
+    {"(defun inner (f x) (funcall f x)) (defun outer (l) (labels ((each (x) (list (inner (lambda "
+     "(y)"
+     " (error \"~a\" y)) x)))) (sort l (lambda (a b) (each a) (< a b))))) (defun between (l) (list "
+     "(outer l))) (defun outermost (l) (list (between l))) (mapc 'compile '(inner outer "
+     "outermost))",
+     "(outermost (list 1 1))",
+     "0: (INNER #<compiled-function @1> 1)\n1: (OUTER (1 1))\n"
+     "2: (BETWEEN (1 1))\n3: (OUTERMOST (1 1))"},
+    {"(compile 'inner) (defun outer (f) (handler-bind ((error (lambda (c) (inner f 2)))) (error "
+     "\"first\"))) (compile 'outer)",
+     "(outer (lambda (x) (error \"~a\" x)))",
+     "0: ((LAMBDA (X)) 2)\n1: (INNER #<bytecompiled-function @1> 2)\n"},
+    {"(defun inner (x y) (declare (double-float x y)) (/ x y)) (defun outer (x) (list (inner x "
+     "0d0))) (mapc 'compile '(inner outer))",
+     "(outer 1d0)", "0: (INNER 1.0d0 0.0d0)\n1: (OUTER 1.0d0)"},
+    {"(defun inner (x) (declare (optimize (safety 0))) (car x)) (defun outer (x) (list (inner x)))"
+     "(mapc 'compile '(inner outer))",
+     "(outer 5)", "0: (INNER 5)\n1: (OUTER 5)"},
+    {"(defun inner (n m) (list (inner (1+ n) m))) (compile 'inner)", "(inner 1 'm)",
+     " M)\n19: (INNER "},
+    {"(compile 'outer) (defun inner (x) (outer x x)) (compile 'inner)", "(list (inner 3))",
+     "0: (INNER 3)"},
+};
+
 Test(native, backtraces_have_native_functions) {
     struct client *client = client_start_with(WITH_NATIVE);
-    client_session_expect(
-        client, NULL,
-        "(defun inner (x y) (list (car x) y)) (defun outer (x &optional (y 2)) "
-        "(list (inner x y))) (compile 'inner) (compile 'outer) (defun last-one (z) "
-        "(list (outer z)))",
-        "=> LAST-ONE");
-    struct evaluation evaluation = client_evaluate(client, "(last-one 5)");
-    expect_contains(evaluation.text, "[Backtrace]\n0: (CAR 5 ...)\n1: (INNER 5 2)\n2: (OUTER ...)\n"
-                                     "3: (LAST-ONE 5)");
-    /* Without, if the function asks for it or gives up safety. */
-    static const char *const without[] = {"(debug 0)", "speed (safety 0)"};
-    for (size_t i = 0; i < COUNT_OF(without); i++) {
-        client_session_expect(
-            client, NULL,
-            formatted("(defun inner (x y) (declare (optimize %s)) "
-                      "(if (eql x 5) (error \"five\") (list x y))) (compile 'inner)",
-                      without[i]),
-            "=> INNER\n=> NIL\n=> NIL");
-        evaluation = client_evaluate(client, "(last-one 5)");
-        expect_contains(evaluation.text, "0: (OUTER ...)\n1: (LAST-ONE 5)");
+    for (size_t i = 0; i < COUNT_OF(failing); i++) {
+        struct evaluation evaluation = client_evaluate(client, failing[i].definitions);
+        cr_assert_not(evaluation.is_error, "%s", evaluation.line);
+        evaluation = client_evaluate(client, failing[i].call);
+        cr_assert(evaluation.is_error, "%s: %s", failing[i].call, evaluation.line);
+        expect_contains(evaluation.text, failing[i].backtrace);
     }
     client_finish(client);
 }

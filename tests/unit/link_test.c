@@ -72,6 +72,13 @@ static void link_and_run(const char *name) {
     cr_assert_eq(run(3), 1003 + 1006 + 6 + 4 + 'o' + 'r' + 70707, "%s: %ld", name, run(3));
     cr_assert_eq(run(4), 1004 + 1008 + 7 + 8 + 'o' + 'e' + 70707);
     cr_assert_eq(outside_variable, 200);
+    uint32_t starts[2] = {0, 0};
+    const size_t count = link_functions(object.bytes, object.size, EM_X86_64, PAGE, starts, 2);
+    const uint64_t at = (uint64_t)(uintptr_t)unit;
+    cr_assert_eq(count, 2, "%s: %zu functions", name, count);
+    cr_assert(starts[0] != starts[1] && (at + starts[0] == entry || at + starts[1] == entry));
+    cr_assert_eq(link_functions(object.bytes, object.size, EM_X86_64, PAGE, NULL, 0), count);
+    cr_assert_eq(link_functions(object.bytes, object.size, EM_AARCH64, PAGE, NULL, 0), 0);
     munmap(unit, layout.total_bytes);
     free(object.bytes);
 }

@@ -94,34 +94,15 @@ other code."
         (second source)
         (third source))))
 
-(defun unsafe-p (expression)
-  "Does the function declare (SAFETY 0)?"
-  (let ((body (nthcdr (if (eq (first expression) 'lambda) 2 3) expression)))
-    (loop for form in body
-          while (or (stringp form) (and (consp form) (eq (first form) 'declare)))
-          thereis (and (consp form)
-                       (loop for declaration in (rest form)
-                               thereis (and (consp declaration)
-                                            (eq (first declaration) 'optimize)
-                                            (member '(safety 0) (rest declaration)
-                                                    :test #'equal)))))))
-
-(defun function-form (expression)
-  "A form whose value is the function. Backtraces have it, unless it gives up safety for speed or asks
-for other debugging itself."
-  (if (unsafe-p expression)
-      `#',expression
-      `(locally (declare (optimize (debug 3))) #',expression)))
-
 (defun keep-source (native expression)
   (setf (gethash native *native-sources*) expression)
-  native)
+  (note-native native (and (eq (first expression) 'ext:lambda-block) (second expression))))
 
 (defun native-version (function)
   "FUNCTION as native code, or NIL."
   (multiple-value-bind (expression environment) (source-of function)
     (let ((*result* nil))
-      (when (and expression (run-unit `(setq *result* ,(function-form expression)) environment))
+      (when (and expression (run-unit `(setq *result* #',expression) environment))
         (keep-source *result* expression)))))
 
 (defun native-versions (functions)
@@ -129,7 +110,7 @@ for other debugging itself."
 possible, or NIL in its place."
   (let ((expressions (mapcar #'source-of functions))
         (*result* nil))
-    (cond ((run-unit `(setq *result* (list ,@(mapcar #'function-form expressions)))
+    (cond ((run-unit `(setq *result* (list ,@(mapcar (lambda (expression) `#',expression) expressions)))
                      nil)
            (mapcar #'keep-source *result* expressions))
           ((rest functions)
