@@ -38,7 +38,8 @@ static const struct description frames_of_tcc = {
 };
 
 /* GCC's library declares it nowhere. */
-void __register_frame(void *); /* NOLINT(bugprone-reserved-identifier,cert-dcl*) */
+/* NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl*,readability-identifier-naming) */
+void __register_frame(void *);
 
 bool native_frames_describe(const void *code, size_t size) {
     struct description *description = malloc(sizeof *description);
