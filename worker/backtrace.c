@@ -157,11 +157,11 @@ static void add_interpreted(struct backtrace *backtrace, const struct ecl_ihs_fr
 }
 
 void backtrace_take(struct backtrace *backtrace, cl_index base, const void *debugger) {
+    *backtrace = (struct backtrace){.debugger = debugger};
     const struct ecl_ihs_frame *record = above(ecl_process_env()->ihs_top, base);
     struct native_frame frames[RESULT_FRAMES_MAX], *native = frames;
     const struct native_frame *end =
         frames + native_frames_take(frames, RESULT_FRAMES_MAX, end_of_walk(record, base));
-    *backtrace = (struct backtrace){.debugger = debugger};
     take_error(backtrace, base, native < end ? native : NULL);
     trapped = (struct trapped){0};
     while ((record || native < end) && backtrace->count < RESULT_FRAMES_MAX) {

@@ -137,6 +137,12 @@ static const struct {
     {"(defun inner (x) (declare (optimize (safety 0))) (car x)) (defun outer (x) (list (inner x)))"
      "(mapc 'compile '(inner outer))",
      "(outer 5)", "0: (INNER 5)\n1: (OUTER 5)"},
+    /* None, if the stack is destroyed; the next error has them again. */
+    {"(defun smash () (ffi:c-inline () () :void \"{ long *p = __builtin_frame_address(0); p[0] = "
+     "16; "
+     "*(int *)8 = 0; }\")) (defun inner () (list (smash))) (defun outer () (list (inner)))"
+     "(mapc 'compile '(smash inner outer))",
+     "(outer)", "[Backtrace]\n0: (outer)"},
     {"(defun inner (n m) (list (inner (1+ n) m))) (compile 'inner)", "(inner 1 'm)",
      " M)\n19: (INNER "},
     {"(compile 'outer) (defun inner (x) (outer x x)) (compile 'inner)", "(list (inner 3))",
