@@ -125,13 +125,17 @@ static const char *end_of_literal(const char *at) {
 
 /* Returns the end of the line; NULL when out of memory. */
 static const char *split_macro(struct preamble *preamble, const char *at, int part) {
-    static const char define[] = "#define ";
+    static const char *const directives[] = {"#define ", "#undef "};
     const char *end = at + strcspn(at, "\n");
-    if (strncmp(at, define, sizeof define - 1) != 0)
-        return end;
-    at += sizeof define - 1;
-    struct name *name = make_name(preamble, at, (size_t)(end_of_name(at) - at));
-    return name && add(&name->parts, part) ? end : NULL;
+    for (size_t i = 0; i < sizeof directives / sizeof directives[0]; i++) {
+        const size_t length = strlen(directives[i]);
+        if (strncmp(at, directives[i], length) != 0)
+            continue;
+        at += length;
+        struct name *name = make_name(preamble, at, (size_t)(end_of_name(at) - at));
+        return name && add(&name->parts, part) ? end : NULL;
+    }
+    return end;
 }
 
 /* A declaration that is being read. */

@@ -1,6 +1,6 @@
-/* Walks ECL's invocation history. Interpreted code is recorded in it, and native code of the
- * session, but not what is compiled with optimization for speed alone: the runtime and ECL do not
- * appear.
+/* Walks ECL's invocation history. Interpreted code is recorded in it; the runtime and ECL, compiled
+ * for speed, do not appear. Native code of the session is not recorded either, but found on the C
+ * stack (native_frames.h), and merged by addresses.
  *
  * ECL does not record the arguments of a call, but they are on the C stack at fixed distances from
  * the record: to the call under way, to the record of the callee, and to the debugger's frame after
@@ -8,7 +8,7 @@
 #include "worker/backtrace.h"
 #include "worker/guard.h"
 #include "worker/lisp.h"
-#include "worker/native.h"
+#include "worker/native_frames.h"
 
 #include <ecl/ecl-cmp.h>
 #include <stdint.h>
@@ -95,65 +95,44 @@ static bool is_interpreted(const struct ecl_ihs_frame *record) {
     return record->function && ecl_t_of(record->function) == t_bytecodes;
 }
 
-/* Native code leaves the name of its function, and so do built-in functions that reject an
- * argument. NULL: RECORD is not of native code, or what has that name now is not. */
-static cl_object native_function(const struct ecl_ihs_frame *record) {
-    cl_object name = builtin_name(record->function);
-    cl_object function = name && ecl_t_of(name) == t_symbol ? name->symbol.gfdef : NULL;
-    if (!function || function == ECL_NIL || ECL_IMMEDIATE(function))
-        return NULL;
-    const void *code = function->d.t == t_cfunfixed ? (const void *)function->cfunfixed.entry_fixed
-                       : function->d.t == t_cfun    ? (const void *)function->cfun.entry
-                                                    : NULL;
-    if (!native_has(code))
-        return NULL;
-    /* What FUNCTION returns in native code has no name, which is to be shown. */
-    if (function->d.t == t_cfunfixed && function->cfunfixed.name == ECL_NIL)
-        function->cfunfixed.name = name;
-    else if (function->d.t == t_cfun && function->cfun.name == ECL_NIL)
-        function->cfun.name = name;
-    return function;
-}
-
-/* The values of the parameters in the outermost part of the variables of native code, if all are
- * required and Lisp objects. Each part is a vector: the part around it, descriptions, addresses. */
-static void take_parameters(const struct ecl_ihs_frame *record, cl_object function,
-                            struct backtrace_call *call) {
-    enum { OUTER, DESCRIPTIONS, ADDRESSES };
-    cl_object part = record->lex_env;
-    *call = (struct backtrace_call){0};
-    if (function->d.t != t_cfunfixed || part == ECL_NIL || ecl_t_of(part) != t_vector)
-        return;
-    while (part->vector.self.t[OUTER] != ECL_NIL)
-        part = part->vector.self.t[OUTER];
-    const struct ecl_var_debug_info *described = (const void *)part->vector.self.t[DESCRIPTIONS];
-    const size_t count = (size_t)function->cfunfixed.narg;
-    if (part->vector.dim != ADDRESSES + count)
-        return;
-    for (size_t i = 0; i < count && i < BACKTRACE_ARGUMENTS_MAX; i++) {
-        if (described[i].type != _ecl_object_loc)
-            return;
-        call->arguments[i] = *(const cl_object *)part->vector.self.t[ADDRESSES + i];
-    }
-    call->count = count;
-    call->known = true;
-}
-
 static bool is_user_function(const struct ecl_ihs_frame *record) {
     return record->function->bytecodes.name != lisp.bytecodes; /* of a top-level form */
 }
 
-/* Searches from the point of the error outwards for the innermost interpreted code. */
-static const struct ecl_ihs_frame *take_error(struct backtrace *backtrace, cl_index base) {
-    const struct ecl_ihs_frame *record = ecl_process_env()->ihs_top;
-    for (; record && record->index > base && !is_interpreted(record) && !native_function(record);
-         record = record->next)
+/* The records above number BASE: the first is the innermost. NULL: none left. */
+static const struct ecl_ihs_frame *above(const struct ecl_ihs_frame *record, cl_index base) {
+    return record && record->index > base ? record : NULL;
+}
+
+/* Is NATIVE on the C stack within what RECORD, NULL for none, was made by? */
+static bool is_within(const struct native_frame *native, const struct ecl_ihs_frame *record) {
+    return !record || (uintptr_t)native->address < (uintptr_t)record;
+}
+
+/* Where the walk for native frames ends: at the record that ends the part of the history, or that
+ * is too far out for the backtrace. Records in other memory than the stack end nothing. */
+static const void *end_of_walk(const struct ecl_ihs_frame *record, cl_index base) {
+    size_t count = 0;
+    while (record && record->index > base && count < RESULT_FRAMES_MAX) {
+        count += is_interpreted(record) && is_user_function(record);
+        record = record->next;
+    }
+    const cl_env_ptr env = ecl_process_env();
+    const uintptr_t bottom = (uintptr_t)env->cs_org, at = (uintptr_t)record;
+    return at < bottom && bottom - at < env->cs_size ? record : (const void *)UINTPTR_MAX;
+}
+
+/* Searches from the point of the error outwards for the innermost interpreted code, if no native
+ * code is within. NATIVE is the innermost native frame, or NULL. */
+static void take_error(struct backtrace *backtrace, cl_index base,
+                       const struct native_frame *native) {
+    const struct ecl_ihs_frame *record = above(ecl_process_env()->ihs_top, base);
+    for (; record && !is_interpreted(record) && !(native && is_within(native, record));
+         record = above(record->next, base))
         if (!backtrace->builtin)
             backtrace->builtin = builtin_name(record->function);
-    if (!record || record->index <= base)
-        return NULL;
-    if (!is_interpreted(record))
-        return record;
+    if (!record || (native && is_within(native, record)))
+        return;
     backtrace->code = record;
     backtrace->trap = trapped.trap;
     if (trapped.trap.code) {
@@ -162,29 +141,37 @@ static const struct ecl_ihs_frame *take_error(struct backtrace *backtrace, cl_in
         take_last_call(record, &backtrace->last_call);
         backtrace->last_call_failed = called_undefined(record, backtrace->debugger);
     }
-    return record;
+}
+
+static void add_native(struct backtrace *backtrace, const struct native_frame *native) {
+    backtrace->frames[backtrace->count++] = (struct backtrace_frame){
+        .function = native->function, .environment = ECL_NIL, .call = native->call};
+}
+
+static void add_interpreted(struct backtrace *backtrace, const struct ecl_ihs_frame *record) {
+    struct backtrace_frame *frame = &backtrace->frames[backtrace->count++];
+    frame->function = record->function;
+    frame->environment = record->lex_env;
+    if (record->next && is_caller(record->next, record))
+        take_last_call(record->next, &frame->call);
 }
 
 void backtrace_take(struct backtrace *backtrace, cl_index base, const void *debugger) {
     *backtrace = (struct backtrace){.debugger = debugger};
-    const struct ecl_ihs_frame *record = take_error(backtrace, base);
+    const struct ecl_ihs_frame *record = above(ecl_process_env()->ihs_top, base);
+    struct native_frame frames[RESULT_FRAMES_MAX], *native = frames;
+    const struct native_frame *end =
+        frames + native_frames_take(frames, RESULT_FRAMES_MAX, end_of_walk(record, base));
+    take_error(backtrace, base, native < end ? native : NULL);
     trapped = (struct trapped){0};
-    for (; record && record->index > base && backtrace->count < RESULT_FRAMES_MAX;
-         record = record->next) {
-        cl_object native = is_interpreted(record) ? NULL : native_function(record);
-        if (native) {
-            struct backtrace_frame *frame = &backtrace->frames[backtrace->count++];
-            frame->function = native;
-            frame->environment = ECL_NIL;
-            take_parameters(record, native, &frame->call);
-        }
-        if (!is_interpreted(record) || !is_user_function(record))
+    while ((record || native < end) && backtrace->count < RESULT_FRAMES_MAX) {
+        if (native < end && is_within(native, record)) {
+            add_native(backtrace, native++);
             continue;
-        struct backtrace_frame *frame = &backtrace->frames[backtrace->count++];
-        frame->function = record->function;
-        frame->environment = record->lex_env;
-        if (record->next && is_caller(record->next, record))
-            take_last_call(record->next, &frame->call);
+        }
+        if (is_interpreted(record) && is_user_function(record))
+            add_interpreted(backtrace, record);
+        record = above(record->next, base);
     }
 }
 

@@ -70,14 +70,20 @@ static bool is_unwinding_to(const struct guard *guard) {
 /* Records why GUARD ends and unwinds to it. */
 static void end_guard(struct guard *guard, enum guard_end end, cl_object condition,
                       const void *debugger) {
+    static bool taking; /* unsafe code may have destroyed the stack: a fault in taking ends here */
     if (!is_unwinding_to(guard)) {
         guard->end = end;
         if (guard->stop) {
             guard->stop->condition = condition;
             guard->stop->restarts = ECL_SYM_VAL(ecl_process_env(), lisp.restart_clusters);
-            backtrace_take(&guard->stop->backtrace, guard->base, debugger);
+            guard->stop->backtrace = (struct backtrace){0};
+            if (!taking) {
+                taking = true;
+                backtrace_take(&guard->stop->backtrace, guard->base, debugger);
+            }
         }
     }
+    taking = false;
     cl_throw(tags[guard - guards]);
 }
 

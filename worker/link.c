@@ -414,3 +414,22 @@ bool link_unit(const unsigned char *object, size_t size, unsigned machine,
             return false;
     return true;
 }
+
+size_t link_functions(const unsigned char *object, size_t size, unsigned machine, size_t page_bytes,
+                      uint32_t *offsets, size_t room) {
+    struct link link;
+    size_t count = 0;
+    if (!open_object(&link, object, size, machine) || !lay_out(&link, page_bytes))
+        return 0;
+    for (size_t i = 1; i < link.symbol_count; i++) {
+        const Elf64_Sym symbol = symbol_at(&link, i);
+        const uint64_t section = symbol.st_shndx;
+        if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || section == SHN_UNDEF ||
+            section >= link.header.e_shnum)
+            continue;
+        if (count < room)
+            offsets[count] = (uint32_t)(link.places[section] + symbol.st_value);
+        count++;
+    }
+    return count;
+}

@@ -32,4 +32,9 @@ bool link_unit(const unsigned char *object, size_t size, unsigned machine,
                const struct link_layout *layout, link_resolver *resolve, uint64_t address,
                unsigned char *memory, const char *entry_name, uint64_t *entry);
 
+/* Writes to OFFSETS, of room for ROOM, where in the unit the functions of OBJECT begin, which was
+ * measured, in no order. Returns how many there are. */
+size_t link_functions(const unsigned char *object, size_t size, unsigned machine, size_t page_bytes,
+                      uint32_t *offsets, size_t room);
+
 #endif

@@ -9,6 +9,7 @@
 #include "worker/guard.h"
 #include "worker/link.h"
 #include "worker/lisp.h"
+#include "worker/native_frames.h"
 #include "worker/worker.h"
 
 #include <dlfcn.h>
@@ -33,9 +34,6 @@ static const char header_line[] = "#include \"eclave.h\"";
 static const char data_line[] = "#include \"eclave.data\"";
 static const char entry_name[] = "init_fas_CODE";
 
-/* Units of the zygote and of a session. */
-enum { CODES_MAX = 2 * UNITS_MAX };
-
 static struct {
     bool loaded, automatic, open;
     bool unconfined; /* in the zygote, where no memory is sealed */
@@ -44,12 +42,15 @@ static struct {
     cl_object constants;         /* SI:*COMPILER-CONSTANTS* */
     cl_object compile_noted;     /* ECLAVE:COMPILE-NOTED */
     cl_object compile_preloaded; /* ECLAVE:COMPILE-PRELOADED */
-    cl_object units; /* what was made, never freed: a function may run that nothing refers to */
+    cl_object units;     /* what was made, never freed: a function may run that nothing refers to */
+    cl_object functions; /* a list of those that native_note knows */
     struct code {
         uintptr_t start, end;
-    } codes[CODES_MAX]; /* other libraries may lie between them */
+        uint32_t *starts; /* of all its functions, from its own */
+        size_t start_count;
+    } * codes; /* other libraries may lie between them */
     size_t code_count;
-} native = {.units = ECL_NIL};
+} native = {.units = ECL_NIL, .functions = ECL_NIL};
 
 /* --- loading --- */
 
@@ -65,6 +66,7 @@ bool native_load(bool automatic, struct error *error) {
     ecl_def_c_function(ecl_make_symbol("BUILD-UNIT", "ECLAVE"), (cl_objectfn_fixed)native_build, 3);
     ecl_def_c_function(ecl_make_symbol("CALL-GUARDED", "ECLAVE"),
                        (cl_objectfn_fixed)native_call_guarded, 1);
+    ecl_def_c_function(ecl_make_symbol("NOTE-NATIVE", "ECLAVE"), (cl_objectfn_fixed)native_note, 2);
     if (guard_run(load_compiler, &automatic, NULL) != GUARD_RETURNED)
         return error_set(error, 0, "native: cannot load ECL's compiler (cmp)");
     ECL_SETQ(ecl_process_env(), lisp.package, cl_core.user_package); /* after IN-PACKAGE there */
@@ -197,6 +199,8 @@ static uint64_t resolve(const char *name) {
     if (strcmp(name, "__va_arg") == 0)
         return (uint64_t)(uintptr_t)next_argument;
 #endif
+    if (strcmp(name, "eclave_environment") == 0) /* compiler/fast.h */
+        return (uint64_t)(uintptr_t)ecl_process_env();
     if (strcmp(name, "_setjmp") == 0)
         return (uint64_t)(uintptr_t)_setjmp;
     return (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, name);
@@ -218,6 +222,24 @@ static bool seal(unsigned char *unit, size_t size) {
     return at != MAP_FAILED;
 }
 
+/* Notes the code of the unit that was made of OBJECT. */
+static bool note_code(const unsigned char *object, size_t size, const struct link_layout *layout,
+                      uintptr_t at) {
+    const size_t count = link_functions(object, size, MACHINE, layout->page_bytes, NULL, 0);
+    uint32_t *starts = calloc(count + 1, sizeof *starts);
+    struct code *codes = realloc(native.codes, (native.code_count + 1) * sizeof *codes);
+    if (codes)
+        native.codes = codes;
+    if (!starts || !codes || !native_frames_describe((const void *)at, layout->code_bytes)) {
+        free(starts);
+        return false;
+    }
+    link_functions(object, size, MACHINE, layout->page_bytes, starts, count);
+    native.codes[native.code_count++] = (struct code){
+        .start = at, .end = at + layout->code_bytes, .starts = starts, .start_count = count};
+    return true;
+}
+
 /* Returns the function that defines the unit; NULL if OBJECT cannot be linked or sealed. */
 static void (*place_unit(const unsigned char *object, size_t size))(cl_object) {
     struct link_layout layout;
@@ -230,22 +252,62 @@ static void (*place_unit(const unsigned char *object, size_t size))(cl_object) {
     if (unit == MAP_FAILED)
         return NULL;
     const uintptr_t at = (uintptr_t)unit;
-    if (native.code_count == CODES_MAX ||
-        !link_unit(object, size, MACHINE, &layout, resolve, at, unit, entry_name, &entry) ||
+    if (!link_unit(object, size, MACHINE, &layout, resolve, at, unit, entry_name, &entry) ||
         !seal(unit, layout.code_bytes)) {
         munmap(unit, layout.total_bytes);
         return NULL;
     }
-    native.codes[native.code_count++] = (struct code){at, at + layout.code_bytes};
-    return (void (*)(cl_object))(uintptr_t)entry;
+    return note_code(object, size, &layout, at) ? (void (*)(cl_object))(uintptr_t)entry : NULL;
 }
 
-bool native_has(const void *code) {
-    for (size_t i = 0; i < native.code_count; i++)
-        if ((uintptr_t)code >= native.codes[i].start && (uintptr_t)code < native.codes[i].end)
-            return true;
-    return false;
+/* --- functions --- */
+
+bool native_is_used(void) {
+    return native.code_count > 0;
 }
+
+static const struct code *code_at(uintptr_t address) {
+    for (size_t i = 0; i < native.code_count; i++)
+        if (address >= native.codes[i].start && address < native.codes[i].end)
+            return &native.codes[i];
+    return NULL;
+}
+
+/* Where the code of FUNCTION begins; 0: it is not compiled. */
+static uintptr_t start_of(cl_object function) {
+    if (ECL_IMMEDIATE(function))
+        return 0;
+    return function->d.t == t_cfunfixed ? (uintptr_t)function->cfunfixed.entry_fixed
+           : function->d.t == t_cfun    ? (uintptr_t)function->cfun.entry
+                                        : 0;
+}
+
+cl_object native_note(cl_object function, cl_object name) {
+    if (code_at(start_of(function))) {
+        native.functions = ecl_cons(function, native.functions);
+        cl_object *own =
+            function->d.t == t_cfunfixed ? &function->cfunfixed.name : &function->cfun.name;
+        if (*own == ECL_NIL)
+            *own = name;
+    }
+    ecl_return1(ecl_process_env(), function);
+}
+
+cl_object native_function(uintptr_t address) {
+    const struct code *code = code_at(address);
+    uintptr_t start = 0;
+    if (!code)
+        return NULL;
+    for (size_t i = 0; i < code->start_count; i++)
+        if (code->start + code->starts[i] <= address && code->start + code->starts[i] > start)
+            start = code->start + code->starts[i];
+    for (cl_object rest = native.functions; rest != ECL_NIL; rest = ECL_CONS_CDR(rest))
+        if (start_of(ECL_CONS_CAR(rest)) == start)
+            return ECL_CONS_CAR(rest);
+    return NULL;
+}
+
+/* --- units --- */
 
 static void (*compile(cl_object header, cl_object code))(cl_object) {
     cleanup_buffer struct buffer text = buffer_make(UNIT_TEXT_MAX);

@@ -30,7 +30,13 @@ cl_object native_build(cl_object header, cl_object code, cl_object constants);
  * fault or an unhandled condition ended it. */
 cl_object native_call_guarded(cl_object function);
 
-/* Was CODE, the address of a function, sealed for this process? */
-bool native_has(const void *code);
+/* The Lisp function ECLAVE:NOTE-NATIVE: FUNCTION is native code, and gets NAME if it has none. */
+cl_object native_note(cl_object function, cl_object name);
+
+/* Was any native code made? */
+bool native_is_used(void);
+
+/* The function whose code has ADDRESS, or NULL. Functions within another one are not known. */
+cl_object native_function(uintptr_t address);
 
 #endif

@@ -28,7 +28,7 @@ const manifest = {
   description: about.description,
   author: { name: about.author },
   ...(about.homepage && { homepage: about.homepage }),
-  license: about.license,
+  license: `${about.license} AND LGPL-2.1-or-later`,
   keywords: ['common-lisp', 'sandbox'],
   server: {
     type: 'binary',

@@ -48,6 +48,7 @@ pack({
   name: `eclave-${platform}`,
   ...common,
   description: `${about.description} (the program, for ${platform})`,
+  license: 'SEE LICENSE IN share/licenses/README',
   os: ['linux'],
   cpu: ['x64'],
   libc: ['glibc'],

@@ -678,7 +678,8 @@ bool pool_open(struct pool *pool, struct loop *loop, struct log *log,
     if (settings->native) {
         if (!program_find("eclave-compiler", pool->programs.compiler, error))
             return error_set(error, 0,
-                             "this eclave was built without libtcc, which --native needs");
+                             "eclave-compiler, which --native needs, is missing: this eclave was "
+                             "built without libtcc, or is not installed as a whole");
         compiler_open(&pool->compiler, loop, log, &pool->launcher, &policy);
         pool->workers.compiler = &pool->compiler;
     }

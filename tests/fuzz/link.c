@@ -36,6 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (link_unit(object, size - 1, machine, &layout, resolve, at, unit, "entry", &entry))
             FUZZ_CHECK(entry >= at && entry < at + layout.code_bytes, "an entry at %#jx",
                        (uintmax_t)entry);
+        uint32_t starts[4];
+        link_functions(object, size - 1, machine, PAGE, starts, 4);
         free(unit);
     }
     free(object);

@@ -72,6 +72,14 @@ test('npx evaluates', async () => {
   assert.match(stdout, /=> 1267650600228229401496703205376/);
 });
 
+test('npx makes native code', async () => {
+  const { stdout } = await promisify(execFile)(join(path, 'npx'), ['-y', 'eclave', 'eval', '--native', 'on', '-e',
+    "(progn (defun square (x) (* x x)) (compile 'square) (list (square 12) (disassemble 'square)))"],
+  { cwd: home, env: environment });
+  assert.match(stdout, /is native code/);
+  assert.match(stdout, /=> \(144 /);
+});
+
 test('npx is a server, and ends with its input', async () => {
   const child = spawn(join(path, 'npx'), ['-y', 'eclave'], { cwd: home, env: environment });
   let output = '';

@@ -22,7 +22,7 @@ static const struct {
     {FIB "(compile 'fib) (third (function-lambda-expression #'fib))", "=> (N)"},
     {FIB "(compile 'fib) (search \"is native code\" (with-output-to-string (*standard-output*) "
          "(disassemble 'fib)))",
-     "=> 24"},
+     "=> 28"},
     {"(multiple-value-bind (f w e) (compile nil '(lambda (x) (* x 2))) "
      "(list (funcall f 21) w e (si:bc-split f)))",
      "=> (42 NIL NIL NIL)"},
@@ -87,30 +87,199 @@ Test(native, compiled_code_computes_the_same) {
     client_finish(client);
 }
 
-/* Errors name the function that made them and its callers. */
+/* --- backtraces --- */
+
+/* Errors name the function that made them and its callers, native or not, in order and with their
+ * arguments, whatever the functions declare. */
+static const struct {
+    const char *definitions, *call, *backtrace;
+} failing[] = {
+    {"(defun inner (x y) (list (car x) y)) (defun outer (x &optional (y 2)) (list (inner x y)))"
+     "(defun last-one (z) (list (outer z))) (mapc 'compile '(inner outer))",
+     "(last-one 5)", "0: (CAR 5 ...)\n1: (INNER 5 2)\n2: (OUTER 5)\n3: (LAST-ONE 5)"},
+    {"(defun inner (x y) (declare (optimize speed (debug 0))) (if (eql x 5) (error \"five\") y))"
+     "(defun outer (x) (declare (optimize (debug 3))) (list (inner x 1)))"
+     "(mapc 'compile '(inner outer))",
+     "(outer 5)", "0: (INNER 5 1)\n1: (OUTER 5)"},
+    {"(defun outer (x) (declare (optimize (debug 3))) (let ((y (list x))) (error \"~a\" y)))"
+     "(compile 'outer)",
+     "(outer 5)", "[Backtrace]\n0: (OUTER 5)"},
+    /* Parameters in registers and on the stack, and declared ones. */
+    {"(defun inner (a b c d e f g h) (declare (fixnum a h) (double-float b)) (error \"~a\" (list a "
+     "b "
+     "c d e f g h)))"
+     "(defun outer (a &optional b c d (e 5) (f 6) (g 7)) (list (inner a b c d e f g 8)))"
+     "(mapc 'compile '(inner outer))",
+     "(outer 1 2d0 3 4 5 6 7)", "0: (INNER 1 2.0d0 3 4 5 6 7 8)\n1: (OUTER 1 2.0d0 3 4 5 6 7)"},
+    {"(defun inner (&rest r &key (k 1) &allow-other-keys) (error \"~a ~a\" r k))"
+     "(defun outer (x) (list (inner :k 2 :l x)))(mapc 'compile '(inner outer))",
+     "(outer 3)", "0: (INNER :K 2 :L 3)\n1: (OUTER 3)"},
+    {"(defclass a () ()) (defmethod size ((x a) &key k) (car k))"
+     "(defmethod size :around (x &key k) (list (call-next-method))) (compile 'size)",
+     "(list (size (make-instance 'a) :k 7))",
+     "0: (CAR 7 ...)\n1: (SIZE #<A @1> :K 7)\n2: (SIZE #<A @1> :K 7)"},
+    /* By way of ECL, and of interpreted code and functions within a function. */
+    {"(defun inner (f x) (funcall f x)) (defun outer (l) (labels ((each (x) (list (inner (lambda "
+     "(y)"
+     " (error \"~a\" y)) x)))) (sort l (lambda (a b) (each a) (< a b))))) (defun between (l) (list "
+     "(outer l))) (defun outermost (l) (list (between l))) (mapc 'compile '(inner outer "
+     "outermost))",
+     "(outermost (list 1 1))",
+     "0: (INNER #<compiled-function @1> 1)\n1: (OUTER (1 1))\n"
+     "2: (BETWEEN (1 1))\n3: (OUTERMOST (1 1))"},
+    {"(compile 'inner) (defun outer (f) (handler-bind ((error (lambda (c) (inner f 2)))) (error "
+     "\"first\"))) (compile 'outer)",
+     "(outer (lambda (x) (error \"~a\" x)))",
+     "0: ((LAMBDA (X)) 2)\n1: (INNER #<bytecompiled-function @1> 2)\n"},
+    {"(defun inner (x y) (declare (double-float x y)) (/ x y)) (defun outer (x) (list (inner x "
+     "0d0))) (mapc 'compile '(inner outer))",
+     "(outer 1d0)", "0: (INNER 1.0d0 0.0d0)\n1: (OUTER 1.0d0)"},
+    {"(defun inner (x) (declare (optimize (safety 0))) (car x)) (defun outer (x) (list (inner x)))"
+     "(mapc 'compile '(inner outer))",
+     "(outer 5)", "0: (INNER 5)\n1: (OUTER 5)"},
+    /* None, if the stack is destroyed; the next error has them again. */
+    {"(defun smash () (ffi:c-inline () () :void \"{ long *p = __builtin_frame_address(0); p[0] = "
+     "16; "
+     "*(int *)8 = 0; }\")) (defun inner () (list (smash))) (defun outer () (list (inner)))"
+     "(mapc 'compile '(smash inner outer))",
+     "(outer)", "[Backtrace]\n0: (outer)"},
+    {"(defun inner (n m) (list (inner (1+ n) m))) (compile 'inner)", "(inner 1 'm)",
+     " M)\n19: (INNER "},
+    {"(compile 'outer) (defun inner (x) (outer x x)) (compile 'inner)", "(list (inner 3))",
+     "0: (INNER 3)"},
+};
+
 Test(native, backtraces_have_native_functions) {
+    struct client *client = client_start_with(WITH_NATIVE);
+    for (size_t i = 0; i < COUNT_OF(failing); i++) {
+        struct evaluation evaluation = client_evaluate(client, failing[i].definitions);
+        cr_assert_not(evaluation.is_error, "%s", evaluation.line);
+        evaluation = client_evaluate(client, failing[i].call);
+        cr_assert(evaluation.is_error, "%s: %s", failing[i].call, evaluation.line);
+        expect_contains(evaluation.text, failing[i].backtrace);
+    }
+    client_finish(client);
+}
+
+/* --- what is computed in place --- */
+
+/* Arithmetic and lists: for all operands, at the limits of fixnums and of the products that are
+ * computed in place, the result or the type of the error is that of bytecode. */
+static const char operands[] =
+    "(progn"
+    " (defvar *edges* (list 0 (expt 2 15) (expt 2 29) (expt 2 30) (expt 2 31) (expt 2 60)"
+    "                       (expt 2 61) (expt 2 62) (expt 2 63) (expt 10 30)))"
+    " (defvar *operands* (append (loop for edge in *edges* append (loop for off from -2 to 2"
+    "                              append (list (+ edge off) (- (+ edge off)))))"
+    "                            (list 1/2 -7/3 1.5 0.0 1d300 (expt 2d0 61) #c(1 2) nil 'a \"s\""
+    "                                  #\\a '(1) '(1 . 2))))"
+    " (defun try (function &rest arguments)"
+    "   (handler-case (apply function arguments)"
+    "     (error (condition) (class-name (class-of condition)))))"
+    " (defun differences (expression &rest lists)"
+    "   (let ((bytecode (eval expression)) (native (compile nil expression)))"
+    "     (loop for x in (first lists)"
+    "           append (loop for rest in (if (rest lists) (mapcar #'list (second lists)) '(()))"
+    "                        unless (equal (apply #'try bytecode x rest) (apply #'try native x "
+    "rest))"
+    "                          collect (list* expression x rest)))))"
+    " (length *operands*))";
+
+static const char *const of_one[] = {"1+",   "1-",    "-",   "zerop", "plusp", "minusp",
+                                     "oddp", "evenp", "car", "cdr",   "rest",  "endp"};
+static const char *const of_two[] = {"+", "-",  "*",  "=",   "/=",  "<",
+                                     ">", "<=", ">=", "eql", "max", "min"};
+
+Test(native, arithmetic_and_lists_have_the_results_of_bytecode) {
+    struct client *client = client_start_with(WITH_NATIVE);
+    client_session_expect(client, NULL, operands, "=> 113");
+    for (size_t i = 0; i < COUNT_OF(of_one); i++)
+        client_session_expect(client, NULL,
+                              formatted("(differences '(lambda (x) (%s x)) *operands*)", of_one[i]),
+                              "=> NIL");
+    for (size_t i = 0; i < COUNT_OF(of_two); i++) {
+        client_session_expect(
+            client, NULL,
+            formatted("(differences '(lambda (x y) (%s x y)) *operands* *operands*)", of_two[i]),
+            "=> NIL");
+        client_session_expect(
+            client, NULL,
+            formatted("(loop for x in (list 0 1 -3 most-positive-fixnum 1.5 nil) append "
+                      "(differences `(lambda (y) (list (%s y ',x) (%s ',x y))) *operands*))",
+                      of_two[i], of_two[i]),
+            "=> NIL");
+    }
+    client_finish(client);
+}
+
+/* A name is called as what it is then: a call goes past ECL's dispatch only to a function of
+ * exactly these arguments. */
+static const struct {
+    const char *code, *value;
+} calls[] = {
+    {"(defun callee (x) (list x)) (defun caller (x) (handler-case (callee x) (error (condition) "
+     "(class-name (class-of condition))))) (defun caller-of (f x) (handler-case (funcall f x) "
+     "(error (condition) (class-name (class-of condition))))) (compile 'callee) (compile 'caller) "
+     "(compile 'caller-of) (list (caller 1) (caller-of #'callee 1) (caller-of 'callee 1))",
+     "=> ((1) (1) (1))"},
+    {"(defun callee (x &optional (y 2)) (list x y)) (list (caller 1) (caller-of #'callee 1))",
+     "=> ((1 2) (1 2))"},
+    {"(compile 'callee) (list (caller 1) (caller-of #'callee 1))", "=> ((1 2) (1 2))"},
+    {"(defun callee (x y) (list x y)) (compile 'callee) (list (caller 1) (caller-of #'callee 1))",
+     "=> (SI:SIMPLE-PROGRAM-ERROR SI:SIMPLE-PROGRAM-ERROR)"},
+    {"(defun callee () 0) (compile 'callee) (caller 1)", "=> SI:SIMPLE-PROGRAM-ERROR"},
+    {"(defmacro callee (x) `(list ,x)) (compile 'callee) (list (caller 1) (caller-of 'callee 1))",
+     "=> (UNDEFINED-FUNCTION UNDEFINED-FUNCTION)"},
+    {"(fmakunbound 'callee) (list (caller 1) (caller-of 'callee 1) (caller-of nil 1) (caller-of 5 "
+     "1))",
+     "=> (UNDEFINED-FUNCTION UNDEFINED-FUNCTION UNDEFINED-FUNCTION TYPE-ERROR)"},
+    {"(defgeneric callee (x)) (defmethod callee ((x integer)) (- x)) (list (caller 1) (caller-of "
+     "#'callee 1))",
+     "=> (-1 -1)"},
+    {"(let ((n 10)) (defun callee (x) (incf n x))) (list (caller 1) (caller 2))", "=> (11 13)"},
+    {"(list (caller-of (lambda (x) (* 2 x)) 4) (caller-of (compile nil '(lambda (x) (* 2 x))) 4) "
+     "(caller-of #'list 4) (caller-of #'car '(4)))",
+     "=> (8 8 (4) 4)"},
+    {"(defun a0 () 0) (defun a1 (a) a) (defun a2 (a b) (list a b)) (defun a3 (a b c) (list a b c)) "
+     "(defun a4 (a b c d) (list a b c d)) (defun a5 (a b c d e) (list a b c d e)) (defun a9 (a b c "
+     "d e f g h i) (list a b c d e f g h i)) (defun all () (list (a0) (a1 1) (a2 1 2) (a3 1 2 3) "
+     "(a4 1 2 3 4) (a5 1 2 3 4 5) (a9 1 2 3 4 5 6 7 8 9))) (mapc 'compile '(a0 a1 a2 a3 a4 a5 a9 "
+     "all)) (all)",
+     "=> (0 1 (1 2) (1 2 3) (1 2 3 4) (1 2 3 4 5) (1 2 3 4 5 6 7 8 9))"},
+    /* Recursion is by name, too, so that a function can be replaced by one that calls it. */
+    {FIB "(compile 'fib) (let ((old #'fib) (seen (make-hash-table))) (setf (fdefinition 'fib) "
+         "(lambda (n) (or (gethash n seen) (setf (gethash n seen) (funcall old n)))))) (fib 90)",
+     "=> 2880067194370816120"},
+    /* Arguments are evaluated once. */
+    {"(defun callee (x) (list :old x)) (defun note (n) (print n)) (defun calls () (callee (progn "
+     "(note 1) (setf (fdefinition 'callee) (lambda (x) (list :new x))) 2))) (compile 'calls) "
+     "(with-output-to-string (*standard-output*) (calls))",
+     "=> \"\n1 \""},
+};
+
+Test(native, a_name_is_called_as_what_it_is) {
+    struct client *client = client_start_with(WITH_NATIVE);
+    for (size_t i = 0; i < COUNT_OF(calls); i++)
+        client_session_expect(client, NULL, calls[i].code, calls[i].value);
+    client_finish(client);
+}
+
+/* --- methods --- */
+
+/* A method's function is a closure of ECL around its body, which is what is compiled. */
+Test(native, bodies_of_methods_are_compiled) {
     struct client *client = client_start_with(WITH_NATIVE);
     client_session_expect(
         client, NULL,
-        "(defun inner (x y) (list (car x) y)) (defun outer (x &optional (y 2)) "
-        "(list (inner x y))) (compile 'inner) (compile 'outer) (defun last-one (z) "
-        "(list (outer z)))",
-        "=> LAST-ONE");
-    struct evaluation evaluation = client_evaluate(client, "(last-one 5)");
-    expect_contains(evaluation.text, "[Backtrace]\n0: (CAR 5 ...)\n1: (INNER 5 2)\n2: (OUTER ...)\n"
-                                     "3: (LAST-ONE 5)");
-    /* Without, if the function asks for it or gives up safety. */
-    static const char *const without[] = {"(debug 0)", "speed (safety 0)"};
-    for (size_t i = 0; i < COUNT_OF(without); i++) {
-        client_session_expect(
-            client, NULL,
-            formatted("(defun inner (x y) (declare (optimize %s)) "
-                      "(if (eql x 5) (error \"five\") (list x y))) (compile 'inner)",
-                      without[i]),
-            "=> INNER\n=> NIL\n=> NIL");
-        evaluation = client_evaluate(client, "(last-one 5)");
-        expect_contains(evaluation.text, "0: (OUTER ...)\n1: (LAST-ONE 5)");
-    }
+        "(defclass a () ()) (defclass b (a) ()) (defgeneric m (x &key k))"
+        "(defmethod m ((x a) &key (k 1)) (list 'a k))"
+        "(defmethod m :around ((x a) &key k) (cons 'around (call-next-method)))"
+        "(defmethod m ((x b) &key k) (cons (and (next-method-p) k) (call-next-method)))"
+        "(defun bodies () (mapcar (lambda (method) (null (nth-value 1 (si:bc-split "
+        "(eclave::method-body method))))) (clos:generic-function-methods #'m)))"
+        "(list (bodies) (m (make-instance 'b) :k 5) (multiple-value-list (compile 'm)) (bodies) "
+        "(m (make-instance 'b) :k 5))",
+        "=> ((NIL NIL NIL) (AROUND 5 A 5) (M NIL NIL) (T T T) (AROUND 5 A 5))");
     client_finish(client);
 }
 

@@ -20,7 +20,10 @@ static const char preamble_text[] =
     "extern struct unused *unused_function(void);\n"
     "extern list table[];\n"
     "#define QUOTES \"};\\\"\" '}'\n"
-    "extern void after(void) ;\n";
+    "extern void after(void) ;\n"
+    "#define LIMIT 1\n"
+    "#undef LIMIT\n"
+    "#define LIMIT 2\n";
 
 static char *taken(const char *body) {
     struct preamble *preamble = preamble_open(preamble_text);
@@ -54,6 +57,7 @@ Test(preamble, gives_what_is_named_and_what_that_needs) {
                              "typedef list (*maker)(size_t);\n");
     expect_taken("K_TWO", "enum kind { K_ONE, K_TWO = 5 };\n");
     expect_taken("after();", "extern void after(void) ;\n");
+    expect_taken("LIMIT", "#define LIMIT 1\n#undef LIMIT\n#define LIMIT 2\n");
     expect_taken("QUOTES", "#define QUOTES \"};\\\"\" '}'\n");
 }
 

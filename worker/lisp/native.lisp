@@ -94,34 +94,15 @@ other code."
         (second source)
         (third source))))
 
-(defun unsafe-p (expression)
-  "Does the function declare (SAFETY 0)?"
-  (let ((body (nthcdr (if (eq (first expression) 'lambda) 2 3) expression)))
-    (loop for form in body
-          while (or (stringp form) (and (consp form) (eq (first form) 'declare)))
-          thereis (and (consp form)
-                       (loop for declaration in (rest form)
-                               thereis (and (consp declaration)
-                                            (eq (first declaration) 'optimize)
-                                            (member '(safety 0) (rest declaration)
-                                                    :test #'equal)))))))
-
-(defun function-form (expression)
-  "A form whose value is the function. Backtraces have it, unless it gives up safety for speed or asks
-for other debugging itself."
-  (if (unsafe-p expression)
-      `#',expression
-      `(locally (declare (optimize (debug 3))) #',expression)))
-
 (defun keep-source (native expression)
   (setf (gethash native *native-sources*) expression)
-  native)
+  (note-native native (and (eq (first expression) 'ext:lambda-block) (second expression))))
 
 (defun native-version (function)
   "FUNCTION as native code, or NIL."
   (multiple-value-bind (expression environment) (source-of function)
     (let ((*result* nil))
-      (when (and expression (run-unit `(setq *result* ,(function-form expression)) environment))
+      (when (and expression (run-unit `(setq *result* #',expression) environment))
         (keep-source *result* expression)))))
 
 (defun native-versions (functions)
@@ -129,7 +110,7 @@ for other debugging itself."
 possible, or NIL in its place."
   (let ((expressions (mapcar #'source-of functions))
         (*result* nil))
-    (cond ((run-unit `(setq *result* (list ,@(mapcar #'function-form expressions)))
+    (cond ((run-unit `(setq *result* (list ,@(mapcar (lambda (expression) `#',expression) expressions)))
                      nil)
            (mapcar #'keep-source *result* expressions))
           ((rest functions)
@@ -157,6 +138,24 @@ possible, or NIL in its place."
                                                       (c::cmp-env-copy c::*cmp-env*))
                         c::*cmp-env*)))
               (apply original type arguments))))))
+
+;;; Calls of functions by their names, and of function objects (compiler/fast.h).
+
+(defconstant +call-arguments+ 4 "The most that fast.h has a call for.")
+
+(defun write-fast-call (function arguments name)
+  (c::wt (if name "eclave_call_name_" "eclave_call_") (length arguments) "(cl_env_copy, " function)
+  (dolist (argument arguments)
+    (c::wt ", " argument))
+  (c::wt ")"))
+
+(defun make-calls-fast ()
+  (let ((original (gethash 'c::call-indirect c::*wt-loc-dispatch-table*)))
+    (setf (gethash 'c::call-indirect c::*wt-loc-dispatch-table*)
+          (lambda (function arguments name &rest rest)
+            (if (or (first rest) (> (length arguments) +call-arguments+))
+                (apply original function arguments name rest)
+                (write-fast-call function arguments name))))))
 
 ;;; COMPILE and its relatives.
 
@@ -195,8 +194,17 @@ possible, or NIL in its place."
       (unless (compile-method method)
         (setf good nil)))))
 
-(defun replace-method-function (method native)
-  (setf (slot-value method 'clos::the-function) native)
+(defvar *method-bodies* (make-hash-table :test #'eq :weakness :key)
+  "The functions that DEFMETHOD made. That of the method is a closure of ECL that applies it.")
+
+(defun method-body (method)
+  (or (gethash method *method-bodies*) (clos:method-function method)))
+
+(defun replace-method-body (method native)
+  (setf (slot-value method 'clos::the-function)
+        (if (gethash method *method-bodies*)
+            (clos::wrapped-method-function (setf (gethash method *method-bodies*) native))
+            native))
   (let ((generic (clos:method-generic-function method)))
     (when generic
       (si:clear-gfun-hash generic)
@@ -204,13 +212,13 @@ possible, or NIL in its place."
 
 (defun compile-method (method)
   "True if the body of METHOD is native code now."
-  (let ((function (clos:method-function method)))
+  (let ((function (method-body method)))
     (cond ((native-p function) t)
           ((not (source-of function)) (not (interpreted-p function)))
           (t
            (let ((native (native-version function)))
              (when native
-               (replace-method-function method native)
+               (replace-method-body method native)
                t))))))
 
 (defun replace-compiler ()
@@ -256,7 +264,7 @@ possible, or NIL in its place."
 
 (defun function-of (thing)
   "The function of THING, a method or a name; NIL if the name has none, or is that of a macro."
-  (cond ((typep thing 'method) (clos:method-function thing))
+  (cond ((typep thing 'method) (method-body thing))
         ((and (fboundp thing) (not (and (symbolp thing) (macro-function thing))))
          (fdefinition thing))))
 
@@ -297,7 +305,7 @@ possible, or NIL in its place."
             for native in (native-versions functions)
             when native
               do (if (typep thing 'method)
-                     (replace-method-function thing native)
+                     (replace-method-body thing native)
                      (replace-definition thing function native))))))
 
 (defun compile-preloaded ()
@@ -315,8 +323,9 @@ possible, or NIL in its place."
 (defun install-noting ()
   (setf si::*defun-inline-hook* #'note-function)
   (replace-functions
-   (clos::install-method (&rest arguments)
-     (let ((method (apply #'original arguments)))
+   (clos::install-method (name qualifiers specializers lambda-list function &rest options)
+     (let ((method (apply #'original name qualifiers specializers lambda-list function options)))
+       (setf (gethash method *method-bodies*) function)
        (when (noting-p)
          (push method *noted*))
        method))))
@@ -331,6 +340,7 @@ possible, or NIL in its place."
   (ext:package-lock "COMMON-LISP" t)
   (setf *native-lambda-list* #'native-lambda-list)
   (mapc #'inline-floats '(+ - * /))
+  (make-calls-fast)
   ;; Fills the dispatch caches that the compiler uses.
   (make-source '(setq *result* #'(lambda (x &optional (y 2) &key z)
                                    (list (block b
