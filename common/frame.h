@@ -50,8 +50,9 @@ enum frame_type {
     /* supervisor -> worker */
     FRAME_OBJECT, /* an object; empty: the source does not compile */
     FRAME_SEALED, /* one byte: the worker may map the pages, once; empty: it may not */
-    FRAME_TRACK,  /* a descriptor number (int32_t): it is closed; empty: the worker makes a
-                     userfaultfd, and FRAME_TRACKED says which it is */
+    FRAME_TRACK,  /* a byte: the worker makes a userfaultfd, and FRAME_TRACKED says which it is; if
+                     the byte is 1, other processes of its user may inspect it from then on. A
+                     descriptor number (int32_t): both are over */
     FRAME_PAGES,  /* descriptor: a file with a number (uint64_t), so many addresses of pages
                      (uint64_t) and these pages. The worker puts them there, and waits for the next
                      frame as they say; no reply */

@@ -37,7 +37,7 @@ enum {
     HEAP_SAFETY_BYTES = 4 << 20, /* for the handlers of an exhausted heap */
     UNMAP_PASSES = 3,            /* collections until the collector unmaps free memory */
     SETTLE_BYTES = 16 << 20,     /* growth of the heap at which settling pays */
-    SETTLE_PATIENCE_MAX = 16     /* forks between two checks of a large heap */
+    SETTLE_PATIENCE_MAX = 16     /* calls between two checks of a large heap */
 };
 
 /* If the hard limit allows it, ECL raises the soft limit at an overflow, by a system call that a
@@ -209,11 +209,12 @@ static size_t count_threads(void) {
     return count;
 }
 
-/* The last settling: the mapped heap then and at boot, the forks since, and the number of forks
- * until the next check. */
+/* The last settling: the mapped heap then and at boot, the calls since, and the number of calls until
+ * the next check. */
 static struct {
     size_t bytes, at_boot;
-    unsigned forks, patience;
+    unsigned calls, patience;
+    bool due; /* before the next fork */
 } settled;
 
 bool image_boot(const struct worker_configuration *configuration, struct error *error) {
@@ -349,27 +350,28 @@ static void unmap_stack(void) {
 }
 
 /* Settling pays if the heap has grown. A large heap that has not may have become garbage, which
- * only a collection can determine; it is tried again after 1, 2, 4, 8 and then every 16 forks. */
-static bool settling_pays(void) {
-    size_t mapped = GC_get_heap_size();
-    if (mapped > settled.bytes + settled.bytes / 4 + SETTLE_BYTES)
-        return true;
-    return mapped > settled.at_boot + SETTLE_BYTES && ++settled.forks >= settled.patience;
+ * only a collection can determine; it is tried again after 1, 2, 4, 8 and then every 16 calls. */
+bool image_is_to_settle(void) {
+    const size_t mapped = GC_get_heap_size();
+    settled.due |= mapped > settled.bytes + settled.bytes / 4 + SETTLE_BYTES ||
+                   (mapped > settled.at_boot + SETTLE_BYTES && ++settled.calls >= settled.patience);
+    return settled.due;
 }
 
 void image_settle(void) {
     unmap_stack();
-    if (!settling_pays())
+    if (!settled.due)
         return;
+    settled.due = false;
     /* Further collections unmap memory only if one has found enough of it free. */
-    size_t before = GC_get_heap_size();
+    const size_t before = GC_get_heap_size();
     GC_gcollect();
-    bool pays = GC_get_free_bytes() > before / 4;
-    for (size_t i = 0; pays && i < UNMAP_PASSES; i++)
-        GC_gcollect_and_unmap();
+    if (GC_get_free_bytes() > before / 4)
+        for (size_t i = 0; i < UNMAP_PASSES; i++)
+            GC_gcollect_and_unmap();
     settled.bytes = GC_get_heap_size();
-    settled.forks = 0;
-    if (pays)
+    settled.calls = 0;
+    if (settled.bytes < before - before / 8)
         settled.patience = 1;
     else if (settled.patience < SETTLE_PATIENCE_MAX)
         settled.patience *= 2;

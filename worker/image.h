@@ -41,7 +41,10 @@ void image_recover(const struct worker_configuration *configuration);
  * with room for those of a call that is small. */
 void image_unused_stack(uint64_t *low, uint64_t *high);
 
-/* Called before a fork: returns free memory to the kernel if there is enough of it. A fork copies
+/* Called at the end of a call: whether image_settle, before the next fork, has something to do. */
+bool image_is_to_settle(void);
+
+/* Called before a fork: returns free memory to the kernel if there may be enough of it. A fork copies
  * the page tables at once, and each page that it changes later. */
 void image_settle(void);
 

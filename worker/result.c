@@ -207,7 +207,8 @@ static void spans_of(const struct result *result, struct span *spans,
 
 bool result_encode(const struct result *result, struct buffer *payload) {
     struct result_message message = {.package = span_of(result, result->package),
-                                     .warning_count = result->warning_count};
+                                     .warning_count = result->warning_count,
+                                     .settles = result->settles};
     if (result->failed) {
         message.condition = span_of(result, result->condition);
         message.text = span_of(result, result->message);

@@ -114,6 +114,7 @@ static void send_but_last(const struct frame_header *header, const unsigned char
 }
 
 static void send_result(const struct received *frame) {
+    worker.result.settles = image_is_to_settle();
     encode_result();
     const struct frame_header header = {.type = FRAME_RESULT,
                                         .call = frame->header.call,
@@ -245,11 +246,16 @@ static void on_track(struct received *frame) {
     if (frame->header.length == sizeof fd) {
         memcpy(&fd, frame->payload, sizeof fd);
         close(fd);
+        prctl(PR_SET_DUMPABLE, 0);
         return;
     }
+    if (frame->header.length != 1)
+        fail("worker: malformed track frame");
     struct tracked_message message = {.userfault = pages_track()};
     const struct frame_header header = {.type = FRAME_TRACKED, .length = sizeof message};
     image_unused_stack(&message.start, &message.end);
+    if (frame->payload[0])
+        prctl(PR_SET_DUMPABLE, 1);
     if (!frame_send(CHANNEL, &header, &message, NULL, 0, NULL))
         _exit(EXIT_FAILED);
 }

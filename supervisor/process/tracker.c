@@ -131,13 +131,15 @@ static bool arm_all(struct tracker *tracker) {
     return true;
 }
 
-bool tracker_arm(struct tracker *tracker) {
+enum tracked tracker_arm(struct tracker *tracker) {
     if (tracker->dear || count_mapped(tracker) > MAPPED_MAX)
-        return false;
+        return TRACKED_OTHERWISE;
     const int64_t begun_ns = used_ns();
+    errno = 0;
     const bool armed = arm_all(tracker);
+    const bool mappings = errno == EPERM;
     tracker->dear = used_ns() - begun_ns > DEAR_NS;
-    return armed;
+    return armed ? TRACKED : mappings ? TRACKED_MAPPINGS : TRACKED_OTHERWISE;
 }
 
 /* --- sets of pages --- */

@@ -57,16 +57,14 @@ void tracker_free(struct tracker *tracker); /* NULL: nothing */
 /* Its userfaultfd, for tracker_register. */
 int tracker_userfault(const struct tracker *tracker);
 
-/* From now on what the worker writes is noted. False if what it has mapped is not registered, or
- * too much. */
-bool tracker_arm(struct tracker *tracker);
-
 enum tracked {
     TRACKED, /* *SET, the caller's, has what was written since it was armed, or last asked */
     TRACKED_OTHERWISE, /* too much was written, or there is no memory for it */
     TRACKED_MAPPINGS   /* it has mappings that are not registered */
 };
 
+/* TRACKED: from now on what the worker writes is noted. TRACKED_OTHERWISE: it has too much memory. */
+enum tracked tracker_arm(struct tracker *tracker);
 /* The worker waits for a frame, and continues to be tracked. Otherwise it must be armed again. */
 enum tracked tracker_take(struct tracker *tracker, struct page_set *set);
 

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -351,6 +352,15 @@ static bool is_expected_userfault(const struct worker_process *worker,
            worker->tracking.state == TRACKING_ASKED;
 }
 
+/* CALL lets others of its user inspect WORKER, which is asked to for a while, or ends that. */
+static bool is_expected_inspection(const struct worker_process *worker,
+                                   const struct seccomp_data *call) {
+    return call->nr == SYS_prctl && call->args[0] == PR_SET_DUMPABLE &&
+           (call->args[1] == 0 ||
+            (call->args[1] == 1 && (worker->tracking.state == TRACKING_ASKED ||
+                                    worker->tracking.state == TRACKING_MADE)));
+}
+
 /* True, once for each fork, if the fork PID has set its death signal. */
 static bool take_tied(struct listener *listener, pid_t pid) {
     for (size_t i = 0; i < TIED_MAX; i++)
@@ -414,6 +424,7 @@ static void on_notified(void *context, uint32_t events) {
             (struct policy_ruling){.verdict = POLICY_REFUSE, .error = EPERM, .name = ruling.name};
     bool clone = worker && is_expected_clone(worker, &request->data);
     bool userfault = worker && is_expected_userfault(worker, &request->data);
+    bool inspection = worker && is_expected_inspection(worker, &request->data);
     bool flood = worker && worker->notified++ >= NOTIFIED_MAX;
     if (worker && clone)
         worker->clone_expected = false;
@@ -425,7 +436,7 @@ static void on_notified(void *context, uint32_t events) {
         listener->tied[listener->tied_next++ % TIED_MAX] = pid;
         give_channel(listener, request->id);
     }
-    if (clone || userfault || (ruling.verdict == POLICY_ALLOW && !flood))
+    if (clone || userfault || inspection || (ruling.verdict == POLICY_ALLOW && !flood))
         /* Safe only for calls whose arguments are all in registers. */
         reply(listener, request->id, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE);
     else if (!worker || ruling.verdict == POLICY_KILL || flood)
@@ -605,6 +616,8 @@ static void close_userfault(struct worker_process *worker) {
     if (!worker->tracking.gives_up)
         return;
     worker->tracking.gives_up = false;
+    if (worker->tracking.said.userfault <= FRAME_CHANNEL)
+        worker->tracking.said.userfault = -1; /* of a worker that lies */
     frame_send(worker->channel, &header, &worker->tracking.said.userfault, NULL, 0, NULL);
     trace(worker, "sent", &header);
 }
@@ -924,8 +937,9 @@ static bool send_frame(struct worker_process *worker, enum frame_type type, cons
 }
 
 void worker_track(struct worker_process *worker) {
+    const unsigned char inspectable = geteuid() != 0; /* root's weigher needs no permission */
     if (worker->tracking.state != TRACKING_NOT || worker->state != WORKER_READY ||
-        !queue_frame(worker, FRAME_TRACK, 0, NULL, 0))
+        !queue_frame(worker, FRAME_TRACK, 0, &inspectable, sizeof inspectable))
         return;
     worker->tracking.state = TRACKING_ASKED;
     send_queued(worker);
@@ -933,7 +947,7 @@ void worker_track(struct worker_process *worker) {
 
 void worker_set_tracker(struct worker_process *worker, struct tracker *tracker) {
     struct tracking *tracking = &worker->tracking;
-    tracking->gives_up = tracking->said.userfault > FRAME_CHANNEL;
+    tracking->gives_up = true;
     tracking->state = TRACKING_SETTLED;
     tracking->tracker = tracker;
 }

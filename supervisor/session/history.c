@@ -219,7 +219,12 @@ static bool copy_pages(struct session *session) {
 static void arm(struct session *session) {
     struct tracking *tracking = &session->head->tracking;
     tracking->at = session->number;
-    tracking->armed = tracking->tracker && tracking->registered && tracker_arm(tracking->tracker);
+    tracking->armed = false;
+    if (!tracking->tracker || !tracking->registered)
+        return;
+    const enum tracked tracked = tracker_arm(tracking->tracker);
+    tracking->armed = tracked == TRACKED;
+    tracking->registered = tracked != TRACKED_MAPPINGS;
 }
 
 static void take_by_fork(struct session *session) {

@@ -352,6 +352,7 @@ static void finish_answer(struct session *session) {
     struct call *call = session_take_running(session);
     session->number++;
     session->unprotected = false;
+    session->parks |= call->kept->message.settles;
     if (!call->adopts)
         session->saved.cost_ns += call->decided_ns - call->started_ns;
     call_conclude(call, &call->kept->message, session->pipes, 0, false);
