@@ -2,6 +2,7 @@
 #include "tests/support/available.h"
 #include "common/cleanup.h"
 #include "common/descriptor.h"
+#include "common/track.h"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -92,4 +93,15 @@ bool available_inspection(void) {
     struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
     return syscall(SYS_capget, &header, sets) == 0 &&
            sets[CAP_TO_INDEX(CAP_SYS_PTRACE)].effective & CAP_TO_MASK(CAP_SYS_PTRACE);
+}
+
+bool available_tracking(void) {
+    struct uffdio_api api = {.api = UFFD_API,
+                             .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | TRACK_WP_ASYNC |
+                                         TRACK_WP_UNPOPULATED};
+    cleanup_fd int userfault = (int)syscall(SYS_userfaultfd, TRACK_FLAGS);
+    cleanup_fd int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    struct track_scan scan = {.size = sizeof scan};
+    return userfault >= 0 && ioctl(userfault, TRACK_API, &api) == 0 && pagemap >= 0 &&
+           ioctl(pagemap, TRACK_SCAN, &scan) == 0;
 }

@@ -26,4 +26,7 @@ bool available_outer_filter(void);
 /* True when this process may look into processes of other users: /proc/PID/fd, smaps and others. */
 bool available_inspection(void);
 
+/* True when the kernel notes what a process writes (Linux 6.7), and this process may ask for it. */
+bool available_tracking(void);
+
 #endif

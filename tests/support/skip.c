@@ -39,3 +39,8 @@ void skip_without_inspection(void) {
     if (!available_inspection())
         cr_skip_test("only root with CAP_SYS_PTRACE may look into the workers");
 }
+
+void skip_without_tracking(void) {
+    if (!available_tracking())
+        cr_skip_test("the kernel does not note here what a process writes");
+}

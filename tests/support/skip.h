@@ -23,4 +23,7 @@ void skip_without_separate_users(void);
 /* Unless this process may look into the workers, which are other users' or not dumpable. */
 void skip_without_inspection(void);
 
+/* Unless the kernel notes what a process writes (Linux 6.7), and this process may ask. */
+void skip_without_tracking(void);
+
 #endif
