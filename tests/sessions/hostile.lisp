@@ -118,7 +118,7 @@
           (case type
             (:evaluate (answer call lie fd))
             (:fork (send-octets fd (frame :failed :payload (octets "no"))))
-            (:outputs)
+            ((:outputs :track))
             (t (call :exit_group 0))))))
 
 ;;; During a call
@@ -370,6 +370,92 @@
            (announce channel)
            (serve-lies channel "lie of the checkpoint"))
           (t (kills 1)))))
+;;; When its writes are to be tracked: the second call of a session
+
+(defun awaits-track (number)
+  "Answers and forks as is asked, and waits for the request to make a userfaultfd."
+  (answer number "forged")
+  (let ((channel (fork-channel)))
+    (when (eql (clone) 0)
+      (announce channel)
+      (serve-lies channel "lie of the checkpoint")))
+  (receive))
+
+(defun tracked (descriptor &key (start 0) (end 0))
+  (frame :tracked :payload (append (little-endian descriptor 4) (little-endian 0 4)
+                                   (little-endian start 8) (little-endian end 8))))
+
+(defun make-userfaultfd (&optional (flags #x80801)) ; O_CLOEXEC, O_NONBLOCK, UFFD_USER_MODE_ONLY
+  (call :userfaultfd flags))
+
+(defun says-descriptor (number descriptor)
+  (awaits-track number)
+  (send-octets +channel+ (tracked descriptor))
+  (serve-lies +channel+ "lie"))
+
+(defun says-nothing (number)
+  (awaits-track number)
+  (serve-lies +channel+ "lie"))
+
+(defun says-it-twice (number)
+  (awaits-track number)
+  (let ((descriptor (make-userfaultfd)))
+    (send-octets +channel+ (append (tracked descriptor) (tracked descriptor))))
+  (serve-lies +channel+ "lie"))
+
+(defun says-it-again-later (number)
+  "After each answer."
+  (awaits-track number)
+  (let ((descriptor (make-userfaultfd)))
+    (send-octets +channel+ (tracked descriptor))
+    (loop (multiple-value-bind (type call) (receive)
+            (case type
+              (:evaluate (answer call "lie") (send-octets +channel+ (tracked descriptor)))
+              (:fork (send-octets +channel+ (frame :failed :payload (octets "no")))))))))
+
+(defun says-it-at-length (number length)
+  (awaits-track number)
+  (send-octets +channel+ (frame :tracked :payload (loop repeat length collect 4)))
+  (serve-lies +channel+ "lie"))
+
+(defun says-half (number)
+  (awaits-track number)
+  (send-octets +channel+ (subseq (tracked (make-userfaultfd)) 0 20))
+  (rest-in-sleep))
+
+(defun makes-it-twice (number)
+  (awaits-track number)
+  (make-userfaultfd)
+  (send-octets +channel+ (tracked (make-userfaultfd)))
+  (serve-lies +channel+ "lie"))
+
+(defun makes-another (number flags)
+  (awaits-track number)
+  (send-octets +channel+ (tracked (make-userfaultfd flags)))
+  (serve-lies +channel+ "lie"))
+
+(defun makes-it-late (number)
+  "When it has said that there is none."
+  (awaits-track number)
+  (send-octets +channel+ (tracked #xffffffff))
+  (make-userfaultfd)
+  (serve-lies +channel+ "lie"))
+
+(defun closes-it (number)
+  (awaits-track number)
+  (let ((descriptor (make-userfaultfd)))
+    (send-octets +channel+ (tracked descriptor))
+    (call :close descriptor))
+  (serve-lies +channel+ "lie"))
+
+(defun says-unused (number start end)
+  "Keeps the userfaultfd, and reads from it."
+  (awaits-track number)
+  (let ((descriptor (make-userfaultfd)) (bytes (buffer 64)))
+    (send-octets +channel+ (tracked descriptor :start start :end end))
+    (call :read descriptor (address bytes) 64))
+  (serve-lies +channel+ "lie"))
+
 ;;; Memory
 
 (defun grow (bytes)

@@ -102,6 +102,6 @@ bool available_tracking(void) {
     cleanup_fd int userfault = (int)syscall(SYS_userfaultfd, TRACK_FLAGS);
     cleanup_fd int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     struct track_scan scan = {.size = sizeof scan};
-    return userfault >= 0 && ioctl(userfault, TRACK_API, &api) == 0 && pagemap >= 0 &&
+    return userfault >= 0 && ioctl(userfault, UFFDIO_API, &api) == 0 && pagemap >= 0 &&
            ioctl(pagemap, TRACK_SCAN, &scan) == 0;
 }

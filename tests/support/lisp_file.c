@@ -49,7 +49,8 @@ static const struct {
     {"failed", FRAME_FAILED},   {"evaluate", FRAME_EVALUATE}, {"fork", FRAME_FORK},
     {"ready", FRAME_READY},     {"result", FRAME_RESULT},     {"run", FRAME_RUN},
     {"answer", FRAME_ANSWER},   {"event", FRAME_EVENT},       {"ask", FRAME_ASK},
-    {"outputs", FRAME_OUTPUTS},
+    {"outputs", FRAME_OUTPUTS}, {"track", FRAME_TRACK},       {"tracked", FRAME_TRACKED},
+    {"pages", FRAME_PAGES},
 };
 
 static void append_call_numbers(struct buffer *code) {

@@ -1,0 +1,150 @@
+/* Code that misbehaves when its writes are to be tracked, and states of such code that are kept as
+ * pages. Only its own session is affected, and no process or descriptor is left. */
+#include "tests/support/client_sessions.h"
+#include "tests/support/family.h"
+#include "tests/support/lines.h"
+#include "tests/support/lisp_file.h"
+#include "tests/support/process.h"
+#include "tests/support/siege.h"
+#include "tests/support/skip.h"
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The witness: a head and the process that its states begin with. */
+enum { WITNESS_CALLS = 8, WORKERS = 3, TIMEOUT_S = 1 };
+
+static void skip_without_pages(void) {
+    skip_without_tracking();
+    if (geteuid() != 0)
+        cr_skip_test("only root's weigher may look into the workers");
+    skip_without_inspection();
+}
+
+static int settled_descriptors(const struct siege *siege) {
+    client_session_settle(siege->client, siege->witness);
+    family_workers(siege->client, WORKERS, NULL, 0);
+    return process_descriptors(client_pid(siege->client));
+}
+
+static struct siege begin(void) {
+    struct siege siege = {
+        .client = client_start_with("--session-history", "4", "--session-record", "auto")};
+    siege.witness = client_session_open(siege.client);
+    siege_evaluate(&siege, siege.witness, "(defvar *witness* 0)", 0);
+    for (int i = 0; i < WITNESS_CALLS; i++)
+        siege_expect_unharmed(&siege);
+    siege.descriptors = settled_descriptors(&siege);
+    siege.calls++;
+    return siege;
+}
+
+/* A session with hostile.lisp, whose next call is its second. */
+static const char *make_victim(struct siege *siege) {
+    const char *victim = client_session_open(siege->client);
+    lisp_file_load_hostile(siege->client, victim);
+    siege->calls++;
+    return victim;
+}
+
+/* The witness can be rolled back still. */
+static void end(struct siege *siege) {
+    siege_expect_unharmed(siege);
+    cr_assert_not(siege_rollback(siege, siege->witness, 2).is_error);
+    siege->witnessed -= 2;
+    siege_expect_unharmed(siege);
+    for (int i = 0; i < WITNESS_CALLS; i++)
+        siege_expect_unharmed(siege);
+    cr_assert_eq(settled_descriptors(siege), siege->descriptors, "%d descriptors, there were %d",
+                 process_descriptors(client_pid(siege->client)), siege->descriptors);
+    client_finish(siege->client);
+}
+
+static const char *const functions[] = {
+    "(hostile::says-nothing %lu)",
+    "(hostile::says-descriptor %lu 0)",
+    "(hostile::says-descriptor %lu 1)",
+    "(hostile::says-descriptor %lu 3)",
+    "(hostile::says-descriptor %lu 1000)",
+    "(hostile::says-descriptor %lu #x7fffffff)",
+    "(hostile::says-descriptor %lu #x80000000)",
+    "(hostile::says-descriptor %lu #xffffffff)",
+    "(hostile::says-it-twice %lu)",
+    "(hostile::says-it-again-later %lu)",
+    "(hostile::says-it-at-length %lu 0)",
+    "(hostile::says-it-at-length %lu 4)",
+    "(hostile::says-it-at-length %lu 23)",
+    "(hostile::says-it-at-length %lu 25)",
+    "(hostile::says-it-at-length %lu 4096)",
+    "(hostile::says-half %lu)",
+    "(hostile::makes-it-twice %lu)",
+    "(hostile::makes-another %lu 0)",
+    "(hostile::makes-another %lu 1)",
+    "(hostile::makes-it-late %lu)",
+    "(hostile::closes-it %lu)",
+    "(hostile::says-unused %lu 0 0)",
+    "(hostile::says-unused %lu 1 4097)",
+    "(hostile::says-unused %lu #x7ffff0000000 #x1000)",
+    "(hostile::says-unused %lu 0 #xffffffffffffffff)",
+    "(hostile::says-unused %lu #x10000 #x7ffffffff000)",
+    "(hostile::says-unused %lu #x11000 #x7fffffffe000)",
+    "(hostile::says-unused %lu #x8000000000000000 #x8000000000001000)",
+};
+
+/* Whatever it answers, a return to the state before ends the lies. */
+static void try(struct siege *siege, const char *code) {
+    enum { CALLS = 6, WORKERS_OF_VICTIM = 3 };
+    const char *victim = make_victim(siege);
+    cr_assert_str_eq(siege_evaluate(siege, victim, code, 0).text, "=> forged", "%s", code);
+    for (int i = 0; i < CALLS; i++)
+        siege_evaluate(siege, victim, "*kept*", TIMEOUT_S);
+    siege_expect_unharmed(siege);
+    for (int i = 0; i < CALLS; i++) {
+        siege_rollback(siege, victim, 1);
+        siege_evaluate(siege, victim, "*kept*", TIMEOUT_S);
+    }
+    siege_expect_unharmed(siege);
+    siege_reset(siege, victim);
+    cr_assert_str_eq(siege_evaluate(siege, victim, "(list (boundp '*kept*) (+ 1 2))", 0).text,
+                     "=> (NIL 3)", "%s", code);
+    siege_close(siege, victim);
+}
+
+Test(forged_pages, a_worker_that_misbehaves_when_it_is_to_be_tracked_harms_only_its_session) {
+    skip_without_pages();
+    struct siege siege = begin();
+    for (size_t i = 0; i < COUNT_OF(functions); i++)
+        try(&siege, functions[i]);
+    end(&siege);
+}
+
+static const struct {
+    const char *code, *text;
+} calls[] = {
+    {"(hostile::make-userfaultfd)", "userfaultfd"},
+    {"(hostile::make-userfaultfd 0)", "userfaultfd"},
+    {"(hostile::send-octets 3 (hostile::tracked 5))", "MALFORMED-OUTPUT"},
+    {"(hostile::send-octets 3 (hostile::tracked #xffffffff))", "MALFORMED-OUTPUT"},
+    {"(hostile::send-octets 3 (hostile::frame :track))", "MALFORMED-OUTPUT"},
+    {"(hostile::send-octets 3 (hostile::frame :pages))", "MALFORMED-OUTPUT"},
+};
+
+/* In a session that is tracked, and in one that is not yet. */
+Test(forged_pages, a_worker_that_was_not_asked_may_neither_make_a_userfaultfd_nor_speak_of_it) {
+    skip_without_pages();
+    struct siege siege = begin();
+    const char *victim = make_victim(&siege);
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < COUNT_OF(calls); i++) {
+            struct evaluation evaluation = siege_evaluate(&siege, victim, calls[i].code, TIMEOUT_S);
+            cr_assert(strstr(evaluation.text, calls[i].text), "%s: %s", calls[i].code,
+                      evaluation.text);
+            expect_contains(evaluation.text, "as it was before the call");
+        }
+        for (int i = 0; i < WITNESS_CALLS; i++)
+            siege_evaluate(&siege, victim, "(+ 1 2)", 0);
+    }
+    siege_close(&siege, victim);
+    end(&siege);
+}
