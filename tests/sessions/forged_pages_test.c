@@ -2,6 +2,7 @@
  * pages. Only its own session is affected, and no process or descriptor is left. */
 #include "tests/support/client_sessions.h"
 #include "tests/support/family.h"
+#include "tests/support/footprint.h"
 #include "tests/support/lines.h"
 #include "tests/support/lisp_file.h"
 #include "tests/support/process.h"
@@ -22,12 +23,6 @@ static void skip_without_pages(void) {
     skip_without_inspection();
 }
 
-static int settled_descriptors(const struct siege *siege) {
-    client_session_settle(siege->client, siege->witness);
-    family_workers(siege->client, WORKERS, NULL, 0);
-    return process_descriptors(client_pid(siege->client));
-}
-
 static struct siege begin(void) {
     struct siege siege = {
         .client = client_start_with("--session-history", "4", "--session-record", "auto")};
@@ -35,8 +30,8 @@ static struct siege begin(void) {
     siege_evaluate(&siege, siege.witness, "(defvar *witness* 0)", 0);
     for (int i = 0; i < WITNESS_CALLS; i++)
         siege_expect_unharmed(&siege);
-    siege.descriptors = settled_descriptors(&siege);
-    siege.calls++;
+    siege_settle(&siege, siege.witness);
+    siege.descriptors = footprint_descriptors(siege.client, WORKERS);
     return siege;
 }
 
@@ -56,8 +51,8 @@ static void end(struct siege *siege) {
     siege_expect_unharmed(siege);
     for (int i = 0; i < WITNESS_CALLS; i++)
         siege_expect_unharmed(siege);
-    cr_assert_eq(settled_descriptors(siege), siege->descriptors, "%d descriptors, there were %d",
-                 process_descriptors(client_pid(siege->client)), siege->descriptors);
+    siege_settle(siege, siege->witness);
+    footprint_expect_descriptors(siege->client, WORKERS, siege->descriptors);
     client_finish(siege->client);
 }
 
@@ -94,11 +89,11 @@ static const char *const functions[] = {
 
 /* Whatever it answers, a return to the state before ends the lies. */
 static void try(struct siege *siege, const char *code) {
-    enum { CALLS = 6, WORKERS_OF_VICTIM = 3 };
+    enum { CALLS = 6 };
     const char *victim = make_victim(siege);
     cr_assert_str_eq(siege_evaluate(siege, victim, code, 0).text, "=> forged", "%s", code);
     for (int i = 0; i < CALLS; i++)
-        siege_evaluate(siege, victim, "*kept*", TIMEOUT_S);
+        expect_lacks(siege_evaluate(siege, victim, "*kept*", TIMEOUT_S).text, "untracked");
     siege_expect_unharmed(siege);
     for (int i = 0; i < CALLS; i++) {
         siege_rollback(siege, victim, 1);
@@ -116,6 +111,27 @@ Test(forged_pages, a_worker_that_misbehaves_when_it_is_to_be_tracked_harms_only_
     struct siege siege = begin();
     for (size_t i = 0; i < COUNT_OF(functions); i++)
         try(&siege, functions[i]);
+    end(&siege);
+}
+
+/* The descriptors of the server with a victim that has forged by CODE. */
+static int count_with(struct siege *siege, const char *code) {
+    enum { WORKERS_OF_VICTIM = 3 }; /* the state before is the other one that is kept */
+    const char *victim = make_victim(siege);
+    cr_assert_str_eq(siege_evaluate(siege, victim, code, 0).text, "=> forged", "%s", code);
+    cr_assert_str_eq(siege_evaluate(siege, victim, "1", 0).text, "=> lie", "%s", code);
+    const int count = footprint_descriptors(siege->client, WORKERS + WORKERS_OF_VICTIM);
+    siege_close(siege, victim);
+    return count;
+}
+
+/* The control: a worker that does all by itself as the runtime would is tracked. */
+Test(forged_pages, a_worker_that_makes_its_userfaultfd_itself_is_tracked) {
+    enum { PARTS = 3 };
+    skip_without_pages();
+    struct siege siege = begin();
+    const int without = count_with(&siege, "(hostile::says-nothing %lu)");
+    cr_assert_eq(count_with(&siege, "(hostile::says-unused %lu 0 0)"), without + PARTS);
     end(&siege);
 }
 

@@ -379,7 +379,7 @@
     (when (eql (clone) 0)
       (announce channel)
       (serve-lies channel "lie of the checkpoint")))
-  (receive))
+  (unless (eq (receive) :track) (serve-lies +channel+ "untracked")))
 
 (defun tracked (descriptor &key (start 0) (end 0))
   (frame :tracked :payload (append (little-endian descriptor 4) (little-endian 0 4)
