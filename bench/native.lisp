@@ -1,6 +1,7 @@
 ;;;; What --native is measured with (scripts/bench-native): the same functions in eclave, as bytecode and as
 ;;;; native code, in plain ECL, whose compiler runs gcc, and in SBCL. Each line of the output has a name, the
-;;;; least processor time of some runs in milliseconds, a repetition, and the result, which must be the same everywhere.
+;;;; processor time of a call in milliseconds, the least of some runs of several calls, and the result, which
+;;;; must be the same everywhere.
 
 (defun fib (n)
   (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2)))))

@@ -38,7 +38,7 @@ static void expect(const char *const *arguments, const char *value) {
 /* A long float and what shares a variable stay bytecode, and a macro expands. */
 static const char fast[] =
     NATIVE "(list (native #'fast::fib) (native #'fast::counter) (native #'fast::quarter) "
-           "(native #'fast::wide) (mapcar (lambda (m) (native (clos:method-function m))) "
+           "(native #'fast::wide) (mapcar (lambda (m) (native (eclave::method-body m))) "
            "(clos:generic-function-methods #'fast::area)) "
            "(fast::fib 20) (fast::area 3) (fast::area \"abc\") (fast::twice 4) "
            "(fast::counter) (fast::counter) (fast::last-count) (fast::quarter 8) (fast::wide 1) "

@@ -326,7 +326,7 @@ Test(native, auto_compiles_what_a_call_defines) {
                           "=> (NIL 55)");
     client_session_expect(client, NULL,
                           "(list (not (nth-value 1 (si:bc-split #'fib))) (fib 10) (area 3) (twice "
-                          "4) (not (nth-value 1 (si:bc-split (clos:method-function (first "
+                          "4) (not (nth-value 1 (si:bc-split (eclave::method-body (first "
                           "(clos:generic-function-methods #'area)))))))",
                           "=> (T 55 9 8 T)");
     /* Functions that share a variable still do once they are compiled. */
