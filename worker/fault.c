@@ -14,13 +14,15 @@
 
 enum {
     HANDLER_STACK_BYTES = 64 * 1024,
-    STACK_SLACK_BYTES = 1024 * 1024 /* how far below the stack's end a large frame reaches */
+    STACK_SLACK_BYTES = 1024 * 1024, /* how far below the stack's end a large frame reaches */
+    FAULTS_MAX = 4                   /* on the way to one guard */
 };
 
 static unsigned char handler_stack[HANDLER_STACK_BYTES];
 static struct sigaction ecl_trap; /* ECL's handler of SIGFPE */
 static sigset_t lisp_mask;        /* the signals blocked while Lisp runs: none of ours */
 static size_t stack_bytes;
+static unsigned faults; /* since a guard has ended */
 
 /* The limits of the C stack before any overflow. */
 static struct {
@@ -56,8 +58,9 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     (void)context;
     bool sent = info->si_code <= 0;
     /* ECL disables interrupts while the collector or the allocator runs; unwinding out of them
-     * would corrupt the heap or keep its lock. */
-    if (sent || ecl_process_env()->disable_interrupts || !guard_may_end())
+     * would corrupt the heap or keep its lock. And if unwinding itself faults, as where code has
+     * unmapped libraries, it would for ever. */
+    if (sent || ++faults > FAULTS_MAX || ecl_process_env()->disable_interrupts || !guard_may_end())
         die_of_fault();
     enum guard_end end = is_stack_overflow(info->si_addr) ? GUARD_OVERFLOW : GUARD_VIOLATION;
     sigprocmask(SIG_SETMASK, &lisp_mask, NULL);
@@ -74,6 +77,10 @@ static void on_end(int number) {
     (void)number;
     streams_write_rest();
     _exit(0);
+}
+
+void fault_handled(void) {
+    faults = 0;
 }
 
 bool fault_start_clean(struct error *error) {

@@ -21,6 +21,9 @@ bool fault_start_clean(struct error *error);
  * STACK_BYTES is the size of the C stack. ECL must be booted. False with *error. */
 bool fault_install(size_t stack_bytes, struct error *error);
 
+/* A guard has ended, and so the faults on the way to it are over. */
+void fault_handled(void);
+
 /* Restores the limits of ECL's stacks, which an overflow moves to give its handlers room. */
 void fault_reset_stacks(void);
 

@@ -54,6 +54,7 @@ enum guard_end guard_run(void (*function)(void *), void *argument, struct guard_
     }
     ECL_CATCH_END;
     ecl_bds_unwind1(env);
+    fault_handled();
     if (guard->end != GUARD_RETURNED)
         fault_unlock_names();
     depth = (size_t)(guard - guards);
