@@ -42,6 +42,9 @@ void __wrap_pool_close(struct pool *pool);
 size_t __wrap_worker_resident_bytes(const struct worker_process *worker);
 void __wrap_worker_measure(struct worker_process *worker);
 bool __wrap_weigher_ask(struct weigher *weigher, pid_t pid);
+bool __wrap_weigher_track(struct weigher *weigher, pid_t pid, const struct tracked_message *said);
+bool __wrap_weigher_register(struct weigher *weigher, pid_t pid, const struct tracked_message *said,
+                             int userfault);
 int __wrap_policy_oom_open(void);
 bool __wrap_policy_oom_prefer(pid_t pid, enum policy_oom_order order);
 
@@ -162,6 +165,17 @@ void __wrap_worker_measure(struct worker_process *worker) {
 
 bool __wrap_weigher_ask(struct weigher *weigher, pid_t pid) {
     (void)weigher, (void)pid;
+    return false;
+}
+
+bool __wrap_weigher_track(struct weigher *weigher, pid_t pid, const struct tracked_message *said) {
+    (void)weigher, (void)pid, (void)said;
+    return false;
+}
+
+bool __wrap_weigher_register(struct weigher *weigher, pid_t pid, const struct tracked_message *said,
+                             int userfault) {
+    (void)weigher, (void)pid, (void)said, (void)userfault;
     return false;
 }
 
