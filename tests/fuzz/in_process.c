@@ -42,9 +42,6 @@ void __wrap_pool_close(struct pool *pool);
 size_t __wrap_worker_resident_bytes(const struct worker_process *worker);
 void __wrap_worker_measure(struct worker_process *worker);
 bool __wrap_weigher_ask(struct weigher *weigher, pid_t pid);
-bool __wrap_weigher_track(struct weigher *weigher, pid_t pid, const struct tracked_message *said);
-bool __wrap_weigher_register(struct weigher *weigher, pid_t pid, const struct tracked_message *said,
-                             int userfault);
 int __wrap_policy_oom_open(void);
 bool __wrap_policy_oom_prefer(pid_t pid, enum policy_oom_order order);
 
@@ -165,17 +162,6 @@ void __wrap_worker_measure(struct worker_process *worker) {
 
 bool __wrap_weigher_ask(struct weigher *weigher, pid_t pid) {
     (void)weigher, (void)pid;
-    return false;
-}
-
-bool __wrap_weigher_track(struct weigher *weigher, pid_t pid, const struct tracked_message *said) {
-    (void)weigher, (void)pid, (void)said;
-    return false;
-}
-
-bool __wrap_weigher_register(struct weigher *weigher, pid_t pid, const struct tracked_message *said,
-                             int userfault) {
-    (void)weigher, (void)pid, (void)said, (void)userfault;
     return false;
 }
 
@@ -312,6 +298,7 @@ static void check_log(void) {
 
 void in_process_settings(struct settings *settings) {
     settings_default(settings);
+    settings->session_record = RECORD_OFF; /* workers have no memory here */
     settings->batches = (in_process.options & OPTION_BATCHES) != 0;
     settings->minimal = (in_process.options & OPTION_MINIMAL) != 0;
     settings->log_format = (in_process.options & OPTION_LOG_JSON) != 0;

@@ -352,9 +352,6 @@ static pid_t sender(int fd) {
 size_t __wrap_worker_resident_bytes(const struct worker_process *worker);
 void __wrap_worker_measure(struct worker_process *worker);
 bool __wrap_weigher_ask(struct weigher *weigher, pid_t pid);
-bool __wrap_weigher_track(struct weigher *weigher, pid_t pid, const struct tracked_message *said);
-bool __wrap_weigher_register(struct weigher *weigher, pid_t pid, const struct tracked_message *said,
-                             int userfault);
 int __wrap_policy_oom_open(void);
 uint64_t __wrap_policy_oom_kills(int fd);
 bool __wrap_policy_oom_prefer(pid_t pid, enum policy_oom_order order);
@@ -376,17 +373,6 @@ bool __wrap_weigher_ask(struct weigher *weigher, pid_t pid) {
         return false;
     weigher->asked = pid;
     return true;
-}
-
-bool __wrap_weigher_track(struct weigher *weigher, pid_t pid, const struct tracked_message *said) {
-    (void)weigher, (void)pid, (void)said;
-    return false;
-}
-
-bool __wrap_weigher_register(struct weigher *weigher, pid_t pid, const struct tracked_message *said,
-                             int userfault) {
-    (void)weigher, (void)pid, (void)said, (void)userfault;
-    return false;
 }
 
 int __wrap_policy_oom_open(void) {
@@ -682,8 +668,9 @@ static unsigned take_frame(struct process *process, struct channel *channel) {
         process->has_call = header->type == FRAME_EVALUATE || header->type == FRAME_RUN;
         if (process->has_call)
             process->call = *header;
-        else
-            FUZZ_CHECK(header->type == FRAME_ANSWER, "a frame of type %u", header->type);
+        else /* no process says how it can be tracked */
+            FUZZ_CHECK(header->type == FRAME_ANSWER || header->type == FRAME_TRACK,
+                       "a frame of type %u", header->type);
     }
     return header->type;
 }

@@ -184,11 +184,11 @@ static bool open_tracker(struct fixture *fixture) {
 /* Another tracker if this one is given up, since a busy machine was too slow. */
 static bool arm_tracker(struct fixture *fixture) {
     if (tracker_register(tracker_userfault(fixture->tracker), &fixture->parts.spans) &&
-        tracker_arm(fixture->tracker))
+        tracker_arm(fixture->tracker) == TRACKED)
         return true;
     tracker_free(fixture->tracker);
     fixture->tracker = NULL;
-    return open_tracker(fixture) && tracker_arm(fixture->tracker);
+    return open_tracker(fixture) && tracker_arm(fixture->tracker) == TRACKED;
 }
 
 /* Notes what is mapped, and what is there. */
@@ -520,11 +520,11 @@ Test(tracker, copies_the_neighbours_of_shared_memory) {
     skip_without_tracking();
     struct fixture fixture;
     begin(&fixture);
-    const struct obedient_order share = {
-        .work = OBEDIENT_CALL,
-        .number = SYS_mmap,
-        .arguments = {page(&fixture, 101), P, RW, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED,
-                      UINT64_MAX, 0}};
+    const struct obedient_order share = {.work = OBEDIENT_CALL,
+                                         .number = SYS_mmap,
+                                         .arguments = {page(&fixture, 101), P, RW,
+                                                       MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED,
+                                                       UINT64_MAX, 0}};
     obedient_do(&fixture.process, share);
     tracker_free(fixture.tracker);
     cr_assert(open_tracker(&fixture));
@@ -572,7 +572,7 @@ Test(tracker, does_not_arm_what_has_too_much_mapped) {
     begin(&fixture);
     const uint64_t bytes = UINT64_C(1) << 30;
     const uint64_t more = (uint64_t)map_at(&fixture, 0, bytes, MAP_NORESERVE);
-    cr_assert_not(tracker_arm(fixture.tracker));
+    cr_assert_neq(tracker_arm(fixture.tracker), TRACKED);
     call(&fixture, SYS_munmap, more, bytes, 0);
     cr_assert(arm(&fixture));
     cr_assert_eq(take(&fixture), TRACKED);
@@ -603,7 +603,7 @@ Test(tracker, of_a_process_that_has_ended_takes_nothing) {
     while (!process_is_zombie(fixture.process.pid))
         usleep(1000);
     cr_assert_neq(take(&fixture), TRACKED);
-    cr_assert_not(tracker_arm(fixture.tracker));
+    cr_assert_neq(tracker_arm(fixture.tracker), TRACKED);
     end(&fixture);
 }
 
@@ -677,7 +677,7 @@ Test(tracker, is_made_whatever_is_said_to_be_unused) {
         fixture.tracker = tracker_open(&fixture.parts, fixture.process.pid);
         call(&fixture, SYS_close, (uint64_t)said.userfault, 0, 0);
         write_page(&fixture, 3, (int)i);
-        cr_assert(fixture.tracker && tracker_arm(fixture.tracker), "from %lx to %lx",
+        cr_assert(fixture.tracker && tracker_arm(fixture.tracker) == TRACKED, "from %lx to %lx",
                   (unsigned long)said.start, (unsigned long)said.end);
         cr_assert_eq(descriptors(), before);
     }
