@@ -7,6 +7,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/result_check.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
@@ -230,10 +231,10 @@ static int take_channel(int parent) {
     unsigned char *payload;
     int descriptors[FRAME_DESCRIPTORS_MAX];
     size_t count;
-    /* Frames of evaluations may be before it. */
+    /* Frames of evaluations and of pages may be before it. */
     while (frame_receive(parent, &header, &payload, descriptors, &count, NULL) > 0) {
         free(payload);
-        for (size_t i = 1; i < count; i++)
+        for (size_t i = header.type == FRAME_FORK; i < count; i++)
             close(descriptors[i]);
         if (header.type == FRAME_FORK)
             return descriptors[0];
@@ -680,6 +681,7 @@ static void end_all(void) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int open_before = fuzz_open_descriptors();
+    signal(SIGPIPE, SIG_IGN); /* as the supervisor does: a worker may have closed its channel */
     fuzz_edges =
         (struct fuzz_edges){.now_ns = 1, .killed = on_kill, .is_child = is_child, .sender = sender};
     script = (struct script){.input = {data, size}, .next_pid = FIRST_PID, .log = {.out.fd = -1}};
