@@ -298,6 +298,7 @@ static void check_log(void) {
 
 void in_process_settings(struct settings *settings) {
     settings_default(settings);
+    settings->session_record = RECORD_OFF; /* workers have no memory here */
     settings->batches = (in_process.options & OPTION_BATCHES) != 0;
     settings->minimal = (in_process.options & OPTION_MINIMAL) != 0;
     settings->log_format = (in_process.options & OPTION_LOG_JSON) != 0;

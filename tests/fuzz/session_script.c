@@ -668,8 +668,9 @@ static unsigned take_frame(struct process *process, struct channel *channel) {
         process->has_call = header->type == FRAME_EVALUATE || header->type == FRAME_RUN;
         if (process->has_call)
             process->call = *header;
-        else
-            FUZZ_CHECK(header->type == FRAME_ANSWER, "a frame of type %u", header->type);
+        else /* no process says how it can be tracked */
+            FUZZ_CHECK(header->type == FRAME_ANSWER || header->type == FRAME_TRACK,
+                       "a frame of type %u", header->type);
     }
     return header->type;
 }

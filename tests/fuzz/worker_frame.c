@@ -7,13 +7,15 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/result_check.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Bytes of a step from NATIVE_FROM on are those of native code, which came later. */
-enum { UNITS = 4, NATIVE_FROM = 240 };
+/* Bytes of a step from NATIVE_FROM on are those of native code, and among these from TRACKING_FROM
+ * on those of the pages that are tracked. Both came later. */
+enum { UNITS = 4, NATIVE_FROM = 240, TRACKING_FROM = 248, TRACKING_TO = 252 };
 enum { SLOTS = 4, FIRST_PID = 100, STEPS_MAX = 200, NS_PER_MS = 1000000 };
 
 /* One worker of the supervisor, and the other end of its channel. */
@@ -25,6 +27,8 @@ struct slot {
     bool evaluating; /* asked, not answered, not ended */
     bool running;    /* and it was a run */
     bool asking;     /* with an open question */
+    bool says;       /* it was asked for its userfaultfd, and has not said it */
+    bool said;       /* it is to be told that this is settled */
     size_t readies;
 };
 
@@ -99,6 +103,15 @@ static void on_ask(void *context, struct worker_process *worker, const unsigned 
     fuzz_faults_resume();
 }
 
+static void on_tracks(void *context, struct worker_process *worker) {
+    (void)context;
+    struct slot *slot = slot_of(worker);
+    FUZZ_CHECK(slot->says, "it was not asked for its userfaultfd");
+    FUZZ_CHECK(worker->tracking.state == TRACKING_SAID, "in state %d", (int)worker->tracking.state);
+    slot->says = false;
+    slot->said = true;
+}
+
 static void check_sentence(const char *what) {
     FUZZ_CHECK(*what || what, "no reason");
     for (const char *byte = what; *byte; byte++)
@@ -135,6 +148,7 @@ static const struct worker_events events = {.ready = on_ready,
                                             .result = on_result,
                                             .event = on_event,
                                             .ask = on_ask,
+                                            .tracks = on_tracks,
                                             .fork_failed = on_fork_failed,
                                             .malformed = on_malformed,
                                             .violation = on_violation,
@@ -217,10 +231,10 @@ static int take_channel(int parent) {
     unsigned char *payload;
     int descriptors[FRAME_DESCRIPTORS_MAX];
     size_t count;
-    /* Frames of evaluations may be before it. */
+    /* Frames of evaluations and of pages may be before it. */
     while (frame_receive(parent, &header, &payload, descriptors, &count, NULL) > 0) {
         free(payload);
-        for (size_t i = 1; i < count; i++)
+        for (size_t i = header.type == FRAME_FORK; i < count; i++)
             close(descriptors[i]);
         if (header.type == FRAME_FORK)
             return descriptors[0];
@@ -565,6 +579,53 @@ static void check_native(const struct worker_process *worker) {
                "code that can change");
 }
 
+/* --- tracking --- */
+
+static void ask_track(void) {
+    struct slot *slot = script.now;
+    const bool asks =
+        slot->worker->state == WORKER_READY && slot->worker->tracking.state == TRACKING_NOT;
+    fuzz_faults_resume();
+    worker_track(slot->worker);
+    fuzz_faults_pause();
+    FUZZ_CHECK(asks || slot->worker->tracking.state != TRACKING_ASKED || slot->says, "asked twice");
+    slot->says = slot->says || (asks && slot->worker->tracking.state == TRACKING_ASKED);
+}
+
+/* A descriptor, and a part of the stack, as the script says. */
+static void send_tracked(void) {
+    unsigned char payload[UINT8_MAX] = {0};
+    size_t taken;
+    const uint8_t *bytes = fuzz_bytes(&script.input, sizeof(struct tracked_message), &taken);
+    memcpy(payload, bytes, taken);
+    const unsigned choice = fuzz_byte(&script.input);
+    send_frame(payload, choice % 8 == 7 ? choice : sizeof(struct tracked_message), FRAME_TRACKED);
+}
+
+/* What the weigher found, which is nothing. The descriptor is to be closed with the next frame. */
+static void settle_track(void) {
+    struct slot *slot = script.now;
+    if (!slot->said)
+        return;
+    slot->said = false;
+    worker_set_tracker(slot->worker, NULL);
+}
+
+static void put_pages(void) {
+    static unsigned char bytes[TRACKER_PAGE_BYTES];
+    struct page pages[] = {{.address = 1 << 20, .bytes = bytes}};
+    struct error error;
+    if (script.now->worker->state != WORKER_READY)
+        return;
+    fuzz_faults_resume();
+    worker_put_pages(script.now->worker, &(struct page_set){pages, 1}, &error);
+    fuzz_faults_pause();
+    if (fuzz_byte(&script.input) % 8)
+        read_all();
+}
+
+static void (*const tracking_steps[])(void) = {ask_track, send_tracked, settle_track, put_pages};
+
 /* --- invariants between the steps --- */
 
 static void check_states(void) {
@@ -620,6 +681,7 @@ static void end_all(void) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int open_before = fuzz_open_descriptors();
+    signal(SIGPIPE, SIG_IGN); /* as the supervisor does: a worker may have closed its channel */
     fuzz_edges =
         (struct fuzz_edges){.now_ns = 1, .killed = on_kill, .is_child = is_child, .sender = sender};
     script = (struct script){.input = {data, size}, .next_pid = FIRST_PID, .log = {.out.fd = -1}};
@@ -639,6 +701,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         const unsigned byte = fuzz_byte(&script.input);
         if (!script.now->worker)
             start();
+        else if (byte >= TRACKING_FROM && byte < TRACKING_TO)
+            tracking_steps[byte - TRACKING_FROM]();
         else if (byte >= NATIVE_FROM)
             native_steps[byte % (sizeof native_steps / sizeof *native_steps)]();
         else

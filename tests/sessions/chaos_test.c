@@ -9,6 +9,7 @@
 #include "tests/support/process.h"
 #include "tests/support/random.h"
 #include "tests/support/siege.h"
+#include "tests/support/skip.h"
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -146,8 +147,8 @@ static void step(struct chaos *chaos, pid_t witness) {
         siege_expect_unharmed(&chaos->siege);
 }
 
-Test(chaos, the_server_survives_everything_at_once) {
-    struct chaos chaos = {.siege = siege_begin(NULL), .random = random_for("chaos")};
+static void play(struct siege begun, const char *name) {
+    struct chaos chaos = {.siege = begun, .random = random_for(name)};
     struct siege *siege = &chaos.siege;
     pid_t witness = getsid(family_head(siege->client, siege->witness));
     siege->calls++;
@@ -158,4 +159,13 @@ Test(chaos, the_server_survives_everything_at_once) {
         step(&chaos, witness);
     await_some(&chaos, 0);
     siege_end(siege, chaos.victims, VICTIMS);
+}
+
+Test(chaos, the_server_survives_everything_at_once) {
+    play(siege_begin(NULL), "chaos");
+}
+
+Test(chaos, the_server_survives_everything_at_once_where_states_are_pages) {
+    skip_without_pages();
+    play(siege_begin_tracked(), "chaos of pages");
 }

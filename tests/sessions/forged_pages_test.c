@@ -13,27 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The witness: a head and the process that its states begin with. */
-enum { WITNESS_CALLS = 8, WORKERS = 3, TIMEOUT_S = 1 };
-
-static void skip_without_pages(void) {
-    skip_without_tracking();
-    if (geteuid() != 0)
-        cr_skip_test("only root's weigher may look into the workers");
-    skip_without_inspection();
-}
-
-static struct siege begin(void) {
-    struct siege siege = {
-        .client = client_start_with("--session-history", "4", "--session-record", "auto")};
-    siege.witness = client_session_open(siege.client);
-    siege_evaluate(&siege, siege.witness, "(defvar *witness* 0)", 0);
-    for (int i = 0; i < WITNESS_CALLS; i++)
-        siege_expect_unharmed(&siege);
-    siege_settle(&siege, siege.witness);
-    siege.descriptors = footprint_descriptors(siege.client, WORKERS);
-    return siege;
-}
+enum { TIMEOUT_S = 1 };
 
 /* A session with hostile.lisp, whose next call is its second. */
 static const char *make_victim(struct siege *siege) {
@@ -43,17 +23,15 @@ static const char *make_victim(struct siege *siege) {
     return victim;
 }
 
-/* The witness can be rolled back still. */
+/* The witness can be rolled back still, and is tracked again. */
 static void end(struct siege *siege) {
+    enum { CALLS_UNTIL_TRACKED = 6 };
     siege_expect_unharmed(siege);
-    cr_assert_not(siege_rollback(siege, siege->witness, 2).is_error);
-    siege->witnessed -= 2;
-    siege_expect_unharmed(siege);
-    for (int i = 0; i < WITNESS_CALLS; i++)
+    cr_assert_not(siege_rollback(siege, siege->witness, 1).is_error);
+    siege->witnessed--;
+    for (int i = 0; i < CALLS_UNTIL_TRACKED; i++)
         siege_expect_unharmed(siege);
-    siege_settle(siege, siege->witness);
-    footprint_expect_descriptors(siege->client, WORKERS, siege->descriptors);
-    client_finish(siege->client);
+    siege_end(siege, NULL, 0);
 }
 
 static const char *const functions[] = {
@@ -108,7 +86,7 @@ static void try(struct siege *siege, const char *code) {
 
 Test(forged_pages, a_worker_that_misbehaves_when_it_is_to_be_tracked_harms_only_its_session) {
     skip_without_pages();
-    struct siege siege = begin();
+    struct siege siege = siege_begin_tracked();
     for (size_t i = 0; i < COUNT_OF(functions); i++)
         try(&siege, functions[i]);
     end(&siege);
@@ -116,11 +94,11 @@ Test(forged_pages, a_worker_that_misbehaves_when_it_is_to_be_tracked_harms_only_
 
 /* The descriptors of the server with a victim that has forged by CODE. */
 static int count_with(struct siege *siege, const char *code) {
-    enum { WORKERS_OF_VICTIM = 3 }; /* the state before is the other one that is kept */
+    enum { VICTIMS_WORKERS = 2 * SIEGE_SESSION_WORKERS }; /* they have made two calls each */
     const char *victim = make_victim(siege);
     cr_assert_str_eq(siege_evaluate(siege, victim, code, 0).text, "=> forged", "%s", code);
     cr_assert_str_eq(siege_evaluate(siege, victim, "1", 0).text, "=> lie", "%s", code);
-    const int count = footprint_descriptors(siege->client, WORKERS + WORKERS_OF_VICTIM);
+    const int count = footprint_descriptors(siege->client, siege->workers + VICTIMS_WORKERS);
     siege_close(siege, victim);
     return count;
 }
@@ -129,9 +107,54 @@ static int count_with(struct siege *siege, const char *code) {
 Test(forged_pages, a_worker_that_makes_its_userfaultfd_itself_is_tracked) {
     enum { PARTS = 3 };
     skip_without_pages();
-    struct siege siege = begin();
+    struct siege siege = siege_begin_tracked();
     const int without = count_with(&siege, "(hostile::says-nothing %lu)");
     cr_assert_eq(count_with(&siege, "(hostile::says-unused %lu 0 0)"), without + PARTS);
+    end(&siege);
+}
+
+/* Those of forged_test.c, in a session whose states are kept as pages. They wait for a request to
+ * fork, which comes when they cannot be tracked any more, or never. */
+static const char *const forgeries[] = {
+    "refuses-to-fork",
+    "refuses-in-bad-text",
+    "announces-by-a-wrong-frame",
+    "announces-failure-in-bad-text",
+    "announces-untied",
+    "announces-twice",
+    "announces-in-its-place",
+    "announces-without-forking",
+    "forks-twice",
+    "speaks-for-its-origin",
+    "checkpoint-lies",
+    "forbidden-while-it-forks",
+    "both-go-on",
+    "closes-while-it-forks",
+    "both-flood",
+    "grows-while-it-forks",
+    "answers-before-it-reads",
+};
+
+Test(forged_pages, code_that_forges_in_a_session_that_is_tracked_harms_only_it) {
+    enum { CALLS = 6, AFTERWARDS = 3 };
+    skip_without_pages();
+    struct siege siege = siege_begin_tracked();
+    for (size_t i = 0; i < COUNT_OF(forgeries); i++) {
+        const char *victim = siege_victim(&siege);
+        for (int j = 2; j < CALLS; j++)
+            cr_assert_str_eq(siege_evaluate(&siege, victim, "(incf *kept*)", 0).text,
+                             formatted("=> %d", j));
+        siege_forge(&siege, victim, forgeries[i]);
+        for (int j = 0; j < AFTERWARDS; j++)
+            siege_evaluate(&siege, victim, "*kept*", TIMEOUT_S);
+        siege_expect_unharmed(&siege);
+        siege_rollback(&siege, victim, 1);
+        siege_evaluate(&siege, victim, "*kept*", TIMEOUT_S);
+        siege_reset(&siege, victim);
+        cr_assert_str_eq(siege_evaluate(&siege, victim, "(boundp '*kept*)", 0).text, "=> NIL", "%s",
+                         forgeries[i]);
+        siege_close(&siege, victim);
+    }
     end(&siege);
 }
 
@@ -148,8 +171,9 @@ static const struct {
 
 /* In a session that is tracked, and in one that is not yet. */
 Test(forged_pages, a_worker_that_was_not_asked_may_neither_make_a_userfaultfd_nor_speak_of_it) {
+    enum { CALLS = 6 };
     skip_without_pages();
-    struct siege siege = begin();
+    struct siege siege = siege_begin_tracked();
     const char *victim = make_victim(&siege);
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0; i < COUNT_OF(calls); i++) {
@@ -158,7 +182,7 @@ Test(forged_pages, a_worker_that_was_not_asked_may_neither_make_a_userfaultfd_no
                       evaluation.text);
             expect_contains(evaluation.text, "as it was before the call");
         }
-        for (int i = 0; i < WITNESS_CALLS; i++)
+        for (int i = 0; i < CALLS; i++)
             siege_evaluate(&siege, victim, "(+ 1 2)", 0);
     }
     siege_close(&siege, victim);

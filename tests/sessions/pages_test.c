@@ -31,17 +31,6 @@ static struct client *start(void) {
     return client_start_ready(&(struct client_options){.arguments = arguments}, NULL);
 }
 
-/* Unless this server keeps states so. */
-static void skip_without_pages(void) {
-    const char *record = getenv("ECLAVE_SESSION_RECORD");
-    skip_without_tracking();
-    if (geteuid() != 0)
-        cr_skip_test("only root's weigher may look into the workers");
-    skip_without_inspection();
-    if (record && strcmp(record, "off") == 0)
-        cr_skip_test("states are processes in this run");
-}
-
 /* --- processes --- */
 
 /* Makes COUNT calls, which set *X* to 1 and so on. */

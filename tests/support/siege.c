@@ -10,21 +10,43 @@
 
 enum { SPARE = 1, CODE_MAX = 4096, ARGUMENTS_MAX = 16, WATCHDOG_S = 120 };
 
+/* As at the end: there are pipes for the next session. */
+static void open_and_close(struct siege *siege) {
+    const char *session = client_session_open(siege->client);
+    siege_evaluate(siege, session, "1", 0);
+    siege_settle(siege, session);
+    siege_close(siege, session);
+}
+
+static struct siege begin(const char *const *arguments, size_t witness_calls,
+                          size_t witness_workers) {
+    struct siege siege = {
+        .client = client_start_ready(
+            &(struct client_options){.arguments = arguments, .watchdog_s = WATCHDOG_S}, NULL),
+        .workers = witness_workers + SPARE};
+    siege.witness = client_session_open(siege.client);
+    siege_evaluate(&siege, siege.witness, "(defvar *witness* 0)", 0);
+    for (size_t i = 0; i < witness_calls; i++)
+        siege_expect_unharmed(&siege);
+    open_and_close(&siege);
+    client_session_count(siege.client); /* starts the weigher, which has a descriptor */
+    siege.descriptors = footprint_descriptors(siege.client, siege.workers);
+    siege.victim = siege_victim(&siege);
+    return siege;
+}
+
 struct siege siege_begin(const char *const *arguments) {
     /* Each state is a process of the hostile code. */
     const char *all[ARGUMENTS_MAX] = {"--session-history", "1", "--session-record", "off"};
     for (size_t i = 0; arguments && arguments[i] && i + 5 < ARGUMENTS_MAX; i++)
         all[i + 4] = arguments[i];
-    struct siege siege = {
-        .client = client_start_ready(
-            &(struct client_options){.arguments = all, .watchdog_s = WATCHDOG_S}, NULL)};
-    siege.witness = client_session_open(siege.client);
-    siege_evaluate(&siege, siege.witness, "(defvar *witness* 0)", 0);
-    siege_expect_unharmed(&siege);
-    client_session_count(siege.client); /* starts the weigher, which has a descriptor */
-    siege.descriptors = footprint_descriptors(siege.client, SIEGE_SESSION_WORKERS + SPARE);
-    siege.victim = siege_victim(&siege);
-    return siege;
+    return begin(all, 1, SIEGE_SESSION_WORKERS);
+}
+
+struct siege siege_begin_tracked(void) {
+    enum { CALLS_UNTIL_TRACKED = 6 };
+    static const char *const all[] = {"--session-history", "1", "--session-record", "auto", NULL};
+    return begin(all, CALLS_UNTIL_TRACKED, SIEGE_TRACKED_WORKERS);
 }
 
 const char *siege_victim(struct siege *siege) {
@@ -112,7 +134,7 @@ void siege_end(struct siege *siege, const char *const *victims, size_t count) {
     for (size_t i = 0; i < count; i++)
         expect_renewed(siege, victims[i]);
     expect_renewed(siege, siege->victim);
-    footprint_expect_descriptors(siege->client, SIEGE_SESSION_WORKERS + SPARE, siege->descriptors);
+    footprint_expect_descriptors(siege->client, siege->workers, siege->descriptors);
     expect_no_event(siege);
     client_finish(siege->client);
 }

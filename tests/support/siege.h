@@ -11,11 +11,15 @@ struct siege {
     const char *victim, *witness; /* sessions; *KEPT* of a victim is 1 */
     unsigned long calls;          /* sent to workers so far: the number of the newest */
     long witnessed;
-    int descriptors; /* of the server when it held the witness alone */
+    int descriptors; /* of the server when it held the witness alone, */
+    size_t workers;  /* and its confined processes */
 };
 
 /* Starts a server. ARGUMENTS (ends with NULL; may be NULL) come after those of the siege. */
 struct siege siege_begin(const char *const *arguments);
+
+/* The same where states are kept as pages (skip_without_pages). */
+struct siege siege_begin_tracked(void);
 
 /* One more session like the victim. */
 const char *siege_victim(struct siege *siege);
@@ -46,5 +50,7 @@ void siege_end(struct siege *siege, const char *const *victims, size_t count);
 /* Processes of a session that has made several calls: its head, and the checkpoints that the
  * siege's server keeps. */
 enum { SIEGE_SESSION_WORKERS = 3 };
+/* The same of siege_begin_tracked: its head, and the process that its states begin with. */
+enum { SIEGE_TRACKED_WORKERS = 2 };
 
 #endif

@@ -3,6 +3,8 @@
 #include "tests/support/available.h"
 
 #include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/fsuid.h>
 #include <unistd.h>
 
@@ -43,4 +45,13 @@ void skip_without_inspection(void) {
 void skip_without_tracking(void) {
     if (!available_tracking())
         cr_skip_test("the kernel does not note here what a process writes");
+}
+
+void skip_without_pages(void) {
+    const char *record = getenv("ECLAVE_SESSION_RECORD");
+    skip_without_tracking();
+    skip_unless_root();
+    skip_without_inspection();
+    if (record && strcmp(record, "off") == 0)
+        cr_skip_test("each state is a process in this run");
 }

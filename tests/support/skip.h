@@ -26,4 +26,7 @@ void skip_without_inspection(void);
 /* Unless the kernel notes what a process writes (Linux 6.7), and this process may ask. */
 void skip_without_tracking(void);
 
+/* Unless a server keeps earlier states as the pages that were written, here and by its default. */
+void skip_without_pages(void);
+
 #endif

@@ -520,11 +520,11 @@ Test(tracker, copies_the_neighbours_of_shared_memory) {
     skip_without_tracking();
     struct fixture fixture;
     begin(&fixture);
-    const struct obedient_order share = {
-        .work = OBEDIENT_CALL,
-        .number = SYS_mmap,
-        .arguments = {page(&fixture, 101), P, RW, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED,
-                      UINT64_MAX, 0}};
+    const struct obedient_order share = {.work = OBEDIENT_CALL,
+                                         .number = SYS_mmap,
+                                         .arguments = {page(&fixture, 101), P, RW,
+                                                       MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED,
+                                                       UINT64_MAX, 0}};
     obedient_do(&fixture.process, share);
     tracker_free(fixture.tracker);
     cr_assert(open_tracker(&fixture));
