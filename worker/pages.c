@@ -60,7 +60,7 @@ static _Noreturn void put(void *argument) {
 }
 
 _Noreturn void pages_put(int fd) {
-    uint64_t count;
+    uint64_t count = 0;
     read_to(fd, (uint64_t)&count, sizeof count);
     const size_t bytes = sizeof(struct room) + count * sizeof(uint64_t);
     struct room *room =
