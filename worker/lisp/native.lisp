@@ -42,10 +42,12 @@
    (lambda ()
      (handler-case
          (handler-bind ((warning #'muffle-warning))
-           (with-standard-io-syntax
-             (let ((*print-readably* nil)
-                   (*gensym-counter* 0))
-               (c-source form environment))))
+           (let ((package *package*)) ; in which macros may intern symbols
+             (with-standard-io-syntax
+               (let ((*package* package)
+                     (*print-readably* nil)
+                     (*gensym-counter* 0))
+                 (c-source form environment)))))
        (error () nil)))))
 
 (defparameter *foreign-words* '("long double" "long_float" "_Complex" "csfloat" "cdfloat" "clfloat")
@@ -255,11 +257,21 @@ possible, or NIL in its place."
 
 (defconstant +settle-ns+ 200000000 "What the end of one call may take for them; later calls continue.")
 
+(defvar *packages* (make-hash-table :test #'equal)
+  "The packages in which those were defined. Compiling expands macros again, which may intern symbols.")
+
+(defun note-thing (thing)
+  (setf (gethash thing *packages*) *package*)
+  (pushnew thing *noted* :test #'equal))
+
+(defun package-of (thing)
+  (gethash thing *packages* *package*))
+
 (defun note-function (name definition environment)
   "Called when DEFUN is expanded."
   (declare (ignore definition environment))
   (when (noting-p)
-    (pushnew name *noted* :test #'equal))
+    (note-thing name))
   nil)
 
 (defun function-of (thing)
@@ -278,7 +290,9 @@ possible, or NIL in its place."
     (loop for rest on (reverse (shiftf *noted* '()))
           for thing = (first rest)
           while (< (clock-ns) until)
-          do (ignore-errors (compile-thing thing))
+          do (let ((*package* (package-of thing)))
+               (ignore-errors (compile-thing thing))
+               (remhash thing *packages*))
           finally (setf *noted* (reverse rest)))))
 
 (defconstant +preload-ns+ 8000000000 "What compiling all that was preloaded may take.")
@@ -313,10 +327,13 @@ possible, or NIL in its place."
   (let ((until (+ (clock-ns) +preload-ns+))
         (rest (reverse (shiftf *noted* '()))))
     (loop while (and rest (< (clock-ns) until))
-          do (let ((batch (loop repeat +preload-batch+
-                                while rest
-                                collect (pop rest))))
-               (ignore-errors (compile-batch batch))))
+          do (let* ((*package* (package-of (first rest)))
+                    (batch (loop repeat +preload-batch+
+                                 while (and rest (eq (package-of (first rest)) *package*))
+                                 collect (pop rest))))
+               (ignore-errors (compile-batch batch))
+               (dolist (thing batch)
+                 (remhash thing *packages*))))
     (when *automatic*
       (setf *noted* (reverse rest)))))
 
@@ -327,7 +344,7 @@ possible, or NIL in its place."
      (let ((method (apply #'original name qualifiers specializers lambda-list function options)))
        (setf (gethash method *method-bodies*) function)
        (when (noting-p)
-         (push method *noted*))
+         (note-thing method))
        method))))
 
 (defun install-native (automatic)
