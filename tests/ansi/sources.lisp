@@ -86,7 +86,9 @@
        (not (eq (si::compiled-function-block function) (si::compiled-function-block #'car)))
        (member (si::compiled-function-block function) *own-blocks* :test #'eq)))
 
-(defvar *missing* '() "Functions and macros that are local to a file of ECL, and cannot be had.")
+(defvar *missing* (mapcar (lambda (name) (intern name "SYSTEM"))
+          '("INSPECT-PRINT" "INSPECT-RECURSIVELY" "PPRINT-TAGBODY-GUTS"))
+  "Functions and macros that are local to a file of ECL, and cannot be had. These are there only while ECL is built.")
 
 (defun mentions-p (names form)
   (if (consp form)
