@@ -13,6 +13,10 @@
 
 /* --- what is compiled --- */
 
+#define OTHER_PACKAGE                                                                              \
+    "(defpackage :other (:use :cl)) (defun other::wanted () 1) "                                   \
+    "(defmacro own () (list (intern \"WANTED\"))) "
+
 static const struct {
     const char *code, *value;
 } compiled[] = {
@@ -29,6 +33,9 @@ static const struct {
     {"(let ((f (funcall (compile nil '(lambda () (let ((n 0)) (lambda () (incf n)))))))) "
      "(list (funcall f) (funcall f)))",
      "=> (1 2)"},
+    {OTHER_PACKAGE "(let ((*package* (find-package :other))) (eval '(defun call () (own))) "
+                   "(compile 'call)) (call)",
+     "=> 1"}, /* a macro interns a symbol where it was used */
     {"(let ((y 10)) (defun next (x) (+ x (incf y)))) (multiple-value-list (compile 'next))",
      "=> (NEXT NIL NIL)"},
     {"(let ((y 10)) (defun next (x) (+ x (incf y)))) (next 0) (compile 'next) (next 1)", "=> 13"},
@@ -456,6 +463,13 @@ Test(native, auto_compiles_what_a_call_defines) {
         "=> NIL");
     client_session_expect(client, NULL, "(list (next) (next) (now) (count-of 5) (grow 3))",
                           "=> (1 2 2 7 10)");
+    client_session_expect(client, NULL,
+                          OTHER_PACKAGE "(let ((*package* (find-package :other))) (eval '(progn "
+                                        "(defun call () (own)) (defmethod ask ((x integer)) "
+                                        "(own))))) nil",
+                          "=> NIL");
+    client_session_expect(client, NULL, "(list (nth-value 1 (si:bc-split #'call)) (call) (ask 1))",
+                          "=> (NIL 1 1)");
     /* A call that fails has defined something, too. */
     struct evaluation evaluation =
         client_evaluate(client, "(defun later () 1) (error \"afterwards\")");

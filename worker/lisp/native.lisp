@@ -46,10 +46,12 @@ what its names mean. Filled in by C. A function closed over nothing is here only
    (lambda ()
      (handler-case
          (handler-bind ((warning #'muffle-warning))
-           (with-standard-io-syntax
-             (let ((*print-readably* nil)
-                   (*gensym-counter* 0))
-               (c-source form environment))))
+           (let ((package *package*)) ; in which macros may intern symbols
+             (with-standard-io-syntax
+               (let ((*package* package)
+                     (*print-readably* nil)
+                     (*gensym-counter* 0))
+                 (c-source form environment)))))
        (error () nil)))))
 
 (defparameter *foreign-words* '("long double" "long_float" "_Complex" "csfloat" "cdfloat" "clfloat")
@@ -370,6 +372,11 @@ possible, or NIL in its place."
                 (apply original function arguments name rest)
                 (write-fast-call function arguments name))))))
 
+(defun write-fixnum (value &optional object)
+  "Writes VALUE into the C source. To tcc a literal between 2^31 and 2^32 without a suffix is unsigned."
+  (declare (ignore object))
+  (c::wt value "L"))
+
 ;;; COMPILE and its relatives.
 
 (defun replace-definition (name function native)
@@ -472,11 +479,21 @@ possible, or NIL in its place."
 
 (defconstant +settle-ns+ 200000000 "What the end of one call may take for them; later calls continue.")
 
+(defvar *packages* (make-hash-table :test #'equal)
+  "The packages in which those were defined. Compiling expands macros again, which may intern symbols.")
+
+(defun note-thing (thing)
+  (setf (gethash thing *packages*) *package*)
+  (pushnew thing *noted* :test #'equal))
+
+(defun package-of (thing)
+  (gethash thing *packages* *package*))
+
 (defun note-function (name definition environment)
   "Called when DEFUN is expanded."
   (declare (ignore definition environment))
   (when (noting-p)
-    (pushnew name *noted* :test #'equal))
+    (note-thing name))
   nil)
 
 (defun function-of (thing)
@@ -512,7 +529,9 @@ possible, or NIL in its place."
     (loop for rest on (reverse (shiftf *noted* '()))
           for thing = (first rest)
           while (< (clock-ns) until)
-          do (ignore-errors (compile-thing thing))
+          do (let ((*package* (package-of thing)))
+               (ignore-errors (compile-thing thing))
+               (remhash thing *packages*))
           finally (setf *noted* (reverse rest)))
     (setf *live* (append *live* (live-functions)))
     (compile-live until)))
@@ -549,10 +568,13 @@ possible, or NIL in its place."
   (let ((until (+ (clock-ns) +preload-ns+))
         (rest (reverse (shiftf *noted* '()))))
     (loop while (and rest (< (clock-ns) until))
-          do (let ((batch (loop repeat +batch+
-                                while rest
-                                collect (pop rest))))
-               (ignore-errors (compile-batch batch))))
+          do (let* ((*package* (package-of (first rest)))
+                    (batch (loop repeat +batch+
+                                 while (and rest (eq (package-of (first rest)) *package*))
+                                 collect (pop rest))))
+               (ignore-errors (compile-batch batch))
+               (dolist (thing batch)
+                 (remhash thing *packages*))))
     (when *automatic*
       (setf *noted* (reverse rest)))))
 
@@ -563,7 +585,7 @@ possible, or NIL in its place."
      (let ((method (apply #'original name qualifiers specializers lambda-list function options)))
        (setf (gethash method *method-bodies*) function)
        (when (noting-p)
-         (push method *noted*))
+         (note-thing method))
        method))))
 
 (defun install-native (automatic)
@@ -575,6 +597,7 @@ possible, or NIL in its place."
   (install-noting)
   (ext:package-lock "COMMON-LISP" t)
   (setf *native-lambda-list* #'native-lambda-list)
+  (setf (gethash 'c::fixnum-value c::*wt-loc-dispatch-table*) #'write-fixnum)
   (mapc #'inline-floats '(+ - * /))
   (make-calls-fast)
   ;; Fills the dispatch caches that the compiler uses.
