@@ -373,9 +373,12 @@ possible, or NIL in its place."
                 (write-fast-call function arguments name))))))
 
 (defun write-fixnum (value &optional object)
-  "Writes VALUE into the C source. To tcc a literal between 2^31 and 2^32 without a suffix is unsigned."
+  "Writes VALUE into the C source, always with a sign: ECL writes numbers between 2^31 and 2^32 as unsigned
+ones, which are greater than negative ones."
   (declare (ignore object))
-  (c::wt value "L"))
+  (if (and (integerp value) (not (typep value '(signed-byte 32))))
+      (format c::*compiler-output1* "~dL" value)
+      (c::wt value)))
 
 ;;; COMPILE and its relatives.
 
