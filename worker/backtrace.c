@@ -9,6 +9,7 @@
 #include "worker/guard.h"
 #include "worker/lisp.h"
 #include "worker/native_frames.h"
+#include "worker/trampoline.h"
 
 #include <ecl/ecl-cmp.h>
 #include <stdint.h>
@@ -36,18 +37,23 @@ static bool is_plausible(const struct ecl_stack_frame *call) {
            call->size <= (cl_index)(env->stack_limit - call->base);
 }
 
-/* The arguments of the last call that the interpreted code of RECORD made with its arguments on
- * ECL's stack. Calls of some built-in functions pass them elsewhere, so this may be an earlier
- * call. */
-static void take_last_call(const struct ecl_ihs_frame *record, struct backtrace_call *call) {
+/* The arguments, but for the first EXTRA, of the last call that the interpreted code of RECORD made
+ * with its arguments on ECL's stack. Calls of some built-in functions pass them elsewhere, so this
+ * may be an earlier call. */
+static void take_call(const struct ecl_ihs_frame *record, size_t extra,
+                      struct backtrace_call *call) {
     *call = (struct backtrace_call){0};
-    if (!layout.call || !is_plausible(call_of(record)))
+    if (!layout.call || !is_plausible(call_of(record)) || call_of(record)->size < extra)
         return;
     const struct ecl_stack_frame *frame = call_of(record);
     call->known = true;
-    call->count = frame->size;
+    call->count = frame->size - extra;
     for (size_t i = 0; i < call->count && i < BACKTRACE_ARGUMENTS_MAX; i++)
-        call->arguments[i] = frame->base[i];
+        call->arguments[i] = frame->base[extra + i];
+}
+
+static void take_last_call(const struct ecl_ihs_frame *record, struct backtrace_call *call) {
+    take_call(record, 0, call);
 }
 
 /* Did the interpreted code of CALLER call CALLEE directly? Then its last call has CALLEE's
@@ -68,6 +74,15 @@ static bool is_calling(const struct ecl_ihs_frame *record) {
     return layout.call && (uintptr_t)ecl_process_env()->stack_frame == (uintptr_t)call_of(record);
 }
 
+static bool is_interpreted(const struct ecl_ihs_frame *record) {
+    return record->function && ecl_t_of(record->function) == t_bytecodes;
+}
+
+/* Interpreted code that does nothing but call native code. */
+static bool is_redirected(const struct ecl_ihs_frame *record) {
+    return is_interpreted(record) && trampoline_is(record->function);
+}
+
 /* --- the history --- */
 
 static struct trapped {
@@ -79,7 +94,7 @@ void backtrace_note_trap(void) {
     const cl_env_ptr env = ecl_process_env();
     trapped = (struct trapped){.trap.code = env->ihs_top->function};
     /* ECL records the function of a call only if its arguments are not on the stack. */
-    if (is_calling(env->ihs_top))
+    if (!is_redirected(env->ihs_top) && is_calling(env->ihs_top))
         take_last_call(env->ihs_top, &trapped.call);
     else
         trapped.trap.function = env->function;
@@ -89,10 +104,6 @@ void backtrace_note_trap(void) {
  * leaves records with functions. */
 static cl_object builtin_name(cl_object function) {
     return function && function != ECL_NIL && ECL_SYMBOLP(function) ? function : NULL;
-}
-
-static bool is_interpreted(const struct ecl_ihs_frame *record) {
-    return record->function && ecl_t_of(record->function) == t_bytecodes;
 }
 
 static bool is_user_function(const struct ecl_ihs_frame *record) {
@@ -131,7 +142,7 @@ static void take_error(struct backtrace *backtrace, cl_index base,
          record = above(record->next, base))
         if (!backtrace->builtin)
             backtrace->builtin = builtin_name(record->function);
-    if (!record || (native && is_within(native, record)))
+    if (!record || (native && is_within(native, record)) || is_redirected(record))
         return;
     backtrace->code = record;
     backtrace->trap = trapped.trap;
@@ -148,12 +159,24 @@ static void add_native(struct backtrace *backtrace, const struct native_frame *n
         .function = native->function, .environment = ECL_NIL, .call = native->call};
 }
 
+/* Was the last frame that was added that of the function that RECORD, which is redirected, called?
+ */
+static bool is_added(const struct backtrace *backtrace, const struct ecl_ihs_frame *record) {
+    return backtrace->count > 0 &&
+           backtrace->frames[backtrace->count - 1].function == trampoline_native(record->function);
+}
+
 static void add_interpreted(struct backtrace *backtrace, const struct ecl_ihs_frame *record) {
+    const bool redirected = is_redirected(record);
+    if (redirected && is_added(backtrace, record))
+        return;
     struct backtrace_frame *frame = &backtrace->frames[backtrace->count++];
     frame->function = record->function;
-    frame->environment = record->lex_env;
+    frame->environment = redirected ? ECL_NIL : record->lex_env;
     if (record->next && is_caller(record->next, record))
         take_last_call(record->next, &frame->call);
+    else if (redirected && trampoline_extra(record->function) >= 0)
+        take_call(record, (size_t)trampoline_extra(record->function), &frame->call);
 }
 
 void backtrace_take(struct backtrace *backtrace, cl_index base, const void *debugger) {

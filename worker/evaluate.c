@@ -7,6 +7,7 @@
 #include "worker/files.h"
 #include "worker/guard.h"
 #include "worker/lisp.h"
+#include "worker/native.h"
 #include "worker/numbers.h"
 #include "worker/streams.h"
 #include "worker/undefined.h"
@@ -155,6 +156,7 @@ static void evaluate_forms(void) {
         locate_form();
         if (has_history())
             ECL_SETQ(env, lisp.form, form);
+        native_note_evaluation(form);
         evaluation.values[0] = si_eval_with_env(1, form);
         evaluation.value_count =
             env->nvalues < RESULT_VALUES_MAX ? env->nvalues : RESULT_VALUES_MAX;

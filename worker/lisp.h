@@ -33,6 +33,14 @@
     ROW(values3, "COMMON-LISP", "///")                                                             \
     ROW(code_walker, "SI", "*CODE-WALKER*")                                                        \
     ROW(function_operator, "COMMON-LISP", "FUNCTION")                                              \
+    ROW(lambda, "COMMON-LISP", "LAMBDA")                                                           \
+    ROW(lambda_block, "EXT", "LAMBDA-BLOCK")                                                       \
+    ROW(flet, "COMMON-LISP", "FLET")                                                               \
+    ROW(labels, "COMMON-LISP", "LABELS")                                                           \
+    ROW(special, "COMMON-LISP", "SPECIAL")                                                         \
+    ROW(macro, "SI", "MACRO")                                                                      \
+    ROW(symbol_macro, "SI", "SYMBOL-MACRO")                                                        \
+    ROW(apply, "COMMON-LISP", "APPLY")                                                             \
     ROW(setq, "COMMON-LISP", "SETQ")                                                               \
     ROW(restart_clusters, "SI", "*RESTART-CLUSTERS*")                                              \
     ROW(clock_ns, "ECLAVE", "CLOCK-NS")                                                            \

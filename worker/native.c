@@ -10,6 +10,8 @@
 #include "worker/link.h"
 #include "worker/lisp.h"
 #include "worker/native_frames.h"
+#include "worker/reach.h"
+#include "worker/trampoline.h"
 #include "worker/worker.h"
 
 #include <dlfcn.h>
@@ -42,6 +44,9 @@ static struct {
     cl_object constants;         /* SI:*COMPILER-CONSTANTS* */
     cl_object compile_noted;     /* ECLAVE:COMPILE-NOTED */
     cl_object compile_preloaded; /* ECLAVE:COMPILE-PRELOADED */
+    cl_object lexical;           /* value of ECLAVE:*LEXICAL* */
+    cl_object made;      /* the definitions of functions that the call has made, newest first */
+    cl_object forms;     /* that the call has evaluated, newest first */
     cl_object units;     /* what was made, never freed: a function may run that nothing refers to */
     cl_object functions; /* a list of those that native_note knows */
     struct code {
@@ -50,7 +55,7 @@ static struct {
         size_t start_count;
     } * codes; /* other libraries may lie between them */
     size_t code_count;
-} native = {.units = ECL_NIL, .functions = ECL_NIL};
+} native = {.made = ECL_NIL, .forms = ECL_NIL, .units = ECL_NIL, .functions = ECL_NIL};
 
 /* --- loading --- */
 
@@ -67,11 +72,16 @@ bool native_load(bool automatic, struct error *error) {
     ecl_def_c_function(ecl_make_symbol("CALL-GUARDED", "ECLAVE"),
                        (cl_objectfn_fixed)native_call_guarded, 1);
     ecl_def_c_function(ecl_make_symbol("NOTE-NATIVE", "ECLAVE"), (cl_objectfn_fixed)native_note, 2);
+    ecl_def_c_function(ecl_make_symbol("LIVE-FUNCTIONS", "ECLAVE"),
+                       (cl_objectfn_fixed)native_live_functions, 0);
+    trampoline_define();
+    reach_initialize();
     if (guard_run(load_compiler, &automatic, NULL) != GUARD_RETURNED)
         return error_set(error, 0, "native: cannot load ECL's compiler (cmp)");
     ECL_SETQ(ecl_process_env(), lisp.package, cl_core.user_package); /* after IN-PACKAGE there */
     native.compile_noted = cl_fdefinition(ecl_make_symbol("COMPILE-NOTED", "ECLAVE"));
     native.compile_preloaded = cl_fdefinition(ecl_make_symbol("COMPILE-PRELOADED", "ECLAVE"));
+    native.lexical = ecl_symbol_value(ecl_make_symbol("*LEXICAL*", "ECLAVE"));
     native.loaded = true;
     native.automatic = automatic;
     return true;
@@ -81,10 +91,12 @@ void native_begin(int channel, uint32_t call) {
     native.open = native.loaded;
     native.channel = channel;
     native.call = call;
+    native.made = native.forms = ECL_NIL;
 }
 
 void native_end(void) {
     native.open = false;
+    native.made = native.forms = ECL_NIL;
 }
 
 static void call_lisp(void *argument) {
@@ -105,6 +117,91 @@ void native_preloaded(int channel) {
     guard_run(call_lisp, &native.compile_preloaded, NULL);
     native.unconfined = false;
     native_end();
+}
+
+/* --- what a call makes --- */
+
+/* Is a record (NAME KIND …) in the list RECORDS? Of specials only those that are special nowhere
+ * else. */
+static bool has_kind(cl_object records, cl_object kind) {
+    for (; ECL_CONSP(records); records = ECL_CONS_CDR(records)) {
+        cl_object record = ECL_CONS_CAR(records);
+        if (ECL_CONSP(record) && ECL_CONSP(ECL_CONS_CDR(record)) &&
+            ECL_CONS_CAR(ECL_CONS_CDR(record)) == kind &&
+            !(kind == lisp.special && (ecl_symbol_type(ECL_CONS_CAR(record)) & ecl_stp_special)))
+            return true;
+    }
+    return false;
+}
+
+/* CLOSED: may the function be closed over anything? COMPLETE: does its environment, as it is at run
+ * time, say all of what its names mean? */
+static void note_definition(cl_object definition, bool closed, bool complete) {
+    if (!complete)
+        ecl_sethash(definition, native.lexical, ECL_NIL);
+    else if (closed && ecl_gethash_safe(definition, native.lexical, ECL_T) != ECL_NIL)
+        ecl_sethash(definition, native.lexical, ECL_T);
+}
+
+static void note_made(cl_object definition) {
+    if (native.automatic)
+        native.made = ecl_cons(definition, native.made);
+}
+
+/* Closures do not record which variables are special in one place only. A lambda block is that of a
+ * name, by which it is compiled. */
+static void note_lambda(cl_object expression, cl_object variables) {
+    const bool named = ECL_CONS_CAR(expression) == lisp.lambda_block;
+    if (!named && ECL_CONS_CAR(expression) != lisp.lambda)
+        return;
+    const bool closed = variables != ECL_NIL;
+    cl_object definition = ECL_CONS_CDR(expression);
+    if (named)
+        definition = ECL_CONSP(definition) ? ECL_CONS_CDR(definition) : ECL_NIL;
+    if (!ECL_CONSP(definition))
+        return;
+    note_definition(definition, closed, !closed || !has_kind(variables, lisp.special));
+    if (!named)
+        note_made(definition);
+}
+
+/* Nor do local functions record the macros around them. */
+static void note_local_functions(cl_object definitions, bool closed, cl_object variables,
+                                 cl_object macros) {
+    const bool complete = !has_kind(variables, lisp.special) &&
+                          !has_kind(variables, lisp.symbol_macro) && !has_kind(macros, lisp.macro);
+    for (; ECL_CONSP(definitions); definitions = ECL_CONS_CDR(definitions)) {
+        cl_object definition = ECL_CONS_CAR(definitions);
+        if (ECL_CONSP(definition) && ECL_CONSP(ECL_CONS_CDR(definition))) {
+            note_definition(ECL_CONS_CDR(definition), closed, complete);
+            note_made(ECL_CONS_CDR(definition));
+        }
+    }
+}
+
+void native_note_form(cl_object head, cl_object rest, cl_object variables, cl_object macros) {
+    if (!native.loaded || !ECL_CONSP(rest) || !ECL_CONSP(ECL_CONS_CAR(rest)))
+        return;
+    if (head == lisp.function_operator)
+        note_lambda(ECL_CONS_CAR(rest), variables);
+    else if (head == lisp.flet)
+        note_local_functions(ECL_CONS_CAR(rest), variables != ECL_NIL, variables, macros);
+    else if (head == lisp.labels)
+        note_local_functions(ECL_CONS_CAR(rest), true, variables, macros);
+}
+
+void native_note_evaluation(cl_object form) {
+    if (native.automatic && ECL_CONSP(form))
+        native.forms = ecl_cons(form, native.forms);
+}
+
+cl_object native_live_functions(void) {
+    const cl_env_ptr env = ecl_process_env();
+    if (native.made == ECL_NIL)
+        ecl_return1(env, ECL_NIL);
+    cl_object values = cl_list(3, ECL_SYM_VAL(env, lisp.values1), ECL_SYM_VAL(env, lisp.values2),
+                               ECL_SYM_VAL(env, lisp.values3));
+    ecl_return1(env, reach_functions(cl_list(2, values, native.forms), native.made));
 }
 
 /* --- frames --- */
@@ -271,6 +368,10 @@ static const struct code *code_at(uintptr_t address) {
         if (address >= native.codes[i].start && address < native.codes[i].end)
             return &native.codes[i];
     return NULL;
+}
+
+bool native_has(const void *code) {
+    return code_at((uintptr_t)code) != NULL;
 }
 
 /* Where the code of FUNCTION begins; 0: it is not compiled. */

@@ -16,6 +16,13 @@ bool native_load(bool automatic, struct error *error);
 void native_begin(int channel, uint32_t call);
 void native_end(void);
 
+/* Notes the functions that the form (HEAD . REST), which ECL is about to compile to bytecode,
+ * makes; VARIABLES and MACROS are the compiler's lists of what is bound around it. */
+void native_note_form(cl_object head, cl_object rest, cl_object variables, cl_object macros);
+
+/* Notes that the call evaluates FORM. */
+void native_note_evaluation(cl_object form);
+
 /* Compiles what the call has defined, with AUTOMATIC. */
 void native_settle(void);
 
@@ -33,8 +40,15 @@ cl_object native_call_guarded(cl_object function);
 /* The Lisp function ECLAVE:NOTE-NATIVE: FUNCTION is native code, and gets NAME if it has none. */
 cl_object native_note(cl_object function, cl_object name);
 
+/* The Lisp function ECLAVE:LIVE-FUNCTIONS: a list of the interpreted functions that the call has
+ * made and that its values, or the symbols in its forms, lead to (reach.h); one for each code. */
+cl_object native_live_functions(void);
+
 /* Was any native code made? */
 bool native_is_used(void);
+
+/* Was CODE, the address of a function, sealed for this process? */
+bool native_has(const void *code);
 
 /* The function whose code has ADDRESS, or NULL. Functions within another one are not known. */
 cl_object native_function(uintptr_t address);

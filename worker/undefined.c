@@ -2,6 +2,7 @@
  * the names that are bound around it. */
 #include "worker/undefined.h"
 #include "worker/lisp.h"
+#include "worker/native.h"
 
 /* Of a call; the forms that are compiled after so many are not looked at. A call of EVAL in a loop
  * would be half as slow again. */
@@ -54,6 +55,7 @@ static cl_object note_form(cl_object form, cl_object environment) {
         return form;
     }
     cl_object head = ECL_CONS_CAR(form), rest = ECL_CONS_CDR(form);
+    native_note_form(head, rest, local_variables, local_functions);
     if (head == lisp.function_operator && ECL_CONSP(rest))
         note_function(ECL_CONS_CAR(rest), local_functions);
     else

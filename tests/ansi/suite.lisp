@@ -57,5 +57,10 @@
   (progv (list (find-symbol "*COMPILE-TESTS*" "REGRESSION-TEST")) '(t)
     (run index)))
 
+(defun run-with-sources (index)
+  "The same, with ECL's functions from its sources (sources.lisp)."
+  (funcall (find-symbol "INSTALL" "ANSI-SOURCES"))
+  (run-compiled index))
+
 (setf *random* (make-random-state nil))
 (load-suite)

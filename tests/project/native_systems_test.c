@@ -20,6 +20,8 @@ static void begin(void) {
                         "(let ((n 0)) (defun counter () (incf n)) (defun last-count () n))\n"
                         "(flet ((half (x) (/ x 2))) (defun quarter (x) (half (half x))))\n"
                         "(defun wide (x) (coerce x 'long-float))\n"
+                        "(defmacro own () (list (intern \"WIDE\") 2))\n"
+                        "(defun call () (own))\n"
                         "(defun literal () (list 'bar \"text\" 1.5d0 (expt 10 20)))\n");
     project_files_write("more.lisp", "(defun more (x) (list x 'more))\n");
 }
@@ -42,8 +44,9 @@ static const char fast[] =
            "(clos:generic-function-methods #'fast::area)) "
            "(fast::fib 20) (fast::area 3) (fast::area \"abc\") (fast::twice 4) "
            "(fast::counter) (fast::counter) (fast::last-count) (fast::quarter 8) (fast::wide 1) "
+           "(native #'fast::call) (fast::call) "
            "(equal (fast::literal) '(fast::bar \"text\" 1.5d0 100000000000000000000))))";
-#define FAST_VALUE "=> (T NIL T NIL (T T) 6765 9 3 8 1 2 2 2 1.0l0 T)"
+#define FAST_VALUE "=> (T NIL T NIL (T T) 6765 9 3 8 1 2 2 2 1.0l0 T 2.0l0 T)"
 
 Test(native_systems, functions_of_systems_are_native_code) {
     static const char *const choices[] = {"on", "auto"};

@@ -13,6 +13,10 @@
 
 /* --- what is compiled --- */
 
+#define OTHER_PACKAGE                                                                              \
+    "(defpackage :other (:use :cl)) (defun other::wanted () 1) "                                   \
+    "(defmacro own () (list (intern \"WANTED\"))) "
+
 static const struct {
     const char *code, *value;
 } compiled[] = {
@@ -29,8 +33,14 @@ static const struct {
     {"(let ((f (funcall (compile nil '(lambda () (let ((n 0)) (lambda () (incf n)))))))) "
      "(list (funcall f) (funcall f)))",
      "=> (1 2)"},
+    {OTHER_PACKAGE "(let ((*package* (find-package :other))) (eval '(defun call () (own))) "
+                   "(compile 'call)) (call)",
+     "=> 1"}, /* a macro interns a symbol where it was used */
+    {"(list (funcall (compile nil '(lambda () (< 2147483648 -1)))) (funcall (compile nil '(lambda () "
+     "-2147483649))))",
+     "=> (NIL -2147483649)"},
     {"(let ((y 10)) (defun next (x) (+ x (incf y)))) (multiple-value-list (compile 'next))",
-     "=> (NEXT T T)"}, /* a copy would not share the variable */
+     "=> (NEXT NIL NIL)"},
     {"(let ((y 10)) (defun next (x) (+ x (incf y)))) (next 0) (compile 'next) (next 1)", "=> 13"},
     {"(defmacro both (x) `(list ,x ,x)) (list (multiple-value-list (compile 'both)) (both 1))",
      "=> ((BOTH NIL NIL) (1 1))"},
@@ -77,11 +87,108 @@ static const struct {
      "=> T"},
 };
 
+/* The first function of each row is compiled, and called before and after. */
+static const struct {
+    const char *functions, *calls, *value;
+    bool native;
+} closures[] = {
+    /* Both share the variable, whichever is native. */
+    {"(let ((n 0)) (list (lambda () (incf n)) (lambda () (decf n 10)) (lambda () n)))",
+     "(list (call 0) (call 1) (call 0) (call 2))", "((1 -9 -8 -8) (-7 -17 -16 -16))", true},
+    {"(let ((a 1) (b 2)) (list (lambda (x) (multiple-value-setq (a b) (values b x)) (list a b)) "
+     "(lambda () (psetq a b b a) (push a b))))",
+     "(list (call 0 5) (call 1))", "(((2 5) (5 . 2)) (((5 . 2) 5) (5 5 . 2)))", true},
+    /* Defaults, and parameters that hide variables. */
+    {"(let ((n 7) (x 1)) (list (lambda (x &optional (y (incf n)) (n n) &key (z (list x n))) "
+     "(list x y n z)) (lambda () n)))",
+     "(list (call 0 3) (call 0 4 5) (call 0 4 5 6 :z 0) (call 1))",
+     "(((3 8 8 (3 8)) (4 5 8 (4 8)) (4 5 6 0) 8) ((3 9 9 (3 9)) (4 5 9 (4 9)) (4 5 6 0) 9))", true},
+    /* One name at two levels. */
+    {"(let ((n 1)) (let ((outer (lambda () (incf n)))) (let ((n n)) (list (lambda () (incf n 10)) "
+     "outer))))",
+     "(list (call 0) (call 1))", "((11 2) (21 3))", true},
+    /* Local functions and macros. */
+    {"(let ((n 0)) (flet ((add (k &optional (d 1)) (incf n (* k d)))) (list (lambda (k) (add k) "
+     "(add k 2)) (lambda () n))))",
+     "(list (call 0 2) (call 1))", "((6 6) (12 12))", true},
+    {"(let ((n 0)) (macrolet ((add (k) `(incf n ,k))) (symbol-macrolet ((twice (* 2 n))) (list "
+     "(lambda (k) (add k) twice)))))",
+     "(list (call 0 2) (call 0 2))", "((4 8) (12 16))", true},
+    {"(flet ((f (x) (double 2 x))) (macrolet ((double (x y) `(+ ,x ,y))) (list (lambda (k) (f "
+     "k)))))",
+     "(progn (defun double (x y) (* x y 3)) (call 0 2))", "(12 12)", true},
+    {"(macrolet ((m (x) `(* 2 ,x))) (flet ((f (x) (m x))) (list (lambda (k) (m (f k))))))",
+     "(call 0 2)", "(8 8)", true},
+    /* Made in loops, whose blocks and tags they do not use. */
+    {"(let ((fs '())) (dotimes (i 3 fs) (let ((i i) (n 0)) (push (lambda (k) (list i (incf n k))) "
+     "fs))))",
+     "(list (call 0 2) (call 1 1) (call 2 0))", "(((2 2) (1 1) (0 0)) ((2 4) (1 2) (0 0)))", true},
+    /* A closure that returns closures. */
+    {"(let ((n 0)) (list (lambda (k) (lambda () (incf n k))) (lambda () n)))",
+     "(list (funcall (call 0 2)) (call 1))", "((2 2) (4 4))", true},
+    /* Methods and functions that are closed over the same. */
+    {"(let ((n 0)) (defmethod m ((x integer)) (incf n x)) (defun f () (m n)) (list #'f #'m))",
+     "(list (call 1 2) (call 0))", "((2 4) (6 12))", true},
+    /* What a function of variables cannot do: leave a block, be asked for a local function, and
+     * tell which variables are special. */
+    {"(block b (list (lambda (x) (if x (list x) (return-from b x)))))", "(call 0 1)", "((1) (1))",
+     false},
+    {"(tagbody (return-from all (list (lambda (x) (if x (list x) (go end))))) end)", "(call 0 1)",
+     "((1) (1))", false},
+    {"(let ((n 1)) (flet ((f () n)) (list (lambda () (eq #'f #'f)))))", "(call 0)", "(T T)", false},
+    {"(let ((v 1)) (locally (declare (special v)) (list (lambda () v))))",
+     "(progv '(v) '(2) (call 0))", "(2 2)", false},
+    {"(let ((v 1)) (list (lambda () (list v (locally (declare (special v)) v)))))",
+     "(progv '(v) '(2) (call 0))", "((1 2) (1 2))", false},
+    {"(let ((n 0)) (macrolet ((m (x) `(+ n ,x))) (flet ((f (x) (m x))) (list #'f))))", "(call 0 1)",
+     "(1 1)", false},
+    {"(macrolet ((m (x) `(+ 1 ,x))) (flet ((f (x) (m x))) (list #'f)))", "(call 0 1)", "(2 2)",
+     false},
+    {"(symbol-macrolet ((v 1)) (let ((v 2)) (list (lambda () v))))", "(call 0)", "(2 2)", false},
+    {"(let ((v 2)) (symbol-macrolet ((v 1)) (list (lambda () v))))", "(call 0)", "(1 1)", false},
+};
+
+#define NATIVE_P                                                                                   \
+    "(defun native-p (f) (and (search \"is native code\" (with-output-to-string "                  \
+    "(*standard-output*) (disassemble f))) t))"
+
 Test(native, compiled_code_computes_the_same) {
     struct client *client = client_start_with(WITH_NATIVE);
     for (size_t i = 0; i < COUNT_OF(compiled); i++) {
         const char *name = client_session_open(client);
         client_session_expect(client, name, compiled[i].code, compiled[i].value);
+        client_session_close(client, name);
+    }
+    client_finish(client);
+}
+
+/* Closures of one form have one code, and are compiled once. */
+Test(native, closures_of_one_form_are_compiled_together) {
+    struct client *client = client_start_with(WITH_NATIVE);
+    client_session_expect(
+        client, NULL,
+        NATIVE_P
+        "(defvar *fs* (loop for i below 5000 collect (let ((i i) (n 0)) (lambda () (incf n "
+        "i))))) (mapc #'funcall *fs*) (list (eq (compile nil (nth 7 *fs*)) (nth 7 *fs*)) "
+        "(loop for f in *fs* always (native-p f)) (loop for f in *fs* for i from 0 always "
+        "(= (funcall f) (* 2 i))))",
+        "=> (T T T)");
+    client_finish(client);
+}
+
+/* A closure becomes native in its place, and goes on to share what it shared. */
+Test(native, closures_are_compiled_in_place) {
+    struct client *client = client_start_with(WITH_NATIVE);
+    for (size_t i = 0; i < COUNT_OF(closures); i++) {
+        const char *name = client_session_open(client);
+        client_session_expect(
+            client, name,
+            formatted(NATIVE_P "(defvar *fs* (block all %s)) (defun calls () (flet ((call (i &rest "
+                               "list) (apply (nth i *fs*) list))) %s)) (list (equal '%s (list "
+                               "(calls) (progn (compile nil (first *fs*)) (calls)))) (native-p "
+                               "(first *fs*)))",
+                      closures[i].functions, closures[i].calls, closures[i].value),
+            closures[i].native ? "=> (T T)" : "=> (T NIL)");
         client_session_close(client, name);
     }
     client_finish(client);
@@ -283,6 +390,26 @@ Test(native, bodies_of_methods_are_compiled) {
     client_finish(client);
 }
 
+/* A function that was compiled in place has one frame, with its arguments. */
+Test(native, backtraces_have_functions_compiled_in_place) {
+    static const char *const makers[] = {
+        "(defvar *f* (let ((n 0)) (lambda (x y) (incf n) (list (car x) y))))",
+        "(defvar *f* (lambda (x y) (list (car x) y)))",
+    };
+    struct client *client = client_start_with("--native", "auto");
+    for (size_t i = 0; i < COUNT_OF(makers); i++) {
+        const char *session = client_session_open(client);
+        client_session_expect(client, session, makers[i], "=> *F*");
+        struct evaluation evaluation = client_session_evaluate(
+            client, session, "(flet ((caller (z) (list (funcall *f* z 2)))) (caller 5))");
+        expect_contains(evaluation.text, "[Backtrace]\n0: (CAR 5 ...)\n1: ((LAMBDA (X Y)) 5 2)\n"
+                                         "2: (CALLER 5)");
+        evaluation = client_session_evaluate(client, session, "(funcall *f* 5)");
+        expect_contains(evaluation.text, "[Backtrace]\n0: ((LAMBDA (X Y)) 5)");
+    }
+    client_finish(client);
+}
+
 /* --- what is not --- */
 
 static const struct {
@@ -339,11 +466,68 @@ Test(native, auto_compiles_what_a_call_defines) {
         "=> NIL");
     client_session_expect(client, NULL, "(list (next) (next) (now) (count-of 5) (grow 3))",
                           "=> (1 2 2 7 10)");
+    client_session_expect(client, NULL,
+                          OTHER_PACKAGE "(let ((*package* (find-package :other))) (eval '(progn "
+                                        "(defun call () (own)) (defmethod ask ((x integer)) "
+                                        "(own))))) nil",
+                          "=> NIL");
+    client_session_expect(client, NULL, "(list (nth-value 1 (si:bc-split #'call)) (call) (ask 1))",
+                          "=> (NIL 1 1)");
     /* A call that fails has defined something, too. */
     struct evaluation evaluation =
         client_evaluate(client, "(defun later () 1) (error \"afterwards\")");
     cr_assert(evaluation.is_error);
     client_session_expect(client, NULL, "(not (nth-value 1 (si:bc-split #'later)))", "=> T");
+    client_finish(client);
+}
+
+/* Functions in use are compiled where they are, whoever has them. */
+Test(native, auto_compiles_functions_that_are_in_use) {
+    static const char *const places[][2] = {
+        {"(defparameter *f* (lambda (x) (* x 2)))", "*f*"},
+        {"(defparameter *f* (let ((n 0)) (lambda (x) (incf n x))))", "*f*"},
+        {"(defparameter *f* (list 1 (vector (lambda (x) (* x 2)))))", "(aref (second *f*) 0)"},
+        {"(defvar *table* (make-hash-table)) (defun keep (k f) (setf (gethash k *table*) f))",
+         "(progn (keep 1 #'list) #'keep)"},
+        {"(progn (keep 2 (lambda (x) (* x 2))) nil)", "(gethash 2 *table*)"},
+        {"(defstruct box f) (defvar *box* (make-box :f (lambda (x) (* x 2))))", "(box-f *box*)"},
+        {"(defclass thing () ((f :initarg :f :reader f))) (defvar *thing* (make-instance 'thing :f "
+         "(let ((n 1)) (lambda (x) (* x (incf n))))))",
+         "(f *thing*)"},
+        {"(progn (setf (get 'here 'f) (lambda (x) (* x 2))) nil)", "(get 'here 'f)"},
+        {"(lambda (x) (* x 3))", "*"},
+        {"(defun named (x) (* x 2)) (defvar *g* #'named)", "*g*"},
+        {"(labels ((even (n) (or (= n 0) (odd (1- n)))) (odd (n) (and (/= n 0) (even (1- n))))) "
+         "(defvar *h* #'even))",
+         "*h*"},
+    };
+    struct client *client = client_start_with("--native", "auto");
+    client_session_expect(client, NULL, NATIVE_P, "=> NATIVE-P");
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        cr_assert_not(client_evaluate(client, places[i][0]).is_error);
+        client_session_expect(client, NULL, formatted("(native-p %s)", places[i][1]), "=> T");
+    }
+    client_session_expect(
+        client, NULL,
+        "(list (funcall (aref (second *f*) 0) 1) (funcall (gethash 2 *table*) 4) (funcall (f "
+        "*thing*) 5) (funcall (f *thing*) 5) (eq *g* #'named) (funcall *h* 10))",
+        "=> (2 8 10 15 NIL T)");
+    client_finish(client);
+}
+
+/* One that nobody has costs no unit. */
+Test(native, auto_leaves_functions_that_were_dropped) {
+    struct client *client = client_start_with("--native", "auto");
+    client_session_expect(client, NULL,
+                          "(defvar *made* 0) (setf *made* (hash-table-count "
+                          "eclave::*native-sources*)) nil",
+                          "=> NIL");
+    client_session_expect(client, NULL,
+                          "(defvar *sum* (reduce #'+ (mapcar (lambda (x) (* x x)) '(1 2 3))))",
+                          "=> *SUM*");
+    client_session_expect(client, NULL,
+                          "(list *sum* (- (hash-table-count eclave::*native-sources*) *made*))",
+                          "=> (14 0)");
     client_finish(client);
 }
 
@@ -367,6 +551,23 @@ Test(native, code_belongs_to_the_state_of_a_session) {
     client_session_rollback(client, session, 2);
     client_session_expect(client, session, "(null (nth-value 1 (si:bc-split #'fib)))", "=> NIL");
     client_session_expect(client, session, "(compile 'fib) (fib 13)", "=> 233");
+    client_finish(client);
+}
+
+/* A copy and a rollback have the variables and the code of their closures apart. */
+Test(native, closures_belong_to_the_state_of_a_session) {
+    struct client *client = client_start_with("--native", "auto");
+    const char *session = client_session_open(client);
+    client_session_expect(client, session,
+                          NATIVE_P "(defvar *f* (let ((n 0)) (lambda () (incf n)))) nil", "=> NIL");
+    client_session_expect(client, session, "(list (native-p *f*) (funcall *f*))", "=> (T 1)");
+    client_session_settle(client, session);
+    const char *copy = client_session_copy(client, session, -1);
+    client_session_expect(client, session, "(list (funcall *f*) (funcall *f*))", "=> (2 3)");
+    client_session_settle(client, session);
+    client_session_expect(client, copy, "(list (native-p *f*) (funcall *f*))", "=> (T 2)");
+    client_session_rollback(client, session, 1);
+    client_session_expect(client, session, "(list (native-p *f*) (funcall *f*))", "=> (T 2)");
     client_finish(client);
 }
 

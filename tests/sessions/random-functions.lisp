@@ -1,7 +1,8 @@
 ;;;; Random functions, as bytecode and as native code: both must return the same values, signal errors
 ;;;; of the same type and do the same things in the same order. A function that differs is reduced. Errors
 ;;;; are signalled explicitly: the compiler leaves out a division whose result nobody uses, with its error.
-;;;; (RUN-TRIALS SEED COUNT) returns what differs, reduced, or NIL.
+;;;; (RUN-TRIALS SEED COUNT) returns what differs, reduced, or NIL; (RUN-FAMILIES SEED COUNT) the same of
+;;;; closures that share variables and are compiled one after another, between calls of all of them.
 
 (defvar *state* 0)
 (defvar *log* '())
@@ -168,7 +169,7 @@
           ((9 10) (exit-form depth scope))
           (11 `(note ,(number-form depth scope)))
           (12 `(let ((*special-1* ,(number-form depth scope))) (+ (read-special) *special-1*)))
-          (13 (let ((settable (set-difference (scope-variables scope) '(i sum))))
+          (13 (let ((settable (set-difference (scope-variables scope) '(i sum unset))))
                 (if settable
                     `(setq ,(any settable) ,(number-form depth scope))
                     (leaf scope))))
@@ -244,14 +245,14 @@
 (defun size (form)
   (if (consp form) (+ 1 (size (car form)) (size (cdr form))) 1))
 
-(defun reduce-form (form)
+(defun reduce-form (form differs-p)
   (loop with tries = 0
         for smaller = (loop for body in (remove-duplicates (replacements (car (last form)))
                                                            :test #'equal)
                             for candidate = (append (butlast form) (list body))
                             when (and (< (size candidate) (size form))
                                       (< (incf tries) 600)
-                                      (ignore-errors (differs-p candidate)))
+                                      (ignore-errors (funcall differs-p candidate)))
                               return candidate)
         while smaller
         do (setf form smaller)
@@ -262,4 +263,104 @@
     (loop repeat count
           for form = (random-function)
           when (differs-p form)
-            return (reduce-form form))))
+            return (reduce-form form 'differs-p))))
+
+;;; Families of closures.
+
+(defun member-function (depth scope)
+  (let* ((inner (with-variable (with-variable scope 'a) 'b))
+         (body (body-form depth inner)))
+    (pick `(lambda (a b) ,body)
+          `(lambda (a b) (declare (optimize (safety ,(draw 4)))) ,body)
+          `(lambda (a &optional (b ,(number-form 1 (with-variable scope 'a)) given))
+             (note (if given 1 0))
+             ,body)
+          `(lambda (a &rest rest &aux (b (if rest (first rest) ,(leaf scope))))
+             ,body)
+          `(lambda (a b &key (c ,(leaf inner)) &allow-other-keys) (note c) ,body))))
+
+(defun family-form (nesting scope)
+  "A form whose value is a list of functions of two arguments."
+  (if (zerop nesting)
+      `(list ,@(loop repeat (+ 2 (draw 2)) collect (member-function (+ 2 (draw 3)) scope)))
+      (let* ((name (fresh "V"))
+             (function (fresh "F"))
+             (parameter (fresh "P"))
+             (known (any (scope-variables scope)))
+             (body (body-form 2 (with-variable scope parameter)))
+             (with-function (copy-scope scope))
+             (in-block (copy-scope scope)))
+        (push function (scope-functions with-function))
+        (push function (scope-blocks in-block))
+        (flet ((inner (scope) (family-form (1- nesting) scope)))
+          (pick (inner scope)
+                `(let ((,name ,(leaf scope))) ,(inner (with-variable scope name)))
+                `(let ((outer ,(member-function 2 scope)) (,known ,(leaf scope))) ; a name at two levels
+                   (cons outer ,(inner scope)))
+                `(flet ((,function (,parameter) ,body)) ,(inner with-function))
+                `(labels ((,function (,parameter)
+                            (if (and (realp ,parameter) (< 0 ,parameter 5))
+                                (+ 1 (,function (- ,parameter 1)))
+                                ,body)))
+                   (cons (lambda (a b) (+ a (,function b))) ,(inner with-function)))
+                `(macrolet ((,function (form) (list '+ form ',known))) ,(inner with-function))
+                `(let ((box (list ,(leaf scope))))
+                   (symbol-macrolet ((,name (car box))) ,(inner (with-variable scope name))))
+                `(let ((,name ,(leaf scope)))
+                   (symbol-macrolet ((,known ,name)) ,(inner scope)))
+                `(let ((all '())) ; some closures of one code
+                   (dotimes (index 2 all)
+                     (let ((,name index))
+                       (setq all (append ,(inner (with-variable scope name)) all)))))
+                `(block ,function ,(inner in-block))
+                `(let ((unset ,(leaf scope)))
+                   (locally (declare (special unset)) ,(inner (with-variable scope 'unset)))))))))
+
+(defun random-family ()
+  (setf *names* 0)
+  (let ((one (fresh "V"))
+        (other (fresh "V")))
+    `(let ((,one ,(literal)) (,other ,(literal)))
+       ,(family-form (draw 4) (make-scope :variables (list one other))))))
+
+(defun make-family (form)
+  "A list of functions, or NIL."
+  (handler-bind ((warning #'muffle-warning))
+    (let ((family (ignore-errors (eval form))))
+      (and (listp family) (every #'functionp family) family))))
+
+(defun family-calls (family from to)
+  "The outcomes of calls number FROM to TO of functions of FAMILY."
+  (when family
+    (loop for i from from below to
+          collect (outcome (nth (mod (* i 7) (length family)) family)
+                           (nth (mod i (length *arguments*)) *arguments*)))))
+
+(defun compile-member (function)
+  (handler-bind ((warning #'muffle-warning))
+    (unless (nth-value 2 (compile nil function))
+      (incf *compiled*))))
+
+(defun family-differs-p (form)
+  (let ((bytecode (make-family form))
+        (native (make-family form)))
+    (when (and bytecode native)
+      (loop for i from 0 below (* 4 (length native))
+            when (and (oddp i) (< (floor i 2) (length native)))
+              do (compile-member (nth (floor i 2) native))
+            thereis (not (equal (family-calls bytecode i (1+ i)) (family-calls native i (1+ i))))))))
+
+(defun run-families (seed count)
+  (let ((*state* seed))
+    (loop repeat count
+          for form = (random-family)
+          when (family-differs-p form)
+            return (reduce-form form 'family-differs-p))))
+
+(defvar *family* '())
+
+(defun native-count (family)
+  (count-if (lambda (function)
+              (search "is native code" (with-output-to-string (*standard-output*)
+                                         (disassemble function))))
+            family))
