@@ -27,8 +27,8 @@ enum section_tag {
     /* result of a run that returned: exactly one, and no SECTION_VALUE; of an evaluation: the
        content among its values, at most one */
     SECTION_JSON,
-    SECTION_INPUT, /* evaluate: what standard input has, at most one */
-    SECTION_FILES, /* evaluate: the files of the code, at most one */
+    SECTION_INPUT,   /* evaluate: what standard input has, at most one */
+    SECTION_FILES,   /* evaluate: the files of the code, at most one */
     SECTION_SETTLES, /* result: empty; the next fork returns memory to the kernel; at most one */
     SECTION_TAG_END
 };

@@ -209,8 +209,8 @@ static size_t count_threads(void) {
     return count;
 }
 
-/* The last settling: the mapped heap then and at boot, the calls since, and the number of calls until
- * the next check. */
+/* The last settling: the mapped heap then and at boot, the calls since, and the number of calls
+ * until the next check. */
 static struct {
     size_t bytes, at_boot;
     unsigned calls, patience;

@@ -44,8 +44,8 @@ void image_unused_stack(uint64_t *low, uint64_t *high);
 /* Called at the end of a call: whether image_settle, before the next fork, has something to do. */
 bool image_is_to_settle(void);
 
-/* Called before a fork: returns free memory to the kernel if there may be enough of it. A fork copies
- * the page tables at once, and each page that it changes later. */
+/* Called before a fork: returns free memory to the kernel if there may be enough of it. A fork
+ * copies the page tables at once, and each page that it changes later. */
 void image_settle(void);
 
 #endif

@@ -63,7 +63,8 @@ enum tracked {
     TRACKED_MAPPINGS   /* it has mappings that are not registered */
 };
 
-/* TRACKED: from now on what the worker writes is noted. TRACKED_OTHERWISE: it has too much memory. */
+/* TRACKED: from now on what the worker writes is noted. TRACKED_OTHERWISE: it has too much memory.
+ */
 enum tracked tracker_arm(struct tracker *tracker);
 /* The worker waits for a frame, and continues to be tracked. Otherwise it must be armed again. */
 enum tracked tracker_take(struct tracker *tracker, struct page_set *set);

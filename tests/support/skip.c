@@ -50,7 +50,6 @@ void skip_without_tracking(void) {
 void skip_without_pages(void) {
     const char *record = getenv("ECLAVE_SESSION_RECORD");
     skip_without_tracking();
-    skip_unless_root();
     skip_without_inspection();
     if (record && strcmp(record, "off") == 0)
         cr_skip_test("each state is a process in this run");
