@@ -952,6 +952,11 @@ void worker_set_tracker(struct worker_process *worker, struct tracker *tracker) 
     tracking->tracker = tracker;
 }
 
+void worker_track_again(struct worker_process *worker) {
+    worker->tracking.gives_up = true;
+    worker->tracking.state = TRACKING_NOT;
+}
+
 bool worker_is_unchanged(const struct worker_process *worker) {
     return worker->state == WORKER_READY && worker->wakes == worker->tracking.wakes;
 }

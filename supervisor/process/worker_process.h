@@ -174,6 +174,8 @@ void worker_track(struct worker_process *worker);
 /* Ends that: the worker closes its own descriptor before its next frame, and is tracked with
  * TRACKER, which the worker now owns; NULL: it is not. */
 void worker_set_tracker(struct worker_process *worker, struct tracker *tracker);
+/* Ends it as well, so that worker_track may be called again. */
+void worker_track_again(struct worker_process *worker);
 /* Whether the worker has done nothing since it sent its last result but wait. */
 bool worker_is_unchanged(const struct worker_process *worker);
 /* Gives a READY worker, which was forked from an earlier state, the pages of SET. False with *error

@@ -142,7 +142,8 @@ void session_end_copy(struct session *session, const char *what) {
 void session_complete_copy(struct session *session) {
     const struct call *call = session->running;
     struct error error;
-    const bool good = history_complete(session, (uint64_t)call->at, call->copy->head, &error);
+    const bool good =
+        !call->completes || history_complete(session, (uint64_t)call->at, call->copy->head, &error);
     session_end_copy(session, good ? NULL : error.text);
 }
 
@@ -163,6 +164,7 @@ static bool fork_copy(struct session *session, struct worker_process *holder, st
     if (!copy->pipes)
         return false;
     const bool apart = session->kind == SESSION_SOURCE; /* then its outputs come with its call */
+    session->running->completes = holder != session->head;
     copy->head = worker_fork(holder, &session_events, copy, copy->name, apart ? NULL : outputs,
                              apart, error);
     if (copy->head) {

@@ -145,6 +145,7 @@ static bool fork_state(struct session *session, uint64_t number, struct error *e
             worker_fork(holder, &session_events, session, session->name, NULL, false, error);
     else
         error_set(error, 0, "its process has ended");
+    checkpoint->completes = holder != session->head;
     if (!checkpoint->worker) {
         free(checkpoint);
         return false;
@@ -278,6 +279,13 @@ static void register_again(struct session *session) {
                          tracker_userfault(tracking->tracker));
 }
 
+/* A process that may open files has more state than its memory. */
+static bool is_recorded(const struct session *session) {
+    const uint32_t files = POLICY_GRANT_READ | POLICY_GRANT_WRITE;
+    return session->all->settings->session_record == RECORD_AUTO &&
+           !(session->all->pool->workers.grants & files);
+}
+
 void history_taken(struct session *session) {
     struct checkpoint *taken = session->taking, *same = find(session, taken->number);
     session->taking = NULL;
@@ -287,10 +295,10 @@ void history_taken(struct session *session) {
         return;
     }
     if (same) /* history_park: nothing newer begins with it */
-        take_out(session, same);
+        retire(session, take_out(session, same));
     keep(session, taken);
     forget_oldest(session);
-    if (session->number >= TRACKED_FROM && session->all->settings->session_record == RECORD_AUTO)
+    if (session->number >= TRACKED_FROM && is_recorded(session))
         worker_track(session->head);
     register_again(session);
 }
@@ -301,8 +309,9 @@ void history_on_tracks(void *context, struct worker_process *worker) {
     struct session *session = context;
     struct weigher *weigher = &session->all->memory.weigher;
     const struct tracked_message *said = &worker->tracking.said;
-    if (said->userfault < 0 || weigher_is_busy(weigher) ||
-        !weigher_track(weigher, worker->pid, said))
+    if (weigher_is_busy(weigher))
+        worker_track_again(worker);
+    else if (said->userfault < 0 || !weigher_track(weigher, worker->pid, said))
         worker_set_tracker(worker, NULL);
 }
 
@@ -341,10 +350,8 @@ void history_wake(struct session *session) {
 bool history_complete(const struct session *session, uint64_t number, struct worker_process *worker,
                       struct error *error) {
     const struct checkpoint *checkpoint = find(session, number);
-    if (number == session->number && session->head != worker)
-        return true; /* it is a fork of the head */
     return (checkpoint && put_pages(checkpoint, worker, error)) ||
-           error_set(error, 0, "its pages cannot be sent");
+           error_set(error, 0, "its state is not kept any more");
 }
 
 void history_abandon(struct session *session) {
@@ -363,8 +370,12 @@ static void use_up(struct session *session) {
     struct checkpoint *newest = LIST_FIRST(&session->checkpoints);
     const struct checkpoint *base = base_of(newest);
     struct error error;
-    if (!base || base->worker->state != WORKER_READY || !put_pages(newest, base->worker, &error))
+    if (!base || base->worker->state != WORKER_READY)
         return; /* when it has been reaped, history_lost knows */
+    if (!put_pages(newest, base->worker, &error)) {
+        worker_kill(base->worker); /* it may have some of them */
+        return;
+    }
     while (newest != base) {
         take_out(session, newest);
         newest = LIST_FIRST(&session->checkpoints);
@@ -406,7 +417,8 @@ bool history_visited(struct session *session) {
     struct error error;
     struct checkpoint *visited = session->taking;
     if (!history_is_safe(session) ||
-        !history_complete(session, visited->number, visited->worker, &error))
+        (visited->completes &&
+         !history_complete(session, visited->number, visited->worker, &error)))
         return false;
     retire(session, session->head);
     session->head = visited->worker;

@@ -43,6 +43,7 @@ struct call {
     bool cpu_used_up;     /* its time is over because of cpu_ms */
     bool counted;         /* in sessions.running */
     struct session *copy; /* of a CALL_COPY that is not done: NASCENT */
+    bool completes;       /* its process is to be given pages */
     struct run_state run;
     void (*event)(void *context, const struct run_event *event);
     void (*ask)(void *context, struct json_object *questions);
@@ -78,6 +79,7 @@ struct checkpoint {
     struct worker_process *worker;
     struct page_set pages;
     uint64_t number;
+    bool completes;  /* of `taking`: it is not a fork of the head, and is to be given pages */
     bool only_base;  /* it is no state to return to; newer ones begin with its process */
     bool wakes;      /* of `taking`: it becomes the head */
     bool tried;      /* the head was made of it, and no call was sent since */
@@ -329,7 +331,8 @@ size_t history_length(const struct session *session);
 bool history_is_safe(const struct session *session);
 /* The process of which a fork can become state NUMBER; NULL: there is none. */
 struct worker_process *history_holder(const struct session *session, uint64_t number);
-/* Makes WORKER, a fork of that process that is READY, state NUMBER. False with *error. */
+/* Makes WORKER, a fork of that process that is READY, state NUMBER, if that process is not the
+ * head. False with *error. */
 bool history_complete(const struct session *session, uint64_t number, struct worker_process *worker,
                       struct error *error);
 /* The present state is that of the newest checkpoint, which is no process; the head is still to be
