@@ -23,6 +23,7 @@ class Conversation {
     this.server = new Server([
       "--request-max-bytes", String(REQUEST_MAX_BYTES),
       "--session-history", "2",
+      "--session-record", "off", // each state is a process, so that what is left can be counted
       "--output-max-bytes", "20000",
     ]);
     this.server.onLine = (line) => this.#answer(line);

@@ -208,12 +208,16 @@ static void take_step(struct client *client, size_t index) {
 
 /* --- the faults --- */
 
+/* It takes its name some time after it was forked. */
 static pid_t process_of(struct client *client, const char *name) {
     pid_t pids[64];
-    const size_t count = client_descendants(client, pids, COUNT_OF(pids));
-    for (size_t i = 0; i < count; i++)
-        if (process_is_named(pids[i], name))
-            return pids[i];
+    for (int waited = 0; waited < WAIT_US; waited += STEP_US) {
+        const size_t count = client_descendants(client, pids, COUNT_OF(pids));
+        for (size_t i = 0; i < count; i++)
+            if (process_is_named(pids[i], name))
+                return pids[i];
+        usleep(STEP_US);
+    }
     cr_assert(false, "no process %s", name);
     return 0;
 }
