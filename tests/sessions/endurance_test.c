@@ -22,7 +22,7 @@ static const struct client_options options = {
     .program = "/bin/sh",
     .arguments = STRINGS("-c",
                          "ulimit -n 200; exec \"$1\" --session-history 4 --output-max-bytes 20000 "
-                         "--stderr-max-bytes 20000",
+                         "--stderr-max-bytes 20000 --session-record off",
                          "sh", ECLAVE_BINARY),
     .watchdog_s = 120};
 

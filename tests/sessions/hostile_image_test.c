@@ -103,7 +103,7 @@ static void forge(unsigned char *bytes, size_t size, size_t tables) {
 /* The session answers, with or without the image, and the other one as ever. MUST: it must be by
  * its calls, and right. */
 static void expect_harmless(bool must) {
-    struct client *client = saved_serve(NULL);
+    struct client *client = saved_serve(STRINGS("--call-timeout-s", "5"));
     struct evaluation look = client_evaluate(client, "*n*");
     if (must) {
         expect_contains(look.text, "the image of this session was not used");
