@@ -90,7 +90,9 @@ void section_code(struct bench *bench) {
         prepare(&all.servers[kind]);
     for (unsigned round = 0; round < bench->rounds; round++)
         run_round(&all);
-    report_heading(&bench->report, "Evaluated code: each page is copied when it is written first");
+    report_heading(
+        &bench->report,
+        "Evaluated code: what it writes is noted by the kernel, and copied after the call");
     for (size_t i = 0; i < PROGRAM_COUNT; i++)
         report_figure(
             &bench->report,

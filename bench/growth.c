@@ -58,8 +58,8 @@ static void grow_live_data(struct bench *bench) {
             call_often(&server, names[i], CALLS, &calls[i]);
             call_often(&bare, bare_names[i], CALLS, &without[i]);
         }
-    report_heading(&bench->report, "As live data grows: the fork after each call copies the page "
-                                   "tables, 8 bytes for each page");
+    report_heading(&bench->report, "As live data grows: the kernel looks through the page tables "
+                                   "of all of it for what was written");
     for (size_t i = 0; i < SIZES; i++) {
         char name[128];
         snprintf(name, sizeof name, "%u MiB live: `(+ 1 2)`, back to back, p50", sizes_mib[i]);
@@ -146,8 +146,8 @@ static void grow_history(struct bench *bench) {
         for (size_t i = 0; i < LENGTHS; i++)
             call_often(&servers[i], NULL, CALLS, &calls[i]);
     sleep_ms(SETTLE_MS);
-    report_heading(&bench->report, "As more states are kept: one more parked process each, which "
-                                   "no call waits for");
+    report_heading(&bench->report, "As more states are kept: the pages that a call has written for "
+                                   "each, and one parked process");
     for (size_t i = 0; i < LENGTHS; i++) {
         char name[128];
         samples_add(&memory[i], footprint_mib(servers[i].peer.pid));
