@@ -36,7 +36,8 @@ static const struct {
     {OTHER_PACKAGE "(let ((*package* (find-package :other))) (eval '(defun call () (own))) "
                    "(compile 'call)) (call)",
      "=> 1"}, /* a macro interns a symbol where it was used */
-    {"(list (funcall (compile nil '(lambda () (< 2147483648 -1)))) (funcall (compile nil '(lambda () "
+    {"(list (funcall (compile nil '(lambda () (< 2147483648 -1)))) (funcall (compile nil '(lambda "
+     "() "
      "-2147483649))))",
      "=> (NIL -2147483649)"},
     {"(let ((y 10)) (defun next (x) (+ x (incf y)))) (multiple-value-list (compile 'next))",

@@ -21,6 +21,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* NOLINTBEGIN(bugprone-implicit-widening-of-multiplication-result): a test has few pages */
+
 enum { P = OBEDIENT_PAGE, AREA_PAGES = 1024, FAULT_MAX = 300, RW = PROT_READ | PROT_WRITE };
 
 /* --- a state that is kept --- */
@@ -988,3 +990,5 @@ Test(tracker, notes_pages_that_are_written_each_time_and_others) {
     cr_assert_eq(fixture.noted, TAKES);
     end(&fixture);
 }
+
+/* NOLINTEND(bugprone-implicit-widening-of-multiplication-result) */
