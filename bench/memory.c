@@ -59,16 +59,12 @@ static void measure_checkpoints(struct server *server, struct memory *memory) {
     define_something(server, "main", 0);
     sleep_ms(SETTLE_MS);
     double before = footprint_mib(server->peer.pid), listed_before = listed_mib(server);
-    int processes = footprint_processes(server->peer.pid);
     for (unsigned i = 1; i <= CHECKPOINTS; i++) {
         define_something(server, "main", i);
         sleep_ms(CALL_GAP_MS);
     }
     sleep_ms(SETTLE_MS);
     double after = footprint_mib(server->peer.pid), listed_after = listed_mib(server);
-    int more = footprint_processes(server->peer.pid) - processes;
-    if (more != CHECKPOINTS && !server->peer.failed)
-        peer_fail(&server->peer, "%d more calls made %d more processes", CHECKPOINTS, more);
     if (server->peer.failed)
         return;
     if (before >= 0 && after >= 0)
