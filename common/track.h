@@ -23,7 +23,7 @@ struct track_scan {
 
 enum {
     TRACK_WRITTEN = 1 << 1,
-    TRACK_PROTECT = 1 << 0, /* what is found written is protected again */
+    TRACK_PROTECT = 1 << 0, /* pages found written are protected again */
     TRACK_CHECK = 1 << 1    /* EPERM where a mapping is not registered */
 };
 

@@ -19,7 +19,7 @@ cl_object trampoline_code_of(cl_object function);
 /* ECLAVE:REDIRECT: has CODE call the function NATIVE. Its arguments are the records at the
  * positions RECORDS, a list, of the environment of the closure, then REQUIRED arguments of the
  * call, and, with REST other than NIL, a list's worth of others. NIL if those are too many, else T.
- * Code that is running goes on as it was. */
+ * Code that is running is not affected. */
 cl_object trampoline_install(cl_object code, cl_object native, cl_object records,
                              cl_object required, cl_object rest);
 

@@ -7,7 +7,6 @@
 
 enum { PAGE_BYTES = 4096 };
 
-/* False if TEXT has no such form. */
 bool maps_parse(const char *text, struct maps_line *line) {
     char *rest;
     *line = (struct maps_line){.start = strtoull(text, &rest, 16)};

@@ -14,7 +14,7 @@ struct maps_line {
     enum { MAPS_OF_NOTHING, MAPS_OF_FILE, MAPS_OF_BREAK, MAPS_OF_KERNEL } of;
 };
 
-/* Reads a line. False if it has not the form of one. */
+/* Reads a line. False if TEXT is not one. */
 bool maps_parse(const char *text, struct maps_line *line);
 
 #endif

@@ -67,6 +67,13 @@ bool tracker_register(int userfault, const struct tracker_spans *spans) {
     return true;
 }
 
+void tracker_close_parts(const struct tracker_parts *parts) {
+    const int descriptors[] = {parts->userfault, parts->pagemap, parts->memory};
+    for (size_t i = 0; i < sizeof descriptors / sizeof *descriptors; i++)
+        if (descriptors[i] >= 0)
+            close(descriptors[i]);
+}
+
 struct tracker *tracker_open(const struct tracker_parts *parts, pid_t pid) {
     struct tracker *tracker = calloc(1, sizeof *tracker);
     if (tracker) {
@@ -74,9 +81,7 @@ struct tracker *tracker_open(const struct tracker_parts *parts, pid_t pid) {
         tracker->pid = pid;
         return tracker;
     }
-    close(parts->userfault);
-    close(parts->pagemap);
-    close(parts->memory);
+    tracker_close_parts(parts);
     return NULL;
 }
 
@@ -87,9 +92,7 @@ int tracker_userfault(const struct tracker *tracker) {
 void tracker_free(struct tracker *tracker) {
     if (!tracker)
         return;
-    close(tracker->parts.userfault);
-    close(tracker->parts.pagemap);
-    close(tracker->parts.memory);
+    tracker_close_parts(&tracker->parts);
     free(tracker);
 }
 

@@ -1,6 +1,6 @@
 /* What a worker writes, as the kernel knows it. Nothing is asked of the worker but a userfaultfd,
  * once; it is of no use to the worker, which may not ioctl. What code does to its memory by other
- * means than writing, such as moving a mapping, ends in TRACKED_OTHERWISE. */
+ * means than writing, such as moving a mapping, ends in TRACKED_MAPPINGS. */
 #ifndef ECLAVE_SUPERVISOR_PROCESS_TRACKER_H
 #define ECLAVE_SUPERVISOR_PROCESS_TRACKER_H
 
@@ -50,6 +50,8 @@ bool tracker_register(int userfault, const struct tracker_spans *spans);
 
 struct tracker;
 
+/* Closes the descriptors that are not -1. */
+void tracker_close_parts(const struct tracker_parts *parts);
 /* Takes over the descriptors of PARTS, whose spans are registered; also in case of failure. NULL
  * when out of memory. PID is that of the worker. */
 struct tracker *tracker_open(const struct tracker_parts *parts, pid_t pid);

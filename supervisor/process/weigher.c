@@ -113,13 +113,6 @@ static int take_userfault(pid_t pid, int fd) {
     return taken;
 }
 
-static void close_parts(const struct tracker_parts *parts) {
-    const int descriptors[PARTS] = {parts->userfault, parts->pagemap, parts->memory};
-    for (size_t i = 0; i < PARTS; i++)
-        if (descriptors[i] >= 0)
-            close(descriptors[i]);
-}
-
 bool weigher_open_parts(pid_t pid, const struct tracked_message *said,
                         struct tracker_parts *parts) {
     *parts = (struct tracker_parts){.userfault = -1, .pagemap = -1, .memory = -1};
@@ -131,7 +124,7 @@ bool weigher_open_parts(pid_t pid, const struct tracked_message *said,
     if (parts->userfault >= 0 && parts->pagemap >= 0 && parts->memory >= 0 &&
         tracker_prepare(parts->userfault) && tracker_register(parts->userfault, &parts->spans))
         return true;
-    close_parts(parts);
+    tracker_close_parts(parts);
     return false;
 }
 
@@ -156,7 +149,7 @@ static bool reply_to(const struct question *question, int userfault) {
     bool sent = descriptors_send(STDIN_FILENO, &part, 1, descriptors, opened ? PARTS : 0) ==
                 (ssize_t)sizeof reply;
     if (opened)
-        close_parts(&reply.parts);
+        tracker_close_parts(&reply.parts);
     return sent;
 }
 

@@ -88,6 +88,10 @@ static struct checkpoint *base_of(struct checkpoint *checkpoint) {
     return checkpoint;
 }
 
+struct checkpoint *history_base(const struct session *session) {
+    return base_of(LIST_FIRST(&session->checkpoints));
+}
+
 /* The state that is kept under NUMBER; NULL: there is none. */
 static struct checkpoint *find(const struct session *session, uint64_t number) {
     struct checkpoint *checkpoint = LIST_FIRST(&session->checkpoints);
@@ -184,8 +188,8 @@ static void forget_oldest(struct session *session) {
  * as the kernel has noted it. */
 static bool can_copy(const struct session *session) {
     const struct tracking *tracking = &session->head->tracking;
-    struct checkpoint *newest = LIST_FIRST(&session->checkpoints);
-    const struct checkpoint *base = base_of(newest);
+    const struct checkpoint *newest = LIST_FIRST(&session->checkpoints);
+    const struct checkpoint *base = history_base(session);
     return tracking->armed && newest && newest->number == tracking->at && base &&
            base->worker->state == WORKER_READY && !session->parks &&
            worker_is_unchanged(session->head);
@@ -324,10 +328,8 @@ void history_on_tracked(void *context, pid_t pid, bool done, const struct tracke
         worker_set_tracker(worker, tracker);
     else
         tracker_free(tracker);
-    if (worker && !parts)
+    if (worker)
         worker->tracking.registered = done;
-    else if (worker)
-        worker->tracking.registered = worker->tracking.tracker != NULL;
 }
 
 /* --- returning --- */
@@ -368,7 +370,7 @@ void history_abandon(struct session *session) {
  * itself; the states before are lost. */
 static void use_up(struct session *session) {
     struct checkpoint *newest = LIST_FIRST(&session->checkpoints);
-    const struct checkpoint *base = base_of(newest);
+    const struct checkpoint *base = history_base(session);
     struct error error;
     if (!base || base->worker->state != WORKER_READY)
         return; /* when it has been reaped, history_lost knows */

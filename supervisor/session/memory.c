@@ -170,9 +170,7 @@ static void check_processes(struct session *session) {
 
 /* The checkpoint with the process that the newest begins with, unless that has ended. */
 static const struct checkpoint *newest_process(const struct session *session) {
-    const struct checkpoint *checkpoint = LIST_FIRST(&session->checkpoints);
-    while (checkpoint && !checkpoint->worker)
-        checkpoint = LIST_NEXT(checkpoint, entry);
+    const struct checkpoint *checkpoint = history_base(session);
     return checkpoint && lives(checkpoint->worker) ? checkpoint : NULL;
 }
 

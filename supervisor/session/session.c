@@ -188,8 +188,7 @@ static bool ensure_own_pipes(struct session *session, struct error *error) {
     if (!sessions_prepare_pipes(all, error) ||
         !worker_set_outputs(session->head, all->fresh_ends, all->fresh_pipes->serial, error))
         return false;
-    if (session->pipes)
-        pipes_close(session->pipes);
+    pipes_close(session->pipes);
     session->pipes = all->fresh_pipes;
     all->fresh_pipes = NULL;
     close(all->fresh_ends[0]);

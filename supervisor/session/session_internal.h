@@ -331,8 +331,8 @@ size_t history_length(const struct session *session);
 bool history_is_safe(const struct session *session);
 /* The process of which a fork can become state NUMBER; NULL: there is none. */
 struct worker_process *history_holder(const struct session *session, uint64_t number);
-/* Makes WORKER, a fork of that process that is READY, state NUMBER, if that process is not the
- * head. False with *error. */
+/* Makes WORKER, a fork of that process that is READY, state NUMBER. Not for a fork of the head,
+ * which is its state. False with *error. */
 bool history_complete(const struct session *session, uint64_t number, struct worker_process *worker,
                       struct error *error);
 /* The present state is that of the newest checkpoint, which is no process; the head is still to be
@@ -342,6 +342,8 @@ bool history_is_asleep(const struct session *session);
 void history_wake(struct session *session);
 /* Has the present state, which is kept already, kept as a parked process too. */
 void history_park(struct session *session);
+/* The checkpoint with the process that the newest state begins with; NULL: there is none. */
+struct checkpoint *history_base(const struct session *session);
 /* The bytes of the pages of all states. */
 size_t history_bytes(const struct session *session);
 /* Of session_events. */

@@ -177,7 +177,7 @@ Test(native, closures_of_one_form_are_compiled_together) {
     client_finish(client);
 }
 
-/* A closure becomes native in its place, and goes on to share what it shared. */
+/* A closure becomes native in place, and still shares what it shared. */
 Test(native, closures_are_compiled_in_place) {
     struct client *client = client_start_with(WITH_NATIVE);
     for (size_t i = 0; i < COUNT_OF(closures); i++) {
