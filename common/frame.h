@@ -58,6 +58,11 @@ enum frame_type {
                      frame as they say; no reply */
     /* worker -> supervisor */
     FRAME_TRACKED, /* struct tracked_message */
+    /* supervisor -> worker */
+    FRAME_REFINE, /* between calls: the worker compiles functions that calls have defined. It may
+                     send FRAME_COMPILE and FRAME_CODE, as in a call; the reply is FRAME_REFINED */
+    /* worker -> supervisor */
+    FRAME_REFINED, /* one byte: there are more of them; empty: there are none */
     FRAME_TYPE_END
 };
 
@@ -88,7 +93,7 @@ struct worker_configuration {
     uint32_t required;
     uint32_t degraded;
     uint32_t user;
-    uint32_t native; /* 1: code may be compiled to native code; 2: it is, at the end of each call */
+    uint32_t native; /* 1: code may be compiled to native code; 2: it is, after each call */
     uint32_t readable_count; /* directories */
     /* Loaded before the first worker is made: names of ASDF systems, and paths of Lisp files. */
     uint32_t systems_count;

@@ -131,6 +131,7 @@ bool result_message_encode(struct buffer *payload, const struct result_message *
             (put_span(payload, SECTION_CONDITION, message->condition) &&
              put_span(payload, SECTION_MESSAGE, message->text))) &&
            (!message->settles || put_span(payload, SECTION_SETTLES, (struct span){0})) &&
+           (!message->refines || put_span(payload, SECTION_REFINES, (struct span){0})) &&
            put_spans(payload, SECTION_VALUE, message->values, message->value_count) &&
            put_spans(payload, SECTION_FRAME, message->frames, message->frame_count) &&
            put_spans(payload, SECTION_WARNING, message->warnings, message->warning_count);
@@ -148,6 +149,9 @@ static bool take_result_section(struct result_message *message, uint32_t tag, st
         return span.length && take_once(&message->json, span);
     case SECTION_SETTLES:
         message->settles = true;
+        return span.length == 0;
+    case SECTION_REFINES:
+        message->refines = true;
         return span.length == 0;
     case SECTION_VALUE:
         return take_next(message->values, &message->value_count, RESULT_VALUES_MAX, span);

@@ -30,6 +30,7 @@ enum section_tag {
     SECTION_INPUT,   /* evaluate: what standard input has, at most one */
     SECTION_FILES,   /* evaluate: the files of the code, at most one */
     SECTION_SETTLES, /* result: empty; the next fork returns memory to the kernel; at most one */
+    SECTION_REFINES, /* result: empty; there is something to compile before the next call */
     SECTION_TAG_END
 };
 
@@ -80,6 +81,7 @@ struct result_message {
     struct span warnings[RESULT_WARNINGS_MAX];
     size_t value_count, frame_count, warning_count;
     bool settles; /* the worker would like to be forked, to return memory before */
+    bool refines; /* it has functions for FRAME_REFINE */
 };
 
 bool result_message_encode(struct buffer *payload, const struct result_message *message);

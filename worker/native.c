@@ -42,8 +42,10 @@ static struct {
     int channel;
     uint32_t call;
     cl_object constants;         /* SI:*COMPILER-CONSTANTS* */
+    cl_object note_live;         /* ECLAVE:NOTE-LIVE */
     cl_object compile_noted;     /* ECLAVE:COMPILE-NOTED */
     cl_object compile_preloaded; /* ECLAVE:COMPILE-PRELOADED */
+    cl_object noted, live;       /* ECLAVE:*NOTED*, ECLAVE:*LIVE* */
     cl_object lexical;           /* value of ECLAVE:*LEXICAL* */
     cl_object made;      /* the definitions of functions that the call has made, newest first */
     cl_object forms;     /* that the call has evaluated, newest first */
@@ -79,8 +81,11 @@ bool native_load(bool automatic, struct error *error) {
     if (guard_run(load_compiler, &automatic, NULL) != GUARD_RETURNED)
         return error_set(error, 0, "native: cannot load ECL's compiler (cmp)");
     ECL_SETQ(ecl_process_env(), lisp.package, cl_core.user_package); /* after IN-PACKAGE there */
+    native.note_live = cl_fdefinition(ecl_make_symbol("NOTE-LIVE", "ECLAVE"));
     native.compile_noted = cl_fdefinition(ecl_make_symbol("COMPILE-NOTED", "ECLAVE"));
     native.compile_preloaded = cl_fdefinition(ecl_make_symbol("COMPILE-PRELOADED", "ECLAVE"));
+    native.noted = ecl_make_symbol("*NOTED*", "ECLAVE");
+    native.live = ecl_make_symbol("*LIVE*", "ECLAVE");
     native.lexical = ecl_symbol_value(ecl_make_symbol("*LEXICAL*", "ECLAVE"));
     native.loaded = true;
     native.automatic = automatic;
@@ -104,9 +109,19 @@ static void call_lisp(void *argument) {
     cl_funcall(1, *function);
 }
 
-void native_settle(void) {
-    if (native.open && native.automatic)
-        guard_run(call_lisp, &native.compile_noted, NULL);
+void native_note_live(void) {
+    if (native.automatic && native.made != ECL_NIL)
+        guard_run(call_lisp, &native.note_live, NULL);
+}
+
+bool native_is_coarse(void) {
+    const cl_env_ptr env = ecl_process_env();
+    return native.automatic && (ECL_SYM_VAL(env, native.noted) != ECL_NIL ||
+                                ECL_SYM_VAL(env, native.live) != ECL_NIL);
+}
+
+void native_refine(void) {
+    guard_run(call_lisp, &native.compile_noted, NULL);
 }
 
 void native_preloaded(int channel) {

@@ -12,7 +12,7 @@
  * a call defines is compiled at its end. False with *error. */
 bool native_load(bool automatic, struct error *error);
 
-/* Between these two calls, units can be compiled, over CHANNEL as part of CALL. */
+/* Between these two calls, units can be compiled, over CHANNEL with frames of number CALL. */
 void native_begin(int channel, uint32_t call);
 void native_end(void);
 
@@ -23,8 +23,13 @@ void native_note_form(cl_object head, cl_object rest, cl_object variables, cl_ob
 /* Notes that the call evaluates FORM. */
 void native_note_evaluation(cl_object form);
 
-/* Compiles what the call has defined, with AUTOMATIC. */
-void native_settle(void);
+/* At the end of a call that evaluates, before its results are forgotten. With AUTOMATIC, notes the
+ * functions that the call has made and that are in use. */
+void native_note_live(void);
+/* Is anything noted that native_refine would compile? */
+bool native_is_coarse(void);
+/* Compiles some of it, for a moment. */
+void native_refine(void);
 
 /* Compiles what has been preloaded, over CHANNEL, that of the zygote. Nothing is confined yet. */
 void native_preloaded(int channel);

@@ -208,7 +208,8 @@ static void spans_of(const struct result *result, struct span *spans,
 bool result_encode(const struct result *result, struct buffer *payload) {
     struct result_message message = {.package = span_of(result, result->package),
                                      .warning_count = result->warning_count,
-                                     .settles = result->settles};
+                                     .settles = result->settles,
+                                     .refines = result->refines};
     if (result->failed) {
         message.condition = span_of(result, result->condition);
         message.text = span_of(result, result->message);

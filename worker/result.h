@@ -41,7 +41,7 @@ struct result {
     size_t value_count, frame_count, warning_count;
     size_t warnings_left_out;
     bool failed;  /* with a condition and a message instead of values */
-    bool settles; /* as of result_message */
+    bool settles, refines; /* as of result_message */
 };
 
 /* Makes the streams that Lisp writes to. ECL must be booted. */

@@ -115,6 +115,7 @@ static void send_but_last(const struct frame_header *header, const unsigned char
 
 static void send_result(const struct received *frame) {
     worker.result.settles = image_is_to_settle();
+    worker.result.refines = native_is_coarse();
     encode_result();
     const struct frame_header header = {.type = FRAME_RESULT,
                                         .call = frame->header.call,
@@ -133,9 +134,20 @@ static void evaluate_received(const struct received *frame) {
 static void on_evaluate(struct received *frame) {
     native_begin(CHANNEL, frame->header.call);
     evaluate_received(frame);
-    native_settle();
+    native_note_live();
     native_end();
     send_result(frame);
+}
+
+static void on_refine(struct received *frame) {
+    static const unsigned char more = 1;
+    native_begin(CHANNEL, frame->header.call);
+    native_refine();
+    native_end();
+    const struct frame_header header = {.type = FRAME_REFINED,
+                                        .call = frame->header.call,
+                                        .length = native_is_coarse() ? sizeof more : 0};
+    send_but_last(&header, &more);
 }
 
 static void on_run(struct received *frame) {
@@ -218,7 +230,8 @@ static void on_fork(struct received *frame) {
 /* WHY: as of adopt_session; NULL: this process is the session now. */
 static void report_adoption(uint32_t call, const char *why) {
     cleanup_buffer struct buffer payload = buffer_make(FRAME_PAYLOAD_MAX);
-    struct result_message message = {.package = string_span("COMMON-LISP-USER")};
+    struct result_message message = {.package = string_span("COMMON-LISP-USER"),
+                                     .refines = native_is_coarse()};
     if (why) {
         message.condition = string_span("UNFIT");
         message.text = string_span(why);
@@ -272,7 +285,7 @@ static const struct {
 } frames[] = {
     {FRAME_EVALUATE, on_evaluate}, {FRAME_RUN, on_run},     {FRAME_FORK, on_fork},
     {FRAME_OUTPUTS, on_outputs},   {FRAME_ADOPT, on_adopt}, {FRAME_TRACK, on_track},
-    {FRAME_PAGES, on_pages},
+    {FRAME_PAGES, on_pages},       {FRAME_REFINE, on_refine},
 };
 
 static void handle(struct received *frame) {

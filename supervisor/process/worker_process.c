@@ -67,7 +67,8 @@ static void trace(const struct worker_process *worker, const char *what,
         [FRAME_EVENT] = "EVENT",     [FRAME_ASK] = "ASK",         [FRAME_ANSWER] = "ANSWER",
         [FRAME_OUTPUTS] = "OUTPUTS", [FRAME_COMPILE] = "COMPILE", [FRAME_CODE] = "CODE",
         [FRAME_OBJECT] = "OBJECT",   [FRAME_SEALED] = "SEALED",   [FRAME_ADOPT] = "ADOPT",
-        [FRAME_TRACK] = "TRACK",     [FRAME_PAGES] = "PAGES",     [FRAME_TRACKED] = "TRACKED"};
+        [FRAME_TRACK] = "TRACK",     [FRAME_PAGES] = "PAGES",     [FRAME_TRACKED] = "TRACKED",
+        [FRAME_REFINE] = "REFINE",   [FRAME_REFINED] = "REFINED"};
     const bool known = header->type < sizeof names / sizeof *names && names[header->type];
     const struct log_event event = {
         .name = "frame", .session = worker->session, .call = header->call, .pid = worker->pid};
@@ -578,6 +579,15 @@ static void take_result(struct worker_process *worker) {
     worker->events->result(worker->context, worker, worker->payload, worker->header.length);
 }
 
+static void take_refined(struct worker_process *worker) {
+    if (!has_read_call(worker))
+        return;
+    end_native(worker);
+    worker->state = WORKER_READY;
+    worker->native.coarse = worker->header.length > 0;
+    worker->events->refined(worker->context, worker, worker->native.coarse);
+}
+
 static void take_event(struct worker_process *worker) {
     if (has_read_call(worker))
         worker->events->event(worker->context, worker, worker->payload, worker->header.length);
@@ -675,11 +685,12 @@ static const struct frame_rule {
     enum frame_type type;
     enum worker_state state;
     enum {
-        OUTSIDE,
-        OF_CALL,
-        OF_RUN
-    } of;                /* the call number must be 0, the running call's, or that
-                            of a running FRAME_RUN */
+        OUTSIDE, /* with the number 0 */
+        OF_WORK, /* with the number of what the worker does, */
+        OF_CALL, /* which is a call, */
+        OF_RUN,
+        OF_REFINING
+    } of;
     uint32_t length_max; /* bytes */
     void (*handle)(struct worker_process *worker);
 } frame_rules[] = {
@@ -692,9 +703,23 @@ static const struct frame_rule {
     {FRAME_RESULT, WORKER_BUSY, OF_CALL, RESULT_MAX_BYTES, take_result},
     {FRAME_EVENT, WORKER_BUSY, OF_RUN, FRAME_EVENT_MAX, take_event},
     {FRAME_ASK, WORKER_BUSY, OF_RUN, FRAME_ASK_MAX, take_ask},
-    {FRAME_COMPILE, WORKER_BUSY, OF_CALL, UNIT_TEXT_MAX, take_compile},
-    {FRAME_CODE, WORKER_BUSY, OF_CALL, UNIT_CODE_MAX, take_code},
+    {FRAME_COMPILE, WORKER_BUSY, OF_WORK, UNIT_TEXT_MAX, take_compile},
+    {FRAME_CODE, WORKER_BUSY, OF_WORK, UNIT_CODE_MAX, take_code},
+    {FRAME_REFINED, WORKER_BUSY, OF_REFINING, 1, take_refined},
 };
+
+static bool is_of_work(const struct frame_rule *rule, enum worker_work work) {
+    switch (rule->of) {
+    case OF_CALL:
+        return work != WORK_REFINE;
+    case OF_RUN:
+        return work == WORK_RUN;
+    case OF_REFINING:
+        return work == WORK_REFINE;
+    default:
+        return true;
+    }
+}
 
 static const struct frame_rule *allowing_rule(const struct worker_process *worker) {
     const struct frame_header *header = &worker->header;
@@ -703,7 +728,7 @@ static const struct frame_rule *allowing_rule(const struct worker_process *worke
         if (header->type == rule->type && worker->state == rule->state && header->flags == 0 &&
             header->length <= rule->length_max &&
             header->call == (rule->of == OUTSIDE ? 0 : worker->call) &&
-            (rule->of != OF_RUN || worker->runs))
+            is_of_work(rule, worker->work))
             return rule;
     }
     return NULL;
@@ -886,6 +911,7 @@ struct worker_process *worker_fork(struct worker_process *parent,
     child->outputs = parent->outputs;
     child->native.units = parent->native.units;
     child->native.bytes = parent->native.bytes;
+    child->native.coarse = parent->native.coarse;
     child->parent = parent;
     parent->child = child;
     parent->clone_expected = true;
@@ -997,18 +1023,17 @@ bool worker_set_outputs(struct worker_process *worker, const int outputs[2], uin
     return sent;
 }
 
-static bool begin_call(struct worker_process *worker, uint32_t call, bool runs,
-                       const struct buffer *payload) {
-    close_userfault(worker);
+static void begin_work(struct worker_process *worker, uint32_t call, enum worker_work work) {
     worker->call = call;
-    worker->runs = runs;
+    worker->work = work;
     worker->notified = 0;
     worker->state = WORKER_BUSY;
-    return send_frame(worker, runs ? FRAME_RUN : FRAME_EVALUATE, payload->data, payload->length);
 }
 
 bool worker_evaluate(struct worker_process *worker, uint32_t call, const struct buffer *payload) {
-    return begin_call(worker, call, false, payload);
+    close_userfault(worker);
+    begin_work(worker, call, WORK_EVALUATE);
+    return send_frame(worker, FRAME_EVALUATE, payload->data, payload->length);
 }
 
 bool worker_adopt(struct worker_process *worker, uint32_t call, const struct buffer *payload,
@@ -1016,10 +1041,7 @@ bool worker_adopt(struct worker_process *worker, uint32_t call, const struct buf
     const struct frame_header header = {
         .type = FRAME_ADOPT, .call = call, .length = (uint32_t)payload->length};
     struct error error;
-    worker->call = call;
-    worker->runs = false;
-    worker->notified = 0;
-    worker->state = WORKER_BUSY;
+    begin_work(worker, call, WORK_EVALUATE);
     bool sent = frame_send(worker->channel, &header, payload->data, &fd, 1, &error) ||
                 error.code == EPIPE; /* it has ended, and will be reaped */
     trace(worker, sent ? "sent" : "could not send", &header);
@@ -1028,7 +1050,15 @@ bool worker_adopt(struct worker_process *worker, uint32_t call, const struct buf
 }
 
 bool worker_run(struct worker_process *worker, uint32_t call, const struct buffer *payload) {
-    return begin_call(worker, call, true, payload);
+    close_userfault(worker);
+    begin_work(worker, call, WORK_RUN);
+    return send_frame(worker, FRAME_RUN, payload->data, payload->length);
+}
+
+bool worker_refine(struct worker_process *worker) {
+    close_userfault(worker);
+    begin_work(worker, 0, WORK_REFINE);
+    return send_frame(worker, FRAME_REFINE, NULL, 0);
 }
 
 bool worker_answer(struct worker_process *worker, struct span answer) {

@@ -22,7 +22,7 @@
 enum worker_state {
     WORKER_STARTING, /* requested; its pid is not proven yet */
     WORKER_READY,    /* confined, waits for a frame */
-    WORKER_BUSY,     /* runs a call */
+    WORKER_BUSY,     /* works, as `work` says */
     WORKER_ASKING,   /* runs a call, and waits for the answer to its question */
     WORKER_FORKING,  /* was asked to fork; the child has not announced itself yet */
     WORKER_ENDING    /* killed or ended, not reaped yet */
@@ -45,6 +45,8 @@ struct worker_events {
     /* FRAME_ASK of the running call; the worker waits for worker_answer. */
     void (*ask)(void *context, struct worker_process *worker, const unsigned char *payload,
                 size_t size);
+    /* The reply to worker_refine: MORE is left to compile. The worker is READY. */
+    void (*refined)(void *context, struct worker_process *worker, bool more);
     /* The reply to worker_track is in worker->tracking. */
     void (*tracks)(void *context, struct worker_process *worker);
     /* The requested fork failed, for the reason WHAT. WORKER is READY again or ENDING. */
@@ -76,6 +78,7 @@ struct native_use {
     int sealed;                      /* code that it may map, once; -1: none */
     size_t sealed_bytes;
     size_t units, bytes; /* that were sealed for it and for those that it is a fork of */
+    bool coarse;         /* it has functions for worker_refine, as far as is known */
 };
 
 /* How the writes of a worker are tracked. */
@@ -102,7 +105,11 @@ struct worker_process {
     pid_t pid;     /* 0: not proven by the kernel yet */
     bool reaped;   /* the pid may have been reused, and is not signalled */
     uint32_t call; /* number of the running call */
-    bool runs;     /* the call is a FRAME_RUN, which may send events and questions */
+    enum worker_work {
+        WORK_EVALUATE, /* a FRAME_EVALUATE, or a FRAME_ADOPT */
+        WORK_RUN,      /* a FRAME_RUN, which may send events and questions */
+        WORK_REFINE    /* a FRAME_REFINE, which is no call: its frames have the number 0 */
+    } work;
     int channel;
     struct loop_watch channel_watch;
     struct frame_header header; /* of the frame being received */
@@ -197,6 +204,9 @@ bool worker_adopt(struct worker_process *worker, uint32_t call, const struct buf
                   int fd);
 /* The same with a FRAME_RUN. */
 bool worker_run(struct worker_process *worker, uint32_t call, const struct buffer *payload);
+/* Sends a FRAME_REFINE to a READY worker, which is then BUSY; `refined` is called later. False, with
+ * nothing sent, when out of memory. */
+bool worker_refine(struct worker_process *worker);
 /* Answers the worker's question. False if it is not ASKING, or when out of memory. */
 bool worker_answer(struct worker_process *worker, struct span answer);
 

@@ -134,6 +134,7 @@ static struct checkpoint *make_checkpoint(const struct session *session, uint64_
     if (checkpoint) {
         checkpoint->number = number;
         checkpoint->cost_ns = session->saved.cost_ns;
+        checkpoint->coarse = session->head && session->head->native.coarse;
     }
     return checkpoint;
 }
@@ -352,8 +353,10 @@ void history_wake(struct session *session) {
 bool history_complete(const struct session *session, uint64_t number, struct worker_process *worker,
                       struct error *error) {
     const struct checkpoint *checkpoint = find(session, number);
-    return (checkpoint && put_pages(checkpoint, worker, error)) ||
-           error_set(error, 0, "its state is not kept any more");
+    if (!checkpoint || !put_pages(checkpoint, worker, error))
+        return error_set(error, 0, "its state is not kept any more");
+    worker->native.coarse = checkpoint->coarse;
+    return true;
 }
 
 void history_abandon(struct session *session) {
@@ -378,6 +381,7 @@ static void use_up(struct session *session) {
         worker_kill(base->worker); /* it may have some of them */
         return;
     }
+    base->worker->native.coarse = newest->coarse;
     while (newest != base) {
         take_out(session, newest);
         newest = LIST_FIRST(&session->checkpoints);
@@ -464,6 +468,7 @@ static void start_afresh(struct session *session) {
 static void go_back(struct session *session, struct checkpoint *newest) {
     session->number = newest->number;
     session->unprotected = false;
+    refine_first(session);
     if (newest->worker) {
         session->head = take_out(session, newest);
         return;
@@ -526,6 +531,7 @@ void history_lost(struct session *session, const struct worker_process *worker) 
 }
 
 void history_clear(struct session *session) {
+    refine_abandon(session);
     retire(session, session->head);
     session->head = NULL;
     if (session->taking) {

@@ -25,7 +25,8 @@ static const struct state_rule {
 #define NEXT(state) (1U << SESSION_##state)
     [SESSION_NASCENT] = {"nascent", NEXT(IDLE)},
     [SESSION_IDLE] = {"idle", NEXT(CHECKPOINTING) | NEXT(WAITING) | NEXT(EVALUATING) |
-                                  NEXT(COPYING) | NEXT(NASCENT) | NEXT(SAVING)},
+                                  NEXT(COPYING) | NEXT(NASCENT) | NEXT(SAVING) | NEXT(REFINING)},
+    [SESSION_REFINING] = {"refining", NEXT(IDLE)},
     [SESSION_CHECKPOINTING] = {"checkpointing", NEXT(IDLE)},
     [SESSION_WAITING] = {"waiting", NEXT(EVALUATING) | NEXT(IDLE)},
     [SESSION_EVALUATING] = {"evaluating", NEXT(IDLE) | NEXT(SAVING)},
@@ -352,6 +353,9 @@ static void finish_answer(struct session *session) {
     session->number++;
     session->unprotected = false;
     session->parks |= call->kept->message.settles;
+    if (session->head) /* it may have ended while its call was saved */
+        session->head->native.coarse = call->kept->message.refines;
+    refine_first(session);
     if (!call->adopts)
         session->saved.cost_ns += call->decided_ns - call->started_ns;
     call_conclude(call, &call->kept->message, session->pipes, 0, false);
@@ -497,6 +501,8 @@ static void head_ended(struct session *session, bool inside_frame, int status) {
     const char *excess = session->head->memory.excess;
     if (session->state == SESSION_CHECKPOINTING)
         history_failed(session, "the worker ended");
+    else if (session->state == SESSION_REFINING)
+        refine_failed(session);
     if (session->state == SESSION_SAVING && call) {
         session->saved.head_ended = true;
         session->saved.end_status = status;
@@ -608,6 +614,7 @@ const struct worker_events session_events = {.ready = on_ready,
                                              .result = on_result,
                                              .event = call_on_event,
                                              .ask = call_on_ask,
+                                             .refined = refine_on_done,
                                              .tracks = history_on_tracks,
                                              .fork_failed = on_fork_failed,
                                              .malformed = on_malformed,
@@ -617,7 +624,8 @@ const struct worker_events session_events = {.ready = on_ready,
 /* --- the step --- */
 
 bool session_is_idle(const struct session *session) {
-    return (session->state == SESSION_IDLE || session->state == SESSION_CHECKPOINTING) &&
+    return (session->state == SESSION_IDLE || session->state == SESSION_CHECKPOINTING ||
+            session->state == SESSION_REFINING) &&
            !session->running && TAILQ_EMPTY(&session->queue) && TAILQ_EMPTY(&session->cancelled);
 }
 
@@ -708,6 +716,10 @@ void session_step(struct session *session) {
         history_take(session);
         if (session->state != SESSION_IDLE)
             return;
+    }
+    if (refine_is_due(session)) {
+        refine_begin(session);
+        return;
     }
     if (durable_is_due(session)) {
         if (admission_asks(session))

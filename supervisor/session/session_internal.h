@@ -79,6 +79,7 @@ struct checkpoint {
     struct worker_process *worker;
     struct page_set pages;
     uint64_t number;
+    bool coarse;     /* native_use.coarse of its state */
     bool completes;  /* of `taking`: it is not a fork of the head, and is to be given pages */
     bool only_base;  /* it is no state to return to; newer ones begin with its process */
     bool wakes;      /* of `taking`: it becomes the head */
@@ -94,6 +95,7 @@ enum session_state {
     SESSION_CHECKPOINTING, /* the head forks a checkpoint: `taking` */
     SESSION_WAITING,       /* the running call waits for a worker of the pool, or for `taking` */
     SESSION_EVALUATING,    /* the head runs the running call, or is being killed for it */
+    SESSION_REFINING,      /* the head compiles what calls have defined, or is being killed for it */
     SESSION_SAVING,        /* its journal is being written, for the running call, or read */
     SESSION_COPYING,       /* a process of the session forks, for the copy of the running call */
     SESSION_STATES
@@ -164,6 +166,11 @@ struct session {
     struct checkpoint *taking; /* requested, not announced yet; if WAITING, of an earlier state */
     bool unprotected;          /* the checkpoint of the present state failed, and is not retried */
     bool parks;                /* the next checkpoint is to be a process */
+    enum refines {
+        REFINES_FIRST, /* before the next call, once, */
+        REFINES_IDLE,  /* when no call waits, */
+        REFINES_NEVER  /* or no more, since the head ended then */
+    } refines;
 
     struct pool_waiter waiter;
     struct call *running;
@@ -371,6 +378,21 @@ void history_began_call(struct session *session);
 void history_abandon(struct session *session);
 /* Ends every process of the session. */
 void history_clear(struct session *session);
+
+/* --- refine.c --- */
+
+/* The head can be refined now. */
+bool refine_is_due(const struct session *session);
+/* The head has a new state, and is to be refined once before the next call. */
+void refine_first(struct session *session);
+/* Refines it: the session is REFINING. */
+void refine_begin(struct session *session);
+/* Of session_events. */
+void refine_on_done(void *context, struct worker_process *worker, bool more);
+/* The head has ended meanwhile. */
+void refine_failed(struct session *session);
+/* The session ends. */
+void refine_abandon(struct session *session);
 
 /* --- memory.c --- */
 

@@ -79,6 +79,16 @@ Test(batch_grade, tests_may_be_in_a_directory) {
     GRADE(0, formatted("%s/", exercise), ada);
 }
 
+/* Before the tests, which are forks, so that each finds them native. */
+Test(batch_grade, functions_of_a_submission_are_compiled_once) {
+    const char *native =
+        write_file("native.jsonl", "{\"code\":\"(list (square 3) (nth-value 1 "
+                                   "(si:bc-split #'square)))\",\"expect\":\"(9 NIL)\"}");
+    const char *ada = write_file("ada.lisp", "(defun square (x) (* x x))");
+    GRADE(0, "--native", "auto", native, ada);
+    GRADE(1, native, ada);
+}
+
 Test(batch_grade, each_entry_of_a_directory_is_a_submission) {
     const char *all = make_directory("all");
     write_file("all/ada.lisp", "(defun square (x) (* x x))");

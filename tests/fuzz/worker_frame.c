@@ -14,8 +14,9 @@
 #include <unistd.h>
 
 /* Bytes of a step from NATIVE_FROM on are those of native code, and among these from TRACKING_FROM
- * on those of the pages that are tracked. Both came later. */
-enum { UNITS = 4, NATIVE_FROM = 240, TRACKING_FROM = 248, TRACKING_TO = 252 };
+ * on those of the pages that are tracked, and from REFINING_FROM on those of what is compiled
+ * between calls. All came later. */
+enum { UNITS = 4, NATIVE_FROM = 240, TRACKING_FROM = 248, REFINING_FROM = 252, REFINING_TO = 254 };
 enum { SLOTS = 4, FIRST_PID = 100, STEPS_MAX = 200, NS_PER_MS = 1000000 };
 
 /* One worker of the supervisor, and the other end of its channel. */
@@ -26,6 +27,7 @@ struct slot {
     bool reaped, killed;
     bool evaluating; /* asked, not answered, not ended */
     bool running;    /* and it was a run */
+    bool refining;   /* the same of what it compiles between calls */
     bool asking;     /* with an open question */
     bool says;       /* it was asked for its userfaultfd, and has not said it */
     bool said;       /* it is to be told that this is settled */
@@ -73,7 +75,8 @@ static void on_result(void *context, struct worker_process *worker, const unsign
                       size_t size) {
     (void)context;
     struct slot *slot = slot_of(worker);
-    FUZZ_CHECK(slot->evaluating && !slot->asking, "a result that nobody asked for");
+    FUZZ_CHECK(slot->evaluating && !slot->asking && !slot->refining,
+               "a result that nobody asked for");
     slot->evaluating = false;
     script.results++;
     fuzz_faults_pause();
@@ -101,6 +104,15 @@ static void on_ask(void *context, struct worker_process *worker, const unsigned 
     fuzz_faults_pause();
     check_ask(payload, size);
     fuzz_faults_resume();
+}
+
+static void on_refined(void *context, struct worker_process *worker, bool more) {
+    (void)context;
+    struct slot *slot = slot_of(worker);
+    FUZZ_CHECK(slot->refining, "a reply to nothing");
+    FUZZ_CHECK(worker->state == WORKER_READY && worker->native.coarse == more, "in state %d",
+               (int)worker->state);
+    slot->refining = false;
 }
 
 static void on_tracks(void *context, struct worker_process *worker) {
@@ -148,6 +160,7 @@ static const struct worker_events events = {.ready = on_ready,
                                             .result = on_result,
                                             .event = on_event,
                                             .ask = on_ask,
+                                            .refined = on_refined,
                                             .tracks = on_tracks,
                                             .fork_failed = on_fork_failed,
                                             .malformed = on_malformed,
@@ -624,6 +637,29 @@ static void put_pages(void) {
         read_all();
 }
 
+/* --- refining --- */
+
+static void ask_refine(void) {
+    struct slot *slot = script.now;
+    if (slot->worker->state != WORKER_READY)
+        return;
+    fuzz_faults_resume();
+    const bool sent = worker_refine(slot->worker);
+    fuzz_faults_pause();
+    slot->refining = true;
+    if (!sent)
+        worker_kill(slot->worker);
+    if (fuzz_byte(&script.input) % 8)
+        read_all();
+}
+
+static void send_refined(void) {
+    static const unsigned char payload[2] = {1};
+    send_frame(payload, fuzz_byte(&script.input) % 3, FRAME_REFINED);
+}
+
+static void (*const refining_steps[])(void) = {ask_refine, send_refined};
+
 static void (*const tracking_steps[])(void) = {ask_track, send_tracked, settle_track, put_pages};
 
 /* --- invariants between the steps --- */
@@ -642,7 +678,8 @@ static void check_states(void) {
         FUZZ_CHECK(worker->state == WORKER_STARTING || worker->state == WORKER_ENDING ||
                        worker->pid == slot->pid,
                    "in state %d with pid %d", (int)worker->state, (int)worker->pid);
-        FUZZ_CHECK(worker->state != WORKER_BUSY || slot->evaluating, "busy with nothing");
+        FUZZ_CHECK(worker->state != WORKER_BUSY || slot->evaluating || slot->refining,
+                   "busy with nothing");
         FUZZ_CHECK((worker->state == WORKER_ASKING) <= slot->asking, "it asks nothing");
         FUZZ_CHECK(worker->state != WORKER_BUSY || !slot->asking, "it asks and goes on");
         FUZZ_CHECK(worker->header_have < sizeof worker->header ||
@@ -701,7 +738,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         const unsigned byte = fuzz_byte(&script.input);
         if (!script.now->worker)
             start();
-        else if (byte >= TRACKING_FROM && byte < TRACKING_TO)
+        else if (byte >= REFINING_FROM && byte < REFINING_TO)
+            refining_steps[byte - REFINING_FROM]();
+        else if (byte >= TRACKING_FROM && byte < REFINING_FROM)
             tracking_steps[byte - TRACKING_FROM]();
         else if (byte >= NATIVE_FROM)
             native_steps[byte % (sizeof native_steps / sizeof *native_steps)]();

@@ -482,6 +482,77 @@ Test(native, auto_compiles_what_a_call_defines) {
     client_finish(client);
 }
 
+/* A macro that does DEED when it is expanded again. */
+#define TRAP(deed)                                                                                 \
+    "(defvar *armed* nil) (defmacro trap () (when *armed* " deed                                   \
+    ") 1) (defun f () (trap)) (setf *armed* 1) "
+#define F_NATIVE_P "(not (nth-value 1 (si:bc-split #'f)))"
+
+/* The answer goes out although compiling never ends; the next call finds the state of that answer,
+ * and the function as it was. */
+Test(native, auto_compiles_after_the_answer) {
+    struct client *client = client_start_with("--native", "auto");
+    const char *session = client_session_open(client);
+    client_session_expect(client, session, TRAP("(loop)") "*armed*", "=> 1");
+    client_session_expect(client, session, "(list *armed* (f) " F_NATIVE_P ")", "=> (1 1 NIL)");
+    /* Nothing more is compiled in this session, since it could end in the same way. */
+    client_session_expect(client, session, "(defun f () (list 2))", "=> F");
+    client_session_expect(client, session, "(list (f) " F_NATIVE_P ")", "=> ((2) NIL)");
+    client_session_rollback(client, session, 2);
+    client_session_expect(client, session, "(list *armed* (f))", "=> (1 1)");
+    const char *other = client_session_open(client);
+    client_session_expect(client, other, "(defun f () 1)", "=> F");
+    client_session_expect(client, other, "(list (f) " F_NATIVE_P ")", "=> (1 T)");
+    client_finish(client);
+}
+
+/* Whatever a macro does when it is expanded between calls. */
+Test(native, auto_compiles_in_silence_or_not_at_all) {
+    static const struct {
+        const char *code, *native;
+    } rows[] = {
+        {TRAP("(print 'loud) (print 'louder *error-output*) (format *query-io* \"x\")"), "T"},
+        {TRAP("(read)"), "NIL"}, /* at the end of its input: an error */
+        {TRAP("(error \"no\")"), "NIL"},
+        {TRAP("(eval '(defun f () 1))"), "T"}, /* not without end */
+        {TRAP("(labels ((deep () (+ 1 (deep)))) (deep))"), "NIL"},
+        {TRAP("(throw 'nowhere 1)"), "NIL"},
+        {TRAP("(si:quit 3)"), "NIL"},
+        {TRAP("(ffi:c-inline () () :void \"abort()\")"), "NIL"},
+    };
+    struct client *client = client_start_with("--native", "auto");
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const char *session = client_session_open(client);
+        client_session_expect(client, session, formatted("%s*armed*", rows[i].code), "=> 1");
+        client_session_expect(client, session, "(list *armed* (f) " F_NATIVE_P ")",
+                              formatted("=> (1 1 %s)", rows[i].native));
+        client_session_expect(client, session, "(incf *armed*)", "=> 2");
+        client_session_close(client, session);
+    }
+    client_finish(client);
+}
+
+/* A state that a session returns to is compiled again, and so is a copy of it. */
+Test(native, auto_compiles_again_what_a_session_returns_to) {
+    struct client *client = client_start_with("--native", "auto");
+    const char *session = client_session_open(client);
+    for (int history = 0; history < 3; history++) /* its states are processes, then pages */
+        client_session_expect(client, session, "(defvar *n* 0)", "=> *N*");
+    client_session_expect(client, session, "(defun f () (incf *n*))", "=> F");
+    for (int i = 0; i < 3; i++) {
+        cr_assert(client_session_evaluate(client, session, "(f) (si:quit 1)").is_error);
+        client_session_expect(client, session, "(list (f) " F_NATIVE_P ")", "=> (1 T)");
+        client_session_rollback(client, session, 1);
+        client_session_expect(client, session, "(list (f) " F_NATIVE_P ")", "=> (1 T)");
+        client_session_expect(client, session, "(f)", "=> 2");
+        const char *copy = client_session_copy(client, session, 4);
+        client_session_expect(client, copy, "(list (f) " F_NATIVE_P ")", "=> (1 T)");
+        client_session_close(client, copy);
+        client_session_rollback(client, session, 2);
+    }
+    client_finish(client);
+}
+
 /* Functions in use are compiled where they are, whoever has them. */
 Test(native, auto_compiles_functions_that_are_in_use) {
     static const char *const places[][2] = {

@@ -354,6 +354,26 @@ Test(saved_images, the_first_server_makes_images_too) {
 }
 
 /* What the policy allows is part of the base. */
+/* Its functions are bytecode in the image, and are compiled again. */
+Test(saved_images, what_auto_compiles_is_compiled_after_an_image) {
+    static const char *const arguments[] = {"--native", "auto", NULL};
+    char name[SAVED_NAME_BYTES];
+    write_base(arguments);
+    struct client *client = saved_serve(arguments);
+    expect_contains(client_session_evaluate(
+                        client, "a",
+                        "(defun f () 1) (defvar *f* (let ((n 0)) (lambda () (incf n)))) " LONG
+                        " (funcall *f*)")
+                        .text,
+                    "=> 1");
+    await_image("a", name);
+    client_finish(client);
+    client = saved_serve(arguments);
+    expect_adopted(client, "a", "(funcall *f*)", 0, "2");
+    client_session_expect(client, "a", "(mapcar #'eclave::native-p (list #'f *f*))", "=> (T T)");
+    client_finish(client);
+}
+
 Test(saved_images, a_policy_that_became_stricter_holds) {
     const char *const loose[] = {"--allow-read", "/etc", NULL};
     char name[SAVED_NAME_BYTES] = "";

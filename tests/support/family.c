@@ -35,8 +35,8 @@ static bool is_nameless(pid_t pid) {
     return process_is_named(pid, "eclave");
 }
 
-/* The descendants of the server except its launcher, the init, the weigher and the keeper, the
- * unconfined ones first. */
+/* The descendants of the server except its launcher, the init, the weigher, the keeper and the
+ * compiler, the unconfined ones first. */
 struct family {
     pid_t zygotes[FAMILY_MAX], workers[FAMILY_MAX];
     size_t zygote_count, worker_count;
@@ -51,7 +51,8 @@ static struct family look(struct client *client) {
     for (size_t i = 0; i < count; i++) {
         long filters = process_status(pids[i], "Seccomp_filters");
         if (is_init(pids[i]) || process_is_launcher(pids[i]) || is_weigher(pids[i]) ||
-            process_is_named(pids[i], "eclave-keeper") || is_nameless(pids[i]))
+            process_is_named(pids[i], "eclave-keeper") ||
+            process_is_named(pids[i], "eclave-compiler") || is_nameless(pids[i]))
             continue;
         if (filters > own_filters)
             family.workers[family.worker_count++] = pids[i];

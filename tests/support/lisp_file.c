@@ -50,7 +50,7 @@ static const struct {
     {"ready", FRAME_READY},     {"result", FRAME_RESULT},     {"run", FRAME_RUN},
     {"answer", FRAME_ANSWER},   {"event", FRAME_EVENT},       {"ask", FRAME_ASK},
     {"outputs", FRAME_OUTPUTS}, {"track", FRAME_TRACK},       {"tracked", FRAME_TRACKED},
-    {"pages", FRAME_PAGES},
+    {"pages", FRAME_PAGES},     {"refine", FRAME_REFINE},     {"refined", FRAME_REFINED},
 };
 
 static void append_call_numbers(struct buffer *code) {

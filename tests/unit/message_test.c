@@ -250,6 +250,19 @@ Test(message, a_result_is_decoded_as_it_was_encoded) {
     cr_assert(got.warning_count == 1 && span_is(got.warnings[0], "WARNING: w"));
     cr_assert_eq(got.frame_count, 0);
     cr_assert(span_is(got.package, "CL-USER"));
+    cr_assert(!got.settles && !got.refines);
+}
+
+Test(message, a_result_says_what_its_worker_would_do) {
+    for (unsigned wishes = 0; wishes < 4; wishes++) {
+        cleanup_buffer struct buffer payload = buffer_make(PAYLOAD_MAX);
+        const struct result_message sent = {
+            .package = span_of("P"), .settles = wishes & 1, .refines = wishes & 2};
+        struct result_message got;
+        cr_assert(result_message_encode(&payload, &sent));
+        cr_assert(result_message_decode(payload.data, payload.length, &got));
+        cr_assert(got.settles == sent.settles && got.refines == sent.refines);
+    }
 }
 
 Test(message, a_condition_is_decoded_as_it_was_encoded) {
@@ -296,6 +309,8 @@ Test(message, invalid_results_are_refused) {
         {"tag 0", {PACKAGE, {0, ""}}},
         {"a package that is not UTF-8", {{SECTION_PACKAGE, "\xed\xa0\x80"}}},
         {"a value that is not UTF-8", {PACKAGE, {SECTION_VALUE, "\xc0\x80"}}},
+        {"a wish with bytes", {PACKAGE, {SECTION_SETTLES, "1"}}},
+        {"another one", {PACKAGE, {SECTION_REFINES, "1"}}},
         {"a warning cut off", {PACKAGE, {SECTION_WARNING, "\xe2\x82"}}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

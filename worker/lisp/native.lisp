@@ -480,7 +480,7 @@ ones, which are greater than negative ones."
 
 (defvar *noted* '() "Functions and methods that were defined and are not compiled yet, newest first.")
 
-(defconstant +settle-ns+ 200000000 "What the end of one call may take for them; later calls continue.")
+(defconstant +refine-ns+ 200000000 "What one frame FRAME_REFINE may take for them; later frames continue.")
 
 (defvar *packages* (make-hash-table :test #'equal)
   "The packages in which those were defined. Compiling expands macros again, which may intern symbols.")
@@ -526,18 +526,38 @@ ones, which are greater than negative ones."
                 (when plans
                   (carry-out-together plans)))))))
 
-(defun compile-noted ()
+(defun note-live ()
   "Called by C at the end of a call."
-  (let ((until (+ (clock-ns) +settle-ns+)))
-    (loop for rest on (reverse (shiftf *noted* '()))
-          for thing = (first rest)
-          while (< (clock-ns) until)
-          do (let ((*package* (package-of thing)))
-               (ignore-errors (compile-thing thing))
-               (remhash thing *packages*))
-          finally (setf *noted* (reverse rest)))
-    (setf *live* (append *live* (live-functions)))
-    (compile-live until)))
+  (setf *live* (append *live* (live-functions))))
+
+(defun call-without-streams (function)
+  "Between calls there is nobody to read what macros print, and nothing for them to read."
+  (let* ((*standard-output* (make-broadcast-stream))
+         (*error-output* *standard-output*)
+         (*trace-output* *standard-output*)
+         (*standard-input* (make-concatenated-stream))
+         (*terminal-io* (make-two-way-stream *standard-input* *standard-output*))
+         (*query-io* *terminal-io*)
+         (*debug-io* *terminal-io*))
+    (funcall function)))
+
+(defun compile-noted-until (until)
+  "What macros define when they are expanded again is not compiled: that might never end."
+  (let ((rest (reverse *noted*)))
+    (unwind-protect
+         (loop while (and rest (< (clock-ns) until))
+               do (let* ((thing (pop rest))
+                         (*package* (package-of thing)))
+                    (ignore-errors (compile-thing thing))
+                    (remhash thing *packages*)))
+      (setf *noted* (reverse rest))))
+  (compile-live until))
+
+(defun compile-noted ()
+  "Called by C between calls."
+  (call-without-streams
+   (lambda ()
+     (compile-noted-until (+ (clock-ns) +refine-ns+)))))
 
 (defconstant +preload-ns+ 8000000000 "What compiling all that was preloaded may take.")
 
