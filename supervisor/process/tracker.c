@@ -154,7 +154,8 @@ void page_set_free(struct page_set *set) {
     *set = (struct page_set){0};
 }
 
-bool page_set_absorb(struct page_set *set, struct page_set *older) {
+/* Adds the pages of OLDER that are not in SET, and calls REPLACED with the bytes of the others. */
+static bool merge(struct page_set *set, const struct page_set *older, void (*replaced)(void *)) {
     struct page_set both = {.pages = calloc(set->count + older->count + 1, sizeof *both.pages)};
     if (!both.pages)
         return false;
@@ -162,12 +163,26 @@ bool page_set_absorb(struct page_set *set, struct page_set *older) {
         const bool newer = i < set->count &&
                            (j == older->count || set->pages[i].address <= older->pages[j].address);
         if (newer && j < older->count && set->pages[i].address == older->pages[j].address)
-            free(older->pages[j++].bytes);
+            replaced(older->pages[j++].bytes);
         both.pages[both.count++] = newer ? set->pages[i++] : older->pages[j++];
     }
     free(set->pages);
-    free(older->pages);
     *set = both;
+    return true;
+}
+
+static void keep(void *bytes) {
+    (void)bytes;
+}
+
+bool page_set_refer(struct page_set *set, const struct page_set *older) {
+    return merge(set, older, keep);
+}
+
+bool page_set_absorb(struct page_set *set, struct page_set *older) {
+    if (!merge(set, older, free))
+        return false;
+    free(older->pages);
     *older = (struct page_set){0};
     return true;
 }

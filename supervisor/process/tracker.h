@@ -72,6 +72,9 @@ enum tracked tracker_arm(struct tracker *tracker);
 enum tracked tracker_take(struct tracker *tracker, struct page_set *set);
 
 void page_set_free(struct page_set *set);
+/* Adds the pages of OLDER that are not in SET, which only refers to them. False, with SET unchanged,
+ * when out of memory. */
+bool page_set_refer(struct page_set *set, const struct page_set *older);
 /* Adds the pages of OLDER that are not in SET, and empties it. False, with both unchanged, when out
  * of memory. */
 bool page_set_absorb(struct page_set *set, struct page_set *older);

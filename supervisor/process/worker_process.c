@@ -424,6 +424,7 @@ static void on_notified(void *context, uint32_t events) {
         ruling =
             (struct policy_ruling){.verdict = POLICY_REFUSE, .error = EPERM, .name = ruling.name};
     bool clone = worker && is_expected_clone(worker, &request->data);
+    const bool first = clone && worker->clone_expected;
     bool userfault = worker && is_expected_userfault(worker, &request->data);
     bool inspection = worker && is_expected_inspection(worker, &request->data);
     bool flood = worker && worker->notified++ >= NOTIFIED_MAX;
@@ -444,6 +445,8 @@ static void on_notified(void *context, uint32_t events) {
         kill_for_call(listener, worker, pid, ruling.name);
     else
         refuse_call(listener, worker, request, &ruling);
+    if (first && worker->state == WORKER_FORKING && worker->child)
+        worker->events->cloned(worker->context, worker);
 }
 
 /* Takes over FD. False, with FD still the caller's, if it cannot be watched or is a second one. */
@@ -983,6 +986,10 @@ void worker_track_again(struct worker_process *worker) {
     worker->tracking.state = TRACKING_NOT;
 }
 
+bool worker_has_answered(const struct worker_process *worker) {
+    return worker->tracking.wakes > 0;
+}
+
 bool worker_is_unchanged(const struct worker_process *worker) {
     return worker->state == WORKER_READY && worker->wakes == worker->tracking.wakes;
 }
@@ -990,7 +997,7 @@ bool worker_is_unchanged(const struct worker_process *worker) {
 /* As FRAME_PAGES says. */
 static bool append_pages(struct buffer *bytes, const struct page_set *set) {
     const uint64_t count = set->count;
-    bool good = buffer_append(bytes, &count, sizeof count);
+    bool good = buffer_reserve(bytes, bytes->maximum) && buffer_append(bytes, &count, sizeof count);
     for (size_t i = 0; good && i < set->count; i++)
         good = buffer_append(bytes, &set->pages[i].address, sizeof set->pages[i].address);
     for (size_t i = 0; good && i < set->count; i++)

@@ -49,6 +49,8 @@ struct worker_events {
     void (*refined)(void *context, struct worker_process *worker, bool more);
     /* The reply to worker_track is in worker->tracking. */
     void (*tracks)(void *context, struct worker_process *worker);
+    /* The kernel makes the requested fork, worker->child. */
+    void (*cloned)(void *context, struct worker_process *worker);
     /* The requested fork failed, for the reason WHAT. WORKER is READY again or ENDING. */
     void (*fork_failed)(void *context, struct worker_process *worker, const char *what);
     /* The worker broke the protocol, as WHAT says, and is being killed. */
@@ -183,10 +185,12 @@ void worker_track(struct worker_process *worker);
 void worker_set_tracker(struct worker_process *worker, struct tracker *tracker);
 /* Ends it as well, so that worker_track may be called again. */
 void worker_track_again(struct worker_process *worker);
+/* Whether the process has answered a call. */
+bool worker_has_answered(const struct worker_process *worker);
 /* Whether the worker has done nothing since it sent its last result but wait. */
 bool worker_is_unchanged(const struct worker_process *worker);
-/* Gives a READY worker, which was forked from an earlier state, the pages of SET. False with *error
- * if nothing was sent. */
+/* Gives a worker that has had no frame, a fork of an earlier state that is STARTING or READY, the
+ * pages of SET. False with *error if nothing was sent. */
 bool worker_put_pages(struct worker_process *worker, const struct page_set *set,
                       struct error *error);
 

@@ -139,14 +139,6 @@ void session_end_copy(struct session *session, const char *what) {
         finish_copy(session, what);
 }
 
-void session_complete_copy(struct session *session) {
-    const struct call *call = session->running;
-    struct error error;
-    const bool good =
-        !call->completes || history_complete(session, (uint64_t)call->at, call->copy->head, &error);
-    session_end_copy(session, good ? NULL : error.text);
-}
-
 void session_settle_copy(struct call *call) {
     char why[sizeof call->copy->loss];
     if (!call->copy || call->outcome == OUTCOME_VALUE)
@@ -164,7 +156,6 @@ static bool fork_copy(struct session *session, struct worker_process *holder, st
     if (!copy->pipes)
         return false;
     const bool apart = session->kind == SESSION_SOURCE; /* then its outputs come with its call */
-    session->running->completes = holder != session->head;
     copy->head = worker_fork(holder, &session_events, copy, copy->name, apart ? NULL : outputs,
                              apart, error);
     if (copy->head) {

@@ -150,7 +150,6 @@ static bool fork_state(struct session *session, uint64_t number, struct error *e
             worker_fork(holder, &session_events, session, session->name, NULL, false, error);
     else
         error_set(error, 0, "its process has ended");
-    checkpoint->completes = holder != session->head;
     if (!checkpoint->worker) {
         free(checkpoint);
         return false;
@@ -244,15 +243,20 @@ static void take_by_fork(struct session *session) {
         sessions_prepare_pipes(session->all, &error);
 }
 
-/* From the oldest, each over the pages of those before it.
- * NOLINTNEXTLINE(misc-no-recursion): as deep as the history */
+/* Gives WORKER, a fork of the process that the state of CHECKPOINT begins with, what was written
+ * since. False with *error. */
 static bool put_pages(const struct checkpoint *checkpoint, struct worker_process *worker,
                       struct error *error) {
-    if (checkpoint->worker)
-        return true;
-    const struct checkpoint *older = LIST_NEXT(checkpoint, entry);
-    return older && put_pages(older, worker, error) &&
-           worker_put_pages(worker, &checkpoint->pages, error);
+    struct page_set all = {0};
+    bool good = true;
+    for (; good && !checkpoint->worker; checkpoint = LIST_NEXT(checkpoint, entry))
+        good = page_set_refer(&all, &checkpoint->pages);
+    if (!good)
+        error_set(error, 0, "out of memory");
+    else if (all.count)
+        good = worker_put_pages(worker, &all, error);
+    free(all.pages);
+    return good;
 }
 
 void history_take(struct session *session) {
@@ -265,14 +269,6 @@ void history_park(struct session *session) {
     if (session->state == SESSION_IDLE && session->head && session->head->state == WORKER_READY &&
         worker_can_fork(session->head))
         take_by_fork(session);
-}
-
-static void woken(struct session *session, struct checkpoint *made) {
-    struct error error;
-    session->head = made->worker;
-    if (!history_complete(session, made->number, made->worker, &error))
-        worker_kill(made->worker);
-    free(made);
 }
 
 /* The mappings of the head are other ones. */
@@ -296,14 +292,17 @@ void history_taken(struct session *session) {
     session->taking = NULL;
     session_enter(session, SESSION_IDLE);
     if (taken->wakes) {
-        woken(session, taken);
+        session->head = taken->worker;
+        free(taken);
         return;
     }
     if (same) /* history_park: nothing newer begins with it */
         retire(session, take_out(session, same));
     keep(session, taken);
     forget_oldest(session);
-    if (session->number >= TRACKED_FROM && is_recorded(session))
+    /* Not before the call that waits for a return: it takes a system call that is notified. */
+    if (session->number >= TRACKED_FROM && worker_has_answered(session->head) &&
+        is_recorded(session))
         worker_track(session->head);
     register_again(session);
 }
@@ -350,13 +349,24 @@ void history_wake(struct session *session) {
         session->taking->wakes = true;
 }
 
-bool history_complete(const struct session *session, uint64_t number, struct worker_process *worker,
-                      struct error *error) {
-    const struct checkpoint *checkpoint = find(session, number);
-    if (!checkpoint || !put_pages(checkpoint, worker, error))
-        return error_set(error, 0, "its state is not kept any more");
-    worker->native.coarse = checkpoint->coarse;
-    return true;
+/* While the fork begins, and not before the kernel could begin it. A fork of the head has its state
+ * already. */
+void history_on_cloned(void *context, struct worker_process *holder) {
+    const struct session *session = context;
+    const struct call *call = session->running;
+    struct worker_process *fork = holder->child;
+    const struct checkpoint *checkpoint = NULL;
+    struct error error;
+    if (holder == session->head)
+        return;
+    if (session->taking && session->taking->worker == fork)
+        checkpoint = find(session, session->taking->number);
+    else if (call && call->copy && call->copy->head == fork)
+        checkpoint = find(session, (uint64_t)call->at);
+    if (checkpoint)
+        fork->native.coarse = checkpoint->coarse;
+    if (!checkpoint || !put_pages(checkpoint, fork, &error))
+        worker_kill(fork); /* nobody waits for it, or it cannot be what was wanted */
 }
 
 void history_abandon(struct session *session) {
@@ -420,11 +430,8 @@ bool history_vacate(struct session *session, struct worker_process *fresh) {
 }
 
 bool history_visited(struct session *session) {
-    struct error error;
     struct checkpoint *visited = session->taking;
-    if (!history_is_safe(session) ||
-        (visited->completes &&
-         !history_complete(session, visited->number, visited->worker, &error)))
+    if (!history_is_safe(session))
         return false;
     retire(session, session->head);
     session->head = visited->worker;

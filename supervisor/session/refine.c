@@ -1,6 +1,6 @@
 /* Refining: with --native auto, the functions that a call has defined become native code after its
- * answer. They mean the same before and after, so that no state is counted or kept for it: a session
- * that returns to the state of the call is refined again. */
+ * answer. They mean the same before and after, so that no state is counted or kept for it: a
+ * session that returns to the state of the call is refined again. */
 #include "supervisor/session/session_internal.h"
 
 enum {

@@ -616,6 +616,7 @@ const struct worker_events session_events = {.ready = on_ready,
                                              .ask = call_on_ask,
                                              .refined = refine_on_done,
                                              .tracks = history_on_tracks,
+                                             .cloned = history_on_cloned,
                                              .fork_failed = on_fork_failed,
                                              .malformed = on_malformed,
                                              .violation = on_violation,
@@ -703,7 +704,7 @@ void session_step(struct session *session) {
     if (session->state == SESSION_COPYING) {
         const struct session *copy = session->running->copy;
         if (copy->head && copy->head->state != WORKER_STARTING)
-            session_complete_copy(session);
+            session_end_copy(session, NULL);
         return;
     }
     if (session->state != SESSION_IDLE || !is_quiet(session))

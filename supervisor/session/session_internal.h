@@ -43,7 +43,6 @@ struct call {
     bool cpu_used_up;     /* its time is over because of cpu_ms */
     bool counted;         /* in sessions.running */
     struct session *copy; /* of a CALL_COPY that is not done: NASCENT */
-    bool completes;       /* its process is to be given pages */
     struct run_state run;
     void (*event)(void *context, const struct run_event *event);
     void (*ask)(void *context, struct json_object *questions);
@@ -80,7 +79,6 @@ struct checkpoint {
     struct page_set pages;
     uint64_t number;
     bool coarse;     /* native_use.coarse of its state */
-    bool completes;  /* of `taking`: it is not a fork of the head, and is to be given pages */
     bool only_base;  /* it is no state to return to; newer ones begin with its process */
     bool wakes;      /* of `taking`: it becomes the head */
     bool tried;      /* the head was made of it, and no call was sent since */
@@ -267,8 +265,6 @@ void session_reset(struct session *session);
 void session_open(struct session *session);
 void session_close(struct session *session); /* frees SESSION */
 void session_begin_copy(struct session *session);
-/* Its process is there: gives it the state, and concludes the copy. */
-void session_complete_copy(struct session *session);
 /* Concludes the copy. WHAT: the reason why there is none; NULL: it is complete. */
 void session_end_copy(struct session *session, const char *what);
 /* A CALL_COPY is done; its copy remains only with OUTCOME_VALUE. */
@@ -338,10 +334,6 @@ size_t history_length(const struct session *session);
 bool history_is_safe(const struct session *session);
 /* The process of which a fork can become state NUMBER; NULL: there is none. */
 struct worker_process *history_holder(const struct session *session, uint64_t number);
-/* Makes WORKER, a fork of that process that is READY, state NUMBER. Not for a fork of the head,
- * which is its state. False with *error. */
-bool history_complete(const struct session *session, uint64_t number, struct worker_process *worker,
-                      struct error *error);
 /* The present state is that of the newest checkpoint, which is no process; the head is still to be
  * made of it. */
 bool history_is_asleep(const struct session *session);
@@ -353,7 +345,8 @@ void history_park(struct session *session);
 struct checkpoint *history_base(const struct session *session);
 /* The bytes of the pages of all states. */
 size_t history_bytes(const struct session *session);
-/* Of session_events. */
+/* Of session_events. Gives a fork of an earlier state what was written since. */
+void history_on_cloned(void *context, struct worker_process *holder);
 void history_on_tracks(void *context, struct worker_process *worker);
 /* Of the weigher, in all sessions. */
 void history_on_tracked(void *context, pid_t pid, bool done, const struct tracker_parts *parts);

@@ -628,7 +628,8 @@ static void put_pages(void) {
     static unsigned char bytes[TRACKER_PAGE_BYTES];
     struct page pages[] = {{.address = 1 << 20, .bytes = bytes}};
     struct error error;
-    if (script.now->worker->state != WORKER_READY)
+    const enum worker_state state = script.now->worker->state;
+    if (state != WORKER_READY && state != WORKER_STARTING)
         return;
     fuzz_faults_resume();
     worker_put_pages(script.now->worker, &(struct page_set){pages, 1}, &error);
