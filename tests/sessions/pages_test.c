@@ -20,7 +20,7 @@
 
 /* Uses the processor for half a second. */
 #define WORK                                                                                       \
-    "(loop with end = (+ (get-internal-real-time) (floor internal-time-units-per-second 2))"       \
+    "(loop with end = (+ (get-internal-real-time) (* 3 internal-time-units-per-second))"           \
     " until (> (get-internal-real-time) end))"
 
 enum { HISTORY = 8, SPARE = 1, PIDS_MAX = 64 };
