@@ -4,30 +4,41 @@
 #include "common/track.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 enum {
-    REGIONS_MAX = 512,     /* of one question to the kernel */
-    PARTS_MAX = 64,        /* pages that are read at once */
-    TAKES_TO_PROTECT = 16, /* all pages, also those that are written each time */
+    REGIONS_MAX = 512, /* of one question to the kernel */
+    PARTS_MAX = 16,    /* pages that are read at once */
+    NOTED_MAX = 2 * TRACKER_READ_MAX,
+    IDLE_MAX = 6,          /* takes */
+    FEW = 40,              /* pages: protecting them takes longer than reading them */
     NEAR_BYTES = 64 << 10, /* what is between two pages is protected with them */
     MAPPED_MAX = 1 << 18,  /* pages: the kernel has work with each, also with those never used */
-    DEAR_NS = 8000000
+    DEAR_NS = 10000000
+};
+
+/* A page that was taken. Many are written by one call after the other, and a fault costs the writer
+ * more than it costs to read a page. So a page that was written often or of late is left
+ * unprotected, and is read each time: what it has been is known, so that it is taken if it differs.
+ */
+struct noted {
+    uint64_t address;
+    unsigned char *bytes; /* that were taken last; shared with that set */
+    bool protected;
+    unsigned
+        idle; /* takes since it was written, as far as is known; 1: it was, for the first time */
 };
 
 struct tracker {
     struct tracker_parts parts;
     pid_t pid;
-    /* What was taken last, in order. A page that is written twice in a row is not protected again,
-     * since it will be written again: it is taken each time, and its writer has no fault. */
-    uint64_t last[TRACKER_PAGES_MAX];
-    size_t last_count;
-    unsigned takes; /* since all was protected */
-    bool dear;      /* something took longer than the supervisor may be held up */
+    struct noted *noted; /* in order */
+    size_t noted_count;
+    bool dear; /* something took longer than the supervisor may be held up */
     struct track_region regions[REGIONS_MAX];
 };
 
@@ -89,10 +100,50 @@ int tracker_userfault(const struct tracker *tracker) {
     return tracker->parts.userfault;
 }
 
+/* --- bytes of pages, which are never changed --- */
+
+struct shared_bytes {
+    unsigned char bytes[TRACKER_PAGE_BYTES];
+    size_t users;
+};
+
+unsigned char *page_copy(const unsigned char *bytes) {
+    struct shared_bytes *shared = malloc(sizeof *shared);
+    if (!shared)
+        return NULL;
+    memcpy(shared->bytes, bytes, sizeof shared->bytes);
+    shared->users = 1;
+    return shared->bytes;
+}
+
+static unsigned char *share_bytes(unsigned char *bytes) {
+    ((struct shared_bytes *)bytes)->users++;
+    return bytes;
+}
+
+static void release_bytes(unsigned char *bytes) {
+    struct shared_bytes *shared = (struct shared_bytes *)bytes;
+    if (--shared->users == 0)
+        free(shared);
+}
+
+static void free_noted(struct noted *noted, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        release_bytes(noted[i].bytes);
+    free(noted);
+}
+
+static void forget(struct tracker *tracker) {
+    free_noted(tracker->noted, tracker->noted_count);
+    tracker->noted = NULL;
+    tracker->noted_count = 0;
+}
+
 void tracker_free(struct tracker *tracker) {
     if (!tracker)
         return;
     tracker_close_parts(&tracker->parts);
+    forget(tracker);
     free(tracker);
 }
 
@@ -107,7 +158,7 @@ static size_t count_mapped(const struct tracker *tracker) {
     return pages ? pages : SIZE_MAX;
 }
 
-/* Without a list. FLAGS: TRACK_CHECK or 0. */
+/* FLAGS: TRACK_CHECK or 0. */
 static bool protect(const struct tracker *tracker, uint64_t start, uint64_t end, uint64_t flags) {
     struct track_scan scan = {.size = sizeof scan,
                               .flags = TRACK_PROTECT | flags,
@@ -129,8 +180,7 @@ static bool arm_all(struct tracker *tracker) {
     for (size_t i = 0; i < spans->count; i++)
         if (!protect(tracker, spans->list[i].start, spans->list[i].end, TRACK_CHECK))
             return false;
-    tracker->last_count = 0;
-    tracker->takes = 0;
+    forget(tracker);
     return true;
 }
 
@@ -149,13 +199,14 @@ enum tracked tracker_arm(struct tracker *tracker) {
 
 void page_set_free(struct page_set *set) {
     for (size_t i = 0; i < set->count; i++)
-        free(set->pages[i].bytes);
+        release_bytes(set->pages[i].bytes);
     free(set->pages);
     *set = (struct page_set){0};
 }
 
 /* Adds the pages of OLDER that are not in SET, and calls REPLACED with the bytes of the others. */
-static bool merge(struct page_set *set, const struct page_set *older, void (*replaced)(void *)) {
+static bool merge(struct page_set *set, const struct page_set *older,
+                  void (*replaced)(unsigned char *)) {
     struct page_set both = {.pages = calloc(set->count + older->count + 1, sizeof *both.pages)};
     if (!both.pages)
         return false;
@@ -171,7 +222,7 @@ static bool merge(struct page_set *set, const struct page_set *older, void (*rep
     return true;
 }
 
-static void keep(void *bytes) {
+static void keep(unsigned char *bytes) {
     (void)bytes;
 }
 
@@ -180,108 +231,235 @@ bool page_set_refer(struct page_set *set, const struct page_set *older) {
 }
 
 bool page_set_absorb(struct page_set *set, struct page_set *older) {
-    if (!merge(set, older, free))
+    if (!merge(set, older, release_bytes))
         return false;
     free(older->pages);
     *older = (struct page_set){0};
     return true;
 }
 
-/* Adds COUNT pages from ADDRESS on, at most PARTS_MAX. */
-static bool read_pages(const struct tracker *tracker, struct page_set *set, uint64_t address,
-                       size_t count) {
-    struct iovec parts[PARTS_MAX];
-    for (size_t i = 0; i < count; i++) {
-        struct page page = {address + i * TRACKER_PAGE_BYTES, malloc(TRACKER_PAGE_BYTES)};
-        if (!page.bytes)
-            return false;
-        set->pages[set->count++] = page;
-        parts[i] = (struct iovec){page.bytes, TRACKER_PAGE_BYTES};
+/* --- taking --- */
+
+struct taking {
+    struct tracker *tracker;
+    struct page_set *set;
+    struct noted *noted; /* what replaces those of the tracker */
+    size_t count, room;
+    size_t read; /* pages */
+    size_t next; /* of those of the tracker */
+    unsigned char bytes[PARTS_MAX * TRACKER_PAGE_BYTES];
+};
+
+/* Takes over the share in its bytes; also in case of failure. */
+static bool add_noted(struct taking *taking, const struct noted *noted) {
+    const bool full = taking->count == taking->room;
+    const size_t room = full ? 2 * taking->room + PARTS_MAX : taking->room;
+    struct noted *list = full ? reallocarray(taking->noted, room, sizeof *list) : taking->noted;
+    if (!list || taking->count == NOTED_MAX) {
+        release_bytes(noted->bytes);
+        return false;
     }
-    const ssize_t got = preadv(tracker->parts.memory, parts, (int)count, (off_t)address);
-    return got == (ssize_t)(count * TRACKER_PAGE_BYTES);
+    taking->noted = list;
+    taking->room = room;
+    list[taking->count++] = *noted;
+    return true;
 }
 
-/* Also false if it would be more than TRACKER_PAGES_MAX. */
-static bool read_region(const struct tracker *tracker, struct page_set *set,
-                        const struct track_region *region) {
-    const size_t pages = (region->end - region->start) / TRACKER_PAGE_BYTES;
-    if (pages > TRACKER_PAGES_MAX - set->count)
+/* Takes the page, which was written or is unprotected. KNOWN: what was noted of it, or NULL. */
+static bool add_page(struct taking *taking, uint64_t address, const unsigned char *bytes,
+                     const struct noted *known) {
+    struct page_set *set = taking->set;
+    struct noted noted = {.address = address, .idle = 1};
+    const bool same = known && memcmp(known->bytes, bytes, TRACKER_PAGE_BYTES) == 0;
+    if (same)
+        noted.bytes = share_bytes(known->bytes);
+    else if (set->count < TRACKER_PAGES_MAX && (noted.bytes = page_copy(bytes)) != NULL)
+        set->pages[set->count++] = (struct page){address, share_bytes(noted.bytes)};
+    else
         return false;
+    if (known && known->protected)
+        noted.idle = known->idle > 1;
+    else if (known)
+        noted.idle = same ? known->idle + 1 : 0;
+    return add_noted(taking, &noted);
+}
+
+static bool read_bytes(struct taking *taking, uint64_t address, size_t pages) {
+    const size_t bytes = pages * TRACKER_PAGE_BYTES;
+    taking->read += pages;
+    return taking->read <= TRACKER_READ_MAX && pread(taking->tracker->parts.memory, taking->bytes,
+                                                     bytes, (off_t)address) == (ssize_t)bytes;
+}
+
+/* A page that the kernel has not listed. If it is unprotected, it may not be there any more. */
+static bool pass(struct taking *taking, const struct noted *known) {
+    if (!known->protected)
+        return read_bytes(taking, known->address, 1) &&
+               add_page(taking, known->address, taking->bytes, known);
+    struct noted noted = *known;
+    if (++noted.idle > IDLE_MAX)
+        return true;
+    share_bytes(noted.bytes);
+    return add_noted(taking, &noted);
+}
+
+static bool pass_to(struct taking *taking, uint64_t address) {
+    const struct tracker *tracker = taking->tracker;
+    while (taking->next < tracker->noted_count && tracker->noted[taking->next].address < address)
+        if (!pass(taking, &tracker->noted[taking->next++]))
+            return false;
+    return true;
+}
+
+/* At most PARTS_MAX pages that the kernel has listed. */
+static bool take_part(struct taking *taking, uint64_t address, size_t pages) {
+    const struct tracker *tracker = taking->tracker;
+    if (!pass_to(taking, address) || !read_bytes(taking, address, pages))
+        return false;
+    for (size_t i = 0; i < pages; i++, address += TRACKER_PAGE_BYTES) {
+        const struct noted *known = &tracker->noted[taking->next];
+        const bool is_known = taking->next < tracker->noted_count && known->address == address;
+        if (!add_page(taking, address, taking->bytes + i * TRACKER_PAGE_BYTES,
+                      is_known ? known : NULL))
+            return false;
+        taking->next += is_known;
+    }
+    return true;
+}
+
+static bool take_region(struct taking *taking, const struct track_region *region) {
+    const size_t pages = (region->end - region->start) / TRACKER_PAGE_BYTES;
     for (size_t done = 0; done < pages; done += PARTS_MAX) {
         const size_t part = pages - done < PARTS_MAX ? pages - done : PARTS_MAX;
-        if (!read_pages(tracker, set, region->start + done * TRACKER_PAGE_BYTES, part))
+        if (!take_part(taking, region->start + done * TRACKER_PAGE_BYTES, part))
             return false;
     }
     return true;
 }
 
-static bool take_span(struct tracker *tracker, const struct tracker_span *span, bool protects,
-                      struct page_set *set) {
+static bool take_span(struct taking *taking, const struct tracker_span *span) {
+    struct tracker *tracker = taking->tracker;
     struct track_scan scan = {.size = sizeof scan,
-                              .flags = TRACK_CHECK | (protects ? TRACK_PROTECT : 0),
+                              .flags = TRACK_CHECK,
                               .start = span->start,
                               .end = span->end,
                               .regions = (uint64_t)(uintptr_t)tracker->regions,
                               .regions_length = REGIONS_MAX,
+                              .max_pages = TRACKER_READ_MAX + 1,
                               .category_mask = TRACK_WRITTEN,
                               .return_mask = TRACK_WRITTEN};
     while (scan.start < scan.end) {
-        scan.max_pages = TRACKER_PAGES_MAX + 1 - set->count;
         const int found = ioctl(tracker->parts.pagemap, TRACK_SCAN, &scan);
         if (found < 0)
             return false;
         for (int i = 0; i < found; i++)
-            if (!read_region(tracker, set, &tracker->regions[i]))
+            if (!take_region(taking, &tracker->regions[i]))
                 return false;
         scan.start = scan.walk_end;
     }
     return true;
 }
 
-/* Protects the pages of SET that were not taken last, and remembers SET. */
-static bool protect_new(struct tracker *tracker, const struct page_set *set) {
-    uint64_t start = 0, end = 0;
-    bool good = true;
-    for (size_t i = 0, j = 0; i < set->count; i++) {
-        const uint64_t address = set->pages[i].address;
-        while (j < tracker->last_count && tracker->last[j] < address)
-            j++;
-        if (j < tracker->last_count && tracker->last[j] == address)
-            continue;
-        if (address - end > NEAR_BYTES) {
-            good = good && (start == end || protect(tracker, start, end, 0));
-            start = address;
-        }
-        end = address + TRACKER_PAGE_BYTES;
-    }
-    return good && (start == end || protect(tracker, start, end, 0));
-}
-
-static void remember(struct tracker *tracker, const struct page_set *set) {
-    for (size_t i = 0; i < set->count; i++)
-        tracker->last[i] = set->pages[i].address;
-    tracker->last_count = set->count;
-}
-
-static bool take_all(struct tracker *tracker, struct page_set *set) {
-    const bool protects = tracker->takes % TAKES_TO_PROTECT == 0;
-    for (size_t i = 0; i < tracker->parts.spans.count; i++)
-        if (!take_span(tracker, &tracker->parts.spans.list[i], protects, set))
+static bool take_spans(struct taking *taking) {
+    const struct tracker_spans *spans = &taking->tracker->parts.spans;
+    for (size_t i = 0; i < spans->count; i++)
+        if (!take_span(taking, &spans->list[i]))
             return false;
-    if (!protects && !protect_new(tracker, set))
+    return pass_to(taking, UINT64_MAX);
+}
+
+/* How long a page may have been idle to be left unprotected, so that at most SPARE idle ones are.
+ */
+static unsigned choose_limit(const struct taking *taking, size_t spare) {
+    size_t counts[IDLE_MAX + 1] = {0}, idle = 0, sum = 0;
+    unsigned limit = 0;
+    for (size_t i = 0; i < taking->count; i++) {
+        idle += taking->noted[i].idle > 0;
+        if (taking->noted[i].idle <= IDLE_MAX)
+            counts[taking->noted[i].idle]++;
+    }
+    if (idle <= FEW)
+        return UINT_MAX;
+    while (limit < IDLE_MAX && (sum += counts[limit + 1]) <= spare)
+        limit++;
+    return limit;
+}
+
+/* Protects the pages that have been idle for longer than LIMIT. */
+static bool protect_idle(struct taking *taking, unsigned limit) {
+    uint64_t start = 0, end = 0;
+    for (size_t i = 0; i < taking->count; i++) {
+        struct noted *noted = &taking->noted[i];
+        const bool stays = !noted->protected && noted->idle <= limit;
+        if (start != end && (stays || noted->address - end > NEAR_BYTES)) {
+            if (!protect(taking->tracker, start, end, 0))
+                return false;
+            start = end;
+        }
+        if (stays || noted->protected)
+            continue;
+        if (start == end)
+            start = noted->address;
+        end = noted->address + TRACKER_PAGE_BYTES;
+        noted->protected = true;
+    }
+    return start == end || protect(taking->tracker, start, end, 0);
+}
+
+/* If it fails, its writer has a fault. */
+static void unprotect(const struct tracker *tracker, uint64_t start, uint64_t end) {
+    struct uffdio_writeprotect pages = {.range = {.start = start, .len = end - start}};
+    if (start != end)
+        ioctl(tracker->parts.userfault, UFFDIO_WRITEPROTECT, &pages);
+}
+
+/* The others will probably be written. */
+static void unprotect_others(struct taking *taking, unsigned limit) {
+    uint64_t start = 0, end = 0;
+    for (size_t i = 0; i < taking->count; i++) {
+        struct noted *noted = &taking->noted[i];
+        if (!noted->protected || noted->idle > limit)
+            continue;
+        if (noted->address != end) {
+            unprotect(taking->tracker, start, end);
+            start = noted->address;
+        }
+        end = noted->address + TRACKER_PAGE_BYTES;
+        noted->protected = false;
+    }
+    unprotect(taking->tracker, start, end);
+}
+
+/* What the kernel does to a page may fail or be undone by the worker, since what it lists is read
+ * in any case, and what is unprotected according to the notes too. */
+static bool protect_as_noted(struct taking *taking, size_t spare) {
+    const unsigned limit = choose_limit(taking, spare);
+    if (!protect_idle(taking, limit))
         return false;
-    remember(tracker, set);
-    tracker->takes++;
+    unprotect_others(taking, limit);
     return true;
 }
 
-enum tracked tracker_take(struct tracker *tracker, struct page_set *set) {
+static bool take_all(struct taking *taking, size_t spare) {
+    struct tracker *tracker = taking->tracker;
+    if (!taking->set->pages || !take_spans(taking) || !protect_as_noted(taking, spare))
+        return false;
+    forget(tracker);
+    struct noted *noted = reallocarray(taking->noted, taking->count + 1, sizeof *noted);
+    tracker->noted = noted ? noted : taking->noted;
+    tracker->noted_count = taking->count;
+    return true;
+}
+
+enum tracked tracker_take(struct tracker *tracker, size_t spare, struct page_set *set) {
     const int64_t begun_ns = used_ns();
     *set = (struct page_set){.pages = malloc(TRACKER_PAGES_MAX * sizeof *set->pages)};
+    struct taking taking = {.tracker = tracker, .set = set};
     errno = 0;
-    const bool whole = set->pages && take_all(tracker, set);
+    const bool whole = take_all(&taking, spare);
     const bool mappings = errno == EPERM;
+    if (!whole)
+        free_noted(taking.noted, taking.count);
     tracker->dear = used_ns() - begun_ns > DEAR_NS;
     struct page *pages = whole ? realloc(set->pages, (set->count + 1) * sizeof *pages) : NULL;
     if (pages) {

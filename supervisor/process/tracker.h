@@ -12,7 +12,9 @@
 enum {
     TRACKER_PAGE_BYTES = 4096,
     TRACKER_SPANS_MAX = 16,
-    TRACKER_PAGES_MAX = 2048 /* that are copied at once: a fork is cheaper than more */
+    TRACKER_PAGES_MAX = 2048, /* that are copied at once: a fork is cheaper than more */
+    TRACKER_READ_MAX = 2560,  /* with those that turn out to be as they were */
+    TRACKER_SPARE_MAX = 1024
 };
 
 /* Where the memory of a worker can be tracked: what lies between the spans is of the kernel,
@@ -30,7 +32,8 @@ struct tracker_parts {
     struct tracker_spans spans;
 };
 
-/* Pages in the order of their addresses, each of TRACKER_PAGE_BYTES from malloc. */
+/* Pages in the order of their addresses, each of TRACKER_PAGE_BYTES, which the set has a share of.
+ */
 struct page_set {
     struct page {
         uint64_t address;
@@ -60,7 +63,7 @@ void tracker_free(struct tracker *tracker); /* NULL: nothing */
 int tracker_userfault(const struct tracker *tracker);
 
 enum tracked {
-    TRACKED, /* *SET, the caller's, has what was written since it was armed, or last asked */
+    TRACKED,           /* *SET, the caller's, has what differs since it was armed, or last asked */
     TRACKED_OTHERWISE, /* too much was written, or there is no memory for it */
     TRACKED_MAPPINGS   /* it has mappings that are not registered */
 };
@@ -68,9 +71,14 @@ enum tracked {
 /* TRACKED: from now on what the worker writes is noted. TRACKED_OTHERWISE: it has too much memory.
  */
 enum tracked tracker_arm(struct tracker *tracker);
-/* The worker waits for a frame, and continues to be tracked. Otherwise it must be armed again. */
-enum tracked tracker_take(struct tracker *tracker, struct page_set *set);
+/* The worker waits for a frame, and continues to be tracked. Otherwise it must be armed again.
+ * SPARE: how many pages may be read at the next take although they may not be written any more, at
+ * most TRACKER_SPARE_MAX. The more there are, the fewer faults the worker has, and the longer the
+ * take lasts. */
+enum tracked tracker_take(struct tracker *tracker, size_t spare, struct page_set *set);
 
+/* A share in a copy of BYTES, for a set; NULL when out of memory. */
+unsigned char *page_copy(const unsigned char *bytes);
 void page_set_free(struct page_set *set);
 /* Adds the pages of OLDER that are not in SET, which only refers to them. False, with SET unchanged,
  * when out of memory. */

@@ -13,9 +13,11 @@
 #include <stdlib.h>
 
 enum {
-    TRACKED_FROM = 2,        /* state: a session with two calls will have more */
-    PAGES_MAX = 8192,        /* of a session's states, beyond which the head forks */
-    ALL_PAGES_MAX = 64 << 10 /* of all sessions */
+    TRACKED_FROM = 2,         /* state: a session with two calls will have more */
+    PAGES_MAX = 8192,         /* of a session's states, beyond which the head forks */
+    ALL_PAGES_MAX = 64 << 10, /* of all sessions */
+    SPARE_MIN = 64,           /* pages, see tracker_take */
+    SPARE_NS = 5600           /* of a call for each */
 };
 
 /* The events of a process that no session owns any more. It is killed, or is killed as soon as it
@@ -200,6 +202,14 @@ static bool has_room(const struct session *session) {
            session->all->kept_pages < ALL_PAGES_MAX;
 }
 
+/* The longer calls last, the longer may be what comes between them. */
+static size_t spare_pages(const struct session *session) {
+    const int64_t pages = session->shorter_ns / SPARE_NS;
+    if (pages > TRACKER_SPARE_MAX)
+        return TRACKER_SPARE_MAX;
+    return pages < SPARE_MIN ? SPARE_MIN : (size_t)pages;
+}
+
 /* False if the head must fork. */
 static bool copy_pages(struct session *session) {
     struct tracking *tracking = &session->head->tracking;
@@ -207,7 +217,8 @@ static bool copy_pages(struct session *session) {
         return false;
     struct checkpoint *checkpoint = make_checkpoint(session, session->number);
     const enum tracked tracked =
-        checkpoint ? tracker_take(tracking->tracker, &checkpoint->pages) : TRACKED_OTHERWISE;
+        checkpoint ? tracker_take(tracking->tracker, spare_pages(session), &checkpoint->pages)
+                   : TRACKED_OTHERWISE;
     tracking->armed = tracked == TRACKED;
     tracking->registered = tracked != TRACKED_MAPPINGS;
     if (!tracking->armed) {

@@ -356,8 +356,11 @@ static void finish_answer(struct session *session) {
     if (session->head) /* it may have ended while its call was saved */
         session->head->native.coarse = call->kept->message.refines;
     refine_first(session);
+    const int64_t lasted_ns = call->decided_ns - call->started_ns;
+    session->shorter_ns = lasted_ns < session->lasted_ns ? lasted_ns : session->lasted_ns;
+    session->lasted_ns = lasted_ns;
     if (!call->adopts)
-        session->saved.cost_ns += call->decided_ns - call->started_ns;
+        session->saved.cost_ns += lasted_ns;
     call_conclude(call, &call->kept->message, session->pipes, 0, false);
     pipes_end(session->pipes);
     session_note_end(session);

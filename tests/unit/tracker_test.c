@@ -40,6 +40,7 @@ struct fixture {
     uint64_t area; /* AREA_PAGES pages that were written */
     struct kept kept[OBEDIENT_MAPPINGS];
     size_t kept_count;
+    size_t spare;           /* for each take */
     size_t noted;           /* sets that were whole */
     size_t taken;           /* pages of the last */
     bool lacks[AREA_PAGES]; /* not mapped */
@@ -133,7 +134,7 @@ static void compare(struct fixture *fixture, const struct obedient_mapping *mapp
 static enum tracked take(struct fixture *fixture) {
     struct obedient_mapping mappings[OBEDIENT_MAPPINGS];
     struct page_set set;
-    const enum tracked tracked = tracker_take(fixture->tracker, &set);
+    const enum tracked tracked = tracker_take(fixture->tracker, fixture->spare, &set);
     fixture->taken = set.count;
     if (tracked == TRACKED) {
         const size_t count = obedient_mappings(&fixture->process, mappings);
@@ -210,7 +211,8 @@ static bool arm(struct fixture *fixture) {
 
 /* A process with an area, of which all is noted. */
 static void begin(struct fixture *fixture) {
-    *fixture = (struct fixture){.process = obedient_start(ECLAVE_TEST_OBEDIENT)};
+    *fixture = (struct fixture){.process = obedient_start(ECLAVE_TEST_OBEDIENT),
+                                .spare = TRACKER_SPARE_MAX};
     enum { HUGE_BYTES = 2 << 20 };
     const uint64_t room = (uint64_t)map_at(fixture, 0, 3 * HUGE_BYTES, 0);
     fixture->area = (room + HUGE_BYTES - 1) & ~(uint64_t)(HUGE_BYTES - 1);
@@ -499,21 +501,141 @@ Test(tracker, copies_a_page_once_for_each_time_that_it_is_written) {
     end(&fixture);
 }
 
-/* A page that is written twice in a row is copied each time; with all others it is forgotten. */
-Test(tracker, stops_copying_what_is_no_longer_written) {
+/* The page faults of COUNT pages that are written from page FIRST on, at least. */
+static long count_faults(struct fixture *fixture, size_t first, size_t count, int value) {
+    const long before = process_faults(fixture->process.pid);
+    obedient_write(&fixture->process, page(fixture, first), count, P, value);
+    return process_faults(fixture->process.pid) - before;
+}
+
+Test(tracker, lets_pages_be_written_that_are_written_each_time) {
     skip_without_tracking();
-    enum { LONG = 70 };
     struct fixture fixture;
     begin(&fixture);
-    take(&fixture);
-    for (int i = 0; i < 4; i++) {
-        obedient_write(&fixture.process, page(&fixture, 0), 100, P, i + 5);
+    fixture.spare = 0;
+    for (int i = 0; i < 6; i++) {
+        const long faults = count_faults(&fixture, 0, 100, i + 5);
+        cr_assert(i < 2 ? faults >= 100 : faults <= OWN_PAGES, "time %d: %ld", i, faults);
         cr_assert_geq(count_taken(&fixture), 100);
     }
-    cr_assert_geq(count_taken(&fixture), 100, "it has been protected, and its writer has a fault");
+    end(&fixture);
+}
+
+/* It is read, since it is not protected, and is found to be the same. */
+Test(tracker, copies_nothing_that_is_as_it_was) {
+    skip_without_tracking();
+    struct fixture fixture;
+    begin(&fixture);
+    for (int i = 0; i < 4; i++)
+        obedient_write(&fixture.process, page(&fixture, 0), 100, P, i), take(&fixture);
+    for (int i = 0; i < 5; i++) {
+        if (i % 2 == 0)
+            obedient_write(&fixture.process, page(&fixture, 0), 100, P, 3);
+        cr_assert_leq(count_taken(&fixture), OWN_PAGES);
+    }
+    obedient_write(&fixture.process, page(&fixture, 0), 100, P, 4);
+    cr_assert_geq(count_taken(&fixture), 100);
+    end(&fixture);
+}
+
+/* Three parts are written in turn, as by a collector that gives each call other memory. */
+Test(tracker, lets_pages_be_written_that_were_written_of_late) {
+    skip_without_tracking();
+    enum { PART = 100, TURNS = 12 };
+    struct fixture fixture;
+    begin(&fixture);
+    for (int i = 0; i < TURNS; i++) {
+        const long faults = count_faults(&fixture, (size_t)(i % 3) * PART, PART, i);
+        cr_assert(i < 3 ? faults >= PART : faults <= OWN_PAGES, "turn %d: %ld", i, faults);
+        cr_assert_geq(count_taken(&fixture), PART);
+        cr_assert_leq(fixture.taken, PART + OWN_PAGES);
+    }
+    end(&fixture);
+}
+
+Test(tracker, protects_what_is_no_longer_written) {
+    skip_without_tracking();
+    enum { LONG = 20 };
+    struct fixture fixture;
+    begin(&fixture);
+    for (int i = 0; i < 4; i++)
+        obedient_write(&fixture.process, page(&fixture, 0), 100, P, i), take(&fixture);
     for (int i = 0; i < LONG; i++)
         take(&fixture);
+    cr_assert_geq(count_faults(&fixture, 0, 100, 9), 100);
+    cr_assert_geq(count_taken(&fixture), 100);
+    end(&fixture);
+}
+
+Test(tracker, lets_few_pages_be_written_whenever_they_were) {
+    skip_without_tracking();
+    enum { LONG = 20, COUNT = 10 };
+    struct fixture fixture;
+    begin(&fixture);
+    fixture.spare = 0;
+    for (int i = 0; i < 2; i++)
+        obedient_write(&fixture.process, page(&fixture, 0), COUNT, P, i), take(&fixture);
+    for (int i = 0; i < LONG; i++)
+        cr_assert_leq(count_taken(&fixture), OWN_PAGES);
+    cr_assert_lt(count_faults(&fixture, 0, COUNT, 9), COUNT);
+    cr_assert_geq(count_taken(&fixture), COUNT);
+    end(&fixture);
+}
+
+/* Pages that were written of late are unprotected again as soon as there may be more of them. */
+Test(tracker, has_as_many_idle_pages_unprotected_as_it_may) {
+    skip_without_tracking();
+    struct fixture fixture;
+    begin(&fixture);
+    fixture.spare = 150;
+    count_faults(&fixture, 0, 100, 1);
+    take(&fixture);
+    count_faults(&fixture, 300, 100, 2);
+    take(&fixture); /* those are 200, and only these may stay */
+    cr_assert_leq(count_faults(&fixture, 300, 100, 3), OWN_PAGES);
+    take(&fixture);
+    fixture.spare = 0;
+    take(&fixture);
+    cr_assert_geq(count_faults(&fixture, 0, 100, 4), 100);
+    cr_assert_geq(count_taken(&fixture), 100);
+    cr_assert_geq(count_faults(&fixture, 300, 100, 5), 100);
+    fixture.spare = TRACKER_SPARE_MAX;
+    cr_assert_geq(count_taken(&fixture), 100);
+    cr_assert_leq(count_faults(&fixture, 0, 400, 6), 200 + OWN_PAGES);
+    cr_assert_geq(count_taken(&fixture), 400);
+    end(&fixture);
+}
+
+/* What is compared is what the states since then have, and not those before. */
+Test(tracker, forgets_what_it_knew_before_it_was_armed) {
+    skip_without_tracking();
+    struct fixture fixture;
+    begin(&fixture);
+    for (int i = 0; i < 3; i++)
+        obedient_write(&fixture.process, page(&fixture, 0), 100, P, 1), take(&fixture);
+    obedient_write(&fixture.process, page(&fixture, 0), 100, P, 2);
+    cr_assert(arm(&fixture));
+    obedient_write(&fixture.process, page(&fixture, 0), 100, P, 1);
+    cr_assert_geq(count_taken(&fixture), 100);
+    end(&fixture);
+}
+
+/* An unprotected page is read whether the kernel lists it or not. */
+Test(tracker, notices_that_unprotected_pages_are_forgotten) {
+    skip_without_tracking();
+    struct fixture fixture;
+    begin(&fixture);
+    for (int i = 0; i < 3; i++)
+        obedient_write(&fixture.process, page(&fixture, 0), 100, P, i + 1), take(&fixture);
+    call(&fixture, SYS_madvise, page(&fixture, 10), 50 * P, MADV_DONTNEED);
+    cr_assert_geq(count_taken(&fixture), 50);
+    obedient_do(&fixture.process,
+                (struct obedient_order){.work = OBEDIENT_READ, .arguments = {page(&fixture, 20)}});
     cr_assert_leq(count_taken(&fixture), OWN_PAGES);
+    zap_table(&fixture);
+    cr_assert_eq(take(&fixture), TRACKED);
+    cr_assert_eq(call(&fixture, SYS_munmap, page(&fixture, 50), P, 0), 0);
+    cr_assert_eq(take(&fixture), TRACKED_OTHERWISE, "it was to be read");
     end(&fixture);
 }
 
@@ -562,6 +684,29 @@ Test(tracker, copies_a_limited_number_of_pages) {
     obedient_write(&fixture.process, more, TRACKER_PAGES_MAX - FEW, P, 1);
     cr_assert_eq(take(&fixture), TRACKED);
     obedient_write(&fixture.process, more, TRACKER_PAGES_MAX + 1, P, 2);
+    cr_assert_eq(take(&fixture), TRACKED_OTHERWISE);
+    cr_assert(arm(&fixture));
+    cr_assert_eq(take(&fixture), TRACKED);
+    end(&fixture);
+}
+
+/* What is unprotected counts too, but more may be read than copied. */
+Test(tracker, reads_a_limited_number_of_pages) {
+    skip_without_tracking();
+    enum { FEW = 64, MANY = TRACKER_PAGES_MAX - FEW, REST = TRACKER_READ_MAX - TRACKER_PAGES_MAX };
+    struct fixture fixture;
+    begin(&fixture);
+    const uint64_t more = (uint64_t)map_at(&fixture, 0, 2 * (uint64_t)MANY * P, 0);
+    cr_assert(arm(&fixture));
+    for (int i = 0; i < 2; i++) {
+        obedient_write(&fixture.process, more, MANY, P, i + 1);
+        cr_assert_eq(take(&fixture), TRACKED);
+    }
+    obedient_write(&fixture.process, more + MANY * P, REST, P, 1);
+    cr_assert_eq(take(&fixture), TRACKED);
+    cr_assert_leq(fixture.taken, REST + OWN_PAGES);
+    for (int i = 0; i < 2; i++)
+        obedient_write(&fixture.process, more + (uint64_t)i * MANY * P, MANY, P, 7);
     cr_assert_eq(take(&fixture), TRACKED_OTHERWISE);
     cr_assert(arm(&fixture));
     cr_assert_eq(take(&fixture), TRACKED);
@@ -766,9 +911,10 @@ static struct page_set random_set(struct random *random, int model[MODEL_PAGES],
             continue;
         model[i] = (int)random_below(random, 256);
         struct page *made = &set.pages[set.count++];
-        *made = (struct page){.address = (i + 1) * P, .bytes = malloc(P)};
+        unsigned char bytes[P];
+        memset(bytes, model[i], P);
+        *made = (struct page){.address = (i + 1) * P, .bytes = page_copy(bytes)};
         cr_assert(made->bytes);
-        memset(made->bytes, model[i], P);
     }
     return set;
 }
@@ -874,6 +1020,8 @@ static void at_spot_stack(struct fixture *fixture, const struct spot *spot) {
 
 /* Takes; HOT_PAGES are written before each time. */
 static void at_spot_take(struct fixture *fixture, const struct spot *spot) {
+    static const size_t spares[] = {0, 8, 64, TRACKER_SPARE_MAX};
+    fixture->spare = spares[(size_t)spot->value % (sizeof spares / sizeof *spares)];
     for (size_t i = 0; i < HOT_PAGES; i++)
         if (!fixture->lacks[i * AREA_PAGES / HOT_PAGES])
             write_page(fixture, i * AREA_PAGES / HOT_PAGES, spot->value);
@@ -972,7 +1120,7 @@ Test(tracker, agrees_with_the_memory_after_random_deeds) {
     cr_assert_gt(noted, scripts * LINES / 10, "it has noted only %zu states", noted);
 }
 
-/* Longer than the time after which all pages are protected again. */
+/* Longer than a page is left unprotected that is not written. */
 Test(tracker, notes_pages_that_are_written_each_time_and_others) {
     skip_without_tracking();
     enum { TAKES = 110 };
