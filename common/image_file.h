@@ -4,10 +4,9 @@
  *
  * An area is one mapping: of nothing (zeros), or of a file that is checked before it is mapped
  * again. A run is a stretch of pages that differ from what their area is by itself; it is mapped
- * privately from the image, so it is loaded when touched and shared between processes. Runs of
- * pages that nearly every call writes are apart from their neighbours in the file. The inputs
- * (common/image_input.h) are judged by whoever chooses the image. This module calls nothing of the
- * C library: the restorer has none. */
+ * privately from the image, so it is loaded when touched and shared between processes. Programs and
+ * libraries are in runs as a whole. The inputs (common/image_input.h) are judged by whoever chooses
+ * the image. This module calls nothing of the C library: the restorer has none. */
 #ifndef ECLAVE_COMMON_IMAGE_FILE_H
 #define ECLAVE_COMMON_IMAGE_FILE_H
 

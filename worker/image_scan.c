@@ -1,7 +1,6 @@
 /* Reads the maps of this process, and by /proc/self/pagemap which pages are its own. */
 #include "worker/image_scan.h"
 #include "common/cleanup.h"
-#include "worker/working_set.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -14,9 +13,6 @@
 enum {
     GAP_PAGES = 2,         /* of a file between two runs that are joined, to have fewer mappings */
     HOLE_PAGES = 64,       /* the same of zeros, which take no room in the image */
-    QUIET_PAGES = 64,      /* of a run between two parts of the working set that are apart: a fork
-                              takes as long for two mappings as for 20 pages, and of what calls
-                              only read a third is mapped */
     STACK_MAX = 64 << 20,  /* bytes */
     GUARD_BYTES = 1 << 20, /* below the stack */
     FRAME_BYTES = 8192     /* below the frame, for its own variables */
@@ -181,19 +177,22 @@ static bool is_forced(const struct scan *scan, uint64_t address) {
     return address + IMAGE_PAGE > scan->forced_start && address < scan->forced_end;
 }
 
-/* Is the page of ENTRY, of pagemap, to be in the image? */
-static bool is_wanted(const struct scan *scan, uint64_t address, uint64_t entry, bool of_file) {
+/* Is the page of ENTRY, of pagemap, to be in the image? Programs and libraries are copied as a
+ * whole: of the image the kernel maps parts at once, and of them it has single pages. */
+static bool is_wanted(const struct scan *scan, uint64_t address, uint64_t entry) {
     const uint64_t there = entry >> 63 | (entry >> 62 & 1), file_page = entry >> 61 & 1;
+    const int32_t source = scan->areas[scan->area_count - 1].source;
     if (is_forced(scan, address))
         return true;
-    if (of_file)
-        return there && !file_page;
+    if (source != IMAGE_ZEROS)
+        return scan->is_program[source] || (there && !file_page);
     return there && !scan_is_zero((const void *)address); // NOLINT(performance-no-int-to-ptr)
 }
 
-/* From START on, since the stack below it is left out. */
+/* Adds those pages of the last area, which is that of MAPPING, that it needs. From START on, since
+ * the stack below it is left out. */
 static bool add_pages(struct scan *scan, int pagemap, uint64_t start,
-                      const struct scan_mapping *mapping, bool of_file) {
+                      const struct scan_mapping *mapping) {
     if (!(mapping->protection & PROT_READ))
         return true;
     for (uint64_t at = start; at < mapping->end;) {
@@ -205,8 +204,7 @@ static bool add_pages(struct scan *scan, int pagemap, uint64_t start,
                   (off_t)(at / IMAGE_PAGE * sizeof *scan->pagemap)) != (ssize_t)bytes)
             return false;
         for (uint64_t i = 0; i < pages; i++, at += IMAGE_PAGE)
-            if (is_wanted(scan, at, scan->pagemap[i], of_file) &&
-                !add_page(scan, at, mapping->protection))
+            if (is_wanted(scan, at, scan->pagemap[i]) && !add_page(scan, at, mapping->protection))
                 return false;
     }
     return true;
@@ -227,7 +225,7 @@ static bool add_stack(struct scan *scan, int pagemap, const struct scan_mapping 
         .start = start, .end = stack->end, .source = IMAGE_ZEROS, .protection = stack->protection};
     uint64_t used = (scan->frame - FRAME_BYTES) / IMAGE_PAGE * IMAGE_PAGE;
     return add_area(scan, &guard) && add_area(scan, &area) &&
-           add_pages(scan, pagemap, used > stack->start ? used : stack->start, stack, false);
+           add_pages(scan, pagemap, used > stack->start ? used : stack->start, stack);
 }
 
 static bool add_vdso(struct scan *scan, const struct scan_mapping *vdso) {
@@ -276,62 +274,32 @@ static bool add_mapping(struct scan *scan, int pagemap, const struct scan_mappin
                                                           : IMAGE_ZEROS,
                                         .protection = mapping->protection};
         good = (!of_file || area.source >= 0) && add_area(scan, &area) &&
-               add_pages(scan, pagemap, mapping->start, mapping, of_file);
+               add_pages(scan, pagemap, mapping->start, mapping);
     }
     return good || error_set(error, 0, "its memory at %s cannot be described", mapping->path);
 }
 
-/* --- the working set --- */
-
-/* The end of the stretch of the working set that begins at ADDRESS, before END. */
-static uint64_t stretch_end(uint64_t address, uint64_t end) {
-    uint64_t last = address;
-    for (uint64_t next = address; next < end && next - last <= (uint64_t)QUIET_PAGES * IMAGE_PAGE;
-         next = working_set_next(next + IMAGE_PAGE))
-        last = next;
-    return last + IMAGE_PAGE;
-}
-
-/* Whether the pages from *AT, before END, are of the working set. *AT becomes the end of them. */
-static bool next_part(uint64_t *at, uint64_t end) {
-    const uint64_t next = working_set_next(*at);
-    const bool apart = next == *at;
-    *at = apart ? stretch_end(next, end) : next < end ? next : end;
-    return apart;
-}
-
-/* Makes runs of their own of the stretches of the working set. They stay as they are where there
- * is no room, which makes forks slower. */
-static void split_runs(struct scan *scan) {
-    uint32_t parts = 0;
-    for (uint32_t i = 0; i < scan->run_count; i++)
-        for (uint64_t at = scan->runs[i].start; at < run_end(&scan->runs[i]); parts++)
-            next_part(&at, run_end(&scan->runs[i]));
-    if (parts > IMAGE_RUNS_MAX)
-        return;
-    /* From the last on, since the parts of a run take the place of those after it. */
-    for (uint32_t i = scan->run_count, end = parts; i-- > 0;) {
-        const struct image_run whole = scan->runs[i];
-        uint32_t count = 0;
-        for (uint64_t at = whole.start; at < run_end(&whole); count++)
-            next_part(&at, run_end(&whole));
-        end -= count;
-        uint64_t at = whole.start;
-        for (uint32_t part = end; part < end + count; part++) {
-            const uint64_t start = at;
-            scan->apart[part] = next_part(&at, run_end(&whole));
-            scan->runs[part] = (struct image_run){.start = start,
-                                                  .pages = (uint32_t)((at - start) / IMAGE_PAGE),
-                                                  .protection = whole.protection};
-        }
+/* Notes the files of which code is mapped. */
+static bool find_programs(struct scan *scan, struct error *error) {
+    const char *at = scan->maps;
+    const struct scan_mapping *mapping = &scan->mapping;
+    while (scan_next_mapping(&at, &scan->mapping)) {
+        if (mapping->path[0] != '/' || !(mapping->protection & PROT_EXEC))
+            continue;
+        const int32_t source = source_index(scan, mapping->path);
+        if (source < 0)
+            return error_set(error, 0, "the file %s cannot be described", mapping->path);
+        scan->is_program[source] = true;
     }
-    scan->run_count = parts;
+    return true;
 }
 
 bool scan_process(struct scan *scan, struct error *error) {
     cleanup_fd int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     if (pagemap < 0 || !scan_read_maps(scan->maps))
         return error_set(error, errno, "cannot read its maps");
+    if (!find_programs(scan, error))
+        return false;
     const char *at = scan->maps;
     struct scan_mapping *mapping = &scan->mapping;
     uint64_t previous_end = 0;
@@ -342,22 +310,15 @@ bool scan_process(struct scan *scan, struct error *error) {
     }
     if (*at)
         return error_set(error, 0, "its maps have an unknown form");
-    split_runs(scan);
     return true;
 }
 
-static uint64_t place_runs(struct scan *scan, uint64_t offset, bool apart) {
+uint64_t scan_place_runs(struct scan *scan, uint64_t offset) {
     const uint64_t part = (uint64_t)SCAN_PART_PAGES * IMAGE_PAGE;
     for (uint32_t i = 0; i < scan->run_count; i++) {
         struct image_run *run = &scan->runs[i];
-        if (scan->apart[i] != apart)
-            continue;
         run->offset = offset + (run->start - offset) % part;
         offset = run->offset + (uint64_t)run->pages * IMAGE_PAGE;
     }
     return offset;
-}
-
-uint64_t scan_place_runs(struct scan *scan, uint64_t offset) {
-    return place_runs(scan, place_runs(scan, offset, false), true);
 }

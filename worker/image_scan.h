@@ -12,7 +12,7 @@ enum {
     SCAN_VDSO_BYTES = 64 << 10,
     SCAN_MAPS_BYTES = 256 << 10,
     SCAN_PAGES = 4096,   /* entries of pagemap that are read at a time */
-    SCAN_PART_PAGES = 16 /* see scan_place_runs */
+    SCAN_PART_PAGES = 32 /* see scan_place_runs */
 };
 
 /* A line of /proc/self/maps. */
@@ -42,9 +42,9 @@ struct scan {
     struct image_header header;
     uint32_t source_count, area_count, run_count;
     struct image_source sources[IMAGE_FILES_MAX];
+    bool is_program[IMAGE_FILES_MAX]; /* code of the source is mapped */
     struct image_area areas[IMAGE_AREAS_MAX];
     struct image_run runs[IMAGE_RUNS_MAX];
-    bool apart[IMAGE_RUNS_MAX]; /* the run is of the working set (worker/working_set.h) */
     uint64_t pagemap[SCAN_PAGES];
     unsigned char vdso[SCAN_VDSO_BYTES]; /* its copy */
     char maps[SCAN_MAPS_BYTES];
@@ -59,10 +59,9 @@ bool scan_process(struct scan *scan, struct error *error);
  *
  * A read of a page that is not mapped maps all that the file has in memory of the SCAN_PART_PAGES
  * around it. Each such part of the address space is one of the file too, and is written at once, so
- * that the kernel can keep and map it as one large folio.
- *
- * Runs of the working set come last: neighbours in memory that are none in the file are mappings of
- * their own, and a fork copies the page tables only of those that have been written to. */
+ * that the kernel can keep and map it as one large folio. Neighbours in memory are neighbours in
+ * the file, so that those of one protection are one mapping: each costs a fork, and the end of its
+ * process, more than the pages that it has. */
 uint64_t scan_place_runs(struct scan *scan, uint64_t offset);
 
 bool scan_is_zero(const void *page);

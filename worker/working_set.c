@@ -123,13 +123,3 @@ void working_set_copy(void) {
         // NOLINTNEXTLINE(performance-no-int-to-ptr)
         madvise((void *)set.runs[i].start, set.runs[i].pages * IMAGE_PAGE, MADV_POPULATE_WRITE);
 }
-
-/* The runs are in the order of their addresses. */
-uint64_t working_set_next(uint64_t address) {
-    for (size_t i = 0; i < set.count; i++) {
-        const struct run *run = &set.runs[i];
-        if (address < run->start + run->pages * IMAGE_PAGE)
-            return address > run->start ? address : run->start;
-    }
-    return UINT64_MAX;
-}

@@ -6,8 +6,6 @@
 
 #include "common/frame.h"
 
-#include <stdint.h>
-
 /* Before the collector learns which static data it has to scan: has it leave out the addresses of
  * these pages. Where an object starts a page they look like a reference to it. */
 void working_set_hide_from_collector(void);
@@ -18,9 +16,5 @@ void working_set_learn(const struct worker_configuration *configuration);
 
 /* Called in a worker: makes its own copies of these pages. */
 void working_set_copy(void);
-
-/* Finds the first page of the working set at ADDRESS or after it: its address, UINT64_MAX if there
- * is none. */
-uint64_t working_set_next(uint64_t address);
 
 #endif

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -145,17 +146,49 @@ Test(image, a_run_lies_in_the_file_as_in_memory) {
     }
 }
 
-/* A fork copies the page tables only of mappings that were written to. */
-Test(image, pages_that_calls_write_are_mapped_apart) {
+/* Each mapping costs a fork and the end of a process more than the pages that it has. */
+Test(image, neighbours_in_memory_are_neighbours_in_the_file) {
     boots("auto", NULL);
     const struct image_header *header = read_tables();
-    size_t apart = 0;
+    size_t neighbours = 0;
     for (uint32_t i = 0; i + 1 < header->runs; i++) {
         const struct image_run *run = &image_runs(header)[i];
         const uint64_t bytes = (uint64_t)run->pages * IMAGE_PAGE;
-        apart += run[1].start == run->start + bytes && run[1].offset != run->offset + bytes;
+        if (run[1].start != run->start + bytes)
+            continue;
+        neighbours++;
+        cr_expect_eq(run[1].offset, run->offset + bytes, "run %u", i);
     }
-    cr_expect_gt(apart, 0);
+    cr_expect_gt(neighbours, 0);
+}
+
+/* Is code of the source of AREA mapped? */
+static bool is_of_program(const struct image_header *header, const struct image_area *area) {
+    for (uint32_t i = 0; i < header->areas; i++) {
+        const struct image_area *other = &image_areas(header)[i];
+        if (other->source == area->source && other->protection & PROT_EXEC)
+            return true;
+    }
+    return false;
+}
+
+/* Of the file of a library the kernel maps what others have read of it, a page at a time. */
+Test(image, programs_and_libraries_are_in_it_as_a_whole) {
+    boots("auto", NULL);
+    const struct image_header *header = read_tables();
+    size_t programs = 0;
+    for (uint32_t i = 0; i < header->areas; i++) {
+        const struct image_area *area = &image_areas(header)[i];
+        const struct image_run *run = image_runs(header), *end = run + header->runs;
+        if (area->source == IMAGE_ZEROS || !is_of_program(header, area))
+            continue;
+        programs++;
+        while (run < end && run->start != area->start)
+            run++;
+        cr_assert_lt(run, end, "area %u", i);
+        cr_expect_eq((uint64_t)run->pages * IMAGE_PAGE, area->end - area->start, "area %u", i);
+    }
+    cr_expect_gt(programs, 0);
 }
 
 /* Overwrites the byte at OFFSET of the image by its complement. */
