@@ -107,12 +107,19 @@ struct shared_bytes {
     size_t users;
 };
 
+static size_t copies;
+
+size_t page_copies(void) {
+    return copies;
+}
+
 unsigned char *page_copy(const unsigned char *bytes) {
     struct shared_bytes *shared = malloc(sizeof *shared);
     if (!shared)
         return NULL;
     memcpy(shared->bytes, bytes, sizeof shared->bytes);
     shared->users = 1;
+    copies++;
     return shared->bytes;
 }
 
@@ -123,8 +130,10 @@ static unsigned char *share_bytes(unsigned char *bytes) {
 
 static void release_bytes(unsigned char *bytes) {
     struct shared_bytes *shared = (struct shared_bytes *)bytes;
-    if (--shared->users == 0)
-        free(shared);
+    if (--shared->users > 0)
+        return;
+    free(shared);
+    copies--;
 }
 
 static void free_noted(struct noted *noted, size_t count) {
@@ -180,11 +189,11 @@ static bool arm_all(struct tracker *tracker) {
     for (size_t i = 0; i < spans->count; i++)
         if (!protect(tracker, spans->list[i].start, spans->list[i].end, TRACK_CHECK))
             return false;
-    forget(tracker);
     return true;
 }
 
 enum tracked tracker_arm(struct tracker *tracker) {
+    forget(tracker);
     if (tracker->dear || count_mapped(tracker) > MAPPED_MAX)
         return TRACKED_OTHERWISE;
     const int64_t begun_ns = used_ns();
@@ -458,8 +467,10 @@ enum tracked tracker_take(struct tracker *tracker, size_t spare, struct page_set
     errno = 0;
     const bool whole = take_all(&taking, spare);
     const bool mappings = errno == EPERM;
-    if (!whole)
+    if (!whole) {
         free_noted(taking.noted, taking.count);
+        forget(tracker);
+    }
     tracker->dear = used_ns() - begun_ns > DEAR_NS;
     struct page *pages = whole ? realloc(set->pages, (set->count + 1) * sizeof *pages) : NULL;
     if (pages) {

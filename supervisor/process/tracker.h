@@ -79,6 +79,8 @@ enum tracked tracker_take(struct tracker *tracker, size_t spare, struct page_set
 
 /* A share in a copy of BYTES, for a set; NULL when out of memory. */
 unsigned char *page_copy(const unsigned char *bytes);
+/* The number of copies that there are, in all sets and trackers. */
+size_t page_copies(void);
 void page_set_free(struct page_set *set);
 /* Adds the pages of OLDER that are not in SET, which only refers to them. False, with SET unchanged,
  * when out of memory. */

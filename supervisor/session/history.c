@@ -15,7 +15,7 @@
 enum {
     TRACKED_FROM = 2,         /* state: a session with two calls will have more */
     PAGES_MAX = 8192,         /* of a session's states, beyond which the head forks */
-    ALL_PAGES_MAX = 64 << 10, /* of all sessions */
+    ALL_PAGES_MAX = 64 << 10, /* of all sessions, with what their trackers have noted */
     SPARE_MIN = 64,           /* pages, see tracker_take */
     SPARE_NS = 5600           /* of a call for each */
 };
@@ -76,7 +76,6 @@ static void trace(const struct session *session, const char *name) {
 /* Removes the checkpoint from the list and returns its process, or NULL. */
 static struct worker_process *take_out(struct session *session, struct checkpoint *checkpoint) {
     struct worker_process *worker = checkpoint->worker;
-    session->all->kept_pages -= checkpoint->pages.count;
     page_set_free(&checkpoint->pages);
     LIST_REMOVE(checkpoint, entry);
     free(checkpoint);
@@ -126,7 +125,6 @@ bool history_is_due(const struct session *session) {
 
 static void keep(struct session *session, struct checkpoint *checkpoint) {
     trace(session, "checkpoint");
-    session->all->kept_pages += checkpoint->pages.count;
     LIST_INSERT_HEAD(&session->checkpoints, checkpoint, entry);
     durable_image_note(session);
 }
@@ -170,10 +168,8 @@ static void forget_oldest(struct session *session) {
     if (!oldest || oldest->only_base)
         return;
     while (!oldest->worker && (older = LIST_NEXT(oldest, entry)) != NULL && !older->worker) {
-        const size_t before = oldest->pages.count + older->pages.count;
         if (!page_set_absorb(&oldest->pages, &older->pages))
             return;
-        session->all->kept_pages -= before - oldest->pages.count;
         take_out(session, older);
     }
     struct checkpoint *base = base_of(oldest);
@@ -198,8 +194,7 @@ static bool can_copy(const struct session *session) {
 }
 
 static bool has_room(const struct session *session) {
-    return history_bytes(session) / TRACKER_PAGE_BYTES < PAGES_MAX &&
-           session->all->kept_pages < ALL_PAGES_MAX;
+    return history_bytes(session) / TRACKER_PAGE_BYTES < PAGES_MAX && page_copies() < ALL_PAGES_MAX;
 }
 
 /* The longer calls last, the longer may be what comes between them. */

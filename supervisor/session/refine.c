@@ -4,7 +4,8 @@
 #include "supervisor/session/session_internal.h"
 
 enum {
-    REFINE_LIMIT_MS = 5000 /* a worker stops by itself long before, unless macros do not return */
+    FRAME_LIMIT_MS = 5000, /* a worker answers long before, unless macros do not return */
+    CALL_LIMIT_MS = 5000   /* of a call: code that took its process over could have more for ever */
 };
 
 bool refine_is_due(const struct session *session) {
@@ -13,11 +14,13 @@ bool refine_is_due(const struct session *session) {
     const bool keeps = history_is_safe(session) || session->kind == SESSION_SOURCE;
     return all->pool->workers.compiler && head && head->native.coarse && keeps &&
            session->refines != REFINES_NEVER &&
+           session->refined_ns / CLOCK_NS_PER_MS < CALL_LIMIT_MS &&
            (session->refines == REFINES_FIRST || TAILQ_EMPTY(&session->queue)) &&
            all->running < (size_t)all->settings->call_running_max;
 }
 
 void refine_first(struct session *session) {
+    session->refined_ns = 0;
     if (session->refines == REFINES_IDLE)
         session->refines = REFINES_FIRST;
 }
@@ -25,6 +28,7 @@ void refine_first(struct session *session) {
 static void leave(struct session *session, enum refines refines) {
     struct sessions *all = session->all;
     loop_timer_stop(all->loop, &session->time_limit);
+    session->refined_ns += clock_now_ns() - session->refining_ns;
     session->refines = refines;
     all->running--;
     admission_open(all);
@@ -40,7 +44,8 @@ void refine_begin(struct session *session) {
     struct sessions *all = session->all;
     session_enter(session, SESSION_REFINING);
     all->running++;
-    loop_timer_start(all->loop, &session->time_limit, REFINE_LIMIT_MS, on_limit, session);
+    session->refining_ns = clock_now_ns();
+    loop_timer_start(all->loop, &session->time_limit, FRAME_LIMIT_MS, on_limit, session);
     if (!worker_refine(session->head))
         worker_kill(session->head);
 }

@@ -135,7 +135,6 @@ struct sessions {
     size_t active;               /* calls submitted and not done */
     size_t running;              /* calls that count towards call.running_max */
     size_t queued_bytes;         /* of all sessions */
-    size_t kept_pages;           /* of the states of all sessions */
     struct loop_timer admission; /* starts the calls that wait for others to end */
     uint32_t last_call;          /* number of the newest call */
     uint64_t last_serial;        /* of the newest session */

@@ -169,6 +169,7 @@ struct session {
         REFINES_IDLE,  /* when no call waits, */
         REFINES_NEVER  /* or no more, since the head ended then */
     } refines;
+    int64_t refining_ns, refined_ns; /* since when; for how long after the last call */
     int64_t lasted_ns, shorter_ns; /* the last call; the shorter of the last two */
 
     struct pool_waiter waiter;

@@ -3,9 +3,16 @@
 #include "tests/support/client_sessions.h"
 #include "tests/support/footprint.h"
 #include "tests/support/lines.h"
+#include "tests/support/lisp_file.h"
 #include "tests/support/siege.h"
 #include <criterion/criterion.h>
+#include <string.h>
+#include <unistd.h>
 
+/* A macro that does DEED when it is expanded again. */
+#define TRAP(deed)                                                                                 \
+    "(defvar *armed* nil) (defmacro trap () (when *armed* " deed ") 1) (defun f () (trap)) "       \
+    "(setf *armed* t) "
 #define SEND(...) "(hostile::send-octets 3 (hostile::frame " __VA_ARGS__ "))"
 
 /* What the macro does that is expanded again. */
@@ -42,13 +49,8 @@ static void try(struct siege *siege, const char *code, bool deceives) {
     enum { TIMEOUT_S = 1 };
     const char *victim = siege_victim(siege);
     cr_assert_str_eq(
-        siege_evaluate(siege, victim,
-                       formatted("(defvar *armed* nil) (defmacro trap () (when *armed* %s) 1) "
-                                 "(defun f () (trap)) (setf *armed* t) (incf *kept*)",
-                                 code),
-                       0)
-            .text,
-        "=> 2", "%s", code);
+        siege_evaluate(siege, victim, formatted(TRAP("%s") "(incf *kept*)", code), 0).text, "=> 2",
+        "%s", code);
     siege_expect_unharmed(siege);
     struct evaluation evaluation = siege_evaluate(siege, victim, "(incf *kept*)", TIMEOUT_S);
     if (!deceives)
@@ -66,6 +68,35 @@ Test(forged_refine, code_that_misbehaves_between_calls_harms_only_its_session) {
     for (size_t i = 0; i < COUNT_OF(deeds); i++)
         try(&siege, deeds[i].code, deeds[i].deceives);
     siege_end(&siege, NULL, 0);
+}
+
+/* The frames in the log, of which there may be more each time. */
+static size_t count_frames(struct client *client) {
+    size_t count = 0;
+    for (const char *at = client_stderr(client); (at = strstr(at, " sent REFINE,")) != NULL; at++)
+        count++;
+    return count;
+}
+
+Test(forged_refine, a_worker_that_always_has_more_to_compile_is_stopped) {
+    enum { STEP_MS = 1500, STEPS = 20 };
+    struct client *client = client_start_with("--native", "auto", "--log-level", "debug");
+    const char *session = client_session_open(client);
+    lisp_file_load_hostile(client, session);
+    client_session_expect(client, session,
+                          TRAP(SEND(":refined :payload '(1)") "(loop (hostile::receive) " SEND(
+                              ":refined :payload '(1)") ")") "1",
+                          "=> 1");
+    size_t before = 0, now = count_frames(client);
+    for (int steps = 0; now != before && steps < STEPS; steps++) {
+        usleep(STEP_MS * 1000);
+        before = now;
+        now = count_frames(client);
+    }
+    cr_assert_gt(now, 2);
+    cr_assert_eq(now, before, "it goes on");
+    client_session_close(client, session);
+    client_finish(client);
 }
 
 static const char *const unasked[] = {

@@ -230,6 +230,7 @@ static void close_all(struct fixture *fixture) {
 static void end(struct fixture *fixture) {
     close_all(fixture);
     cr_assert_eq(fixture->fault[0], 0, "%s", fixture->fault);
+    cr_assert_eq(page_copies(), 0);
 }
 
 /* --- what a process may do to its memory --- */
@@ -683,8 +684,10 @@ Test(tracker, copies_a_limited_number_of_pages) {
     cr_assert(arm(&fixture));
     obedient_write(&fixture.process, more, TRACKER_PAGES_MAX - FEW, P, 1);
     cr_assert_eq(take(&fixture), TRACKED);
+    cr_assert_geq(page_copies(), TRACKER_PAGES_MAX - FEW);
     obedient_write(&fixture.process, more, TRACKER_PAGES_MAX + 1, P, 2);
     cr_assert_eq(take(&fixture), TRACKED_OTHERWISE);
+    cr_assert_eq(page_copies(), 0);
     cr_assert(arm(&fixture));
     cr_assert_eq(take(&fixture), TRACKED);
     end(&fixture);
@@ -919,27 +922,39 @@ static struct page_set random_set(struct random *random, int model[MODEL_PAGES],
     return set;
 }
 
-Test(page_set, absorbs_the_pages_that_it_has_not) {
+static void expect_pages(const struct page_set *set, const int newer[MODEL_PAGES],
+                         const int older[MODEL_PAGES]) {
+    size_t at = 0;
+    for (size_t i = 0; i < MODEL_PAGES; i++) {
+        const int wanted = newer[i] >= 0 ? newer[i] : older[i];
+        if (wanted < 0)
+            continue;
+        cr_assert_lt(at, set->count);
+        cr_assert_eq(set->pages[at].address, (i + 1) * P);
+        cr_assert_eq(set->pages[at++].bytes[P - 1], wanted);
+    }
+    cr_assert_eq(at, set->count);
+}
+
+Test(page_set, refers_to_and_absorbs_the_pages_that_it_has_not) {
     enum { TRIALS = 300, TRIALS_THOROUGH = 20000 };
     struct random random = random_for("absorb");
     for (size_t trial = random_trials(TRIALS, TRIALS_THOROUGH); trial > 0; trial--) {
         int newer[MODEL_PAGES], older[MODEL_PAGES];
         struct page_set set = random_set(&random, newer, (unsigned)random_below(&random, 101));
         struct page_set other = random_set(&random, older, (unsigned)random_below(&random, 101));
-        size_t at = 0;
+        struct page_set all = {0};
+        cr_assert(page_set_refer(&all, &set) && page_set_refer(&all, &other));
+        expect_pages(&all, newer, older);
+        free(all.pages);
+        cr_assert_eq(page_copies(), set.count + other.count);
         cr_assert(page_set_absorb(&set, &other));
         cr_assert(other.count == 0 && !other.pages);
-        for (size_t i = 0; i < MODEL_PAGES; i++) {
-            const int wanted = newer[i] >= 0 ? newer[i] : older[i];
-            if (wanted < 0)
-                continue;
-            cr_assert_lt(at, set.count);
-            cr_assert_eq(set.pages[at].address, (i + 1) * P);
-            cr_assert_eq(set.pages[at++].bytes[P - 1], wanted);
-        }
-        cr_assert_eq(at, set.count);
+        expect_pages(&set, newer, older);
+        cr_assert_eq(page_copies(), set.count);
         page_set_free(&set);
         page_set_free(&set);
+        cr_assert_eq(page_copies(), 0);
     }
 }
 
