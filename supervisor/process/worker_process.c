@@ -527,6 +527,10 @@ static void take_ready(struct worker_process *worker) {
         malformed(worker, "the fork did not set its death signal");
         return;
     }
+    if (worker->spoilt) {
+        malformed(worker, "the fork cannot be given its state");
+        return;
+    }
     worker->state = WORKER_READY;
     loop_timer_stop(worker->workers->loop, &worker->timer);
     if (parent) {
@@ -930,6 +934,10 @@ void worker_limit_fork(struct worker_process *parent, int64_t limit_ms) {
         loop_timer_start(parent->workers->loop, &parent->timer,
                          limit_ms > FORK_LEAST_MS ? limit_ms : FORK_LEAST_MS, on_fork_limit,
                          parent);
+}
+
+void worker_spoil(struct worker_process *worker) {
+    worker->spoilt = true;
 }
 
 void worker_set_owner(struct worker_process *worker, const struct worker_events *events,

@@ -127,6 +127,7 @@ struct worker_process {
     bool is_fork;                  /* forked by a worker, not by the zygote */
     bool clone_expected;           /* FORKING, and has not called clone yet */
     unsigned clones;               /* made again for this fork, after a signal */
+    bool spoilt;                   /* STARTING, and is to fail */
     int gift;               /* of a fork: its end of the channel, yet to be given; -1: none */
     size_t notified;        /* system calls notified since the call began */
     unsigned stray_retries; /* how often the search for strays was postponed */
@@ -193,6 +194,10 @@ bool worker_is_unchanged(const struct worker_process *worker);
  * pages of SET. False with *error if nothing was sent. */
 bool worker_put_pages(struct worker_process *worker, const struct page_set *set,
                       struct error *error);
+
+/* Has a fork that is STARTING fail once it announces itself, since the clone of its parent cannot be
+ * called off: its owner could not make it what was wanted. */
+void worker_spoil(struct worker_process *worker);
 
 /* Changes the receiver of events. SESSION is the owner's name and must live as long as it owns the
  * worker; NULL: no session. */

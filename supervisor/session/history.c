@@ -74,7 +74,7 @@ static void trace(const struct session *session, const char *name) {
 }
 
 /* Removes the checkpoint from the list and returns its process, or NULL. */
-static struct worker_process *take_out(struct session *session, struct checkpoint *checkpoint) {
+static struct worker_process *take_out(struct checkpoint *checkpoint) {
     struct worker_process *worker = checkpoint->worker;
     page_set_free(&checkpoint->pages);
     LIST_REMOVE(checkpoint, entry);
@@ -170,13 +170,13 @@ static void forget_oldest(struct session *session) {
     while (!oldest->worker && (older = LIST_NEXT(oldest, entry)) != NULL && !older->worker) {
         if (!page_set_absorb(&oldest->pages, &older->pages))
             return;
-        take_out(session, older);
+        take_out(older);
     }
     struct checkpoint *base = base_of(oldest);
     if (base && base != oldest)
         base->only_base = true;
     while (base && (older = LIST_NEXT(base, entry)) != NULL) {
-        struct worker_process *worker = take_out(session, older);
+        struct worker_process *worker = take_out(older);
         if (worker)
             retire_later(session, worker);
     }
@@ -303,7 +303,7 @@ void history_taken(struct session *session) {
         return;
     }
     if (same) /* history_park: nothing newer begins with it */
-        retire(session, take_out(session, same));
+        retire(session, take_out(same));
     keep(session, taken);
     forget_oldest(session);
     /* Not before the call that waits for a return: it takes a system call that is notified. */
@@ -369,10 +369,11 @@ void history_on_cloned(void *context, struct worker_process *holder) {
         checkpoint = find(session, session->taking->number);
     else if (call && call->copy && call->copy->head == fork)
         checkpoint = find(session, (uint64_t)call->at);
-    if (checkpoint)
-        fork->native.coarse = checkpoint->coarse;
-    if (!checkpoint || !put_pages(checkpoint, fork, &error))
-        worker_kill(fork); /* nobody waits for it, or it cannot be what was wanted */
+    if (!checkpoint)
+        return; /* nobody waits for it any more */
+    fork->native.coarse = checkpoint->coarse;
+    if (!put_pages(checkpoint, fork, &error))
+        worker_spoil(fork);
 }
 
 void history_abandon(struct session *session) {
@@ -399,10 +400,10 @@ static void use_up(struct session *session) {
     }
     base->worker->native.coarse = newest->coarse;
     while (newest != base) {
-        take_out(session, newest);
+        take_out(newest);
         newest = LIST_FIRST(&session->checkpoints);
     }
-    session->head = take_out(session, newest);
+    session->head = take_out(newest);
 }
 
 void history_failed(struct session *session, const char *what) {
@@ -483,7 +484,7 @@ static void go_back(struct session *session, struct checkpoint *newest) {
     session->unprotected = false;
     refine_first(session);
     if (newest->worker) {
-        session->head = take_out(session, newest);
+        session->head = take_out(newest);
         return;
     }
     pipes_close(session->pipes);
@@ -497,7 +498,7 @@ void history_return(struct session *session, uint64_t number) {
     retire(session, session->head);
     session->head = NULL;
     while ((newest = LIST_FIRST(&session->checkpoints)) && newest->number > number)
-        retire(session, take_out(session, newest));
+        retire(session, take_out(newest));
     if (newest && newest->number == number)
         go_back(session, newest);
     else
@@ -509,7 +510,7 @@ bool history_restore(struct session *session) {
     struct checkpoint *newest = LIST_FIRST(&session->checkpoints);
     session->head = NULL;
     while (newest && newest->tried) { /* there is something wrong with it */
-        retire(session, take_out(session, newest));
+        retire(session, take_out(newest));
         newest = LIST_FIRST(&session->checkpoints);
     }
     if (!newest) {
@@ -539,7 +540,7 @@ void history_lost(struct session *session, const struct worker_process *worker) 
     for (struct checkpoint *at = LIST_FIRST(&session->checkpoints); at; at = older) {
         older = LIST_NEXT(at, entry);
         if (base_of(at) == checkpoint)
-            take_out(session, at);
+            take_out(at);
     }
 }
 
@@ -554,7 +555,7 @@ void history_clear(struct session *session) {
         session_enter(session, SESSION_IDLE);
     }
     while (!LIST_EMPTY(&session->checkpoints))
-        retire(session, take_out(session, LIST_FIRST(&session->checkpoints)));
+        retire(session, take_out(LIST_FIRST(&session->checkpoints)));
     start_afresh(session);
     session->loss[0] = 0;
     session->memory.dropped = 0;

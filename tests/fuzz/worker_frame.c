@@ -68,6 +68,7 @@ static void on_ready(void *context, struct worker_process *worker) {
     FUZZ_CHECK(worker->state == WORKER_READY || slot->readies, "ready in state %d",
                (int)worker->state);
     FUZZ_CHECK(worker->pid == slot->pid, "a pid that was not proven");
+    FUZZ_CHECK(!worker->spoilt, "a fork that was to fail");
     slot->readies++;
 }
 
@@ -659,7 +660,13 @@ static void send_refined(void) {
     send_frame(payload, fuzz_byte(&script.input) % 3, FRAME_REFINED);
 }
 
-static void (*const refining_steps[])(void) = {ask_refine, send_refined};
+/* A fork that is to fail. */
+static void spoil(void) {
+    if (script.now->worker->state == WORKER_STARTING && script.now->worker->is_fork)
+        worker_spoil(script.now->worker);
+}
+
+static void (*const refining_steps[])(void) = {ask_refine, send_refined, spoil};
 
 static void (*const tracking_steps[])(void) = {ask_track, send_tracked, settle_track, put_pages};
 

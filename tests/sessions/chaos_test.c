@@ -120,6 +120,9 @@ static void kill_any(struct chaos *chaos, pid_t witness) {
         pid_t pid = pids[random_below(&chaos->random, count)];
         if (process_is_worker(pid) && getsid(pid) != witness) {
             kill(pid, SIGKILL);
+            while (kill(pid, 0) ==
+                   0) /* until it is reaped: it may be the spare of the next victim */
+                client_ping(chaos->siege.client);
             return;
         }
     }

@@ -603,6 +603,33 @@ Test(inspect, a_call_on_an_earlier_state_can_be_cancelled_at_any_time) {
     client_finish(client);
 }
 
+/* In one write: the fork for the call has been asked for and has not begun when nobody waits for it
+ * any more. The process that forks must still be there for the next one. */
+Test(inspect, a_call_on_an_earlier_state_can_be_cancelled_before_its_fork_begins) {
+    enum { TIMES = 60 };
+    struct client *client = client_start_ready(NULL, NULL);
+    client_evaluate(client, "(defvar *x* 1)");
+    for (int i = 2; i < 8; i++) /* states that are processes, and such that are pages */
+        client_evaluate(client, formatted("(setf *x* %d)", i));
+    for (int i = 0; i < TIMES; i++) {
+        const char *id = formatted("\"early%d\"", i);
+        client_send_format(
+            client,
+            "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"tools/call\",\"params\":{\"name\":"
+            "\"" INSPECT
+            "\",\"arguments\":{\"operation\":\"time\",\"form\":\"(loop)\",\"state\":%d}}}\n"
+            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":"
+            "%s}}",
+            id, 1 + i % 6, id);
+        struct evaluation evaluation = client_evaluate_await(client, id);
+        cr_assert_eq(evaluation.error_code, -32001, "%d: %s", i, evaluation.line);
+    }
+    client_session_expect(client, NULL, "*x*", "=> 7");
+    client_session_rollback(client, NULL, 6);
+    client_session_expect(client, NULL, "*x*", "=> 2");
+    client_finish(client);
+}
+
 /* --- eras, and machines without checkpoints --- */
 
 Test(inspect, works_in_both_eras) {
