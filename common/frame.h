@@ -93,7 +93,7 @@ struct worker_configuration {
     uint32_t required;
     uint32_t degraded;
     uint32_t user;
-    uint32_t native; /* 1: code may be compiled to native code; 2: it is, after each call */
+    uint32_t native;         /* 1: code may be compiled to native code; 2: it is, after each call */
     uint32_t readable_count; /* directories */
     /* Loaded before the first worker is made: names of ASDF systems, and paths of Lisp files. */
     uint32_t systems_count;

@@ -116,8 +116,8 @@ void native_note_live(void) {
 
 bool native_is_coarse(void) {
     const cl_env_ptr env = ecl_process_env();
-    return native.automatic && (ECL_SYM_VAL(env, native.noted) != ECL_NIL ||
-                                ECL_SYM_VAL(env, native.live) != ECL_NIL);
+    return native.automatic &&
+           (ECL_SYM_VAL(env, native.noted) != ECL_NIL || ECL_SYM_VAL(env, native.live) != ECL_NIL);
 }
 
 void native_refine(void) {

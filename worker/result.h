@@ -40,7 +40,7 @@ struct result {
     struct result_text warnings[RESULT_WARNINGS_MAX];
     size_t value_count, frame_count, warning_count;
     size_t warnings_left_out;
-    bool failed;  /* with a condition and a message instead of values */
+    bool failed;           /* with a condition and a message instead of values */
     bool settles, refines; /* as of result_message */
 };
 

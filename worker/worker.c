@@ -283,8 +283,8 @@ static const struct {
     enum frame_type type;
     void (*handle)(struct received *frame);
 } frames[] = {
-    {FRAME_EVALUATE, on_evaluate}, {FRAME_RUN, on_run},     {FRAME_FORK, on_fork},
-    {FRAME_OUTPUTS, on_outputs},   {FRAME_ADOPT, on_adopt}, {FRAME_TRACK, on_track},
+    {FRAME_EVALUATE, on_evaluate}, {FRAME_RUN, on_run},       {FRAME_FORK, on_fork},
+    {FRAME_OUTPUTS, on_outputs},   {FRAME_ADOPT, on_adopt},   {FRAME_TRACK, on_track},
     {FRAME_PAGES, on_pages},       {FRAME_REFINE, on_refine},
 };
 

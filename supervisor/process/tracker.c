@@ -213,17 +213,20 @@ void page_set_free(struct page_set *set) {
     *set = (struct page_set){0};
 }
 
-/* Adds the pages of OLDER that are not in SET, and calls REPLACED with the bytes of the others. */
-static bool merge(struct page_set *set, const struct page_set *older,
-                  void (*replaced)(unsigned char *)) {
+/* Adds the pages of OLDER that are not in SET. TAKES: SET has the shares of OLDER from then on, and
+ * those of pages that it has already are released. */
+static bool merge(struct page_set *set, const struct page_set *older, bool takes) {
     struct page_set both = {.pages = calloc(set->count + older->count + 1, sizeof *both.pages)};
     if (!both.pages)
         return false;
     for (size_t i = 0, j = 0; i < set->count || j < older->count;) {
         const bool newer = i < set->count &&
                            (j == older->count || set->pages[i].address <= older->pages[j].address);
-        if (newer && j < older->count && set->pages[i].address == older->pages[j].address)
-            replaced(older->pages[j++].bytes);
+        if (newer && j < older->count && set->pages[i].address == older->pages[j].address) {
+            if (takes)
+                release_bytes(older->pages[j].bytes);
+            j++;
+        }
         both.pages[both.count++] = newer ? set->pages[i++] : older->pages[j++];
     }
     free(set->pages);
@@ -231,16 +234,12 @@ static bool merge(struct page_set *set, const struct page_set *older,
     return true;
 }
 
-static void keep(unsigned char *bytes) {
-    (void)bytes;
-}
-
 bool page_set_refer(struct page_set *set, const struct page_set *older) {
-    return merge(set, older, keep);
+    return merge(set, older, false);
 }
 
 bool page_set_absorb(struct page_set *set, struct page_set *older) {
-    if (!merge(set, older, release_bytes))
+    if (!merge(set, older, true))
         return false;
     free(older->pages);
     *older = (struct page_set){0};

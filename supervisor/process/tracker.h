@@ -82,8 +82,8 @@ unsigned char *page_copy(const unsigned char *bytes);
 /* The number of copies that there are, in all sets and trackers. */
 size_t page_copies(void);
 void page_set_free(struct page_set *set);
-/* Adds the pages of OLDER that are not in SET, which only refers to them. False, with SET unchanged,
- * when out of memory. */
+/* Adds the pages of OLDER that are not in SET, which only refers to them. False, with SET
+ * unchanged, when out of memory. */
 bool page_set_refer(struct page_set *set, const struct page_set *older);
 /* Adds the pages of OLDER that are not in SET, and empties it. False, with both unchanged, when out
  * of memory. */

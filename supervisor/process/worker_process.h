@@ -195,8 +195,8 @@ bool worker_is_unchanged(const struct worker_process *worker);
 bool worker_put_pages(struct worker_process *worker, const struct page_set *set,
                       struct error *error);
 
-/* Has a fork that is STARTING fail once it announces itself, since the clone of its parent cannot be
- * called off: its owner could not make it what was wanted. */
+/* Has a fork that is STARTING fail once it announces itself, since the clone of its parent cannot
+ * be called off: its owner could not make it what was wanted. */
 void worker_spoil(struct worker_process *worker);
 
 /* Changes the receiver of events. SESSION is the owner's name and must live as long as it owns the
@@ -213,8 +213,8 @@ bool worker_adopt(struct worker_process *worker, uint32_t call, const struct buf
                   int fd);
 /* The same with a FRAME_RUN. */
 bool worker_run(struct worker_process *worker, uint32_t call, const struct buffer *payload);
-/* Sends a FRAME_REFINE to a READY worker, which is then BUSY; `refined` is called later. False, with
- * nothing sent, when out of memory. */
+/* Sends a FRAME_REFINE to a READY worker, which is then BUSY; `refined` is called later. False,
+ * with nothing sent, when out of memory. */
 bool worker_refine(struct worker_process *worker);
 /* Answers the worker's question. False if it is not ASKING, or when out of memory. */
 bool worker_answer(struct worker_process *worker, struct span answer);

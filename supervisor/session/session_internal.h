@@ -93,9 +93,9 @@ enum session_state {
     SESSION_CHECKPOINTING, /* the head forks a checkpoint: `taking` */
     SESSION_WAITING,       /* the running call waits for a worker of the pool, or for `taking` */
     SESSION_EVALUATING,    /* the head runs the running call, or is being killed for it */
-    SESSION_REFINING,      /* the head compiles what calls have defined, or is being killed for it */
-    SESSION_SAVING,        /* its journal is being written, for the running call, or read */
-    SESSION_COPYING,       /* a process of the session forks, for the copy of the running call */
+    SESSION_REFINING, /* the head compiles what calls have defined, or is being killed for it */
+    SESSION_SAVING,   /* its journal is being written, for the running call, or read */
+    SESSION_COPYING,  /* a process of the session forks, for the copy of the running call */
     SESSION_STATES
 };
 
@@ -170,7 +170,7 @@ struct session {
         REFINES_NEVER  /* or no more, since the head ended then */
     } refines;
     int64_t refining_ns, refined_ns; /* since when; for how long after the last call */
-    int64_t lasted_ns, shorter_ns; /* the last call; the shorter of the last two */
+    int64_t lasted_ns, shorter_ns;   /* the last call; the shorter of the last two */
 
     struct pool_waiter waiter;
     struct call *running;
