@@ -592,7 +592,7 @@ static void take_refined(struct worker_process *worker) {
     end_native(worker);
     worker->state = WORKER_READY;
     worker->native.coarse = worker->header.length > 0;
-    worker->events->refined(worker->context, worker, worker->native.coarse);
+    worker->events->refined(worker->context, worker);
 }
 
 static void take_event(struct worker_process *worker) {
@@ -1045,10 +1045,17 @@ static void begin_work(struct worker_process *worker, uint32_t call, enum worker
     worker->state = WORKER_BUSY;
 }
 
-bool worker_evaluate(struct worker_process *worker, uint32_t call, const struct buffer *payload) {
+/* The same, and sends it. */
+static bool send_work(struct worker_process *worker, uint32_t call, enum worker_work work,
+                      enum frame_type type, struct span payload) {
     close_userfault(worker);
-    begin_work(worker, call, WORK_EVALUATE);
-    return send_frame(worker, FRAME_EVALUATE, payload->data, payload->length);
+    begin_work(worker, call, work);
+    return send_frame(worker, type, payload.bytes, payload.length);
+}
+
+bool worker_evaluate(struct worker_process *worker, uint32_t call, const struct buffer *payload) {
+    return send_work(worker, call, WORK_EVALUATE, FRAME_EVALUATE,
+                     (struct span){payload->data, payload->length});
 }
 
 bool worker_adopt(struct worker_process *worker, uint32_t call, const struct buffer *payload,
@@ -1065,15 +1072,12 @@ bool worker_adopt(struct worker_process *worker, uint32_t call, const struct buf
 }
 
 bool worker_run(struct worker_process *worker, uint32_t call, const struct buffer *payload) {
-    close_userfault(worker);
-    begin_work(worker, call, WORK_RUN);
-    return send_frame(worker, FRAME_RUN, payload->data, payload->length);
+    return send_work(worker, call, WORK_RUN, FRAME_RUN,
+                     (struct span){payload->data, payload->length});
 }
 
 bool worker_refine(struct worker_process *worker) {
-    close_userfault(worker);
-    begin_work(worker, 0, WORK_REFINE);
-    return send_frame(worker, FRAME_REFINE, NULL, 0);
+    return send_work(worker, 0, WORK_REFINE, FRAME_REFINE, (struct span){0});
 }
 
 bool worker_answer(struct worker_process *worker, struct span answer) {

@@ -45,8 +45,8 @@ struct worker_events {
     /* FRAME_ASK of the running call; the worker waits for worker_answer. */
     void (*ask)(void *context, struct worker_process *worker, const unsigned char *payload,
                 size_t size);
-    /* The reply to worker_refine: MORE is left to compile. The worker is READY. */
-    void (*refined)(void *context, struct worker_process *worker, bool more);
+    /* The reply to worker_refine is in worker->native.coarse. The worker is READY. */
+    void (*refined)(void *context, struct worker_process *worker);
     /* The reply to worker_track is in worker->tracking. */
     void (*tracks)(void *context, struct worker_process *worker);
     /* The kernel makes the requested fork, worker->child. */

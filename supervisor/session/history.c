@@ -361,18 +361,17 @@ void history_on_cloned(void *context, struct worker_process *holder) {
     const struct session *session = context;
     const struct call *call = session->running;
     struct worker_process *fork = holder->child;
-    const struct checkpoint *checkpoint = NULL;
+    const bool is_taken = session->taking && session->taking->worker == fork;
+    const bool is_copy = call && call->copy && call->copy->head == fork;
     struct error error;
-    if (holder == session->head)
+    if (holder == session->head || !(is_taken || is_copy)) /* or nobody waits for it any more */
         return;
-    if (session->taking && session->taking->worker == fork)
-        checkpoint = find(session, session->taking->number);
-    else if (call && call->copy && call->copy->head == fork)
-        checkpoint = find(session, (uint64_t)call->at);
-    if (!checkpoint)
-        return; /* nobody waits for it any more */
-    fork->native.coarse = checkpoint->coarse;
-    if (!put_pages(checkpoint, fork, &error))
+    struct checkpoint *checkpoint =
+        find(session, is_taken ? session->taking->number : (uint64_t)call->at);
+    const struct checkpoint *base = base_of(checkpoint);
+    if (checkpoint)
+        fork->native.coarse = checkpoint->coarse;
+    if (!base || base->worker != holder || !put_pages(checkpoint, fork, &error))
         worker_spoil(fork);
 }
 

@@ -50,9 +50,9 @@ void refine_begin(struct session *session) {
         worker_kill(session->head);
 }
 
-void refine_on_done(void *context, struct worker_process *worker, bool more) {
+void refine_on_done(void *context, struct worker_process *worker) {
     struct session *session = context;
-    (void)worker, (void)more; /* worker->native.coarse has it */
+    (void)worker;
     leave(session, REFINES_IDLE);
     session_step_later(session);
 }

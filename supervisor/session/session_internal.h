@@ -383,7 +383,7 @@ void refine_first(struct session *session);
 /* Refines it: the session is REFINING. */
 void refine_begin(struct session *session);
 /* Of session_events. */
-void refine_on_done(void *context, struct worker_process *worker, bool more);
+void refine_on_done(void *context, struct worker_process *worker);
 /* The head has ended meanwhile. */
 void refine_failed(struct session *session);
 /* The session ends. */

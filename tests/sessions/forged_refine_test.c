@@ -9,10 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A macro that does DEED when it is expanded again. */
-#define TRAP(deed)                                                                                 \
-    "(defvar *armed* nil) (defmacro trap () (when *armed* " deed ") 1) (defun f () (trap)) "       \
-    "(setf *armed* t) "
 #define SEND(...) "(hostile::send-octets 3 (hostile::frame " __VA_ARGS__ "))"
 
 /* What the macro does that is expanded again. */
@@ -49,8 +45,8 @@ static void try(struct siege *siege, const char *code, bool deceives) {
     enum { TIMEOUT_S = 1 };
     const char *victim = siege_victim(siege);
     cr_assert_str_eq(
-        siege_evaluate(siege, victim, formatted(TRAP("%s") "(incf *kept*)", code), 0).text, "=> 2",
-        "%s", code);
+        siege_evaluate(siege, victim, formatted(LISP_TRAP("%s") "(incf *kept*)", code), 0).text,
+        "=> 2", "%s", code);
     siege_expect_unharmed(siege);
     struct evaluation evaluation = siege_evaluate(siege, victim, "(incf *kept*)", TIMEOUT_S);
     if (!deceives)
@@ -84,7 +80,7 @@ Test(forged_refine, a_worker_that_always_has_more_to_compile_is_stopped) {
     const char *session = client_session_open(client);
     lisp_file_load_hostile(client, session);
     client_session_expect(client, session,
-                          TRAP(SEND(":refined :payload '(1)") "(loop (hostile::receive) " SEND(
+                          LISP_TRAP(SEND(":refined :payload '(1)") "(loop (hostile::receive) " SEND(
                               ":refined :payload '(1)") ")") "1",
                           "=> 1");
     size_t before = 0, now = count_frames(client);
@@ -94,7 +90,7 @@ Test(forged_refine, a_worker_that_always_has_more_to_compile_is_stopped) {
         now = count_frames(client);
     }
     cr_assert_gt(now, 2);
-    cr_assert_eq(now, before, "it goes on");
+    cr_assert_eq(now, before, "it is asked for more");
     client_session_close(client, session);
     client_finish(client);
 }

@@ -3,6 +3,7 @@
  * may run instructions of its choice still maps nothing executable but what was sealed for it. */
 #include "tests/support/client_sessions.h"
 #include "tests/support/lines.h"
+#include "tests/support/lisp_file.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -482,10 +483,6 @@ Test(native, auto_compiles_what_a_call_defines) {
     client_finish(client);
 }
 
-/* A macro that does DEED when it is expanded again. */
-#define TRAP(deed)                                                                                 \
-    "(defvar *armed* nil) (defmacro trap () (when *armed* " deed                                   \
-    ") 1) (defun f () (trap)) (setf *armed* 1) "
 #define F_NATIVE_P "(not (nth-value 1 (si:bc-split #'f)))"
 
 /* The answer goes out although compiling never ends; the next call finds the state of that answer,
@@ -493,7 +490,7 @@ Test(native, auto_compiles_what_a_call_defines) {
 Test(native, auto_compiles_after_the_answer) {
     struct client *client = client_start_with("--native", "auto");
     const char *session = client_session_open(client);
-    client_session_expect(client, session, TRAP("(loop)") "*armed*", "=> 1");
+    client_session_expect(client, session, LISP_TRAP("(loop)") "*armed*", "=> 1");
     client_session_expect(client, session, "(list *armed* (f) " F_NATIVE_P ")", "=> (1 1 NIL)");
     /* Nothing more is compiled in this session, since it could end in the same way. */
     client_session_expect(client, session, "(defun f () (list 2))", "=> F");
@@ -511,14 +508,14 @@ Test(native, auto_compiles_in_silence_or_not_at_all) {
     static const struct {
         const char *code, *native;
     } rows[] = {
-        {TRAP("(print 'loud) (print 'louder *error-output*) (format *query-io* \"x\")"), "T"},
-        {TRAP("(read)"), "NIL"}, /* at the end of its input: an error */
-        {TRAP("(error \"no\")"), "NIL"},
-        {TRAP("(eval '(defun f () 1))"), "T"}, /* not without end */
-        {TRAP("(labels ((deep () (+ 1 (deep)))) (deep))"), "NIL"},
-        {TRAP("(throw 'nowhere 1)"), "NIL"},
-        {TRAP("(si:quit 3)"), "NIL"},
-        {TRAP("(ffi:c-inline () () :void \"abort()\")"), "NIL"},
+        {LISP_TRAP("(print 'loud) (print 'louder *error-output*) (format *query-io* \"x\")"), "T"},
+        {LISP_TRAP("(read)"), "NIL"}, /* at the end of its input: an error */
+        {LISP_TRAP("(error \"no\")"), "NIL"},
+        {LISP_TRAP("(eval '(defun f () 1))"), "T"}, /* not without end */
+        {LISP_TRAP("(labels ((deep () (+ 1 (deep)))) (deep))"), "NIL"},
+        {LISP_TRAP("(throw 'nowhere 1)"), "NIL"},
+        {LISP_TRAP("(si:quit 3)"), "NIL"},
+        {LISP_TRAP("(ffi:c-inline () () :void \"abort()\")"), "NIL"},
     };
     struct client *client = client_start_with("--native", "auto");
     for (size_t i = 0; i < COUNT_OF(rows); i++) {

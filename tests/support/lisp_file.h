@@ -22,4 +22,9 @@ void lisp_file_append_string(struct buffer *code, const char *text);
 const char *lisp_file_hostile(const char *code);
 void lisp_file_evaluate(struct client *client, const char *session, struct buffer *code);
 
+/* A function F and its macro, which does DEED when it is expanded again: *ARMED* is 1 then. */
+#define LISP_TRAP(deed)                                                                            \
+    "(defvar *armed* nil) (defmacro trap () (when *armed* " deed ") 1) (defun f () (trap)) "       \
+    "(setf *armed* 1) "
+
 #endif
