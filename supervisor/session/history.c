@@ -366,12 +366,12 @@ void history_on_cloned(void *context, struct worker_process *holder) {
     struct error error;
     if (holder == session->head || !(is_taken || is_copy)) /* or nobody waits for it any more */
         return;
-    struct checkpoint *checkpoint =
+    const struct checkpoint *checkpoint =
         find(session, is_taken ? session->taking->number : (uint64_t)call->at);
-    const struct checkpoint *base = base_of(checkpoint);
-    if (checkpoint)
+    if (checkpoint && history_holder(session, checkpoint->number) == holder &&
+        put_pages(checkpoint, fork, &error))
         fork->native.coarse = checkpoint->coarse;
-    if (!base || base->worker != holder || !put_pages(checkpoint, fork, &error))
+    else
         worker_spoil(fork);
 }
 

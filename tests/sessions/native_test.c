@@ -531,9 +531,10 @@ Test(native, auto_compiles_in_silence_or_not_at_all) {
 
 /* A state that a session returns to is compiled again, and so is a copy of it. */
 Test(native, auto_compiles_again_what_a_session_returns_to) {
+    enum { CALLS = 8 }; /* then the states are pages, and the next one too */
     struct client *client = client_start_with("--native", "auto");
     const char *session = client_session_open(client);
-    for (int history = 0; history < 3; history++) /* its states are processes, then pages */
+    for (int i = 0; i < CALLS; i++)
         client_session_expect(client, session, "(defvar *n* 0)", "=> *N*");
     client_session_expect(client, session, "(defun f () (incf *n*))", "=> F");
     for (int i = 0; i < 3; i++) {
@@ -542,7 +543,7 @@ Test(native, auto_compiles_again_what_a_session_returns_to) {
         client_session_rollback(client, session, 1);
         client_session_expect(client, session, "(list (f) " F_NATIVE_P ")", "=> (1 T)");
         client_session_expect(client, session, "(f)", "=> 2");
-        const char *copy = client_session_copy(client, session, 4);
+        const char *copy = client_session_copy(client, session, CALLS + 1);
         client_session_expect(client, copy, "(list (f) " F_NATIVE_P ")", "=> (1 T)");
         client_session_close(client, copy);
         client_session_rollback(client, session, 2);
