@@ -1,15 +1,31 @@
 /* Evaluated code with its session protected and without checkpoints. Code pays for a checkpoint by
- * copying each page that it is the first to write. */
+ * what the first write to each page costs. */
 #include "bench/bench.h"
 #include "bench/server.h"
 #include <stdio.h>
 
-enum { CALLS = 5 };
+enum { CALLS = 5, PROGRAMS_MAX = 10 };
 
-/* Neither part needs escapes in JSON. */
-static const struct program {
+/* No part needs escapes in JSON. */
+struct program {
     const char *name, *prepare, *code, *expected;
-} programs[] = {
+};
+
+/* The programs of --native, defined by BENCH_NATIVE_LISP, with the arguments of that file. */
+static const struct program long_programs[] = {
+    {"`(fib 27)`", NULL, "(fib 27)", "=> 196418"},
+    {"the same with declarations", NULL, "(fixnum-fib 27)", "=> 196418"},
+    {"`(tak 18 12 6)`", NULL, "(tak 18 12 6)", "=> 7"},
+    {"the queens of a board of 8", NULL, "(queens 8)", "=> 92"},
+    {"100 × 100 points of the Mandelbrot set", NULL, "(mandelbrot 100 100)", "=> "},
+    {"strings: a stream of 300,000 characters, searched", NULL, "(strings 100000)", "=> "},
+    {"a hash table of 100,000 numbers", NULL, "(hashing 100000)", "=> 333328333350000"},
+    {"a sort of 100,000 numbers", NULL, "(sorting 100000)", "=> "},
+    {"200,000 generic calls", NULL, "(methods 100000)", "=> 3100000"},
+    {"200,000 non-local exits", NULL, "(exits 100000)", "=> "},
+};
+
+static const struct program short_programs[] = {
     {"calls: fib 21", "(defun fib (n) (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2)))))", "(fib 21)",
      "=> 10946"},
     {"calls: tak 14 10 4",
@@ -51,57 +67,80 @@ static const struct program {
      "(fact 1000)", "=> 8530"},
 };
 
-enum { PROGRAM_COUNT = sizeof programs / sizeof *programs };
-
 enum { PROTECTED, DEGRADED, KIND_COUNT };
 
 struct codes {
+    const struct program *programs;
+    size_t count;
     struct server servers[KIND_COUNT];
-    struct samples samples[PROGRAM_COUNT][KIND_COUNT];
+    struct samples samples[PROGRAMS_MAX][KIND_COUNT];
+    struct samples
+        ratios[PROGRAMS_MAX]; /* of calls one after the other: the machine's speed varies */
 };
 
-static void run_round(struct codes *all) {
+static void call_in_turn(struct codes *all, size_t program) {
     char arguments[1024];
-    for (size_t i = 0; i < PROGRAM_COUNT; i++) {
-        snprintf(arguments, sizeof arguments, "{\"code\":\"%s\"}", programs[i].code);
+    double took[KIND_COUNT];
+    snprintf(arguments, sizeof arguments, CODE("%s"), all->programs[program].code);
+    for (size_t kind = 0; kind < KIND_COUNT; kind++) {
+        took[kind] = server_call(&all->servers[kind], arguments, all->programs[program].expected);
+        samples_add(&all->samples[program][kind], took[kind]);
+    }
+    if (took[PROTECTED] > 0 && took[DEGRADED] > 0)
+        samples_add(&all->ratios[program], took[PROTECTED] / took[DEGRADED]);
+}
+
+static void run_round(struct codes *all) {
+    for (size_t i = 0; i < all->count; i++) {
         for (unsigned call = 0; call < CALLS; call++)
-            for (size_t kind = 0; kind < KIND_COUNT; kind++)
-                samples_add(&all->samples[i][kind],
-                            server_call(&all->servers[kind], arguments, programs[i].expected));
+            call_in_turn(all, i);
         for (size_t kind = 0; kind < KIND_COUNT; kind++)
             samples_end_round(&all->samples[i][kind]);
     }
 }
 
-static void prepare(struct server *server) {
+static void prepare(const struct codes *all, struct server *server) {
     char arguments[1024];
-    for (size_t i = 0; i < PROGRAM_COUNT; i++) {
-        snprintf(arguments, sizeof arguments, "{\"code\":\"%s\"}", programs[i].prepare);
+    for (size_t i = 0; i < all->count && all->programs[i].prepare; i++) {
+        snprintf(arguments, sizeof arguments, CODE("%s"), all->programs[i].prepare);
         server_call(server, arguments, "=> ");
     }
 }
 
-void section_code(struct bench *bench) {
-    static const char *const options[] = {"--degraded", NULL};
-    struct codes all = {0};
-    server_ready_eclave(&all.servers[PROTECTED], bench, NULL);
-    server_ready_eclave(&all.servers[DEGRADED], bench, options);
-    for (size_t kind = 0; kind < KIND_COUNT; kind++)
-        prepare(&all.servers[kind]);
+static void report(struct bench *bench, struct codes *all, const char *heading, double most) {
+    report_heading(&bench->report, heading);
+    for (size_t i = 0; i < all->count; i++)
+        report_figure(&bench->report,
+                      &(struct figure){all->programs[i].name, UNIT_MS,
+                                       MEDIAN_OF(&all->samples[i][PROTECTED]),
+                                       .baselines = {{"without checkpoints",
+                                                      samples_median(&all->samples[i][DEGRADED]),
+                                                      most, samples_median(&all->ratios[i])}}});
+}
+
+/* MOST: of the time without checkpoints; 0: nothing is expected. */
+static void measure(struct bench *bench, struct codes *all, const char *heading, double most) {
+    static const char *const options[KIND_COUNT][4] = {
+        {"--preload", BENCH_NATIVE_LISP}, {"--preload", BENCH_NATIVE_LISP, "--degraded"}};
+    for (size_t kind = 0; kind < KIND_COUNT; kind++) {
+        server_ready_eclave(&all->servers[kind], bench, options[kind]);
+        prepare(all, &all->servers[kind]);
+    }
     for (unsigned round = 0; round < bench->rounds; round++)
-        run_round(&all);
-    report_heading(
-        &bench->report,
-        "Evaluated code: what it writes is noted by the kernel, and copied after the call");
-    for (size_t i = 0; i < PROGRAM_COUNT; i++)
-        report_figure(
-            &bench->report,
-            &(struct figure){programs[i].name, UNIT_MS, MEDIAN_OF(&all.samples[i][PROTECTED]),
-                             .baselines = {{"without checkpoints",
-                                            samples_median(&all.samples[i][DEGRADED]), 1.05}}});
+        run_round(all);
+    report(bench, all, heading, most);
     for (size_t kind = 0; kind < KIND_COUNT; kind++)
-        server_finish(&all.servers[kind]);
-    for (size_t i = 0; i < PROGRAM_COUNT; i++)
+        server_finish(&all->servers[kind]);
+    for (size_t i = 0; i < all->count; i++) {
+        samples_free(&all->ratios[i]);
         for (size_t kind = 0; kind < KIND_COUNT; kind++)
-            samples_free(&all.samples[i][kind]);
+            samples_free(&all->samples[i][kind]);
+    }
+}
+
+void section_code(struct bench *bench) {
+    struct codes longs = {long_programs, sizeof long_programs / sizeof *long_programs};
+    struct codes shorts = {short_programs, sizeof short_programs / sizeof *short_programs};
+    measure(bench, &longs, "Evaluated code: the programs of `--native`, as bytecode", 1.05);
+    measure(bench, &shorts, "Shorter programs, where what comes between two calls weighs more", 0);
 }

@@ -70,6 +70,10 @@ static void append_ratio(struct buffer *out, double ratio) {
         buffer_append_format(out, "%.*f × ", ratio < 10 ? 2 : 0, ratio);
 }
 
+static double ratio(const struct figure *figure, const struct baseline *baseline) {
+    return baseline->ratio > 0 ? baseline->ratio : figure->value / baseline->value;
+}
+
 static bool is_comparable(const struct figure *figure, const struct baseline *baseline) {
     return baseline->name && !isnan(baseline->value) && baseline->value > 0 && figure->value > 0;
 }
@@ -81,7 +85,7 @@ static void append_baselines(struct buffer *out, const struct figure *figure) {
         if (!is_comparable(figure, baseline))
             continue;
         buffer_append_text(out, separator);
-        append_ratio(out, figure->value / baseline->value);
+        append_ratio(out, ratio(figure, baseline));
         buffer_append_format(out, "%s (", baseline->name);
         append_value(out, figure->unit, baseline->value);
         buffer_append_text(out, ")");
@@ -115,7 +119,7 @@ static void expect_of_ratio(struct expectations *all, const struct figure *figur
     if (!baseline->name || baseline->at_most <= 0)
         return;
     bool known = is_comparable(figure, baseline);
-    expect(all, known, known && figure->value / baseline->value <= baseline->at_most);
+    expect(all, known, known && ratio(figure, baseline) <= baseline->at_most);
     if (baseline->at_most < fraction_below)
         buffer_append_format(&all->text, "≤ 1/%g of %s", 1 / baseline->at_most, baseline->name);
     else

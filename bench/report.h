@@ -13,6 +13,7 @@ struct baseline {
     const char *name; /* follows "3 ×"; NULL: none */
     double value;     /* in the figure's unit; NAN when it could not be measured */
     double at_most;   /* the maximum ratio expected; 0: none */
+    double ratio;     /* the median of pairs of measurements; 0: the quotient of the values */
 };
 
 enum { BASELINES_MAX = 4 };

@@ -63,6 +63,9 @@ enum frame_type {
                      send FRAME_COMPILE and FRAME_CODE, as in a call; the reply is FRAME_REFINED */
     /* worker -> supervisor */
     FRAME_REFINED, /* one byte: there are more of them; empty: there are none */
+    /* supervisor -> worker */
+    FRAME_PREFAULT, /* at most PAGE_RUNS_MAX struct page_run: pages that the next call will probably
+                       write. The worker makes its own copies of them; no reply */
     FRAME_TYPE_END
 };
 
@@ -70,6 +73,7 @@ enum {
     FRAME_PAYLOAD_MAX = 64 << 20, /* bytes; above any request.max_bytes */
     FRAME_EVENT_MAX = 64 << 10,   /* bytes */
     FRAME_ASK_MAX = 1 << 20,      /* bytes */
+    PAGE_RUNS_MAX = 256,          /* of FRAME_PREFAULT */
     FRAME_DESCRIPTORS_MAX = 3,
     FRAME_CHANNEL = 3 /* the descriptor of the channel in a worker */
 };
@@ -108,6 +112,12 @@ struct tracked_message {
     int32_t userfault; /* the number of the worker's userfaultfd; -1: there is none */
     uint32_t unused;
     uint64_t start, end; /* stack below the frames that last: of no state */
+};
+
+/* Pages of a worker. */
+struct page_run {
+    uint64_t start; /* address */
+    uint64_t pages;
 };
 
 /* Sends one frame with COUNT descriptors, which stay the caller's. False with *error. */

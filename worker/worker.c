@@ -279,6 +279,15 @@ static void on_pages(struct received *frame) {
     pages_put(frame->descriptors[0]);
 }
 
+static void on_prefault(struct received *frame) {
+    struct page_run runs[PAGE_RUNS_MAX];
+    const size_t count = frame->header.length / sizeof *runs;
+    if (frame->header.length % sizeof *runs || count > PAGE_RUNS_MAX)
+        fail("worker: malformed prefault frame");
+    memcpy(runs, frame->payload, frame->header.length);
+    working_set_copy_runs(runs, count);
+}
+
 static const struct {
     enum frame_type type;
     void (*handle)(struct received *frame);
@@ -286,6 +295,7 @@ static const struct {
     {FRAME_EVALUATE, on_evaluate}, {FRAME_RUN, on_run},       {FRAME_FORK, on_fork},
     {FRAME_OUTPUTS, on_outputs},   {FRAME_ADOPT, on_adopt},   {FRAME_TRACK, on_track},
     {FRAME_PAGES, on_pages},       {FRAME_REFINE, on_refine},
+    {FRAME_PREFAULT, on_prefault},
 };
 
 static void handle(struct received *frame) {

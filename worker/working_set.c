@@ -17,13 +17,8 @@
 
 enum { RUNS_MAX = 96, RUN_PAGES_MAX = 16 };
 
-struct run {
-    uint64_t start;
-    uint64_t pages;
-};
-
 static struct {
-    struct run runs[RUNS_MAX];
+    struct page_run runs[RUNS_MAX];
     size_t count;
 } set;
 
@@ -33,7 +28,7 @@ void working_set_hide_from_collector(void) {
 
 /* Shared with the fork, and unmapped afterwards: workers must not find a path of the host. */
 struct findings {
-    struct run runs[RUNS_MAX];
+    struct page_run runs[RUNS_MAX];
     size_t count;
     struct scan_mapping mapping;
     uint64_t pagemap[SCAN_PAGES];
@@ -43,7 +38,7 @@ struct findings {
 /* A run that is this long is data of the call and not what every call writes. */
 static void add_run(struct findings *found, uint64_t start, uint64_t pages) {
     if (pages > 0 && pages <= RUN_PAGES_MAX && found->count < RUNS_MAX)
-        found->runs[found->count++] = (struct run){start, pages};
+        found->runs[found->count++] = (struct page_run){start, pages};
 }
 
 /* Of the anonymous pages between START and END, which are at most SCAN_PAGES. */
@@ -117,9 +112,13 @@ void working_set_learn(const struct worker_configuration *configuration) {
     munmap(found, sizeof *found);
 }
 
-/* A page that the collector has unmapped since is left alone, and an older kernel does nothing. */
 void working_set_copy(void) {
-    for (size_t i = 0; i < set.count; i++)
+    working_set_copy_runs(set.runs, set.count);
+}
+
+/* A page that the collector has unmapped since is left alone, and an older kernel does nothing. */
+void working_set_copy_runs(const struct page_run *runs, size_t count) {
+    for (size_t i = 0; i < count; i++)
         // NOLINTNEXTLINE(performance-no-int-to-ptr)
-        madvise((void *)set.runs[i].start, set.runs[i].pages * IMAGE_PAGE, MADV_POPULATE_WRITE);
+        madvise((void *)runs[i].start, runs[i].pages * IMAGE_PAGE, MADV_POPULATE_WRITE);
 }

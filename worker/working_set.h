@@ -16,5 +16,7 @@ void working_set_learn(const struct worker_configuration *configuration);
 
 /* Called in a worker: makes its own copies of these pages. */
 void working_set_copy(void);
+/* The same with COUNT other runs of pages. */
+void working_set_copy_runs(const struct page_run *runs, size_t count);
 
 #endif

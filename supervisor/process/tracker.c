@@ -16,6 +16,7 @@ enum {
     NOTED_MAX = 2 * TRACKER_READ_MAX,
     IDLE_MAX = 6,          /* takes */
     FEW = 40,              /* pages: protecting them takes longer than reading them */
+    GAP_BYTES = 16 << 10,  /* the same of what is copied in advance */
     NEAR_BYTES = 64 << 10, /* what is between two pages is protected with them */
     MAPPED_MAX = 1 << 18,  /* pages: the kernel has work with each, also with those never used */
     DEAR_NS = 10000000
@@ -40,6 +41,7 @@ struct tracker {
     size_t noted_count;
     bool dear; /* something took longer than the supervisor may be held up */
     struct track_region regions[REGIONS_MAX];
+    struct page_runs written;
 };
 
 void tracker_leave_out(struct tracker_spans *spans, uint64_t start, uint64_t end) {
@@ -194,7 +196,7 @@ static bool arm_all(struct tracker *tracker) {
 
 enum tracked tracker_arm(struct tracker *tracker) {
     forget(tracker);
-    if (tracker->dear || count_mapped(tracker) > MAPPED_MAX)
+    if (count_mapped(tracker) > MAPPED_MAX)
         return TRACKED_OTHERWISE;
     const int64_t begun_ns = used_ns();
     errno = 0;
@@ -202,6 +204,10 @@ enum tracked tracker_arm(struct tracker *tracker) {
     const bool mappings = errno == EPERM;
     tracker->dear = used_ns() - begun_ns > DEAR_NS;
     return armed ? TRACKED : mappings ? TRACKED_MAPPINGS : TRACKED_OTHERWISE;
+}
+
+bool tracker_is_dear(const struct tracker *tracker) {
+    return tracker->dear;
 }
 
 /* --- sets of pages --- */
@@ -345,24 +351,38 @@ static bool take_region(struct taking *taking, const struct track_region *region
     return true;
 }
 
+static struct track_scan make_scan(struct tracker *tracker, const struct tracker_span *span) {
+    return (struct track_scan){.size = sizeof(struct track_scan),
+                               .flags = TRACK_CHECK,
+                               .start = span->start,
+                               .end = span->end,
+                               .regions = (uint64_t)(uintptr_t)tracker->regions,
+                               .regions_length = REGIONS_MAX,
+                               .category_mask = TRACK_WRITTEN,
+                               .return_mask = TRACK_WRITTEN};
+}
+
+/* False at once if they are too many. */
+static bool take_regions(struct taking *taking, const struct track_region *regions, size_t count) {
+    size_t pages = 0;
+    for (size_t i = 0; i < count; i++)
+        pages += (regions[i].end - regions[i].start) / TRACKER_PAGE_BYTES;
+    if (taking->read + pages > TRACKER_READ_MAX)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!take_region(taking, &regions[i]))
+            return false;
+    return true;
+}
+
 static bool take_span(struct taking *taking, const struct tracker_span *span) {
     struct tracker *tracker = taking->tracker;
-    struct track_scan scan = {.size = sizeof scan,
-                              .flags = TRACK_CHECK,
-                              .start = span->start,
-                              .end = span->end,
-                              .regions = (uint64_t)(uintptr_t)tracker->regions,
-                              .regions_length = REGIONS_MAX,
-                              .max_pages = TRACKER_READ_MAX + 1,
-                              .category_mask = TRACK_WRITTEN,
-                              .return_mask = TRACK_WRITTEN};
+    struct track_scan scan = make_scan(tracker, span);
+    scan.max_pages = TRACKER_READ_MAX + 1;
     while (scan.start < scan.end) {
         const int found = ioctl(tracker->parts.pagemap, TRACK_SCAN, &scan);
-        if (found < 0)
+        if (found < 0 || !take_regions(taking, tracker->regions, (size_t)found))
             return false;
-        for (int i = 0; i < found; i++)
-            if (!take_region(taking, &tracker->regions[i]))
-                return false;
         scan.start = scan.walk_end;
     }
     return true;
@@ -478,4 +498,44 @@ enum tracked tracker_take(struct tracker *tracker, size_t spare, struct page_set
     }
     page_set_free(set);
     return mappings ? TRACKED_MAPPINGS : TRACKED_OTHERWISE;
+}
+
+/* --- what was written --- */
+
+/* False if there is no room for it. */
+static bool add_run(struct page_runs *runs, const struct track_region *region) {
+    struct page_run *last = runs->count ? &runs->list[runs->count - 1] : NULL;
+    const uint64_t end = last ? last->start + last->pages * TRACKER_PAGE_BYTES : 0;
+    const bool near = last && region->start - end <= GAP_BYTES;
+    const uint64_t start = near ? end : region->start;
+    const uint64_t pages = (region->end - start) / TRACKER_PAGE_BYTES;
+    if (near)
+        last->pages += pages;
+    else if (runs->count < PAGE_RUNS_MAX)
+        runs->list[runs->count++] = (struct page_run){start, pages};
+    else
+        return false;
+    runs->pages += pages;
+    return true;
+}
+
+void tracker_note_written(struct tracker *tracker) {
+    const struct tracker_spans *spans = &tracker->parts.spans;
+    tracker->written.count = tracker->written.pages = 0;
+    for (size_t i = 0; i < spans->count; i++) {
+        struct track_scan scan = make_scan(tracker, &spans->list[i]);
+        while (scan.start < scan.end) {
+            const int found = ioctl(tracker->parts.pagemap, TRACK_SCAN, &scan);
+            for (int j = 0; j < found; j++)
+                if (!add_run(&tracker->written, &tracker->regions[j]))
+                    return;
+            if (found < 0)
+                return;
+            scan.start = scan.walk_end;
+        }
+    }
+}
+
+const struct page_runs *tracker_written(const struct tracker *tracker) {
+    return &tracker->written;
 }

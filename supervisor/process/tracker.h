@@ -4,6 +4,7 @@
 #ifndef ECLAVE_SUPERVISOR_PROCESS_TRACKER_H
 #define ECLAVE_SUPERVISOR_PROCESS_TRACKER_H
 
+#include "common/frame.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,8 +13,8 @@
 enum {
     TRACKER_PAGE_BYTES = 4096,
     TRACKER_SPANS_MAX = 16,
-    TRACKER_PAGES_MAX = 2048, /* that are copied at once: a fork is cheaper than more */
-    TRACKER_READ_MAX = 2560,  /* with those that turn out to be as they were */
+    TRACKER_PAGES_MAX = 1024, /* that are copied at once: a fork holds others up for less time */
+    TRACKER_READ_MAX = 2048,  /* with those that turn out to be as they were */
     TRACKER_SPARE_MAX = 1024
 };
 
@@ -24,6 +25,12 @@ struct tracker_spans {
         uint64_t start, end;
     } list[TRACKER_SPANS_MAX];
     size_t count;
+};
+
+struct page_runs {
+    struct page_run list[PAGE_RUNS_MAX]; /* in order */
+    size_t count;
+    uint64_t pages; /* of all of them */
 };
 
 /* What the weigher (process/weigher.h) opens of a worker. */
@@ -76,6 +83,14 @@ enum tracked tracker_arm(struct tracker *tracker);
  * most TRACKER_SPARE_MAX. The more there are, the fewer faults the worker has, and the longer the
  * take lasts. */
 enum tracked tracker_take(struct tracker *tracker, size_t spare, struct page_set *set);
+
+/* What the worker has written since it was armed, or last asked, as far as there is room, with what
+ * little lies between. It remains the tracker's, valid until the next time. */
+void tracker_note_written(struct tracker *tracker);
+/* That. */
+const struct page_runs *tracker_written(const struct tracker *tracker);
+/* An ask took longer than the supervisor may be held up. */
+bool tracker_is_dear(const struct tracker *tracker);
 
 /* A share in a copy of BYTES, for a set; NULL when out of memory. */
 unsigned char *page_copy(const unsigned char *bytes);

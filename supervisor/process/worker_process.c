@@ -26,6 +26,8 @@ enum {
     KEEP_BYTES = 256 * 1024,
     RESULT_MAX_BYTES = 32 << 20, /* far above what a worker within its limits sends */
     STOP_GRACE_MS = 200,         /* from the request to flush to the kill */
+    SETTLE_MS = 10,              /* for FRAME_PREFAULT, */
+    SETTLE_PAGES = 100,          /* and another millisecond for so many pages */
     CLOSED_GRACE_MS = 1000,      /* from the end of the channel to the kill */
     FORK_LIMIT_MS = 10000,       /* a worker may collect garbage before it forks */
     FORK_LEAST_MS = 2000,        /* worker_limit_fork: on a busy machine too */
@@ -68,7 +70,7 @@ static void trace(const struct worker_process *worker, const char *what,
         [FRAME_OUTPUTS] = "OUTPUTS", [FRAME_COMPILE] = "COMPILE", [FRAME_CODE] = "CODE",
         [FRAME_OBJECT] = "OBJECT",   [FRAME_SEALED] = "SEALED",   [FRAME_ADOPT] = "ADOPT",
         [FRAME_TRACK] = "TRACK",     [FRAME_PAGES] = "PAGES",     [FRAME_TRACKED] = "TRACKED",
-        [FRAME_REFINE] = "REFINE",   [FRAME_REFINED] = "REFINED"};
+        [FRAME_REFINE] = "REFINE",   [FRAME_REFINED] = "REFINED", [FRAME_PREFAULT] = "PREFAULT"};
     const bool known = header->type < sizeof names / sizeof *names && names[header->type];
     const struct log_event event = {
         .name = "frame", .session = worker->session, .call = header->call, .pid = worker->pid};
@@ -110,6 +112,9 @@ void worker_rest(struct worker_process *worker) {
     if (worker->rest != REST_NONE ||
         (worker->state != WORKER_READY && worker->state != WORKER_ASKING))
         return;
+    worker->rests = worker->settles;
+    if (worker->settles)
+        return;
     signal_worker(worker, SIGSTOP);
     worker->rest = REST_REQUESTED;
 }
@@ -125,6 +130,7 @@ bool worker_is_stopped(struct worker_process *worker) {
 /* After the frame for which it wakes was sent, so that it wakes once. */
 static void wake(struct worker_process *worker) {
     worker->wakes++;
+    worker->settles = worker->rests = false;
     if (worker->rest == REST_NONE)
         return;
     worker->rest = REST_NONE;
@@ -927,6 +933,26 @@ struct worker_process *worker_fork(struct worker_process *parent,
     wake(parent);
     loop_timer_start(parent->workers->loop, &parent->timer, FORK_LIMIT_MS, on_fork_limit, parent);
     return child;
+}
+
+static void on_settled(void *context) {
+    struct worker_process *worker = context;
+    worker->settles = false;
+    if (worker->rests)
+        worker_rest(worker);
+}
+
+void worker_prefault(struct worker_process *worker, const struct page_runs *runs) {
+    const struct frame_header header = {.type = FRAME_PREFAULT,
+                                        .length = (uint32_t)(runs->count * sizeof *runs->list)};
+    if (worker->state != WORKER_READY || !worker->channel_watch.active)
+        return; /* the timer is that of its kill */
+    frame_send(worker->channel, &header, runs->list, NULL, 0, NULL);
+    trace(worker, "sent", &header);
+    wake(worker);
+    worker->settles = true;
+    loop_timer_start(worker->workers->loop, &worker->timer,
+                     SETTLE_MS + (int64_t)(runs->pages / SETTLE_PAGES), on_settled, worker);
 }
 
 void worker_limit_fork(struct worker_process *parent, int64_t limit_ms) {

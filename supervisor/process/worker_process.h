@@ -98,7 +98,12 @@ struct tracking {
     bool registered;             /* the tracker knows all mappings, as far as is known */
     bool armed; /* the tracker has noted all writes since state AT of the session */
     uint64_t at;
-    uint64_t wakes; /* worker_process.wakes when it sent its last result */
+    uint64_t wakes;        /* worker_process.wakes when it sent its last result */
+    struct {               /* the call that wrote tracker_written, */
+        int64_t lasted_ns; /* 0: it is unknown */
+        uint64_t pages;
+        unsigned uses; /* and for how many calls after it it was used */
+    } model;
 };
 
 struct worker_process {
@@ -133,6 +138,8 @@ struct worker_process {
     unsigned stray_retries; /* how often the search for strays was postponed */
     uint64_t outputs;       /* serial of the pipes that it writes to */
     enum { REST_NONE, REST_REQUESTED, REST_STOPPED } rest;
+    bool settles;       /* it still has a frame without a reply, */
+    bool rests;         /* and is stopped afterwards */
     struct usage usage; /* once reaped */
     bool killed;        /* by this program */
     uint64_t wakes;     /* how often it was woken: if not since, its memory is the same */
@@ -178,6 +185,10 @@ struct worker_process *worker_fork(struct worker_process *parent,
 void worker_limit_fork(struct worker_process *parent, int64_t limit_ms);
 /* A worker without a listener cannot be forked, because its clone could not be checked. */
 bool worker_can_fork(const struct worker_process *worker);
+
+/* Has a READY worker make its own copies of these pages, before its next frame and before
+ * worker_rest stops it. Does nothing in other states. */
+void worker_prefault(struct worker_process *worker, const struct page_runs *runs);
 
 /* Asks a READY worker for its userfaultfd, once; `tracks` is called later. */
 void worker_track(struct worker_process *worker);

@@ -17,7 +17,9 @@ enum {
     PAGES_MAX = 8192,         /* of a session's states, beyond which the head forks */
     ALL_PAGES_MAX = 64 << 10, /* of all sessions, with what their trackers have noted */
     SPARE_MIN = 64,           /* pages, see tracker_take */
-    SPARE_NS = 5600           /* of a call for each */
+    SPARE_NS = 5600,          /* of a call for each */
+    MODEL_USES_MAX = 8,       /* of what one call has written, for calls after it */
+    MODEL_PAGES_MAX = 8192
 };
 
 /* The events of a process that no session owns any more. It is killed, or is killed as soon as it
@@ -205,11 +207,26 @@ static size_t spare_pages(const struct session *session) {
     return pages < SPARE_MIN ? SPARE_MIN : (size_t)pages;
 }
 
+/* The last call has written more than can be copied. Another one like it would wait for a copy of
+ * each of these pages after the head has forked, so the head makes them before it. */
+static void note_written(struct session *session) {
+    struct tracking *tracking = &session->head->tracking;
+    tracker_note_written(tracking->tracker);
+    if (tracking->model.uses > 0)
+        return;
+    tracking->model.lasted_ns = session->lasted_ns;
+    tracking->model.pages = tracker_written(tracking->tracker)->pages;
+}
+
 /* False if the head must fork. */
 static bool copy_pages(struct session *session) {
     struct tracking *tracking = &session->head->tracking;
-    if (!can_copy(session) || !has_room(session))
+    if (!can_copy(session))
         return false;
+    if (!has_room(session) || tracker_is_dear(tracking->tracker)) {
+        note_written(session);
+        return false;
+    }
     struct checkpoint *checkpoint = make_checkpoint(session, session->number);
     const enum tracked tracked =
         checkpoint ? tracker_take(tracking->tracker, spare_pages(session), &checkpoint->pages)
@@ -218,12 +235,38 @@ static bool copy_pages(struct session *session) {
     tracking->registered = tracked != TRACKED_MAPPINGS;
     if (!tracking->armed) {
         free(checkpoint);
+        if (tracked == TRACKED_OTHERWISE)
+            note_written(session);
         return false;
     }
     tracking->at = session->number;
     keep(session, checkpoint);
     forget_oldest(session);
     return true;
+}
+
+static void forget_written(struct session *session) {
+    struct tracking *tracking = &session->head->tracking;
+    tracking->model.lasted_ns = 0;
+    tracking->model.uses = 0;
+}
+
+/* Whether the next call probably writes what is noted, so that the head makes its own copies of
+ * that after it has forked. They count as written by the next call: what is noted only grows, until
+ * it is too much or too old, and begins anew. */
+static bool prefaults(struct session *session) {
+    struct tracking *tracking = &session->head->tracking;
+    if (!tracking->tracker || !tracking->model.lasted_ns)
+        return false;
+    const uint64_t pages = tracker_written(tracking->tracker)->pages;
+    const bool is_alike = 2 * session->shorter_ns >= tracking->model.lasted_ns;
+    if (is_alike && tracking->model.uses < MODEL_USES_MAX && pages <= MODEL_PAGES_MAX &&
+        2 * pages <= 3 * tracking->model.pages) {
+        tracking->model.uses++;
+        return true;
+    }
+    forget_written(session);
+    return false;
 }
 
 /* Before the head forks, so that all is noted that it does after. */
@@ -240,6 +283,8 @@ static void arm(struct session *session) {
 
 static void take_by_fork(struct session *session) {
     struct error error;
+    if (session->parks) /* the head gives back some of it, which must not be there again */
+        forget_written(session);
     session->parks = false;
     arm(session);
     session_enter(session, SESSION_CHECKPOINTING);
@@ -306,6 +351,8 @@ void history_taken(struct session *session) {
         retire(session, take_out(same));
     keep(session, taken);
     forget_oldest(session);
+    if (prefaults(session))
+        worker_prefault(session->head, tracker_written(session->head->tracking.tracker));
     /* Not before the call that waits for a return: it takes a system call that is notified. */
     if (session->number >= TRACKED_FROM && worker_has_answered(session->head) &&
         is_recorded(session))

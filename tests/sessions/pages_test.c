@@ -8,6 +8,7 @@
 #include "tests/support/random.h"
 #include "tests/support/script.h"
 #include "tests/support/skip.h"
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -213,6 +214,67 @@ Test(pages, a_session_whose_processes_die_at_once_is_right_or_lost) {
     client_finish(client);
 }
 
+/* --- calls that write more than can be copied --- */
+
+/* Writes some 2,000 pages, in which nothing remains. */
+#define CHURN "(dotimes (i 6) (make-list 80000))"
+
+/* Until HEAD is stopped, since it makes its copies before. */
+static void await_rest(struct client *client, pid_t head) {
+    for (int i = 0; i < 10000 && !process_is_stopped(head); i++)
+        usleep(1000);
+    cr_assert(process_is_stopped(head), "%s", client_stderr(client));
+}
+
+static long churn(struct client *client, pid_t head, int number) {
+    await_rest(client, head);
+    const long before = process_faults(head);
+    client_session_expect(client, NULL, CHURN "(incf *x*)", formatted("=> %d", number));
+    return process_faults(head) - before;
+}
+
+/* Of the first such calls it is not known. */
+Test(pages, a_head_makes_its_copies_of_what_the_next_call_writes_before_it) {
+    enum { CALLS = 12, KNOWN = 4, FEW = 500, MANY = 1000 };
+    skip_without_pages();
+    struct client *client = start();
+    long last = 0, least = LONG_MAX;
+    count_up(client, 4);
+    const pid_t head = family_head(client, NULL); /* makes a call */
+    for (int i = 0; i < CALLS; i++) {
+        last = churn(client, head, 5 + i);
+        if (i == 0)
+            cr_assert_gt(last, MANY, "%ld", last);
+        if (i >= KNOWN && last < least)
+            least = last;
+    }
+    cr_assert_lt(least, FEW);
+    for (int back = 1; back <= HISTORY; back++) {
+        cr_assert_not(client_session_rollback(client, NULL, 1).is_error);
+        client_session_expect(client, client_session_copy(client, NULL, -1), "*x*",
+                              formatted("=> %d", 4 + CALLS - back));
+    }
+    client_finish(client);
+}
+
+/* The session has states that are pages again. */
+Test(pages, a_head_makes_no_copies_for_small_calls) {
+    enum { CALLS = HISTORY + 4 };
+    skip_without_pages();
+    struct client *client = start();
+    count_up(client, 4);
+    const pid_t head = family_head(client, NULL);
+    for (int i = 0; i < 4; i++)
+        churn(client, head, 5 + i);
+    for (int i = 9; i < 9 + CALLS; i++) {
+        await_rest(client, head);
+        client_session_expect(client, NULL, "(incf *x*)", formatted("=> %d", i));
+    }
+    client_session_settle(client, NULL);
+    family_workers(client, SPARE + 2, NULL, 0);
+    client_finish(client);
+}
+
 /* --- at random --- */
 
 /* What a session holds: numbers, and blocks of memory in which all elements are equal but one. */
@@ -370,6 +432,14 @@ static void do_collect(struct stage *stage, const struct order *order) {
          &world);
 }
 
+/* As many times as it takes to be known by. */
+static void do_churn(struct stage *stage, const struct order *order) {
+    for (size_t i = 0; i < 1 + order->which % 4; i++) {
+        const struct world world = stage->worlds[stage->number];
+        call(stage, CHURN, &world);
+    }
+}
+
 static void do_recurse(struct stage *stage, const struct order *order) {
     const struct world world = stage->worlds[stage->number];
     call(stage,
@@ -458,12 +528,11 @@ static const struct {
     void (*does)(struct stage *stage, const struct order *order);
     unsigned percent;
 } words[] = {
-    {"set", do_set, 25},        {"define", do_define, 8},
-    {"make", do_make, 13},      {"drop", do_drop, 4},
-    {"poke", do_poke, 10},      {"collect", do_collect, 4},
-    {"recurse", do_recurse, 3}, {"fail", do_fail, 4},
-    {"end", do_end, 8},         {"rollback", do_roll_back, 11},
-    {"copy", do_copy, 5},       {"inspect", do_inspect, 5},
+    {"set", do_set, 22},        {"define", do_define, 8},       {"churn", do_churn, 3},
+    {"make", do_make, 13},      {"drop", do_drop, 4},           {"poke", do_poke, 10},
+    {"collect", do_collect, 4}, {"recurse", do_recurse, 3},     {"fail", do_fail, 4},
+    {"end", do_end, 8},         {"rollback", do_roll_back, 11}, {"copy", do_copy, 5},
+    {"inspect", do_inspect, 5},
 };
 
 enum { WORDS = sizeof words / sizeof *words, STEPS_OF_ONE = 120 };

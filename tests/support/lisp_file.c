@@ -46,11 +46,12 @@ static const struct {
     const char *name;
     enum frame_type type;
 } frames[] = {
-    {"failed", FRAME_FAILED},   {"evaluate", FRAME_EVALUATE}, {"fork", FRAME_FORK},
-    {"ready", FRAME_READY},     {"result", FRAME_RESULT},     {"run", FRAME_RUN},
-    {"answer", FRAME_ANSWER},   {"event", FRAME_EVENT},       {"ask", FRAME_ASK},
-    {"outputs", FRAME_OUTPUTS}, {"track", FRAME_TRACK},       {"tracked", FRAME_TRACKED},
-    {"pages", FRAME_PAGES},     {"refine", FRAME_REFINE},     {"refined", FRAME_REFINED},
+    {"failed", FRAME_FAILED},     {"evaluate", FRAME_EVALUATE}, {"fork", FRAME_FORK},
+    {"ready", FRAME_READY},       {"result", FRAME_RESULT},     {"run", FRAME_RUN},
+    {"answer", FRAME_ANSWER},     {"event", FRAME_EVENT},       {"ask", FRAME_ASK},
+    {"outputs", FRAME_OUTPUTS},   {"track", FRAME_TRACK},       {"tracked", FRAME_TRACKED},
+    {"pages", FRAME_PAGES},       {"refine", FRAME_REFINE},     {"refined", FRAME_REFINED},
+    {"prefault", FRAME_PREFAULT},
 };
 
 static void append_call_numbers(struct buffer *code) {
