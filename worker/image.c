@@ -37,7 +37,8 @@ enum {
     HEAP_SAFETY_BYTES = 4 << 20, /* for the handlers of an exhausted heap */
     UNMAP_PASSES = 3,            /* collections until the collector unmaps free memory */
     SETTLE_BYTES = 16 << 20,     /* growth of the heap at which settling pays */
-    SETTLE_PATIENCE_MAX = 16     /* calls between two checks of a large heap */
+    SETTLE_PATIENCE_MAX = 16,    /* calls between two checks of a large heap */
+    SETTLE_AT_ONCE_BYTES = 64 << 20 /* of a heap: whether the next call needs it or not */
 };
 
 /* If the hard limit allows it, ECL raises the soft limit at an overflow, by a system call that a
@@ -214,7 +215,8 @@ static size_t count_threads(void) {
 static struct {
     size_t bytes, at_boot;
     unsigned calls, patience;
-    bool due; /* before the next fork */
+    unsigned since, wait; /* calls since it was settled, and before it is because it has grown */
+    bool due;             /* before the next fork */
 } settled;
 
 bool image_boot(const struct worker_configuration *configuration, struct error *error) {
@@ -275,7 +277,8 @@ bool image_is_forkable(struct error *error) {
     if (threads != 1)
         return error_set(error, 0, "image: cannot fork safely with %zu threads", threads);
     settled.bytes = settled.at_boot = GC_get_heap_size();
-    settled.patience = 1;
+    settled.patience = settled.wait = 1;
+    settled.since = UINT_MAX;
     return true;
 }
 
@@ -349,12 +352,18 @@ static void unmap_stack(void) {
         madvise((void *)low, high - low, MADV_DONTNEED); /* part of it may be unmapped */
 }
 
-/* Settling pays if the heap has grown. A large heap that has not may have become garbage, which
- * only a collection can determine; it is tried again after 1, 2, 4, 8 and then every 16 calls. */
+/* Settling pays if the heap has grown, unless each call needs what was given back after the one
+ * before it. A large heap that has not may have become garbage, which only a collection can
+ * determine. Both are tried again after 1, 2, 4, 8 and then every 16 calls. */
 bool image_is_to_settle(void) {
     const size_t mapped = GC_get_heap_size();
-    settled.due |= mapped > settled.bytes + settled.bytes / 4 + SETTLE_BYTES ||
-                   (mapped > settled.at_boot + SETTLE_BYTES && ++settled.calls >= settled.patience);
+    const bool grown = mapped > settled.bytes + settled.bytes / 4 + SETTLE_BYTES;
+    const bool checked =
+        mapped > settled.at_boot + SETTLE_BYTES && ++settled.calls >= settled.patience;
+    if (settled.since < UINT_MAX)
+        settled.since++;
+    const bool moderate = mapped < settled.at_boot + SETTLE_AT_ONCE_BYTES;
+    settled.due |= (grown || checked) && (settled.since >= settled.wait || !moderate);
     return settled.due;
 }
 
@@ -370,7 +379,10 @@ void image_settle(void) {
         for (size_t i = 0; i < UNMAP_PASSES; i++)
             GC_gcollect_and_unmap();
     settled.bytes = GC_get_heap_size();
-    settled.calls = 0;
+    settled.wait = settled.since > 2 * settled.wait     ? 1
+                   : settled.wait < SETTLE_PATIENCE_MAX ? 2 * settled.wait
+                                                        : settled.wait;
+    settled.calls = settled.since = 0;
     if (settled.bytes < before - before / 8)
         settled.patience = 1;
     else if (settled.patience < SETTLE_PATIENCE_MAX)
