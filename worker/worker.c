@@ -294,8 +294,7 @@ static const struct {
 } frames[] = {
     {FRAME_EVALUATE, on_evaluate}, {FRAME_RUN, on_run},       {FRAME_FORK, on_fork},
     {FRAME_OUTPUTS, on_outputs},   {FRAME_ADOPT, on_adopt},   {FRAME_TRACK, on_track},
-    {FRAME_PAGES, on_pages},       {FRAME_REFINE, on_refine},
-    {FRAME_PREFAULT, on_prefault},
+    {FRAME_PAGES, on_pages},       {FRAME_REFINE, on_refine}, {FRAME_PREFAULT, on_prefault},
 };
 
 static void handle(struct received *frame) {
