@@ -110,12 +110,12 @@ static void prepare(const struct codes *all, struct server *server) {
 static void report(struct bench *bench, struct codes *all, const char *heading, double most) {
     report_heading(&bench->report, heading);
     for (size_t i = 0; i < all->count; i++)
-        report_figure(&bench->report,
-                      &(struct figure){all->programs[i].name, UNIT_MS,
-                                       MEDIAN_OF(&all->samples[i][PROTECTED]),
-                                       .baselines = {{"without checkpoints",
-                                                      samples_median(&all->samples[i][DEGRADED]),
-                                                      most, samples_median(&all->ratios[i])}}});
+        report_figure(
+            &bench->report,
+            &(struct figure){all->programs[i].name, UNIT_MS, MEDIAN_OF(&all->samples[i][PROTECTED]),
+                             .baselines = {{"without checkpoints",
+                                            samples_median(&all->samples[i][DEGRADED]), most}},
+                             .ratio = samples_median(&all->ratios[i])});
 }
 
 /* MOST: of the time without checkpoints; 0: nothing is expected. */
@@ -139,8 +139,10 @@ static void measure(struct bench *bench, struct codes *all, const char *heading,
 }
 
 void section_code(struct bench *bench) {
-    struct codes longs = {long_programs, sizeof long_programs / sizeof *long_programs};
-    struct codes shorts = {short_programs, sizeof short_programs / sizeof *short_programs};
+    struct codes longs = {.programs = long_programs,
+                          .count = sizeof long_programs / sizeof *long_programs};
+    struct codes shorts = {.programs = short_programs,
+                           .count = sizeof short_programs / sizeof *short_programs};
     measure(bench, &longs, "Evaluated code: the programs of `--native`, as bytecode", 1.05);
     measure(bench, &shorts, "Shorter programs, where what comes between two calls weighs more", 0);
 }

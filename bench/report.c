@@ -71,7 +71,8 @@ static void append_ratio(struct buffer *out, double ratio) {
 }
 
 static double ratio(const struct figure *figure, const struct baseline *baseline) {
-    return baseline->ratio > 0 ? baseline->ratio : figure->value / baseline->value;
+    const bool in_pairs = baseline == figure->baselines && figure->ratio > 0;
+    return in_pairs ? figure->ratio : figure->value / baseline->value;
 }
 
 static bool is_comparable(const struct figure *figure, const struct baseline *baseline) {

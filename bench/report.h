@@ -13,7 +13,6 @@ struct baseline {
     const char *name; /* follows "3 ×"; NULL: none */
     double value;     /* in the figure's unit; NAN when it could not be measured */
     double at_most;   /* the maximum ratio expected; 0: none */
-    double ratio;     /* the median of pairs of measurements; 0: the quotient of the values */
 };
 
 enum { BASELINES_MAX = 4 };
@@ -26,6 +25,7 @@ struct figure {
     double low, high; /* of the medians of the rounds; both 0: not shown */
     double at_most;   /* the maximum value expected; 0: none */
     struct baseline baselines[BASELINES_MAX];
+    double ratio; /* to the first baseline, of pairs of measurements; 0: that of the two values */
 };
 
 struct report {
