@@ -7,8 +7,9 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { SPARE = 1, CODE_MAX = 4096, ARGUMENTS_MAX = 16, WATCHDOG_S = 120 };
+enum { SPARE = 1, CODE_MAX = 4096, ARGUMENTS_MAX = 16, WATCHDOG_S = 120, PAUSE_US = 50000 };
 
 /* As at the end: there are pipes for the next session. */
 static void open_and_close(struct siege *siege) {
@@ -26,8 +27,10 @@ static struct siege begin(const char *const *arguments, size_t witness_calls,
         .workers = witness_workers + SPARE};
     siege.witness = client_session_open(siege.client);
     siege_evaluate(&siege, siege.witness, "(defvar *witness* 0)", 0);
-    for (size_t i = 0; i < witness_calls; i++)
+    for (size_t i = 0; i < witness_calls; i++) {
         siege_expect_unharmed(&siege);
+        usleep(PAUSE_US); /* for the weigher, which may have to start */
+    }
     open_and_close(&siege);
     client_session_count(siege.client); /* starts the weigher, which has a descriptor */
     siege.descriptors = footprint_descriptors(siege.client, siege.workers);
