@@ -238,11 +238,11 @@ Test(pages, a_head_makes_its_copies_of_what_the_next_call_writes_before_it) {
     enum { CALLS = 12, KNOWN = 4, FEW = 500, MANY = 1000 };
     skip_without_pages();
     struct client *client = start();
-    long last = 0, least = LONG_MAX;
+    long least = LONG_MAX;
     count_up(client, 4);
     const pid_t head = family_head(client, NULL); /* makes a call */
     for (int i = 0; i < CALLS; i++) {
-        last = churn(client, head, 5 + i);
+        const long last = churn(client, head, 5 + i);
         if (i == 0)
             cr_assert_gt(last, MANY, "%ld", last);
         if (i >= KNOWN && last < least)

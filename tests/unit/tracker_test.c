@@ -730,11 +730,11 @@ static bool is_listed(const struct page_runs *runs, uint64_t address) {
 static const struct page_runs *note(struct fixture *fixture) {
     tracker_note_written(fixture->tracker);
     const struct page_runs *runs = tracker_written(fixture->tracker);
-    uint64_t pages = 0, end = 0;
+    uint64_t pages = 0, last = 0;
     for (size_t i = 0; i < runs->count; i++) {
         cr_assert_gt(runs->list[i].pages, 0);
-        cr_assert_gt(runs->list[i].start, end);
-        end = runs->list[i].start + (runs->list[i].pages - 1) * P;
+        cr_assert_gt(runs->list[i].start, last);
+        last = runs->list[i].start + (runs->list[i].pages - 1) * P;
         pages += runs->list[i].pages;
     }
     cr_assert_eq(runs->pages, pages);
