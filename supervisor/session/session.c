@@ -526,11 +526,30 @@ static void head_ended(struct session *session, bool inside_frame, int status) {
 }
 
 /* Concludes the running call, whose process has ended. */
+/* Every process of the session waits for a frame. */
+static bool is_quiet(const struct session *session) {
+    const struct checkpoint *checkpoint;
+    LIST_FOREACH(checkpoint, &session->checkpoints, entry) {
+        if (checkpoint->worker && checkpoint->worker->state != WORKER_READY)
+            return false;
+    }
+    return !session->head || session->head->state == WORKER_READY;
+}
+
+/* Has the fork that becomes the head made while the answer is written. */
+static void wake_early(struct session *session) {
+    const bool goes_on = !session->over && !session->finished && session->kind != SESSION_TRANSIENT;
+    if (goes_on && session->state == SESSION_IDLE && is_quiet(session) &&
+        history_is_asleep(session))
+        history_wake(session);
+}
+
 static void conclude_end(struct session *session, int status) {
     struct call *call = session_take_running(session);
     struct pipes *pipes = session->pipes;
     session->pipes = NULL; /* history_restore would close them, and the call refers to them */
     bool restored = history_restore(session);
+    wake_early(session);
     bool answered = call->outcome == OUTCOME_VALUE || call->outcome == OUTCOME_CONDITION;
     if (!answered)
         call_drop_result(call);
@@ -638,16 +657,6 @@ static void (*const runners[])(struct session *session) = {
     [CALL_OPEN] = session_open,         [CALL_ROLLBACK] = session_roll_back,
     [CALL_RESET] = session_reset,       [CALL_CLOSE] = session_close,
     [CALL_COPY] = session_begin_copy};
-
-/* Every process of the session waits for a frame. */
-static bool is_quiet(const struct session *session) {
-    const struct checkpoint *checkpoint;
-    LIST_FOREACH(checkpoint, &session->checkpoints, entry) {
-        if (checkpoint->worker && checkpoint->worker->state != WORKER_READY)
-            return false;
-    }
-    return !session->head || session->head->state == WORKER_READY;
-}
 
 /* Stops the processes that have nothing to do. A head whose next call starts now continues. */
 static void rest(struct session *session, bool starts) {
