@@ -79,10 +79,22 @@ static void measure(struct state *state) {
     free(list);
 }
 
+/* Those that are being written: they only save time. */
+static void drop_new_images(const struct state *state) {
+    const struct open_session *session;
+    TAILQ_FOREACH(session, &state->sessions, entry) {
+        saved_drop_new_image(session->saved);
+    }
+}
+
 /* Whether BYTES more may be written. What others have added or removed counts when it matters. */
 static bool has_room(struct state *state, uint64_t bytes, struct error *error) {
     if (state->used_bytes + bytes > state->limit_bytes)
         measure(state);
+    if (state->used_bytes + bytes > state->limit_bytes) {
+        drop_new_images(state);
+        measure(state);
+    }
     if (state->used_bytes + bytes <= state->limit_bytes)
         return true;
     return error_set(error, 0,

@@ -482,7 +482,7 @@ Test(saved_images, images_leave_room_for_calls) {
     struct client *client = saved_serve(STRINGS("--state-max-mb", "1"));
     client_evaluate(client, "(progn (defvar *n* 1) (defvar *l* (make-list 200000)) " LONG ")");
     usleep(1500000); /* in which an image is made, which has no room */
-    client_evaluate(client, "(incf *n*)");
+    cr_assert_str_eq(client_evaluate(client, "(incf *n*)").text, "=> 2");
     saved_find_image("s-main", name);
     cr_assert_str_empty(name);
     client = restart(client);
