@@ -74,8 +74,8 @@ struct codes {
     size_t count;
     struct server servers[KIND_COUNT];
     struct samples samples[PROGRAMS_MAX][KIND_COUNT];
-    struct samples
-        ratios[PROGRAMS_MAX]; /* of calls one after the other: the machine's speed varies */
+    /* Of calls one after the other, since the machine's speed varies. */
+    struct samples ratios[PROGRAMS_MAX];
 };
 
 static void call_in_turn(struct codes *all, size_t program) {

@@ -210,13 +210,12 @@ static size_t count_threads(void) {
     return count;
 }
 
-/* The last settling: the mapped heap then and at boot, the calls since, and the number of calls
- * until the next check. */
+/* The last settling. */
 static struct {
-    size_t bytes, at_boot;
-    unsigned calls, patience;
-    unsigned since, wait; /* calls since it was settled, and before it is because it has grown */
-    bool due;             /* before the next fork */
+    size_t bytes, at_boot;    /* the mapped heap then and at boot */
+    unsigned since, wait;     /* calls since, and until the next one */
+    unsigned calls, patience; /* calls since with a large heap, and until that is checked */
+    bool due;                 /* before the next fork */
 } settled;
 
 bool image_boot(const struct worker_configuration *configuration, struct error *error) {
@@ -367,6 +366,10 @@ bool image_is_to_settle(void) {
     return settled.due;
 }
 
+static unsigned longer(unsigned calls) {
+    return calls < SETTLE_PATIENCE_MAX ? 2 * calls : calls;
+}
+
 void image_settle(void) {
     unmap_stack();
     if (!settled.due)
@@ -379,13 +382,8 @@ void image_settle(void) {
         for (size_t i = 0; i < UNMAP_PASSES; i++)
             GC_gcollect_and_unmap();
     settled.bytes = GC_get_heap_size();
-    settled.wait = settled.since > 2 * settled.wait     ? 1
-                   : settled.wait < SETTLE_PATIENCE_MAX ? 2 * settled.wait
-                                                        : settled.wait;
+    settled.wait = settled.since > 2 * settled.wait ? 1 : longer(settled.wait);
+    settled.patience = settled.bytes < before - before / 8 ? 1 : longer(settled.patience);
     settled.calls = settled.since = 0;
-    if (settled.bytes < before - before / 8)
-        settled.patience = 1;
-    else if (settled.patience < SETTLE_PATIENCE_MAX)
-        settled.patience *= 2;
     limit_heap();
 }

@@ -341,8 +341,12 @@ static bool take_part(struct taking *taking, uint64_t address, size_t pages) {
     return true;
 }
 
+static size_t count_pages(const struct track_region *region) {
+    return (region->end - region->start) / TRACKER_PAGE_BYTES;
+}
+
 static bool take_region(struct taking *taking, const struct track_region *region) {
-    const size_t pages = (region->end - region->start) / TRACKER_PAGE_BYTES;
+    const size_t pages = count_pages(region);
     for (size_t done = 0; done < pages; done += PARTS_MAX) {
         const size_t part = pages - done < PARTS_MAX ? pages - done : PARTS_MAX;
         if (!take_part(taking, region->start + done * TRACKER_PAGE_BYTES, part))
@@ -351,7 +355,7 @@ static bool take_region(struct taking *taking, const struct track_region *region
     return true;
 }
 
-static struct track_scan make_scan(struct tracker *tracker, const struct tracker_span *span) {
+static struct track_scan begin_scan(struct tracker *tracker, const struct tracker_span *span) {
     return (struct track_scan){.size = sizeof(struct track_scan),
                                .flags = TRACK_CHECK,
                                .start = span->start,
@@ -362,11 +366,18 @@ static struct track_scan make_scan(struct tracker *tracker, const struct tracker
                                .return_mask = TRACK_WRITTEN};
 }
 
+/* Lists the next regions of the scan. Returns their number, or -1 with errno. */
+static int next_regions(const struct tracker *tracker, struct track_scan *scan) {
+    const int found = ioctl(tracker->parts.pagemap, TRACK_SCAN, scan);
+    scan->start = scan->walk_end;
+    return found;
+}
+
 /* False at once if they are too many. */
 static bool take_regions(struct taking *taking, const struct track_region *regions, size_t count) {
     size_t pages = 0;
     for (size_t i = 0; i < count; i++)
-        pages += (regions[i].end - regions[i].start) / TRACKER_PAGE_BYTES;
+        pages += count_pages(&regions[i]);
     if (taking->read + pages > TRACKER_READ_MAX)
         return false;
     for (size_t i = 0; i < count; i++)
@@ -377,13 +388,12 @@ static bool take_regions(struct taking *taking, const struct track_region *regio
 
 static bool take_span(struct taking *taking, const struct tracker_span *span) {
     struct tracker *tracker = taking->tracker;
-    struct track_scan scan = make_scan(tracker, span);
+    struct track_scan scan = begin_scan(tracker, span);
     scan.max_pages = TRACKER_READ_MAX + 1;
     while (scan.start < scan.end) {
-        const int found = ioctl(tracker->parts.pagemap, TRACK_SCAN, &scan);
+        const int found = next_regions(tracker, &scan);
         if (found < 0 || !take_regions(taking, tracker->regions, (size_t)found))
             return false;
-        scan.start = scan.walk_end;
     }
     return true;
 }
@@ -519,21 +529,25 @@ static bool add_run(struct page_runs *runs, const struct track_region *region) {
     return true;
 }
 
+/* False if the kernel refuses it, or there is no room for all. */
+static bool note_span(struct tracker *tracker, const struct tracker_span *span) {
+    struct track_scan scan = begin_scan(tracker, span);
+    while (scan.start < scan.end) {
+        const int found = next_regions(tracker, &scan);
+        for (int i = 0; i < found; i++)
+            if (!add_run(&tracker->written, &tracker->regions[i]))
+                return false;
+        if (found < 0)
+            return false;
+    }
+    return true;
+}
+
 void tracker_note_written(struct tracker *tracker) {
     const struct tracker_spans *spans = &tracker->parts.spans;
     tracker->written.count = tracker->written.pages = 0;
-    for (size_t i = 0; i < spans->count; i++) {
-        struct track_scan scan = make_scan(tracker, &spans->list[i]);
-        while (scan.start < scan.end) {
-            const int found = ioctl(tracker->parts.pagemap, TRACK_SCAN, &scan);
-            for (int j = 0; j < found; j++)
-                if (!add_run(&tracker->written, &tracker->regions[j]))
-                    return;
-            if (found < 0)
-                return;
-            scan.start = scan.walk_end;
-        }
-    }
+    for (size_t i = 0; i < spans->count && note_span(tracker, &spans->list[i]);)
+        i++;
 }
 
 const struct page_runs *tracker_written(const struct tracker *tracker) {

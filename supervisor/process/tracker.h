@@ -84,10 +84,10 @@ enum tracked tracker_arm(struct tracker *tracker);
  * take lasts. */
 enum tracked tracker_take(struct tracker *tracker, size_t spare, struct page_set *set);
 
-/* What the worker has written since it was armed, or last asked, as far as there is room, with what
- * little lies between. It remains the tracker's, valid until the next time. */
+/* Notes what the worker has written since it was armed, or last asked, as far as there is room,
+ * with what little lies between. */
 void tracker_note_written(struct tracker *tracker);
-/* That. */
+/* What was noted last, the tracker's. */
 const struct page_runs *tracker_written(const struct tracker *tracker);
 /* An ask took longer than the supervisor may be held up. */
 bool tracker_is_dear(const struct tracker *tracker);

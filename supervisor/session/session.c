@@ -525,7 +525,6 @@ static void head_ended(struct session *session, bool inside_frame, int status) {
     conclude_end(session, status);
 }
 
-/* Concludes the running call, whose process has ended. */
 /* Every process of the session waits for a frame. */
 static bool is_quiet(const struct session *session) {
     const struct checkpoint *checkpoint;
@@ -536,14 +535,19 @@ static bool is_quiet(const struct session *session) {
     return !session->head || session->head->state == WORKER_READY;
 }
 
+static bool ends_with_its_calls(const struct session *session) {
+    return session->kind == SESSION_TRANSIENT || session->finished;
+}
+
 /* Has the fork that becomes the head made while the answer is written. */
 static void wake_early(struct session *session) {
-    const bool goes_on = !session->over && !session->finished && session->kind != SESSION_TRANSIENT;
+    const bool goes_on = !session->over && !ends_with_its_calls(session);
     if (goes_on && session->state == SESSION_IDLE && is_quiet(session) &&
         history_is_asleep(session))
         history_wake(session);
 }
 
+/* Concludes the running call, whose process has ended. */
 static void conclude_end(struct session *session, int status) {
     struct call *call = session_take_running(session);
     struct pipes *pipes = session->pipes;
@@ -685,8 +689,8 @@ static bool has_ended(struct session *session) {
         session_end(session);
         return true;
     }
-    const bool ends = session->kind == SESSION_TRANSIENT || session->finished;
-    if (ends && session->state == SESSION_IDLE && TAILQ_EMPTY(&session->queue)) {
+    if (ends_with_its_calls(session) && session->state == SESSION_IDLE &&
+        TAILQ_EMPTY(&session->queue)) {
         session_destroy(session); /* its call is done */
         return true;
     }
